@@ -1,0 +1,1 @@
+//! The per-host daemon and its protocol.

@@ -1,0 +1,1 @@
+//! What programs see of the plant: files.

@@ -1,0 +1,3 @@
+//! `qcycle`: does power-grid control software act in time?
+
+fn main() {}

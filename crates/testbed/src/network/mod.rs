@@ -1,0 +1,1 @@
+//! Links and switches in virtual time.

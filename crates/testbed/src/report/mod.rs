@@ -1,0 +1,1 @@
+//! One HTML page drawn from run folders.

@@ -1,0 +1,3 @@
+//! What a user writes in `scenario.yaml`.
+
+pub mod model;

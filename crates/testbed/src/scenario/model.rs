@@ -1,0 +1,274 @@
+//! A scenario after it was read and checked: what the runner, the plant, the network and the
+//! verdicts work from. Nothing here is a text to be parsed again, and every cross reference
+//! holds; the reader (`read`) is the only place that makes these.
+//!
+//! Scenario time is zero when the event clock starts, after `settle`; all times here count from
+//! there unless they say otherwise.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use vtime::{Tdf, VirtualSpan};
+
+/// One scenario, in one variant.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Name; letters, digits, `-`.
+    pub name: String,
+    /// One paragraph for the report.
+    pub description: String,
+    /// The variant chosen, if the scenario has variants.
+    pub variant: Option<String>,
+    /// Folder of the file; relative paths count from here.
+    pub directory: PathBuf,
+    /// The file itself.
+    pub file: PathBuf,
+    /// Virtual length of the run, from scenario time zero.
+    pub duration: VirtualSpan,
+    /// Virtual time before zero, in which programs start and the plant rests at its first values.
+    pub settle: VirtualSpan,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Time dilation factor.
+    pub tdf: Tdf,
+    /// What `CLOCK_REALTIME` shows at scenario time zero, ns since 1970; the host's if `None`.
+    pub realtime_ns: Option<i64>,
+    /// The simulated grid.
+    pub plant: Option<Plant>,
+    /// Where programs run, in the order of the file.
+    pub nodes: Vec<Node>,
+    /// Switches by name.
+    pub switches: Vec<String>,
+    /// Hosts without programs that attack.
+    pub attackers: Vec<Attacker>,
+    /// Links between nodes, switches and attackers.
+    pub links: Vec<Link>,
+    /// What happens at which time, sorted by time.
+    pub events: Vec<Event>,
+    /// What is demanded of the results.
+    pub requirements: Vec<Requirement>,
+}
+
+/// The simulated grid: OpenDSS in duty mode.
+#[derive(Clone, Debug)]
+pub struct Plant {
+    /// Circuit file (absolute).
+    pub circuit: PathBuf,
+    /// Step of the simulation; a whole number of milliseconds.
+    pub step: VirtualSpan,
+    /// Inputs that follow recorded data.
+    pub profiles: Vec<Profile>,
+    /// Time between recorded rows; a multiple of `step`.
+    pub record_every: VirtualSpan,
+    /// Points to record, in the order of the file.
+    pub record: Vec<PointName>,
+}
+
+/// A table of values over time, each column of which drives a point (sample and hold).
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// CSV file (absolute).
+    pub file: PathBuf,
+    /// The column with the time in seconds.
+    pub time_column: String,
+    /// Column to point.
+    pub columns: BTreeMap<String, PointName>,
+}
+
+/// One input or output of the plant: `bus.680.v1` (phase-to-neutral volts), `load.d611.kW`,
+/// `generator.wind.kW`, `storage.es.kW`. Compared without case; written as in the scenario.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct PointName(pub String);
+
+/// A place where programs run.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Name.
+    pub name: String,
+    /// Address and prefix length of its interface `eth0`, if it is linked.
+    pub address: Option<(Ipv4Addr, u8)>,
+    /// Points served to its programs as files.
+    pub files: Vec<PointFile>,
+    /// Programs, in the order in which they start.
+    pub programs: Vec<Program>,
+}
+
+/// A point served as a file below `/plant`: `/plant/<point>`.
+#[derive(Clone, Debug)]
+pub struct PointFile {
+    /// The point.
+    pub point: PointName,
+    /// Whether programs may write it.
+    pub writable: bool,
+    /// Virtual time that a read takes; the value is that of the moment of asking.
+    pub latency: VirtualSpan,
+}
+
+/// A program of a node.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Name, unique in the scenario.
+    pub name: String,
+    /// Program and arguments; the program is absolute and was there when the scenario was read.
+    pub command: Vec<String>,
+    /// Variables set in addition to a minimal environment.
+    pub environment: BTreeMap<String, String>,
+    /// What its end means.
+    pub on_exit: OnExit,
+}
+
+/// What the end of a program means for the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnExit {
+    /// The run ends, with the reason.
+    Fail,
+    /// The run goes on; the report says so.
+    Ignore,
+}
+
+/// A host without programs that attacks when an event says so.
+#[derive(Clone, Debug)]
+pub struct Attacker {
+    /// Name.
+    pub name: String,
+}
+
+/// A link, the same in both directions.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// One end: the name of a node, switch or attacker.
+    pub from: String,
+    /// The other end.
+    pub to: String,
+    /// Propagation delay, each way.
+    pub delay: VirtualSpan,
+    /// Rate in bits per virtual second; unlimited if `None`.
+    pub rate_bps: Option<u64>,
+    /// Frames that may wait in each direction; further ones are dropped and counted.
+    pub queue: usize,
+}
+
+/// Something that happens to the testbed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Event {
+    /// Scenario time.
+    pub at: VirtualSpan,
+    /// What happens.
+    pub what: Happening,
+}
+
+/// What an event does.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Happening {
+    /// The attacker answers ARP for both victims, so that their frames for each other reach it,
+    /// and drops them.
+    ArpPoison {
+        /// Name of the attacker.
+        attacker: String,
+        /// Names of the two nodes.
+        victims: [String; 2],
+    },
+    /// A point of the plant gets a value.
+    Set {
+        /// The point.
+        point: PointName,
+        /// The value, in the point's unit.
+        value: f64,
+    },
+    /// A link goes down or comes up.
+    Link {
+        /// One end.
+        from: String,
+        /// The other end.
+        to: String,
+        /// Whether frames pass from now on.
+        up: bool,
+    },
+}
+
+/// A bound on something measured.
+#[derive(Clone, Debug)]
+pub struct Requirement {
+    /// A sentence for the verdict table.
+    pub name: String,
+    /// What is measured.
+    pub measure: Measure,
+    /// Smallest value that meets it, in the unit of the measure.
+    pub at_least: Option<f64>,
+    /// Largest value that meets it.
+    pub at_most: Option<f64>,
+}
+
+/// What a requirement measures. Windows are `[from, to)` in scenario time.
+#[derive(Clone, Debug)]
+pub enum Measure {
+    /// The smallest value of a point, in its unit.
+    Minimum(PointName, Window),
+    /// The largest value of a point.
+    Maximum(PointName, Window),
+    /// The first time (s) at which a point lies below a value.
+    FirstBelow(PointName, f64, Window),
+    /// The last time (s) at which a point lies below a value.
+    LastBelow(PointName, f64, Window),
+    /// How many recorded rows differ from the row before (count).
+    Changes(PointName, Window),
+    /// Frames with TCP or UDP payload from one node that reached another (count).
+    Received {
+        /// Name of the sending node (by its MAC and address).
+        from: String,
+        /// Name of the receiving node.
+        to: String,
+        /// When.
+        window: Window,
+    },
+    /// The longest time (ms) between two frames with payload that one node sends to a TCP or UDP
+    /// port of another, taken where the sender is linked.
+    LongestGap {
+        /// Name of the sending node.
+        from: String,
+        /// Name of the receiving node.
+        to: String,
+        /// Port at the receiving node.
+        port: u16,
+        /// When.
+        window: Window,
+    },
+}
+
+/// A window of scenario time; open where `None`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Window {
+    /// Begin.
+    pub from: Option<VirtualSpan>,
+    /// End, not included.
+    pub to: Option<VirtualSpan>,
+}
+
+impl Measure {
+    /// The unit of what is measured, as written in reports.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Self::Minimum(point, _) | Self::Maximum(point, _) => point.unit(),
+            Self::FirstBelow(..) | Self::LastBelow(..) => "s",
+            Self::Changes(..) | Self::Received { .. } => "",
+            Self::LongestGap { .. } => "ms",
+        }
+    }
+}
+
+impl PointName {
+    /// The unit of a point, from its last part.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        match self.0.rsplit('.').next().map(str::to_ascii_lowercase).as_deref() {
+            Some("kw") => "kW",
+            Some("kvar") => "kvar",
+            Some("v1" | "v2" | "v3") => "V",
+            _ => "",
+        }
+    }
+}

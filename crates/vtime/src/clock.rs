@@ -1,0 +1,292 @@
+//! Holds, dilation and horizon: the state machine of a virtual clock.
+//!
+//! The owner of a time domain keeps one of these, tells it what happened at which host time and
+//! publishes what it answers. Holds are counted: the clock stands still while at least one is
+//! asserted (Hannon et al.: S(p) = 1 on a wired-OR line). A pause moves the running line to
+//! later host times by its exact length, so the clock equals
+//! `(T_wall - T_start - T_paused) / tdf + T_start` however often it was held.
+
+use crate::line::Line;
+use crate::rate::{Rate, Tdf};
+use crate::time::{HostSpan, HostTime, VirtualTime};
+
+/// A virtual clock as its owner sees it. `VirtualTime::ZERO` is the start of the domain.
+#[derive(Clone, Debug)]
+pub struct VirtualClock {
+    /// The line on which the clock runs, or would run if it were not held.
+    running: Line,
+    tdf: Tdf,
+    holds: u32,
+    /// Host time of the first of the present holds.
+    still_since: Option<HostTime>,
+    paused: HostSpan,
+    horizon: VirtualTime,
+}
+
+impl VirtualClock {
+    /// A clock that starts to run at virtual zero at host time `now`, without a horizon.
+    #[must_use]
+    pub const fn new(now: HostTime, tdf: Tdf) -> Self {
+        Self {
+            running: Line {
+                base_host: now,
+                base_virtual: VirtualTime::ZERO,
+                base_fraction: 0,
+                rate: tdf.rate(),
+            },
+            tdf,
+            holds: 0,
+            still_since: None,
+            paused: HostSpan::ZERO,
+            horizon: VirtualTime::MAX,
+        }
+    }
+
+    /// Asserts one more hold. Answers whether this stopped the clock.
+    ///
+    /// # Panics
+    /// After 2^32 holds that were never released, which is a bug of the caller.
+    pub fn hold(&mut self, now: HostTime) -> bool {
+        self.holds = self.holds.checked_add(1).expect("fewer than 2^32 holds");
+        if self.holds == 1 {
+            self.still_since = Some(now);
+        }
+        self.holds == 1
+    }
+
+    /// Releases one hold. Answers whether the clock runs again; `None` if there was no hold.
+    pub fn release(&mut self, now: HostTime) -> Option<bool> {
+        self.holds = self.holds.checked_sub(1)?;
+        if self.holds > 0 {
+            return Some(false);
+        }
+        if let Some(since) = self.still_since.take() {
+            let pause = now - since;
+            self.paused += pause;
+            self.running = self.running.delayed(pause);
+        }
+        Some(true)
+    }
+
+    /// Changes the time dilation factor from `now` on; the clock neither jumps nor stops.
+    pub fn dilate(&mut self, now: HostTime, tdf: Tdf) {
+        // Beyond the horizon the line would have run on unseen: it turns where it was cut off.
+        let host = self.still_since.unwrap_or(now);
+        self.catch_up_with_horizon(host);
+        self.running = self.running.turned(host, tdf.rate());
+        self.tdf = tdf;
+    }
+
+    /// Sets the horizon, at which the clock saturates until it is granted more. A horizon in the
+    /// past counts as the present: time never goes back.
+    pub fn grant(&mut self, now: HostTime, horizon: VirtualTime) {
+        let host = self.still_since.unwrap_or(now);
+        self.catch_up_with_horizon(host);
+        self.horizon = horizon.max(self.at(now));
+    }
+
+    /// Virtual time at host time `now`.
+    #[must_use]
+    pub fn at(&self, now: HostTime) -> VirtualTime {
+        self.published().at(now).min(self.horizon)
+    }
+
+    /// The line to publish: the running one, or one that stands still while the clock is held.
+    #[must_use]
+    pub fn published(&self) -> Line {
+        match self.still_since {
+            Some(since) => self.running.turned(since, Rate::STILL),
+            None => self.running,
+        }
+    }
+
+    /// Holds asserted at present.
+    #[must_use]
+    pub const fn holds(&self) -> u32 {
+        self.holds
+    }
+
+    /// The present time dilation factor.
+    #[must_use]
+    pub const fn tdf(&self) -> Tdf {
+        self.tdf
+    }
+
+    /// The present horizon.
+    #[must_use]
+    pub const fn horizon(&self) -> VirtualTime {
+        self.horizon
+    }
+
+    /// Host time spent held up to `now`, a hold still in force included.
+    #[must_use]
+    pub fn paused(&self, now: HostTime) -> HostSpan {
+        self.paused + self.still_since.map_or(HostSpan::ZERO, |since| now - since)
+    }
+
+    /// If the clock waits at its horizon, lets the line begin anew there; the wait counts as a
+    /// pause. The line may have stepped over the horizon by a part of its last step, which
+    /// nobody has seen, so it is the horizon that it goes on from.
+    fn catch_up_with_horizon(&mut self, host: HostTime) {
+        if self.running.at(host) <= self.horizon {
+            return;
+        }
+        if let Some(arrival) = self.running.reaches(self.horizon) {
+            self.paused += host - arrival;
+        }
+        let rate = self.running.rate;
+        let base_virtual = self.horizon;
+        self.running = Line { base_host: host, base_virtual, base_fraction: 0, rate };
+    }
+}
+
+/// `T_v = (T_wall - T_start - T_paused) / tdf + T_start`, as Hannon et al. 2019 write it, in
+/// integers, cut off to whole nanoseconds. The reference that [`VirtualClock`] is checked against.
+#[must_use]
+pub fn formula(wall_ns: i64, start_ns: i64, paused_ns: i64, tdf: Tdf) -> i128 {
+    let run = i128::from(wall_ns) - i128::from(start_ns) - i128::from(paused_ns);
+    (run * 1_000_000).div_euclid(i128::from(tdf.millionths())) + i128::from(start_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    fn ns(ns: i64) -> HostTime {
+        HostTime::from_ns(ns)
+    }
+
+    fn any_tdf() -> impl Strategy<Value = Tdf> {
+        (Tdf::MIN.millionths()..=Tdf::MAX.millionths())
+            .prop_map(|m| Tdf::from_millionths(m).unwrap())
+    }
+
+    #[derive(Clone, Debug)]
+    enum Act {
+        Hold,
+        Release,
+        Dilate(Tdf),
+        Grant(i64),
+        Nothing,
+    }
+
+    fn any_act() -> impl Strategy<Value = Act> {
+        prop_oneof![
+            Just(Act::Hold),
+            Just(Act::Release),
+            any_tdf().prop_map(Act::Dilate),
+            (0..10_000_000_000i64).prop_map(Act::Grant),
+            Just(Act::Nothing),
+        ]
+    }
+
+    fn apply(clock: &mut VirtualClock, act: &Act, now: HostTime) {
+        match act {
+            Act::Hold => {
+                clock.hold(now);
+            }
+            Act::Release => {
+                clock.release(now);
+            }
+            Act::Dilate(tdf) => clock.dilate(now, *tdf),
+            Act::Grant(by) => {
+                let horizon = clock.at(now) + crate::VirtualSpan::from_ns(*by);
+                clock.grant(now, horizon);
+            }
+            Act::Nothing => {}
+        }
+    }
+
+    proptest! {
+        /// Whatever happens, the change itself moves the clock by nothing, and it never goes back.
+        #[test]
+        fn continuous_and_monotone(
+            tdf in any_tdf(),
+            acts in proptest::collection::vec((0..5_000_000_000i64, any_act()), 1..200),
+        ) {
+            let mut now = ns(77);
+            let mut clock = VirtualClock::new(now, tdf);
+            let mut last = clock.at(now);
+            for (step, act) in acts {
+                now = now + HostSpan::from_ns(step);
+                let before = clock.at(now);
+                prop_assert!(before >= last);
+                apply(&mut clock, &act, now);
+                prop_assert_eq!(clock.at(now), before, "{:?}", act);
+                last = before;
+            }
+        }
+
+        /// However often it is held, the clock equals the published formula within 1 ns, up to
+        /// ten years after its start.
+        #[test]
+        fn equals_the_formula(
+            start in 0..4_000_000_000_000_000_000i64,
+            pieces in proptest::collection::vec((0..3_000_000_000_000_000i64, 0..3_000_000_000_000_000i64), 0..50),
+            tdf in any_tdf(),
+        ) {
+            let mut now = ns(start);
+            let mut clock = VirtualClock::new(now, tdf);
+            let mut paused = 0i64;
+            for (run, pause) in pieces {
+                now = now + HostSpan::from_ns(run);
+                clock.hold(now);
+                now = now + HostSpan::from_ns(pause);
+                clock.release(now);
+                paused += pause;
+            }
+            let expected = formula(now.as_ns(), start, paused, tdf) - i128::from(start);
+            let actual = i128::from(clock.at(now).as_ns());
+            if expected < i128::from(i64::MAX) {
+                prop_assert!((actual - expected).abs() <= 1, "{actual} is not {expected}");
+            }
+            prop_assert_eq!(clock.paused(now).as_ns(), paused);
+        }
+    }
+
+    #[test]
+    fn stands_still_while_at_least_one_hold_is_asserted() {
+        let mut clock = VirtualClock::new(ns(0), Tdf::ONE);
+        assert!(clock.hold(ns(100)));
+        assert!(!clock.hold(ns(200)));
+        assert_eq!(clock.release(ns(300)), Some(false));
+        assert_eq!(clock.at(ns(900)).as_ns(), 100);
+        assert_eq!(clock.release(ns(1000)), Some(true));
+        assert_eq!(clock.release(ns(1000)), None);
+        assert_eq!(clock.at(ns(1010)).as_ns(), 110);
+        assert_eq!(clock.paused(ns(1010)).as_ns(), 900);
+    }
+
+    #[test]
+    fn waits_at_its_horizon_until_granted_more() {
+        let mut clock = VirtualClock::new(ns(0), Tdf::ONE);
+        clock.grant(ns(0), VirtualTime::from_ns(50));
+        let seen: Vec<i64> = [10, 50, 70].iter().map(|h| clock.at(ns(*h)).as_ns()).collect();
+        assert_eq!(seen, [10, 50, 50]);
+        clock.grant(ns(100), VirtualTime::from_ns(60));
+        assert_eq!(clock.at(ns(105)).as_ns(), 55);
+        assert_eq!(clock.at(ns(200)).as_ns(), 60);
+        assert_eq!(clock.paused(ns(100)).as_ns(), 50);
+    }
+
+    #[test]
+    fn a_horizon_in_the_past_does_not_turn_time_back() {
+        let mut clock = VirtualClock::new(ns(0), Tdf::ONE);
+        clock.grant(ns(100), VirtualTime::from_ns(10));
+        assert_eq!(clock.at(ns(100)).as_ns(), 100);
+        assert_eq!(clock.at(ns(500)).as_ns(), 100);
+    }
+
+    #[test]
+    fn a_change_of_rate_while_held_takes_force_on_release() {
+        let mut clock = VirtualClock::new(ns(0), Tdf::ONE);
+        clock.hold(ns(1000));
+        clock.dilate(ns(5000), "10".parse().unwrap());
+        assert_eq!(clock.at(ns(6000)).as_ns(), 1000);
+        clock.release(ns(9000));
+        assert_eq!(clock.at(ns(9100)).as_ns(), 1010);
+    }
+}

@@ -1,0 +1,28 @@
+//! Virtual time: what the agent, the image inside programs and the tests share.
+//!
+//! A virtual clock maps host time to virtual time in straight pieces:
+//! `T_v = (T_wall - T_start - T_paused) / tdf + T_start` (Hannon et al. 2019). One owner, the
+//! agent, decides when it stands still and how fast it runs ([`clock::VirtualClock`]); it
+//! publishes the present piece in a page of shared memory ([`page::ClockPage`]), and every
+//! program computes its own time from it. So a hold costs one store, whatever the number of
+//! programs, and two programs can never disagree.
+//!
+//! This crate reads no clock: callers pass host time in.
+//!
+//! - [`time`]: host and virtual time as different types
+//! - [`rate`]: the time dilation factor and the exact rate derived from it
+//! - [`line`]: one straight piece of the map, with its inverse
+//! - [`clock`]: holds, dilation and horizon: the state machine of a virtual clock
+//! - [`page`]: the clock page, versioned shared memory with a sequence counter
+#![no_std]
+
+pub mod clock;
+pub mod line;
+pub mod page;
+pub mod rate;
+pub mod time;
+
+pub use clock::VirtualClock;
+pub use page::ClockPage;
+pub use rate::Tdf;
+pub use time::{HostSpan, HostTime, VirtualSpan, VirtualTime};

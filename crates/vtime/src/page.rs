@@ -1,0 +1,356 @@
+//! The clock page: shared memory in which the owner of a domain publishes its virtual clock.
+//!
+//! A program maps it read-only and computes `min(horizon, line(host now))` under a sequence
+//! counter. The counter is odd while the owner changes the page, and the owner reads the host
+//! clock *after* it has made the counter odd: whoever saw the old line read the host clock
+//! before the owner did, so the new line, which begins at the owner's reading, never lies behind
+//! a time that somebody has already seen.
+//!
+//! Readers keep a load of the counter behind their reading of the host clock. On x86-64 a later
+//! load may run ahead of `rdtsc` by the depth of the pipeline, some hundred cycles at most, so
+//! the owner lets [`SETTLE_NS`] pass between making the counter odd and reading the clock.
+//!
+//! The layout is a contract between the agent, the image in programs and (as a C header) a
+//! kernel module: fixed width, version and size in its head, checked by assertions below.
+
+use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
+
+use crate::line::Line;
+use crate::rate::Rate;
+use crate::time::{HostTime, VirtualTime};
+
+/// First word of every clock page: "QCCLOCK\0", little-endian.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"QCCLOCK\0");
+/// Version of the layout; changes with every change of the structure.
+pub const VERSION: u32 = 1;
+/// Host nanoseconds between an odd counter and the owner's reading of the host clock.
+pub const SETTLE_NS: i64 = 200;
+
+/// The clocks of a program, each with an epoch of its own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Epoch {
+    /// `CLOCK_REALTIME` and its coarse variant.
+    Realtime = 0,
+    /// `CLOCK_MONOTONIC` and its coarse variant.
+    Monotonic = 1,
+    /// `CLOCK_MONOTONIC_RAW`.
+    MonotonicRaw = 2,
+    /// `CLOCK_BOOTTIME`.
+    Boottime = 3,
+    /// `CLOCK_TAI`.
+    Tai = 4,
+}
+
+impl Epoch {
+    /// How many epochs there are.
+    pub const COUNT: usize = 5;
+
+    /// The epoch that a `clockid_t` of Linux counts from; `None` for clocks of CPU time,
+    /// dynamic clocks and alarm clocks. Numbers from `include/uapi/linux/time.h`.
+    #[inline]
+    #[must_use]
+    pub const fn of_clockid(clockid: i32) -> Option<Self> {
+        match clockid {
+            0 | 5 => Some(Self::Realtime),
+            1 | 6 => Some(Self::Monotonic),
+            4 => Some(Self::MonotonicRaw),
+            7 => Some(Self::Boottime),
+            11 => Some(Self::Tai),
+            _ => None,
+        }
+    }
+}
+
+/// The page. All fields are written by the owner of the domain only.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct ClockPage {
+    magic: AtomicU64,
+    version: AtomicU32,
+    size: AtomicU32,
+    /// Even: the page is consistent. Odd: the owner is changing it.
+    sequence: AtomicU32,
+    /// Holds asserted at present.
+    holds: AtomicU32,
+    base_host: AtomicI64,
+    base_virtual: AtomicI64,
+    base_fraction: AtomicU64,
+    rate_whole: AtomicU64,
+    rate_fraction: AtomicU64,
+    // Second cache line.
+    horizon: AtomicI64,
+    /// Nanoseconds to add to virtual time for each [`Epoch`].
+    epochs: [AtomicI64; Epoch::COUNT],
+    /// Futex word: changes, and its waiters are woken, when the clock begins to run again, also
+    /// because it was granted a later horizon.
+    resumed: AtomicU32,
+    /// Futex word: changes, and its waiters are woken, when the rate changes.
+    dilated: AtomicU32,
+    /// Time dilation factor in millionths.
+    tdf_millionths: AtomicU64,
+}
+
+const _: () = assert!(size_of::<ClockPage>() == 128);
+const _: () = assert!(core::mem::offset_of!(ClockPage, sequence) == 16);
+const _: () = assert!(core::mem::offset_of!(ClockPage, base_host) == 24);
+const _: () = assert!(core::mem::offset_of!(ClockPage, horizon) == 64);
+const _: () = assert!(core::mem::offset_of!(ClockPage, resumed) == 112);
+
+/// What a page says at one moment: a line, cut off at the horizon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Snapshot {
+    /// The line on which the clock runs, or stands still.
+    pub line: Line,
+    /// The virtual time at which it saturates.
+    pub horizon: VirtualTime,
+    /// Value of the `resumed` futex word that belongs to this line.
+    pub resumed: u32,
+    /// Value of the `dilated` futex word that belongs to this line.
+    pub dilated: u32,
+}
+
+impl Snapshot {
+    /// Virtual time at host time `host`.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, host: HostTime) -> VirtualTime {
+        self.line.at(host).min(self.horizon)
+    }
+
+    /// The first host time at which this snapshot reaches `when`; `None` if it does not reach it
+    /// before somebody changes the page.
+    #[must_use]
+    pub fn reaches(&self, when: VirtualTime) -> Option<HostTime> {
+        if when > self.horizon { None } else { self.line.reaches(when) }
+    }
+}
+
+impl ClockPage {
+    /// A page in memory of one's own, with the clock at rest at virtual zero.
+    #[must_use]
+    pub const fn new(epochs: [i64; Epoch::COUNT]) -> Self {
+        let [a, b, c, d, e] = epochs;
+        Self {
+            magic: AtomicU64::new(MAGIC),
+            version: AtomicU32::new(VERSION),
+            size: AtomicU32::new(size_of::<Self>() as u32),
+            sequence: AtomicU32::new(0),
+            holds: AtomicU32::new(0),
+            base_host: AtomicI64::new(0),
+            base_virtual: AtomicI64::new(0),
+            base_fraction: AtomicU64::new(0),
+            rate_whole: AtomicU64::new(0),
+            rate_fraction: AtomicU64::new(0),
+            horizon: AtomicI64::new(i64::MAX),
+            epochs: [
+                AtomicI64::new(a),
+                AtomicI64::new(b),
+                AtomicI64::new(c),
+                AtomicI64::new(d),
+                AtomicI64::new(e),
+            ],
+            resumed: AtomicU32::new(0),
+            dilated: AtomicU32::new(0),
+            tdf_millionths: AtomicU64::new(1_000_000),
+        }
+    }
+
+    /// Whether this memory holds a clock page of the version that this code knows.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.magic.load(Ordering::Relaxed) == MAGIC
+            && self.version.load(Ordering::Relaxed) == VERSION
+            && self.size.load(Ordering::Relaxed) as usize == size_of::<Self>()
+    }
+
+    /// Virtual time now. `host_now` reads the host clock and may be called more than once;
+    /// `relax` is called with a growing count while the owner is changing the page, to spin at
+    /// first and to yield the processor later.
+    #[inline]
+    pub fn now(
+        &self,
+        mut host_now: impl FnMut() -> HostTime,
+        mut relax: impl FnMut(u32),
+    ) -> VirtualTime {
+        let mut tries = 0;
+        loop {
+            let before = self.sequence.load(Ordering::Acquire);
+            if before & 1 == 0 {
+                let line = self.line();
+                let horizon = VirtualTime::from_ns(self.horizon.load(Ordering::Relaxed));
+                let host = host_now();
+                fence(Ordering::Acquire);
+                if self.sequence.load(Ordering::Relaxed) == before {
+                    return line.at(host).min(horizon);
+                }
+            }
+            relax(tries);
+            tries = tries.saturating_add(1);
+        }
+    }
+
+    /// A consistent copy of the line, the horizon and the futex words.
+    pub fn snapshot(&self, mut relax: impl FnMut(u32)) -> Snapshot {
+        let mut tries = 0;
+        loop {
+            let before = self.sequence.load(Ordering::Acquire);
+            if before & 1 == 0 {
+                let snapshot = Snapshot {
+                    line: self.line(),
+                    horizon: VirtualTime::from_ns(self.horizon.load(Ordering::Relaxed)),
+                    resumed: self.resumed.load(Ordering::Relaxed),
+                    dilated: self.dilated.load(Ordering::Relaxed),
+                };
+                fence(Ordering::Acquire);
+                if self.sequence.load(Ordering::Relaxed) == before {
+                    return snapshot;
+                }
+            }
+            relax(tries);
+            tries = tries.saturating_add(1);
+        }
+    }
+
+    /// Nanoseconds to add to virtual time for a clock. Constant for the life of a domain.
+    #[inline]
+    #[must_use]
+    pub fn epoch(&self, epoch: Epoch) -> i64 {
+        self.epochs[epoch as usize].load(Ordering::Relaxed)
+    }
+
+    /// Holds asserted at present.
+    #[must_use]
+    pub fn holds(&self) -> u32 {
+        self.holds.load(Ordering::Relaxed)
+    }
+
+    /// The present time dilation factor in millionths.
+    #[must_use]
+    pub fn tdf_millionths(&self) -> u64 {
+        self.tdf_millionths.load(Ordering::Relaxed)
+    }
+
+    /// The futex word that changes when the clock begins to run again.
+    #[must_use]
+    pub const fn resumed(&self) -> &AtomicU32 {
+        &self.resumed
+    }
+
+    /// The futex word that changes when the rate changes.
+    #[must_use]
+    pub const fn dilated(&self) -> &AtomicU32 {
+        &self.dilated
+    }
+
+    /// Owner only: makes the sequence counter odd, so that readers wait. The caller must read
+    /// the host clock only [`SETTLE_NS`] after this returns.
+    pub fn begin_change(&self) {
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        assert!(sequence & 1 == 0, "one change of the clock page at a time");
+        self.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Owner only: publishes `clock` and makes the counter even again. `resumes` and `dilates`
+    /// say which futex words change with it; waking their waiters is the caller's work.
+    pub fn end_change(&self, clock: &crate::VirtualClock, resumes: bool, dilates: bool) {
+        let line = clock.published();
+        self.base_host.store(line.base_host.as_ns(), Ordering::Relaxed);
+        self.base_virtual.store(line.base_virtual.as_ns(), Ordering::Relaxed);
+        self.base_fraction.store(line.base_fraction, Ordering::Relaxed);
+        self.rate_whole.store(line.rate.whole, Ordering::Relaxed);
+        self.rate_fraction.store(line.rate.fraction, Ordering::Relaxed);
+        self.horizon.store(clock.horizon().as_ns(), Ordering::Relaxed);
+        self.holds.store(clock.holds(), Ordering::Relaxed);
+        self.tdf_millionths.store(clock.tdf().millionths(), Ordering::Relaxed);
+        if resumes {
+            self.resumed.fetch_add(1, Ordering::Relaxed);
+        }
+        if dilates {
+            self.dilated.fetch_add(1, Ordering::Relaxed);
+        }
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        assert!(sequence & 1 == 1, "a change of the clock page has begun");
+        self.sequence.store(sequence.wrapping_add(1), Ordering::Release);
+    }
+
+    #[inline]
+    fn line(&self) -> Line {
+        Line {
+            base_host: HostTime::from_ns(self.base_host.load(Ordering::Relaxed)),
+            base_virtual: VirtualTime::from_ns(self.base_virtual.load(Ordering::Relaxed)),
+            base_fraction: self.base_fraction.load(Ordering::Relaxed),
+            rate: Rate {
+                whole: self.rate_whole.load(Ordering::Relaxed),
+                fraction: self.rate_fraction.load(Ordering::Relaxed),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::{Tdf, VirtualClock};
+    use std::sync::atomic::AtomicBool;
+    use std::time::Instant;
+
+    #[test]
+    fn says_what_the_clock_says() {
+        let page = ClockPage::new([1, 2, 3, 4, 5]);
+        assert!(page.is_valid());
+        let mut clock = VirtualClock::new(HostTime::from_ns(1000), "2".parse().unwrap());
+        page.begin_change();
+        page.end_change(&clock, true, true);
+        let read = |host| page.now(|| HostTime::from_ns(host), |_| ()).as_ns();
+        assert_eq!(read(1500), 250);
+        clock.hold(HostTime::from_ns(2000));
+        page.begin_change();
+        page.end_change(&clock, false, false);
+        assert_eq!(read(99_000), 500);
+        let snapshot = page.snapshot(|_| ());
+        assert_eq!((snapshot.resumed, snapshot.dilated), (1, 1));
+        assert_eq!(snapshot.reaches(VirtualTime::from_ns(501)), None);
+        assert_eq!(page.epoch(Epoch::Boottime), 4);
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a host clock that really runs is the point")]
+    fn readers_never_see_time_go_back_while_the_owner_changes_it() {
+        let page = ClockPage::new([0; Epoch::COUNT]);
+        let start = Instant::now();
+        let host_now = || HostTime::from_ns(i64::try_from(start.elapsed().as_nanos()).unwrap());
+        let mut clock = VirtualClock::new(host_now(), Tdf::ONE);
+        page.begin_change();
+        page.end_change(&clock, true, false);
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let mut last = VirtualTime::ZERO;
+                    while !done.load(Ordering::Relaxed) {
+                        let now = page.now(host_now, |_| std::thread::yield_now());
+                        assert!(now >= last, "{now} after {last}");
+                        last = now;
+                    }
+                });
+            }
+            let tdfs = [Tdf::MIN, Tdf::ONE, Tdf::MAX];
+            for round in 0..3000 {
+                page.begin_change();
+                let begun = host_now();
+                while (host_now() - begun).as_ns() < SETTLE_NS {}
+                let now = host_now();
+                match round % 4 {
+                    0 => drop(clock.hold(now)),
+                    1 => clock.dilate(now, tdfs[round % 3]),
+                    2 => drop(clock.release(now)),
+                    _ => clock.grant(now, clock.at(now) + crate::VirtualSpan::from_ms(1)),
+                }
+                page.end_change(&clock, true, true);
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+}
