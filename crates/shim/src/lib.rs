@@ -1,1 +1,31 @@
+//! The image that Quartercycle maps into every program of a time domain.
+//!
+//! It takes the place of the kernel's vDSO, so that reading a clock stays a function call, and
+//! it handles the SIGSYS with which the seccomp filter of the launcher stops those system calls
+//! that carry a timeout or read a clock. Neither needs the program's help, so static programs
+//! and programs without a C library are no different from others.
+//!
+//! The image knows only what lies at the fixed addresses of [`vtime::image`]. It has no data of
+//! its own, allocates nothing, takes no lock and uses little stack: it runs in signal handlers,
+//! on alternate stacks, in children of `vfork`, in programs whose state is unknown.
+//!
+//! - [`vdso`]: the functions of the vDSO
+//! - [`trap`]: the SIGSYS handler; which call goes where
+//! - [`calls`]: the calls themselves, one file per family
+//! - [`wait`]: waiting for a virtual time on the host
+//! - [`clock`]: the pages at their addresses, and virtual now
+//! - [`arch`]: what depends on the processor: system calls, signal frame
+#![no_std]
 
+mod arch;
+mod calls;
+mod clock;
+mod trap;
+mod vdso;
+mod wait;
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // A bug of ours inside somebody's program: stop it where a debugger shows the place.
+    arch::abort()
+}

@@ -1,3 +1,9 @@
 //! `qcycle`: does power-grid control software act in time?
 
-fn main() {}
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -14,9 +14,11 @@
 //! - [`line`]: one straight piece of the map, with its inverse
 //! - [`clock`]: holds, dilation and horizon: the state machine of a virtual clock
 //! - [`page`]: the clock page, versioned shared memory with a sequence counter
+//! - [`image`]: where the image and its pages lie in a program
 #![no_std]
 
 pub mod clock;
+pub mod image;
 pub mod line;
 pub mod page;
 pub mod rate;

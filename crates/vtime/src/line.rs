@@ -54,7 +54,7 @@ impl Line {
         }
         let missing = ((missing as u128) << 64) - self.base_fraction as u128;
         let rate = ((self.rate.whole as u128) << 64) + self.rate.fraction as u128;
-        let elapsed = missing.div_ceil(rate);
+        let elapsed = div_ceil(missing, rate);
         if elapsed > i64::MAX as u128 {
             return None;
         }
@@ -76,6 +76,27 @@ impl Line {
     pub fn delayed(&self, by: HostSpan) -> Self {
         Self { base_host: self.base_host + by, ..*self }
     }
+}
+
+/// `dividend / divisor`, rounded up, bit by bit. The image in programs cannot call the function
+/// of the compiler's run-time library that a plain division of 128 bits becomes.
+const fn div_ceil(dividend: u128, divisor: u128) -> u128 {
+    let mut quotient = 0;
+    let mut rest = dividend;
+    if dividend >= divisor {
+        let mut shift = divisor.leading_zeros() - dividend.leading_zeros();
+        loop {
+            if rest >= divisor << shift {
+                rest -= divisor << shift;
+                quotient |= 1 << shift;
+            }
+            if shift == 0 {
+                break;
+            }
+            shift -= 1;
+        }
+    }
+    if rest == 0 { quotient } else { quotient + 1 }
 }
 
 #[cfg(test)]
@@ -122,6 +143,12 @@ mod tests {
                 prop_assert!(line.at(host) >= when);
                 prop_assert!(line.at(host - HostSpan::from_ns(1)) < when);
             }
+        }
+
+        #[test]
+        fn division_bit_by_bit_divides(dividend: u128, divisor in 1..u128::MAX, shift in 0..127u32) {
+            let (dividend, divisor) = (dividend >> 1, (divisor >> shift).max(1));
+            prop_assert_eq!(div_ceil(dividend, divisor), dividend.div_ceil(divisor));
         }
 
         /// Turning neither jumps nor loses a fraction: a line turned to its own rate a hundred

@@ -1,1 +1,20 @@
-//! The per-host daemon and its protocol.
+//! The per-host daemon that owns time domains, and everything that talks to it.
+//!
+//! Whoever wants something of a program in virtual time asks its agent, by messages over a
+//! socket, also on the same machine: so that programs may as well be on another host. `qcycle
+//! exec` is an agent with one program in the foreground, `qcycle agent` one that a run starts.
+//!
+//! - [`protocol`]: the messages
+//! - [`registry`]: where the sockets of agents lie, and finding them by name
+//! - [`control`]: an agent's side of the socket: holds, dilation, status
+//! - [`client`]: the other side: `qcycle hold`, `release`, `dilate`, `ps`
+//! - [`exec`]: `qcycle exec`
+//! - [`keep`]: the process between an agent and a program that keeps its terminal and its end
+
+pub mod client;
+pub mod control;
+pub mod exec;
+pub mod keep;
+pub mod protocol;
+pub mod registry;
+mod signals;

@@ -11,10 +11,11 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use vtime::image::Counters;
 use vtime::page::{Epoch, SETTLE_NS};
-use vtime::{HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
+use vtime::{ClockPage, HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
 
-pub use page::{SharedPage, host_now};
+pub use page::{Shared, host_now};
 
 /// What a new domain starts with.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,7 +32,8 @@ pub struct Start {
 /// The owner's side of a time domain.
 #[derive(Debug)]
 pub struct Domain {
-    page: SharedPage,
+    page: Shared<ClockPage>,
+    counters: Shared<Counters>,
     state: Mutex<State>,
 }
 
@@ -66,7 +68,9 @@ impl Domain {
     /// # Errors
     /// When the kernel gives no shared memory for the clock page.
     pub fn new(start: Start) -> io::Result<Arc<Self>> {
-        let page = SharedPage::new(epochs(start.realtime_ns))?;
+        let page = ClockPage::new(epochs(start.realtime_ns));
+        let page = Shared::new(c"quartercycle-clock", page)?;
+        let counters = Shared::new(c"quartercycle-counters", Counters::default())?;
         page.begin_change();
         let now = settled_host_now();
         let mut clock = VirtualClock::new(now, start.tdf);
@@ -75,7 +79,7 @@ impl Domain {
         }
         page.end_change(&clock, true, true);
         let state = Mutex::new(State { clock, watchers: Vec::new(), stops: u64::from(start.held) });
-        Ok(Arc::new(Self { page, state }))
+        Ok(Arc::new(Self { page, counters, state }))
     }
 
     /// Virtual time now.
@@ -184,10 +188,16 @@ impl Domain {
         Ok(())
     }
 
-    /// The memory of the clock page, to be mapped read-only into programs.
+    /// The clock page, to be mapped into programs.
     #[must_use]
-    pub fn page_fd(&self) -> BorrowedFd<'_> {
-        self.page.as_fd()
+    pub fn page(&self) -> &Shared<ClockPage> {
+        &self.page
+    }
+
+    /// What the programs of the domain have called so far.
+    #[must_use]
+    pub fn counters(&self) -> &Shared<Counters> {
+        &self.counters
     }
 
     fn change<T>(&self, decide: impl FnOnce(&mut VirtualClock, HostTime) -> (T, Changed)) -> T {

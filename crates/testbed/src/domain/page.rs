@@ -1,46 +1,48 @@
-//! The clock page as shared memory, and the few system calls that the owner of a clock needs.
+//! The pages of a domain as shared memory, and the few system calls that the owner of a clock needs.
 
+use std::ffi::CStr;
 use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 
-use vtime::page::Epoch;
-use vtime::{ClockPage, HostTime};
+use vtime::HostTime;
+use vtime::image::PAGE_SIZE;
 
-/// A clock page in a sealed memfd, mapped for its owner.
+/// A value in a sealed memfd, mapped for its owner.
+///
+/// Other processes map the same memory, so `T` must consist of atomics and look the same to
+/// all: `#[repr(C)]`.
 #[derive(Debug)]
-pub struct SharedPage {
+pub struct Shared<T> {
     memory: OwnedFd,
-    page: NonNull<ClockPage>,
+    value: NonNull<T>,
 }
 
-// SAFETY: the page consists of atomics, and the mapping lives until the last owner drops it.
-unsafe impl Send for SharedPage {}
+// SAFETY: `T` is as good as its own claim, and the mapping lives until the last owner drops it.
+unsafe impl<T: Send> Send for Shared<T> {}
 // SAFETY: as above.
-unsafe impl Sync for SharedPage {}
+unsafe impl<T: Sync> Sync for Shared<T> {}
 
-/// Length of the mapping; one page of x86-64, and a part of one where pages are larger.
-const LENGTH: usize = 4096;
-const _: () = assert!(size_of::<ClockPage>() <= LENGTH);
+impl<T: Sync> Shared<T> {
+    const FITS: () = assert!(size_of::<T>() <= PAGE_SIZE && align_of::<T>() <= PAGE_SIZE);
 
-impl SharedPage {
-    /// A fresh page whose clock is at rest.
+    /// Moves a value into fresh shared memory.
     ///
     /// # Errors
     /// When the kernel gives no memory.
-    pub fn new(epochs: [i64; Epoch::COUNT]) -> io::Result<Self> {
+    pub fn new(name: &CStr, value: T) -> io::Result<Self> {
+        let () = Self::FITS;
         // SAFETY: the name is a C string; results are checked before use; the mapping is fresh,
         // aligned to a page, large enough by the assertion above, and initialised by `write`.
         unsafe {
-            let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-            let fd = libc::memfd_create(c"quartercycle-clock".as_ptr(), flags);
+            let fd = libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
             if fd < 0 {
                 return Err(io::Error::last_os_error());
             }
             let memory = OwnedFd::from_raw_fd(fd);
-            if libc::ftruncate(fd, LENGTH as libc::off_t) != 0 {
+            if libc::ftruncate(fd, PAGE_SIZE as libc::off_t) != 0 {
                 return Err(io::Error::last_os_error());
             }
             let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
@@ -48,36 +50,45 @@ impl SharedPage {
                 return Err(io::Error::last_os_error());
             }
             let access = libc::PROT_READ | libc::PROT_WRITE;
-            let at = libc::mmap(std::ptr::null_mut(), LENGTH, access, libc::MAP_SHARED, fd, 0);
+            let at = libc::mmap(std::ptr::null_mut(), PAGE_SIZE, access, libc::MAP_SHARED, fd, 0);
             if at == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
-            let page = NonNull::new(at.cast::<ClockPage>()).expect("mmap never answers null");
-            page.write(ClockPage::new(epochs));
-            Ok(Self { memory, page })
+            let place = NonNull::new(at.cast::<T>()).expect("mmap never answers null");
+            place.write(value);
+            Ok(Self { memory, value: place })
         }
     }
-}
 
-impl Deref for SharedPage {
-    type Target = ClockPage;
-
-    fn deref(&self) -> &ClockPage {
-        // SAFETY: mapped, initialised and of atomics only, for as long as `self` lives.
-        unsafe { self.page.as_ref() }
+    /// The same memory behind a descriptor that cannot be written through.
+    ///
+    /// # Errors
+    /// When /proc is not there.
+    pub fn read_only(&self) -> io::Result<OwnedFd> {
+        let path = format!("/proc/self/fd/{}", self.memory.as_raw_fd());
+        Ok(std::fs::File::open(path)?.into())
     }
 }
 
-impl AsFd for SharedPage {
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: mapped and initialised for as long as `self` lives.
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T> AsFd for Shared<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.memory.as_fd()
     }
 }
 
-impl Drop for SharedPage {
+impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
         // SAFETY: the mapping made in `new`, which nobody else unmaps.
-        unsafe { libc::munmap(self.page.as_ptr().cast(), LENGTH) };
+        unsafe { libc::munmap(self.value.as_ptr().cast(), PAGE_SIZE) };
     }
 }
 

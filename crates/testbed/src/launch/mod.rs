@@ -1,1 +1,25 @@
-//! Programs in virtual time.
+//! Programs in virtual time, on a stock kernel and without their help.
+//!
+//! A program is started behind a seccomp filter ([`filter`]). The filter reports every exec to
+//! the [`follow`]er, which stops the program at its first instruction, maps the [`image`] and
+//! the pages of the domain into it ([`tracee`]) and lets it go: from then on nobody traces it.
+//! What is not an exec, the filter lets through or turns into a SIGSYS for the image. Children
+//! and threads inherit all of it.
+//!
+//! - [`filter`]: which calls are stopped, as a program of the kernel's packet filter
+//! - [`seccomp`]: installing the filter and answering its notifications
+//! - [`image`]: the image that `qcycle` carries, and the kernel's own vDSO
+//! - [`elf`]: looking up symbols in the two
+//! - [`tracee`]: a stopped program: registers, memory, borrowed system calls
+//! - [`follow`]: from the notification of an exec to a program in virtual time
+//! - [`program`]: starting the first program of a tree
+
+mod elf;
+pub mod filter;
+mod follow;
+mod image;
+pub mod program;
+mod seccomp;
+mod tracee;
+
+pub use follow::{Follower, Refusal};

@@ -1,0 +1,105 @@
+//! The pages at their addresses, host time and virtual now.
+
+use vtime::image::{CLOCK, COUNTERS, Counters, Kind, PROCESS, Process};
+use vtime::page::{Epoch, Snapshot};
+use vtime::time::NS_PER_S;
+use vtime::{ClockPage, HostTime, VirtualTime};
+
+use crate::arch::{self, nr};
+
+/// `struct timespec` of a 64-bit Linux.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Timespec {
+    pub(crate) seconds: i64,
+    pub(crate) nanoseconds: i64,
+}
+
+impl Timespec {
+    /// The largest span that fits nanoseconds in 64 bits; more means "for ever" anyway.
+    pub(crate) fn saturating_ns(self) -> i64 {
+        self.seconds.saturating_mul(NS_PER_S).saturating_add(self.nanoseconds)
+    }
+
+    /// What the kernel demands of a time: no negative part, less than a second of nanoseconds.
+    pub(crate) fn is_valid(self) -> bool {
+        self.seconds >= 0 && (0..NS_PER_S).contains(&self.nanoseconds)
+    }
+
+    pub(crate) fn from_ns(ns: i64) -> Self {
+        Self { seconds: ns.div_euclid(NS_PER_S), nanoseconds: ns.rem_euclid(NS_PER_S) }
+    }
+}
+
+pub(crate) const CLOCK_MONOTONIC: usize = 1;
+
+/// The clock page of the domain.
+#[inline]
+pub(crate) fn page() -> &'static ClockPage {
+    // SAFETY: the launcher has mapped a valid page there before the program's first instruction,
+    // and nothing unmaps it; it consists of atomics.
+    unsafe { &*(CLOCK as *const ClockPage) }
+}
+
+/// The page of this program, whose constant part is all that is read through this.
+#[inline]
+pub(crate) fn process() -> &'static Process {
+    // SAFETY: mapped by the launcher as above; `sigsys_action`, which changes, is only copied.
+    unsafe { &*(PROCESS as *const Process) }
+}
+
+/// Counts a call for the statistics of the domain.
+pub(crate) fn count(kind: Kind) {
+    // SAFETY: mapped by the launcher as above; consists of atomics.
+    unsafe { &*(COUNTERS as *const Counters) }.count(kind);
+}
+
+/// The host's `CLOCK_MONOTONIC`, by the kernel's own vDSO.
+#[inline]
+pub(crate) fn host_now() -> HostTime {
+    let mut time = Timespec::default();
+    let native = process().vdso_clock_gettime;
+    if native == 0 {
+        // SAFETY: `time` is a valid timespec.
+        unsafe {
+            arch::syscall(nr::CLOCK_GETTIME, [CLOCK_MONOTONIC, &raw mut time as usize, 0, 0, 0, 0])
+        };
+    } else {
+        // SAFETY: the launcher took this address from the kernel's vDSO in this very program.
+        let native: unsafe extern "C" fn(i32, *mut Timespec) -> i32 =
+            unsafe { core::mem::transmute(native as usize) };
+        // SAFETY: `time` is a valid timespec.
+        unsafe { native(CLOCK_MONOTONIC as i32, &raw mut time) };
+    }
+    HostTime::from_ns(time.seconds * NS_PER_S + time.nanoseconds)
+}
+
+/// Virtual time now.
+#[inline]
+pub(crate) fn now() -> VirtualTime {
+    page().now(host_now, relax)
+}
+
+/// The clock page at one moment.
+pub(crate) fn snapshot() -> Snapshot {
+    page().snapshot(relax)
+}
+
+/// What a clock of the program shows now, in nanoseconds of its own epoch.
+#[inline]
+pub(crate) fn clock_ns(epoch: Epoch) -> i64 {
+    now().as_ns().saturating_add(page().epoch(epoch))
+}
+
+/// The owner changes the page within a microsecond, unless the host takes its processor away:
+/// then spinning, at a real-time priority above all, would keep it away for ever.
+#[cold]
+fn relax(tries: u32) {
+    if tries < 200 {
+        core::hint::spin_loop();
+        return;
+    }
+    let nap = Timespec { seconds: 0, nanoseconds: 20_000 };
+    // SAFETY: `nap` is a valid timespec.
+    unsafe { arch::syscall(nr::NANOSLEEP, [&raw const nap as usize, 0, 0, 0, 0, 0]) };
+}

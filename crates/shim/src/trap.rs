@@ -1,0 +1,129 @@
+//! The SIGSYS handler: the filter of the launcher stops a call, this decides who answers it.
+//!
+//! The handler runs on the stack of the program, or its alternate one, and leaves no state
+//! behind: a program may jump out of a signal handler that has interrupted it.
+
+use vtime::image::{Kind, PROCESS, Process};
+
+use crate::arch::{self, SignalFrame, nr};
+use crate::calls::{clocks, epoll, futex, poll, signals, sleep};
+use crate::clock;
+
+/// `si_code` of a SIGSYS by seccomp.
+const SYS_SECCOMP: i32 = 1;
+const EPERM: isize = -1;
+
+/// `siginfo_t` of a SIGSYS.
+#[repr(C)]
+pub(crate) struct SignalInfo {
+    signal: i32,
+    error: i32,
+    code: i32,
+    padding: i32,
+    address: u64,
+    number: i32,
+    architecture: u32,
+}
+
+/// The handler that the launcher installs for SIGSYS.
+///
+/// # Safety
+/// Called by the kernel with a frame that it has made.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn image_sigsys(signal: i32, info: *const SignalInfo, frame: *mut SignalFrame) {
+    // SAFETY: the kernel gives valid pointers to a handler with SA_SIGINFO, both to this stack.
+    let (detail, frame) = unsafe { (&*info, &mut *frame) };
+    if detail.code != SYS_SECCOMP {
+        // SAFETY: the kernel's arguments, handed through.
+        unsafe { not_ours(signal, info, frame) };
+        return;
+    }
+    let args = frame.registers.arguments();
+    // SAFETY: number and arguments are those of a call that the program makes: what it points
+    // to, the kernel would have used in the same way.
+    let result = unsafe { answer(detail.number, args, frame) };
+    frame.registers.answer(result);
+}
+
+/// Answers a call that the filter has stopped.
+///
+/// # Safety
+/// The arguments must be those of the program's own call.
+unsafe fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
+    let kind = kind(number);
+    clock::count(kind);
+    // SAFETY: as the caller vouches.
+    unsafe {
+        match number {
+            nr::CLOCK_GETTIME => clocks::clock_gettime(args),
+            nr::GETTIMEOFDAY => clocks::gettimeofday(args),
+            nr::TIME => clocks::time(args),
+            nr::NANOSLEEP => sleep::nanosleep(args),
+            nr::CLOCK_NANOSLEEP => sleep::clock_nanosleep(args),
+            nr::POLL => poll::poll(args),
+            nr::PPOLL => poll::ppoll(args),
+            nr::SELECT => poll::select(args),
+            nr::PSELECT6 => poll::pselect6(args),
+            nr::EPOLL_WAIT => epoll::epoll_wait(args),
+            nr::EPOLL_PWAIT => epoll::epoll_pwait(args),
+            nr::EPOLL_PWAIT2 => epoll::epoll_pwait2(args),
+            nr::FUTEX => futex::futex(args),
+            nr::RT_SIGTIMEDWAIT => signals::rt_sigtimedwait(args),
+            nr::RT_SIGACTION => signals::rt_sigaction(args),
+            nr::RT_SIGPROCMASK => signals::rt_sigprocmask(args, frame),
+            nr::RT_SIGSUSPEND => signals::rt_sigsuspend(args),
+            _ if kind == Kind::SetClock => EPERM,
+            // On host time; the counter makes the run say so.
+            _ => arch::syscall(number, args),
+        }
+    }
+}
+
+fn kind(number: i32) -> Kind {
+    match number {
+        nr::CLOCK_GETTIME | nr::GETTIMEOFDAY | nr::TIME => Kind::Clock,
+        nr::NANOSLEEP | nr::CLOCK_NANOSLEEP => Kind::Sleep,
+        nr::POLL | nr::PPOLL => Kind::Poll,
+        nr::SELECT | nr::PSELECT6 => Kind::Select,
+        nr::EPOLL_WAIT | nr::EPOLL_PWAIT | nr::EPOLL_PWAIT2 => Kind::Epoll,
+        nr::FUTEX => Kind::Futex,
+        nr::RT_SIGTIMEDWAIT => Kind::Sigtimedwait,
+        nr::RT_SIGACTION | nr::RT_SIGPROCMASK | nr::RT_SIGSUSPEND => Kind::Signal,
+        nr::CLOCK_SETTIME | nr::SETTIMEOFDAY | nr::ADJTIMEX | nr::CLOCK_ADJTIME => Kind::SetClock,
+        nr::SETITIMER | nr::ALARM | nr::TIMER_SETTIME | nr::TIMERFD_SETTIME => Kind::HostTimer,
+        _ => Kind::HostWait,
+    }
+}
+
+/// A SIGSYS that somebody sent: does what the program wanted done with it.
+///
+/// # Safety
+/// `info` and `frame` must be those of the kernel.
+unsafe fn not_ours(signal: i32, info: *const SignalInfo, frame: &mut SignalFrame) {
+    const SIG_DFL: u64 = 0;
+    const SIG_IGN: u64 = 1;
+    // SAFETY: mapped by the launcher; another thread may change it meanwhile, as it may change
+    // a signal action at any time.
+    let [handler, ..] = unsafe { (*(PROCESS as *const Process)).sigsys_action };
+    match handler {
+        SIG_IGN => {}
+        SIG_DFL => {
+            let default = [SIG_DFL, 0, 0, 0];
+            // SAFETY: resets the action of SIGSYS to its default and sends it to this thread:
+            // the program dies of it as it would natively.
+            unsafe {
+                let set = [signal as usize, default.as_ptr() as usize, 0, 8, 0, 0];
+                arch::syscall(nr::RT_SIGACTION, set);
+                let thread = arch::syscall(nr::GETTID, [0; 6]);
+                arch::syscall(nr::TKILL, [thread as usize, signal as usize, 0, 0, 0, 0]);
+            }
+        }
+        handler => {
+            // SAFETY: the program named this function as its handler of SIGSYS.
+            let handler: unsafe extern "C" fn(i32, *const SignalInfo, *mut SignalFrame) =
+                unsafe { core::mem::transmute(handler as usize) };
+            // SAFETY: the kernel's own arguments.
+            unsafe { handler(signal, info, frame) };
+        }
+    }
+}

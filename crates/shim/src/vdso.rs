@@ -1,0 +1,119 @@
+//! The functions that the kernel's vDSO gives to programs, in virtual time. Semantics as in
+//! vdso(7) and clock_gettime(2).
+
+use vtime::page::Epoch;
+
+use crate::arch::{self, nr};
+use crate::clock::{self, Timespec};
+
+const ENOSYS: isize = 38;
+
+/// `struct timeval`, and `struct timezone` behind it, which the kernel fills with its own.
+#[repr(C)]
+pub(crate) struct Timeval {
+    pub(crate) seconds: i64,
+    pub(crate) microseconds: i64,
+}
+
+/// # Safety
+/// `time` must point to a timespec, as clock_gettime(2) demands.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __vdso_clock_gettime(clockid: i32, time: *mut Timespec) -> i32 {
+    let Some(epoch) = Epoch::of_clockid(clockid) else {
+        let args = [clockid as usize, time as usize, 0, 0, 0, 0];
+        // SAFETY: the kernel checks the pointer itself.
+        return unsafe { arch::syscall(nr::CLOCK_GETTIME, args) } as i32;
+    };
+    let ns = clock::clock_ns(epoch);
+    let value = if ns >= 0 {
+        // Unsigned division by a constant is a multiplication; this is the hot path.
+        let ns = ns.unsigned_abs();
+        Timespec { seconds: (ns / 1_000_000_000) as i64, nanoseconds: (ns % 1_000_000_000) as i64 }
+    } else {
+        Timespec::from_ns(ns)
+    };
+    // SAFETY: the caller vouches for the pointer; a wrong one faults, as in the kernel's vDSO.
+    unsafe { time.write(value) };
+    0
+}
+
+/// # Safety
+/// `time` must be null or point to a timeval, `zone` null or to a timezone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __vdso_gettimeofday(time: *mut Timeval, zone: *mut u64) -> i32 {
+    if !time.is_null() {
+        let now = Timespec::from_ns(clock::clock_ns(Epoch::Realtime));
+        let value = Timeval { seconds: now.seconds, microseconds: now.nanoseconds / 1000 };
+        // SAFETY: the caller vouches for the pointer.
+        unsafe { time.write(value) };
+    }
+    if !zone.is_null() {
+        // SAFETY: null and a pointer that the kernel checks.
+        return unsafe { arch::syscall(nr::GETTIMEOFDAY, [0, zone as usize, 0, 0, 0, 0]) } as i32;
+    }
+    0
+}
+
+/// # Safety
+/// `time` must be null or point to a `time_t`.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __vdso_time(time: *mut i64) -> i64 {
+    let seconds = Timespec::from_ns(clock::clock_ns(Epoch::Realtime)).seconds;
+    if !time.is_null() {
+        // SAFETY: the caller vouches for the pointer.
+        unsafe { time.write(seconds) };
+    }
+    seconds
+}
+
+/// The resolution is that of the host: virtual time is no coarser than what it is computed from.
+///
+/// # Safety
+/// `resolution` must be null or point to a timespec.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __vdso_clock_getres(
+    clockid: i32,
+    resolution: *mut Timespec,
+) -> i32 {
+    let args = [clockid as usize, resolution as usize, 0, 0, 0, 0];
+    // SAFETY: the kernel checks the pointer itself.
+    (unsafe { arch::syscall(nr::CLOCK_GETRES, args) }) as i32
+}
+
+/// # Safety
+/// As getcpu(2).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __vdso_getcpu(cpu: *mut u32, node: *mut u32, cache: usize) -> i32 {
+    let native = clock::process().vdso_getcpu;
+    if native == 0 {
+        return -(ENOSYS as i32);
+    }
+    // SAFETY: the launcher took this address from the kernel's vDSO in this very program.
+    let native: unsafe extern "C" fn(*mut u32, *mut u32, usize) -> i32 =
+        unsafe { core::mem::transmute(native as usize) };
+    // SAFETY: the caller's arguments, handed through.
+    unsafe { native(cpu, node, cache) }
+}
+
+/// Programs call this only where the kernel's own vDSO has it, which they learn by calling it.
+///
+/// # Safety
+/// As the kernel's `__vdso_getrandom`.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __vdso_getrandom(
+    buffer: usize,
+    length: usize,
+    flags: u32,
+    state: usize,
+    state_length: usize,
+) -> isize {
+    let native = clock::process().vdso_getrandom;
+    if native == 0 {
+        return -ENOSYS;
+    }
+    // SAFETY: the launcher took this address from the kernel's vDSO in this very program.
+    let native: unsafe extern "C" fn(usize, usize, u32, usize, usize) -> isize =
+        unsafe { core::mem::transmute(native as usize) };
+    // SAFETY: the caller's arguments, handed through.
+    unsafe { native(buffer, length, flags, state, state_length) }
+}

@@ -1,0 +1,134 @@
+//! Waiting for a virtual time on the host.
+//!
+//! A wait of a program has a virtual deadline and something native that may end it sooner. While
+//! the clock runs, the native call gets the host time at which the clock will be there if
+//! nothing changes. If it times out too early, the clock was held or slowed meanwhile, and the
+//! wait goes on: so it is never early, and late only as the native call is. While the clock
+//! stands still no deadline can pass, so the thread sleeps on the `resumed` word of the clock
+//! page, which wakes it at the moment the clock runs again, and only looks at intervals whether
+//! something native has happened; looking late costs host time but no virtual time.
+//!
+//! A change of rate must reach a native wait in progress, so none lasts longer than
+//! [`SLICE_NS_MAX`].
+
+use vtime::page::Epoch;
+use vtime::time::NS_PER_S;
+use vtime::{HostTime, VirtualTime};
+
+use crate::arch::{self, nr};
+use crate::clock::{self, Timespec};
+
+/// Longest native wait; a rate that changes meanwhile is noticed after this at the latest.
+const SLICE_NS_MAX: i64 = 50_000_000;
+/// First and longest interval at which a thread looks for native events while the clock stands.
+const LOOK_NS_MIN: i64 = 200_000;
+const LOOK_NS_MAX: i64 = 5_000_000;
+
+pub(crate) const EINTR: isize = -4;
+pub(crate) const EAGAIN: isize = -11;
+pub(crate) const EINVAL: isize = -22;
+pub(crate) const ETIMEDOUT: isize = -110;
+
+const FUTEX_WAIT_BITSET: usize = 9;
+const FUTEX_BITSET_MATCH_ANY: usize = 0xffff_ffff;
+
+/// When a wait of a program ends.
+#[derive(Clone, Copy)]
+pub(crate) struct Deadline(VirtualTime);
+
+impl Deadline {
+    /// `ns` from now.
+    pub(crate) fn after_ns(ns: i64) -> Self {
+        Self(VirtualTime::from_ns(clock::now().as_ns().saturating_add(ns)))
+    }
+
+    /// When a clock of the program shows `ns`.
+    pub(crate) fn at_ns(epoch: Epoch, ns: i64) -> Self {
+        Self(VirtualTime::from_ns(ns.saturating_sub(clock::page().epoch(epoch))))
+    }
+
+    /// Virtual nanoseconds left, 0 if it has passed.
+    pub(crate) fn left_ns(self) -> i64 {
+        (self.0 - clock::now()).as_ns().max(0)
+    }
+}
+
+/// What the host can do now towards a deadline.
+enum Step {
+    /// The deadline has passed.
+    Passed,
+    /// Wait until this host time, or until the `dilated` word has another value than this.
+    Until(HostTime, u32),
+    /// The clock stands still, with this value of the `resumed` word.
+    Still(u32),
+}
+
+fn step(deadline: Deadline) -> Step {
+    let snapshot = clock::snapshot();
+    if snapshot.at(clock::host_now()) >= deadline.0 {
+        return Step::Passed;
+    }
+    match snapshot.reaches(deadline.0) {
+        Some(host) => Step::Until(host, snapshot.dilated),
+        // Beyond the horizon the clock may still be running, but it stops before the deadline.
+        None => Step::Still(snapshot.resumed),
+    }
+}
+
+/// Sleeps until the deadline. Answers 0, or [`EINTR`] after a signal handler has run.
+pub(crate) fn sleep(deadline: Deadline) -> isize {
+    loop {
+        let (word, value, until) = match step(deadline) {
+            Step::Passed => return 0,
+            Step::Until(host, dilated) => (clock::page().dilated(), dilated, Some(host)),
+            Step::Still(resumed) => (clock::page().resumed(), resumed, None),
+        };
+        if wait_on(word.as_ptr() as usize, value, until) == EINTR {
+            return EINTR;
+        }
+    }
+}
+
+/// Makes a native call that may wait, again and again until it has something to say or the
+/// deadline has passed. `call` gets the longest host time to wait (relative, in nanoseconds) and
+/// answers `None` if it waited that long in vain. Answers `None` if the deadline has passed.
+pub(crate) fn until(
+    deadline: Deadline,
+    mut call: impl FnMut(i64) -> Option<isize>,
+) -> Option<isize> {
+    let mut look_ns = LOOK_NS_MIN;
+    loop {
+        match step(deadline) {
+            Step::Passed => return call(0),
+            Step::Until(host, _) => {
+                let left = (host - clock::host_now()).as_ns();
+                if let Some(result) = call(left.clamp(0, SLICE_NS_MAX)) {
+                    return Some(result);
+                }
+            }
+            Step::Still(resumed) => {
+                if let Some(result) = call(0) {
+                    return Some(result);
+                }
+                let look = clock::host_now() + vtime::HostSpan::from_ns(look_ns);
+                let word = clock::page().resumed().as_ptr() as usize;
+                if wait_on(word, resumed, Some(look)) == EINTR {
+                    return Some(EINTR);
+                }
+                look_ns = (look_ns * 2).min(LOOK_NS_MAX);
+            }
+        }
+    }
+}
+
+/// Waits on a futex word of the clock page until host time `until`, for ever if `None`.
+fn wait_on(word: usize, value: u32, until: Option<HostTime>) -> isize {
+    let until = until.map(|until| Timespec {
+        seconds: until.as_ns() / NS_PER_S,
+        nanoseconds: until.as_ns() % NS_PER_S,
+    });
+    let until = until.as_ref().map_or(0, |until| &raw const *until as usize);
+    let args = [word, FUTEX_WAIT_BITSET, value as usize, until, 0, FUTEX_BITSET_MATCH_ANY];
+    // SAFETY: the word lies in the clock page; the kernel only reads it.
+    unsafe { arch::syscall(nr::FUTEX, args) }
+}

@@ -1,0 +1,92 @@
+//! `qcycle exec`: an agent with one program in the foreground.
+
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::control::Control;
+use super::registry::Registration;
+use super::signals::{self, FOR_THE_PROGRAM, Signals};
+use crate::domain::{Domain, Start};
+use crate::launch::Follower;
+
+/// What to run, and in which time.
+#[derive(Clone, Debug)]
+pub struct Exec {
+    /// Name of the domain; made from program and process number if `None`.
+    pub name: Option<String>,
+    /// How its time starts.
+    pub start: Start,
+    /// Program and arguments.
+    pub command: Vec<String>,
+}
+
+/// Runs a program in a domain of its own and ends as it ends.
+///
+/// # Errors
+/// When the domain cannot be made. Once the program runs, this does not return.
+pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
+    let arrivals = Signals::block(&FOR_THE_PROGRAM);
+    let name = exec.name.clone().unwrap_or_else(|| default_name(&exec.command[0]));
+    let registration = Registration::new(&name)?;
+    let domain = Domain::new(exec.start).context("cannot make a clock")?;
+    let follower = Follower::start(Arc::clone(&domain)).context("cannot follow programs")?;
+    let control = Control::new(&name, &exec.command.join(" "), Arc::clone(&domain));
+    control.serve(&registration)?;
+    let mut keeper = start_keeper(&follower, &exec.command)?;
+    let process = keeper.id();
+    thread::Builder::new().name("signals".into()).spawn(move || {
+        loop {
+            let arrived = arrivals.next();
+            if arrived.by_process {
+                signals::send(process, arrived.number);
+            }
+        }
+    })?;
+    thread::Builder::new().name("refusals".into()).spawn(move || {
+        loop {
+            report_refusals(&follower, &control);
+            thread::sleep(Duration::from_millis(20));
+        }
+    })?;
+    let status = keeper.wait().context("cannot wait for the program")?;
+    // What was refused last may have ended the program.
+    thread::sleep(Duration::from_millis(if status.success() { 0 } else { 40 }));
+    drop(registration);
+    signals::end_as(status)
+}
+
+fn report_refusals(follower: &Follower, control: &Control) {
+    for refusal in follower.refusals() {
+        let line = format!("refused {}: {}", refusal.program, refusal.reason);
+        eprintln!("qcycle: {line}");
+        control.warn(line);
+    }
+}
+
+fn start_keeper(follower: &Follower, command: &[String]) -> anyhow::Result<Child> {
+    let gate = follower.gate().fd().as_raw_fd();
+    let mut keeper = Command::new("/proc/self/exe");
+    keeper.arg("keep").arg("--gate").arg(gate.to_string()).arg("--").args(command);
+    let inherit = move || {
+        signals::die_with_parent()?;
+        // SAFETY: takes numbers only; the descriptor is open in the child as in the parent.
+        let result = unsafe { libc::fcntl(gate, libc::F_SETFD, 0) };
+        if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: two system calls between fork and exec.
+    unsafe { keeper.pre_exec(inherit) };
+    keeper.spawn().context("cannot start the keeper of the program")
+}
+
+fn default_name(program: &str) -> String {
+    let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let base: String = program.rsplit('/').next().unwrap_or(program).chars().filter(fits).collect();
+    let base: String = base.chars().take(24).collect();
+    format!("{}-{}", if base.is_empty() { "program" } else { &base }, std::process::id())
+}

@@ -1,0 +1,85 @@
+//! Signals of the processes that stand between a terminal and a program: they hand them on.
+
+use std::io;
+
+/// A set of signals that are blocked in this process, to be fetched one by one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Signals(libc::sigset_t);
+
+/// A signal that arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Arrived {
+    /// Its number.
+    pub(super) number: i32,
+    /// Whether a process sent it. The terminal's own signals come from the kernel, and reach
+    /// the whole group in the foreground, the program included.
+    pub(super) by_process: bool,
+}
+
+/// What a supervisor hands on, and what tells it of its child.
+pub(super) const FOR_THE_PROGRAM: [i32; 6] =
+    [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+
+impl Signals {
+    /// Blocks signals in this thread and those that it starts.
+    pub(super) fn block(numbers: &[i32]) -> Self {
+        // SAFETY: sets of signals that live on the stack; the numbers are valid signals.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            for number in numbers {
+                libc::sigaddset(&raw mut set, *number);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+            Self(set)
+        }
+    }
+
+    /// Waits for the next of them.
+    pub(super) fn next(&self) -> Arrived {
+        loop {
+            // SAFETY: `info` is filled by the kernel when it answers a signal.
+            unsafe {
+                let mut info: libc::siginfo_t = std::mem::zeroed();
+                let number = libc::sigwaitinfo(&raw const self.0, &raw mut info);
+                if number > 0 {
+                    let by_process = info.si_code <= 0;
+                    return Arrived { number, by_process };
+                }
+            }
+        }
+    }
+}
+
+/// Sends a signal; that the process may be gone is no concern of the sender.
+pub(super) fn send(process: u32, signal: i32) {
+    // SAFETY: a signal to a child of this process that was not waited for yet.
+    unsafe { libc::kill(process.cast_signed(), signal) };
+}
+
+/// Lets this process die when its parent does.
+pub(super) fn die_with_parent() -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    let result = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Ends this process as its child has ended: with the same code, or by the same signal.
+pub(super) fn end_as(status: std::process::ExitStatus) -> ! {
+    use std::os::unix::process::ExitStatusExt;
+    if let Some(signal) = status.signal() {
+        // SAFETY: restores the default action and raises the signal; no core of this process.
+        unsafe {
+            let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
+            libc::signal(signal, libc::SIG_DFL);
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            libc::sigaddset(&raw mut set, signal);
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+            libc::raise(signal);
+        }
+        std::process::exit(128 + signal);
+    }
+    std::process::exit(status.code().unwrap_or(1))
+}

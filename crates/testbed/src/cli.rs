@@ -1,0 +1,146 @@
+//! The command line: what can be asked, and in which words.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+use testbed::agent::exec::Exec;
+use testbed::agent::protocol::Call;
+use testbed::agent::{client, exec, keep};
+use testbed::domain::Start;
+use testbed::exit::Exit;
+use vtime::Tdf;
+
+/// Does power-grid control software act in time? Runs unmodified programs in virtual time
+/// against a simulated grid and ends with a verdict.
+#[derive(Parser, Debug)]
+#[command(name = "qcycle", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run a program in a time domain of its own.
+    #[command(after_help = "Examples:\n  \
+        qcycle exec -- sleep 5\n  \
+        qcycle exec --name lab --tdf 10 -- python3 controller.py\n  \
+        qcycle exec --start 2019-06-03T12:00:00Z -- date\n\n\
+        From another terminal: qcycle hold lab; qcycle release lab; qcycle dilate lab 2; qcycle ps\n\
+        The exit code and the signals are those of the program; 126 and 127 if it cannot start.")]
+    Exec {
+        /// Name of the domain, for `hold`, `release`, `dilate` and `ps`.
+        #[arg(long)]
+        name: Option<String>,
+        /// Time dilation factor: host seconds per virtual second, 0.01 to 1000.
+        #[arg(long, default_value_t = Tdf::ONE)]
+        tdf: Tdf,
+        /// Time of day at the start, as 2019-06-03T12:00:00Z or seconds since 1970 [default: now].
+        #[arg(long, value_parser = testbed::scenario::instant::parse)]
+        start: Option<i64>,
+        /// The program and its arguments.
+        #[arg(required = true, last = true, value_name = "PROGRAM")]
+        program: Vec<String>,
+    },
+    /// Hold a domain: its time stands still when this returns, until it is released as often.
+    Hold {
+        /// Name of the domain; `qcycle ps` lists them.
+        name: String,
+        /// Print the state of the domain as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Release one hold of a domain.
+    Release {
+        /// Name of the domain; `qcycle ps` lists them.
+        name: String,
+        /// Print the state of the domain as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change how fast the time of a domain runs.
+    #[command(
+        after_help = "Example:\n  qcycle dilate lab 10    one virtual second lasts ten seconds"
+    )]
+    Dilate {
+        /// Name of the domain; `qcycle ps` lists them.
+        name: String,
+        /// Time dilation factor: host seconds per virtual second, 0.01 to 1000.
+        tdf: Tdf,
+        /// Print the state of the domain as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the time domains of this user.
+    Ps {
+        /// Print them as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    #[command(hide = true)]
+    Keep {
+        #[arg(long)]
+        gate: i32,
+        #[arg(required = true, last = true)]
+        program: Vec<String>,
+    },
+}
+
+/// Runs the command that was asked for.
+pub(crate) fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let asked = !error.use_stderr();
+            // Nothing can be said on a closed stream.
+            let _ = error.print();
+            return if asked { ExitCode::SUCCESS } else { code(Exit::Usage) };
+        }
+    };
+    match run(arguments.command) {
+        Ok(exit) => code(exit),
+        Err(error) => {
+            eprintln!("qcycle: {error:#}");
+            code(Exit::BrokenSetup)
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Exec { name, tdf, start, program } => {
+            let start = Start { tdf, realtime_ns: start, held: false };
+            match exec::exec(&Exec { name, start, command: program })? {}
+        }
+        Command::Hold { name, json } => say(&name, Call::Hold, json),
+        Command::Release { name, json } => say(&name, Call::Release, json),
+        Command::Dilate { name, tdf, json } => {
+            say(&name, Call::Dilate { tdf: tdf.to_string() }, json)
+        }
+        Command::Ps { json } => {
+            let domains = client::all()?;
+            if json {
+                println!("{}", serde_json::to_string_pretty(&domains)?);
+            } else {
+                print!("{}", client::table(&domains));
+            }
+            Ok(Exit::Met)
+        }
+        Command::Keep { gate, program } => keep::keep(gate, &program),
+    }
+}
+
+fn say(name: &str, call: Call, json: bool) -> anyhow::Result<Exit> {
+    let status = client::call(name, call)?;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&status).context("cannot write JSON")?);
+    } else {
+        println!("{}", client::line(&status));
+    }
+    Ok(Exit::Met)
+}
+
+fn code(exit: Exit) -> ExitCode {
+    ExitCode::from(exit as u8)
+}

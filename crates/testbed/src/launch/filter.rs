@@ -1,0 +1,346 @@
+//! Which system calls of a program are stopped, decided by their arguments.
+//!
+//! A filter sees numbers and addresses, not what an address points to. So a call whose timeout
+//! is null or not positive passes, and one that may wait for a finite time is handed to the
+//! image as SIGSYS. Calls that the image itself makes pass by their address. The kernel keeps
+//! for each call number whether it is let through whatever its arguments are, so all others cost
+//! next to nothing. Numbers and argument order as in `syscall(2)` for x86-64.
+
+use libc::{c_long, sock_filter};
+use vtime::image::{IMAGE, IMAGE_SIZE_MAX};
+
+/// What happens to a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The kernel does it as ever.
+    Allow,
+    /// The image answers it (SIGSYS).
+    Trap,
+    /// The follower is told, then the kernel does it.
+    Notify,
+    /// It fails with this error number.
+    Fail(u16),
+}
+
+/// One test of a call's arguments.
+#[derive(Clone, Copy, Debug)]
+enum Test {
+    /// This argument is not zero.
+    NonNull(u8),
+    /// This argument, an `int`, is greater than zero.
+    Positive(u8),
+    /// The low half of this argument, under a mask, is one of these values.
+    OneOf(u8, u32, &'static [u32]),
+    /// The low half of this argument is not this value.
+    Not(u8, u32),
+}
+
+/// A call number, the clauses of which one must hold (none: always), and what happens then.
+struct Rule(c_long, &'static [&'static [Test]], Verdict);
+
+use Test::{NonNull, Not, OneOf, Positive};
+use Verdict::{Fail, Notify, Trap};
+
+const ALWAYS: &[&[Test]] = &[&[]];
+const ENOSYS: u16 = libc::ENOSYS as u16;
+
+/// FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI and LOCK_PI2, without their flags.
+const FUTEX_WAITS: Test = OneOf(1, 0x7f, &[0, 6, 9, 11, 13]);
+/// SO_RCVTIMEO and SO_SNDTIMEO, with times of either width.
+const SOCKET_TIMEOUTS: Test = OneOf(2, u32::MAX, &[20, 21, 66, 67]);
+
+/// The rules; what occurs most often comes first.
+const RULES: &[Rule] = &[
+    Rule(libc::SYS_futex, &[&[NonNull(3), FUTEX_WAITS]], Trap),
+    Rule(libc::SYS_epoll_wait, &[&[Positive(3)]], Trap),
+    Rule(libc::SYS_epoll_pwait, &[&[Positive(3)], &[NonNull(4)]], Trap),
+    Rule(libc::SYS_poll, &[&[Positive(2)]], Trap),
+    Rule(libc::SYS_ppoll, &[&[NonNull(2)], &[NonNull(3)]], Trap),
+    Rule(libc::SYS_select, &[&[NonNull(4)]], Trap),
+    Rule(libc::SYS_pselect6, &[&[NonNull(4)], &[NonNull(5)]], Trap),
+    Rule(libc::SYS_epoll_pwait2, &[&[NonNull(3)], &[NonNull(4)]], Trap),
+    Rule(libc::SYS_clock_gettime, ALWAYS, Trap),
+    Rule(libc::SYS_gettimeofday, ALWAYS, Trap),
+    Rule(libc::SYS_time, ALWAYS, Trap),
+    Rule(libc::SYS_nanosleep, ALWAYS, Trap),
+    Rule(libc::SYS_clock_nanosleep, ALWAYS, Trap),
+    // A program must neither block nor handle the signal that the image needs. The numbers of
+    // SIG_UNBLOCK and SIGSYS are 1 and 31.
+    Rule(libc::SYS_rt_sigprocmask, &[&[NonNull(1), Not(0, 1)]], Trap),
+    Rule(libc::SYS_rt_sigaction, &[&[NonNull(1)], &[OneOf(0, u32::MAX, &[31])]], Trap),
+    Rule(libc::SYS_rt_sigsuspend, ALWAYS, Trap),
+    Rule(libc::SYS_rt_sigtimedwait, &[&[NonNull(2)]], Trap),
+    Rule(libc::SYS_execve, ALWAYS, Notify),
+    Rule(libc::SYS_execveat, ALWAYS, Notify),
+    // Nobody sets the clocks of a domain but its owner.
+    Rule(libc::SYS_clock_settime, ALWAYS, Trap),
+    Rule(libc::SYS_settimeofday, ALWAYS, Trap),
+    Rule(libc::SYS_adjtimex, ALWAYS, Trap),
+    Rule(libc::SYS_clock_adjtime, ALWAYS, Trap),
+    // On host time, and counted as such.
+    Rule(libc::SYS_setitimer, &[&[NonNull(1)]], Trap),
+    Rule(libc::SYS_alarm, &[&[Positive(0)]], Trap),
+    Rule(libc::SYS_timer_settime, ALWAYS, Trap),
+    Rule(libc::SYS_timerfd_settime, ALWAYS, Trap),
+    Rule(libc::SYS_semtimedop, &[&[NonNull(3)]], Trap),
+    Rule(libc::SYS_mq_timedsend, &[&[NonNull(4)]], Trap),
+    Rule(libc::SYS_mq_timedreceive, &[&[NonNull(4)]], Trap),
+    Rule(libc::SYS_recvmmsg, &[&[NonNull(4)]], Trap),
+    Rule(libc::SYS_io_getevents, &[&[NonNull(4)]], Trap),
+    Rule(SYS_IO_PGETEVENTS, &[&[NonNull(4)]], Trap),
+    Rule(libc::SYS_futex_waitv, &[&[NonNull(3)]], Trap),
+    Rule(SYS_FUTEX_WAIT, &[&[NonNull(4)]], Trap),
+    Rule(libc::SYS_setsockopt, &[&[OneOf(1, u32::MAX, &[1]), SOCKET_TIMEOUTS]], Trap),
+    // Waits of a ring happen in the kernel, out of reach; programs have another way.
+    Rule(libc::SYS_io_uring_setup, ALWAYS, Fail(ENOSYS)),
+];
+
+/// Not in the libc crate: `io_pgetevents` and `futex_wait` (Linux 6.7).
+const SYS_IO_PGETEVENTS: c_long = 333;
+const SYS_FUTEX_WAIT: c_long = 455;
+
+/// `AUDIT_ARCH_X86_64` of `include/uapi/linux/audit.h`.
+const ARCHITECTURE: u32 = 0xc000_003e;
+/// Calls of the x32 interface carry this bit.
+const X32: u32 = 0x4000_0000;
+
+// Offsets in `struct seccomp_data`, little-endian.
+const NUMBER: u32 = 0;
+const ARCHITECTURE_AT: u32 = 4;
+const ADDRESS_LOW: u32 = 8;
+const ADDRESS_HIGH: u32 = 12;
+
+const fn argument_low(index: u8) -> u32 {
+    16 + 8 * index as u32
+}
+
+const fn argument_high(index: u8) -> u32 {
+    argument_low(index) + 4
+}
+
+const LOAD: u16 = 0x20;
+const AND: u16 = 0x54;
+const JUMP: u16 = 0x05;
+const JUMP_EQUAL: u16 = 0x15;
+const JUMP_GREATER: u16 = 0x25;
+const JUMP_GREATER_EQUAL: u16 = 0x35;
+const RETURN: u16 = 0x06;
+
+/// The filter, as `seccomp(2)` takes it.
+#[must_use]
+pub fn program() -> Vec<sock_filter> {
+    let mut code = vec![
+        step(LOAD, ARCHITECTURE_AT),
+        branch(JUMP_EQUAL, ARCHITECTURE, 1, 0),
+        verdict(Fail(ENOSYS)),
+        step(LOAD, NUMBER),
+        branch(JUMP_GREATER_EQUAL, X32, 0, 1),
+        verdict(Fail(ENOSYS)),
+    ];
+    for Rule(number, clauses, result) in RULES {
+        let body = body(clauses, *result);
+        let number = u32::try_from(*number).expect("call numbers are small");
+        let length = u8::try_from(body.len()).expect("a rule is short");
+        code.push(branch(JUMP_EQUAL, number, 0, length));
+        code.extend(body);
+    }
+    code.push(verdict(Verdict::Allow));
+    code
+}
+
+/// What is done with a call whose number matches; every path ends in it.
+fn body(clauses: &[&[Test]], result: Verdict) -> Vec<sock_filter> {
+    let end = u32::try_from(IMAGE + IMAGE_SIZE_MAX).expect("the image lies low");
+    let start = u32::try_from(IMAGE).expect("the image lies low");
+    // The address is that behind the instruction, so the first one of the image is excluded.
+    let mut code = vec![
+        step(LOAD, ADDRESS_HIGH),
+        branch(JUMP_EQUAL, 0, 0, 4),
+        step(LOAD, ADDRESS_LOW),
+        branch(JUMP_GREATER, start, 0, 2),
+        branch(JUMP_GREATER, end, 1, 0),
+        verdict(Verdict::Allow),
+    ];
+    for clause in clauses {
+        let mut tests: Vec<sock_filter> = Vec::new();
+        // From the last test to the first, so that each knows how far it is to the next clause.
+        for test in clause.iter().rev() {
+            let past = u8::try_from(tests.len() + 1).expect("a rule is short");
+            let mut longer = condition(*test, past);
+            longer.extend(tests);
+            tests = longer;
+        }
+        code.extend(tests);
+        code.push(verdict(result));
+    }
+    code.push(verdict(Verdict::Allow));
+    code
+}
+
+/// A test that falls through if it holds and skips `past` instructions behind it if not.
+fn condition(test: Test, past: u8) -> Vec<sock_filter> {
+    match test {
+        NonNull(index) => vec![
+            step(LOAD, argument_low(index)),
+            branch(JUMP_EQUAL, 0, 0, 2),
+            step(LOAD, argument_high(index)),
+            branch(JUMP_EQUAL, 0, past, 0),
+        ],
+        Positive(index) => vec![
+            step(LOAD, argument_low(index)),
+            branch(JUMP_EQUAL, 0, past + 1, 0),
+            branch(JUMP_GREATER, i32::MAX.unsigned_abs(), past, 0),
+        ],
+        Not(index, value) => {
+            vec![step(LOAD, argument_low(index)), branch(JUMP_EQUAL, value, past, 0)]
+        }
+        OneOf(index, mask, values) => {
+            let mut code = vec![step(LOAD, argument_low(index)), step(AND, mask)];
+            for (place, value) in values.iter().enumerate() {
+                // Over the remaining comparisons and the jump behind them.
+                let hit = u8::try_from(values.len() - place).expect("a rule is short");
+                code.push(branch(JUMP_EQUAL, *value, hit, 0));
+            }
+            code.push(step(JUMP, u32::from(past)));
+            code
+        }
+    }
+}
+
+const fn step(code: u16, k: u32) -> sock_filter {
+    sock_filter { code, jt: 0, jf: 0, k }
+}
+
+const fn branch(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter { code, jt, jf, k }
+}
+
+fn verdict(verdict: Verdict) -> sock_filter {
+    let value = match verdict {
+        Verdict::Allow => libc::SECCOMP_RET_ALLOW,
+        Trap => libc::SECCOMP_RET_TRAP,
+        Notify => libc::SECCOMP_RET_USER_NOTIF,
+        Fail(error) => libc::SECCOMP_RET_ERRNO | u32::from(error),
+    };
+    step(RETURN, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A call as the kernel describes it to a filter, `struct seccomp_data`.
+    struct Call {
+        number: c_long,
+        architecture: u32,
+        address: u64,
+        args: [u64; 6],
+    }
+
+    impl Call {
+        fn word(&self, at: u32) -> u32 {
+            let args = |index: usize| self.args[index];
+            match at {
+                NUMBER => self.number as u32,
+                ARCHITECTURE_AT => self.architecture,
+                ADDRESS_LOW => self.address as u32,
+                ADDRESS_HIGH => (self.address >> 32) as u32,
+                at if at % 8 == 0 => args((at as usize - 16) / 8) as u32,
+                at => (args((at as usize - 20) / 8) >> 32) as u32,
+            }
+        }
+    }
+
+    /// The kernel's packet filter, as far as ours uses it.
+    fn run(code: &[sock_filter], call: &Call) -> u32 {
+        let (mut at, mut a) = (0usize, 0u32);
+        loop {
+            let op = code[at];
+            at += 1;
+            let mut jump = |taken: bool| at += usize::from(if taken { op.jt } else { op.jf });
+            match op.code {
+                LOAD => a = call.word(op.k),
+                AND => a &= op.k,
+                JUMP => at += op.k as usize,
+                JUMP_EQUAL => jump(a == op.k),
+                JUMP_GREATER => jump(a > op.k),
+                JUMP_GREATER_EQUAL => jump(a >= op.k),
+                RETURN => return op.k,
+                other => panic!("an instruction that the filter does not use: {other}"),
+            }
+        }
+    }
+
+    fn decide(number: c_long, args: [u64; 6]) -> u32 {
+        let call = Call { number, architecture: ARCHITECTURE, address: 0x40_1000, args };
+        run(&program(), &call)
+    }
+
+    const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
+    const TRAP: u32 = libc::SECCOMP_RET_TRAP;
+
+    #[test]
+    fn what_does_not_wait_passes() {
+        let minus_one = u64::from(u32::MAX);
+        assert_eq!(decide(libc::SYS_read, [0; 6]), ALLOW);
+        assert_eq!(decide(libc::SYS_poll, [1, 1, 0, 0, 0, 0]), ALLOW);
+        assert_eq!(decide(libc::SYS_poll, [1, 1, minus_one, 0, 0, 0]), ALLOW);
+        assert_eq!(decide(libc::SYS_poll, [1, 1, u64::MAX, 0, 0, 0]), ALLOW);
+        assert_eq!(decide(libc::SYS_epoll_wait, [3, 1, 1, minus_one, 0, 0]), ALLOW);
+        assert_eq!(decide(libc::SYS_futex, [1, 128, 0, 0, 0, 0]), ALLOW);
+        assert_eq!(decide(libc::SYS_futex, [1, 129, 1, 77, 0, 0]), ALLOW, "FUTEX_WAKE");
+        assert_eq!(decide(libc::SYS_select, [1, 1, 1, 1, 0, 0]), ALLOW);
+    }
+
+    #[test]
+    fn what_waits_for_a_finite_time_is_stopped() {
+        assert_eq!(decide(libc::SYS_poll, [1, 1, 5, 0, 0, 0]), TRAP);
+        assert_eq!(decide(libc::SYS_epoll_pwait, [3, 1, 1, 5, 0, 8]), TRAP);
+        assert_eq!(decide(libc::SYS_futex, [1, 128, 0, 1 << 32, 0, 0]), TRAP);
+        assert_eq!(decide(libc::SYS_futex, [1, 137 | 256, 0, 77, 0, 0]), TRAP);
+        assert_eq!(decide(libc::SYS_ppoll, [0, 0, 77, 0, 0, 0]), TRAP);
+        assert_eq!(decide(libc::SYS_clock_gettime, [0; 6]), TRAP);
+        assert_eq!(decide(libc::SYS_setsockopt, [3, 1, 20, 77, 16, 0]), TRAP);
+        assert_eq!(decide(libc::SYS_setsockopt, [3, 6, 20, 77, 16, 0]), ALLOW);
+    }
+
+    #[test]
+    fn the_signal_of_the_image_is_guarded() {
+        assert_eq!(decide(libc::SYS_rt_sigprocmask, [0, 77, 0, 8, 0, 0]), TRAP);
+        assert_eq!(decide(libc::SYS_rt_sigprocmask, [1, 77, 0, 8, 0, 0]), ALLOW, "unblocks");
+        assert_eq!(decide(libc::SYS_rt_sigprocmask, [0, 0, 77, 8, 0, 0]), ALLOW, "asks");
+        assert_eq!(decide(libc::SYS_rt_sigaction, [31, 0, 77, 8, 0, 0]), TRAP);
+        assert_eq!(decide(libc::SYS_rt_sigaction, [17, 0, 77, 8, 0, 0]), ALLOW);
+        assert_eq!(decide(libc::SYS_rt_sigaction, [17, 77, 0, 8, 0, 0]), TRAP);
+    }
+
+    #[test]
+    fn other_architectures_are_refused() {
+        let call = Call { number: 39, architecture: 0x4000_0003, address: 0, args: [0; 6] };
+        assert_eq!(run(&program(), &call), libc::SECCOMP_RET_ERRNO | u32::from(ENOSYS));
+        assert_eq!(decide(i64::from(X32) + 39, [0; 6]), ALLOW ^ ALLOW | 0x0005_0026);
+    }
+
+    #[test]
+    fn the_filter_is_short_enough_for_the_kernel() {
+        assert!(program().len() <= 4096, "BPF_MAXINSNS");
+    }
+
+    proptest! {
+        /// Whatever the image calls passes; an exec is always reported; the filter always ends.
+        #[test]
+        fn decides_any_call(number in 0..600i64, args: [u64; 6], offset in 1..IMAGE_SIZE_MAX as u64) {
+            let code = program();
+            let from = |address| run(&code, &Call { number, architecture: ARCHITECTURE, address, args });
+            prop_assert_eq!(from(IMAGE as u64 + offset), ALLOW);
+            let outside = from((IMAGE + IMAGE_SIZE_MAX) as u64 + offset);
+            if number == libc::SYS_execve || number == libc::SYS_execveat {
+                prop_assert_eq!(outside, libc::SECCOMP_RET_USER_NOTIF);
+            }
+            if !RULES.iter().any(|rule| rule.0 == number) {
+                prop_assert_eq!(outside, ALLOW);
+            }
+        }
+    }
+}

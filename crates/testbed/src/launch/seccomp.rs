@@ -1,0 +1,143 @@
+//! Installing the filter, and answering what it notifies: seccomp(2) and seccomp_unotify(2).
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use libc::{c_int, c_ulong, sock_filter, sock_fprog};
+
+const fn request(direction: c_ulong, number: c_ulong, size: usize) -> c_ulong {
+    direction << 30 | (size as c_ulong) << 16 | (b'!' as c_ulong) << 8 | number
+}
+
+const RECEIVE: c_ulong = request(3, 0, size_of::<Notification>());
+const SEND: c_ulong = request(3, 1, size_of::<Response>());
+const ADD_DESCRIPTOR: c_ulong = request(1, 3, size_of::<AddDescriptor>());
+
+/// Let the call go on in the kernel.
+const CONTINUE: u32 = 1;
+/// The notified call answers the number of the new descriptor.
+const ADD_AND_SEND: u32 = 2;
+/// From receiving to answering, only fatal signals interrupt the program (Linux 5.19).
+const WAIT_KILLABLE: c_ulong = 1 << 5;
+
+/// `struct seccomp_notif`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Notification {
+    /// Names this notification in answers.
+    pub(super) id: u64,
+    /// Thread that made the call, in the name space of the reader.
+    pub(super) thread: u32,
+    flags: u32,
+    number: i32,
+    architecture: u32,
+    address: u64,
+    /// Arguments of the call.
+    pub(super) args: [u64; 6],
+}
+
+#[repr(C)]
+struct Response {
+    id: u64,
+    value: i64,
+    error: i32,
+    flags: u32,
+}
+
+#[repr(C)]
+struct AddDescriptor {
+    id: u64,
+    flags: u32,
+    source: u32,
+    new: u32,
+    new_flags: u32,
+}
+
+const _: () = assert!(size_of::<Notification>() == 80);
+const _: () = assert!(size_of::<Response>() == 24);
+const _: () = assert!(size_of::<AddDescriptor>() == 24);
+
+/// Puts the filter on the calling thread and answers the listener of its notifications.
+/// Allocates nothing: it runs between fork and exec.
+///
+/// # Errors
+/// What seccomp(2) reports; EBUSY where a filter with a listener is there already.
+pub(super) fn install(filter: &[sock_filter]) -> io::Result<OwnedFd> {
+    let program = sock_fprog {
+        len: u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
+        filter: filter.as_ptr().cast_mut(),
+    };
+    // SAFETY: `program` describes a live slice, which the kernel copies.
+    unsafe {
+        if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let with = |flags: c_ulong| {
+            libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | flags,
+                &raw const program,
+            )
+        };
+        let mut listener = with(WAIT_KILLABLE);
+        if listener < 0 && *libc::__errno_location() == libc::EINVAL {
+            listener = with(0);
+        }
+        if listener < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(listener as RawFd))
+    }
+}
+
+/// The next notification of a listener. Blocks until there is one.
+///
+/// # Errors
+/// `NotFound` when the program was killed meanwhile.
+pub(super) fn receive(listener: BorrowedFd<'_>) -> io::Result<Notification> {
+    let mut notification = Notification::default();
+    // SAFETY: the structure has the size that the request names.
+    let result = unsafe { libc::ioctl(listener.as_raw_fd(), RECEIVE, &raw mut notification) };
+    if result == 0 { Ok(notification) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Lets the call go on.
+///
+/// # Errors
+/// `NotFound` when the program was killed or interrupted meanwhile.
+pub(super) fn go_on(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
+    respond(listener, &Response { id, value: 0, error: 0, flags: CONTINUE })
+}
+
+/// Lets the call fail with an error number.
+///
+/// # Errors
+/// As [`go_on`].
+pub(super) fn fail(listener: BorrowedFd<'_>, id: u64, error: c_int) -> io::Result<()> {
+    respond(listener, &Response { id, value: 0, error: -error, flags: 0 })
+}
+
+/// Puts a descriptor into the program, closed on exec, and answers the call with its number.
+///
+/// # Errors
+/// As [`go_on`]; `EMFILE` where the program has no descriptor left.
+pub(super) fn give(listener: BorrowedFd<'_>, id: u64, fd: BorrowedFd<'_>) -> io::Result<()> {
+    let add = AddDescriptor {
+        id,
+        flags: ADD_AND_SEND,
+        source: fd.as_raw_fd().unsigned_abs(),
+        new: 0,
+        new_flags: libc::O_CLOEXEC.unsigned_abs(),
+    };
+    // SAFETY: the structure has the size that the request names.
+    let result = unsafe { libc::ioctl(listener.as_raw_fd(), ADD_DESCRIPTOR, &raw const add) };
+    if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn respond(listener: BorrowedFd<'_>, response: &Response) -> io::Result<()> {
+    // SAFETY: the structure has the size that the request names.
+    let result = unsafe { libc::ioctl(listener.as_raw_fd(), SEND, std::ptr::from_ref(response)) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,143 @@
+//! Where the image and its pages lie in a program: the contract between the launcher, which maps
+//! them, and the shim, which runs there.
+//!
+//! The addresses are the same in every program because a seccomp filter, which all children
+//! inherit, exempts the system calls that the image itself makes by their address. They lie
+//! between the lowest address that a kernel lets programs map (64 KiB) and the lowest one at
+//! which linkers put programs (2 MiB with lld, 4 MiB otherwise), where neither the kernel nor
+//! the run-time systems of languages put anything of their own accord.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Distance between the parts; at least the largest page of any 64-bit Linux.
+const SLOT: usize = 0x1_0000;
+
+/// The image: an ELF shared object with the symbols of the kernel's vDSO. Read and execute.
+pub const IMAGE: usize = 0x11_0000;
+/// Most octets that the image may have.
+pub const IMAGE_SIZE_MAX: usize = SLOT;
+/// [`Process`]: of this program alone. Read and write.
+pub const PROCESS: usize = IMAGE + SLOT;
+/// [`crate::ClockPage`]: of the time domain. Read only.
+pub const CLOCK: usize = PROCESS + SLOT;
+/// [`Counters`]: of the time domain. Read and write.
+pub const COUNTERS: usize = CLOCK + SLOT;
+/// Octets to map for each of the three pages.
+pub const PAGE_SIZE: usize = 4096;
+
+/// What the image must know of the program that it is in. Written by the launcher at the stop
+/// after exec, in a fresh private page.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// The kernel's own `clock_gettime` in its vDSO, 0 if it has none.
+    pub vdso_clock_gettime: u64,
+    /// The kernel's own `getcpu`, 0 if it has none.
+    pub vdso_getcpu: u64,
+    /// The kernel's own `getrandom`, 0 if it has none.
+    pub vdso_getrandom: u64,
+    /// What the program wants done with SIGSYS, as the kernel's `struct sigaction`: handler,
+    /// flags, restorer, mask. The image keeps the signal for itself.
+    pub sigsys_action: [u64; 4],
+}
+
+const _: () = assert!(size_of::<Process>() == 56);
+
+/// What a trapped call was about.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(usize)]
+pub enum Kind {
+    /// Reading a clock by a system call.
+    Clock = 0,
+    /// `nanosleep`, `clock_nanosleep`.
+    Sleep = 1,
+    /// `poll`, `ppoll`.
+    Poll = 2,
+    /// `select`, `pselect6`.
+    Select = 3,
+    /// `epoll_wait`, `epoll_pwait`, `epoll_pwait2`.
+    Epoll = 4,
+    /// `futex` with a timeout.
+    Futex = 5,
+    /// `rt_sigtimedwait`.
+    Sigtimedwait = 6,
+    /// `rt_sigaction`, `rt_sigprocmask`: guards of the signal that the image needs.
+    Signal = 7,
+    /// An attempt to set a clock, refused with EPERM.
+    SetClock = 8,
+    /// A timer (`setitimer`, `alarm`, `timer_settime`, `timerfd_settime`) that stays on host time.
+    HostTimer = 9,
+    /// A wait with a timeout that stays on host time.
+    HostWait = 10,
+}
+
+impl Kind {
+    /// All kinds, in the order of their counters.
+    pub const ALL: [Self; 11] = [
+        Self::Clock,
+        Self::Sleep,
+        Self::Poll,
+        Self::Select,
+        Self::Epoll,
+        Self::Futex,
+        Self::Sigtimedwait,
+        Self::Signal,
+        Self::SetClock,
+        Self::HostTimer,
+        Self::HostWait,
+    ];
+
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Clock => "clock",
+            Self::Sleep => "sleep",
+            Self::Poll => "poll",
+            Self::Select => "select",
+            Self::Epoll => "epoll",
+            Self::Futex => "futex",
+            Self::Sigtimedwait => "sigtimedwait",
+            Self::Signal => "signal",
+            Self::SetClock => "set-clock",
+            Self::HostTimer => "host-timer",
+            Self::HostWait => "host-wait",
+        }
+    }
+
+    /// Whether calls of this kind saw host time, so that a result must be looked at twice.
+    #[must_use]
+    pub const fn leaks_host_time(self) -> bool {
+        matches!(self, Self::HostTimer | Self::HostWait)
+    }
+}
+
+/// How many calls of each [`Kind`] all programs of a domain have made.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Counters([AtomicU64; Kind::ALL.len()]);
+
+impl Counters {
+    /// Counts one call.
+    pub fn count(&self, kind: Kind) {
+        self.0[kind as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Calls counted so far.
+    #[must_use]
+    pub fn get(&self, kind: Kind) -> u64 {
+        self.0[kind as usize].load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_the_counter_of_its_number() {
+        for (number, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, number);
+        }
+    }
+}
