@@ -76,22 +76,20 @@ impl Engine {
             wall: Duration::ZERO,
             solves: 0,
         };
+        let said = |(number, words): (i32, String)| {
+            refused(format!("{} (its error {number})", words.trim()))
+        };
         // `redirect` and not `compile`, which would change the directory of the whole process.
-        let commands =
-            [format!("redirect {}", quoted(circuit)), format!("set tolerance={TOLERANCE:e}")];
-        for command in commands {
-            engine.context.command(&command).map_err(|(number, words)| {
-                refused(format!("{} (its error {number})", words.trim()))
-            })?;
-        }
+        engine.context.command(&format!("redirect {}", quoted(circuit))).map_err(said)?;
+        // Without a circuit the engine answers with a word that names no element.
         engine.elements = engine.context.elements();
+        engine.elements.retain(|element| element.contains('.'));
         if engine.elements.is_empty() {
             return Err(refused("it defines no circuit (`new circuit.…` is missing)".into()));
         }
+        engine.command(&format!("set tolerance={TOLERANCE:e}"))?;
         engine.rest_mode()?;
-        engine.context.command("solve").map_err(|(number, words)| {
-            refused(format!("it cannot be solved: {} (its error {number})", words.trim()))
-        })?;
+        engine.context.command("solve").map_err(said)?;
         engine.nodes = engine.context.nodes();
         Ok(engine)
     }
@@ -153,21 +151,19 @@ impl Engine {
             return Err(self.unknown(name, &format!("the element {wanted} cannot be selected")));
         };
         let stem = name.0.rsplit_once('.').map_or("", |(stem, _)| stem);
-        let near = || point::near(&name.0, properties.iter().map(|p| format!("{stem}.{p}")));
-        let unknown = |message: String| PlantError::UnknownPoint {
-            point: name.0.clone(),
-            message,
-            near: near(),
+        let unknown = |message: String, near: Vec<String>| {
+            Err(PlantError::UnknownPoint { point: name.0.clone(), message, near })
         };
         let index = properties.iter().position(|p| p.eq_ignore_ascii_case(property));
         let Some(index) = index.and_then(|index| i32::try_from(index + 1).ok()) else {
-            return Err(unknown(format!("{wanted} has no property {property}")));
+            let near = point::near(&name.0, properties.iter().map(|p| format!("{stem}.{p}")));
+            return unknown(format!("{wanted} has no property {property}"), near);
         };
         match self.context.get(element, index) {
             Ok(value) if value.is_finite() => {
                 Ok(Place::Property { element, property: index, kind: kind(wanted, property) })
             }
-            _ => Err(unknown(format!("the property {property} of {wanted} is not a number"))),
+            _ => unknown(format!("{property} of {wanted} is not a number"), Vec::new()),
         }
     }
 

@@ -49,13 +49,18 @@ pub(super) fn of_node(node: &str) -> Option<String> {
 /// At most this many names are suggested: more would not be read.
 const SUGGESTIONS: usize = 4;
 
-/// The candidates that differ least from `name`, the nearest first. Those that differ in more
-/// than half of their letters are no help.
+/// The candidates that differ least from `name`, the nearest first; one that goes on where the
+/// name ends counts as one letter off. Those that differ in more than half of their letters are
+/// no help.
 pub(super) fn near(name: &str, candidates: impl IntoIterator<Item = String>) -> Vec<String> {
     let name = name.to_ascii_lowercase();
     let mut ranked: Vec<(usize, String)> = candidates
         .into_iter()
-        .map(|candidate| (distance(&name, &candidate.to_ascii_lowercase()), candidate))
+        .map(|candidate| {
+            let lower = candidate.to_ascii_lowercase();
+            let letters = if lower.starts_with(&name) { 1 } else { distance(&name, &lower) };
+            (letters, candidate)
+        })
         .filter(|(distance, _)| *distance <= name.chars().count() / 2)
         .collect();
     ranked.sort();
