@@ -180,8 +180,7 @@ impl Plant {
         if !matches!(place, Place::Property { .. }) {
             return Err(PlantError::ReadOnly { point: name.0.clone() });
         }
-        // Written so that NaN is refused too.
-        if !(value.abs() <= VALUE_MAX) {
+        if value.is_nan() || value.abs() > VALUE_MAX {
             return Err(PlantError::Value { point: name.0.clone(), value });
         }
         self.set(point, value)

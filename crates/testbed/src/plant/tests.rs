@@ -315,3 +315,38 @@ fn two_engines_in_two_threads_give_the_same() {
     let (one, other) = (run(), run());
     assert_eq!(one.join().unwrap(), other.join().unwrap());
 }
+
+/// Prints what a step costs; it fails only if steps do.
+#[test]
+fn what_a_step_costs() {
+    let mut plan = case(&["bus.680.v1"]);
+    plan.profiles.clear();
+    plan.record_every = ms(1000);
+    let mut plant = open(&plan);
+    let load = plant.resolve(&point("load.d611.kW")).unwrap();
+    let storage = plant.resolve(&point("storage.es.kW")).unwrap();
+    let volts = plant.resolve(&point("bus.680.v1")).unwrap();
+    let mut now = 0;
+    let mut none = |_: VirtualSpan, _: &[f64]| ();
+    let mut measured = |name: &str, piece: i64, work: &mut dyn FnMut(&mut Plant, i64)| {
+        let (begun, steps) = (std::time::Instant::now(), 5000);
+        for _ in 0..steps / piece {
+            work(&mut plant, now);
+            now += piece;
+            plant.advance(ms(now), &mut none).unwrap();
+        }
+        let each = begun.elapsed().as_secs_f64() / steps as f64;
+        println!("{name}: {:.1} us a step", each * 1e6);
+    };
+    measured("quiet, 1000 steps a call", 1000, &mut |_, _| ());
+    measured("quiet, step by step", 1, &mut |_, _| ());
+    measured("a load written each step", 1, &mut |plant, now| {
+        plant.write(load, 170.0 + (now % 7) as f64).unwrap();
+    });
+    measured("a storage unit written each step", 1, &mut |plant, now| {
+        plant.write(storage, 500.0 + (now % 7) as f64).unwrap();
+    });
+    measured("a voltage read each step", 1, &mut |plant, _| {
+        plant.read(volts).unwrap();
+    });
+}
