@@ -316,6 +316,31 @@ fn two_engines_in_two_threads_give_the_same() {
     assert_eq!(one.join().unwrap(), other.join().unwrap());
 }
 
+#[test]
+fn the_ieee_13_node_feeder_has_its_published_voltages() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/plant/cases/ieee13");
+    let mut plan = case(&[]);
+    plan.profiles.clear();
+    plan.circuit = folder.join("feeder.dss");
+    let mut plant = open(&plan);
+    let published = std::fs::read_to_string(folder.join("published_voltages.csv")).unwrap();
+    let (mut farthest, mut count) = ((0.0, String::new()), 0);
+    for line in published.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let name = format!("bus.{}.v{}", cells[0], cells[1]);
+        let id = plant.resolve(&point(&name)).unwrap();
+        let base_v = if cells[0] == "634" { 480.0 } else { 4160.0 } / f64::sqrt(3.0);
+        let off = (plant.read(id).unwrap() / base_v - cells[2].parse::<f64>().unwrap()).abs();
+        count += 1;
+        if off > farthest.0 {
+            farthest = (off, name);
+        }
+    }
+    println!("{count} nodes, farthest {farthest:?} per unit");
+    assert_eq!(count, 35);
+    assert!(farthest.0 < 0.0015, "{farthest:?}");
+}
+
 /// Prints what a step costs; it fails only if steps do.
 #[test]
 fn what_a_step_costs() {
