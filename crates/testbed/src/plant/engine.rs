@@ -186,12 +186,15 @@ impl Engine {
 
     /// The value of a point as of the last solution.
     pub(super) fn read(&mut self, place: Place) -> Result<f64, PlantError> {
-        match place {
-            Place::Voltage(node) => Ok(self.context.voltage(node)),
-            Place::Property { element, property, .. } => {
-                self.context.get(element, property).map_err(|error| failed("read a value", error))
-            }
-        }
+        let value = match place {
+            Place::Voltage(node) => self.context.voltage(node),
+            Place::Property { element, property, .. } => self
+                .context
+                .get(element, property)
+                .map_err(|error| failed("read a value", error))?,
+        };
+        // An idle storage unit reports minus zero, which reads badly; adding zero mends that.
+        Ok(value + 0.0)
     }
 
     /// Sets a point to a value, which the next solution heeds; whether it was another before.

@@ -82,7 +82,8 @@ impl Plant {
     /// # Errors
     /// When the engine is missing, or the circuit, a table, a point or the steps are wrong.
     pub fn open(plan: &model::Plant, search: &[PathBuf]) -> Result<Self, PlantError> {
-        let variable = std::env::var_os(LIBRARY_VARIABLE).map(PathBuf::from);
+        let variable = std::env::var_os(LIBRARY_VARIABLE).filter(|value| !value.is_empty());
+        let variable = variable.map(PathBuf::from);
         let file = library::find(variable.as_deref(), search)?;
         Self::open_with(plan, &file)
     }

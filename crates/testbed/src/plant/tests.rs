@@ -201,7 +201,7 @@ fn storage_at_its_reserve_goes_idle_until_it_is_written_again() {
     plant.advance(ms(1), &mut none).unwrap();
     let fed = plant.read(volts).unwrap();
     plant.advance(ms(10), &mut none).unwrap();
-    println!("{:?}", points.map(|p| plant.read(p).unwrap()));
+    assert_eq!(plant.read(storage).unwrap().to_string(), "0");
     assert!(plant.read(volts).unwrap() < fed - 10.0);
     plant.write(energy, 2500.0).unwrap();
     plant.write(storage, 1000.0).unwrap();
@@ -284,6 +284,12 @@ fn a_wrong_circuit_is_an_error_with_file_and_line() {
     plan.circuit = "/nowhere/x.dss".into();
     let error = Plant::open(&plan, &search()).unwrap_err().to_string();
     assert!(error.contains("/nowhere/x.dss"), "{error}");
+}
+
+#[test]
+fn a_plant_can_move_to_the_thread_that_runs_it() {
+    let plant = open(&case(&[]));
+    std::thread::spawn(move || drop(plant)).join().unwrap();
 }
 
 #[test]
