@@ -1,0 +1,267 @@
+//! Serves one folder of points: reads the kernel's requests, asks the plant, replies in virtual
+//! time.
+//!
+//! A read holds the clock while the plant is asked, and lets it go only after the reply was
+//! sent, so however long the simulation takes, the reader is woken at the virtual time at which
+//! it was heard. With a latency the value is that of the moment of asking, the clock goes on,
+//! and the reply waits until the latency has passed on it; other requests are served meanwhile.
+//! What the hold cannot take back is the time from the program's call to the hold, a few
+//! microseconds of virtual time.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use vtime::{VirtualSpan, VirtualTime};
+
+use super::folder::{Answer, Folder, Sample};
+use super::wire::{self, Reply};
+use super::{PointStore, mount};
+use crate::domain::{Domain, Watch, poll_until, readable};
+use crate::scenario::model::PointFile;
+
+/// A folder of points that is served until this is dropped or the folder is unmounted.
+#[derive(Debug)]
+pub struct Server {
+    stop: Option<PipeWriter>,
+    thread: Option<JoinHandle<()>>,
+    stats: Arc<Mutex<ServerStats>>,
+}
+
+/// What a server did so far.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ServerStats {
+    /// Samples read.
+    pub reads: u64,
+    /// Points set.
+    pub writes: u64,
+    /// Why requests failed, and how often: refusals by the plant, and writes of what is no
+    /// number. Look at these before trusting the run.
+    pub warnings: BTreeMap<String, u64>,
+    /// Whether the folder is no longer served.
+    pub ended: bool,
+}
+
+/// Distinct warnings kept; a program that fails in ever new words must not fill the memory.
+const WARNINGS_MAX: usize = 100;
+
+/// Serves `files` on a mounted FUSE device (see [`mount_here`](super::mount_here)) in a thread
+/// of its own. Dropping the answer ends it, after which programs see the folder disconnected.
+///
+/// # Errors
+/// When the kernel gives no thread or descriptors.
+pub fn serve(
+    fd: OwnedFd,
+    files: Vec<PointFile>,
+    domain: Arc<Domain>,
+    points: Arc<dyn PointStore>,
+) -> io::Result<Server> {
+    mount::set_nonblocking(&fd)?;
+    let (stopped, stop) = io::pipe()?;
+    let stats = Arc::default();
+    let watch = domain.watch()?;
+    let mut work = Work {
+        device: File::from(fd),
+        folder: Folder::new(files, mount::user()),
+        domain,
+        points,
+        watch,
+        waiting: Vec::new(),
+        stats: Arc::clone(&stats),
+    };
+    let thread = std::thread::Builder::new().name("plant-files".into()).spawn(move || {
+        let end = work.run(&stopped);
+        let mut stats = lock(&work.stats);
+        stats.ended = true;
+        if let Err(error) = end {
+            warn(&mut stats, format!("the folder is no longer served: {error}"));
+        }
+    })?;
+    Ok(Server { stop: Some(stop), thread: Some(thread), stats })
+}
+
+impl Server {
+    /// What was done so far.
+    #[must_use]
+    pub fn stats(&self) -> ServerStats {
+        lock(&self.stats).clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic aborts the process, so there is no error to pass on.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Work {
+    device: File,
+    folder: Folder,
+    domain: Arc<Domain>,
+    points: Arc<dyn PointStore>,
+    watch: Watch,
+    waiting: Vec<Waiting>,
+    stats: Arc<Mutex<ServerStats>>,
+}
+
+/// A reply whose time has not come.
+struct Waiting {
+    due: VirtualTime,
+    unique: u64,
+    reply: Reply,
+}
+
+impl Work {
+    /// Serves until the folder is unmounted or the other end of `stopped` is closed.
+    fn run(&mut self, stopped: &impl AsFd) -> io::Result<()> {
+        let mut buffer = vec![0; wire::BUFFER];
+        loop {
+            self.watch.clear();
+            self.send_due()?;
+            let due = self.waiting.iter().map(|waiting| waiting.due).min();
+            let until = due.and_then(|due| self.domain.host_time_of(due));
+            let mut fds = [
+                readable(self.device.as_fd()),
+                readable(stopped.as_fd()),
+                readable(self.watch.fd()),
+            ];
+            // Changes of the clock matter only to replies that wait for it.
+            let count = if due.is_some() { 3 } else { 2 };
+            poll_until(&mut fds[..count], until)?;
+            if fds[1].revents != 0 {
+                return Ok(());
+            }
+            if fds[0].revents != 0 && !self.serve_one(&mut buffer)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Serves one request, if there is one; whether there may be more.
+    fn serve_one(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+        let length = match self.device.read(buffer) {
+            Ok(length) => length,
+            Err(error) => {
+                return match error.raw_os_error() {
+                    // Unmounted.
+                    Some(libc::ENODEV) => Ok(false),
+                    // Withdrawn, or a signal.
+                    Some(libc::ENOENT | libc::EAGAIN | libc::EINTR) => Ok(true),
+                    _ => Err(error),
+                };
+            }
+        };
+        let Some(request) = wire::decode(&buffer[..length]) else {
+            return Err(io::Error::other("the kernel sent a request that cannot be read"));
+        };
+        let unique = request.unique;
+        match self.folder.answer(&request) {
+            Answer::Reply(reply) => self.send(unique, &reply)?,
+            Answer::Silence => {}
+            Answer::Sample(sample) => self.sample(unique, sample)?,
+            Answer::Set { file, value, length } => self.set(unique, file, value, length)?,
+            Answer::NotANumber { file, written } => {
+                let point = &self.folder.file(file).point.0;
+                let reason = format!("a write of {written:?} to {point} is not one number");
+                warn(&mut lock(&self.stats), reason);
+                self.send(unique, &Reply::error(libc::EINVAL))?;
+            }
+            Answer::Interrupted(interrupted) => self.interrupt(interrupted)?,
+            Answer::End => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn sample(&mut self, unique: u64, sample: Sample) -> io::Result<()> {
+        let hold = self.domain.hold();
+        let file = self.folder.file(sample.file);
+        let latency = file.latency;
+        let reply = match self.points.read(&file.point, hold.at()) {
+            Ok(value) => {
+                lock(&self.stats).reads += 1;
+                self.folder.sampled(sample, value)
+            }
+            Err(reason) => self.refused(sample.file, &reason),
+        };
+        if latency > VirtualSpan::ZERO {
+            self.waiting.push(Waiting { due: hold.at() + latency, unique, reply });
+            return Ok(());
+        }
+        // The clock stands until the reader has its reply.
+        let sent = self.send(unique, &reply);
+        drop(hold);
+        sent
+    }
+
+    fn set(&mut self, unique: u64, file: usize, value: f64, length: usize) -> io::Result<()> {
+        let hold = self.domain.hold();
+        let reply = match self.points.write(&self.folder.file(file).point, value, hold.at()) {
+            Ok(()) => {
+                lock(&self.stats).writes += 1;
+                Reply::written(length)
+            }
+            Err(reason) => self.refused(file, &reason),
+        };
+        let sent = self.send(unique, &reply);
+        drop(hold);
+        sent
+    }
+
+    fn refused(&self, file: usize, reason: &str) -> Reply {
+        let point = &self.folder.file(file).point.0;
+        warn(&mut lock(&self.stats), format!("{point}: {reason}"));
+        Reply::error(libc::EIO)
+    }
+
+    /// Whoever waits for a reply got a signal, perhaps a deadly one: it must not wait on for a
+    /// clock that may never go on.
+    fn interrupt(&mut self, interrupted: u64) -> io::Result<()> {
+        let before = self.waiting.len();
+        self.waiting.retain(|waiting| waiting.unique != interrupted);
+        if self.waiting.len() < before {
+            self.send(interrupted, &Reply::error(libc::EINTR))?;
+        }
+        Ok(())
+    }
+
+    fn send_due(&mut self) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let now = self.domain.now();
+        let mut due: Vec<Waiting> =
+            self.waiting.extract_if(.., |waiting| waiting.due <= now).collect();
+        due.sort_by_key(|waiting| waiting.due);
+        due.iter().try_for_each(|waiting| self.send(waiting.unique, &waiting.reply))
+    }
+
+    fn send(&self, unique: u64, reply: &Reply) -> io::Result<()> {
+        // The device takes a reply as a whole or not at all.
+        match (&self.device).write_all(&reply.encode(unique)) {
+            Ok(()) => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                // Nobody waits for this reply any more, or nobody is left.
+                Some(libc::ENOENT | libc::ENODEV) => Ok(()),
+                _ => Err(error),
+            },
+        }
+    }
+}
+
+fn warn(stats: &mut ServerStats, reason: String) {
+    if stats.warnings.len() < WARNINGS_MAX || stats.warnings.contains_key(&reason) {
+        *stats.warnings.entry(reason).or_default() += 1;
+    }
+}
+
+fn lock(stats: &Mutex<ServerStats>) -> MutexGuard<'_, ServerStats> {
+    // A panic aborts the process, so a poisoned lock cannot be seen.
+    stats.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,265 @@
+//! One OpenDSS engine with one circuit, in words of the grid: compile, rest, step, read, write.
+//!
+//! Steps are taken in duty mode, never in dynamics mode, where generators ignore their kW and
+//! charging storage gives 0 kW. Selecting the mode resets its step to one second, so both are
+//! always set together; the step counter is the caller's, because the engine adds up time in
+//! floating point.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use vtime::VirtualSpan;
+
+use super::error::PlantError;
+use super::library::{Context, Handle};
+use super::point::{self, Wanted};
+use crate::scenario::model::PointName;
+
+/// An engine whose circuit is compiled and solved.
+#[derive(Debug)]
+pub(super) struct Engine {
+    context: Context,
+    nodes: Vec<String>,
+    elements: Vec<String>,
+    /// Host time spent in the engine.
+    pub(super) wall: Duration,
+    /// Calls of the solver.
+    pub(super) solves: u64,
+}
+
+/// Where a point lives in the engine.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// Voltage of the node at this place of the engine's vector.
+    Voltage(usize),
+    /// Property of an element.
+    Property {
+        /// The element.
+        element: Handle,
+        /// Its property, from 1.
+        property: i32,
+        /// What a write must heed.
+        kind: Kind,
+    },
+}
+
+/// What a write must heed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// The system matrix stays as it is: powers of loads and generators.
+    Power,
+    /// Power of a storage unit.
+    StoragePower,
+    /// The system matrix must be built anew.
+    Other,
+}
+
+/// Least power asked of a storage unit, in kW: what 0 does differs between engine versions, so
+/// a unit that should rest is asked for one watt.
+const STORAGE_KW_LEAST: f64 = 1e-3;
+
+/// Convergence of the solver, in per unit; tighter than the engine's 1e-4 because differences
+/// of a tenth of a volt are read off the results, and it costs less than a tenth of the time.
+const TOLERANCE: f64 = 1e-8;
+
+impl Engine {
+    /// Compiles a circuit file and solves it as it stands in the file.
+    pub(super) fn compile(context: Context, circuit: &Path) -> Result<Self, PlantError> {
+        let refused = |message: String| PlantError::Circuit { file: circuit.into(), message };
+        if !circuit.is_file() {
+            return Err(refused("there is no such file".into()));
+        }
+        let mut engine = Self {
+            context,
+            nodes: Vec::new(),
+            elements: Vec::new(),
+            wall: Duration::ZERO,
+            solves: 0,
+        };
+        let said = |(number, words): (i32, String)| {
+            refused(format!("{} (its error {number})", words.trim()))
+        };
+        // `redirect` and not `compile`, which would change the directory of the whole process.
+        engine.context.command(&format!("redirect {}", quoted(circuit))).map_err(said)?;
+        // Without a circuit the engine answers with a word that names no element.
+        engine.elements = engine.context.elements();
+        engine.elements.retain(|element| element.contains('.'));
+        if engine.elements.is_empty() {
+            return Err(refused("it defines no circuit (`new circuit.…` is missing)".into()));
+        }
+        engine.command(&format!("set tolerance={TOLERANCE:e}"))?;
+        engine.rest_mode()?;
+        engine.context.command("solve").map_err(said)?;
+        engine.nodes = engine.context.nodes();
+        Ok(engine)
+    }
+
+    /// Solutions from now on are of the moment: no time passes and no energy is stored.
+    pub(super) fn rest_mode(&mut self) -> Result<(), PlantError> {
+        self.command("set mode=snapshot")
+    }
+
+    /// Solutions from now on each take `step` forward.
+    pub(super) fn step_mode(&mut self, step: VirtualSpan) -> Result<(), PlantError> {
+        let seconds = step.as_ns() as f64 / 1e9;
+        self.command(&format!("set mode=duty stepsize={seconds}s hour=0 sec=0"))
+    }
+
+    /// Solves `count` steps; whether the last one converged.
+    pub(super) fn solve(&mut self, count: i64) -> Result<bool, PlantError> {
+        let count = i32::try_from(count).expect("a plan never asks for so many steps at once");
+        let begun = Instant::now();
+        let solved = self.context.solve(count);
+        self.wall += begun.elapsed();
+        self.solves += 1;
+        solved.map_err(|error| failed(&format!("solve {count} steps"), error))
+    }
+
+    /// Finds a point.
+    pub(super) fn place(&mut self, name: &PointName) -> Result<Place, PlantError> {
+        match point::parse(name) {
+            Some(Wanted::Voltage { node }) => self.place_of_node(name, &node),
+            Some(Wanted::Property { element, property }) => {
+                self.place_of_property(name, &element, &property)
+            }
+            None => {
+                Err(self
+                    .unknown(name, "names are bus.<bus>.v<node> or <class>.<element>.<property>"))
+            }
+        }
+    }
+
+    fn place_of_node(&self, name: &PointName, wanted: &str) -> Result<Place, PlantError> {
+        let found = self.nodes.iter().position(|node| node.eq_ignore_ascii_case(wanted));
+        match found {
+            // Place 0 of the engine's vector is ground.
+            Some(index) => Ok(Place::Voltage(index + 1)),
+            None => Err(self.unknown(name, &format!("the circuit has no node {wanted}"))),
+        }
+    }
+
+    fn place_of_property(
+        &mut self,
+        name: &PointName,
+        wanted: &str,
+        property: &str,
+    ) -> Result<Place, PlantError> {
+        if !self.elements.iter().any(|element| element.eq_ignore_ascii_case(wanted)) {
+            return Err(self.unknown(name, &format!("the circuit has no element {wanted}")));
+        }
+        let Some((element, properties)) = self.context.element(wanted) else {
+            return Err(self.unknown(name, &format!("the element {wanted} cannot be selected")));
+        };
+        let stem = name.0.rsplit_once('.').map_or("", |(stem, _)| stem);
+        let unknown = |message: String, near: Vec<String>| {
+            Err(PlantError::UnknownPoint { point: name.0.clone(), message, near })
+        };
+        let index = properties.iter().position(|p| p.eq_ignore_ascii_case(property));
+        let Some(index) = index.and_then(|index| i32::try_from(index + 1).ok()) else {
+            let near = point::near(&name.0, properties.iter().map(|p| format!("{stem}.{p}")));
+            return unknown(format!("{wanted} has no property {property}"), near);
+        };
+        match self.context.get(element, index) {
+            Ok(value) if value.is_finite() => {
+                Ok(Place::Property { element, property: index, kind: kind(wanted, property) })
+            }
+            _ => unknown(format!("{property} of {wanted} is not a number"), Vec::new()),
+        }
+    }
+
+    fn unknown(&self, name: &PointName, message: &str) -> PlantError {
+        let nodes = self.nodes.iter().filter_map(|node| point::of_node(node));
+        let class = name.0.split('.').next().unwrap_or_default().to_ascii_lowercase();
+        let last = name.0.rsplit('.').next().unwrap_or("kW").to_owned();
+        let elements = self.elements.iter().filter_map(|element| {
+            let (of, object) = element.split_once('.')?;
+            (of.eq_ignore_ascii_case(&class) || class == "bus")
+                .then(|| format!("{}.{object}.{last}", of.to_ascii_lowercase()))
+        });
+        let near = if class == "bus" {
+            point::near(&name.0, nodes)
+        } else {
+            point::near(&name.0, elements)
+        };
+        PlantError::UnknownPoint { point: name.0.clone(), message: message.into(), near }
+    }
+
+    /// The value of a point as of the last solution.
+    pub(super) fn read(&mut self, place: Place) -> Result<f64, PlantError> {
+        let value = match place {
+            Place::Voltage(node) => self.context.voltage(node),
+            Place::Property { element, property, .. } => self
+                .context
+                .get(element, property)
+                .map_err(|error| failed("read a value", error))?,
+        };
+        // An idle storage unit reports minus zero, which reads badly; adding zero mends that.
+        Ok(value + 0.0)
+    }
+
+    /// Sets a point to a value, which the next solution heeds; whether it was another before.
+    /// What a unit does by itself counts: storage that went idle at its reserve is set again by
+    /// the value that it had.
+    pub(super) fn write(&mut self, place: Place, value: f64) -> Result<bool, PlantError> {
+        let Place::Property { element, property, kind } = place else {
+            return Ok(false);
+        };
+        let value = match kind {
+            Kind::StoragePower if value.abs() < STORAGE_KW_LEAST => STORAGE_KW_LEAST,
+            _ => value,
+        };
+        let begun = Instant::now();
+        let old = self.context.get(element, property);
+        let set = match old {
+            Ok(old) if old == value => Ok(false),
+            Ok(_) => self.context.set(element, property, value, kind == Kind::Power).map(|()| true),
+            Err(error) => Err(error),
+        };
+        self.wall += begun.elapsed();
+        set.map_err(|error| failed(&format!("set {value}"), error))
+    }
+
+    fn command(&mut self, text: &str) -> Result<(), PlantError> {
+        let ran = self.context.command(text);
+        ran.map(drop).map_err(|error| failed(&format!("run `{text}`"), error))
+    }
+}
+
+fn kind(element: &str, property: &str) -> Kind {
+    match (element.split('.').next().unwrap_or_default(), property) {
+        ("load" | "generator", "kw" | "kvar") => Kind::Power,
+        ("storage", "kw") => Kind::StoragePower,
+        _ => Kind::Other,
+    }
+}
+
+fn failed(doing: &str, (number, message): (i32, String)) -> PlantError {
+    PlantError::Engine { doing: doing.into(), number, message: message.trim().into() }
+}
+
+/// A path as one word of the engine, which knows five kinds of quotes and no escapes.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let pairs = [('"', '"'), ('\'', '\''), ('(', ')'), ('[', ']'), ('{', '}')];
+    let (open, close) =
+        pairs.into_iter().find(|(_, close)| !path.contains(*close)).unwrap_or(pairs[0]);
+    format!("{open}{path}{close}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_whatever_it_holds() {
+        assert_eq!(quoted(Path::new("/a b/c.dss")), "\"/a b/c.dss\"");
+        assert_eq!(quoted(Path::new("/a\"b/it's.dss")), "(/a\"b/it's.dss)");
+    }
+
+    #[test]
+    fn only_powers_of_loads_and_generators_keep_the_matrix() {
+        assert_eq!(kind("load.d611", "kw"), Kind::Power);
+        assert_eq!(kind("storage.es", "kw"), Kind::StoragePower);
+        assert_eq!(kind("line.l1", "length"), Kind::Other);
+    }
+}

@@ -1,0 +1,157 @@
+//! Recorded inputs: CSV tables of values over time, sample and hold. A row holds from its time
+//! until the next; the first row also holds before its time.
+//!
+//! Times are decimal seconds in the file and nanoseconds here. Rows must come in order of time
+//! and be whole, because a hole in a record would silently become a wrong grid.
+
+use std::path::{Path, PathBuf};
+
+use vtime::VirtualSpan;
+
+use super::error::PlantError;
+
+/// The columns asked for of one table.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Table {
+    times: Vec<VirtualSpan>,
+    rows: Vec<Vec<f64>>,
+}
+
+impl Table {
+    /// Reads the columns `columns` of a CSV file, in that order.
+    pub(super) fn read(file: &Path, time: &str, columns: &[String]) -> Result<Self, PlantError> {
+        let text = std::fs::read_to_string(file).map_err(|error| PlantError::Profile {
+            file: file.into(),
+            line: 0,
+            message: error.to_string(),
+        })?;
+        Reader { file: file.into() }.table(&text, time, columns)
+    }
+
+    /// The values that hold at `when`.
+    pub(super) fn values_at(&self, when: VirtualSpan) -> &[f64] {
+        let after = self.times.partition_point(|time| *time <= when);
+        &self.rows[after.saturating_sub(1)]
+    }
+
+    /// The first time after `when` at which other values may hold.
+    pub(super) fn next_change_after(&self, when: VirtualSpan) -> Option<VirtualSpan> {
+        // The first row holds before its time, so nothing changes when that comes.
+        self.times[1..].get(self.times[1..].partition_point(|time| *time <= when)).copied()
+    }
+}
+
+struct Reader {
+    file: PathBuf,
+}
+
+impl Reader {
+    fn table(&self, text: &str, time: &str, columns: &[String]) -> Result<Table, PlantError> {
+        let text = text.trim_start_matches('\u{feff}');
+        let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
+        let (_, header) = lines.next().ok_or_else(|| self.error(0, "the file is empty"))?;
+        let header: Vec<&str> = header.split(',').map(str::trim).collect();
+        let wanted = std::iter::once(time).chain(columns.iter().map(String::as_str));
+        let places = wanted
+            .map(|name| self.place(&header, name))
+            .collect::<Result<Vec<usize>, PlantError>>()?;
+        let mut table = Table { times: Vec::new(), rows: Vec::new() };
+        for (line, row) in lines.filter(|(_, row)| !row.trim().is_empty()) {
+            let values = self.values(line, row, header.len(), &places)?;
+            let when = VirtualSpan::from_ns((values[0] * 1e9).round() as i64);
+            if table.times.last().is_some_and(|last| *last >= when) {
+                let message = format!("time {when} does not come after the row before");
+                return Err(self.error(line, &message));
+            }
+            table.times.push(when);
+            table.rows.push(values[1..].to_vec());
+        }
+        if table.times.is_empty() {
+            return Err(self.error(0, "there is a header but no row of values"));
+        }
+        Ok(table)
+    }
+
+    fn place(&self, header: &[&str], name: &str) -> Result<usize, PlantError> {
+        header.iter().position(|column| *column == name).ok_or_else(|| {
+            self.error(1, &format!("there is no column {name}; there are {}", header.join(", ")))
+        })
+    }
+
+    fn values(
+        &self,
+        line: usize,
+        row: &str,
+        width: usize,
+        places: &[usize],
+    ) -> Result<Vec<f64>, PlantError> {
+        let cells: Vec<&str> = row.split(',').map(str::trim).collect();
+        if cells.len() != width {
+            let message = format!("{} values where the header has {width}", cells.len());
+            return Err(self.error(line, &message));
+        }
+        places
+            .iter()
+            .map(|place| match cells[*place].parse() {
+                Ok(value) if f64::abs(value) <= super::VALUE_MAX => Ok(value),
+                _ => {
+                    let cell = cells[*place];
+                    Err(self.error(line, &format!("{cell:?} is not a number a grid can have")))
+                }
+            })
+            .collect()
+    }
+
+    fn error(&self, line: usize, message: &str) -> PlantError {
+        PlantError::Profile { file: self.file.clone(), line, message: message.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Result<Table, String> {
+        let reader = Reader { file: "wind.csv".into() };
+        reader.table(text, "t_s", &["kw".into()]).map_err(|error| error.to_string())
+    }
+
+    fn ms(ms: i64) -> VirtualSpan {
+        VirtualSpan::from_ms(ms)
+    }
+
+    #[test]
+    fn a_row_holds_from_its_time_until_the_next() {
+        let table =
+            table("\u{feff}t_s,other,kw\n0.000,1,10\n0.036,2,20.5\n\n0.072,3,-3e1\n").unwrap();
+        let seen: Vec<f64> =
+            [-5, 0, 35, 36, 71, 72, 9000].iter().map(|t| table.values_at(ms(*t))[0]).collect();
+        assert_eq!(seen, [10.0, 10.0, 10.0, 20.5, 20.5, -30.0, -30.0]);
+        assert_eq!(table.next_change_after(ms(-5)), Some(ms(36)));
+        assert_eq!(table.next_change_after(ms(36)), Some(ms(72)));
+        assert_eq!(table.next_change_after(ms(72)), None);
+    }
+
+    #[test]
+    fn the_first_row_holds_before_its_time() {
+        let table = table("t_s,kw\n5,10\n6,20\n").unwrap();
+        assert_eq!(table.values_at(ms(0)), [10.0]);
+        assert_eq!(table.next_change_after(ms(0)), Some(ms(6000)));
+    }
+
+    #[test]
+    fn errors_name_file_line_and_what_is_wrong() {
+        for (text, parts) in [
+            ("", ["wind.csv: ", "empty"]),
+            ("t_s,kw\n", ["wind.csv: ", "no row"]),
+            ("t_s,kW\n0,1\n", ["wind.csv:1: ", "t_s, kW"]),
+            ("t_s,kw\n0,1\n1\n", ["wind.csv:3: ", "1 values where the header has 2"]),
+            ("t_s,kw\n0,1\n1,nan\n", ["wind.csv:3: ", "\"nan\""]),
+            ("t_s,kw\n0,1e300\n", ["wind.csv:2: ", "1e300"]),
+            ("t_s,kw\n1,1\n1,2\n", ["wind.csv:3: ", "does not come after"]),
+        ] {
+            let error = table(text).unwrap_err();
+            assert!(error.starts_with(parts[0]) && error.contains(parts[1]), "{error}");
+        }
+    }
+}
