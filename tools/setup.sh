@@ -93,7 +93,7 @@ is_there() {
 check_rust() {
     if ! command -v cargo > /dev/null; then
         fail $BROKEN_SETUP "Rust is missing: there is no cargo in PATH." \
-            "Install rustup (a package of recent distributions; else see rust-lang.org)" \
+            "Install rustup (a package of recent distributions; else as its own site describes)" \
             "and open a new shell; the toolchain of rust-toolchain.toml then comes by itself."
     fi
     local wanted found
