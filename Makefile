@@ -34,8 +34,8 @@ test: setup-test ## check format, lints, tests and taste
 	PATH="$$PWD/.venv/bin:$$PATH" cargo test --locked $(CRATES)
 	cargo test --locked -p testbed --bench clock -- --tiny $(bench_prefix)
 	$(PYTHON) -W error -m unittest discover -s scenarios/voltage-stability
-	python3 tools/tidy.py --self-test
-	python3 tools/tidy.py
+	$(PYTHON) -W error -m unittest discover -s tools
+	$(PYTHON) tools/tidy.py
 	shellcheck tools/*.sh .ci/run
 
 bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
