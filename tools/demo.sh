@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly QCYCLE=${QCYCLE:-target/release/qcycle}
+readonly QCYCLE=${QCYCLE:-${CARGO_TARGET_DIR:-target}/release/qcycle}
 readonly CASE=scenarios/voltage-stability
 readonly REPORT=runs/voltage-stability.html
 # The case's programs are Python programs: `python3` is the one with their packages.

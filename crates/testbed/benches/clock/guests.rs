@@ -44,7 +44,7 @@ fn go(source: &Path, folder: &Path) -> Result<Option<PathBuf>> {
     let program = folder.join("clock-go");
     let mut go = Command::new("go");
     // One file of the standard library's language: nothing is fetched, no C compiler is asked.
-    go.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").env("GOFLAGS", "-mod=mod");
+    go.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").env("GOFLAGS", "");
     go.env("GOCACHE", folder.join("go-cache"));
     compile(go.args(["build", "-o"]).arg(&program).arg(source))?;
     Ok(Some(program))
