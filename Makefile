@@ -33,7 +33,7 @@ test: setup-test ## check format, lints, tests and taste
 	cargo clippy --locked $(CRATES) --all-targets -- -D warnings
 	PATH="$$PWD/.venv/bin:$$PATH" cargo test --locked $(CRATES)
 	cargo test --locked -p testbed --bench clock -- --tiny $(bench_prefix)
-	$(PYTHON) -W error -m unittest discover -s scenarios/voltage-stability
+	$(PYTHON) -W error::ResourceWarning -m unittest discover -s scenarios/voltage-stability
 	$(PYTHON) -W error -m unittest discover -s tools
 	$(PYTHON) tools/tidy.py
 	shellcheck tools/*.sh .ci/run

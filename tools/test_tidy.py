@@ -6,6 +6,9 @@ from pathlib import Path
 
 import tidy
 
+VTIME = '[package]\nname = "vtime"\n\n[dependencies]\n'
+TESTBED = '[package]\nname = "testbed"\n\n[dependencies]\n'
+PAGE = "crates/testbed/src/report/page.rs"
 LAYOUT = """# Architecture
 
 ```
@@ -18,12 +21,11 @@ crates/
 """
 CLEAN = {
     "ARCHITECTURE.md": LAYOUT,
-    "README.md": "See [the layout](ARCHITECTURE.md#layout) and [elsewhere](https://example.org/x).\n"
+    "README.md": "See [the layout](ARCHITECTURE.md#a) and [elsewhere](https://example.org/x).\n"
     "`[no](link)`\n\n```\n[no](link)\n```\n",
     "Cargo.toml": "",
     "crates/vtime/Cargo.toml": '[package]\nname = "vtime"\n\n[dev-dependencies]\nproptest = "1"\n',
-    "crates/testbed/Cargo.toml": '[package]\nname = "testbed"\n\n[dependencies]\nvtime = {}\n'
-    'libc = "0.2"\n',
+    "crates/testbed/Cargo.toml": TESTBED + 'vtime = {}\nlibc = "0.2"\n',
     "crates/testbed/src/report/mod.rs": "//! No unsafe { } here, unshare( neither.\n"
     "#![forbid(unsafe_code)]\nuse crate::results::Folder; // as crate::run says\n",
     "crates/testbed/src/network/tap.rs": "unsafe { libc::ioctl(fd, libc::SIOCSIFFLAGS) };\n",
@@ -42,13 +44,13 @@ PLANTED = [
     ("README.md", 1, "Mends issue 12.\n", "`issue 12`"),
     ("big.bin", 1, "x" * (tidy.FILE_OCTETS_MAX + 1), "octets"),
     ("crates/testbed/src/run.rs", 901, "\n" * (tidy.RUST_LINES_MAX + 1), "901 lines"),
-    ("crates/vtime/Cargo.toml", 5, '[package]\nname = "vtime"\n\n[dependencies]\nlibc = "1"\n', "libc"),
-    ("crates/testbed/Cargo.toml", 5, '[package]\nname="testbed"\n\n[dependencies]\nshim = {}\n', "shim"),
+    ("crates/vtime/Cargo.toml", 5, VTIME + 'libc = "1"\n', "libc"),
+    ("crates/testbed/Cargo.toml", 5, TESTBED + "shim = {}\n", "shim"),
     ("crates/other/Cargo.toml", 1, '[package]\nname = "other"\n', "no rule"),
-    ("crates/testbed/src/report/page.rs", 1, "use crate::domain::Domain;\n", "crate::domain"),
-    ("crates/testbed/src/report/page.rs", 1, "use crate::{exit::{Exit, run}, run::x};\n", "crate::run"),
-    ("crates/testbed/src/report/page.rs", 1, "use crate::{\n    exit,\n    run,\n};\n", "crate::run"),
-    ("crates/testbed/src/report/page.rs", 2, "\nlet x = crate::launch::x();\n", "crate::launch"),
+    (PAGE, 1, "use crate::domain::Domain;\n", "crate::domain"),
+    (PAGE, 1, "use crate::{exit::{Exit, run}, run::x};\n", "crate::run"),
+    (PAGE, 1, "use crate::{\n    exit,\n    run,\n};\n", "crate::run"),
+    (PAGE, 2, "\nlet x = crate::launch::x();\n", "crate::launch"),
     ("crates/testbed/src/run/mod.rs", 1, "libc::unshare(flags);\n", "`unshare(`"),
     ("crates/testbed/src/run/mod.rs", 1, "libc::SIOCSIFADDR;\n", "`SIOCSIFADDR`"),
     ("crates/testbed/src/run/mod.rs", 1, 'Command::new("ip")\n', "Command::new"),
@@ -58,7 +60,7 @@ PLANTED = [
     ("docs/guide.md", 1, "[layout]: ../ARCHITEKTUR.md\n", "no file ../ARCHITEKTUR.md"),
     ("ARCHITECTURE.md", 8, LAYOUT.replace("    src/", "    source/"), "no crates/testbed/source/"),
     ("ARCHITECTURE.md", 4, LAYOUT.replace("README.md", "README.txt"), "no README.txt"),
-    ("ARCHITECTURE.md", 4, LAYOUT.replace("  vtime/      time types\n", ""), "crates/vtime/ is not"),
+    ("ARCHITECTURE.md", 4, LAYOUT.replace("  vtime/      time types\n", ""), "vtime/ is not"),
     ("ARCHITECTURE.md", 1, "# Architecture\n", "no layout"),
 ]
 
