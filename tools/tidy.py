@@ -100,6 +100,7 @@ UNSAFE_MODULES = [
     "crates/testbed/src/agent/*",
     "crates/testbed/tests/*",
     "crates/testbed/src/*/tests.rs",
+    "crates/testbed/src/*/harness.rs",
 ]
 UNSAFE = r"\bunsafe\s*(?:\{|fn\b|impl\b|extern\b|trait\b|\()"
 
