@@ -1,0 +1,45 @@
+# The project's commands. `make` alone lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-test setup-bench demo test bench clean
+
+# The shim is an image for other programs, built by the build script of `testbed`: never here.
+CRATES := -p vtime -p testbed
+PYTHON := .venv/bin/python
+# What the bench compares native programs with; empty: `qcycle exec --`.
+BENCH_PREFIX ?=
+bench_prefix := $(if $(BENCH_PREFIX),--prefix '$(BENCH_PREFIX)')
+
+help: ## list these commands
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS=$$'\t' read -r name what; do \
+		printf 'make %-8s %s\n' "$$name" "$$what"; done
+
+setup: ## install what the demo needs and is not there
+	@tools/setup.sh demo
+
+setup-test:
+	@tools/setup.sh test
+
+setup-bench:
+	@tools/setup.sh bench
+
+demo: setup ## run the voltage-stability case, normal and under attack, and draw the report
+	cargo build --locked --release -p testbed
+	tools/demo.sh
+
+test: setup-test ## check format, lints, tests and taste
+	cargo fmt --all --check
+	cargo clippy --locked $(CRATES) --all-targets -- -D warnings
+	PATH="$$PWD/.venv/bin:$$PATH" cargo test --locked $(CRATES)
+	cargo test --locked -p testbed --bench clock -- --tiny $(bench_prefix)
+	$(PYTHON) -W error::ResourceWarning -m unittest discover -s scenarios/voltage-stability
+	$(PYTHON) -W error -m unittest discover -s tools
+	$(PYTHON) tools/tidy.py
+	shellcheck tools/*.sh .ci/run
+
+bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
+	cargo bench --locked -p testbed --bench clock -- $(bench_prefix)
+
+clean: ## remove what was built, installed here and recorded
+	rm -rf target .venv runs
