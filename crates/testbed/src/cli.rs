@@ -37,7 +37,7 @@ enum Command {
         #[arg(long, default_value_t = Tdf::ONE)]
         tdf: Tdf,
         /// Time of day at the start, as 2019-06-03T12:00:00Z or seconds since 1970 [default: now].
-        #[arg(long, value_parser = testbed::scenario::instant::parse)]
+        #[arg(long, value_parser = moment)]
         start: Option<i64>,
         /// The program and its arguments.
         #[arg(required = true, last = true, value_name = "PROGRAM")]
@@ -143,4 +143,9 @@ fn say(name: &str, call: Call, json: bool) -> anyhow::Result<Exit> {
 
 fn code(exit: Exit) -> ExitCode {
     ExitCode::from(exit as u8)
+}
+
+/// A time of day in nanoseconds since 1970.
+fn moment(text: &str) -> Result<i64, String> {
+    text.parse::<i64>().map(|s| s * 1_000_000_000).map_err(|e| e.to_string())
 }

@@ -296,6 +296,8 @@ fn run_to_first_instruction(tracee: &mut Tracee) -> io::Result<bool> {
             Stop::Interrupted => return Ok(exec),
             Stop::Exec => {
                 exec = true;
+                // Any stop takes back what was asked for before.
+                tracee.interrupt()?;
                 tracee.cont(0)?;
             }
             Stop::Trap => tracee.cont(0)?,
