@@ -17,7 +17,7 @@ const DEPTH_MAX: usize = 32;
 /// A value and where it begins.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Value {
-    /// Line and column, each from 1. An empty value stands where its key stands.
+    /// Line and column, each from 1.
     pub(super) at: (usize, usize),
     pub(super) content: Content,
 }
@@ -62,6 +62,18 @@ pub(super) fn parse(text: &str, collector: &Collector) -> Option<Value> {
     composer.root
 }
 
+impl Value {
+    /// An empty value has no place of its own, and a list or mapping below its key is found best
+    /// by that key.
+    fn stands_at_its_key(&self, key: &Key) -> bool {
+        match self.content {
+            Content::Empty => true,
+            Content::List(_) | Content::Mapping(_) => self.at.0 > key.at.0,
+            Content::Text(_) => false,
+        }
+    }
+}
+
 /// The tree so far.
 struct Composer<'a> {
     /// Lists and mappings that are still open, the innermost last.
@@ -93,7 +105,9 @@ impl Composer<'_> {
         match event {
             Event::Scalar(.., Some(_)) | Event::SequenceStart(_, Some(_)) => self.no_tags(at),
             Event::MappingStart(_, Some(_)) => self.no_tags(at),
-            Event::Alias(_) => self.refuse(at, "aliases (`*name`) are not expanded", "write the value out"),
+            Event::Alias(_) => {
+                self.refuse(at, "aliases (`*name`) are not expanded", "write the value out")
+            }
             Event::DocumentStart(_) if self.root.is_some() => {
                 self.refuse(at, "a second document begins", "keep one scenario a file")
             }
@@ -150,7 +164,7 @@ impl Composer<'_> {
             Some(Collection::List(items)) => items.push(value),
             Some(Collection::Mapping { entries, key, seen }) => {
                 let key = key.take().expect("a value of a mapping follows its key");
-                if value.content == Content::Empty {
+                if value.stands_at_its_key(&key) {
                     value.at = key.at;
                 }
                 match seen.insert(key.text.clone(), key.at.0) {

@@ -103,8 +103,19 @@ mod tests {
         for text in ["bus.680.v1", "BUS.rg60.V3", "load.d611.kW", "storage.es.%stored"] {
             assert!(point(text).is_ok(), "{text}");
         }
-        for text in ["", "bus.680", "bus.680.v4", "bus..v1", "load.d611.kW.x", "load.a b.kW",
-            "load.d/611.kW", "1oad.d.kW", "load.d611.", "load.d611.1", "bus.680.kW"] {
+        for text in [
+            "",
+            "bus.680",
+            "bus.680.v4",
+            "bus..v1",
+            "load.d611.kW.x",
+            "load.a b.kW",
+            "load.d/611.kW",
+            "1oad.d.kW",
+            "load.d611.",
+            "load.d611.1",
+            "bus.680.kW",
+        ] {
             assert!(point(text).is_err(), "{text}");
         }
     }

@@ -46,9 +46,19 @@ impl Problems {
         self.0.iter()
     }
 
-    pub(super) fn of_file(file: &Path, what: impl Into<String>, way_out: impl Into<String>) -> Self {
+    pub(super) fn of_file(
+        file: &Path,
+        what: impl Into<String>,
+        way_out: impl Into<String>,
+    ) -> Self {
         let fault = Fault::new(what, way_out);
-        Self(vec![Problem { file: file.into(), line: None, column: None, key: String::new(), fault }])
+        Self(vec![Problem {
+            file: file.into(),
+            line: None,
+            column: None,
+            key: String::new(),
+            fault,
+        }])
     }
 }
 

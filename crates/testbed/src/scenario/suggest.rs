@@ -18,8 +18,7 @@ pub(super) fn nearest<'a>(
     let near = words.into_iter().filter_map(|word| {
         let distance = strsim::damerau_levenshtein(&written, &word.to_lowercase());
         let distance_max = word.chars().count().div_ceil(3);
-        (distance <= distance_max && distance < written.chars().count())
-            .then_some((distance, word))
+        (distance <= distance_max && distance < written.chars().count()).then_some((distance, word))
     });
     near.min_by_key(|(distance, _)| *distance).map(|(_, word)| word)
 }

@@ -77,9 +77,8 @@ const UNITS: [(&str, Dimension, u64); 16] = [
 /// When it has no unit of time, is finer than a nanosecond or longer than ten years.
 pub fn time(text: &str) -> Result<VirtualSpan, Fault> {
     let (number, factor) = with_unit(text, Dimension::Time)?;
-    let too_long = || {
-        Fault::new(format!("{} is longer than ten years", quoted(text)), "give a shorter time")
-    };
+    let too_long =
+        || Fault::new(format!("{} is longer than ten years", quoted(text)), "give a shorter time");
     let ns = number.times(factor).ok_or_else(|| {
         Fault::new(format!("{} is finer than a nanosecond", quoted(text)), "use whole nanoseconds")
     })?;
@@ -111,7 +110,11 @@ fn bounded(
     way_out: &str,
 ) -> Result<VirtualSpan, Fault> {
     let span = time(text)?;
-    if holds(span) { Ok(span) } else { Err(Fault::new(format!("{} {what}", quoted(text)), way_out)) }
+    if holds(span) {
+        Ok(span)
+    } else {
+        Err(Fault::new(format!("{} {what}", quoted(text)), way_out))
+    }
 }
 
 /// A rate in bits per second, such as `100 Mbit/s`.
@@ -167,9 +170,8 @@ pub(super) fn whole(text: &str, min: u64, max: u64) -> Result<u64, Fault> {
 
 /// A time dilation factor.
 pub(super) fn factor(text: &str) -> Result<Tdf, Fault> {
-    text.parse::<Tdf>().map_err(|error| {
-        Fault::new(format!("{} is no factor", quoted(text)), error.to_string())
-    })
+    text.parse::<Tdf>()
+        .map_err(|error| Fault::new(format!("{} is no factor", quoted(text)), error.to_string()))
 }
 
 /// A number and the factor of its unit, which must be of `dimension`.
