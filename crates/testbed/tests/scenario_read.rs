@@ -20,8 +20,8 @@ fn variant(name: &str) -> Options {
 
 /// A folder with a scenario in it.
 fn folder_with(text: impl AsRef<[u8]>) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("scenario.yaml"), text).unwrap();
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    fs::write(folder.path().join("scenario.yaml"), text).expect("there is room for a file");
     folder
 }
 

@@ -297,7 +297,7 @@ impl<'a> Mapping<'a> {
         for key in self.table.keys.iter().filter(|key| key.need == Need::Required) {
             if !self.has(key.name) {
                 let what = format!("`{}` is missing", key.name);
-                self.place.wrong(what, format!("add {}: {}", key.name, key.shape.what()));
+                self.place.wrong(what, format!("add `{}`: {}", key.name, key.shape.what()));
             }
         }
     }

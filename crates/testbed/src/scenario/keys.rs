@@ -22,6 +22,8 @@ pub(super) struct Table {
 pub(super) struct Forms {
     /// What the forms are, in the plural.
     pub(super) what: &'static str,
+    /// What one mapping of any form is.
+    pub(super) item: &'static str,
     pub(super) forms: &'static [&'static Table],
 }
 
@@ -243,7 +245,7 @@ pub(super) static NODE: Table = Table {
 };
 
 pub(super) static POINT_FILE: Table = Table {
-    what: "a file of a node",
+    what: "a point file",
     name: "file",
     keys: &[
         key("point", Point, Required, "the point, served as `/plant/<point>`"),
@@ -312,7 +314,7 @@ pub(super) static LINK: Table = Table {
 };
 
 pub(super) static EVENTS: Forms =
-    Forms { what: "kinds of event", forms: &[&ATTACK, &SET, &LINK_STATE] };
+    Forms { what: "kinds of event", item: "event", forms: &[&ATTACK, &SET, &LINK_STATE] };
 
 static ATTACK: Table = Table {
     what: "an attack",
@@ -370,6 +372,7 @@ pub(super) static REQUIREMENT: Table = Table {
 
 pub(super) static MEASURES: Forms = Forms {
     what: "measures",
+    item: "measure",
     forms: &[&MINIMUM, &MAXIMUM, &FIRST_BELOW, &LAST_BELOW, &CHANGES, &RECEIVED, &LONGEST_GAP],
 };
 
@@ -552,9 +555,10 @@ impl Shape {
             List(_) => "a list".into(),
             Pair(_) => "a list of two names, such as `[a, b]`".into(),
             Named(_) => "a mapping, such as `name: ...`".into(),
-            Of(table) => format!("{}: a mapping with the keys {}", table.what, {
-                table.names().collect::<Vec<_>>().join(", ")
-            }),
+            Of(table) => {
+                let names: Vec<&str> = table.names().collect();
+                format!("a mapping with the keys {}", names.join(", "))
+            }
             OneOf(forms) => {
                 let tags: Vec<&str> = forms.forms.iter().map(|form| form.tag()).collect();
                 format!("a mapping with one of the keys {}", tags.join(", "))

@@ -48,8 +48,10 @@ fn name(text: &str, octets_max: usize, allowed: impl Fn(u8) -> bool) -> Result<S
     if begins && text.bytes().all(&allowed) {
         return Ok(text.to_owned());
     }
-    let others: String = ['-', '_', '.'].iter().filter(|c| allowed(**c as u8)).collect();
-    let way_out = format!("use letters, digits and any of `{others}`, a letter or digit first");
+    let others = ["`-`", "`_`", "`.`"].into_iter().filter(|quoted| allowed(quoted.as_bytes()[1]));
+    let others: Vec<&str> = others.collect();
+    let others = others.join(", ");
+    let way_out = format!("use letters, digits and {others}, a letter or digit first");
     Err(Fault::new(format!("{} is no name", quoted(text)), way_out))
 }
 

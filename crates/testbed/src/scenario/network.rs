@@ -15,6 +15,8 @@ pub(super) struct Read<'a> {
     pub(super) attackers: Vec<Attacker>,
     pub(super) links: Vec<Link>,
     pub(super) topology: Topology,
+    /// The links of the topology that join two switches.
+    between_switches: Topology,
     /// What every name stands for.
     pub(super) parts: BTreeMap<String, Part>,
     /// Ends of links, in the order of the file.
@@ -68,9 +70,10 @@ pub(super) fn read<'a>(scenario: &Mapping<'a>, nodes: &[nodes::Read<'a>]) -> Rea
         read.switches.push(name.value);
     }
     for name in names_in(scenario, "attackers") {
-        add_part(&mut read, &name, Part::Attacker);
-        read.attackers.push(Attacker { name: name.value.clone() });
-        read.attackers_named.push(name);
+        if add_part(&mut read, &name, Part::Attacker) {
+            read.attackers.push(Attacker { name: name.value.clone() });
+            read.attackers_named.push(name);
+        }
     }
     for cursor in scenario.items("links") {
         match cursor.mapping().and_then(|mapping| read_link(&mapping, &mut read)) {
@@ -86,18 +89,16 @@ fn names_in<'a>(scenario: &Mapping<'a>, key: &str) -> Vec<Placed<'a, String>> {
     items.iter().filter_map(|item| item.parse(names::on_network)).collect()
 }
 
-fn add_part(read: &mut Read<'_>, name: &Placed<'_, String>, part: Part) {
-    match read.parts.get(&name.value) {
-        Some(other) => {
-            let what = format!("{} is the name of {} already", quoted(&name.value), {
-                other.with_article()
-            });
-            name.place.wrong(what, "give each node, switch and attacker a name of its own");
-        }
-        None => {
-            read.parts.insert(name.value.clone(), part);
-        }
+/// Adds a name. Answers whether it is new; reports it otherwise.
+fn add_part(read: &mut Read<'_>, name: &Placed<'_, String>, part: Part) -> bool {
+    if let Some(other) = read.parts.get(&name.value) {
+        let (name_quoted, other) = (quoted(&name.value), other.with_article());
+        let what = format!("{name_quoted} is the name of {other} already");
+        name.place.wrong(what, "give each node, switch and attacker a name of its own");
+        return false;
     }
+    read.parts.insert(name.value.clone(), part);
+    true
 }
 
 fn read_link<'a>(mapping: &Mapping<'a>, read: &mut Read<'a>) -> Option<Link> {
@@ -139,19 +140,19 @@ fn end<'a>(mapping: &Mapping<'a>, key: &str, read: &Read<'_>) -> Option<Placed<'
 
 /// Adds a link to the topology unless it is there or closes a loop of switches.
 fn add_link(mapping: &Mapping<'_>, from: &str, to: &str, read: &mut Read<'_>) {
-    let switches = [from, to].map(|end| read.parts.get(end) == Some(&Part::Switch));
-    match read.topology.path(from, to) {
-        Some(path) if path.len() == 2 => {
-            let what = format!("`{from}` and `{to}` are linked already");
-            mapping.place.wrong(what, "keep one of the links");
-        }
-        Some(path) if switches == [true, true] => {
-            let path = path.join(" - ");
-            let what = format!("switches form a loop: {path} - {from}");
-            mapping.place.wrong(what, "drop one of its links; there is no spanning tree protocol");
-        }
-        _ => read.topology.connect(from, to),
+    if read.topology.joins(from, to) {
+        let what = format!("`{from}` and `{to}` are linked already");
+        return mapping.place.wrong(what, "keep one of the links");
     }
+    if [from, to].iter().all(|end| read.parts.get(*end) == Some(&Part::Switch)) {
+        if let Some(path) = read.between_switches.path(from, to) {
+            let what = format!("switches form a loop: {} - {from}", path.join(" - "));
+            let way_out = "drop one of its links; there is no spanning tree protocol";
+            return mapping.place.wrong(what, way_out);
+        }
+        read.between_switches.connect(from, to);
+    }
+    read.topology.connect(from, to);
 }
 
 /// The link between two parts, whichever end is named first.
@@ -173,10 +174,8 @@ pub(super) fn check_ends(read: &Read<'_>, nodes: &[nodes::Read<'_>]) {
             continue;
         };
         if let Some(part @ (Part::Node | Part::Attacker)) = part {
-            let name = quoted(&end.value);
-            let what = format!("{} has one interface, and line {line} links {name} already", {
-                part.with_article()
-            });
+            let (name, part) = (quoted(&end.value), part.with_article());
+            let what = format!("{part} has one interface, and line {line} links {name} already");
             end.place.wrong(what, "put a switch between");
         }
     }

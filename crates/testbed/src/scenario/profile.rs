@@ -105,7 +105,7 @@ fn time_of_row(line: &str, columns: &Columns<'_>, last_s: f64) -> Result<f64, Fa
     let cells: Vec<&str> = line.split(',').map(str::trim).collect();
     if cells.len() != columns.count {
         let (count, expected) = (cells.len(), columns.count);
-        let what = format!("{count} cells, where the first line has {expected}");
+        let what = format!("the number of cells is {count}, not {expected} as in the first line");
         return Err(Fault::new(what, "give every column a value"));
     }
     let mut numbers = Vec::with_capacity(columns.used.len());

@@ -17,7 +17,7 @@ pub(super) fn nearest<'a>(
     let written = written.to_lowercase();
     let near = words.into_iter().filter_map(|word| {
         let distance = strsim::damerau_levenshtein(&written, &word.to_lowercase());
-        let distance_max = word.chars().count().div_ceil(3);
+        let distance_max = word.chars().count() / 3;
         (distance <= distance_max && distance < written.chars().count()).then_some((distance, word))
     });
     near.min_by_key(|(distance, _)| *distance).map(|(_, word)| word)
@@ -58,6 +58,7 @@ mod tests {
         assert_eq!(nearest("latency", keys), None);
         assert_eq!(nearest("", keys), None);
         assert_eq!(nearest("x", keys), None);
+        assert_eq!(nearest("s4", ["s1", "s2"]), None);
     }
 
     #[test]

@@ -19,6 +19,11 @@ impl Topology {
         }
     }
 
+    /// Whether a link joins two parts.
+    pub(super) fn joins(&self, one: &str, other: &str) -> bool {
+        self.neighbours.get(one).is_some_and(|neighbours| neighbours.contains(other))
+    }
+
     /// The shortest way between two parts, both included; `None` if there is none.
     pub(super) fn path(&self, from: &str, to: &str) -> Option<Vec<String>> {
         let mut came_from: BTreeMap<&str, &str> = BTreeMap::from([(to, to)]);

@@ -40,14 +40,13 @@ impl Dimension {
     }
 
     fn example(self, number: &str) -> String {
-        let unit = match self {
-            Self::Time => "ms",
-            Self::Rate => "Mbit/s",
-            Self::Voltage => "V",
-            Self::Power => "kW",
-            Self::ReactivePower => "kvar",
-        };
-        format!("`{number} {unit}`")
+        match self {
+            Self::Time => format!("`{number} s` or `{number} ms`"),
+            Self::Rate => format!("`{number} Mbit/s`"),
+            Self::Voltage => format!("`{number} V`"),
+            Self::Power => format!("`{number} kW`"),
+            Self::ReactivePower => format!("`{number} kvar`"),
+        }
     }
 }
 
@@ -286,14 +285,14 @@ mod tests {
     #[test]
     fn every_mistake_gets_its_own_way_out() {
         let said = |text: &str| time(text).unwrap_err().to_string();
-        assert_eq!(said("12"), "`12` has no unit; write it as `12 ms`");
+        assert_eq!(said("12"), "`12` has no unit; write it as `12 s` or `12 ms`");
         assert_eq!(
             said("12 V"),
             "`V` is a unit of voltage, where a time is needed; \
              the units of time are: ns, us, ms, s, min, h"
         );
         assert!(said("12 sec").starts_with("`sec` is no unit of time; "));
-        assert!(said("soon").starts_with("`soon` is no time; write it as `12 ms`"));
+        assert!(said("soon").starts_with("`soon` is no time; write it as `12 s` or "));
         assert!(said("1,5 s").starts_with("`1,5` is no number"));
         assert!(said("1e3 s").contains("is no unit of time"));
         assert!(said("0.1 ns").contains("finer than a nanosecond"));
