@@ -1,0 +1,568 @@
+//! Every key of a scenario: what stands there, what holds without it, and what it means.
+//!
+//! One table for three uses, so that they cannot drift apart: the readers refuse keys that are
+//! not here and take defaults from here, and the JSON Schema and the reference page are drawn
+//! from it. What no table can say (cross references, files) is checked by the readers.
+
+/// Most frames that may wait at a link.
+pub(super) const QUEUE_MAX: u64 = 1_000_000;
+
+/// The keys of one kind of mapping.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// What the mapping describes, with its article.
+    pub(super) what: &'static str,
+    /// Name in the schema, and the heading in the reference.
+    pub(super) name: &'static str,
+    pub(super) keys: &'static [Key],
+}
+
+/// Mappings of several forms, told apart by the first key of each form's table.
+#[derive(Debug)]
+pub(super) struct Forms {
+    /// What the forms are, in the plural.
+    pub(super) what: &'static str,
+    /// What one mapping of any form is.
+    pub(super) item: &'static str,
+    pub(super) forms: &'static [&'static Table],
+}
+
+/// One key of a mapping.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) shape: Shape,
+    pub(super) need: Need,
+    /// What it means: the end of a sentence that the key begins.
+    pub(super) meaning: &'static str,
+}
+
+/// What holds when a key is not given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Need {
+    /// It must be given.
+    Required,
+    /// Nothing; the meaning says so.
+    Optional,
+    /// This text, as if it had been written.
+    Default(&'static str),
+}
+
+/// What stands at a key.
+#[derive(Debug)]
+pub(super) enum Shape {
+    /// Any text.
+    Text,
+    /// A name of a node, switch, attacker, program, scenario, variant or column.
+    Name,
+    /// A time with its unit.
+    Time,
+    /// Bits per second with the unit.
+    Rate,
+    /// A value in the unit of what it is compared with.
+    Quantity,
+    /// A whole number.
+    Whole { min: u64, max: u64 },
+    /// A time dilation factor.
+    Factor,
+    /// A moment of UTC.
+    Instant,
+    /// A name of a point.
+    Point,
+    /// A path, relative to the folder of the scenario.
+    File,
+    /// An IPv4 address and its prefix length.
+    Address,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A list of words, or a text that is split as a shell splits it.
+    Words,
+    /// Any number of these.
+    List(&'static Shape),
+    /// Two of these.
+    Pair(&'static Shape),
+    /// A mapping from names that the user gives.
+    Named(&'static Shape),
+    /// A mapping with these keys.
+    Of(&'static Table),
+    /// A mapping of one of these forms.
+    OneOf(&'static Forms),
+}
+
+const fn key(name: &'static str, shape: Shape, need: Need, meaning: &'static str) -> Key {
+    Key { name, shape, need, meaning }
+}
+
+use Need::{Default, Optional, Required};
+use Shape::{
+    Address, Choice, Factor, File, Instant, List, Name, Named, Of, OneOf, Pair, Point, Quantity,
+    Rate, Text, Time, Whole, Words,
+};
+
+/// What stands at the top of the file.
+pub(super) static TOP: Shape = Of(&SCENARIO);
+
+pub(super) static SCENARIO: Table = Table {
+    what: "a scenario",
+    name: "scenario",
+    keys: &[
+        key("scenario", Name, Required, "its name: letters, digits and `-`"),
+        key("description", Text, Default(""), "one paragraph for the report"),
+        key("duration", Time, Required, "virtual length of the run, from scenario time zero"),
+        key(
+            "settle",
+            Time,
+            Default("3 s"),
+            "virtual time before zero, in which programs start and the plant rests at its first \
+             values",
+        ),
+        key("seed", Whole { min: 0, max: u64::MAX }, Default("1"), "seed of everything random"),
+        key(
+            "tdf",
+            Factor,
+            Default("1"),
+            "time dilation factor, 0.01 to 1000: host seconds per \
+             virtual second",
+        ),
+        key(
+            "start",
+            Instant,
+            Optional,
+            "what the clocks of programs show at scenario time zero; \
+             the host's time of day if not given",
+        ),
+        key("plant", Of(&PLANT), Optional, "the simulated grid"),
+        key(
+            "nodes",
+            Named(&Of(&NODE)),
+            Optional,
+            "where programs run, by name; they start in \
+             this order",
+        ),
+        key("switches", List(&Name), Optional, "switches of the network"),
+        key(
+            "attackers",
+            List(&Name),
+            Optional,
+            "hosts without programs that attack when an event \
+             says so",
+        ),
+        key(
+            "links",
+            List(&Of(&LINK)),
+            Optional,
+            "links between nodes, switches and attackers; \
+             every node has at most one, and switches form no loop",
+        ),
+        key(
+            "events",
+            List(&OneOf(&EVENTS)),
+            Optional,
+            "what happens at which time, in every \
+             variant",
+        ),
+        key(
+            "requirements",
+            List(&Of(&REQUIREMENT)),
+            Optional,
+            "what is demanded of the results, \
+             in every variant",
+        ),
+        key(
+            "variants",
+            Named(&Of(&VARIANT)),
+            Optional,
+            "cases of the scenario, by name; if there \
+             are any, each run is of one of them",
+        ),
+    ],
+};
+
+pub(super) static PLANT: Table = Table {
+    what: "a plant",
+    name: "plant",
+    keys: &[
+        key("engine", Choice(&["opendss"]), Default("opendss"), "what simulates the grid"),
+        key("circuit", File, Required, "the circuit, in the language of the engine"),
+        key("step", Time, Default("1 ms"), "step of the simulation, in whole milliseconds"),
+        key("profiles", List(&Of(&PROFILE)), Optional, "inputs that follow recorded data"),
+        key("record", Of(&RECORD), Optional, "what is recorded; nothing if not given"),
+    ],
+};
+
+pub(super) static PROFILE: Table = Table {
+    what: "a profile",
+    name: "profile",
+    keys: &[
+        key(
+            "file",
+            File,
+            Required,
+            "CSV with a line of column names; each row holds until the \
+             next",
+        ),
+        key(
+            "time",
+            Name,
+            Required,
+            "the column with the time in seconds, which rises from row to \
+             row",
+        ),
+        key(
+            "columns",
+            Named(&Point),
+            Required,
+            "column to the point it drives, in the point's \
+             unit",
+        ),
+    ],
+};
+
+pub(super) static RECORD: Table = Table {
+    what: "a record",
+    name: "record",
+    keys: &[
+        key("every", Time, Required, "time between rows, a multiple of `step`"),
+        key("points", List(&Point), Required, "points to record; requirements measure these"),
+    ],
+};
+
+pub(super) static NODE: Table = Table {
+    what: "a node",
+    name: "node",
+    keys: &[
+        key("kind", Choice(&["process"]), Default("process"), "what the programs run in"),
+        key(
+            "address",
+            Address,
+            Optional,
+            "IPv4 address and prefix length of its interface \
+             `eth0`; needed if it is linked, and then in one subnet with all others",
+        ),
+        key("files", List(&Of(&POINT_FILE)), Optional, "points served to its programs as files"),
+        key("programs", List(&Of(&PROGRAM)), Optional, "what runs there; they start in this order"),
+    ],
+};
+
+pub(super) static POINT_FILE: Table = Table {
+    what: "a point file",
+    name: "file",
+    keys: &[
+        key("point", Point, Required, "the point, served as `/plant/<point>`"),
+        key(
+            "access",
+            Choice(&["read", "write"]),
+            Default("read"),
+            "whether programs may also \
+             write it; one node may, and then no profile drives the point",
+        ),
+        key(
+            "latency",
+            Time,
+            Default("0 ms"),
+            "virtual time that a read takes; it gives the value \
+             of the moment of asking",
+        ),
+    ],
+};
+
+pub(super) static PROGRAM: Table = Table {
+    what: "a program",
+    name: "program",
+    keys: &[
+        key("name", Name, Required, "its name, unique in the scenario"),
+        key(
+            "run",
+            Words,
+            Required,
+            "program and arguments; the program is a path if it contains \
+             `/`, else a file beside the scenario or a program on `PATH`; it runs in the folder \
+             of the scenario",
+        ),
+        key(
+            "environment",
+            Named(&Text),
+            Optional,
+            "variables set in addition to a minimal \
+             environment",
+        ),
+        key(
+            "on_exit",
+            Choice(&["fail", "ignore"]),
+            Default("fail"),
+            "whether its end ends the run",
+        ),
+    ],
+};
+
+pub(super) static LINK: Table = Table {
+    what: "a link",
+    name: "link",
+    keys: &[
+        key("from", Name, Required, "one end: a node, switch or attacker"),
+        key("to", Name, Required, "the other end"),
+        key("delay", Time, Default("0 ms"), "propagation delay, each way"),
+        key("rate", Rate, Optional, "rate in each direction; unlimited if not given"),
+        key(
+            "queue",
+            Whole { min: 1, max: QUEUE_MAX },
+            Default("100"),
+            "frames that may wait in \
+             each direction; further ones are dropped and counted",
+        ),
+    ],
+};
+
+pub(super) static EVENTS: Forms =
+    Forms { what: "kinds of event", item: "event", forms: &[&ATTACK, &SET, &LINK_STATE] };
+
+static ATTACK: Table = Table {
+    what: "an attack",
+    name: "attack",
+    keys: &[
+        key(
+            "attack",
+            Choice(&["arp-poison"]),
+            Required,
+            "`arp-poison`: the attacker answers ARP \
+             for both victims and drops the frames they send to each other",
+        ),
+        key("at", Time, Required, "scenario time"),
+        key("by", Name, Required, "the attacker"),
+        key("between", Pair(&Name), Required, "the two nodes that are its victims"),
+    ],
+};
+
+static SET: Table = Table {
+    what: "a change of a point",
+    name: "set",
+    keys: &[
+        key("set", Point, Required, "the point that gets a value"),
+        key("at", Time, Required, "scenario time"),
+        key("value", Quantity, Required, "the value, with the point's unit"),
+    ],
+};
+
+static LINK_STATE: Table = Table {
+    what: "a change of a link",
+    name: "link-state",
+    keys: &[
+        key("link", Pair(&Name), Required, "the two ends of the link"),
+        key("at", Time, Required, "scenario time"),
+        key("state", Choice(&["up", "down"]), Required, "whether frames pass from now on"),
+    ],
+};
+
+pub(super) static REQUIREMENT: Table = Table {
+    what: "a requirement",
+    name: "requirement",
+    keys: &[
+        key("name", Text, Required, "a sentence for the table of verdicts"),
+        key("measure", OneOf(&MEASURES), Required, "what is measured"),
+        key(
+            "at_least",
+            Quantity,
+            Optional,
+            "smallest value that meets it, with the unit of the \
+             measure; one bound is needed",
+        ),
+        key("at_most", Quantity, Optional, "largest value that meets it"),
+    ],
+};
+
+pub(super) static MEASURES: Forms = Forms {
+    what: "measures",
+    item: "measure",
+    forms: &[&MINIMUM, &MAXIMUM, &FIRST_BELOW, &LAST_BELOW, &CHANGES, &RECEIVED, &LONGEST_GAP],
+};
+
+const FROM: Key = key("from", Time, Optional, "begin of the window in scenario time");
+const TO: Key = key("to", Time, Optional, "end of the window, not included");
+const VALUE: Key = key("value", Quantity, Required, "the value, with the point's unit");
+
+static MINIMUM: Table = Table {
+    what: "a minimum",
+    name: "minimum",
+    keys: &[key("minimum", Point, Required, "the smallest value of this point"), FROM, TO],
+};
+
+static MAXIMUM: Table = Table {
+    what: "a maximum",
+    name: "maximum",
+    keys: &[key("maximum", Point, Required, "the largest value of this point"), FROM, TO],
+};
+
+static FIRST_BELOW: Table = Table {
+    what: "a first time below a value",
+    name: "first_below",
+    keys: &[
+        key(
+            "first_below",
+            Point,
+            Required,
+            "the first time at which this point lies below \
+             `value`; bounds are times",
+        ),
+        VALUE,
+        FROM,
+        TO,
+    ],
+};
+
+static LAST_BELOW: Table = Table {
+    what: "a last time below a value",
+    name: "last_below",
+    keys: &[
+        key(
+            "last_below",
+            Point,
+            Required,
+            "the last time at which this point lies below `value`; \
+             bounds are times",
+        ),
+        VALUE,
+        FROM,
+        TO,
+    ],
+};
+
+static CHANGES: Table = Table {
+    what: "a count of changes",
+    name: "changes",
+    keys: &[
+        key(
+            "changes",
+            Point,
+            Required,
+            "how many recorded rows differ from the row before; bounds \
+             are plain numbers",
+        ),
+        FROM,
+        TO,
+    ],
+};
+
+static RECEIVED: Table = Table {
+    what: "a count of frames",
+    name: "received",
+    keys: &[
+        key(
+            "received",
+            Of(&FLOW),
+            Required,
+            "frames with TCP or UDP payload that arrived; bounds \
+             are plain numbers",
+        ),
+        FROM,
+        TO,
+    ],
+};
+
+pub(super) static FLOW: Table = Table {
+    what: "a flow",
+    name: "flow",
+    keys: &[
+        key("from", Name, Required, "the sending node"),
+        key("to", Name, Required, "the receiving node"),
+    ],
+};
+
+static LONGEST_GAP: Table = Table {
+    what: "a longest gap",
+    name: "longest_gap",
+    keys: &[
+        key(
+            "longest_gap",
+            Of(&PORT_FLOW),
+            Required,
+            "the longest time between two frames with \
+             payload, where the sender is linked; bounds are times",
+        ),
+        FROM,
+        TO,
+    ],
+};
+
+pub(super) static PORT_FLOW: Table = Table {
+    what: "a flow to a port",
+    name: "port-flow",
+    keys: &[
+        key("from", Name, Required, "the sending node"),
+        key("to", Name, Required, "the receiving node"),
+        key(
+            "port",
+            Whole { min: 1, max: 65535 },
+            Required,
+            "TCP or UDP port at the receiving \
+             node",
+        ),
+    ],
+};
+
+pub(super) static VARIANT: Table = Table {
+    what: "a variant",
+    name: "variant",
+    keys: &[
+        key("events", List(&OneOf(&EVENTS)), Optional, "events of this variant, in addition"),
+        key(
+            "requirements",
+            List(&Of(&REQUIREMENT)),
+            Optional,
+            "requirements of this variant, in \
+             addition",
+        ),
+    ],
+};
+
+impl Table {
+    /// The key of this name.
+    pub(super) fn find(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+
+    /// Names of all keys.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
+        let keys: &'static [Key] = self.keys;
+        keys.iter().map(|key| key.name)
+    }
+
+    /// The key that tells this form from others.
+    pub(super) fn tag(&self) -> &'static str {
+        self.keys[0].name
+    }
+}
+
+impl Shape {
+    /// What stands there, with its article, and how it may be written.
+    pub(super) fn what(&self) -> String {
+        match self {
+            Text => "a text".into(),
+            Name => "a name".into(),
+            Time => "a time, such as `12 ms`".into(),
+            Rate => "a rate, such as `100 Mbit/s`".into(),
+            Quantity => "a value with its unit, such as `300 kW`".into(),
+            Whole { .. } => "a whole number".into(),
+            Factor => "a number, such as `0.5`".into(),
+            Instant => "a moment of UTC, such as `2019-06-03T12:00:00Z`".into(),
+            Point => "a name of a point, such as `bus.680.v1`".into(),
+            File => "a path".into(),
+            Address => "an address, such as `10.0.0.4/24`".into(),
+            Choice(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+                words.join(" or ")
+            }
+            Words => "a list of words, or a text that is split as a shell splits it".into(),
+            List(_) => "a list".into(),
+            Pair(_) => "a list of two names, such as `[a, b]`".into(),
+            Named(_) => "a mapping, such as `name: ...`".into(),
+            Of(table) => {
+                let names: Vec<&str> = table.names().collect();
+                format!("a mapping with the keys {}", names.join(", "))
+            }
+            OneOf(forms) => {
+                let tags: Vec<&str> = forms.forms.iter().map(|form| form.tag()).collect();
+                format!("a mapping with one of the keys {}", tags.join(", "))
+            }
+        }
+    }
+}

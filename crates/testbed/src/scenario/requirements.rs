@@ -1,0 +1,154 @@
+//! Reads `requirements`: bounds on what is measured.
+//!
+//! Bounds carry the unit of their measure, so a voltage is never compared with a power. A
+//! window must lie within the run as the file has it; when a shorter run is asked for on the
+//! command line, what lies beyond its end is for the verdict to call not measured.
+
+use std::collections::BTreeMap;
+
+use super::check::World;
+use super::cursor::{Cursor, Mapping, Placed};
+use super::model::{Measure, PointName, Requirement, Window};
+use super::problems::{Fault, quoted};
+use super::{names, units};
+
+/// Largest count that a bound may name; up to there floating point counts exactly.
+const COUNT_MAX: u64 = 1 << 53;
+
+/// The requirements of a list, and the names that are taken.
+pub(super) fn read<'a>(
+    cursors: &[Cursor<'a>],
+    taken: &mut BTreeMap<String, usize>,
+    world: &World<'_>,
+) -> Vec<Requirement> {
+    let mappings = cursors.iter().filter_map(Cursor::mapping);
+    mappings.filter_map(|mapping| read_requirement(&mapping, taken, world)).collect()
+}
+
+fn read_requirement(
+    requirement: &Mapping<'_>,
+    taken: &mut BTreeMap<String, usize>,
+    world: &World<'_>,
+) -> Option<Requirement> {
+    let name = requirement.text("name");
+    if let Some(name) = &name
+        && let Some(line) = taken.insert(name.value.clone(), name.place.line())
+    {
+        let what = format!("the requirement in line {line} is called {} too", quoted(&name.value));
+        name.place.wrong(what, "give each requirement a name of its own");
+    }
+    let form = requirement.cursor("measure").and_then(|cursor| cursor.form());
+    let measure = form.and_then(|form| read_measure(&form, world));
+    if !requirement.has("at_least") && !requirement.has("at_most") {
+        let what = "neither `at_least` nor `at_most` is there";
+        requirement.place.wrong(what, "give a bound, or both");
+    }
+    let measure = measure?;
+    let bound = |key| requirement.parse(key, |text| read_bound(text, &measure));
+    let (at_least, at_most) = (bound("at_least"), bound("at_most"));
+    if let (Some(least), Some(most)) = (&at_least, &at_most)
+        && least.value > most.value
+    {
+        let way_out = "swap the bounds, or mend one";
+        most.place.wrong("`at_most` is smaller than `at_least`; nothing meets both", way_out);
+    }
+    if let Some(least) = &at_least {
+        refuse_too_late(least, &measure, world);
+    }
+    let value = |bound: Option<Placed<'_, f64>>| bound.map(|bound| bound.value);
+    Some(Requirement {
+        name: name?.value,
+        measure,
+        at_least: value(at_least),
+        at_most: value(at_most),
+    })
+}
+
+fn read_bound(text: &str, measure: &Measure) -> Result<f64, Fault> {
+    match measure {
+        Measure::Changes(..) | Measure::Received { .. } => {
+            units::whole(text, 0, COUNT_MAX).map(|count| count as f64)
+        }
+        _ => units::value(text, measure.unit()),
+    }
+}
+
+/// Reports a time that nothing in the run can reach.
+fn refuse_too_late(least: &Placed<'_, f64>, measure: &Measure, world: &World<'_>) {
+    let is_moment = matches!(measure, Measure::FirstBelow(..) | Measure::LastBelow(..));
+    if let Some(duration) = world.duration
+        && is_moment
+        && least.value >= duration.as_ns() as f64 / 1e9
+    {
+        let what = format!("no moment is this late; the run ends at {duration}");
+        least.place.wrong(what, "ask for an earlier time, or lengthen `duration`");
+    }
+}
+
+fn read_measure(form: &Mapping<'_>, world: &World<'_>) -> Option<Measure> {
+    let window = read_window(form, world);
+    let point = || recorded_point(form, world);
+    match form.table.tag() {
+        "minimum" => Some(Measure::Minimum(point()?, window)),
+        "maximum" => Some(Measure::Maximum(point()?, window)),
+        "first_below" => {
+            let point = point()?;
+            Some(Measure::FirstBelow(point.clone(), threshold(form, &point)?, window))
+        }
+        "last_below" => {
+            let point = point()?;
+            Some(Measure::LastBelow(point.clone(), threshold(form, &point)?, window))
+        }
+        "changes" => Some(Measure::Changes(point()?, window)),
+        "received" => {
+            let (from, to) = ends(&form.mapping("received")?, world)?;
+            Some(Measure::Received { from, to, window })
+        }
+        _ => {
+            let flow = form.mapping("longest_gap")?;
+            let port = flow.whole("port");
+            let (from, to) = ends(&flow, world)?;
+            let port = u16::try_from(port?.value).expect("the table bounds it to 16 bits");
+            Some(Measure::LongestGap { from, to, port, window })
+        }
+    }
+}
+
+fn recorded_point(form: &Mapping<'_>, world: &World<'_>) -> Option<PointName> {
+    let point = form.parse(form.table.tag(), names::point)?;
+    world.expect_recorded(&point);
+    Some(point.value)
+}
+
+fn threshold(form: &Mapping<'_>, point: &PointName) -> Option<f64> {
+    Some(form.parse("value", |text| units::value(text, point.unit()))?.value)
+}
+
+fn ends(flow: &Mapping<'_>, world: &World<'_>) -> Option<(String, String)> {
+    let (from, to) = (flow.text("from"), flow.text("to"));
+    let (from, to) = (from?, to?);
+    world.expect_connected_nodes([&from, &to]).then_some((from.value, to.value))
+}
+
+/// The window of a measure; reports one that is empty or reaches beyond the run.
+fn read_window(form: &Mapping<'_>, world: &World<'_>) -> Window {
+    let from = form.parse("from", units::time_not_negative);
+    let to = form.parse("to", units::time_positive);
+    if let (Some(from), Some(to)) = (&from, &to)
+        && from.value >= to.value
+    {
+        let what = format!("the window ends at {}, not after its begin", to.value);
+        to.place.wrong(what, "let `to` be later than `from`");
+    }
+    let way_out = "keep the window within the run, or lengthen `duration`";
+    if let Some(duration) = world.duration {
+        if let Some(from) = from.as_ref().filter(|from| from.value >= duration) {
+            let what = format!("the window begins when the run is over, at {duration}");
+            from.place.wrong(what, way_out);
+        }
+        if let Some(to) = to.as_ref().filter(|to| to.value > duration) {
+            to.place.wrong(format!("the window ends after the run, at {duration}"), way_out);
+        }
+    }
+    Window { from: from.map(|from| from.value), to: to.map(|to| to.value) }
+}

@@ -1,0 +1,163 @@
+//! The JSON Schema (draft 2020-12) of `scenario.yaml`, for editors that complete and underline.
+//!
+//! It is drawn from the table of keys and says what a table can say; cross references, files
+//! and limits of quantities are for the reader. What the reader takes as written (a number as
+//! a text) the schema takes too.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::keys::{Key, Need, SCENARIO, Shape, Table};
+
+/// A number without its unit, as the reader takes it.
+const NUMBER: &str = r"-?[0-9]+(\.[0-9]+)?";
+
+/// The schema.
+#[must_use]
+pub fn schema() -> Value {
+    let mut definitions = BTreeMap::new();
+    define(&SCENARIO, &mut definitions);
+    let mut top = definitions.remove(SCENARIO.name).expect("it was defined first");
+    top["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    top["title"] = json!("Quartercycle scenario");
+    top["$defs"] = json!(definitions);
+    top
+}
+
+/// Adds the schema of a table and of all it names.
+fn define(table: &'static Table, definitions: &mut BTreeMap<&'static str, Value>) {
+    if definitions.contains_key(table.name) {
+        return;
+    }
+    // Its place is taken first, since a table may be named again by what it names.
+    definitions.insert(table.name, Value::Null);
+    let properties: Map<String, Value> =
+        table.keys.iter().map(|key| (key.name.to_owned(), property(key, definitions))).collect();
+    let required = table.keys.iter().filter(|key| key.need == Need::Required);
+    let required: Vec<&str> = required.map(|key| key.name).collect();
+    let definition = json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    });
+    definitions.insert(table.name, definition);
+}
+
+fn property(key: &'static Key, definitions: &mut BTreeMap<&'static str, Value>) -> Value {
+    let mut property = of_shape(&key.shape, definitions);
+    property["description"] = json!(key.meaning);
+    if let Need::Default(text) = key.need {
+        let number: Option<Value> = match key.shape {
+            Shape::Whole { .. } | Shape::Factor => serde_json::from_str(text).ok(),
+            _ => None,
+        };
+        property["default"] = number.unwrap_or_else(|| json!(text));
+    }
+    property
+}
+
+fn of_shape(shape: &'static Shape, definitions: &mut BTreeMap<&'static str, Value>) -> Value {
+    match shape {
+        Shape::Text | Shape::Name => json!({"type": ["string", "number", "boolean"]}),
+        Shape::File => json!({"type": "string"}),
+        Shape::Time => quantity("(ns|us|ms|s|min|h)"),
+        Shape::Rate => quantity("(bit/s|kbit/s|Mbit/s|Gbit/s)"),
+        Shape::Quantity => {
+            let with_unit = quantity("(V|kV|W|kW|MW|kvar|ns|us|ms|s|min|h)");
+            json!({"anyOf": [with_unit, {"type": "number"}]})
+        }
+        Shape::Whole { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
+        Shape::Factor => json!({"type": "number", "minimum": 0.01, "maximum": 1000}),
+        Shape::Instant => {
+            let pattern =
+                "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z$";
+            json!({"type": "string", "pattern": pattern})
+        }
+        Shape::Point => {
+            let pattern = "^%?[A-Za-z][A-Za-z0-9_]*\\.[A-Za-z0-9_-]+\\.%?[A-Za-z][A-Za-z0-9_]*$";
+            json!({"type": "string", "pattern": pattern})
+        }
+        Shape::Address => {
+            json!({"type": "string", "pattern": r"^([0-9]{1,3}\.){3}[0-9]{1,3}/[0-9]{1,2}$"})
+        }
+        Shape::Choice(words) => json!({"enum": words}),
+        Shape::Words => {
+            let word = of_shape(&Shape::Text, definitions);
+            json!({"anyOf": [{"type": "string"}, {"type": "array", "items": word, "minItems": 1}]})
+        }
+        Shape::List(item) => json!({"type": "array", "items": of_shape(item, definitions)}),
+        Shape::Pair(item) => {
+            let item = of_shape(item, definitions);
+            json!({"type": "array", "items": item, "minItems": 2, "maxItems": 2})
+        }
+        Shape::Named(value) => {
+            json!({"type": "object", "additionalProperties": of_shape(value, definitions)})
+        }
+        Shape::Of(table) => {
+            define(table, definitions);
+            let reference = refer(table);
+            // The reader takes nothing at all for a mapping that needs no key.
+            match table.keys.iter().any(|key| key.need == Need::Required) {
+                true => reference,
+                false => json!({"anyOf": [reference, {"type": "null"}]}),
+            }
+        }
+        Shape::OneOf(forms) => {
+            forms.forms.iter().for_each(|form| define(form, definitions));
+            let forms: Vec<Value> = forms.forms.iter().map(|form| refer(form)).collect();
+            json!({"oneOf": forms})
+        }
+    }
+}
+
+fn refer(table: &Table) -> Value {
+    json!({"$ref": format!("#/$defs/{}", table.name)})
+}
+
+fn quantity(units: &str) -> Value {
+    json!({"type": "string", "pattern": format!("^{NUMBER}\\s*{units}$")})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All tables that can be reached from one, by name.
+    fn collect(table: &'static Table, tables: &mut BTreeMap<&'static str, &'static Table>) {
+        if let Some(other) = tables.insert(table.name, table) {
+            assert!(std::ptr::eq(other, table), "two tables are called {}", table.name);
+            return;
+        }
+        table.keys.iter().for_each(|key| collect_shape(&key.shape, tables));
+    }
+
+    fn collect_shape(shape: &'static Shape, tables: &mut BTreeMap<&'static str, &'static Table>) {
+        match shape {
+            Shape::List(inner) | Shape::Pair(inner) | Shape::Named(inner) => {
+                collect_shape(inner, tables);
+            }
+            Shape::Of(table) => collect(table, tables),
+            Shape::OneOf(forms) => forms.forms.iter().for_each(|form| collect(form, tables)),
+            _ => (),
+        }
+    }
+
+    #[test]
+    fn the_properties_of_the_schema_are_the_keys_that_the_reader_knows() {
+        let mut tables = BTreeMap::new();
+        collect(&SCENARIO, &mut tables);
+        let schema = schema();
+        assert_eq!(schema["$defs"].as_object().unwrap().len(), tables.len() - 1);
+        for (name, table) in tables {
+            let definition = if name == "scenario" { &schema } else { &schema["$defs"][name] };
+            let properties = definition["properties"].as_object().unwrap();
+            let mut keys: Vec<&str> = table.names().collect();
+            keys.sort_unstable();
+            let mut properties: Vec<&str> = properties.keys().map(String::as_str).collect();
+            properties.sort_unstable();
+            assert_eq!(properties, keys, "{name}");
+        }
+    }
+}
