@@ -14,14 +14,23 @@
 //! - [`attacker`]: a host that poisons ARP caches
 //! - [`plan`]: the network of a scenario, checked
 //! - [`fabric`]: all of these together, one event after the other
-//! - [`stats`]: what they counted
+//!
+//! What touches the world:
+//! - [`tap`]: TAP devices and their addresses
+//! - [`capture`]: pcapng files stamped in virtual time
+//! - [`emulator`]: the thread between TAP devices and fabric
+//! - [`stats`]: what it counted
 
 pub mod attacker;
+pub mod capture;
+pub mod emulator;
 pub mod fabric;
 pub mod link;
 pub mod plan;
 pub mod stats;
 pub mod switch;
+pub mod tap;
+mod timer;
 pub mod wire;
 
 /// An Ethernet frame from destination address to the end of the payload, without preamble and
