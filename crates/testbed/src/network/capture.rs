@@ -9,7 +9,8 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 use vtime::{HostSpan, HostTime};
@@ -116,11 +117,18 @@ const WRITE_EVERY: HostSpan = HostSpan::from_ms(100);
 /// Collected octets that are handed over at once, to bound memory.
 const COLLECTED_OCTETS_MAX: usize = 256 * 1024;
 
+/// Octets that may wait for the disk. A disk slower than the network must not take all memory:
+/// frames beyond are missing in the captures, and the run says how many.
+const WAITING_OCTETS_MAX: usize = 256 * 1024 * 1024;
+
 /// Several captures that are written beside the frames' way.
 #[derive(Debug)]
 pub struct Recorder {
     collected: Vec<Vec<u8>>,
     due: Option<HostTime>,
+    /// Octets handed over and not yet written.
+    waiting: Arc<AtomicUsize>,
+    missing: u64,
     blocks: mpsc::Sender<(usize, Vec<u8>)>,
     writer: JoinHandle<Vec<String>>,
 }
@@ -142,10 +150,14 @@ impl Recorder {
             files.push((path, file));
         }
         let (blocks, received) = mpsc::channel();
-        let writer = thread::Builder::new()
-            .name("captures".into())
-            .spawn(move || write(files, &received))?;
-        Ok(Self { collected: vec![Vec::new(); names.len()], due: None, blocks, writer })
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let writer = {
+            let waiting = Arc::clone(&waiting);
+            let thread = thread::Builder::new().name("captures".into());
+            thread.spawn(move || write(files, &received, &waiting))?
+        };
+        let collected = vec![Vec::new(); names.len()];
+        Ok(Self { collected, due: None, waiting, missing: 0, blocks, writer })
     }
 
     /// Records one frame in the capture at `index`; `host` is the host time now.
@@ -157,6 +169,10 @@ impl Recorder {
         frame: &[u8],
         host: HostTime,
     ) {
+        if self.waiting.load(Ordering::Relaxed) > WAITING_OCTETS_MAX {
+            self.missing += 1;
+            return;
+        }
         packet(&mut self.collected[index], realtime_ns, heading, frame);
         self.due.get_or_insert(host + WRITE_EVERY);
         if self.collected[index].len() >= COLLECTED_OCTETS_MAX {
@@ -183,12 +199,19 @@ impl Recorder {
     pub fn finish(mut self) -> Vec<String> {
         (0..self.collected.len()).for_each(|index| self.hand_over(index));
         drop(self.blocks);
-        self.writer.join().unwrap_or_else(|_| vec!["captures: their thread ended".into()])
+        let ended = |_| vec!["captures: their thread ended".into()];
+        let mut warnings: Vec<String> = self.writer.join().unwrap_or_else(ended);
+        if self.missing > 0 {
+            let missing = self.missing;
+            warnings.push(format!("captures lack {missing} frames: the disk was too slow"));
+        }
+        warnings
     }
 
     fn hand_over(&mut self, index: usize) {
         if !self.collected[index].is_empty() {
             let blocks = std::mem::take(&mut self.collected[index]);
+            self.waiting.fetch_add(blocks.len(), Ordering::Relaxed);
             // The thread ends after the sender only; if it could not be, `finish` says so.
             let _ = self.blocks.send((index, blocks));
         }
@@ -200,6 +223,7 @@ impl Recorder {
 fn write(
     files: Vec<(std::path::PathBuf, File)>,
     received: &mpsc::Receiver<(usize, Vec<u8>)>,
+    waiting: &AtomicUsize,
 ) -> Vec<String> {
     let mut failed = vec![None; files.len()];
     for (index, blocks) in received {
@@ -209,6 +233,7 @@ fn write(
         {
             failed[index] = Some(format!("{}: capture ends early: {error}", path.display()));
         }
+        waiting.fetch_sub(blocks.len(), Ordering::Relaxed);
     }
     failed.into_iter().flatten().collect()
 }
@@ -335,6 +360,17 @@ mod tests {
         let frames: Vec<_> = read("relay.pcapng").iter().map(|p| p.frame.len()).collect();
         assert_eq!(frames, [60, 59]);
         assert_eq!(read("meter.pcapng"), []);
+    }
+
+    #[test]
+    fn a_disk_that_is_too_slow_costs_frames_and_not_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = recorded(folder.path());
+        recorder.waiting.fetch_add(WAITING_OCTETS_MAX + 1, Ordering::Relaxed);
+        recorder.record(0, 1, Heading::Outbound, &[0; 60], HostTime::ZERO);
+        assert_eq!(recorder.finish(), ["captures lack 1 frames: the disk was too slow"]);
+        let file = std::fs::read(folder.path().join("relay.pcapng")).unwrap();
+        assert_eq!(packets(&file).len(), 2);
     }
 
     #[test]

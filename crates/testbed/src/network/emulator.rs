@@ -28,7 +28,7 @@ use super::capture::{Heading, Recorder};
 use super::fabric::{Delivery, Fabric};
 use super::plan::Plan;
 use super::stats::{InterfaceStats, LatenessCounter, NetworkStats};
-use super::timer;
+use super::{tap, timer};
 use crate::domain::{Domain, Watch, host_now, poll_until, readable};
 
 /// Frames read from one node, and handed over to all, per round.
@@ -145,23 +145,25 @@ impl Round {
 
     fn run(mut self) -> NetworkStats {
         timer::sharpen();
-        let mut ready = Ready::default();
-        while !ready.is_stopped {
-            for station in ready.stations {
-                self.take_from(station);
-            }
-            self.hand_over();
-            self.record_attackers();
-            self.recorder.write_due(host_now());
-            ready = match self.wait() {
+        loop {
+            let ready = match self.wait() {
                 Ok(ready) => ready,
                 Err(error) => {
                     self.warnings.push(format!("the network ended early: {error}"));
                     break;
                 }
             };
-            // Forgotten before the clock is read in the next round, so that no change is missed.
+            // Forgotten before the clock is read below, so that no change is missed.
             self.watch.clear();
+            for station in ready.stations {
+                self.take_from(station);
+            }
+            self.hand_over();
+            self.record_attackers();
+            self.recorder.write_due(host_now());
+            if ready.is_stopped {
+                break;
+            }
         }
         self.finish()
     }
@@ -278,7 +280,16 @@ impl Round {
         };
         for (station, name) in self.names.into_iter().enumerate() {
             if let Some(interface) = &self.interfaces[station] {
-                stats.nodes.insert(name, interface.stats);
+                let mut counted = interface.stats;
+                counted.dropped_unread = tap::unread(&interface.device).unwrap_or(0);
+                if counted.dropped_unread > 0 {
+                    stats.warnings.push(format!(
+                        "{} frames of node `{name}` were lost before the network read them: \
+                         the host is too slow for this scenario; raise tdf",
+                        counted.dropped_unread
+                    ));
+                }
+                stats.nodes.insert(name, counted);
             } else if let Some(attacker) = self.fabric.attacker_stats(station) {
                 stats.attackers.insert(name, attacker);
             }
@@ -288,7 +299,7 @@ impl Round {
 }
 
 /// What a wait ended with.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Ready {
     stations: Vec<usize>,
     is_stopped: bool,

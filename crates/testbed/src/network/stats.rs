@@ -103,6 +103,9 @@ pub struct InterfaceStats {
     pub sent: u64,
     /// Frames handed to the node.
     pub received: u64,
+    /// Frames that the node sent and its kernel dropped, because the network did not read them
+    /// in time: a fault of the testbed, not of the network.
+    pub dropped_unread: u64,
     /// Frames that arrived and could not be handed over because the device would have blocked.
     pub dropped_blocked: u64,
     /// Frames that arrived while the node's interface was down or gone.

@@ -9,8 +9,9 @@
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::thread;
 
 use super::wire::MacAddress;
 
@@ -75,6 +76,50 @@ pub(super) fn bring_down(socket: &UdpSocket, name: &str) -> io::Result<()> {
     Request::new(name)?.call(socket, libc::SIOCSIFFLAGS)
 }
 
+/// Frames that the kernel has dropped because nobody read them from `device` in time.
+///
+/// # Errors
+/// When `device` is no TAP device, or its namespace cannot be entered.
+pub fn unread(device: &impl AsRawFd) -> io::Result<u64> {
+    let mut request = Request::zeroed();
+    request.call(device, libc::TUNGETIFF as libc::Ioctl)?;
+    let name: Vec<u8> = request.0.ifr_name.iter().map(|&c| c as u8).collect();
+    let name = String::from_utf8_lossy(&name);
+    let name = name.trim_end_matches('\0');
+    // The counters show in the device's namespace, which a thread can enter by itself.
+    let device = device.as_raw_fd();
+    let table = thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            enter_namespace_of(device)?;
+            fs::read_to_string("/proc/thread-self/net/dev")
+        });
+        reader.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+    })?;
+    sending_drops(&table, name).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// The column `drop` of `Transmit` in `/proc/net/dev`: the twelfth after the name.
+fn sending_drops(table: &str, name: &str) -> Option<u64> {
+    let columns =
+        table.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
+    columns.split_whitespace().nth(11)?.parse().ok()
+}
+
+fn enter_namespace_of(device: RawFd) -> io::Result<()> {
+    /// From `linux/if_tun.h`: the network namespace of the device, since Linux 5.2.
+    const TUNGETDEVNETNS: libc::Ioctl = 0x54e3;
+    // SAFETY: neither call takes a pointer; the descriptor is checked before it is owned, and
+    // entering a namespace changes the calling thread only.
+    let result = unsafe {
+        let fd = libc::ioctl(device, TUNGETDEVNETNS);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        libc::setns(OwnedFd::from_raw_fd(fd).as_raw_fd(), libc::CLONE_NEWNET)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// An interface request; which part of its union counts, the call knows.
 struct Request(libc::ifreq);
 
@@ -88,12 +133,16 @@ impl Request {
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        // SAFETY: `ifreq` holds integers, arrays and a pointer, for all of which zero is valid.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        let mut request = Self::zeroed();
+        for (to, from) in request.0.ifr_name.iter_mut().zip(name.bytes()) {
             *to = from as libc::c_char;
         }
-        Ok(Self(request))
+        Ok(request)
+    }
+
+    fn zeroed() -> Self {
+        // SAFETY: `ifreq` holds integers, arrays and a pointer, for all of which zero is valid.
+        Self(unsafe { std::mem::zeroed() })
     }
 
     fn call(&mut self, on: &impl AsRawFd, what: libc::Ioctl) -> io::Result<()> {
@@ -191,6 +240,14 @@ mod tests {
     }
 
     #[test]
+    fn drops_are_read_from_their_column() {
+        let table = "Inter-|   Receive ...\n face |bytes ...\n    lo: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n  \
+                     eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
+        assert_eq!(sending_drops(table, "eth0"), Some(12));
+        assert_eq!(sending_drops(table, "eth"), None);
+    }
+
+    #[test]
     fn names_that_are_no_names_are_refused() {
         for name in ["", "sixteen-letters-", "../../etc", "a b"] {
             let error = create_here(name, MAC, Ipv4Addr::LOCALHOST, 8, 1500).unwrap_err();
@@ -204,9 +261,16 @@ mod tests {
             let device = create_here("eth0", MAC, Ipv4Addr::new(10, 1, 2, 3), 22, 1400).unwrap();
             let mut request = Request::new("eth0").unwrap();
             let socket = UdpSocket::bind("10.1.2.3:0").unwrap();
+            socket.set_broadcast(true).unwrap();
             request.call(&socket, libc::SIOCGIFMTU).unwrap();
             // SAFETY: SIOCGIFMTU has filled this member of the union.
             assert_eq!(unsafe { request.0.ifr_ifru.ifru_mtu }, 1400);
+            assert_eq!(unread(&device).unwrap(), 0);
+            // Nobody reads the device, so its queue overflows.
+            for _ in 0..5000 {
+                socket.send_to(b"x", "10.1.3.255:9").ok();
+            }
+            assert!(unread(&device).unwrap() > 0);
             let twice = create_here("eth0", MAC, Ipv4Addr::new(10, 1, 2, 4), 22, 1400);
             assert!(twice.unwrap_err().to_string().contains("there already"));
             drop(device);

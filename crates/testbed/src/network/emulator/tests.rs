@@ -6,6 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use vtime::Tdf;
+
 use super::harness::*;
 use super::*;
 use crate::domain::Start;
@@ -107,6 +109,17 @@ fn nothing_is_delivered_while_the_domain_is_held_and_all_of_it_after() {
     let (mut buffer, bob) = ([0; 2048], &testbed.sockets[1]);
     bob.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     (0..10).for_each(|_| assert_eq!(bob.recv(&mut buffer).unwrap(), 4));
+}
+
+#[test]
+fn a_dilated_network_takes_as_many_times_longer() {
+    let tdf = Tdf::from_millionths(10_000_000).unwrap();
+    let domain = Domain::new(Start { tdf, ..Start::default() }).unwrap();
+    let Some(testbed) = Testbed::start(&two_nodes(|link| link), &domain) else { return };
+    let begun = Instant::now();
+    // Three ways of 10 ms, as above.
+    assert!(testbed.send_and_receive() >= ms(30));
+    assert!(begun.elapsed() >= Duration::from_millis(299));
 }
 
 #[test]
