@@ -1,0 +1,330 @@
+//! The whole network as one state machine: links, switches and attackers, one event after the
+//! other in virtual time.
+//!
+//! [`Fabric::receive`] takes a frame from a node, [`Fabric::poll`] answers what has arrived at
+//! nodes by now, and [`Fabric::next_at`] says when there is more to do. However late it is asked,
+//! each hop happens at its own exact time, so that lateness never adds up over several links.
+//!
+//! The same inputs give the same outputs. What happens at the same nanosecond happens in this
+//! order: changes of the scenario, attackers, links in the order of the scenario, `from` to `to`
+//! before `to` to `from`.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use vtime::VirtualTime;
+
+use super::Frame;
+use super::attacker::Attacker;
+use super::link::{Direction, Offered};
+use super::plan::{Change, Place, Plan, PlannedLink, StationKind, What};
+use super::stats::{AttackerStats, LinkStats, SwitchStats};
+use super::switch::{Forward, Switch};
+
+/// The network.
+#[derive(Clone, Debug)]
+pub struct Fabric {
+    now: VirtualTime,
+    links: Vec<PlannedLink>,
+    /// Both directions of each link: `2 * link` leads from `ends[0]` to `ends[1]`.
+    directions: Vec<Direction>,
+    stations: Vec<Station>,
+    switches: Vec<SwitchAt>,
+    changes: VecDeque<(VirtualTime, What)>,
+    schedule: Schedule,
+    arrived: Vec<Delivery>,
+    taps: Vec<Tap>,
+}
+
+/// A frame that has arrived at a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Delivery {
+    /// Index of the node among the stations of the plan.
+    pub station: usize,
+    /// When it arrived.
+    pub at: VirtualTime,
+    /// The frame.
+    pub frame: Frame,
+}
+
+/// A frame seen at an attacker, for its capture. (What nodes send and receive passes through
+/// whoever calls [`Fabric::receive`] and [`Fabric::poll`].)
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tap {
+    /// Index of the attacker among the stations of the plan.
+    pub station: usize,
+    /// Whether the attacker received it (sent it otherwise).
+    pub is_inbound: bool,
+    /// When.
+    pub when: VirtualTime,
+    /// The frame.
+    pub frame: Frame,
+}
+
+#[derive(Clone, Debug)]
+struct Station {
+    /// The direction of its link that leads away from it.
+    out: Option<usize>,
+    attacker: Option<Attacker>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct SwitchAt {
+    name: String,
+    switch: Switch,
+    /// The directions that lead away from it; a port is an index into these.
+    ports: Vec<usize>,
+}
+
+/// What acts next, in the order in which it acts at the same time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Actor {
+    Scenario,
+    Attacker(usize),
+    Direction(usize),
+}
+
+impl Fabric {
+    /// The network of `plan`, empty, with scenario time zero at `zero`.
+    #[must_use]
+    pub fn new(plan: &Plan, zero: VirtualTime) -> Self {
+        let direction = |link: &PlannedLink| Direction::new(link.delay, link.rate_bps, link.queue);
+        let stations = plan.stations.iter().map(|station| Station {
+            out: None,
+            attacker: (station.kind == StationKind::Attacker).then(|| Attacker::new(station.mac)),
+        });
+        let switches =
+            plan.switches.iter().map(|name| SwitchAt { name: name.clone(), ..SwitchAt::default() });
+        let changes = plan.changes.iter().map(|&Change { at, what }| (zero + at, what));
+        let mut fabric = Self {
+            now: VirtualTime::ZERO,
+            links: plan.links.clone(),
+            directions: plan.links.iter().flat_map(|l| [direction(l), direction(l)]).collect(),
+            stations: stations.collect(),
+            switches: switches.collect(),
+            changes: changes.collect(),
+            schedule: Schedule::default(),
+            arrived: Vec::new(),
+            taps: Vec::new(),
+        };
+        for (link, planned) in plan.links.iter().enumerate() {
+            for (side, place) in planned.ends.into_iter().enumerate() {
+                let out = 2 * link + side;
+                match place {
+                    Place::Station(n) => fabric.stations[n].out = Some(out),
+                    Place::Switch(n) => fabric.switches[n].ports.push(out),
+                }
+            }
+        }
+        fabric.reschedule(Actor::Scenario);
+        fabric
+    }
+
+    /// A frame that a node sends at `now`. Time never goes back: an earlier `now` than the last
+    /// counts as the last.
+    pub fn receive(&mut self, station: usize, frame: Frame, now: VirtualTime) {
+        self.advance(now);
+        self.send(station, frame);
+    }
+
+    /// What has arrived at nodes by `now` since the last call, in order of arrival.
+    pub fn poll(&mut self, now: VirtualTime) -> Vec<Delivery> {
+        self.advance(now);
+        std::mem::take(&mut self.arrived)
+    }
+
+    /// When there is something to do; at once if deliveries wait to be polled.
+    #[must_use]
+    pub fn next_at(&self) -> Option<VirtualTime> {
+        let waiting = self.arrived.first().map(|delivery| delivery.at);
+        waiting.into_iter().chain(self.schedule.first().map(|(at, _)| at)).min()
+    }
+
+    /// What attackers sent and received since the last call.
+    pub fn take_taps(&mut self) -> Vec<Tap> {
+        std::mem::take(&mut self.taps)
+    }
+
+    /// What links counted, in the order of the scenario.
+    #[must_use]
+    pub fn link_stats(&self) -> Vec<LinkStats> {
+        let links = self.links.iter().zip(self.directions.chunks_exact(2));
+        let stats = links.map(|(link, directions)| {
+            let [from, to] = link.names.clone();
+            let (forward, backward) = (directions[0].stats(), directions[1].stats());
+            LinkStats { from, to, forward, backward }
+        });
+        stats.collect()
+    }
+
+    /// What switches counted.
+    #[must_use]
+    pub fn switch_stats(&self) -> BTreeMap<String, SwitchStats> {
+        self.switches.iter().map(|at| (at.name.clone(), at.switch.stats())).collect()
+    }
+
+    /// What the attacker at a station counted; `None` for a node.
+    #[must_use]
+    pub fn attacker_stats(&self, station: usize) -> Option<AttackerStats> {
+        self.stations.get(station)?.attacker.as_ref().map(Attacker::stats)
+    }
+
+    /// Does all that is due by `now`, each thing at its own time.
+    fn advance(&mut self, now: VirtualTime) {
+        while let Some((at, actor)) = self.schedule.first()
+            && at <= now
+        {
+            self.now = self.now.max(at);
+            match actor {
+                Actor::Scenario => self.change(),
+                Actor::Attacker(station) => self.poison(station),
+                Actor::Direction(direction) => self.arrive(direction),
+            }
+            self.reschedule(actor);
+        }
+        self.now = self.now.max(now);
+    }
+
+    fn change(&mut self) {
+        let Some((_, what)) = self.changes.pop_front() else { return };
+        match what {
+            What::Link { link, up } => self.set_link(link, up),
+            What::Poison { attacker, victims } => {
+                let now = self.now;
+                if let Some(host) = &mut self.stations[attacker].attacker {
+                    host.attack(now, victims);
+                }
+                self.reschedule(Actor::Attacker(attacker));
+            }
+        }
+    }
+
+    fn set_link(&mut self, link: usize, up: bool) {
+        for (side, place) in self.links[link].ends.into_iter().enumerate() {
+            let out = 2 * link + side;
+            self.directions[out].set_up(up);
+            self.reschedule(Actor::Direction(out));
+            if let Place::Switch(n) = place
+                && !up
+            {
+                let port = self.switches[n].port_of(out);
+                self.switches[n].switch.forget(port);
+            }
+        }
+    }
+
+    fn poison(&mut self, station: usize) {
+        let now = self.now;
+        let host = self.stations[station].attacker.as_mut();
+        for frame in host.map(|host| host.take_due(now)).unwrap_or_default() {
+            self.send(station, frame);
+        }
+    }
+
+    /// The first frame of a direction has reached its end.
+    fn arrive(&mut self, direction: usize) {
+        let Some((_, frame)) = self.directions[direction].take_due(self.now) else { return };
+        // The other side of the link is where this direction leads, and the opposite direction
+        // is the one that leads away from there.
+        match self.links[direction / 2].ends[1 - direction % 2] {
+            Place::Station(station) => self.reach(station, frame),
+            Place::Switch(switch) => self.pass(switch, direction ^ 1, &frame),
+        }
+    }
+
+    fn reach(&mut self, station: usize, frame: Frame) {
+        let at = self.now;
+        let Some(attacker) = &mut self.stations[station].attacker else {
+            self.arrived.push(Delivery { station, at, frame });
+            return;
+        };
+        let answer = attacker.receive(&frame);
+        self.taps.push(Tap { station, is_inbound: true, when: at, frame });
+        if let Some(answer) = answer {
+            self.send(station, answer);
+        }
+    }
+
+    /// A frame passes a switch, having come in where the direction `back` leads away.
+    fn pass(&mut self, switch: usize, back: usize, frame: &Frame) {
+        let at = &mut self.switches[switch];
+        let port = at.port_of(back);
+        match at.switch.forward(self.now, port, frame) {
+            Forward::Filter => {}
+            Forward::To(port) => self.offer(self.switches[switch].ports[port], frame),
+            Forward::Flood => {
+                for other in 0..self.switches[switch].ports.len() {
+                    if other != port {
+                        self.offer(self.switches[switch].ports[other], frame);
+                    }
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, station: usize, frame: Frame) {
+        let Station { out, attacker } = &self.stations[station];
+        let out = *out;
+        if attacker.is_some() {
+            let frame = Frame::clone(&frame);
+            self.taps.push(Tap { station, is_inbound: false, when: self.now, frame });
+        }
+        if let Some(out) = out {
+            self.offer(out, &frame);
+        }
+    }
+
+    fn offer(&mut self, direction: usize, frame: &Frame) {
+        let offered = self.directions[direction].offer(self.now, Frame::clone(frame));
+        if offered != Offered::Dropped {
+            self.reschedule(Actor::Direction(direction));
+        }
+    }
+
+    fn reschedule(&mut self, actor: Actor) {
+        let at = match actor {
+            Actor::Scenario => self.changes.front().map(|&(at, _)| at),
+            Actor::Attacker(n) => self.stations[n].attacker.as_ref().and_then(Attacker::next),
+            Actor::Direction(n) => self.directions[n].next(),
+        };
+        self.schedule.set(actor, at);
+    }
+}
+
+impl SwitchAt {
+    fn port_of(&self, out: usize) -> usize {
+        let port = self.ports.iter().position(|&port| port == out);
+        port.expect("a direction that ends at a switch has its opposite among its ports")
+    }
+}
+
+/// Who acts when: at most one time for each actor.
+#[derive(Clone, Debug, Default)]
+struct Schedule {
+    order: BTreeSet<(VirtualTime, Actor)>,
+    times: BTreeMap<Actor, VirtualTime>,
+}
+
+impl Schedule {
+    fn first(&self) -> Option<(VirtualTime, Actor)> {
+        self.order.first().copied()
+    }
+
+    fn set(&mut self, actor: Actor, at: Option<VirtualTime>) {
+        if self.times.get(&actor).copied() == at {
+            return;
+        }
+        let before = match at {
+            Some(at) => self.times.insert(actor, at),
+            None => self.times.remove(&actor),
+        };
+        if let Some(before) = before {
+            self.order.remove(&(before, actor));
+        }
+        if let Some(at) = at {
+            self.order.insert((at, actor));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

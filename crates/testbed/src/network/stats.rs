@@ -1,0 +1,218 @@
+//! What the network counted during a run, as it is written into the results.
+//!
+//! Counts of a direction add up: `offered = delivered + dropped + in_flight`. A test of the
+//! fabric holds it to that.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything counted.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct NetworkStats {
+    /// Links in the order of the scenario.
+    pub links: Vec<LinkStats>,
+    /// Switches by name.
+    pub switches: BTreeMap<String, SwitchStats>,
+    /// Attackers by name.
+    pub attackers: BTreeMap<String, AttackerStats>,
+    /// Interfaces by node.
+    pub nodes: BTreeMap<String, InterfaceStats>,
+    /// How much later than its arrival a frame was handed to its node, in virtual ns.
+    pub lateness: Lateness,
+    /// What went wrong beside the network itself: look before you trust the results.
+    pub warnings: Vec<String>,
+}
+
+/// One link.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct LinkStats {
+    /// One end.
+    pub from: String,
+    /// The other end.
+    pub to: String,
+    /// Frames from `from` to `to`.
+    pub forward: DirectionStats,
+    /// Frames from `to` to `from`.
+    pub backward: DirectionStats,
+}
+
+/// One direction of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct DirectionStats {
+    /// Frames that were to be sent.
+    pub offered: u64,
+    /// Frames that arrived at the other end.
+    pub delivered: u64,
+    /// Octets of the frames that arrived, without preamble, check sequence and gap.
+    pub delivered_octets: u64,
+    /// Frames dropped because the queue was full.
+    pub dropped_queue_full: u64,
+    /// Frames dropped because the link was down.
+    pub dropped_link_down: u64,
+    /// Frames lost in the queue or on the wire when the link went down.
+    pub dropped_cut: u64,
+    /// Frames in the queue or on the wire at the end.
+    pub in_flight: u64,
+}
+
+impl DirectionStats {
+    /// Frames dropped for any reason.
+    #[must_use]
+    pub const fn dropped(&self) -> u64 {
+        self.dropped_queue_full + self.dropped_link_down + self.dropped_cut
+    }
+}
+
+/// One switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct SwitchStats {
+    /// Frames sent to the one port where their receiver is.
+    pub forwarded: u64,
+    /// Frames sent to all other ports.
+    pub flooded: u64,
+    /// Frames kept: no frame at all, for this link only, or their receiver is where they came from.
+    pub filtered: u64,
+}
+
+/// One attacker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct AttackerStats {
+    /// Forged ARP replies sent without having been asked.
+    pub sent: u64,
+    /// ARP requests answered with a forged reply.
+    pub answered: u64,
+    /// Frames of victims for each other that reached the attacker and went no further.
+    pub dropped: u64,
+    /// Octets of these frames.
+    pub dropped_octets: u64,
+    /// Other frames that reached the attacker: broadcasts and floods, ARP.
+    pub overheard: u64,
+}
+
+impl AttackerStats {
+    /// Nothing counted.
+    pub const NONE: Self =
+        Self { sent: 0, answered: 0, dropped: 0, dropped_octets: 0, overheard: 0 };
+}
+
+/// The interface of one node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct InterfaceStats {
+    /// Frames that the node sent.
+    pub sent: u64,
+    /// Frames handed to the node.
+    pub received: u64,
+    /// Frames that the node sent and its kernel dropped, because the network did not read them
+    /// in time: a fault of the testbed, not of the network.
+    pub dropped_unread: u64,
+    /// Frames that arrived and could not be handed over because the device would have blocked.
+    pub dropped_blocked: u64,
+    /// Frames that arrived while the node's interface was down or gone.
+    pub dropped_refused: u64,
+}
+
+/// A summary of latenesses in virtual nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Lateness {
+    /// Frames handed over.
+    pub frames: u64,
+    /// Half of them were no later than this.
+    pub median_ns: u64,
+    /// 99 of 100 were no later than this.
+    pub p99_ns: u64,
+    /// The latest.
+    pub max_ns: u64,
+}
+
+/// Counts latenesses in buckets: exact below 32 ns, within 1/32 (upwards) above, in constant
+/// memory however long the run.
+#[derive(Clone, Debug)]
+pub struct LatenessCounter {
+    buckets: Vec<u64>,
+    frames: u64,
+    max_ns: u64,
+}
+
+/// Buckets per power of two.
+const FINENESS: u64 = 32;
+const FINENESS_BITS: u32 = FINENESS.trailing_zeros();
+
+impl LatenessCounter {
+    /// Counts one lateness.
+    pub fn count(&mut self, late_ns: u64) {
+        self.buckets[bucket_of(late_ns)] += 1;
+        self.frames += 1;
+        self.max_ns = self.max_ns.max(late_ns);
+    }
+
+    /// The summary so far.
+    #[must_use]
+    pub fn summary(&self) -> Lateness {
+        Lateness {
+            frames: self.frames,
+            median_ns: self.percentile_ns(50),
+            p99_ns: self.percentile_ns(99),
+            max_ns: self.max_ns,
+        }
+    }
+
+    fn percentile_ns(&self, percent: u64) -> u64 {
+        let wanted = (u128::from(self.frames) * u128::from(percent)).div_ceil(100);
+        let mut seen = 0;
+        for (bucket, count) in self.buckets.iter().enumerate() {
+            seen += u128::from(*count);
+            if seen >= wanted && seen > 0 {
+                return largest_of(bucket).min(self.max_ns);
+            }
+        }
+        0
+    }
+}
+
+impl Default for LatenessCounter {
+    fn default() -> Self {
+        Self { buckets: vec![0; bucket_of(u64::MAX) + 1], frames: 0, max_ns: 0 }
+    }
+}
+
+/// Values below [`FINENESS`] have a bucket each; above, each power of two has [`FINENESS`].
+fn bucket_of(value: u64) -> usize {
+    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(FINENESS_BITS + 1);
+    (u64::from(shift) * FINENESS + (value >> shift)) as usize
+}
+
+fn largest_of(bucket: usize) -> u64 {
+    let bucket = bucket as u64;
+    let shift = (bucket / FINENESS).saturating_sub(1);
+    let step = bucket - shift * FINENESS;
+    (step << shift) | ((1 << shift) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_hundred_latenesses_in_summary() {
+        let mut counter = LatenessCounter::default();
+        assert_eq!(counter.summary(), Lateness::default());
+        (1..=100).for_each(|us| counter.count(us * 1000));
+        let summary = counter.summary();
+        assert_eq!((summary.frames, summary.max_ns), (100, 100_000));
+        assert!((50_000..=50_000 + 50_000 / 32).contains(&summary.median_ns));
+        assert!((99_000..=100_000).contains(&summary.p99_ns));
+    }
+
+    proptest! {
+        #[test]
+        fn a_bucket_holds_its_values_within_a_thirty_second(bits in 0u32..64, value: u64) {
+            let value = value >> bits;
+            let largest = largest_of(bucket_of(value));
+            prop_assert!(largest >= value);
+            prop_assert!(largest - value <= value / FINENESS);
+            prop_assert!(largest == u64::MAX || bucket_of(largest + 1) == bucket_of(value) + 1);
+        }
+    }
+}
