@@ -54,14 +54,14 @@ impl Capture {
     /// # Errors
     /// When the bytes do not begin with a section header: this is no pcapng file.
     pub fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
+        if !bytes.is_empty() && Order::Little.u32(bytes, 0) != Some(SECTION_HEADER) {
+            return Err("not a pcapng file: it does not begin with a section header block");
+        }
         let mut reader = Reader { order: Order::Little, interfaces: Vec::new() };
         let mut capture = Self::default();
         let mut rest = bytes;
         while !rest.is_empty() {
             let Some((kind, body, after)) = reader.block(rest) else {
-                if rest.len() == bytes.len() {
-                    return Err("not a pcapng file: it does not begin with a section header block");
-                }
                 capture.torn = true;
                 return Ok(capture);
             };

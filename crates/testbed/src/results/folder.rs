@@ -115,7 +115,8 @@ impl RunFolder {
         let path = self.path.join(RECORD);
         let context = || format!("reading {}", path.display());
         let value: serde_json::Value =
-            serde_json::from_slice(&fs::read(&path).with_context(context)?).with_context(context)?;
+            serde_json::from_slice(&fs::read(&path).with_context(context)?)
+                .with_context(context)?;
         // The version first: an unknown format fails by its number and not by a missing field.
         let format = value.get("format").and_then(serde_json::Value::as_u64);
         if format != Some(u64::from(FORMAT)) {
@@ -144,10 +145,9 @@ impl RunFolder {
         if table.exists() {
             return table_file::read(&table).map(Some);
         }
+        let abandoned = journal::is_abandoned(&self.path);
         let series = journal::read(&self.path)?;
-        if let Some(series) = &series
-            && self.record()?.ended.how != EndedHow::Unfinished
-        {
+        if let Some(series) = series.as_ref().filter(|_| abandoned) {
             // A folder that cannot be written to still has its journal.
             let _ = journal::settle(&self.path, series);
         }
@@ -164,13 +164,13 @@ impl RunFolder {
     /// Where the lines of a program go.
     #[must_use]
     pub fn program_log(&self, program: &str) -> PathBuf {
-        self.path.join(PROGRAMS).join(format!("{program}.log"))
+        self.path.join(PROGRAMS).join(format!("{}.log", as_file_name(program)))
     }
 
     /// Where the frames of a node go.
     #[must_use]
     pub fn capture_path(&self, node: &str) -> PathBuf {
-        self.path.join(CAPTURES).join(format!("{node}.pcapng"))
+        self.path.join(CAPTURES).join(format!("{}.pcapng", as_file_name(node)))
     }
 
     /// Where the runner says what it does.
@@ -231,8 +231,13 @@ impl RunFolder {
 }
 
 fn is_plain_name(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    !name.is_empty() && !name.starts_with('.') && name.bytes().all(plain)
+    !name.is_empty() && !name.starts_with('.') && as_file_name(name) == name
+}
+
+/// A name that came out of a file must not lead out of the folder.
+fn as_file_name(name: &str) -> String {
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+    name.chars().map(|character| if plain(character) { character } else { '_' }).collect()
 }
 
 fn highest_number(root: &Path, case: &str) -> Result<u64> {
@@ -243,4 +248,124 @@ fn highest_number(root: &Path, case: &str) -> Result<u64> {
         highest = highest.max(number.and_then(|digits| digits.parse().ok()).unwrap_or(0));
     }
     Ok(highest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::machine::Versions;
+    use super::super::record::{Ended, ScenarioRecord};
+    use super::super::verdict::Outcome;
+    use super::super::{Demand, MeasureRecord, WindowRecord};
+    use super::*;
+
+    fn record() -> RunRecord {
+        let minimum = MeasureRecord::Minimum {
+            point: PointName("bus.680.v1".into()),
+            window: WindowRecord::default(),
+        };
+        let demand = Demand {
+            name: "it holds".into(),
+            measure: minimum,
+            at_least: Some(2375.0),
+            at_most: None,
+        };
+        let scenario = ScenarioRecord {
+            name: "vt".into(),
+            variant: Some("attack".into()),
+            description: String::new(),
+            file: "scenario.yaml".into(),
+            sha256: super::super::machine::sha256(b""),
+            seed: 1,
+            tdf: 1.0,
+            settle_ns: 0,
+            duration_ns: 10_000_000,
+            nodes: [("sensor".to_owned(), None)].into(),
+            events: Vec::new(),
+            requirements: vec![demand],
+        };
+        RunRecord::begin(scenario, 0, Versions::here(None))
+    }
+
+    #[test]
+    fn runs_that_start_at_once_get_a_folder_each() {
+        let root = tempfile::tempdir().unwrap();
+        let start = || RunFolder::create(root.path(), "vt-attack").unwrap().name();
+        let names: std::collections::BTreeSet<String> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(names.len(), 8);
+        assert!(names.contains("vt-attack-1") && names.contains("vt-attack-8"), "{names:?}");
+    }
+
+    #[test]
+    fn numbers_go_on_after_the_highest_so_that_later_runs_have_higher_ones() {
+        let root = tempfile::tempdir().unwrap();
+        for there in ["vt-1", "vt-7", "vt-attack-9", "vt-x"] {
+            fs::create_dir(root.path().join(there)).unwrap();
+        }
+        assert_eq!(RunFolder::create(root.path(), "vt").unwrap().name(), "vt-8");
+    }
+
+    #[test]
+    fn names_do_not_lead_out_of_the_folder() {
+        let root = tempfile::tempdir().unwrap();
+        for case in ["", "../x", "a/b", ".hidden", "a b"] {
+            assert!(RunFolder::create(root.path(), case).is_err(), "{case}");
+        }
+        let folder = RunFolder::create(root.path(), "vt").unwrap();
+        assert!(folder.program_log("../../etc/x").ends_with("programs/.._.._etc_x.log"));
+    }
+
+    #[test]
+    fn the_record_comes_back_and_other_formats_are_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(root.path(), "vt").unwrap();
+        assert!(RunFolder::open(folder.path()).unwrap_err().to_string().contains("run.json"));
+        folder.write_record(&record()).unwrap();
+        assert_eq!(RunFolder::open(folder.path()).unwrap().record().unwrap(), record_like(&folder));
+        fs::write(folder.path().join(RECORD), "{\"format\": 2}").unwrap();
+        let error = format!("{:#}", folder.record().unwrap_err());
+        assert!(error.contains("format 2") && error.contains("run.json"), "{error}");
+        fs::write(folder.path().join(RECORD), "{\"format\": 1,\n x").unwrap();
+        let error = format!("{:#}", folder.record().unwrap_err());
+        assert!(error.contains("line 2"), "{error}");
+    }
+
+    /// The record of a folder but for the moment at which it was made.
+    fn record_like(folder: &RunFolder) -> RunRecord {
+        RunRecord { started: folder.record().unwrap().started, ..record() }
+    }
+
+    #[test]
+    fn a_killed_run_keeps_its_rows_and_is_judged_by_them() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(root.path(), "vt").unwrap();
+        folder.write_record(&record()).unwrap();
+        let mut writer = folder.series_writer(&[PointName("bus.680.v1".into())]).unwrap();
+        writer.row(0, &[2400.0]).unwrap();
+        writer.row(1_000_000, &[2320.0]).unwrap();
+        assert_eq!(folder.series().unwrap().unwrap().time_ns.len(), 2);
+        assert_eq!(folder.series_file(), journal::JOURNAL, "its writer lives");
+
+        drop(writer);
+        let series = folder.series().unwrap().unwrap();
+        assert_eq!((series.time_ns.len(), folder.series_file()), (2, journal::TABLE));
+        let record = folder.record().unwrap();
+        let data = folder.data(&record).unwrap();
+        assert_eq!(data.covered_to, VirtualSpan::from_ms(2));
+        let verdicts = RunFolder::judge_all(&record, &data);
+        assert_eq!(verdicts[0].outcome, Outcome::Missed);
+        assert_eq!(verdicts[0].source.file, "series.parquet");
+    }
+
+    #[test]
+    fn a_run_that_ended_says_how_far_it_came() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(root.path(), "vt").unwrap();
+        let mut record = record();
+        record.ended = Ended { how: EndedHow::Interrupted, reason: "Ctrl-C".into() };
+        record.covered_ns = 5_000_000;
+        assert_eq!(folder.data(&record).unwrap().covered_to, VirtualSpan::from_ms(5));
+    }
 }

@@ -52,9 +52,9 @@ impl Segment {
         };
         let (source, destination) = (address_at(ip, 12)?, address_at(ip, 16)?);
         let transport = ip.get(header..)?;
-        let (tcp, transport_header) = match ip.get(9)? {
-            &PROTOCOL_TCP => (Some(tcp(transport)?), usize::from(transport.get(12)? >> 4) * 4),
-            &PROTOCOL_UDP => (None, UDP_HEADER),
+        let (tcp, transport_header) = match *ip.get(9)? {
+            PROTOCOL_TCP => (Some(tcp(transport)?), usize::from(transport.get(12)? >> 4) * 4),
+            PROTOCOL_UDP => (None, UDP_HEADER),
             _ => return None,
         };
         let payload = total.saturating_sub(header + transport_header);
@@ -105,7 +105,8 @@ pub(crate) mod tests {
         let total = u16::try_from(20 + transport.len() + payload.len()).unwrap().to_be_bytes();
         let head = [0x45, 0, total[0], total[1], 0, 0, 0x40, 0, 64, protocol, 0, 0];
         let addresses = [segment.source.ip().octets(), segment.destination.ip().octets()].concat();
-        let mut frame = [&[2; 12][..], &[0x08, 0], &head, &addresses, &transport, &payload].concat();
+        let mut frame =
+            [&[2; 12][..], &[0x08, 0], &head, &addresses, &transport, &payload].concat();
         frame.resize(frame.len().max(60), 0);
         frame
     }

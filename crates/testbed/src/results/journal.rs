@@ -2,7 +2,8 @@
 //! soon as it is there. What the kernel has survives a kill of this process; at most the last
 //! line is torn, and [`csv::read`] leaves that one out.
 //!
-//! At its end the run turns the journal into `series.parquet` and removes it. After a kill
+//! Its writer holds a lock on it, which the kernel lifts when the writer dies: that is how others
+//! know. At its end the run turns the journal into `series.parquet` and removes it. After a kill
 //! whoever opens the folder next does (`RunFolder::series`).
 
 use std::fs::{self, File};
@@ -37,6 +38,7 @@ impl SeriesWriter {
         let path = folder.join(JOURNAL);
         let context = || format!("creating {}", path.display());
         let mut file = File::create_new(&path).with_context(context)?;
+        file.lock().with_context(context)?;
         file.write_all(csv::header(points).as_bytes()).with_context(context)?;
         Ok(Self { folder: folder.to_owned(), file, points: points.len() })
     }
@@ -81,6 +83,12 @@ pub fn read(folder: &Path) -> Result<Option<Series>> {
     };
     let series = csv::read(&text).map_err(anyhow::Error::msg);
     series.map(Some).with_context(|| format!("reading {}", path.display()))
+}
+
+/// Whether there is a journal whose writer is gone.
+#[must_use]
+pub fn is_abandoned(folder: &Path) -> bool {
+    File::open(folder.join(JOURNAL)).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// Writes the table and removes the journal.

@@ -5,7 +5,7 @@
 //! drawn from these files and names them.
 //!
 //! - [`folder`]: the folder: made, written, opened again
-//! - [`record`]: `run.json`
+//! - [`record`] has the structures of `run.json`
 //! - [`demand`]: requirements as `run.json` keeps them
 //! - [`machine`]: the machine and the versions, as found
 //! - [`series`]: points of the plant over time
@@ -16,6 +16,7 @@
 //! - [`capture`]: frames read back from pcapng
 //! - [`frame`]: what a captured frame carries
 //! - [`stream`]: which TCP payload is new and which was sent before
+//! - [`measure`]: what rows and frames say about a measure
 //! - [`verdict`]: requirements judged
 //! - [`figure`]: numbers as people read them
 
@@ -27,12 +28,15 @@ pub mod folder;
 pub mod frame;
 pub mod journal;
 pub mod machine;
+pub mod measure;
 pub mod output;
 pub mod record;
 pub mod series;
 pub mod stream;
 pub mod table_file;
 pub mod verdict;
+#[cfg(test)]
+mod verdict_tests;
 
 pub use demand::{Demand, MeasureRecord, WindowRecord};
 pub use folder::RunFolder;

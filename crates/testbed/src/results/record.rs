@@ -247,7 +247,8 @@ impl ScenarioRecord {
     ) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "at most 1e9 millionths")]
         let tdf = scenario.tdf.millionths() as f64 / 1e6;
-        let address = |node: &crate::scenario::model::Node| node.address.map(|(address, _)| address);
+        let address =
+            |node: &crate::scenario::model::Node| node.address.map(|(address, _)| address);
         Self {
             name: scenario.name.clone(),
             variant: scenario.variant.clone(),
