@@ -63,6 +63,25 @@ pub(super) struct Bound {
 }
 
 impl Chart {
+    /// What the axis of values is called.
+    pub(super) fn axis_name(&self) -> String {
+        let quantity = match self.unit.as_str() {
+            "" => return "value".to_owned(),
+            "V" => "voltage",
+            "kW" => "active power",
+            "kvar" => "reactive power",
+            "ms" => "time",
+            unit => return unit.to_owned(),
+        };
+        format!("{quantity} ({})", self.unit)
+    }
+
+    /// Width of a line: those below are wider, so that they show where lines coincide.
+    pub(super) fn line_width(&self, index: usize) -> f64 {
+        let above = u32::try_from(self.traces.len() - 1 - index).unwrap_or(0);
+        1.3 + 1.1 * f64::from(above.min(4))
+    }
+
     /// Lowest and highest value, with the bounds where they lie near enough not to flatten the
     /// lines.
     pub(super) fn range(&self) -> (f64, f64) {

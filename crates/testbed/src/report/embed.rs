@@ -20,18 +20,20 @@ pub(super) fn json(charts: &[Chart]) -> String {
 }
 
 fn chart(chart: &Chart) -> Value {
-    let traces: Vec<Value> = chart.traces.iter().map(|line| trace(line, chart.span_ns)).collect();
+    let lines = chart.traces.iter().enumerate();
+    let traces: Vec<Value> =
+        lines.map(|(index, line)| trace(line, chart.line_width(index), chart.span_ns)).collect();
     let markers: Vec<Value> = chart.markers.iter().map(marker).collect();
     let bounds: Vec<Value> = chart.bounds.iter().map(bound).collect();
     let span = [chart.span_ns.0, chart.span_ns.1].map(seconds);
     let range = [chart.range().0, chart.range().1];
     json!({
-        "unit": chart.unit, "span": span, "range": range,
+        "unit": chart.unit, "axis": chart.axis_name(), "ramp": chart.point.is_empty(), "span": span, "range": range,
         "traces": traces, "markers": markers, "bounds": bounds,
     })
 }
 
-fn trace(trace: &Trace, span_ns: (i64, i64)) -> Value {
+fn trace(trace: &Trace, width: f64, span_ns: (i64, i64)) -> Value {
     let rows = decimate(&trace.rows, BUCKETS);
     let from_ns = rows.first().map_or(0, |row| row.0);
     let to_ns = rows.last().map_or(span_ns.1, |row| row.0);
@@ -41,7 +43,7 @@ fn trace(trace: &Trace, span_ns: (i64, i64)) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "seven digits are enough for pictures")]
     let values: Vec<u8> = rows.iter().flat_map(|row| (row.1 as f32).to_le_bytes()).collect();
     json!({
-        "colour": colour(&[trace.run]), "run": trace.run,
+        "colour": colour(&[trace.run]), "width": width,
         "from": seconds(from_ns), "tick": seconds(tick_ns),
         "times": base64(&times), "values": base64(&values),
     })

@@ -150,7 +150,7 @@
     }
     add(parts, "path", { class: "axis", d: "M" + left + " " + top + "V" + bottom + "H" + edge });
     add(parts, "text", { class: "name", x: (left + edge) / 2, y: height - 4, "text-anchor": "middle" }, "scenario time (s)");
-    add(parts, "text", { class: "name", transform: "translate(12 " + (top + bottom) / 2 + ") rotate(-90)", "text-anchor": "middle" }, chart.unit || "value");
+    add(parts, "text", { class: "name", transform: "translate(12 " + (top + bottom) / 2 + ") rotate(-90)", "text-anchor": "middle" }, chart.axis);
 
     const clipped = add(parts, "g", { "clip-path": "url(#clip" + index + ")" });
     for (const bound of chart.bounds) {
@@ -163,7 +163,7 @@
       }
     }
     for (const trace of chart.traces) {
-      add(clipped, "path", { class: "trace " + trace.colour, d: line(trace, x, y, Math.round((edge - left) * 2)) });
+      add(clipped, "path", { class: "trace " + trace.colour, "stroke-width": trace.width, d: line(trace, x, y, Math.round((edge - left) * 2)) });
     }
     for (const bound of chart.bounds) {
       const at = y(bound.high !== null ? bound.high : bound.low);
@@ -174,7 +174,7 @@
       const at = x(marker.at);
       if (at < left || at > edge) return;
       add(parts, "path", { class: "event " + marker.colour, d: "M" + at.toFixed(1) + " " + (top - 6) + "V" + bottom });
-      const fits = (room) => Math.floor(room / 6.3);
+      const fits = (room) => Math.floor(room / 6.9);
       const start = marker.text.length <= fits(width - at) || width - at > at;
       const room = fits(start ? width - at : at);
       const shown = marker.text.length <= room ? marker.text : marker.text.slice(0, Math.max(0, room - 1)) + "\u2026";
@@ -211,6 +211,12 @@
     const digits = Math.max(0, 4 - Math.floor(Math.log10(Math.max(Math.abs(value), 1e-3))));
     return value.toFixed(Math.min(digits, 6)).replace("-", "\u2212");
   }
+  /* A point holds its value until the next row; a ramp goes on rising. */
+  function valueAt(chart, trace, at, time) {
+    if (!chart.ramp || at + 1 >= trace.t.length) return trace.v[at];
+    const share = (time - trace.t[at]) / (trace.t[at + 1] - trace.t[at]);
+    return trace.v[at] + share * (trace.v[at + 1] - trace.v[at]);
+  }
   function read(time) {
     charts.forEach(function (chart, index) {
       const place = chart.place, x = place.x(time).toFixed(1);
@@ -219,7 +225,7 @@
       legend.querySelector(".at").textContent = time.toFixed(3) + " s";
       chart.traces.forEach(function (trace, number) {
         const at = firstFrom(trace.t, time + 1e-9) - 1;
-        const text = at < 0 ? "\u2013" : written(trace.v[at]) + (chart.unit ? " " + chart.unit : "");
+        const text = at < 0 ? "\u2013" : written(valueAt(chart, trace, at, time)) + (chart.unit ? " " + chart.unit : "");
         legend.querySelector("[data-trace=\"" + number + "\"]").textContent = text;
       });
     });

@@ -157,9 +157,13 @@ pub(super) fn warnings(runs: &[Loaded]) -> String {
     if count == 0 {
         return "<section id=\"warnings\"><p class=\"quiet\">No warnings.</p></section>".into();
     }
-    let head = if count == 1 { "1 warning".into() } else { format!("{count} warnings") };
+    let head = if count == 1 {
+        "1 warning: look at it".into()
+    } else {
+        format!("{count} warnings: look at them")
+    };
     format!(
-        "<section id=\"warnings\" class=\"warned\"><h2>{head}: look at them before you trust the result</h2><ul>{items}</ul></section>"
+        "<section id=\"warnings\" class=\"warned\"><h2>{head} before you trust the result</h2><ul>{items}</ul></section>"
     )
 }
 

@@ -22,7 +22,7 @@ const TICK_HEIGHT: f64 = 42.0;
 /// Columns of pixels: twice as many as drawn, for paper.
 const COLUMNS: usize = 1760;
 /// Width of a character, about; for texts that must not leave the picture.
-const CHARACTER: f64 = 6.3;
+const CHARACTER: f64 = 6.9;
 
 /// Where values lie in the picture.
 struct Scale {
@@ -60,9 +60,11 @@ pub(super) fn svg(chart: &Chart, number: usize) -> String {
     for bound in &chart.bounds {
         band(&mut out, bound, &scale);
     }
-    for trace in &chart.traces {
+    for (index, trace) in chart.traces.iter().enumerate() {
         let (class, path) = (colour(&[trace.run]), path(trace, &scale));
-        let _ = write!(out, "<path class=\"trace {class}\" d=\"{path}\"/>");
+        let width = chart.line_width(index);
+        let _ =
+            write!(out, "<path class=\"trace {class}\" stroke-width=\"{width}\" d=\"{path}\"/>");
     }
     out.push_str("</g>");
     for bound in &chart.bounds {
@@ -105,11 +107,10 @@ fn axes(out: &mut String, chart: &Chart, scale: &Scale) {
         HEIGHT - 4.0
     );
     let middle = f64::midpoint(TOP, bottom);
-    let unit = if chart.unit.is_empty() { "value" } else { &chart.unit };
     let _ = write!(
         out,
         "<text class=\"name\" transform=\"translate(12 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-        escape(unit)
+        escape(&chart.axis_name())
     );
 }
 
