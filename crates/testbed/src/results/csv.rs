@@ -48,7 +48,7 @@ pub fn line(time_ns: i64, values: impl Iterator<Item = f64>) -> String {
     text
 }
 
-/// Reads what [`write`] and the journal write. A last line that was cut off is left out.
+/// Reads what [`write()`] and the journal write. A last line that was cut off is left out.
 ///
 /// # Errors
 /// A sentence that names the line.
