@@ -36,8 +36,8 @@ enum Command {
         /// Time dilation factor: host seconds per virtual second, 0.01 to 1000.
         #[arg(long, default_value_t = Tdf::ONE)]
         tdf: Tdf,
-        /// Time of day at the start, as 2019-06-03T12:00:00Z or seconds since 1970 [default: now].
-        #[arg(long, value_parser = moment)]
+        /// Time of day at the start, as 2019-06-03T12:00:00Z [default: now].
+        #[arg(long, value_parser = testbed::scenario::moment)]
         start: Option<i64>,
         /// The program and its arguments.
         #[arg(required = true, last = true, value_name = "PROGRAM")]
@@ -143,9 +143,4 @@ fn say(name: &str, call: Call, json: bool) -> anyhow::Result<Exit> {
 
 fn code(exit: Exit) -> ExitCode {
     ExitCode::from(exit as u8)
-}
-
-/// A time of day in nanoseconds since 1970.
-fn moment(text: &str) -> Result<i64, String> {
-    text.parse::<i64>().map(|s| s * 1_000_000_000).map_err(|e| e.to_string())
 }

@@ -17,8 +17,12 @@ const NOT_EXECUTABLE: i32 = 126;
 
 /// Starts a program in the domain behind the gate with this number, and ends as it ends.
 pub fn keep(gate: i32, command: &[String]) -> ! {
-    // SAFETY: the agent that started this process hands the descriptor over to it.
-    let gate = Gate::from_fd(unsafe { OwnedFd::from_raw_fd(gate) });
+    // SAFETY: the agent that started this process hands the descriptor over to it. The program
+    // must not inherit it.
+    let gate = unsafe {
+        libc::fcntl(gate, libc::F_SETFD, libc::FD_CLOEXEC);
+        Gate::from_fd(OwnedFd::from_raw_fd(gate))
+    };
     let mut wanted = FOR_THE_PROGRAM.to_vec();
     wanted.push(libc::SIGCHLD);
     let arrivals = Signals::block(&wanted);

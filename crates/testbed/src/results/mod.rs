@@ -1,1 +1,46 @@
-//! What a run leaves behind.
+//! What a run leaves behind, and the verdicts drawn from it.
+//!
+//! A run is a folder of files that other tools open without this program: JSON, Parquet, CSV,
+//! pcapng and plain logs. Everything said about a run later, on the terminal or in a report, is
+//! drawn from these files and names them.
+//!
+//! - [`folder`]: the folder: made, written, opened again
+//! - [`record`] has the structures of `run.json`
+//! - [`demand`]: requirements as `run.json` keeps them
+//! - [`machine`]: the machine and the versions, as found
+//! - [`series`]: points of the plant over time
+//! - [`journal`]: the series while the run goes on; survives a kill
+//! - [`table_file`]: the series as Parquet
+//! - [`csv`]: the series as CSV
+//! - [`output`]: lines of programs with the virtual time at which they came
+//! - [`capture`]: frames read back from pcapng
+//! - [`frame`]: what a captured frame carries
+//! - [`stream`]: which TCP payload is new and which was sent before
+//! - [`measure`]: what rows and frames say about a measure
+//! - [`verdict`]: requirements judged
+//! - [`figure`]: numbers as people read them
+
+pub mod capture;
+pub mod csv;
+pub mod demand;
+pub mod figure;
+pub mod folder;
+pub mod frame;
+pub mod journal;
+pub mod machine;
+pub mod measure;
+pub mod output;
+pub mod record;
+pub mod series;
+pub mod stream;
+pub mod table_file;
+pub mod verdict;
+#[cfg(test)]
+mod verdict_tests;
+
+pub use demand::{Demand, MeasureRecord, WindowRecord};
+pub use folder::RunFolder;
+pub use journal::SeriesWriter;
+pub use record::RunRecord;
+pub use series::{Column, Series};
+pub use verdict::{Outcome, RunData, Verdict, exit, judge, table};

@@ -10,7 +10,10 @@ use super::problems::{Fault, quoted};
 const YEARS: std::ops::RangeInclusive<i64> = 1971..=2200;
 
 /// Nanoseconds from 1970 to the moment that `text` names.
-pub(super) fn realtime_ns(text: &str) -> Result<i64, Fault> {
+///
+/// # Errors
+/// What is wrong with it, and how to write it.
+pub fn realtime_ns(text: &str) -> Result<i64, Fault> {
     parse(text).ok_or_else(|| {
         let what = format!("{} is no moment of UTC from 1971 to 2200", quoted(text));
         Fault::new(what, "write it as `2019-06-03T12:00:00Z`")

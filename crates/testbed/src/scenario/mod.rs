@@ -33,6 +33,7 @@ mod topology;
 pub mod units;
 mod words;
 
+pub use instant::realtime_ns as moment;
 pub use problems::{Fault, Problem, Problems};
 pub use read::{Options, read, variants};
 pub use reference::{example, reference};

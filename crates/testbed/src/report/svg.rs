@@ -1,0 +1,241 @@
+//! A chart drawn: grid, bounds, lines, events, axes. The script draws the same picture again at
+//! the width of the window; what is drawn here is what paper and browsers without scripts show.
+
+use std::fmt::Write as _;
+
+use super::axis::ticks;
+use super::chart::{Bound, Chart, Marker, Trace, colour};
+use super::decimate::decimate;
+use super::html::escape;
+
+const WIDTH: f64 = 960.0;
+const HEIGHT: f64 = 250.0;
+/// Room for the numbers of the axis.
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 10.0;
+/// Room for the texts of events.
+const TOP: f64 = 22.0;
+const BOTTOM: f64 = 36.0;
+/// Pixels between marks, so that their texts stay apart.
+const TICK_WIDTH: f64 = 90.0;
+const TICK_HEIGHT: f64 = 42.0;
+/// Columns of pixels: twice as many as drawn, for paper.
+const COLUMNS: usize = 1760;
+/// Width of a character, about; for texts that must not leave the picture.
+const CHARACTER: f64 = 6.9;
+
+/// Where values lie in the picture.
+struct Scale {
+    span_ns: (i64, i64),
+    range: (f64, f64),
+}
+
+impl Scale {
+    #[expect(clippy::cast_precision_loss, reason = "a hundredth of a pixel is enough")]
+    fn x(&self, time_ns: i64) -> f64 {
+        let (from, to) = self.span_ns;
+        LEFT + (time_ns - from) as f64 / (to - from) as f64 * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let (low, high) = self.range;
+        TOP + (high - value) / (high - low) * (HEIGHT - TOP - BOTTOM)
+    }
+}
+
+/// A chart as an SVG element.
+pub(super) fn svg(chart: &Chart, number: usize) -> String {
+    let scale = Scale { span_ns: chart.span_ns, range: chart.range() };
+    let mut out = format!(
+        "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">",
+        escape(&chart.title)
+    );
+    let (width, height) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
+    let _ = write!(
+        out,
+        "<clipPath id=\"clip{number}\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{width}\" height=\"{height}\"/></clipPath>"
+    );
+    axes(&mut out, chart, &scale);
+    let _ = write!(out, "<g clip-path=\"url(#clip{number})\">");
+    for bound in &chart.bounds {
+        band(&mut out, bound, &scale);
+    }
+    for (index, trace) in chart.traces.iter().enumerate() {
+        let (class, path) = (colour(&[trace.run]), path(trace, &scale));
+        let width = chart.line_width(index);
+        let _ =
+            write!(out, "<path class=\"trace {class}\" stroke-width=\"{width}\" d=\"{path}\"/>");
+    }
+    out.push_str("</g>");
+    for bound in &chart.bounds {
+        bound_text(&mut out, bound, &scale);
+    }
+    for (index, marker) in chart.markers.iter().enumerate() {
+        event(&mut out, marker, index, &scale);
+    }
+    out.push_str("</svg>");
+    out
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a hundredth of a pixel is enough")]
+fn axes(out: &mut String, chart: &Chart, scale: &Scale) {
+    let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
+    let (low, high) = scale.range;
+    for (value, text) in ticks(low, high, (bottom - TOP) / TICK_HEIGHT) {
+        let y = scale.y(value);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{right}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
+            LEFT - 7.0,
+            y + 4.0
+        );
+    }
+    let (from, to) = chart.span_ns;
+    for (value, text) in ticks(from as f64 / 1e9, to as f64 / 1e9, (right - LEFT) / TICK_WIDTH) {
+        let x = LEFT + (value * 1e9 - from as f64) / (to - from) as f64 * (right - LEFT);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{x:.1} {TOP}V{bottom}\"/><text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
+            bottom + 16.0
+        );
+    }
+    let _ = write!(out, "<path class=\"axis\" d=\"M{LEFT} {TOP}V{bottom}H{right}\"/>");
+    let _ = write!(
+        out,
+        "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">scenario time (s)</text>",
+        f64::midpoint(LEFT, right),
+        HEIGHT - 4.0
+    );
+    let middle = f64::midpoint(TOP, bottom);
+    let _ = write!(
+        out,
+        "<text class=\"name\" transform=\"translate(12 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+        escape(&chart.axis_name())
+    );
+}
+
+fn path(trace: &Trace, scale: &Scale) -> String {
+    let mut path = String::new();
+    let mut pen_down = false;
+    for (time_ns, value) in decimate(&trace.rows, COLUMNS) {
+        if value.is_finite() {
+            let letter = if pen_down { 'L' } else { 'M' };
+            let _ = write!(path, "{letter}{:.1} {:.1}", scale.x(time_ns), scale.y(value));
+        }
+        pen_down = value.is_finite();
+    }
+    path
+}
+
+/// Where the value is required to lie: a band between two bounds, a fading edge at one.
+fn band(out: &mut String, bound: &Bound, scale: &Scale) {
+    /// Height of the edge that shows which side of a single bound is the wrong one.
+    const EDGE: f64 = 7.0;
+    let class = colour(&bound.runs);
+    let (x, end) = (scale.x(bound.window_ns.0), scale.x(bound.window_ns.1));
+    let width = (end - x).max(1.0);
+    let ys = [bound.low, bound.high].map(|value| value.map(|value| scale.y(value)));
+    let (top, height, kind) = match ys {
+        [Some(low), Some(high)] => (high, low - high, "allowed"),
+        [Some(low), None] => (low, EDGE, "wrong"),
+        [None, Some(high)] => (high - EDGE, EDGE, "wrong"),
+        [None, None] => return,
+    };
+    let _ = write!(
+        out,
+        "<rect class=\"{kind} {class}\" x=\"{x:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
+    );
+    for y in ys.into_iter().flatten() {
+        let _ = write!(out, "<path class=\"bound {class}\" d=\"M{x:.1} {y:.1}h{width:.1}\"/>");
+    }
+}
+
+fn bound_text(out: &mut String, bound: &Bound, scale: &Scale) {
+    let Some(value) = bound.high.or(bound.low) else { return };
+    let y = scale.y(value);
+    if !(TOP..=HEIGHT - BOTTOM).contains(&y) {
+        return;
+    }
+    // Below its line where there is no room above it.
+    let y = if y - TOP < 16.0 { y + 13.0 } else { y - 5.0 };
+    let x = scale.x(bound.window_ns.0).max(LEFT) + 6.0;
+    let class = colour(&bound.runs);
+    let _ = write!(
+        out,
+        "<text class=\"note {class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>",
+        escape(&bound.text)
+    );
+}
+
+fn event(out: &mut String, marker: &Marker, index: usize, scale: &Scale) {
+    let x = scale.x(marker.at_ns);
+    if !(LEFT..=WIDTH - RIGHT).contains(&x) {
+        return;
+    }
+    let (class, bottom) = (colour(&marker.runs), HEIGHT - BOTTOM);
+    let _ = write!(out, "<path class=\"event {class}\" d=\"M{x:.1} {:.1}V{bottom}\"/>", TOP - 6.0);
+    // Texts of neighbours alternate, above the picture and within it.
+    let y = if index.is_multiple_of(2) { TOP - 10.0 } else { TOP + 12.0 };
+    let (shown, anchor) = fitted(&marker.label(), x);
+    let _ = write!(
+        out,
+        "<text class=\"note {class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
+        escape(&shown)
+    );
+}
+
+/// A text that begins, or ends, at `x`, on the side with more room, and cut to it.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below a thousand")]
+fn fitted(text: &str, x: f64) -> (String, &'static str) {
+    let (before, after) = (x, WIDTH - x);
+    let length = |room: f64| (room / CHARACTER) as usize;
+    let (room, anchor) = if text.chars().count() <= length(after) || after > before {
+        (length(after), "start")
+    } else {
+        (length(before), "end")
+    };
+    if text.chars().count() <= room {
+        return (text.to_owned(), anchor);
+    }
+    let cut: String = text.chars().take(room.saturating_sub(1)).collect();
+    (format!("{cut}…"), anchor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(rows: Vec<(i64, f64)>) -> Chart {
+        Chart {
+            title: "<i>".into(),
+            point: String::new(),
+            unit: "V".into(),
+            traces: vec![Trace { run: 0, rows, source: String::new() }],
+            markers: vec![Marker { runs: vec![0], at_ns: 5, text: "</svg><script>".into() }],
+            bounds: Vec::new(),
+            span_ns: (0, 10),
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_breaks_the_line() {
+        let chart = chart(vec![(0, 1.0), (1, f64::NAN), (2, 2.0), (3, 3.0)]);
+        let picture = svg(&chart, 0);
+        let trace = picture.split("class=\"trace run0\"").nth(1).unwrap();
+        let path = trace.split(" d=\"").nth(1).unwrap().split('"').next().unwrap();
+        assert_eq!(path.matches('M').count(), 2, "{path}");
+        assert_eq!(path.matches('L').count(), 1, "{path}");
+    }
+
+    #[test]
+    fn texts_are_escaped() {
+        let picture = svg(&chart(vec![(0, 1.0)]), 0);
+        assert!(!picture.contains("<i>") && !picture.contains("<script>"));
+        assert!(picture.ends_with("</svg>") && picture.matches("</svg>").count() == 1);
+    }
+
+    #[test]
+    fn a_chart_without_values_is_an_empty_frame() {
+        assert!(svg(&chart(Vec::new()), 0).contains("d=\"\""));
+    }
+}

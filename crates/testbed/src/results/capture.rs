@@ -1,0 +1,339 @@
+//! Frames read back from a pcapng file (IETF draft-ietf-opsawg-pcapng).
+//!
+//! The reader is tolerant: a capture of a killed run ends in the middle of a block, and then what
+//! lies before is the result, with [`Capture::torn`] set. It never panics, whatever the bytes.
+//! It reads section headers, interface descriptions and enhanced packets, and steps over all
+//! other blocks. Timestamps are what the writer stamped: virtual `CLOCK_REALTIME`.
+
+const SECTION_HEADER: u32 = 0x0A0D_0D0A;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
+const LINKTYPE_ETHERNET: u16 = 1;
+const OPTION_END: u16 = 0;
+const OPTION_FLAGS: u16 = 2;
+const OPTION_TSRESOL: u16 = 9;
+const OPTION_TSOFFSET: u16 = 14;
+/// Block type, length, and length again at the end.
+const BLOCK_OVERHEAD: usize = 12;
+
+/// What a capture holds.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Capture {
+    /// Ethernet frames, in the order of the file.
+    pub frames: Vec<CapturedFrame>,
+    /// Whether the file ends in the middle of a block, or makes no sense from some block on.
+    pub torn: bool,
+}
+
+/// A captured Ethernet frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CapturedFrame {
+    /// When, in nanoseconds since 1970 as the virtual `CLOCK_REALTIME` had it.
+    pub realtime_ns: i64,
+    /// Which way it went, seen from the node.
+    pub direction: Direction,
+    /// The bytes kept of it.
+    pub bytes: Vec<u8>,
+}
+
+/// Which way a frame went (`epb_flags`, bits 0 and 1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// The writer did not say.
+    Unknown,
+    /// Delivered to the node.
+    Inbound,
+    /// Sent by the node.
+    Outbound,
+}
+
+impl Capture {
+    /// Reads a capture.
+    ///
+    /// # Errors
+    /// When the bytes do not begin with a section header: this is no pcapng file.
+    pub fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
+        if !bytes.is_empty() && Order::Little.u32(bytes, 0) != Some(SECTION_HEADER) {
+            return Err("not a pcapng file: it does not begin with a section header block");
+        }
+        let mut reader = Reader { order: Order::Little, interfaces: Vec::new() };
+        let mut capture = Self::default();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let Some((kind, body, after)) = reader.block(rest) else {
+                capture.torn = true;
+                return Ok(capture);
+            };
+            reader.take(kind, body, &mut capture);
+            rest = after;
+        }
+        Ok(capture)
+    }
+}
+
+/// What the blocks so far say about those that follow.
+struct Reader {
+    order: Order,
+    interfaces: Vec<Interface>,
+}
+
+#[derive(Clone, Copy)]
+struct Interface {
+    ethernet: bool,
+    ticks_per_s: u64,
+    offset_s: i64,
+}
+
+#[derive(Clone, Copy)]
+enum Order {
+    Little,
+    Big,
+}
+
+impl Reader {
+    /// The first block of `bytes`: its type, its body and what follows it.
+    fn block<'a>(&mut self, bytes: &'a [u8]) -> Option<(u32, &'a [u8], &'a [u8])> {
+        let kind = self.order.u32(bytes, 0)?;
+        if kind == SECTION_HEADER {
+            self.order = Order::of_section(bytes)?;
+            self.interfaces.clear();
+        } else if self.interfaces.is_empty() && kind == ENHANCED_PACKET {
+            return None;
+        }
+        let length = usize::try_from(self.order.u32(bytes, 4)?).ok()?;
+        if length < BLOCK_OVERHEAD || !length.is_multiple_of(4) || length > bytes.len() {
+            return None;
+        }
+        let (block, after) = bytes.split_at(length);
+        let again = usize::try_from(self.order.u32(block, length - 4)?).ok()?;
+        (again == length).then_some((kind, &block[8..length - 4], after))
+    }
+
+    fn take(&mut self, kind: u32, body: &[u8], capture: &mut Capture) {
+        match kind {
+            INTERFACE_DESCRIPTION => self.interfaces.push(self.interface(body)),
+            ENHANCED_PACKET => match self.packet(body) {
+                Some(Some(frame)) => capture.frames.push(frame),
+                Some(None) => {}
+                None => capture.torn = true,
+            },
+            _ => {}
+        }
+    }
+
+    /// An interface that is described badly is one of unknown kind; its number still counts.
+    fn interface(&self, body: &[u8]) -> Interface {
+        let mut interface = Interface {
+            ethernet: self.order.u16(body, 0) == Some(LINKTYPE_ETHERNET),
+            ticks_per_s: 1_000_000,
+            offset_s: 0,
+        };
+        self.options(body.get(8..).unwrap_or_default(), |code, value| match (code, value) {
+            (OPTION_TSRESOL, [resolution, ..]) => match ticks_per_s(*resolution) {
+                Some(ticks) => interface.ticks_per_s = ticks,
+                None => interface.ethernet = false,
+            },
+            (OPTION_TSOFFSET, _) => {
+                #[expect(clippy::cast_possible_wrap, reason = "the option is a signed number")]
+                let offset = self.order.u64(value).map(|bits| bits as i64);
+                interface.offset_s = offset.unwrap_or(0);
+            }
+            _ => {}
+        });
+        interface
+    }
+
+    /// `None` for a packet block that makes no sense, `Some(None)` for one of another link type.
+    fn packet(&self, body: &[u8]) -> Option<Option<CapturedFrame>> {
+        let word = |at| self.order.u32(body, at);
+        let interface = self.interfaces.get(usize::try_from(word(0)?).ok()?)?;
+        let ticks = u64::from(word(4)?) << 32 | u64::from(word(8)?);
+        let kept = usize::try_from(word(12)?).ok()?;
+        let bytes = body.get(20..20_usize.checked_add(kept)?)?;
+        if !interface.ethernet {
+            return Some(None);
+        }
+        let mut direction = Direction::Unknown;
+        let options = body.get(20 + kept.next_multiple_of(4)..).unwrap_or_default();
+        self.options(options, |code, value| {
+            if code == OPTION_FLAGS {
+                direction = match self.order.u32(value, 0).unwrap_or(0) & 3 {
+                    1 => Direction::Inbound,
+                    2 => Direction::Outbound,
+                    _ => Direction::Unknown,
+                };
+            }
+        });
+        let realtime_ns = interface.realtime_ns(ticks)?;
+        Some(Some(CapturedFrame { realtime_ns, direction, bytes: bytes.to_vec() }))
+    }
+
+    fn options(&self, mut bytes: &[u8], mut each: impl FnMut(u16, &[u8])) {
+        while let (Some(code), Some(length)) = (self.order.u16(bytes, 0), self.order.u16(bytes, 2))
+        {
+            let length = usize::from(length);
+            let Some(value) = bytes.get(4..4 + length) else { return };
+            if code == OPTION_END {
+                return;
+            }
+            each(code, value);
+            bytes = bytes.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
+        }
+    }
+}
+
+impl Interface {
+    fn realtime_ns(self, ticks: u64) -> Option<i64> {
+        let ns = u128::from(ticks) * 1_000_000_000 / u128::from(self.ticks_per_s);
+        let offset_ns = i128::from(self.offset_s) * 1_000_000_000;
+        i64::try_from(i128::try_from(ns).ok()?.checked_add(offset_ns)?).ok()
+    }
+}
+
+/// `if_tsresol`: a negative power of ten, or of two where the highest bit is set.
+fn ticks_per_s(resolution: u8) -> Option<u64> {
+    let exponent = u32::from(resolution & 0x7f);
+    let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
+    base.checked_pow(exponent)
+}
+
+impl Order {
+    fn of_section(bytes: &[u8]) -> Option<Self> {
+        match bytes.get(8..12)?.try_into().map(u32::from_le_bytes).ok()? {
+            BYTE_ORDER_MAGIC => Some(Self::Little),
+            swapped if swapped == BYTE_ORDER_MAGIC.swap_bytes() => Some(Self::Big),
+            _ => None,
+        }
+    }
+
+    fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
+        let bytes = bytes.get(at..at.checked_add(2)?)?.try_into().ok()?;
+        Some(match self {
+            Self::Little => u16::from_le_bytes(bytes),
+            Self::Big => u16::from_be_bytes(bytes),
+        })
+    }
+
+    fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
+        let bytes = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
+        Some(match self {
+            Self::Little => u32::from_le_bytes(bytes),
+            Self::Big => u32::from_be_bytes(bytes),
+        })
+    }
+
+    fn u64(self, bytes: &[u8]) -> Option<u64> {
+        let bytes = bytes.get(..8)?.try_into().ok()?;
+        Some(match self {
+            Self::Little => u64::from_le_bytes(bytes),
+            Self::Big => u64::from_be_bytes(bytes),
+        })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(BLOCK_OVERHEAD + body.len()).unwrap().to_le_bytes();
+        [&kind.to_le_bytes(), length.as_slice(), body, &length].concat()
+    }
+
+    fn padded(bytes: &[u8]) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    /// A file as the network part writes it: one interface, nanoseconds, directions.
+    pub(crate) fn pcapng(frames: &[CapturedFrame]) -> Vec<u8> {
+        let mut file = block(
+            SECTION_HEADER,
+            &[&BYTE_ORDER_MAGIC.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat(),
+        );
+        let tsresol = [9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0];
+        file.extend(block(
+            INTERFACE_DESCRIPTION,
+            &[&[1, 0, 0, 0, 0, 0, 4, 0][..], &tsresol].concat(),
+        ));
+        for frame in frames {
+            let ns = u64::try_from(frame.realtime_ns).unwrap();
+            let length = u32::try_from(frame.bytes.len()).unwrap();
+            let words = [0, (ns >> 32) as u32, ns as u32, length, length];
+            let flags = match frame.direction {
+                Direction::Unknown => 0,
+                Direction::Inbound => 1,
+                Direction::Outbound => 2,
+            };
+            let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            body.extend(padded(&frame.bytes));
+            body.extend([2, 0, 4, 0, flags, 0, 0, 0, 0, 0, 0, 0]);
+            file.extend(block(ENHANCED_PACKET, &body));
+        }
+        file
+    }
+
+    fn two_frames() -> Vec<CapturedFrame> {
+        let frame = |realtime_ns, direction, bytes: &[u8]| CapturedFrame {
+            realtime_ns,
+            direction,
+            bytes: bytes.to_vec(),
+        };
+        vec![
+            frame(1_700_000_000_123_456_789, Direction::Inbound, b"odd"),
+            frame(1_700_000_000_123_456_790, Direction::Outbound, b"even"),
+        ]
+    }
+
+    #[test]
+    fn frames_come_back_with_time_and_direction() {
+        let capture = Capture::parse(&pcapng(&two_frames())).unwrap();
+        assert_eq!(capture, Capture { frames: two_frames(), torn: false });
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_keeps_the_frames_before_the_cut() {
+        let whole = pcapng(&two_frames());
+        let first = pcapng(&two_frames()[..1]).len();
+        for cut in first + 1..whole.len() {
+            let capture = Capture::parse(&whole[..cut]).unwrap();
+            assert_eq!((capture.frames.len(), capture.torn), (1, true), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn other_blocks_are_stepped_over_and_other_files_refused() {
+        let mut file = pcapng(&[]);
+        file.extend(block(0x0BAD, &[1, 2, 3, 4]));
+        let whole = pcapng(&two_frames());
+        file.extend(&whole[pcapng(&[]).len()..]);
+        assert_eq!(Capture::parse(&file).unwrap().frames.len(), 2);
+        assert!(Capture::parse(b"\xd4\xc3\xb2\xa1 an old pcap file").is_err());
+        assert_eq!(Capture::parse(b"").unwrap(), Capture::default());
+    }
+
+    #[test]
+    fn resolutions_are_powers_of_ten_or_two() {
+        assert_eq!(ticks_per_s(6), Some(1_000_000));
+        assert_eq!(ticks_per_s(0x80 | 10), Some(1024));
+        assert_eq!(ticks_per_s(0x7f), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Capture::parse(&bytes);
+        }
+
+        #[test]
+        fn no_change_of_a_good_file_makes_it_panic(at in 0usize..200, to in any::<u8>()) {
+            let mut file = pcapng(&two_frames());
+            let at = at % file.len();
+            file[at] = to;
+            let _ = Capture::parse(&file);
+        }
+    }
+}

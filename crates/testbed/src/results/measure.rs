@@ -1,0 +1,367 @@
+//! What the files of a run say about a measure: pure arithmetic on rows and frames.
+//!
+//! A run that ended early has seen only part of a window. What it saw still binds the final
+//! value: a minimum can only fall further, a count only grow, a silence only get longer. So each
+//! finding carries the range in which the final value must lie, and a bound outside that range is
+//! missed whatever the rest would have brought. To be met takes the whole window.
+
+use vtime::VirtualSpan;
+
+use super::capture::{Capture, CapturedFrame, Direction};
+use super::figure::seconds;
+use super::frame::Segment;
+use super::series::Series;
+use super::stream::Streams;
+use super::verdict::RunData;
+use crate::scenario::model::{Measure, PointName, Window};
+
+/// What the data say about a measure.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finding {
+    /// The value measured, over what there is of the window; `None` where it never came to pass.
+    pub value: Option<f64>,
+    /// Smallest value that it can have once the whole window is known.
+    pub lowest: f64,
+    /// Largest such value.
+    pub highest: f64,
+    /// Why the whole window is not known, if it is not.
+    pub shortfall: Option<String>,
+    /// Where the value was found, such as `at 44 s`.
+    pub remark: String,
+}
+
+/// A window with both ends, in scenario time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// Begin.
+    pub from_ns: i64,
+    /// End, not included.
+    pub to_ns: i64,
+}
+
+impl Bounds {
+    /// An open begin is scenario time zero, an open end the planned end of the run.
+    #[must_use]
+    pub fn of(window: Window, planned_to: VirtualSpan) -> Self {
+        Self {
+            from_ns: window.from.unwrap_or(VirtualSpan::ZERO).as_ns(),
+            to_ns: window.to.unwrap_or(planned_to).as_ns(),
+        }
+    }
+
+    fn holds(self, time_ns: i64) -> bool {
+        (self.from_ns..self.to_ns).contains(&time_ns)
+    }
+}
+
+/// Measures.
+///
+/// # Errors
+/// A sentence that says why there is nothing to measure.
+pub fn measure(measure: &Measure, data: &RunData) -> Result<Finding, String> {
+    let window = Bounds::of(*window_of(measure), data.planned_to);
+    if window.from_ns >= window.to_ns {
+        return Err("the window is empty".into());
+    }
+    match measure {
+        Measure::Minimum(point, _) => extreme(&rows(point, window, data)?, Side::Low),
+        Measure::Maximum(point, _) => extreme(&rows(point, window, data)?, Side::High),
+        Measure::FirstBelow(point, value, _) => {
+            Ok(first_below(&rows(point, window, data)?, *value))
+        }
+        Measure::LastBelow(point, value, _) => Ok(last_below(&rows(point, window, data)?, *value)),
+        Measure::Changes(point, _) => Ok(changes(&rows(point, window, data)?)),
+        Measure::Received { from, to, .. } => received(from, to, window, data),
+        Measure::LongestGap { from, to, port, .. } => {
+            let polls = new_data_times(from, to, *port, data)?;
+            longest_gap(&polls, window)
+        }
+    }
+}
+
+/// The window of a measure.
+#[must_use]
+pub fn window_of(measure: &Measure) -> &Window {
+    match measure {
+        Measure::Minimum(_, window)
+        | Measure::Maximum(_, window)
+        | Measure::FirstBelow(_, _, window)
+        | Measure::LastBelow(_, _, window)
+        | Measure::Changes(_, window)
+        | Measure::Received { window, .. }
+        | Measure::LongestGap { window, .. } => window,
+    }
+}
+
+impl Finding {
+    fn exact(value: f64, remark: String) -> Self {
+        Self { value: Some(value), lowest: value, highest: value, shortfall: None, remark }
+    }
+
+    fn never(stands_for: f64, remark: String) -> Self {
+        let (lowest, highest) = (stands_for, stands_for);
+        Self { value: None, lowest, highest, shortfall: None, remark }
+    }
+
+    /// Widens the range by what the rest of the window could bring.
+    fn short(mut self, shortfall: Option<&String>, lowest: f64, highest: f64) -> Self {
+        if let Some(reason) = shortfall {
+            self.shortfall = Some(reason.clone());
+            (self.lowest, self.highest) = (lowest, highest);
+        }
+        self
+    }
+}
+
+/// The rows of a point in a window.
+struct Rows<'a> {
+    times_ns: &'a [i64],
+    values: &'a [f64],
+    /// The value of the row before the window, if there is one.
+    before: Option<f64>,
+    /// Up to where the rows speak for the window.
+    covered_ns: i64,
+    begins_late: Option<String>,
+    shortfall: Option<String>,
+}
+
+fn rows<'a>(point: &PointName, window: Bounds, data: &'a RunData) -> Result<Rows<'a>, String> {
+    let series = data.series.as_ref().ok_or("no points were recorded")?;
+    let column = series.column(point).ok_or_else(|| format!("{} was not recorded", point.0))?;
+    let first = series.time_ns.partition_point(|time| *time < window.from_ns);
+    let end = series.time_ns.partition_point(|time| *time < window.to_ns);
+    if first >= end {
+        return Err(format!("there are no rows from {} s on", seconds(window.from_ns)));
+    }
+    let covered_ns = covered(series, data).min(window.to_ns);
+    let begins_late = begins_late(series, window);
+    let values = &column.values[first..end];
+    let unknown = values.iter().any(|value| value.is_nan());
+    let unknown = unknown.then(|| format!("some rows hold no number for {}", point.0));
+    let ends_early = ends_early(covered_ns, window);
+    Ok(Rows {
+        times_ns: &series.time_ns[first..end],
+        values,
+        before: first.checked_sub(1).map(|index| column.values[index]),
+        covered_ns,
+        shortfall: begins_late.clone().or(unknown).or(ends_early),
+        begins_late,
+    })
+}
+
+fn covered(series: &Series, data: &RunData) -> i64 {
+    series.covered_ns().unwrap_or(0).min(data.covered_to.as_ns())
+}
+
+fn begins_late(series: &Series, window: Bounds) -> Option<String> {
+    let first = *series.time_ns.first()?;
+    let late = first > window.from_ns.saturating_add(series.interval_ns());
+    late.then(|| {
+        format!(
+            "the rows begin at {} s, the window at {} s",
+            seconds(first),
+            seconds(window.from_ns)
+        )
+    })
+}
+
+fn ends_early(covered_ns: i64, window: Bounds) -> Option<String> {
+    (covered_ns < window.to_ns).then(|| {
+        format!(
+            "the data end at {} s, the window at {} s",
+            seconds(covered_ns),
+            seconds(window.to_ns)
+        )
+    })
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Low,
+    High,
+}
+
+fn extreme(rows: &Rows<'_>, side: Side) -> Result<Finding, String> {
+    let known = rows.times_ns.iter().zip(rows.values).filter(|(_, value)| !value.is_nan());
+    let found = match side {
+        Side::Low => known.min_by(|a, b| a.1.total_cmp(b.1)),
+        // The first of equal values, as for the minimum.
+        Side::High => known.rev().max_by(|a, b| a.1.total_cmp(b.1)),
+    };
+    let (time, value) = found.ok_or("no row of the window holds a number")?;
+    let (lowest, highest) = match side {
+        Side::Low => (f64::NEG_INFINITY, *value),
+        Side::High => (*value, f64::INFINITY),
+    };
+    let finding = Finding::exact(*value, format!("at {} s", seconds(*time)));
+    Ok(finding.short(rows.shortfall.as_ref(), lowest, highest))
+}
+
+/// Never counts as later than any bound.
+fn first_below(rows: &Rows<'_>, value: f64) -> Finding {
+    let found = rows.values.iter().position(|row| *row < value);
+    match found.map(|index| rows.times_ns[index]) {
+        // What comes after the first time changes nothing.
+        Some(time) => Finding::exact(in_seconds(time), String::new()).short(
+            rows.begins_late.as_ref(),
+            f64::NEG_INFINITY,
+            in_seconds(time),
+        ),
+        None => Finding::never(f64::INFINITY, format!("never below {value}")).short(
+            rows.shortfall.as_ref(),
+            in_seconds(rows.covered_ns),
+            f64::INFINITY,
+        ),
+    }
+}
+
+/// Never counts as earlier than any bound.
+fn last_below(rows: &Rows<'_>, value: f64) -> Finding {
+    let found = rows.values.iter().rposition(|row| *row < value);
+    match found.map(|index| rows.times_ns[index]) {
+        Some(time) => Finding::exact(in_seconds(time), String::new()).short(
+            rows.shortfall.as_ref(),
+            in_seconds(time),
+            f64::INFINITY,
+        ),
+        None => Finding::never(f64::NEG_INFINITY, format!("never below {value}")).short(
+            rows.shortfall.as_ref(),
+            f64::NEG_INFINITY,
+            f64::INFINITY,
+        ),
+    }
+}
+
+fn changes(rows: &Rows<'_>) -> Finding {
+    let before = rows.before.or(rows.values.first().copied()).into_iter();
+    let all: Vec<f64> = before.chain(rows.values.iter().copied()).collect();
+    let differ = |pair: &[f64]| pair[0] != pair[1] && !(pair[0].is_nan() && pair[1].is_nan());
+    let count = count_f64(all.windows(2).filter(|pair| differ(pair)).count());
+    Finding::exact(count, String::new()).short(rows.shortfall.as_ref(), count, f64::INFINITY)
+}
+
+fn received(from: &str, to: &str, window: Bounds, data: &RunData) -> Result<Finding, String> {
+    let capture = capture_of(to, data)?;
+    let source = address_of(from, data)?;
+    let frames = new_data(capture, Direction::Inbound, data);
+    let count = frames
+        .filter(|(time_ns, segment)| *segment.source.ip() == source && window.holds(*time_ns))
+        .count();
+    let shortfall = capture_shortfall(to, capture, window, data);
+    let count = count_f64(count);
+    Ok(Finding::exact(count, String::new()).short(shortfall.as_ref(), count, f64::INFINITY))
+}
+
+/// When a node sent new payload to a port of another, and how far that is known.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Polls {
+    /// Scenario time of each frame, in the order of time.
+    pub times_ns: Vec<i64>,
+    /// Up to where frames would be known.
+    pub covered_ns: i64,
+    node: String,
+    torn: bool,
+}
+
+/// When a node sent new payload to a port of another, from its own capture.
+///
+/// # Errors
+/// When there is no capture, or a node has no address.
+pub fn new_data_times(from: &str, to: &str, port: u16, data: &RunData) -> Result<Polls, String> {
+    let capture = capture_of(from, data)?;
+    let (source, destination) = (address_of(from, data)?, address_of(to, data)?);
+    let polls = |segment: &Segment| {
+        *segment.source.ip() == source
+            && *segment.destination.ip() == destination
+            && segment.destination.port() == port
+    };
+    let frames = new_data(capture, Direction::Outbound, data);
+    let mut times_ns: Vec<i64> =
+        frames.filter(|(_, segment)| polls(segment)).map(|(time_ns, _)| time_ns).collect();
+    times_ns.sort_unstable();
+    let covered_ns = capture_covered(capture, data);
+    Ok(Polls { times_ns, covered_ns, node: from.to_owned(), torn: capture.torn })
+}
+
+fn longest_gap(polls: &Polls, window: Bounds) -> Result<Finding, String> {
+    let known_to_ns = polls.covered_ns.min(window.to_ns);
+    let shortfall = shortfall_of(&polls.node, polls.torn, known_to_ns, window);
+    if known_to_ns <= window.from_ns {
+        return Err(shortfall.unwrap_or_default());
+    }
+    let within = polls.times_ns.iter().copied().filter(|time| window.holds(*time));
+    let mut edges = vec![window.from_ns];
+    edges.extend(within);
+    // The silence up to the end of what is known is one too.
+    edges.push(known_to_ns.max(*edges.last().expect("holds the begin")));
+    let gaps = edges.windows(2).map(|pair| (pair[1] - pair[0], pair[0]));
+    let (gap_ns, begin_ns) = gaps.rev().max_by_key(|gap| gap.0).expect("two edges make a gap");
+    #[expect(clippy::cast_precision_loss, reason = "exact below 104 days")]
+    let gap_ms = gap_ns as f64 / 1e6;
+    let remark = format!("from {} s on", seconds(begin_ns));
+    Ok(Finding::exact(gap_ms, remark).short(shortfall.as_ref(), gap_ms, f64::INFINITY))
+}
+
+/// Frames that carry payload for the first time, with their scenario time.
+fn new_data<'a>(
+    capture: &'a Capture,
+    direction: Direction,
+    data: &'a RunData,
+) -> impl Iterator<Item = (i64, Segment)> + 'a {
+    let mut streams = Streams::default();
+    let frames = capture.frames.iter().filter(move |frame| frame.direction == direction);
+    frames.filter_map(move |frame| {
+        let segment = Segment::parse(&frame.bytes)?;
+        streams.is_new(&segment).then(|| (scenario_ns(frame, data), segment))
+    })
+}
+
+fn scenario_ns(frame: &CapturedFrame, data: &RunData) -> i64 {
+    frame.realtime_ns.saturating_sub(data.realtime_zero_ns)
+}
+
+/// A capture speaks as far as the run came; a torn one as far as its last frame.
+fn capture_covered(capture: &Capture, data: &RunData) -> i64 {
+    let reached = data.covered_to.as_ns();
+    match capture.frames.last() {
+        _ if !capture.torn => reached,
+        Some(last) => reached.min(scenario_ns(last, data)),
+        None => i64::MIN,
+    }
+}
+
+fn capture_shortfall(
+    node: &str,
+    capture: &Capture,
+    window: Bounds,
+    data: &RunData,
+) -> Option<String> {
+    let known_to_ns = capture_covered(capture, data).min(window.to_ns);
+    shortfall_of(node, capture.torn, known_to_ns, window)
+}
+
+fn shortfall_of(node: &str, torn: bool, known_to_ns: i64, window: Bounds) -> Option<String> {
+    let reason = ends_early(known_to_ns, window)?;
+    Some(if torn { format!("the capture of {node} is cut off: {reason}") } else { reason })
+}
+
+fn capture_of<'a>(node: &str, data: &'a RunData) -> Result<&'a Capture, String> {
+    data.captures.get(node).ok_or_else(|| format!("there is no capture of {node}"))
+}
+
+fn address_of(node: &str, data: &RunData) -> Result<std::net::Ipv4Addr, String> {
+    let address = data.addresses.get(node).copied().flatten();
+    address.ok_or_else(|| format!("{node} has no address"))
+}
+
+fn in_seconds(ns: i64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "exact to the nanosecond for 104 days")]
+    let ns = ns as f64;
+    ns / 1e9
+}
+
+fn count_f64(count: usize) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 frames")]
+    let count = count as f64;
+    count
+}

@@ -1,0 +1,267 @@
+//! `run.json`: everything about a run that is not a series, a capture or a log.
+//!
+//! The runner writes it when the run begins, with `ended.how` = `unfinished`, and again at the
+//! end. A folder that says `unfinished` is therefore one whose run is still going or was killed.
+//! Times are scenario time in nanoseconds unless the name says otherwise.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+
+use super::demand::Demand;
+use super::machine::{Machine, Versions};
+use super::verdict::Verdict;
+
+/// Version of the format; raised when old readers would misread a new file.
+pub const FORMAT: u32 = 1;
+
+/// The whole file.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// [`FORMAT`] of the writer.
+    pub format: u32,
+    /// What was run.
+    pub scenario: ScenarioRecord,
+    /// Scenario time the run reached; files may end earlier.
+    pub covered_ns: i64,
+    /// Host time of the start, UTC, RFC 3339.
+    pub started: String,
+    /// What `CLOCK_REALTIME` showed at scenario time zero, ns since 1970.
+    pub realtime_zero_ns: i64,
+    /// How it ended.
+    pub ended: Ended,
+    /// Versions of what took part.
+    pub versions: Versions,
+    /// The machine it ran on.
+    pub machine: Machine,
+    /// Where wall time went; absent while unfinished.
+    pub wall: Option<WallAccount>,
+    /// Programs, in the order of the scenario.
+    pub programs: Vec<ProgramRecord>,
+    /// Counters of links and switches, as the network gives them.
+    #[serde(default)]
+    pub network: serde_json::Value,
+    /// What one should look at before trusting the result.
+    pub warnings: Vec<String>,
+    /// Verdicts; empty while unfinished.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// The scenario as far as results need it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ScenarioRecord {
+    /// Name.
+    pub name: String,
+    /// The variant chosen.
+    pub variant: Option<String>,
+    /// One paragraph.
+    pub description: String,
+    /// The file, as it was named.
+    pub file: String,
+    /// SHA-256 of its text, in hexadecimal, as `sha256sum` prints it.
+    pub sha256: String,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Time dilation factor: host seconds per virtual second.
+    pub tdf: f64,
+    /// Virtual time before zero.
+    pub settle_ns: i64,
+    /// Planned virtual length from zero.
+    pub duration_ns: i64,
+    /// Nodes and their addresses.
+    pub nodes: BTreeMap<String, Option<Ipv4Addr>>,
+    /// What happened to the testbed, in the order of time.
+    pub events: Vec<EventRecord>,
+    /// What is demanded.
+    pub requirements: Vec<Demand>,
+}
+
+/// Something that happened to the testbed.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct EventRecord {
+    /// When.
+    pub at_ns: i64,
+    /// What, in a few words: they stand beside a marker in charts.
+    pub what: String,
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Ended {
+    /// In one word.
+    pub how: EndedHow,
+    /// In a sentence; empty when complete.
+    pub reason: String,
+}
+
+/// How a run ended, in one word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndedHow {
+    /// It has not: the run still goes on, or was killed.
+    Unfinished,
+    /// The planned length was reached.
+    Complete,
+    /// A part died that the scenario needs.
+    PartFailed,
+    /// Ctrl-C or a signal.
+    Interrupted,
+    /// An error of the testbed.
+    Error,
+}
+
+impl EndedHow {
+    /// As people read it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Unfinished => "not ended: still running, or killed",
+            Self::Complete => "complete",
+            Self::PartFailed => "ended early: a part failed",
+            Self::Interrupted => "interrupted",
+            Self::Error => "ended by an error",
+        }
+    }
+}
+
+/// Where wall time went. The parts may overlap: programs run on several cores, and the plant may
+/// compute while the clock is held.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct WallAccount {
+    /// Host seconds from first to last.
+    pub total_s: f64,
+    /// Virtual seconds, settle included.
+    pub virtual_s: f64,
+    /// Host seconds in which the plant computed.
+    pub plant_s: f64,
+    /// Host seconds in which the clock was held.
+    pub holds_s: f64,
+    /// Times the clock was held.
+    pub holds: u64,
+    /// Reads of plant points by programs.
+    pub reads: Option<ReadAccount>,
+    /// CPU seconds of the agent.
+    pub agent_cpu_s: f64,
+    /// CPU seconds of each program.
+    pub programs_cpu_s: BTreeMap<String, f64>,
+}
+
+impl WallAccount {
+    /// Host seconds per virtual second; `None` for a run that had no time.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        (self.virtual_s > 0.0).then(|| self.total_s / self.virtual_s)
+    }
+}
+
+/// Host time that reads of plant points took.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ReadAccount {
+    /// How many.
+    pub count: u64,
+    /// Median, in microseconds.
+    pub median_us: f64,
+    /// 99th percentile, in microseconds.
+    pub p99_us: f64,
+}
+
+/// A program and how it ended.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ProgramRecord {
+    /// Name; its output is in `programs/<name>.log`.
+    pub name: String,
+    /// The node it ran in.
+    pub node: String,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// How it ended.
+    pub end: ProgramEnd,
+    /// Scenario time of its end, if it ended before the run.
+    pub ended_ns: Option<i64>,
+    /// What one should look at before trusting the result.
+    pub warnings: Vec<String>,
+}
+
+/// How a program ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "kebab-case")]
+pub enum ProgramEnd {
+    /// It was never started.
+    NotStarted,
+    /// It ran until the runner stopped it at the end of the run.
+    Stopped,
+    /// It exited by itself.
+    Exited {
+        /// Exit code.
+        code: i32,
+    },
+    /// A signal ended it.
+    Killed {
+        /// Number of the signal.
+        signal: i32,
+    },
+}
+
+impl std::fmt::Display for ProgramEnd {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotStarted => write!(out, "not started"),
+            Self::Stopped => write!(out, "ran to the end of the run"),
+            Self::Exited { code } => write!(out, "exited with {code}"),
+            Self::Killed { signal } => write!(out, "ended by signal {signal}"),
+        }
+    }
+}
+
+impl RunRecord {
+    /// A record of a run that begins now; the caller fills in the rest as it goes.
+    #[must_use]
+    pub fn begin(scenario: ScenarioRecord, realtime_zero_ns: i64, versions: Versions) -> Self {
+        Self {
+            format: FORMAT,
+            scenario,
+            covered_ns: 0,
+            started: super::machine::utc_now(),
+            realtime_zero_ns,
+            ended: Ended { how: EndedHow::Unfinished, reason: String::new() },
+            versions,
+            machine: Machine::here(),
+            wall: None,
+            programs: Vec::new(),
+            network: serde_json::Value::Null,
+            warnings: Vec::new(),
+            verdicts: Vec::new(),
+        }
+    }
+}
+
+impl ScenarioRecord {
+    /// What results need of a scenario. `text` is the text of its file; `events` are described
+    /// in words by the caller, who knows which of them came to pass.
+    #[must_use]
+    pub fn new(
+        scenario: &crate::scenario::model::Scenario,
+        text: &[u8],
+        events: Vec<EventRecord>,
+    ) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "at most 1e9 millionths")]
+        let tdf = scenario.tdf.millionths() as f64 / 1e6;
+        let address =
+            |node: &crate::scenario::model::Node| node.address.map(|(address, _)| address);
+        Self {
+            name: scenario.name.clone(),
+            variant: scenario.variant.clone(),
+            description: scenario.description.clone(),
+            file: scenario.file.display().to_string(),
+            sha256: super::machine::sha256(text),
+            seed: scenario.seed,
+            tdf,
+            settle_ns: scenario.settle.as_ns(),
+            duration_ns: scenario.duration.as_ns(),
+            nodes: scenario.nodes.iter().map(|n| (n.name.clone(), address(n))).collect(),
+            events,
+            requirements: scenario.requirements.iter().map(Demand::from).collect(),
+        }
+    }
+}

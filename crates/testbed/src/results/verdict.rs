@@ -1,0 +1,232 @@
+//! Requirements judged: met, missed or not measured, each with the file and the query its figure
+//! came from. Pure: files are read by the folder.
+//!
+//! A requirement is missed as soon as nothing that could follow would mend it, also on a run that
+//! ended early. It is met only if its whole window was seen.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+use vtime::VirtualSpan;
+
+use super::capture::Capture;
+use super::demand::Demand;
+use super::figure::{figure, figure_beside, seconds};
+use super::measure::{Bounds, Finding, measure, window_of};
+use super::series::Series;
+use crate::exit::Exit;
+use crate::scenario::model::{Measure, Requirement};
+
+/// What verdicts are drawn from.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RunData {
+    /// Name of the file that the series came from.
+    pub series_file: String,
+    /// Recorded points, if any were.
+    pub series: Option<Series>,
+    /// Captures by node.
+    pub captures: BTreeMap<String, Capture>,
+    /// Addresses by node.
+    pub addresses: BTreeMap<String, Option<Ipv4Addr>>,
+    /// What `CLOCK_REALTIME` showed at scenario time zero.
+    pub realtime_zero_ns: i64,
+    /// Planned end of the run: the end of windows that are open.
+    pub planned_to: VirtualSpan,
+    /// Scenario time that the run reached.
+    pub covered_to: VirtualSpan,
+}
+
+/// Met, missed or not measured.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The value lies within the bounds.
+    Met,
+    /// It does not, or can no longer.
+    Missed,
+    /// The data do not say.
+    NotMeasured,
+}
+
+impl Outcome {
+    /// As people read it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::Missed => "missed",
+            Self::NotMeasured => "not measured",
+        }
+    }
+}
+
+/// A requirement and what became of it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The requirement.
+    pub requirement: Demand,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The value measured, over what there is of the window.
+    pub value: Option<f64>,
+    /// Its unit; empty for counts.
+    pub unit: String,
+    /// Why, or where the value was found.
+    pub reason: String,
+    /// Where the value came from.
+    pub source: Source,
+}
+
+/// Where a figure came from.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Source {
+    /// File in the folder of the run.
+    pub file: String,
+    /// What was asked of it.
+    pub query: String,
+}
+
+/// Judges a requirement.
+#[must_use]
+pub fn judge(requirement: &Requirement, data: &RunData) -> Verdict {
+    let (outcome, value, reason) = match measure(&requirement.measure, data) {
+        Ok(finding) => weigh(requirement, &finding),
+        Err(reason) => (Outcome::NotMeasured, None, reason),
+    };
+    Verdict {
+        requirement: Demand::from(requirement),
+        outcome,
+        value,
+        unit: requirement.measure.unit().to_owned(),
+        reason,
+        source: source_of(&requirement.measure, data),
+    }
+}
+
+fn weigh(requirement: &Requirement, finding: &Finding) -> (Outcome, Option<f64>, String) {
+    let too_low = requirement.at_least.is_some_and(|bound| finding.highest < bound);
+    let too_high = requirement.at_most.is_some_and(|bound| finding.lowest > bound);
+    let outcome = match (too_low || too_high, &finding.shortfall) {
+        (true, _) => Outcome::Missed,
+        (false, None) => Outcome::Met,
+        (false, Some(_)) => Outcome::NotMeasured,
+    };
+    let parts = [Some(finding.remark.clone()), finding.shortfall.clone()];
+    let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    (outcome, finding.value, parts.join("; "))
+}
+
+fn source_of(measure: &Measure, data: &RunData) -> Source {
+    let window = Bounds::of(*window_of(measure), data.planned_to);
+    let (from, to) = (seconds(window.from_ns), seconds(window.to_ns));
+    let series = |what: String| Source {
+        file: data.series_file.clone(),
+        query: format!("{what}, {from} s ≤ time_ns < {to} s"),
+    };
+    let address = |node: &str| {
+        let address = data.addresses.get(node).copied().flatten();
+        address.map_or_else(|| node.to_owned(), |address| address.to_string())
+    };
+    let capture = |node: &str, what: String| Source {
+        file: format!("captures/{node}.pcapng"),
+        query: format!("{what}, {from} s ≤ time < {to} s"),
+    };
+    match measure {
+        Measure::Minimum(point, _) => series(format!("minimum of {}", point.0)),
+        Measure::Maximum(point, _) => series(format!("maximum of {}", point.0)),
+        Measure::FirstBelow(point, value, _) => {
+            series(format!("first row with {} < {value}", point.0))
+        }
+        Measure::LastBelow(point, value, _) => {
+            series(format!("last row with {} < {value}", point.0))
+        }
+        Measure::Changes(point, _) => {
+            series(format!("rows with {} other than in the row before", point.0))
+        }
+        Measure::Received { from, to, .. } => {
+            let query = format!("frames inbound with new payload, ip.src == {}", address(from));
+            capture(to, query)
+        }
+        Measure::LongestGap { from, to, port, .. } => {
+            let query = format!(
+                "longest time between frames outbound with new payload, ip.dst == {}, port {port}",
+                address(to)
+            );
+            capture(from, query)
+        }
+    }
+}
+
+/// How `qcycle` ends with these verdicts.
+#[must_use]
+pub fn exit(verdicts: &[Verdict]) -> Exit {
+    let any = |outcome| verdicts.iter().any(|verdict| verdict.outcome == outcome);
+    if any(Outcome::Missed) {
+        Exit::Missed
+    } else if any(Outcome::NotMeasured) {
+        Exit::NotMeasured
+    } else {
+        Exit::Met
+    }
+}
+
+impl Verdict {
+    /// The value with its unit; a dash where there is none.
+    #[must_use]
+    pub fn value_text(&self) -> String {
+        let bounds = [self.requirement.at_least, self.requirement.at_most];
+        let text = self.value.map(|value| figure_beside(value, &bounds));
+        text.map_or_else(|| "–".to_owned(), |text| with_unit(text, &self.unit))
+    }
+
+    /// The bounds with their unit.
+    #[must_use]
+    pub fn bounds_text(&self) -> String {
+        let text = match (self.requirement.at_least, self.requirement.at_most) {
+            (None, None) => return "none".to_owned(),
+            (Some(low), None) => format!("≥ {}", figure(low)),
+            (None, Some(high)) => format!("≤ {}", figure(high)),
+            (Some(low), Some(high)) if low == high => format!("= {}", figure(low)),
+            (Some(low), Some(high)) => format!("{} to {}", figure(low), figure(high)),
+        };
+        with_unit(text, &self.unit)
+    }
+}
+
+fn with_unit(text: String, unit: &str) -> String {
+    if unit.is_empty() { text } else { format!("{text} {unit}") }
+}
+
+/// Verdicts as a table for a terminal.
+#[must_use]
+pub fn table(verdicts: &[Verdict]) -> String {
+    let head = ["verdict", "requirement", "measured", "bounds", "where and why"];
+    let mut rows = vec![head.map(str::to_owned)];
+    rows.extend(verdicts.iter().map(|verdict| {
+        [
+            verdict.outcome.words().to_owned(),
+            verdict.requirement.name.clone(),
+            verdict.value_text(),
+            verdict.bounds_text(),
+            verdict.reason.clone(),
+        ]
+    }));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..head.len()).filter_map(width).collect();
+    rows.iter().map(|row| table_line(row, &widths)).collect()
+}
+
+fn table_line(row: &[String; 5], widths: &[usize]) -> String {
+    let cells: Vec<String> = row
+        .iter()
+        .zip(widths)
+        .enumerate()
+        // Figures are read from the right.
+        .map(|(column, (cell, &width))| match column {
+            2 => format!("{cell:>width$}"),
+            _ => format!("{cell:<width$}"),
+        })
+        .collect();
+    format!("{}\n", cells.join("  ").trim_end())
+}

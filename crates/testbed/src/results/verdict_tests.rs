@@ -1,0 +1,270 @@
+//! Verdicts told as the story of one run: a voltage that dips, and a controller that polls.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use super::capture::{Capture, CapturedFrame, Direction};
+use super::frame::tests::frame;
+use super::frame::{Segment, TcpPart};
+use super::series::Series;
+use super::verdict::*;
+use crate::exit::Exit;
+use crate::scenario::model::{Measure, PointName, Requirement, Window};
+use vtime::VirtualSpan;
+
+const MS: i64 = 1_000_000;
+const REALTIME_ZERO_NS: i64 = 1_700_000_000_000_000_000;
+const SENSOR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const CONTROLLER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+fn bus() -> PointName {
+    PointName("bus.680.v1".into())
+}
+
+/// 10 s of voltage, a row every 100 ms: 2400 V, with 2320 V from 4 s to 5 s.
+fn voltage() -> Series {
+    let mut series = Series::empty(&[bus()]);
+    for row in 0..100 {
+        let value = if (40..50).contains(&row) { 2320.0 } else { 2400.0 };
+        series.push(row * 100 * MS, &[value]);
+    }
+    series
+}
+
+fn poll(number: u32) -> Segment {
+    Segment {
+        source: SocketAddrV4::new(CONTROLLER, 40_000),
+        destination: SocketAddrV4::new(SENSOR, 502),
+        payload: 12,
+        tcp: Some(TcpPart { sequence: 1000 + 12 * number, syn: false }),
+    }
+}
+
+fn captured(at_ms: i64, direction: Direction, segment: &Segment) -> CapturedFrame {
+    CapturedFrame { realtime_ns: REALTIME_ZERO_NS + at_ms * MS, direction, bytes: frame(segment) }
+}
+
+/// Polls every 100 ms from 50 ms on; those from 6 s on are repetitions of the last one.
+fn polls(direction: Direction) -> Capture {
+    let frames = (0..100).map(|k| {
+        let number = u32::try_from(k).unwrap().min(60);
+        captured(50 + 100 * k, direction, &poll(number))
+    });
+    Capture { frames: frames.collect(), torn: false }
+}
+
+fn run() -> RunData {
+    RunData {
+        series_file: "series.parquet".into(),
+        series: Some(voltage()),
+        captures: [
+            ("controller".to_owned(), polls(Direction::Outbound)),
+            ("sensor".to_owned(), polls(Direction::Inbound)),
+        ]
+        .into(),
+        addresses: [
+            ("controller".to_owned(), Some(CONTROLLER)),
+            ("sensor".to_owned(), Some(SENSOR)),
+        ]
+        .into(),
+        realtime_zero_ns: REALTIME_ZERO_NS,
+        planned_to: VirtualSpan::from_s(10),
+        covered_to: VirtualSpan::from_s(10),
+    }
+}
+
+fn cut_at(end_ms: i64) -> RunData {
+    let mut data = run();
+    data.covered_to = VirtualSpan::from_ms(end_ms);
+    let mut series = Series::empty(&[bus()]);
+    let whole = voltage();
+    for (row, time_ns) in whole.time_ns.iter().enumerate().filter(|(_, t)| **t < end_ms * MS) {
+        series.push(*time_ns, &[whole.columns[0].values[row]]);
+    }
+    data.series = Some(series);
+    for capture in data.captures.values_mut() {
+        capture.frames.retain(|frame| frame.realtime_ns < REALTIME_ZERO_NS + end_ms * MS);
+    }
+    data
+}
+
+fn window(from_ms: i64, to_ms: i64) -> Window {
+    Window { from: Some(VirtualSpan::from_ms(from_ms)), to: Some(VirtualSpan::from_ms(to_ms)) }
+}
+
+fn demand(measure: Measure, at_least: Option<f64>, at_most: Option<f64>) -> Requirement {
+    Requirement { name: "it holds".into(), measure, at_least, at_most }
+}
+
+fn gap(window: Window) -> Measure {
+    Measure::LongestGap { from: "controller".into(), to: "sensor".into(), port: 502, window }
+}
+
+fn received(window: Window) -> Measure {
+    Measure::Received { from: "controller".into(), to: "sensor".into(), window }
+}
+
+#[track_caller]
+fn expect(requirement: &Requirement, data: &RunData, outcome: Outcome, value: Option<f64>) {
+    let verdict = judge(requirement, data);
+    assert_eq!((verdict.outcome, verdict.value), (outcome, value), "{verdict:?}");
+}
+
+#[test]
+fn a_dip_is_found_with_its_time_and_its_source() {
+    let verdict =
+        judge(&demand(Measure::Minimum(bus(), Window::default()), Some(2375.0), None), &run());
+    assert_eq!((verdict.outcome, verdict.value), (Outcome::Missed, Some(2320.0)));
+    assert_eq!(verdict.reason, "at 4 s");
+    assert_eq!(verdict.source.file, "series.parquet");
+    assert_eq!(verdict.source.query, "minimum of bus.680.v1, 0 s ≤ time_ns < 10 s");
+    assert_eq!((verdict.value_text(), verdict.bounds_text()), ("2320 V".into(), "≥ 2375 V".into()));
+}
+
+#[test]
+fn windows_end_before_their_end() {
+    let before = Measure::Minimum(bus(), window(0, 4000));
+    expect(&demand(before, Some(2375.0), None), &run(), Outcome::Met, Some(2400.0));
+    let from_the_dip = Measure::Maximum(bus(), window(4000, 5000));
+    expect(&demand(from_the_dip, None, Some(2325.0)), &run(), Outcome::Met, Some(2320.0));
+    let empty = Measure::Maximum(bus(), window(5000, 5000));
+    expect(&demand(empty, None, None), &run(), Outcome::NotMeasured, None);
+}
+
+#[test]
+fn crossings_are_times_and_never_is_later_and_earlier_than_all_bounds() {
+    let first = |value| Measure::FirstBelow(bus(), value, Window::default());
+    let last = |value| Measure::LastBelow(bus(), value, Window::default());
+    expect(&demand(first(2325.0), Some(4.0), Some(4.0)), &run(), Outcome::Met, Some(4.0));
+    expect(&demand(last(2325.0), None, Some(5.0)), &run(), Outcome::Met, Some(4.9));
+    expect(&demand(first(2000.0), Some(4.0), None), &run(), Outcome::Met, None);
+    expect(&demand(first(2000.0), None, Some(4.0)), &run(), Outcome::Missed, None);
+    expect(&demand(last(2000.0), None, Some(4.0)), &run(), Outcome::Met, None);
+    expect(&demand(last(2000.0), Some(4.0), None), &run(), Outcome::Missed, None);
+}
+
+#[test]
+fn changes_are_counted_against_the_row_before_also_at_the_edge() {
+    let changes = |window| demand(Measure::Changes(bus(), window), None, Some(1.0));
+    expect(&changes(Window::default()), &run(), Outcome::Missed, Some(2.0));
+    expect(&changes(window(4000, 5000)), &run(), Outcome::Met, Some(1.0));
+    expect(&changes(window(4100, 5000)), &run(), Outcome::Met, Some(0.0));
+}
+
+#[test]
+fn a_run_that_ended_early_can_miss_but_not_meet() {
+    let minimum = |bound| demand(Measure::Minimum(bus(), Window::default()), Some(bound), None);
+    expect(&minimum(2375.0), &cut_at(3000), Outcome::NotMeasured, Some(2400.0));
+    expect(&minimum(2375.0), &cut_at(4500), Outcome::Missed, Some(2320.0));
+    let verdict = judge(&minimum(2375.0), &cut_at(3000));
+    assert!(verdict.reason.contains("the data end at 3 s, the window at 10 s"), "{verdict:?}");
+    let early = demand(Measure::Minimum(bus(), window(0, 2000)), Some(2375.0), None);
+    expect(&early, &cut_at(3000), Outcome::Met, Some(2400.0));
+    let later = demand(Measure::Minimum(bus(), window(4000, 5000)), Some(2375.0), None);
+    expect(&later, &cut_at(3000), Outcome::NotMeasured, None);
+    let first = demand(Measure::FirstBelow(bus(), 2325.0, Window::default()), Some(3.5), Some(4.5));
+    expect(&first, &cut_at(4500), Outcome::Met, Some(4.0));
+    expect(&first, &cut_at(3000), Outcome::NotMeasured, None);
+    let changes = demand(Measure::Changes(bus(), Window::default()), None, Some(0.0));
+    expect(&changes, &cut_at(4500), Outcome::Missed, Some(1.0));
+    expect(&changes, &cut_at(3000), Outcome::NotMeasured, Some(0.0));
+    let count = demand(received(Window::default()), Some(10.0), Some(20.0));
+    expect(&count, &cut_at(1500), Outcome::NotMeasured, Some(15.0));
+    expect(&count, &cut_at(3000), Outcome::Missed, Some(30.0));
+}
+
+#[test]
+fn rows_without_numbers_are_not_judged_as_numbers() {
+    let mut data = run();
+    data.series.as_mut().unwrap().columns[0].values[10] = f64::NAN;
+    let minimum = |bound| demand(Measure::Minimum(bus(), Window::default()), Some(bound), None);
+    expect(&minimum(2300.0), &data, Outcome::NotMeasured, Some(2320.0));
+    expect(&minimum(2375.0), &data, Outcome::Missed, Some(2320.0));
+}
+
+#[test]
+fn what_was_not_recorded_is_not_measured() {
+    let absent = PointName("bus.999.v1".into());
+    let minimum = demand(Measure::Minimum(absent, Window::default()), Some(1.0), None);
+    expect(&minimum, &run(), Outcome::NotMeasured, None);
+    let mut data = run();
+    data.captures.remove("controller");
+    data.series = None;
+    let reason = |measure, data: &RunData| judge(&demand(measure, None, None), data).reason;
+    assert_eq!(reason(gap(Window::default()), &data), "there is no capture of controller");
+    assert_eq!(
+        reason(Measure::Changes(bus(), Window::default()), &data),
+        "no points were recorded"
+    );
+    data.addresses.insert("controller".into(), None);
+    assert_eq!(reason(received(Window::default()), &data), "controller has no address");
+}
+
+#[test]
+fn a_retransmission_does_not_end_a_silence() {
+    let steady = demand(gap(window(0, 6000)), None, Some(100.0));
+    expect(&steady, &run(), Outcome::Met, Some(100.0));
+    // The last new poll leaves at 6.05 s; up to 10 s there are repetitions only.
+    let whole = demand(gap(Window::default()), None, Some(150.0));
+    expect(&whole, &run(), Outcome::Missed, Some(3950.0));
+    assert_eq!(judge(&whole, &run()).reason, "from 6.05 s on");
+}
+
+#[test]
+fn the_time_to_the_first_poll_and_after_the_last_counts() {
+    expect(&demand(gap(window(0, 50)), None, None), &run(), Outcome::Met, Some(50.0));
+    expect(&demand(gap(window(60, 140)), None, None), &run(), Outcome::Met, Some(80.0));
+    expect(&demand(gap(window(7000, 9000)), None, None), &run(), Outcome::Met, Some(2000.0));
+}
+
+#[test]
+fn received_frames_are_new_inbound_and_by_their_source() {
+    expect(
+        &demand(received(Window::default()), Some(61.0), Some(61.0)),
+        &run(),
+        Outcome::Met,
+        Some(61.0),
+    );
+    expect(&demand(received(window(7000, 9000)), None, Some(0.0)), &run(), Outcome::Met, Some(0.0));
+    let from_itself =
+        Measure::Received { from: "sensor".into(), to: "sensor".into(), window: Window::default() };
+    expect(&demand(from_itself, None, Some(0.0)), &run(), Outcome::Met, Some(0.0));
+}
+
+#[test]
+fn a_torn_capture_speaks_up_to_its_last_frame() {
+    let mut data = run();
+    let capture = data.captures.get_mut("controller").unwrap();
+    capture.frames.truncate(20);
+    capture.torn = true;
+    expect(&demand(gap(window(0, 1900)), None, Some(100.0)), &data, Outcome::Met, Some(100.0));
+    let beyond = demand(gap(window(0, 3000)), None, Some(100.0));
+    expect(&beyond, &data, Outcome::NotMeasured, Some(100.0));
+    assert!(judge(&beyond, &data).reason.contains("cut off"));
+}
+
+#[test]
+fn one_miss_decides_the_exit_code() {
+    let verdict =
+        |outcome| Verdict { outcome, ..judge(&demand(gap(Window::default()), None, None), &run()) };
+    let [met, missed, unknown] = [Outcome::Met, Outcome::Missed, Outcome::NotMeasured].map(verdict);
+    assert_eq!(exit(&[]), Exit::Met);
+    assert_eq!(exit(std::slice::from_ref(&met)), Exit::Met);
+    assert_eq!(exit(&[met.clone(), unknown.clone()]), Exit::NotMeasured);
+    assert_eq!(exit(&[met, unknown, missed]), Exit::Missed);
+}
+
+#[test]
+fn the_table_lines_up() {
+    let verdicts = [
+        judge(&demand(Measure::Minimum(bus(), Window::default()), Some(2375.0), None), &run()),
+        judge(&demand(received(Window::default()), Some(1.0), None), &run()),
+        judge(&demand(gap(Window::default()), None, Some(150.0)), &cut_at(3000)),
+    ];
+    let expected = "\
+verdict       requirement  measured  bounds    where and why
+missed        it holds       2320 V  ≥ 2375 V  at 4 s
+met           it holds           61  ≥ 1
+not measured  it holds       100 ms  ≤ 150 ms  from 0.05 s on; the data end at 3 s, the window at 10 s
+";
+    assert_eq!(table(&verdicts), expected);
+}
