@@ -1,15 +1,17 @@
 //! The command line: what can be asked, and in which words.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use testbed::agent::exec::Exec;
 use testbed::agent::protocol::Call;
-use testbed::agent::{client, exec, keep};
+use testbed::agent::{client, daemon, exec, keep, node, registry};
 use testbed::domain::Start;
 use testbed::exit::Exit;
-use vtime::Tdf;
+use testbed::{report, run, scenario};
+use vtime::{Tdf, VirtualSpan};
 
 /// Does power-grid control software act in time? Runs unmodified programs in virtual time
 /// against a simulated grid and ends with a verdict.
@@ -78,12 +80,69 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Run a scenario and judge it.
+    #[command(after_help = "Examples:\n  \
+        qcycle run scenarios/voltage-stability --variant normal\n  \
+        qcycle run my.yaml --duration '10 s' --csv\n\n\
+        Exit codes: 0 all requirements met, 10 one missed, 11 one not measured, 12 a part failed,\n\
+        65 wrong scenario (nothing was started), 69 something is missing on this machine,\n\
+        130 interrupted (what was recorded is kept).")]
+    Run {
+        /// The scenario: a file, or a folder with a `scenario.yaml`.
+        scenario: PathBuf,
+        /// Which variant of it.
+        #[arg(long)]
+        variant: Option<String>,
+        /// Folder for run folders.
+        #[arg(long, default_value = "runs")]
+        runs: PathBuf,
+        /// Virtual length instead of the scenario's, as '10 s'.
+        #[arg(long, value_parser = testbed::scenario::units::time)]
+        duration: Option<VirtualSpan>,
+        /// Seed instead of the scenario's.
+        #[arg(long)]
+        seed: Option<u64>,
+        /// Time dilation factor instead of the scenario's.
+        #[arg(long)]
+        tdf: Option<Tdf>,
+        /// Write the recorded points as CSV too.
+        #[arg(long)]
+        csv: bool,
+        /// Print the record of the run as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Draw one HTML page from run folders.
+    #[command(after_help = "Example:\n  \
+        qcycle report runs/voltage-stability-1 runs/voltage-stability-2 --output report.html")]
+    Report {
+        /// Run folders; their series are drawn over each other.
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<PathBuf>,
+        /// The page [default: report.html in the first run folder].
+        #[arg(long, short)]
+        output: Option<PathBuf>,
+    },
+    /// Remove what runs that were killed have left behind on this host.
+    Clean,
     #[command(hide = true)]
     Keep {
         #[arg(long)]
         gate: i32,
         #[arg(required = true, last = true)]
         program: Vec<String>,
+    },
+    #[command(hide = true)]
+    Agent {
+        #[arg(long)]
+        owner: i32,
+    },
+    #[command(hide = true)]
+    Node {
+        #[arg(long)]
+        socket: i32,
+        #[arg(long)]
+        gate: i32,
     },
 }
 
@@ -98,7 +157,7 @@ pub(crate) fn main() -> ExitCode {
             return if asked { ExitCode::SUCCESS } else { code(Exit::Usage) };
         }
     };
-    match run(arguments.command) {
+    match dispatch(arguments.command) {
         Ok(exit) => code(exit),
         Err(error) => {
             eprintln!("qcycle: {error:#}");
@@ -107,7 +166,7 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> anyhow::Result<Exit> {
+fn dispatch(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Exec { name, tdf, start, program } => {
             let start = Start { tdf, realtime_ns: start, held: false };
@@ -127,7 +186,44 @@ fn run(command: Command) -> anyhow::Result<Exit> {
             }
             Ok(Exit::Met)
         }
+        Command::Run { scenario, variant, runs, duration, seed, tdf, csv, json } => {
+            let options = scenario::Options { variant, duration, seed, tdf };
+            execute(&scenario, &options, &run::Options { runs, csv, json })
+        }
+        Command::Report { runs, output } => {
+            let output = output.unwrap_or_else(|| runs[0].join("report.html"));
+            let runs: Vec<&Path> = runs.iter().map(PathBuf::as_path).collect();
+            let written = report::write(&runs, &output)?;
+            println!("report: {} ({} charts)", output.display(), written.charts);
+            Ok(Exit::Met)
+        }
+        Command::Clean => {
+            let left = registry::remove_dead()?;
+            println!("removed {left} sockets of agents that are gone");
+            Ok(Exit::Met)
+        }
         Command::Keep { gate, program } => keep::keep(gate, &program),
+        Command::Agent { owner } => std::process::exit(daemon::main(owner).into()),
+        Command::Node { socket, gate } => node::inside::main(socket, gate),
+    }
+}
+
+/// Reads a scenario and runs it.
+fn execute(file: &Path, options: &scenario::Options, how: &run::Options) -> anyhow::Result<Exit> {
+    let scenario = match scenario::read(file, options) {
+        Ok(scenario) => scenario,
+        Err(problems) => {
+            eprintln!("{problems}");
+            return Ok(Exit::BadScenario);
+        }
+    };
+    match run::run(&scenario, how) {
+        Ok(exit) => Ok(exit),
+        Err(run::Failure::Setup(error)) => Err(error),
+        Err(run::Failure::Scenario(error)) => {
+            eprintln!("{}: {error:#}", scenario.file.display());
+            Ok(Exit::BadScenario)
+        }
     }
 }
 

@@ -11,11 +11,13 @@
 //! - [`results`]: what a run leaves behind, and the verdicts drawn from it
 //! - [`report`]: one HTML page drawn from run folders
 //! - [`exit`]: exit codes by name
+//! - [`fds`]: messages with descriptors between processes
 
 pub mod agent;
 pub mod devices;
 pub mod domain;
 pub mod exit;
+pub mod fds;
 pub mod launch;
 pub mod network;
 pub mod plant;

@@ -9,12 +9,20 @@
 //! - [`control`]: an agent's side of the socket: holds, dilation, status
 //! - [`client`]: the other side: `qcycle hold`, `release`, `dilate`, `ps`
 //! - [`exec`]: `qcycle exec`
+//! - [`daemon`]: `qcycle agent`, which a run starts; [`orders`] is what the two say to each other
+//! - [`node`]: a place where programs run
 //! - [`keep`]: the process between an agent and a program that keeps its terminal and its end
 
 pub mod client;
 pub mod control;
+pub mod daemon;
 pub mod exec;
 pub mod keep;
+pub mod node;
+pub mod orders;
+mod output;
+mod owner;
+mod points;
 pub mod protocol;
 pub mod registry;
-mod signals;
+pub(crate) mod signals;

@@ -89,6 +89,17 @@ pub fn names() -> io::Result<Vec<String>> {
     Ok(names)
 }
 
+/// Removes the sockets that agents left behind which were killed. Answers how many.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn remove_dead() -> io::Result<usize> {
+    let count = || fs::read_dir(folder()).map_or(0, Iterator::count);
+    let before = count();
+    names()?;
+    Ok(before.saturating_sub(count()))
+}
+
 /// A connection to a domain; `None` if there is none of this name.
 ///
 /// # Errors

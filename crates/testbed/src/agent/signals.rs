@@ -1,28 +1,29 @@
 //! Signals of the processes that stand between a terminal and a program: they hand them on.
 
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// A set of signals that are blocked in this process, to be fetched one by one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Signals(libc::sigset_t);
+pub(crate) struct Signals(libc::sigset_t);
 
 /// A signal that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Arrived {
+pub(crate) struct Arrived {
     /// Its number.
-    pub(super) number: i32,
+    pub(crate) number: i32,
     /// Whether a process sent it. The terminal's own signals come from the kernel, and reach
     /// the whole group in the foreground, the program included.
-    pub(super) by_process: bool,
+    pub(crate) by_process: bool,
 }
 
 /// What a supervisor hands on, and what tells it of its child.
-pub(super) const FOR_THE_PROGRAM: [i32; 6] =
+pub(crate) const FOR_THE_PROGRAM: [i32; 6] =
     [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
 
 impl Signals {
     /// Blocks signals in this thread and those that it starts.
-    pub(super) fn block(numbers: &[i32]) -> Self {
+    pub(crate) fn block(numbers: &[i32]) -> Self {
         // SAFETY: sets of signals that live on the stack; the numbers are valid signals.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
@@ -36,7 +37,7 @@ impl Signals {
     }
 
     /// Waits for the next of them.
-    pub(super) fn next(&self) -> Arrived {
+    pub(crate) fn next(&self) -> Arrived {
         loop {
             // SAFETY: `info` is filled by the kernel when it answers a signal.
             unsafe {
@@ -51,21 +52,45 @@ impl Signals {
     }
 }
 
+/// Blocks signals and answers a descriptor that is readable while one of them waits.
+/// signalfd(2)
+pub(crate) fn descriptor(numbers: &[i32]) -> io::Result<OwnedFd> {
+    let Signals(set) = Signals::block(numbers);
+    // SAFETY: a live set of signals; the result is checked and owned by nobody else.
+    unsafe {
+        let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+}
+
+/// Takes all signals that wait off such a descriptor.
+pub(crate) fn drain(signals: &OwnedFd) {
+    let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
+    loop {
+        // SAFETY: reads at most the length of a live array.
+        let count =
+            unsafe { libc::read(signals.as_raw_fd(), info.as_mut_ptr().cast(), info.len()) };
+        if count <= 0 {
+            return;
+        }
+    }
+}
+
 /// Sends a signal; that the process may be gone is no concern of the sender.
-pub(super) fn send(process: u32, signal: i32) {
+pub(crate) fn send(process: u32, signal: i32) {
     // SAFETY: a signal to a child of this process that was not waited for yet.
     unsafe { libc::kill(process.cast_signed(), signal) };
 }
 
 /// Lets this process die when its parent does.
-pub(super) fn die_with_parent() -> io::Result<()> {
+pub(crate) fn die_with_parent() -> io::Result<()> {
     // SAFETY: takes numbers only.
     let result = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Ends this process as its child has ended: with the same code, or by the same signal.
-pub(super) fn end_as(status: std::process::ExitStatus) -> ! {
+pub(crate) fn end_as(status: std::process::ExitStatus) -> ! {
     use std::os::unix::process::ExitStatusExt;
     if let Some(signal) = status.signal() {
         // SAFETY: restores the default action and raises the signal; no core of this process.

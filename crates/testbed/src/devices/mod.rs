@@ -18,6 +18,9 @@ use crate::scenario::model::PointName;
 pub use mount::mount_here;
 pub use server::{Server, ServerStats, serve};
 
+/// Where programs find the points.
+pub const FOLDER: &str = "/plant";
+
 /// Where values of points come from and go to. Asked while the domain is held at `at`.
 pub trait PointStore: Send + Sync {
     /// The value of a point at a virtual time.

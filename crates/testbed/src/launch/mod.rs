@@ -12,12 +12,14 @@
 //! - [`elf`]: looking up symbols in the two
 //! - [`tracee`]: a stopped program: registers, memory, borrowed system calls
 //! - [`follow`]: from the notification of an exec to a program in virtual time
+//! - [`namespaces`]: places for programs that are gone with them
 //! - [`program`]: starting the first program of a tree
 
 mod elf;
 pub mod filter;
 mod follow;
 mod image;
+pub mod namespaces;
 pub mod program;
 mod seccomp;
 mod tracee;

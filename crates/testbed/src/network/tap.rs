@@ -61,6 +61,15 @@ fn configure(
     request.0.ifr_ifru.ifru_netmask = internet_address(netmask(prefix)?);
     step(&format!("prefix length {prefix}"), request.call(&socket, libc::SIOCSIFNETMASK))?;
     step("the state", bring_up(&socket, name))?;
+    loopback_up_here()
+}
+
+/// Brings the loopback interface of the calling thread's network namespace up.
+///
+/// # Errors
+/// Where that is not allowed.
+pub fn loopback_up_here() -> io::Result<()> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     bring_up(&socket, "lo").map_err(|error| because("cannot bring up `lo`", &error))
 }
 

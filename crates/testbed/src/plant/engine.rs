@@ -94,6 +94,11 @@ impl Engine {
         Ok(engine)
     }
 
+    /// Name and version of the engine, in its own words.
+    pub(super) fn version(&mut self) -> String {
+        self.context.version()
+    }
+
     /// Solutions from now on are of the moment: no time passes and no energy is stored.
     pub(super) fn rest_mode(&mut self) -> Result<(), PlantError> {
         self.command("set mode=snapshot")

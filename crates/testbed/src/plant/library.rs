@@ -69,6 +69,7 @@ calls! {
     allow_editor = "ctx_DSS_Set_AllowEditor": fn(Engine, u16);
     allow_shell = "ctx_DSS_Set_AllowDOScmd": fn(Engine, u16);
     allow_chdir = "ctx_DSS_Set_AllowChangeDir": fn(Engine, u16);
+    version = "ctx_DSS_Get_Version": fn(Engine) -> *const c_char;
     command = "ctx_Text_Set_Command": fn(Engine, *const c_char);
     result = "ctx_Text_Get_Result": fn(Engine) -> *const c_char;
     error_number = "ctx_Error_Get_Number": fn(Engine) -> i32;
@@ -119,6 +120,12 @@ impl Context {
             }
             Ok(Self { calls, engine })
         }
+    }
+
+    /// The engine's name and version, in its own words.
+    pub(super) fn version(&mut self) -> String {
+        // SAFETY: the engine is alive; its answer is valid until the next call.
+        unsafe { copied((self.calls.version)(self.engine.as_ptr())) }
     }
 
     /// Runs a text command. Answers what it printed, or the engine's number and words.

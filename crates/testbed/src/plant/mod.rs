@@ -112,6 +112,11 @@ impl Plant {
         Ok(plant)
     }
 
+    /// Name and version of the engine, in its own words.
+    pub fn engine_version(&mut self) -> String {
+        self.engine.version()
+    }
+
     /// Finds a point. Asked for all points at the start, so that a wrong name is an error before
     /// anything runs.
     ///

@@ -1,1 +1,22 @@
-//! One execution of a scenario.
+//! One execution of a scenario, from its file to its verdicts.
+//!
+//! The runner reads the scenario, opens the plant, starts an agent, and then answers: whenever a
+//! program reads or writes a point, the agent holds the clock and asks, and the runner brings
+//! the plant to that moment. Between questions it does nothing, so the grid costs what is asked
+//! of it. At the end it writes down what was measured and judges it.
+//!
+//! - [`session`]: the course of a run
+//! - [`needs`]: what this machine must have
+//! - [`grid`]: the plant with the events of the scenario
+//! - [`agent_process`]: the agent as a child of the runner
+//! - [`progress`]: what the user sees meanwhile
+//! - [`log`]: what happened, in order
+
+mod agent_process;
+mod grid;
+mod log;
+mod needs;
+mod progress;
+mod session;
+
+pub use session::{Failure, Options, run};

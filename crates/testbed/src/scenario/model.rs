@@ -83,7 +83,7 @@ pub struct Profile {
 pub struct PointName(pub String);
 
 /// A place where programs run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Node {
     /// Name.
     pub name: String,
@@ -96,18 +96,19 @@ pub struct Node {
 }
 
 /// A point served as a file below `/plant`: `/plant/<point>`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PointFile {
     /// The point.
     pub point: PointName,
     /// Whether programs may write it.
     pub writable: bool,
     /// Virtual time that a read takes; the value is that of the moment of asking.
+    #[serde(with = "span_ns")]
     pub latency: VirtualSpan,
 }
 
 /// A program of a node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Program {
     /// Name, unique in the scenario.
     pub name: String,
@@ -130,20 +131,21 @@ pub enum OnExit {
 }
 
 /// A host without programs that attacks when an event says so.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Attacker {
     /// Name.
     pub name: String,
 }
 
 /// A link, the same in both directions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Link {
     /// One end: the name of a node, switch or attacker.
     pub from: String,
     /// The other end.
     pub to: String,
     /// Propagation delay, each way.
+    #[serde(with = "span_ns")]
     pub delay: VirtualSpan,
     /// Rate in bits per virtual second; unlimited if `None`.
     pub rate_bps: Option<u64>,
@@ -152,16 +154,17 @@ pub struct Link {
 }
 
 /// Something that happens to the testbed.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Event {
     /// Scenario time.
+    #[serde(with = "span_ns")]
     pub at: VirtualSpan,
     /// What happens.
     pub what: Happening,
 }
 
 /// What an event does.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Happening {
     /// The attacker answers ARP for both victims, so that their frames for each other reach it,
     /// and drops them.
@@ -270,5 +273,19 @@ impl PointName {
             Some("v1" | "v2" | "v3") => "V",
             _ => "",
         }
+    }
+}
+
+/// Spans of virtual time as nanoseconds, in messages to agents.
+pub(crate) mod span_ns {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use vtime::VirtualSpan;
+
+    pub(crate) fn serialize<S: Serializer>(span: &VirtualSpan, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_i64(span.as_ns())
+    }
+
+    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<VirtualSpan, D::Error> {
+        i64::deserialize(from).map(VirtualSpan::from_ns)
     }
 }

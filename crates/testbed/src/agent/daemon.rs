@@ -1,0 +1,329 @@
+//! `qcycle agent`: owns the time domain, the nodes and the programs of one run on this host.
+//!
+//! It does what the runner orders and reports what happens. When the runner is gone it ends, and
+//! everything that it made ends with it: nodes are processes that die with their agent, devices
+//! and namespaces are held by descriptors of its own.
+
+use std::collections::BTreeMap;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use vtime::{Tdf, VirtualTime};
+
+use super::control::Control;
+use super::node::{NodeEvent, NodeHandle};
+use super::orders::{Ended, Exited, Order, Report, Setup};
+use super::owner::{self, Owner};
+use super::points::Points;
+use super::protocol::VERSION;
+use super::registry::Registration;
+use super::{output, signals};
+use crate::devices::{self, Server};
+use crate::domain::{Domain, Start};
+use crate::launch::Follower;
+use crate::network::emulator::{self, Emulator};
+use crate::network::plan::Plan;
+
+/// How long programs may take to end when they are asked to, before they are killed.
+const GRACE: Duration = Duration::from_millis(500);
+/// How often programs that were refused are looked for.
+const REFUSALS_EVERY: Duration = Duration::from_millis(20);
+
+/// Serves one run, whose runner is at the other end of this descriptor. The answer is the exit
+/// code of the process.
+pub fn main(owner: i32) -> u8 {
+    // SAFETY: the runner that started this process hands the descriptor over to it.
+    let stream = UnixStream::from(unsafe {
+        libc::fcntl(owner, libc::F_SETFD, libc::FD_CLOEXEC);
+        OwnedFd::from_raw_fd(owner)
+    });
+    // Ctrl-C reaches the whole group; what it means is for the runner to decide.
+    signals::Signals::block(&signals::FOR_THE_PROGRAM);
+    let Ok(owner) = Owner::new(&stream) else { return 1 };
+    let owner = Arc::new(owner);
+    let mut orders = owner::orders(stream);
+    let Some(Order::Prepare(setup)) = orders.next() else { return 1 };
+    let mut agent = match Agent::prepare(*setup, &owner) {
+        Ok(agent) => agent,
+        Err(error) => {
+            owner.tell(&Report::Failed { reason: format!("{error:#}") });
+            return 1;
+        }
+    };
+    for order in orders {
+        match order {
+            Order::Begin => {
+                if let Err(error) = agent.begin() {
+                    owner.tell(&Report::Failed { reason: format!("{error:#}") });
+                    return 1;
+                }
+            }
+            Order::Answer { ask, outcome } => agent.points.answer(ask, outcome),
+            Order::Status => owner.tell(&Report::Status(agent.control.status())),
+            Order::End => {
+                let ended = agent.end();
+                owner.tell(&Report::Ended(Box::new(ended)));
+                return 0;
+            }
+            Order::Prepare(_) => owner.warn("ordered to prepare a second time".to_owned()),
+        }
+    }
+    // The runner is gone.
+    agent.points.close();
+    1
+}
+
+struct Agent {
+    setup: Setup,
+    owner: Arc<Owner>,
+    domain: Arc<Domain>,
+    control: Arc<Control>,
+    points: Arc<Points>,
+    nodes: BTreeMap<String, NodeHandle>,
+    network: Option<Emulator>,
+    files: Vec<(String, Server)>,
+    programs: Arc<Programs>,
+    /// Kept for what they do when they are dropped.
+    _registration: Registration,
+}
+
+/// The programs that run, and whether they were told to stop.
+#[derive(Debug, Default)]
+struct Programs {
+    running: Mutex<u32>,
+    changed: Condvar,
+    stopping: AtomicBool,
+}
+
+impl Programs {
+    fn started(&self) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    }
+
+    fn ended(&self) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.changed.notify_all();
+    }
+
+    /// Waits until all have ended, at most for so long. Answers whether they have.
+    fn wait(&self, longest: Duration) -> bool {
+        let until = Instant::now() + longest;
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        while *running > 0 {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.changed.wait_timeout(running, left);
+            running = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+}
+
+impl Agent {
+    fn prepare(setup: Setup, owner: &Arc<Owner>) -> anyhow::Result<Self> {
+        let version = setup.version;
+        ensure!(version == VERSION, "the runner speaks version {version}, this agent {VERSION}");
+        let registration = Registration::new(&setup.name)?;
+        let zero = VirtualTime::ZERO + setup.settle;
+        let start = Start {
+            tdf: Tdf::from_millionths(setup.tdf_millionths)?,
+            realtime_ns: setup.realtime_zero_ns.map(|ns| ns.saturating_sub(setup.settle.as_ns())),
+            held: true,
+        };
+        let domain = Domain::new(start).context("cannot make a clock")?;
+        domain.grant(zero + setup.duration);
+        let control = Control::new(&setup.name, &setup.title, Arc::clone(&domain));
+        control.serve(&registration)?;
+        let follower = Follower::start(Arc::clone(&domain)).context("cannot follow programs")?;
+        let gate = follower.gate().clone();
+        report_refusals(follower, Arc::clone(owner), Arc::clone(&control))?;
+        let mut agent = Self {
+            points: Points::new(Arc::clone(owner)),
+            owner: Arc::clone(owner),
+            domain,
+            control,
+            nodes: BTreeMap::new(),
+            network: None,
+            files: Vec::new(),
+            programs: Arc::default(),
+            _registration: registration,
+            setup,
+        };
+        let plan = agent.plan()?;
+        for node in &agent.setup.nodes {
+            let interface = plan.as_ref().and_then(|plan| {
+                plan.nodes()
+                    .find(|(name, ..)| *name == node.name)
+                    .map(|(_, mac, address, prefix)| (mac, address, prefix))
+            });
+            let made = NodeHandle::new(&node.name, interface, !node.files.is_empty(), &gate)
+                .with_context(|| format!("node `{}`", node.name))?;
+            agent.nodes.insert(node.name.clone(), made);
+        }
+        agent.serve_files()?;
+        if let Some(plan) = plan {
+            agent.start_network(&plan, zero)?;
+        }
+        let realtime_zero_ns = agent.domain.realtime_ns(zero);
+        owner.tell(&Report::Prepared { realtime_zero_ns });
+        Ok(agent)
+    }
+
+    fn plan(&self) -> anyhow::Result<Option<Plan>> {
+        let setup = &self.setup;
+        if setup.links.is_empty() {
+            return Ok(None);
+        }
+        let plan = Plan::of_parts(
+            &setup.nodes,
+            &setup.switches,
+            &setup.attackers,
+            &setup.links,
+            &setup.events,
+        );
+        Ok(Some(plan?))
+    }
+
+    fn serve_files(&mut self) -> anyhow::Result<()> {
+        for node in &self.setup.nodes {
+            let handle = self.nodes.get_mut(&node.name).expect("all nodes are made");
+            let Some(device) = handle.plant.take() else { continue };
+            let store = Arc::clone(&self.points) as Arc<dyn devices::PointStore>;
+            let domain = Arc::clone(&self.domain);
+            let server = devices::serve(device, node.files.clone(), domain, store)
+                .with_context(|| format!("cannot serve the points of node `{}`", node.name))?;
+            self.files.push((node.name.clone(), server));
+        }
+        Ok(())
+    }
+
+    fn start_network(&mut self, plan: &Plan, zero: VirtualTime) -> anyhow::Result<()> {
+        let taps = self
+            .nodes
+            .iter_mut()
+            .filter_map(|(name, node)| Some((name.clone(), node.tap.take()?)))
+            .collect();
+        let domain = Arc::clone(&self.domain);
+        let started = emulator::start(plan, taps, domain, zero, &self.setup.captures);
+        self.network = Some(started.context("cannot start the network")?);
+        Ok(())
+    }
+
+    fn begin(&mut self) -> anyhow::Result<()> {
+        for (name, node) in &self.nodes {
+            let (owner, domain) = (Arc::clone(&self.owner), Arc::clone(&self.domain));
+            let (programs, events) = (Arc::clone(&self.programs), node.events()?);
+            thread::Builder::new().name(format!("node-{name}")).spawn(move || {
+                for event in events {
+                    tell(event, &owner, &domain, &programs);
+                }
+            })?;
+        }
+        let setup = &self.setup;
+        for node in &setup.nodes {
+            for program in &node.programs {
+                let handle = &self.nodes[&node.name];
+                self.programs.started();
+                let pipes = handle
+                    .start(program, &setup.environment, &setup.directory)
+                    .with_context(|| format!("cannot start the program `{}`", program.name))?;
+                for (pipe, error) in [(pipes.out, false), (pipes.err, true)] {
+                    let (owner, domain) = (Arc::clone(&self.owner), Arc::clone(&self.domain));
+                    let name = program.name.clone();
+                    thread::Builder::new()
+                        .name(format!("output-{name}"))
+                        .spawn(move || output::report(pipe, &name, error, &domain, &owner))?;
+                }
+            }
+        }
+        if self.domain.release_hold().is_none() {
+            bail!("somebody has released the domain before it began");
+        }
+        let (owner, domain) = (Arc::clone(&self.owner), Arc::clone(&self.domain));
+        let end = VirtualTime::ZERO + setup.settle + setup.duration;
+        thread::Builder::new().name("horizon".into()).spawn(move || {
+            match domain.wait_until(end) {
+                Ok(()) => owner.tell(&Report::Arrived),
+                Err(error) => owner.warn(format!("cannot wait for the end of the run: {error}")),
+            }
+        })?;
+        Ok(())
+    }
+
+    fn end(&mut self) -> Ended {
+        let status = self.control.status();
+        self.domain.assert_hold();
+        self.points.close();
+        self.programs.stopping.store(true, Ordering::Relaxed);
+        for kill in [false, true] {
+            self.nodes.values().for_each(|node| node.stop(kill));
+            if self.programs.wait(GRACE) {
+                break;
+            }
+        }
+        for (node, server) in &self.files {
+            for (reason, count) in server.stats().warnings {
+                self.owner.warn(format!("files of node `{node}`: {reason} ({count} times)"));
+            }
+        }
+        self.files.clear();
+        let network = self.network.take().map(Emulator::stop);
+        self.nodes.clear();
+        Ended { status, network, access_ns: self.points.access_ns(), agent_cpu_s: own_cpu_s() }
+    }
+}
+
+/// Tells the runner what a node told.
+fn tell(event: NodeEvent, owner: &Owner, domain: &Domain, programs: &Programs) {
+    let at_ns = domain.now().as_ns();
+    match event {
+        NodeEvent::NotStarted { name, reason } => {
+            owner.tell(&Report::Failed { reason: format!("cannot start `{name}`: {reason}") });
+        }
+        NodeEvent::Exited { name, code, signal, cpu_s } => {
+            let stopped = programs.stopping.load(Ordering::Relaxed);
+            let program = name;
+            owner.tell(&Report::Exited(Exited { program, code, signal, cpu_s, at_ns, stopped }));
+        }
+    }
+    programs.ended();
+}
+
+fn report_refusals(
+    follower: Follower,
+    owner: Arc<Owner>,
+    control: Arc<Control>,
+) -> std::io::Result<()> {
+    thread::Builder::new()
+        .name("refusals".into())
+        .spawn(move || {
+            loop {
+                for refusal in follower.refusals() {
+                    let line = format!("refused {}: {}", refusal.program, refusal.reason);
+                    control.warn(line.clone());
+                    owner.warn(line);
+                }
+                thread::sleep(REFUSALS_EVERY);
+            }
+        })
+        .map(drop)
+}
+
+/// Processor time of this process so far, in seconds.
+fn own_cpu_s() -> f64 {
+    // SAFETY: a structure of integers, which the kernel fills.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}

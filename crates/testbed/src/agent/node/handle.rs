@@ -1,0 +1,161 @@
+//! What an agent has of a node.
+
+use std::collections::BTreeMap;
+use std::io::{self, PipeReader};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command};
+
+use anyhow::{Context, bail};
+
+use super::super::signals;
+use super::talk::{self, FromNode, Interface, Make, Start, ToNode};
+use crate::launch::program::Gate;
+use crate::network::wire::MacAddress;
+use crate::scenario::model::Program;
+
+/// A node that is up. Dropping it ends everything in it.
+#[derive(Debug)]
+pub(in crate::agent) struct NodeHandle {
+    socket: OwnedFd,
+    process: Child,
+    /// The TAP device of `eth0`, until the network takes it.
+    pub(in crate::agent) tap: Option<OwnedFd>,
+    /// The device behind `/plant`, until its server takes it.
+    pub(in crate::agent) plant: Option<OwnedFd>,
+}
+
+/// The output of a program.
+#[derive(Debug)]
+pub(in crate::agent) struct Pipes {
+    pub(in crate::agent) out: PipeReader,
+    pub(in crate::agent) err: PipeReader,
+}
+
+/// What a node tells of its own accord.
+#[derive(Debug)]
+pub(in crate::agent) enum NodeEvent {
+    /// A program did not start.
+    NotStarted { name: String, reason: String },
+    /// A program ended.
+    Exited { name: String, code: Option<i32>, signal: Option<i32>, cpu_s: f64 },
+}
+
+impl NodeHandle {
+    /// Makes a node.
+    pub(in crate::agent) fn new(
+        name: &str,
+        interface: Option<(MacAddress, std::net::Ipv4Addr, u8)>,
+        plant: bool,
+        gate: &Gate,
+    ) -> anyhow::Result<Self> {
+        let (socket, theirs) = crate::fds::pair()?;
+        let process = start(&theirs, gate).context("cannot start the process of a node")?;
+        drop(theirs);
+        let interface =
+            interface.map(|(mac, address, prefix)| Interface { mac: mac.0, address, prefix });
+        let wanted = (interface.is_some(), plant);
+        let make = Make { name: name.to_owned(), interface, plant };
+        let mut node = Self { socket, process, tap: None, plant: None };
+        talk::send(node.socket.as_fd(), &ToNode::Make(make), &[])?;
+        let (answer, fds) = talk::receive(node.socket.as_fd())?
+            .context("the process of the node ended before it was made")?;
+        match answer {
+            FromNode::Made => {}
+            FromNode::Failed { reason } => bail!("{reason}"),
+            other => bail!("the node said something unexpected: {other:?}"),
+        }
+        let mut fds = fds.into_iter();
+        let mut take = |wanted: bool| {
+            if wanted {
+                fds.next().map(Some).context("the node kept a device back")
+            } else {
+                Ok(None)
+            }
+        };
+        node.tap = take(wanted.0)?;
+        node.plant = take(wanted.1)?;
+        Ok(node)
+    }
+
+    /// Starts a program; that it could not be started comes as an event.
+    pub(in crate::agent) fn start(
+        &self,
+        program: &Program,
+        environment: &BTreeMap<String, String>,
+        directory: &Path,
+    ) -> io::Result<Pipes> {
+        let ((out, out_theirs), (err, err_theirs)) = (io::pipe()?, io::pipe()?);
+        let mut environment = environment.clone();
+        environment.extend(program.environment.clone());
+        let start = Start {
+            name: program.name.clone(),
+            command: program.command.clone(),
+            environment,
+            directory: directory.to_owned(),
+        };
+        let ends = [out_theirs.as_fd(), err_theirs.as_fd()];
+        talk::send(self.socket.as_fd(), &ToNode::Start(start), &ends)?;
+        Ok(Pipes { out, err })
+    }
+
+    /// Asks all programs to end, or kills them.
+    pub(in crate::agent) fn stop(&self, kill: bool) {
+        // A node that is gone has no programs.
+        let _ = talk::send(self.socket.as_fd(), &ToNode::Stop { kill }, &[]);
+    }
+
+    /// A second handle on the socket, for the thread that waits for events.
+    pub(in crate::agent) fn events(&self) -> io::Result<NodeEvents> {
+        Ok(NodeEvents(self.socket.try_clone()?))
+    }
+}
+
+impl Drop for NodeHandle {
+    fn drop(&mut self) {
+        // Gone already, which is as good.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What a node tells, until it is gone.
+pub(in crate::agent) struct NodeEvents(OwnedFd);
+
+impl Iterator for NodeEvents {
+    type Item = NodeEvent;
+
+    fn next(&mut self) -> Option<NodeEvent> {
+        loop {
+            match talk::receive(self.0.as_fd()).ok()??.0 {
+                FromNode::NotStarted { name, reason } => {
+                    return Some(NodeEvent::NotStarted { name, reason });
+                }
+                FromNode::Exited { name, code, signal, cpu_s } => {
+                    return Some(NodeEvent::Exited { name, code, signal, cpu_s });
+                }
+                FromNode::Made | FromNode::Failed { .. } | FromNode::Started { .. } => {}
+            }
+        }
+    }
+}
+
+fn start(socket: &OwnedFd, gate: &Gate) -> io::Result<Child> {
+    let (socket, gate) = (socket.as_raw_fd(), gate.fd().as_raw_fd());
+    let mut node = Command::new("/proc/self/exe");
+    node.args(["node", "--socket", &socket.to_string(), "--gate", &gate.to_string()]);
+    let inherit = move || {
+        signals::die_with_parent()?;
+        for fd in [socket, gate] {
+            // SAFETY: takes numbers only; the descriptors are open in the child as in the parent.
+            if unsafe { libc::fcntl(fd, libc::F_SETFD, 0) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: a few system calls between fork and exec.
+    unsafe { node.pre_exec(inherit) };
+    node.spawn()
+}

@@ -1,0 +1,173 @@
+//! The process of a node: it makes namespaces, mounts and the interface, starts programs when it
+//! is told to, and collects whatever ends, as the first process of a namespace must.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+
+use super::super::signals;
+use super::talk::{self, FromNode, Make, Start, ToNode};
+use crate::devices;
+use crate::domain::{poll_until, readable};
+use crate::launch::namespaces;
+use crate::launch::program::{self, Gate};
+use crate::network::tap;
+use crate::network::wire::MacAddress;
+
+/// Largest payload of an Ethernet frame.
+const MTU: u16 = 1500;
+const INTERFACE: &str = "eth0";
+
+/// The process of a node, from its start to its end. `socket` and `gate` are descriptors that
+/// the agent hands over.
+pub fn main(socket: i32, gate: i32) -> ! {
+    // Ctrl-C reaches the whole group; what it means is for the runner to decide.
+    signals::Signals::block(&signals::FOR_THE_PROGRAM);
+    // SAFETY: the agent that started this process hands the two over to it. Programs must not
+    // inherit them.
+    let (socket, gate) = unsafe {
+        libc::fcntl(socket, libc::F_SETFD, libc::FD_CLOEXEC);
+        libc::fcntl(gate, libc::F_SETFD, libc::FD_CLOEXEC);
+        (OwnedFd::from_raw_fd(socket), Gate::from_fd(OwnedFd::from_raw_fd(gate)))
+    };
+    if let Err(error) = namespaces::enter() {
+        fail(&socket, &error.into());
+    }
+    let made = match talk::receive(socket.as_fd()) {
+        Ok(Some((ToNode::Make(make), _))) => self::make(&make),
+        _ => std::process::exit(0),
+    };
+    match made {
+        Ok(devices) => {
+            let devices: Vec<BorrowedFd<'_>> = devices.iter().map(AsFd::as_fd).collect();
+            if talk::send(socket.as_fd(), &FromNode::Made, &devices).is_err() {
+                std::process::exit(0);
+            }
+        }
+        Err(error) => fail(&socket, &error),
+    }
+    Node { socket, gate, programs: BTreeMap::new() }.run()
+}
+
+fn fail(socket: &OwnedFd, error: &anyhow::Error) -> ! {
+    let failed = FromNode::Failed { reason: format!("{error:#}") };
+    // If the agent is gone, nobody is left to hear it.
+    let _ = talk::send(socket.as_fd(), &failed, &[]);
+    std::process::exit(1)
+}
+
+/// Makes what the node needs and answers the devices that the agent serves.
+fn make(make: &Make) -> anyhow::Result<Vec<OwnedFd>> {
+    namespaces::set_host_name(&make.name).context("cannot name the node")?;
+    let root = namespaces::private_root(&[devices::FOLDER]);
+    root.context("cannot make the file system of the node")?;
+    let mut made = Vec::new();
+    if let Some(interface) = &make.interface {
+        let mac = MacAddress(interface.mac);
+        made.push(tap::create_here(INTERFACE, mac, interface.address, interface.prefix, MTU)?);
+    } else {
+        tap::loopback_up_here()?;
+    }
+    if make.plant {
+        made.push(devices::mount_here(devices::FOLDER.as_ref())?);
+    }
+    Ok(made)
+}
+
+struct Node {
+    socket: OwnedFd,
+    gate: Gate,
+    /// Name by process number, for programs; other children are orphans.
+    programs: BTreeMap<i32, String>,
+}
+
+impl Node {
+    fn run(mut self) -> ! {
+        let children = signals::descriptor(&[libc::SIGCHLD]).expect("a signal descriptor");
+        loop {
+            let mut fds = [readable(self.socket.as_fd()), readable(children.as_fd())];
+            poll_until(&mut fds, None).expect("polling two open descriptors");
+            if fds[1].revents != 0 {
+                signals::drain(&children);
+                self.collect();
+            }
+            if fds[0].revents != 0 {
+                match talk::receive(self.socket.as_fd()) {
+                    Ok(Some((ToNode::Start(start), pipes))) => self.start(&start, pipes),
+                    Ok(Some((ToNode::Stop { kill }, _))) => self.stop(kill),
+                    // The end of this process is the end of everything in the node.
+                    _ => std::process::exit(0),
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, start: &Start, pipes: Vec<OwnedFd>) {
+        let name = start.name.clone();
+        let said = match spawn(start, pipes, &self.gate) {
+            Ok(process) => {
+                self.programs.insert(process, name.clone());
+                FromNode::Started { name }
+            }
+            Err(error) => FromNode::NotStarted { name, reason: error.to_string() },
+        };
+        self.say(&said);
+    }
+
+    fn stop(&self, kill: bool) {
+        // With -1 a signal reaches everything in the namespace but this process.
+        // SAFETY: the first process of a namespace signals the others in it.
+        unsafe { libc::kill(-1, if kill { libc::SIGKILL } else { libc::SIGTERM }) };
+    }
+
+    fn collect(&mut self) {
+        loop {
+            let mut status = 0;
+            // SAFETY: a structure of integers, which the kernel fills.
+            let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+            // SAFETY: both point to live values of the right kind.
+            let process =
+                unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage) };
+            if process <= 0 {
+                return;
+            }
+            let Some(name) = self.programs.remove(&process) else { continue };
+            let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+            self.say(&FromNode::Exited {
+                name,
+                code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+                signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+                cpu_s: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+            });
+        }
+    }
+
+    fn say(&self, message: &FromNode) {
+        // If the agent is gone, the next receive ends this process.
+        let _ = talk::send(self.socket.as_fd(), message, &[]);
+    }
+}
+
+/// Starts a program and answers its process number.
+fn spawn(start: &Start, pipes: Vec<OwnedFd>, gate: &Gate) -> std::io::Result<i32> {
+    let [out, err] = <[OwnedFd; 2]>::try_from(pipes)
+        .map_err(|_| std::io::Error::other("no pipes came with the order to start it"))?;
+    let (program, arguments) =
+        start.command.split_first().ok_or_else(|| std::io::Error::other("no program is named"))?;
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(&start.directory);
+    command.env_clear().envs(&start.environment);
+    command.stdin(Stdio::null()).stdout(out).stderr(err);
+    // A session of its own: no terminal, and signals to its group stay with it.
+    // SAFETY: one system call between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            if libc::setsid() < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+        })
+    };
+    let child = program::in_domain(&mut command, gate).spawn()?;
+    Ok(child.id().cast_signed())
+}

@@ -1,0 +1,134 @@
+//! Messages with descriptors between processes of one host, over sequenced-packet sockets: each
+//! message arrives whole, with the descriptors that were sent with it. unix(7), cmsg(3)
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// Most descriptors with one message.
+const FDS_MAX: usize = 4;
+
+/// A pair of connected sockets, closed on exec.
+///
+/// # Errors
+/// When the kernel gives no more descriptors.
+pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut fds = [0; 2];
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
+    // SAFETY: `fds` has room for the two descriptors, which nobody else owns.
+    unsafe {
+        if libc::socketpair(libc::AF_UNIX, kind, 0, fds.as_mut_ptr()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok((OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])))
+    }
+}
+
+/// Room for control messages.
+#[repr(C, align(8))]
+struct Control([MaybeUninit<u8>; 64]);
+
+const _: () = assert!(size_of::<Control>() >= 16 + FDS_MAX * size_of::<RawFd>());
+
+/// Sends a message with up to four descriptors. Allocates nothing, so that it may run between
+/// fork and exec.
+///
+/// # Errors
+/// What sendmsg(2) reports; EPIPE when nobody listens any more.
+pub fn send(socket: BorrowedFd<'_>, octets: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    assert!(fds.len() <= FDS_MAX, "room for {FDS_MAX} descriptors");
+    let mut slice =
+        libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
+    let mut control = Control([MaybeUninit::zeroed(); 64]);
+    // SAFETY: the message describes live buffers, and the control buffer has room for the header
+    // and the descriptors by the assertions.
+    let sent = unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut slice;
+        message.msg_iovlen = 1;
+        if !fds.is_empty() {
+            let length = size_of_val(fds) as u32;
+            message.msg_control = control.0.as_mut_ptr().cast();
+            message.msg_controllen = libc::CMSG_SPACE(length) as usize;
+            let header = libc::CMSG_FIRSTHDR(&raw const message);
+            (*header).cmsg_level = libc::SOL_SOCKET;
+            (*header).cmsg_type = libc::SCM_RIGHTS;
+            (*header).cmsg_len = libc::CMSG_LEN(length) as usize;
+            for (index, fd) in fds.iter().enumerate() {
+                let place = libc::CMSG_DATA(header).cast::<RawFd>().add(index);
+                place.write_unaligned(fd.as_raw_fd());
+            }
+        }
+        libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL)
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Receives a message into `octets`. Answers its length (0: all senders are gone) and its
+/// descriptors, which are closed on exec.
+///
+/// # Errors
+/// What recvmsg(2) reports, and `InvalidData` for a message that does not fit.
+pub fn receive(socket: BorrowedFd<'_>, octets: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut slice = libc::iovec { iov_base: octets.as_mut_ptr().cast(), iov_len: octets.len() };
+    let mut control = Control([MaybeUninit::zeroed(); 64]);
+    let mut fds = Vec::new();
+    // SAFETY: the message describes live buffers; the kernel fills them, and descriptors that it
+    // reports with SCM_RIGHTS are now ours.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut slice;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = size_of::<Control>();
+        let count = loop {
+            let count = libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC);
+            if count >= 0 {
+                break count.unsigned_abs();
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        };
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        if !header.is_null() && (*header).cmsg_type == libc::SCM_RIGHTS {
+            let length = (*header).cmsg_len - libc::CMSG_LEN(0) as usize;
+            for index in 0..length / size_of::<RawFd>() {
+                let fd = libc::CMSG_DATA(header).cast::<RawFd>().add(index).read_unaligned();
+                fds.push(OwnedFd::from_raw_fd(fd));
+            }
+        }
+        if message.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Ok((count, fds))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_message_arrives_whole_with_its_descriptors() {
+        let (here, there) = pair().unwrap();
+        send(here.as_fd(), b"hello", &[here.as_fd(), there.as_fd()]).unwrap();
+        send(here.as_fd(), b"again", &[]).unwrap();
+        let mut octets = [0; 16];
+        let (count, fds) = receive(there.as_fd(), &mut octets).unwrap();
+        assert_eq!((&octets[..count], fds.len()), (&b"hello"[..], 2));
+        drop(fds);
+        assert_eq!(receive(there.as_fd(), &mut octets).unwrap().0, 5);
+        drop(here);
+        assert_eq!(receive(there.as_fd(), &mut octets).unwrap().0, 0);
+    }
+
+    #[test]
+    fn a_message_that_does_not_fit_is_an_error() {
+        let (here, there) = pair().unwrap();
+        send(here.as_fd(), b"hello", &[]).unwrap();
+        assert!(receive(there.as_fd(), &mut [0; 2]).is_err());
+    }
+}

@@ -1,0 +1,177 @@
+//! Namespaces for a node, none of which has a name on the host: what a process makes in them is
+//! gone when the last process in them is. namespaces(7), mount_namespaces(7), pid_namespaces(7)
+
+use std::ffi::{CStr, CString};
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Makes the calling process, which must have one thread, the first process of fresh namespaces
+/// for processes, mounts, network, IPC and host name. The process that called stays outside and
+/// only waits; this returns in its child.
+///
+/// # Errors
+/// When the kernel refuses, with what it refused.
+pub fn enter() -> io::Result<()> {
+    let flags = libc::CLONE_NEWPID
+        | libc::CLONE_NEWNS
+        | libc::CLONE_NEWNET
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS;
+    // SAFETY: takes a number.
+    check(unsafe { libc::unshare(flags) }, "make namespaces (needs root or user namespaces)")?;
+    // SAFETY: this process has one thread, so its copy is whole.
+    let child = check(unsafe { libc::fork() }, "fork")?;
+    if child > 0 {
+        let mut status = 0;
+        // SAFETY: waits for the child just made.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        std::process::exit(0);
+    }
+    // SAFETY: takes numbers. The process outside dies with the agent, and this one with it.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }, "follow its parent")?;
+    let private = libc::MS_REC | libc::MS_PRIVATE;
+    mount(None, c"/", None, private).map_err(|error| explained(&error, "part with mounts"))
+}
+
+/// Makes the calling process, which must have one thread, root of a user namespace of its own,
+/// so that an ordinary user can have the other namespaces. user_namespaces(7)
+///
+/// # Errors
+/// When this host lets ordinary users have none.
+pub fn become_root_of_own() -> io::Result<()> {
+    // SAFETY: these take nothing and cannot fail.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    // SAFETY: takes a number.
+    check(unsafe { libc::unshare(libc::CLONE_NEWUSER) }, "make a user namespace")?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("0 {group} 1"))
+}
+
+/// Names the host of this namespace.
+///
+/// # Errors
+/// When the name is too long.
+pub fn set_host_name(name: &str) -> io::Result<()> {
+    // SAFETY: the kernel reads as many octets as it is told.
+    check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) }, "set the host name")
+        .map(drop)
+}
+
+/// Gives the calling process a root folder of its own, in memory, that shows everything the host
+/// has, a `/proc` of its own namespace, and additional empty folders to mount on: mount points
+/// need folders, and none may be made on the host.
+///
+/// # Errors
+/// When the kernel refuses a mount, with which.
+pub fn private_root(additional: &[&str]) -> io::Result<()> {
+    // Everything at the root is cloned before anything is mounted over it.
+    let mut clones = Vec::new();
+    for entry in fs::read_dir("/")? {
+        let entry = entry?;
+        let path = entry.path();
+        let kind = entry.file_type()?;
+        let clone = if kind.is_dir() && path != Path::new("/proc") {
+            Some(clone_tree(&path)?)
+        } else {
+            None
+        };
+        let link = if kind.is_symlink() { Some(fs::read_link(&path)?) } else { None };
+        clones.push((entry.file_name(), clone, link));
+    }
+    let stage = c"/tmp";
+    let fresh = libc::MS_NOSUID | libc::MS_NODEV;
+    mount(Some(c"tmpfs"), stage, Some(c"tmpfs"), fresh)
+        .map_err(|error| explained(&error, "mount a root in memory"))?;
+    let stage_path = Path::new("/tmp");
+    for (name, clone, link) in clones {
+        let at = stage_path.join(&name);
+        match (clone, link) {
+            (Some(clone), _) => {
+                fs::create_dir(&at)?;
+                attach(&clone, &at)?;
+            }
+            (None, Some(target)) => std::os::unix::fs::symlink(target, &at)?,
+            (None, None) => {}
+        }
+    }
+    for folder in additional {
+        fs::create_dir_all(stage_path.join(folder.trim_start_matches('/')))?;
+    }
+    let proc = stage_path.join("proc");
+    fs::create_dir_all(&proc)?;
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    mount(Some(c"proc"), &text(&proc)?, Some(c"proc"), flags)
+        .map_err(|error| explained(&error, "mount /proc"))?;
+    std::env::set_current_dir(stage_path)?;
+    // pivot_root(".", ".") puts the old root on top of the new one, to be taken off again.
+    // SAFETY: both arguments are C strings.
+    check(
+        unsafe { libc::syscall(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()) } as i32,
+        "change the root",
+    )?;
+    // SAFETY: a C string and a number.
+    check(unsafe { libc::umount2(c".".as_ptr(), libc::MNT_DETACH) }, "leave the old root")?;
+    std::env::set_current_dir("/")
+}
+
+/// A detached copy of a tree of mounts. open_tree(2)
+fn clone_tree(path: &Path) -> io::Result<OwnedFd> {
+    const OPEN_TREE_CLONE: libc::c_uint = 1;
+    let flags =
+        OPEN_TREE_CLONE | libc::O_CLOEXEC.unsigned_abs() | libc::AT_RECURSIVE.unsigned_abs();
+    let path_text = text(path)?;
+    // SAFETY: the path is a C string; the result is checked and owned by nobody else.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path_text.as_ptr(), flags);
+        check(fd as i32, &format!("copy the mount of {}", path.display()))?;
+        Ok(OwnedFd::from_raw_fd(fd as i32))
+    }
+}
+
+/// Attaches a detached tree. move_mount(2)
+fn attach(tree: &OwnedFd, at: &Path) -> io::Result<()> {
+    const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
+    let at_text = text(at)?;
+    // SAFETY: the paths are C strings and the descriptor is open.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_move_mount,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_FDCWD,
+            at_text.as_ptr(),
+            MOVE_MOUNT_F_EMPTY_PATH,
+        )
+    };
+    check(result as i32, &format!("mount {}", at.display())).map(drop)
+}
+
+fn mount(
+    source: Option<&CStr>,
+    target: &CStr,
+    kind: Option<&CStr>,
+    flags: libc::c_ulong,
+) -> io::Result<()> {
+    let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
+    // SAFETY: each pointer is null or a live C string.
+    let result = unsafe {
+        libc::mount(pointer(source), target.as_ptr(), pointer(kind), flags, std::ptr::null())
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn text(path: &Path) -> io::Result<CString> {
+    Ok(CString::new(path.as_os_str().as_bytes())?)
+}
+
+fn check(result: i32, doing: &str) -> io::Result<i32> {
+    if result >= 0 { Ok(result) } else { Err(explained(&io::Error::last_os_error(), doing)) }
+}
+
+fn explained(error: &io::Error, doing: &str) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot {doing}: {error}"))
+}

@@ -1,0 +1,122 @@
+//! The plant with the events of the scenario: it is brought to a moment when somebody asks, and
+//! what the scenario changes on the way takes place at its own time.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use vtime::VirtualSpan;
+
+use crate::plant::{Plant, PlantStats, PointId};
+use crate::results::SeriesWriter;
+use crate::scenario::model::{self, Happening, PointName, Scenario};
+
+/// The plant of a run.
+pub(super) struct Grid {
+    plant: Plant,
+    /// By name in lower case: points are compared without case.
+    points: BTreeMap<String, PointId>,
+    /// Changes still to come, in the order of their time.
+    changes: VecDeque<(VirtualSpan, PointName, f64)>,
+    series: Option<SeriesWriter>,
+    reached: VirtualSpan,
+}
+
+impl Grid {
+    /// Opens the plant and finds every point that the scenario names.
+    ///
+    /// # Errors
+    /// What is wrong with the circuit, a point or the engine.
+    pub(super) fn open(
+        scenario: &Scenario,
+        plan: &model::Plant,
+        engine: &[PathBuf],
+    ) -> anyhow::Result<Self> {
+        let mut plant = Plant::open(plan, engine)?;
+        let mut points = BTreeMap::new();
+        let served = scenario.nodes.iter().flat_map(|node| &node.files).map(|file| &file.point);
+        let mut changes = VecDeque::new();
+        for event in &scenario.events {
+            if let Happening::Set { point, value } = &event.what {
+                changes.push_back((event.at, point.clone(), *value));
+            }
+        }
+        let set = changes.iter().map(|(_, point, _)| point);
+        for point in served.chain(set) {
+            points.insert(point.0.to_ascii_lowercase(), plant.resolve(point)?);
+        }
+        let reached = VirtualSpan::ZERO - scenario.settle;
+        Ok(Self { plant, points, changes, series: None, reached })
+    }
+
+    /// From now on rows go there.
+    pub(super) fn record_to(&mut self, series: SeriesWriter) {
+        self.series = Some(series);
+    }
+
+    /// Name and version of the engine.
+    pub(super) fn engine_version(&mut self) -> String {
+        self.plant.engine_version()
+    }
+
+    /// Brings the plant to a scenario time.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub(super) fn advance(&mut self, to: VirtualSpan) -> anyhow::Result<()> {
+        while let Some((at, point, value)) = self.changes.pop_front_if(|change| change.0 <= to) {
+            self.step_to(at)?;
+            let id = self.id(&point)?;
+            self.plant.write(id, value).with_context(|| format!("event at {at}"))?;
+        }
+        self.step_to(to)
+    }
+
+    /// Reads a point, or sets it, at a scenario time. Answers its value.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub(super) fn access(
+        &mut self,
+        point: &PointName,
+        write: Option<f64>,
+        at: VirtualSpan,
+    ) -> anyhow::Result<f64> {
+        self.advance(at)?;
+        let id = self.id(point)?;
+        match write {
+            Some(value) => self.plant.write(id, value).map(|()| value).map_err(Into::into),
+            None => self.plant.read(id).map_err(Into::into),
+        }
+    }
+
+    /// Finishes the recording and answers what the plant did.
+    ///
+    /// # Errors
+    /// When the series cannot be written.
+    pub(super) fn finish(mut self) -> anyhow::Result<PlantStats> {
+        if let Some(series) = self.series.take() {
+            series.finish()?;
+        }
+        Ok(self.plant.stats())
+    }
+
+    fn step_to(&mut self, to: VirtualSpan) -> anyhow::Result<()> {
+        let Self { plant, series, .. } = self;
+        let mut failed = None;
+        plant.advance(to, &mut |at, values| {
+            if let Some(series) = series
+                && let Err(error) = series.row(at.as_ns(), values)
+            {
+                failed = Some(error);
+            }
+        })?;
+        self.reached = self.reached.max(to);
+        failed.map_or(Ok(()), |error| Err(error.context("cannot record the plant")))
+    }
+
+    fn id(&self, point: &PointName) -> anyhow::Result<PointId> {
+        let id = self.points.get(&point.0.to_ascii_lowercase());
+        id.copied().with_context(|| format!("nobody announced the point `{}`", point.0))
+    }
+}
