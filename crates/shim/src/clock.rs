@@ -1,5 +1,7 @@
 //! The pages at their addresses, host time and virtual now.
 
+use core::mem::MaybeUninit;
+
 use vtime::image::{CLOCK, COUNTERS, Counters, Kind, PROCESS, Process};
 use vtime::page::{Epoch, Snapshot};
 use vtime::time::NS_PER_S;
@@ -54,24 +56,38 @@ pub(crate) fn count(kind: Kind) {
     unsafe { &*(COUNTERS as *const Counters) }.count(kind);
 }
 
-/// The host's `CLOCK_MONOTONIC`, by the kernel's own vDSO.
+/// The host's `CLOCK_MONOTONIC`, by the kernel's own vDSO; `None` if this kernel gives none.
 #[inline]
-pub(crate) fn host_now() -> HostTime {
-    let mut time = Timespec::default();
+pub(crate) fn host_timespec() -> Option<Timespec> {
     let native = process().vdso_clock_gettime;
     if native == 0 {
-        // SAFETY: `time` is a valid timespec.
-        unsafe {
-            arch::syscall(nr::CLOCK_GETTIME, [CLOCK_MONOTONIC, &raw mut time as usize, 0, 0, 0, 0])
-        };
-    } else {
-        // SAFETY: the launcher took this address from the kernel's vDSO in this very program.
-        let native: unsafe extern "C" fn(i32, *mut Timespec) -> i32 =
-            unsafe { core::mem::transmute(native as usize) };
-        // SAFETY: `time` is a valid timespec.
-        unsafe { native(CLOCK_MONOTONIC as i32, &raw mut time) };
+        return None;
     }
+    // SAFETY: the launcher took this address from the kernel's vDSO in this very program.
+    let native: unsafe extern "C" fn(i32, *mut Timespec) -> i32 =
+        unsafe { core::mem::transmute(native as usize) };
+    let mut time = MaybeUninit::uninit();
+    // SAFETY: the function fills the timespec; this clock cannot fail.
+    unsafe {
+        native(CLOCK_MONOTONIC as i32, time.as_mut_ptr());
+        Some(time.assume_init())
+    }
+}
+
+/// Host time: the host's `CLOCK_MONOTONIC`.
+#[inline]
+pub(crate) fn host_now() -> HostTime {
+    let time = host_timespec().unwrap_or_else(host_timespec_by_call);
     HostTime::from_ns(time.seconds * NS_PER_S + time.nanoseconds)
+}
+
+#[cold]
+fn host_timespec_by_call() -> Timespec {
+    let mut time = Timespec::default();
+    let args = [CLOCK_MONOTONIC, &raw mut time as usize, 0, 0, 0, 0];
+    // SAFETY: `time` is a valid timespec.
+    unsafe { arch::syscall(nr::CLOCK_GETTIME, args) };
+    time
 }
 
 /// Virtual time now.

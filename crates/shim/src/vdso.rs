@@ -7,6 +7,7 @@ use crate::arch::{self, nr};
 use crate::clock::{self, Timespec};
 
 const ENOSYS: isize = 38;
+const CLOCK_REALTIME: i32 = 0;
 
 /// `struct timeval`, and `struct timezone` behind it, which the kernel fills with its own.
 #[repr(C)]
@@ -19,21 +20,34 @@ pub(crate) struct Timeval {
 /// `time` must point to a timespec, as clock_gettime(2) demands.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn __vdso_clock_gettime(clockid: i32, time: *mut Timespec) -> i32 {
+    if let Some(epoch) = Epoch::of_clockid(clockid)
+        && let Some(shift) = clock::page().shift(epoch)
+        && let Some(host) = clock::host_timespec()
+        && clock::page().is_unchanged(&shift)
+        && let Some((seconds, nanoseconds)) = shift.apply(host.seconds, host.nanoseconds)
+    {
+        // SAFETY: the caller vouches for the pointer; a wrong one faults, as in the kernel's vDSO.
+        unsafe { time.write(Timespec { seconds, nanoseconds }) };
+        return 0;
+    }
+    // SAFETY: as above.
+    unsafe { long_way(clockid, time) }
+}
+
+/// While the clock is held or dilated, near the horizon, and for clocks of CPU time.
+///
+/// # Safety
+/// As [`__vdso_clock_gettime`].
+#[cold]
+#[inline(never)]
+unsafe fn long_way(clockid: i32, time: *mut Timespec) -> i32 {
     let Some(epoch) = Epoch::of_clockid(clockid) else {
         let args = [clockid as usize, time as usize, 0, 0, 0, 0];
         // SAFETY: the kernel checks the pointer itself.
         return unsafe { arch::syscall(nr::CLOCK_GETTIME, args) } as i32;
     };
-    let ns = clock::clock_ns(epoch);
-    let value = if ns >= 0 {
-        // Unsigned division by a constant is a multiplication; this is the hot path.
-        let ns = ns.unsigned_abs();
-        Timespec { seconds: (ns / 1_000_000_000) as i64, nanoseconds: (ns % 1_000_000_000) as i64 }
-    } else {
-        Timespec::from_ns(ns)
-    };
-    // SAFETY: the caller vouches for the pointer; a wrong one faults, as in the kernel's vDSO.
-    unsafe { time.write(value) };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { time.write(Timespec::from_ns(clock::clock_ns(epoch))) };
     0
 }
 
@@ -42,7 +56,9 @@ pub(crate) unsafe extern "C" fn __vdso_clock_gettime(clockid: i32, time: *mut Ti
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn __vdso_gettimeofday(time: *mut Timeval, zone: *mut u64) -> i32 {
     if !time.is_null() {
-        let now = Timespec::from_ns(clock::clock_ns(Epoch::Realtime));
+        let mut now = Timespec::default();
+        // SAFETY: `now` is a valid timespec.
+        unsafe { __vdso_clock_gettime(CLOCK_REALTIME, &raw mut now) };
         let value = Timeval { seconds: now.seconds, microseconds: now.nanoseconds / 1000 };
         // SAFETY: the caller vouches for the pointer.
         unsafe { time.write(value) };
@@ -58,7 +74,10 @@ pub(crate) unsafe extern "C" fn __vdso_gettimeofday(time: *mut Timeval, zone: *m
 /// `time` must be null or point to a `time_t`.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn __vdso_time(time: *mut i64) -> i64 {
-    let seconds = Timespec::from_ns(clock::clock_ns(Epoch::Realtime)).seconds;
+    let mut now = Timespec::default();
+    // SAFETY: `now` is a valid timespec.
+    unsafe { __vdso_clock_gettime(CLOCK_REALTIME, &raw mut now) };
+    let seconds = now.seconds;
     if !time.is_null() {
         // SAFETY: the caller vouches for the pointer.
         unsafe { time.write(seconds) };

@@ -16,13 +16,13 @@
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::line::Line;
-use crate::rate::Rate;
-use crate::time::{HostTime, VirtualTime};
+use crate::rate::{Rate, Tdf};
+use crate::time::{HostTime, NS_PER_S, VirtualTime};
 
 /// First word of every clock page: "QCCLOCK\0", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"QCCLOCK\0");
 /// Version of the layout; changes with every change of the structure.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Host nanoseconds between an odd counter and the owner's reading of the host clock.
 pub const SETTLE_NS: i64 = 200;
 
@@ -88,13 +88,47 @@ pub struct ClockPage {
     dilated: AtomicU32,
     /// Time dilation factor in millionths.
     tdf_millionths: AtomicU64,
+    // Third and fourth: the short way while a virtual second lasts a host second.
+    /// Host seconds before which each clock is the host's plus its shift; the least number of
+    /// all while that is not so.
+    shift_until: AtomicI64,
+    /// Seconds and nanoseconds to add to the host's `CLOCK_MONOTONIC`, for each [`Epoch`]; the
+    /// nanoseconds are less than a second.
+    shifts: [[AtomicI64; 2]; Epoch::COUNT],
 }
 
-const _: () = assert!(size_of::<ClockPage>() == 128);
+const _: () = assert!(size_of::<ClockPage>() == 256);
 const _: () = assert!(core::mem::offset_of!(ClockPage, sequence) == 16);
 const _: () = assert!(core::mem::offset_of!(ClockPage, base_host) == 24);
 const _: () = assert!(core::mem::offset_of!(ClockPage, horizon) == 64);
 const _: () = assert!(core::mem::offset_of!(ClockPage, resumed) == 112);
+const _: () = assert!(core::mem::offset_of!(ClockPage, shift_until) == 128);
+
+/// The short way from the host's `CLOCK_MONOTONIC` to a clock of a program, which avoids going
+/// through nanoseconds and back: it halves what virtual time adds to reading a clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shift {
+    sequence: u32,
+    until: i64,
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+impl Shift {
+    /// The clock's seconds and nanoseconds at a host time read after this was taken; `None` if
+    /// the short way does not lead there. Valid only if [`ClockPage::is_unchanged`] says so
+    /// after the host clock was read.
+    #[inline]
+    #[must_use]
+    pub const fn apply(&self, seconds: i64, nanoseconds: i64) -> Option<(i64, i64)> {
+        if seconds >= self.until {
+            return None;
+        }
+        let nanoseconds = nanoseconds + self.nanoseconds;
+        let carry = (nanoseconds >= NS_PER_S) as i64;
+        Some((seconds + self.seconds + carry, nanoseconds - carry * NS_PER_S))
+    }
+}
 
 /// What a page says at one moment: a line, cut off at the horizon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -152,6 +186,8 @@ impl ClockPage {
             resumed: AtomicU32::new(0),
             dilated: AtomicU32::new(0),
             tdf_millionths: AtomicU64::new(1_000_000),
+            shift_until: AtomicI64::new(i64::MIN),
+            shifts: [const { [AtomicI64::new(0), AtomicI64::new(0)] }; Epoch::COUNT],
         }
     }
 
@@ -187,6 +223,29 @@ impl ClockPage {
             relax(tries);
             tries = tries.saturating_add(1);
         }
+    }
+
+    /// The short way to a clock; `None` while the owner is changing the page.
+    #[inline]
+    #[must_use]
+    pub fn shift(&self, epoch: Epoch) -> Option<Shift> {
+        let sequence = self.sequence.load(Ordering::Acquire);
+        let [seconds, nanoseconds] = &self.shifts[epoch as usize];
+        let shift = Shift {
+            sequence,
+            until: self.shift_until.load(Ordering::Relaxed),
+            seconds: seconds.load(Ordering::Relaxed),
+            nanoseconds: nanoseconds.load(Ordering::Relaxed),
+        };
+        (sequence & 1 == 0).then_some(shift)
+    }
+
+    /// Whether the page is as it was when a shift was taken from it.
+    #[inline]
+    #[must_use]
+    pub fn is_unchanged(&self, since: &Shift) -> bool {
+        fence(Ordering::Acquire);
+        self.sequence.load(Ordering::Relaxed) == since.sequence
     }
 
     /// A consistent copy of the line, the horizon and the futex words.
@@ -261,6 +320,7 @@ impl ClockPage {
         self.rate_whole.store(line.rate.whole, Ordering::Relaxed);
         self.rate_fraction.store(line.rate.fraction, Ordering::Relaxed);
         self.horizon.store(clock.horizon().as_ns(), Ordering::Relaxed);
+        self.publish_shifts(&line, clock.horizon());
         self.holds.store(clock.holds(), Ordering::Relaxed);
         self.tdf_millionths.store(clock.tdf().millionths(), Ordering::Relaxed);
         if resumes {
@@ -272,6 +332,21 @@ impl ClockPage {
         let sequence = self.sequence.load(Ordering::Relaxed);
         assert!(sequence & 1 == 1, "a change of the clock page has begun");
         self.sequence.store(sequence.wrapping_add(1), Ordering::Release);
+    }
+
+    fn publish_shifts(&self, line: &Line, horizon: VirtualTime) {
+        if line.rate != Tdf::ONE.rate() {
+            self.shift_until.store(i64::MIN, Ordering::Relaxed);
+            return;
+        }
+        let virtual_behind_host = line.base_virtual.as_ns().saturating_sub(line.base_host.as_ns());
+        for (shift, epoch) in self.shifts.iter().zip(&self.epochs) {
+            let ns = virtual_behind_host.saturating_add(epoch.load(Ordering::Relaxed));
+            shift[0].store(ns.div_euclid(NS_PER_S), Ordering::Relaxed);
+            shift[1].store(ns.rem_euclid(NS_PER_S), Ordering::Relaxed);
+        }
+        let arrival = horizon.as_ns().saturating_sub(virtual_behind_host);
+        self.shift_until.store(arrival.div_euclid(NS_PER_S), Ordering::Relaxed);
     }
 
     #[inline]
@@ -292,7 +367,7 @@ impl ClockPage {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::{Tdf, VirtualClock};
+    use crate::VirtualClock;
     use std::sync::atomic::AtomicBool;
     use std::time::Instant;
 
@@ -313,6 +388,58 @@ mod tests {
         assert_eq!((snapshot.resumed, snapshot.dilated), (1, 1));
         assert_eq!(snapshot.reaches(VirtualTime::from_ns(501)), None);
         assert_eq!(page.epoch(Epoch::Boottime), 4);
+    }
+
+    proptest::proptest! {
+        /// The short way, where it leads, leads to the same nanosecond as the long one.
+        #[test]
+        fn both_ways_lead_to_the_same_time(
+            start in 0..1_000_000_000_000_000i64,
+            ran in 0..5_000_000_000i64,
+            pause in 0..5_000_000_000i64,
+            granted in 0..20_000_000_000i64,
+            later in 0..20_000_000_000i64,
+            realtime in -1_000_000_000_000i64..4_000_000_000_000_000_000,
+        ) {
+            let page = ClockPage::new([realtime, 7, 0, 0, 0]);
+            let mut clock = VirtualClock::new(HostTime::from_ns(start), Tdf::ONE);
+            clock.hold(HostTime::from_ns(start + ran));
+            let resumed = HostTime::from_ns(start + ran + pause);
+            clock.release(resumed);
+            clock.grant(resumed, VirtualTime::from_ns(ran + granted));
+            page.begin_change();
+            page.end_change(&clock, true, true);
+            let host = resumed + crate::HostSpan::from_ns(later);
+            let long = page.now(|| host, |_| ()).as_ns() + realtime;
+            let shift = page.shift(Epoch::Realtime).unwrap();
+            let (s, ns) = (host.as_ns() / NS_PER_S, host.as_ns() % NS_PER_S);
+            if let Some((s, ns)) = shift.apply(s, ns) {
+                proptest::prop_assert_eq!(s * NS_PER_S + ns, long);
+                proptest::prop_assert!((0..NS_PER_S).contains(&ns));
+            } else {
+                // Only in the last second before the horizon, or beyond it.
+                proptest::prop_assert!(later + 2 * NS_PER_S > granted);
+            }
+            proptest::prop_assert!(page.is_unchanged(&shift));
+        }
+    }
+
+    #[test]
+    fn there_is_no_short_way_while_the_clock_is_held_or_dilated() {
+        let page = ClockPage::new([0; Epoch::COUNT]);
+        let mut clock = VirtualClock::new(HostTime::ZERO, Tdf::ONE);
+        let leads = |clock: &VirtualClock| {
+            page.begin_change();
+            assert_eq!(page.shift(Epoch::Realtime), None);
+            page.end_change(clock, false, false);
+            page.shift(Epoch::Realtime).unwrap().apply(5, 0).is_some()
+        };
+        assert!(leads(&clock));
+        clock.hold(HostTime::ZERO);
+        assert!(!leads(&clock));
+        clock.release(HostTime::ZERO);
+        clock.dilate(HostTime::ZERO, Tdf::MAX);
+        assert!(!leads(&clock));
     }
 
     #[test]
