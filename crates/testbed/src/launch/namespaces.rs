@@ -109,10 +109,8 @@ pub fn private_root(additional: &[&str]) -> io::Result<()> {
     std::env::set_current_dir(stage_path)?;
     // pivot_root(".", ".") puts the old root on top of the new one, to be taken off again.
     // SAFETY: both arguments are C strings.
-    check(
-        unsafe { libc::syscall(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()) } as i32,
-        "change the root",
-    )?;
+    let pivoted = unsafe { libc::syscall(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()) };
+    check(pivoted as i32, "change the root")?;
     // SAFETY: a C string and a number.
     check(unsafe { libc::umount2(c".".as_ptr(), libc::MNT_DETACH) }, "leave the old root")?;
     std::env::set_current_dir("/")

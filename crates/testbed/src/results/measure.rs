@@ -207,11 +207,12 @@ fn first_below(rows: &Rows<'_>, value: f64) -> Finding {
             f64::NEG_INFINITY,
             in_seconds(time),
         ),
-        None => Finding::never(f64::INFINITY, format!("never below {value}")).short(
-            rows.shortfall.as_ref(),
-            in_seconds(rows.covered_ns),
-            f64::INFINITY,
-        ),
+        // If it ever comes to pass, then later than what is known.
+        None => Finding {
+            lowest: in_seconds(rows.covered_ns),
+            shortfall: rows.shortfall.clone(),
+            ..Finding::never(f64::INFINITY, format!("never below {value}"))
+        },
     }
 }
 

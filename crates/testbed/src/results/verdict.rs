@@ -107,10 +107,14 @@ pub fn judge(requirement: &Requirement, data: &RunData) -> Verdict {
 fn weigh(requirement: &Requirement, finding: &Finding) -> (Outcome, Option<f64>, String) {
     let too_low = requirement.at_least.is_some_and(|bound| finding.highest < bound);
     let too_high = requirement.at_most.is_some_and(|bound| finding.lowest > bound);
-    let outcome = match (too_low || too_high, &finding.shortfall) {
-        (true, _) => Outcome::Missed,
-        (false, None) => Outcome::Met,
-        (false, Some(_)) => Outcome::NotMeasured,
+    let within = requirement.at_least.is_none_or(|bound| finding.lowest >= bound)
+        && requirement.at_most.is_none_or(|bound| finding.highest <= bound);
+    let outcome = if too_low || too_high {
+        Outcome::Missed
+    } else if within && finding.shortfall.is_none() {
+        Outcome::Met
+    } else {
+        Outcome::NotMeasured
     };
     let parts = [Some(finding.remark.clone()), finding.shortfall.clone()];
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
