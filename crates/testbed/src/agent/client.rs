@@ -52,11 +52,12 @@ pub fn all() -> anyhow::Result<Vec<Status>> {
 pub fn line(status: &Status) -> String {
     let clock = &status.clock;
     let at = vtime::VirtualTime::from_ns(clock.virtual_ns);
-    match clock.holds {
-        0 => format!("{} runs at {at}, tdf {}", status.name, tdf(clock.tdf_millionths)),
-        1 => format!("{} is held at {at} (1 hold)", status.name),
-        holds => format!("{} is held at {at} ({holds} holds)", status.name),
-    }
+    let state = match clock.holds {
+        0 => "runs".to_owned(),
+        1 => "is held (1 hold)".to_owned(),
+        holds => format!("is held ({holds} holds)"),
+    };
+    format!("{} {state} at {at}, tdf {}", status.name, tdf(clock.tdf_millionths))
 }
 
 /// The table of `qcycle ps`.
