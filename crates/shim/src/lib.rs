@@ -14,12 +14,14 @@
 //! - [`calls`]: the calls themselves, one file per family
 //! - [`wait`]: waiting for a virtual time on the host
 //! - [`clock`]: the pages at their addresses, and virtual now
+//! - [`memory`]: what the arguments of a call point to
 //! - [`arch`]: what depends on the processor: system calls, signal frame
 #![no_std]
 
 mod arch;
 mod calls;
 mod clock;
+mod memory;
 mod trap;
 mod vdso;
 mod wait;

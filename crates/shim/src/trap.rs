@@ -6,7 +6,7 @@
 use vtime::image::{Kind, PROCESS, Process};
 
 use crate::arch::{self, SignalFrame, nr};
-use crate::calls::{clocks, epoll, futex, poll, signals, sleep};
+use crate::calls::{clocks, epoll, events, futex, poll, queues, signals, sleep};
 use crate::clock;
 
 /// `si_code` of a SIGSYS by seccomp.
@@ -39,54 +39,59 @@ unsafe extern "C" fn image_sigsys(signal: i32, info: *const SignalInfo, frame: *
         return;
     }
     let args = frame.registers.arguments();
-    // SAFETY: number and arguments are those of a call that the program makes: what it points
-    // to, the kernel would have used in the same way.
-    let result = unsafe { answer(detail.number, args, frame) };
+    let result = answer(detail.number, args, frame);
     frame.registers.answer(result);
 }
 
 /// Answers a call that the filter has stopped.
-///
-/// # Safety
-/// The arguments must be those of the program's own call.
-unsafe fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
+fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
     let kind = kind(number);
     clock::count(kind);
-    // SAFETY: as the caller vouches.
-    unsafe {
-        match number {
-            nr::CLOCK_GETTIME => clocks::clock_gettime(args),
-            nr::GETTIMEOFDAY => clocks::gettimeofday(args),
-            nr::TIME => clocks::time(args),
-            nr::NANOSLEEP => sleep::nanosleep(args),
-            nr::CLOCK_NANOSLEEP => sleep::clock_nanosleep(args),
-            nr::POLL => poll::poll(args),
-            nr::PPOLL => poll::ppoll(args),
-            nr::SELECT => poll::select(args),
-            nr::PSELECT6 => poll::pselect6(args),
-            nr::EPOLL_WAIT => epoll::epoll_wait(args),
-            nr::EPOLL_PWAIT => epoll::epoll_pwait(args),
-            nr::EPOLL_PWAIT2 => epoll::epoll_pwait2(args),
-            nr::FUTEX => futex::futex(args),
-            nr::RT_SIGTIMEDWAIT => signals::rt_sigtimedwait(args),
-            nr::RT_SIGACTION => signals::rt_sigaction(args),
-            nr::RT_SIGPROCMASK => signals::rt_sigprocmask(args, frame),
-            nr::RT_SIGSUSPEND => signals::rt_sigsuspend(args),
-            _ if kind == Kind::SetClock => EPERM,
-            // On host time; the counter makes the run say so.
-            _ => arch::syscall(number, args),
-        }
+    match number {
+        nr::CLOCK_GETTIME => clocks::clock_gettime(args),
+        nr::GETTIMEOFDAY => clocks::gettimeofday(args),
+        nr::TIME => clocks::time(args),
+        nr::SYSINFO => clocks::sysinfo(args),
+        nr::TIMES => clocks::times(args),
+        nr::NANOSLEEP => sleep::nanosleep(args),
+        nr::CLOCK_NANOSLEEP => sleep::clock_nanosleep(args),
+        nr::POLL => poll::poll(args),
+        nr::PPOLL => poll::ppoll(args),
+        nr::SELECT => poll::select(args),
+        nr::PSELECT6 => poll::pselect6(args),
+        nr::EPOLL_WAIT => epoll::epoll_wait(args),
+        nr::EPOLL_PWAIT => epoll::epoll_pwait(args),
+        nr::EPOLL_PWAIT2 => epoll::epoll_pwait2(args),
+        nr::FUTEX => futex::futex(args),
+        nr::FUTEX_WAITV => futex::futex_waitv(args),
+        nr::FUTEX_WAIT => futex::futex_wait(args),
+        nr::SEMTIMEDOP => queues::semtimedop(args),
+        nr::MQ_TIMEDSEND => queues::mq_timedsend(args),
+        nr::MQ_TIMEDRECEIVE => queues::mq_timedreceive(args),
+        nr::IO_GETEVENTS => events::io_getevents(args),
+        nr::IO_PGETEVENTS => events::io_pgetevents(args),
+        nr::RT_SIGTIMEDWAIT => signals::rt_sigtimedwait(args),
+        nr::RT_SIGACTION => signals::rt_sigaction(args),
+        nr::RT_SIGPROCMASK => signals::rt_sigprocmask(args, frame),
+        nr::RT_SIGSUSPEND => signals::rt_sigsuspend(args),
+        _ if kind == Kind::SetClock => EPERM,
+        // On host time; the counter makes the run say so.
+        // SAFETY: the program's own call, which the kernel checks.
+        _ => unsafe { arch::syscall(number, args) },
     }
 }
 
 fn kind(number: i32) -> Kind {
     match number {
         nr::CLOCK_GETTIME | nr::GETTIMEOFDAY | nr::TIME => Kind::Clock,
+        nr::SYSINFO | nr::TIMES => Kind::Clock,
         nr::NANOSLEEP | nr::CLOCK_NANOSLEEP => Kind::Sleep,
         nr::POLL | nr::PPOLL => Kind::Poll,
         nr::SELECT | nr::PSELECT6 => Kind::Select,
         nr::EPOLL_WAIT | nr::EPOLL_PWAIT | nr::EPOLL_PWAIT2 => Kind::Epoll,
-        nr::FUTEX => Kind::Futex,
+        nr::FUTEX | nr::FUTEX_WAITV | nr::FUTEX_WAIT => Kind::Futex,
+        nr::SEMTIMEDOP | nr::MQ_TIMEDSEND | nr::MQ_TIMEDRECEIVE => Kind::Queue,
+        nr::IO_GETEVENTS | nr::IO_PGETEVENTS => Kind::Queue,
         nr::RT_SIGTIMEDWAIT => Kind::Sigtimedwait,
         nr::RT_SIGACTION | nr::RT_SIGPROCMASK | nr::RT_SIGSUSPEND => Kind::Signal,
         nr::CLOCK_SETTIME | nr::SETTIMEOFDAY | nr::ADJTIMEX | nr::CLOCK_ADJTIME => Kind::SetClock,

@@ -9,8 +9,9 @@ use crate::clock::{self, Timespec};
 const ENOSYS: isize = 38;
 const CLOCK_REALTIME: i32 = 0;
 
-/// `struct timeval`, and `struct timezone` behind it, which the kernel fills with its own.
+/// `struct timeval`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub(crate) struct Timeval {
     pub(crate) seconds: i64,
     pub(crate) microseconds: i64,

@@ -47,7 +47,7 @@ const _: () = assert!(size_of::<Process>() == 56);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(usize)]
 pub enum Kind {
-    /// Reading a clock by a system call.
+    /// Reading a clock by a system call, `sysinfo` and `times` included.
     Clock = 0,
     /// `nanosleep`, `clock_nanosleep`.
     Sleep = 1,
@@ -57,7 +57,7 @@ pub enum Kind {
     Select = 3,
     /// `epoll_wait`, `epoll_pwait`, `epoll_pwait2`.
     Epoll = 4,
-    /// `futex` with a timeout.
+    /// `futex`, `futex_wait` and `futex_waitv` with a timeout.
     Futex = 5,
     /// `rt_sigtimedwait`.
     Sigtimedwait = 6,
@@ -69,11 +69,13 @@ pub enum Kind {
     HostTimer = 9,
     /// A wait with a timeout that stays on host time.
     HostWait = 10,
+    /// `semtimedop`, `mq_timedsend`, `mq_timedreceive`, `io_getevents`, `io_pgetevents`.
+    Queue = 11,
 }
 
 impl Kind {
     /// All kinds, in the order of their counters.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Clock,
         Self::Sleep,
         Self::Poll,
@@ -85,6 +87,7 @@ impl Kind {
         Self::SetClock,
         Self::HostTimer,
         Self::HostWait,
+        Self::Queue,
     ];
 
     /// The name in reports.
@@ -102,6 +105,7 @@ impl Kind {
             Self::SetClock => "set-clock",
             Self::HostTimer => "host-timer",
             Self::HostWait => "host-wait",
+            Self::Queue => "queue",
         }
     }
 

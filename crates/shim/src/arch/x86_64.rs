@@ -12,9 +12,12 @@ pub(crate) mod nr {
     pub(crate) const RT_SIGPROCMASK: i32 = 14;
     pub(crate) const SELECT: i32 = 23;
     pub(crate) const NANOSLEEP: i32 = 35;
-    pub(crate) const SETITIMER: i32 = 38;
     pub(crate) const ALARM: i32 = 37;
+    pub(crate) const SETITIMER: i32 = 38;
+    pub(crate) const GETPID: i32 = 39;
     pub(crate) const GETTIMEOFDAY: i32 = 96;
+    pub(crate) const SYSINFO: i32 = 99;
+    pub(crate) const TIMES: i32 = 100;
     pub(crate) const RT_SIGTIMEDWAIT: i32 = 128;
     pub(crate) const RT_SIGSUSPEND: i32 = 130;
     pub(crate) const ADJTIMEX: i32 = 159;
@@ -23,18 +26,27 @@ pub(crate) mod nr {
     pub(crate) const TKILL: i32 = 200;
     pub(crate) const TIME: i32 = 201;
     pub(crate) const FUTEX: i32 = 202;
+    pub(crate) const IO_GETEVENTS: i32 = 208;
+    pub(crate) const SEMTIMEDOP: i32 = 220;
     pub(crate) const TIMER_SETTIME: i32 = 223;
     pub(crate) const CLOCK_SETTIME: i32 = 227;
     pub(crate) const CLOCK_GETTIME: i32 = 228;
     pub(crate) const CLOCK_GETRES: i32 = 229;
     pub(crate) const CLOCK_NANOSLEEP: i32 = 230;
     pub(crate) const EPOLL_WAIT: i32 = 232;
+    pub(crate) const MQ_TIMEDSEND: i32 = 242;
+    pub(crate) const MQ_TIMEDRECEIVE: i32 = 243;
     pub(crate) const PSELECT6: i32 = 270;
     pub(crate) const PPOLL: i32 = 271;
     pub(crate) const EPOLL_PWAIT: i32 = 281;
     pub(crate) const TIMERFD_SETTIME: i32 = 286;
     pub(crate) const CLOCK_ADJTIME: i32 = 305;
+    pub(crate) const PROCESS_VM_READV: i32 = 310;
+    pub(crate) const PROCESS_VM_WRITEV: i32 = 311;
+    pub(crate) const IO_PGETEVENTS: i32 = 333;
     pub(crate) const EPOLL_PWAIT2: i32 = 441;
+    pub(crate) const FUTEX_WAITV: i32 = 449;
+    pub(crate) const FUTEX_WAIT: i32 = 455;
 }
 
 // What the launcher borrows: a system call with a trap behind it, at an address that the filter

@@ -1,93 +1,69 @@
 //! epoll_wait(2), epoll_pwait(2) and epoll_pwait2(2).
 
-use super::{Mask, relative};
+use super::{Mask, relative, result};
 use crate::arch::{self, nr};
 use crate::clock::Timespec;
 use crate::wait::{self, Deadline};
 
-/// # Safety
-/// As the system call, with pointers that are valid. The timeout is finite.
-pub(crate) unsafe fn epoll_wait([epoll, events, count, timeout_ms, ..]: [usize; 6]) -> isize {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { wait_ms(epoll, events, count, timeout_ms, &None) }
-}
-
-/// # Safety
-/// As the system call, with pointers that are valid.
-pub(crate) unsafe fn epoll_pwait(args: [usize; 6]) -> isize {
-    let [epoll, events, count, timeout_ms, mask, _] = args;
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { wait_ms(epoll, events, count, timeout_ms, &Mask::read(mask)) }
-}
-
-/// # Safety
-/// As the system call, with pointers that are valid.
-pub(crate) unsafe fn epoll_pwait2(args: [usize; 6]) -> isize {
-    let [epoll, events, count, timeout, mask, _] = args;
-    // SAFETY: the caller vouches for the pointers.
-    let mask = unsafe { Mask::read(mask) };
-    if timeout == 0 {
-        // SAFETY: the caller vouches for the pointers.
-        return unsafe { native(epoll, events, count, -1, &mask) };
-    }
-    // SAFETY: the caller vouches for the pointers.
-    match unsafe { relative(timeout) } {
-        // SAFETY: the caller vouches for the pointers.
-        Ok(deadline) => unsafe { wait_until(epoll, events, count, deadline, &mask) },
-        Err(error) => error,
-    }
-}
-
-/// # Safety
-/// `events` must have room for `count` events.
-unsafe fn wait_ms(
+/// Where events come from and go to.
+#[derive(Clone, Copy)]
+struct Events {
     epoll: usize,
     events: usize,
     count: usize,
-    timeout_ms: usize,
-    mask: &Option<Mask>,
-) -> isize {
+}
+
+/// epoll_wait(2) with a finite timeout.
+pub(crate) fn epoll_wait([epoll, events, count, timeout_ms, ..]: [usize; 6]) -> isize {
+    wait_ms(Events { epoll, events, count }, timeout_ms, &None)
+}
+
+/// epoll_pwait(2)
+pub(crate) fn epoll_pwait([epoll, events, count, timeout_ms, mask, _]: [usize; 6]) -> isize {
+    let events = Events { epoll, events, count };
+    result(Mask::read(mask).map(|mask| wait_ms(events, timeout_ms, &mask)))
+}
+
+/// epoll_pwait2(2)
+pub(crate) fn epoll_pwait2(args: [usize; 6]) -> isize {
+    result(pwait2_or_error(args))
+}
+
+fn pwait2_or_error(args: [usize; 6]) -> Result<isize, isize> {
+    let [epoll, events, count, timeout, mask, _] = args;
+    let events = Events { epoll, events, count };
+    let mask = Mask::read(mask)?;
+    if timeout == 0 {
+        return Ok(native_ms(events, -1, &mask));
+    }
+    Ok(wait_until(events, relative(timeout)?, &mask))
+}
+
+fn wait_ms(events: Events, timeout_ms: usize, mask: &Option<Mask>) -> isize {
     let timeout_ms = timeout_ms as i32;
     if timeout_ms <= 0 {
-        // SAFETY: the caller vouches for the array.
-        return unsafe { native(epoll, events, count, timeout_ms, mask) };
+        return native_ms(events, timeout_ms, mask);
     }
-    let deadline = Deadline::after_ns(i64::from(timeout_ms) * 1_000_000);
-    // SAFETY: the caller vouches for the array.
-    unsafe { wait_until(epoll, events, count, deadline, mask) }
+    wait_until(events, Deadline::after_ns(i64::from(timeout_ms) * 1_000_000), mask)
 }
 
-/// # Safety
-/// `events` must have room for `count` events.
-unsafe fn wait_until(
-    epoll: usize,
-    events: usize,
-    count: usize,
-    deadline: Deadline,
-    mask: &Option<Mask>,
-) -> isize {
+fn wait_until(events: Events, deadline: Deadline, mask: &Option<Mask>) -> isize {
     wait::until(deadline, |host_ns| {
         let timeout = Timespec::from_ns(host_ns);
         let timeout = &raw const timeout as usize;
+        let Events { epoll, events, count } = events;
         let args = [epoll, events, count, timeout, Mask::address(mask), 8];
-        // SAFETY: the caller vouches for the array; timeout and mask are ours. Whole milliseconds,
-        // which the older calls take, would be too coarse for what is left after a hold.
+        // SAFETY: the kernel checks the program's array; timeout and mask are ours. Whole
+        // milliseconds, which the older calls take, would be too coarse for what is left.
         let result = unsafe { arch::syscall(nr::EPOLL_PWAIT2, args) };
         (result != 0).then_some(result)
     })
     .unwrap_or(0)
 }
 
-/// # Safety
-/// `events` must have room for `count` events.
-unsafe fn native(
-    epoll: usize,
-    events: usize,
-    count: usize,
-    timeout_ms: i32,
-    mask: &Option<Mask>,
-) -> isize {
+fn native_ms(events: Events, timeout_ms: i32, mask: &Option<Mask>) -> isize {
+    let Events { epoll, events, count } = events;
     let args = [epoll, events, count, timeout_ms as usize, Mask::address(mask), 8];
-    // SAFETY: the caller vouches for the array; the mask is ours.
+    // SAFETY: the kernel checks the program's array; the mask is ours.
     unsafe { arch::syscall(nr::EPOLL_PWAIT, args) }
 }

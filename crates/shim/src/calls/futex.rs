@@ -1,13 +1,14 @@
-//! futex(2) with a timeout.
+//! Futexes with a timeout: futex(2), and the calls futex_waitv and futex_wait.
 //!
-//! Waits go on as `FUTEX_WAIT_BITSET` with an absolute host time, so that the remaining
-//! semantics are the kernel's. A wait that is asked again after a hold compares the value again:
-//! who changed it meanwhile makes it answer EAGAIN, which every user of futexes must expect.
+//! Waits go on with an absolute host time, so that the remaining semantics are the kernel's. A
+//! wait that is asked again after a hold compares the value again: who changed it meanwhile
+//! makes it answer EAGAIN, which every user of futexes must expect.
 
 use vtime::page::Epoch;
 
+use super::{result, timespec};
 use crate::arch::{self, nr};
-use crate::clock::{self, Timespec};
+use crate::clock::{self, CLOCK_MONOTONIC, Timespec};
 use crate::wait::{self, Deadline, EINVAL, ETIMEDOUT};
 
 const WAIT: usize = 0;
@@ -18,35 +19,76 @@ const PRIVATE: usize = 128;
 const CLOCK_REALTIME: usize = 256;
 const MATCH_ANY: usize = 0xffff_ffff;
 
-/// # Safety
-/// As the system call, with pointers that are valid. A timeout is given.
-pub(crate) unsafe fn futex(args: [usize; 6]) -> isize {
+/// futex(2)
+pub(crate) fn futex(args: [usize; 6]) -> isize {
+    result(futex_or_error(args))
+}
+
+fn futex_or_error(args: [usize; 6]) -> Result<isize, isize> {
     let [word, operation, value, timeout, _, bitset] = args;
-    // SAFETY: the caller vouches for the pointer.
-    let time = unsafe { *(timeout as *const Timespec) };
-    if !time.is_valid() {
-        return EINVAL;
-    }
-    let epoch = match (operation & !(PRIVATE | CLOCK_REALTIME), operation & CLOCK_REALTIME) {
+    let time = timespec(timeout)?;
+    let command = operation & !(PRIVATE | CLOCK_REALTIME);
+    let epoch = match (command, operation & CLOCK_REALTIME) {
         (WAIT, 0) => None,
         (WAIT_BITSET | LOCK_PI2, 0) => Some(Epoch::Monotonic),
         (WAIT_BITSET | LOCK_PI2, _) | (LOCK_PI, 0) => Some(Epoch::Realtime),
         // What no library uses (`FUTEX_WAIT_REQUEUE_PI`) and what the kernel refuses.
-        // SAFETY: the program's own arguments.
-        _ => return unsafe { arch::syscall(nr::FUTEX, args) },
+        // SAFETY: the program's own arguments, which the kernel checks.
+        _ => return Ok(unsafe { arch::syscall(nr::FUTEX, args) }),
     };
     let deadline = match epoch {
         None => Deadline::after_ns(time.saturating_ns()),
         Some(epoch) => Deadline::at_ns(epoch, time.saturating_ns()),
     };
-    let lock = matches!(operation & !(PRIVATE | CLOCK_REALTIME), LOCK_PI | LOCK_PI2);
-    let bitset = if operation & !(PRIVATE | CLOCK_REALTIME) == WAIT { MATCH_ANY } else { bitset };
-    let native = if lock { LOCK_PI2 } else { WAIT_BITSET } | operation & PRIVATE;
+    let bitset = if command == WAIT { MATCH_ANY } else { bitset };
+    let native = match command {
+        LOCK_PI | LOCK_PI2 => LOCK_PI2,
+        _ => WAIT_BITSET,
+    };
+    Ok(until(deadline, |until| {
+        let args = [word, native | operation & PRIVATE, value, until, 0, bitset];
+        // SAFETY: the kernel checks the program's word; the time is ours.
+        unsafe { arch::syscall(nr::FUTEX, args) }
+    }))
+}
+
+/// futex_waitv, which waits for any of several words.
+pub(crate) fn futex_waitv([words, count, flags, timeout, clockid, _]: [usize; 6]) -> isize {
+    result(absolute(timeout, clockid).map(|deadline| {
+        until(deadline, |until| {
+            let args = [words, count, flags, until, CLOCK_MONOTONIC, 0];
+            // SAFETY: the kernel checks the program's words; the time is ours.
+            unsafe { arch::syscall(nr::FUTEX_WAITV, args) }
+        })
+    }))
+}
+
+/// futex_wait (Linux 6.7)
+pub(crate) fn futex_wait([word, value, mask, flags, timeout, clockid]: [usize; 6]) -> isize {
+    result(absolute(timeout, clockid).map(|deadline| {
+        until(deadline, |until| {
+            let args = [word, value, mask, flags, until, CLOCK_MONOTONIC];
+            // SAFETY: the kernel checks the program's word; the time is ours.
+            unsafe { arch::syscall(nr::FUTEX_WAIT, args) }
+        })
+    }))
+}
+
+/// A deadline on one of the two clocks that futexes know.
+fn absolute(timeout: usize, clockid: usize) -> Result<Deadline, isize> {
+    let epoch = match clockid as i32 {
+        0 => Epoch::Realtime,
+        1 => Epoch::Monotonic,
+        _ => return Err(EINVAL),
+    };
+    timespec(timeout).map(|time| Deadline::at_ns(epoch, time.saturating_ns()))
+}
+
+/// Waits with a call that takes the address of an absolute host time.
+fn until(deadline: Deadline, call: impl Fn(usize) -> isize) -> isize {
     wait::until(deadline, |host_ns| {
         let until = Timespec::from_ns(clock::host_now().as_ns().saturating_add(host_ns));
-        let args = [word, native, value, &raw const until as usize, 0, bitset];
-        // SAFETY: the program's own word; the rest is ours.
-        let result = unsafe { arch::syscall(nr::FUTEX, args) };
+        let result = call(&raw const until as usize);
         (result != ETIMEDOUT).then_some(result)
     })
     .unwrap_or(ETIMEDOUT)

@@ -1,30 +1,48 @@
 //! The calls that the filter stops, one file per family. Each takes the arguments of the program
 //! as the kernel would, and answers what the kernel would: a result or `-errno`.
 //!
-//! Pointers are used as they are: one that points nowhere ends the program with SIGSEGV where
-//! the kernel would answer EFAULT.
+//! What arguments point to is copied by [`crate::memory`], which answers EFAULT as the kernel
+//! does. Arrays are handed to the kernel as they are.
 
 pub(crate) mod clocks;
 pub(crate) mod epoll;
+pub(crate) mod events;
 pub(crate) mod futex;
 pub(crate) mod poll;
+pub(crate) mod queues;
 pub(crate) mod signals;
 pub(crate) mod sleep;
 
 use crate::clock::Timespec;
+use crate::memory;
 use crate::wait::{Deadline, EINVAL};
 
 /// The signal that the image keeps for itself, as its bit in a signal mask.
 pub(crate) const SIGSYS_BIT: u64 = 1 << (31 - 1);
 
 /// Reads a relative timeout of a program and makes a deadline of it.
-///
-/// # Safety
-/// `at` must be the address of a timespec.
-pub(crate) unsafe fn relative(at: usize) -> Result<Deadline, isize> {
-    // SAFETY: the caller vouches for the address.
-    let span = unsafe { *(at as *const Timespec) };
-    if span.is_valid() { Ok(Deadline::after_ns(span.saturating_ns())) } else { Err(EINVAL) }
+pub(crate) fn relative(address: usize) -> Result<Deadline, isize> {
+    timespec(address).map(|span| Deadline::after_ns(span.saturating_ns()))
+}
+
+/// Reads a time of a program, as the kernel would take it.
+pub(crate) fn timespec(address: usize) -> Result<Timespec, isize> {
+    // SAFETY: two numbers, which may have any value.
+    let time: Timespec = unsafe { memory::read(address)? };
+    if time.is_valid() { Ok(time) } else { Err(EINVAL) }
+}
+
+/// Writes the time left until a deadline. That the program has made the place unwritable
+/// meanwhile changes nothing in the result, as with the kernel.
+pub(crate) fn write_left(address: usize, deadline: Deadline) {
+    let _ = memory::write(address, &Timespec::from_ns(deadline.left_ns()));
+}
+
+/// The result of a call that was worked out with `?`.
+pub(crate) fn result(outcome: Result<isize, isize>) -> isize {
+    match outcome {
+        Ok(value) | Err(value) => value,
+    }
 }
 
 /// A signal mask of a program without the signal of the image, for one native call.
@@ -32,12 +50,13 @@ pub(crate) struct Mask(u64);
 
 impl Mask {
     /// The mask at an address, if the program gave one.
-    ///
-    /// # Safety
-    /// `at` must be 0 or the address of a signal mask.
-    pub(crate) unsafe fn read(at: usize) -> Option<Self> {
-        // SAFETY: the caller vouches for the address.
-        (at != 0).then(|| Self(unsafe { *(at as *const u64) } & !SIGSYS_BIT))
+    pub(crate) fn read(address: usize) -> Result<Option<Self>, isize> {
+        if address == 0 {
+            return Ok(None);
+        }
+        // SAFETY: a number, which may have any value.
+        let mask: u64 = unsafe { memory::read(address)? };
+        Ok(Some(Self(mask & !SIGSYS_BIT)))
     }
 
     /// The address to give to the kernel; 0 for no mask.

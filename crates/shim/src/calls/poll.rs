@@ -2,99 +2,95 @@
 
 use core::mem::MaybeUninit;
 
-use super::{Mask, relative};
+use super::{Mask, relative, result, write_left};
 use crate::arch::{self, nr};
 use crate::clock::Timespec;
+use crate::memory;
 use crate::vdso::Timeval;
 use crate::wait::{self, Deadline, EINVAL};
 
-/// # Safety
-/// As the system call, with pointers that are valid. The timeout is finite.
-pub(crate) unsafe fn poll([fds, count, timeout_ms, ..]: [usize; 6]) -> isize {
+/// poll(2) with a finite timeout.
+pub(crate) fn poll([fds, count, timeout_ms, ..]: [usize; 6]) -> isize {
     let deadline = Deadline::after_ns(i64::from(timeout_ms as i32) * 1_000_000);
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { poll_until(fds, count, deadline, &None) }
+    poll_until(fds, count, deadline, &None)
 }
 
-/// # Safety
-/// As the system call, with pointers that are valid.
-pub(crate) unsafe fn ppoll(args: [usize; 6]) -> isize {
-    let [fds, count, timeout, mask, mask_size, _] = args;
-    // SAFETY: the caller vouches for the pointers.
-    let mask = unsafe { Mask::read(mask) };
+/// ppoll(2)
+pub(crate) fn ppoll(args: [usize; 6]) -> isize {
+    result(ppoll_or_error(args))
+}
+
+fn ppoll_or_error([fds, count, timeout, mask, mask_size, _]: [usize; 6]) -> Result<isize, isize> {
+    let mask = Mask::read(mask)?;
     if timeout == 0 {
         let args = [fds, count, 0, Mask::address(&mask), mask_size, 0];
         // SAFETY: the program's own call, with another mask.
-        return unsafe { arch::syscall(nr::PPOLL, args) };
+        return Ok(unsafe { arch::syscall(nr::PPOLL, args) });
     }
-    // SAFETY: the caller vouches for the pointer.
-    let deadline = match unsafe { relative(timeout) } {
-        Ok(deadline) => deadline,
-        Err(error) => return error,
-    };
-    // SAFETY: the caller vouches for the pointers.
-    let result = unsafe { poll_until(fds, count, deadline, &mask) };
-    // The kernel writes the time left back, and the C library gives it a copy to write to.
-    // SAFETY: as above.
-    unsafe { *(timeout as *mut Timespec) = Timespec::from_ns(deadline.left_ns()) };
-    result
+    let deadline = relative(timeout)?;
+    let ready = poll_until(fds, count, deadline, &mask);
+    // The kernel writes the time left back; the C library gives it a copy to write to.
+    write_left(timeout, deadline);
+    Ok(ready)
 }
 
-/// # Safety
-/// `fds` must be an array of `count` pollfd.
-unsafe fn poll_until(fds: usize, count: usize, deadline: Deadline, mask: &Option<Mask>) -> isize {
+fn poll_until(fds: usize, count: usize, deadline: Deadline, mask: &Option<Mask>) -> isize {
     wait::until(deadline, |host_ns| {
         let timeout = Timespec::from_ns(host_ns);
         let args = [fds, count, &raw const timeout as usize, Mask::address(mask), 8, 0];
-        // SAFETY: the caller vouches for the array; the rest is ours.
+        // SAFETY: the kernel checks the program's array; the rest is ours.
         let result = unsafe { arch::syscall(nr::PPOLL, args) };
         (result != 0).then_some(result)
     })
     .unwrap_or(0)
 }
 
-/// # Safety
-/// As the system call, with pointers that are valid. A timeout is given.
-pub(crate) unsafe fn select(args: [usize; 6]) -> isize {
+/// select(2) with a timeout.
+pub(crate) fn select(args: [usize; 6]) -> isize {
+    result(select_or_error(args))
+}
+
+fn select_or_error(args: [usize; 6]) -> Result<isize, isize> {
     let [count, read, write, except, timeout, _] = args;
-    // SAFETY: the caller vouches for the pointer.
-    let span = unsafe { &mut *(timeout as *mut Timeval) };
+    // SAFETY: two numbers, which may have any value.
+    let span: Timeval = unsafe { memory::read(timeout)? };
     if span.seconds < 0 || span.microseconds < 0 {
-        return EINVAL;
+        return Err(EINVAL);
     }
     // The kernel takes any number of microseconds here.
     let ns = span.seconds.saturating_mul(1_000_000_000);
     let deadline = Deadline::after_ns(ns.saturating_add(span.microseconds.saturating_mul(1000)));
-    // SAFETY: the caller vouches for the sets.
-    let result = unsafe { select_until(count, [read, write, except], deadline, &None) };
+    let ready = select_until(count, [read, write, except], deadline, &None)?;
     let left = Timespec::from_ns(deadline.left_ns());
-    *span = Timeval { seconds: left.seconds, microseconds: left.nanoseconds / 1000 };
-    result
+    let left = Timeval { seconds: left.seconds, microseconds: left.nanoseconds / 1000 };
+    let _ = memory::write(timeout, &left);
+    Ok(ready)
 }
 
-/// # Safety
-/// As the system call, with pointers that are valid.
-pub(crate) unsafe fn pselect6(args: [usize; 6]) -> isize {
+/// pselect6(2)
+pub(crate) fn pselect6(args: [usize; 6]) -> isize {
+    result(pselect6_or_error(args))
+}
+
+fn pselect6_or_error(args: [usize; 6]) -> Result<isize, isize> {
     let [count, read, write, except, timeout, mask] = args;
     // The sixth argument points to the address and the size of a mask.
-    // SAFETY: the caller vouches for the pointers.
-    let mask = if mask == 0 { None } else { unsafe { Mask::read(*(mask as *const usize)) } };
+    let mask = match mask {
+        0 => 0,
+        // SAFETY: numbers, which may have any value.
+        mask => unsafe { memory::read::<[usize; 2]>(mask) }?[0],
+    };
+    let mask = Mask::read(mask)?;
     if timeout == 0 {
         let mask = [Mask::address(&mask), 8];
         let args = [count, read, write, except, 0, mask.as_ptr() as usize];
         // SAFETY: the program's own call, with another mask.
-        return unsafe { arch::syscall(nr::PSELECT6, args) };
+        return Ok(unsafe { arch::syscall(nr::PSELECT6, args) });
     }
-    // SAFETY: the caller vouches for the pointer.
-    let deadline = match unsafe { relative(timeout) } {
-        Ok(deadline) => deadline,
-        Err(error) => return error,
-    };
-    // SAFETY: the caller vouches for the sets.
-    let result = unsafe { select_until(count, [read, write, except], deadline, &mask) };
-    // SAFETY: as above; the kernel writes the time left back.
-    unsafe { *(timeout as *mut Timespec) = Timespec::from_ns(deadline.left_ns()) };
-    result
+    let deadline = relative(timeout)?;
+    let ready = select_until(count, [read, write, except], deadline, &mask)?;
+    write_left(timeout, deadline);
+    Ok(ready)
 }
 
 /// Words of the largest descriptor set that is kept over a wait: 4096 descriptors.
@@ -102,39 +98,33 @@ const SET_WORDS: usize = 64;
 
 /// A select that times out empties the sets, and this may have to try again: so it keeps what
 /// was asked for.
-///
-/// # Safety
-/// Each of `sets` must be null or a descriptor set for `count` descriptors.
-unsafe fn select_until(
+fn select_until(
     count: usize,
     sets: [usize; 3],
     deadline: Deadline,
     mask: &Option<Mask>,
-) -> isize {
+) -> Result<isize, isize> {
     let words = (count as i32).max(0).unsigned_abs() as usize;
     let words = words.div_ceil(64);
     if words > SET_WORDS {
-        return EINVAL;
+        return Err(EINVAL);
     }
     // Not filled with zeros: what is not written is not read.
     let mut asked = [[MaybeUninit::<u64>::uninit(); SET_WORDS]; 3];
-    for (copy, set) in asked.iter_mut().zip(sets) {
+    for (copy, set) in asked.iter_mut().zip(sets).filter(|(_, set)| *set != 0) {
         for (word, kept) in copy.iter_mut().enumerate().take(words) {
-            if set != 0 {
-                // SAFETY: the caller vouches for the set, in whole words as the kernel uses it.
-                kept.write(unsafe { *(set as *const u64).add(word) });
-            }
+            // SAFETY: a number, which may have any value. The kernel uses whole words too.
+            kept.write(unsafe { memory::read(set + word * size_of::<u64>())? });
         }
     }
     let mut first = true;
-    wait::until(deadline, |host_ns| {
+    let ready = wait::until(deadline, |host_ns| {
         if !first {
-            for (copy, set) in asked.iter().zip(sets) {
+            for (copy, set) in asked.iter().zip(sets).filter(|(_, set)| *set != 0) {
                 for (word, kept) in copy.iter().enumerate().take(words) {
-                    if set != 0 {
-                        // SAFETY: as above, and written in the loop above.
-                        unsafe { *(set as *mut u64).add(word) = kept.assume_init() };
-                    }
+                    // SAFETY: written in the loop above.
+                    let kept = unsafe { kept.assume_init() };
+                    let _ = memory::write(set + word * size_of::<u64>(), &kept);
                 }
             }
         }
@@ -142,11 +132,11 @@ unsafe fn select_until(
         let timeout = Timespec::from_ns(host_ns);
         let mask = [Mask::address(mask), 8];
         let [read, write, except] = sets;
-        let args =
-            [count, read, write, except, &raw const timeout as usize, mask.as_ptr() as usize];
-        // SAFETY: the caller vouches for the sets; the rest is ours.
+        let timeout = &raw const timeout as usize;
+        let args = [count, read, write, except, timeout, mask.as_ptr() as usize];
+        // SAFETY: the kernel checks the program's sets; the rest is ours.
         let result = unsafe { arch::syscall(nr::PSELECT6, args) };
         (result != 0).then_some(result)
-    })
-    .unwrap_or(0)
+    });
+    Ok(ready.unwrap_or(0))
 }

@@ -6,9 +6,10 @@
 
 use vtime::image::{PROCESS, Process};
 
-use super::{Mask, SIGSYS_BIT, relative};
+use super::{Mask, SIGSYS_BIT, relative, result};
 use crate::arch::{self, SignalFrame, nr};
 use crate::clock::Timespec;
+use crate::memory;
 use crate::wait::{self, EAGAIN, EINVAL};
 
 const SIGSYS: usize = 31;
@@ -18,85 +19,84 @@ const SIG_SETMASK: usize = 2;
 /// SIGKILL and SIGSTOP cannot be blocked.
 const UNBLOCKABLE: u64 = 1 << (9 - 1) | 1 << (19 - 1);
 
-/// # Safety
-/// As the system call, with pointers that are valid. A timeout is given.
-pub(crate) unsafe fn rt_sigtimedwait([set, info, timeout, size, ..]: [usize; 6]) -> isize {
-    // SAFETY: the caller vouches for the pointer.
-    let deadline = match unsafe { relative(timeout) } {
-        Ok(deadline) => deadline,
-        Err(error) => return error,
-    };
-    wait::until(deadline, |host_ns| {
-        let timeout = Timespec::from_ns(host_ns);
-        let args = [set, info, &raw const timeout as usize, size, 0, 0];
-        // SAFETY: the program's own set; the rest is ours.
-        let result = unsafe { arch::syscall(nr::RT_SIGTIMEDWAIT, args) };
-        (result != EAGAIN).then_some(result)
-    })
-    .unwrap_or(EAGAIN)
+/// rt_sigtimedwait(2) with a timeout.
+pub(crate) fn rt_sigtimedwait([set, info, timeout, size, ..]: [usize; 6]) -> isize {
+    result(relative(timeout).map(|deadline| {
+        wait::until(deadline, |host_ns| {
+            let timeout = Timespec::from_ns(host_ns);
+            let args = [set, info, &raw const timeout as usize, size, 0, 0];
+            // SAFETY: the kernel checks the program's set; the time is ours.
+            let result = unsafe { arch::syscall(nr::RT_SIGTIMEDWAIT, args) };
+            (result != EAGAIN).then_some(result)
+        })
+        .unwrap_or(EAGAIN)
+    }))
 }
 
-/// # Safety
-/// As the system call, with pointers that are valid.
-pub(crate) unsafe fn rt_sigaction([signal, action, old, size, ..]: [usize; 6]) -> isize {
+/// rt_sigaction(2)
+pub(crate) fn rt_sigaction(args: [usize; 6]) -> isize {
+    result(rt_sigaction_or_error(args))
+}
+
+fn rt_sigaction_or_error([signal, action, old, size, ..]: [usize; 6]) -> Result<isize, isize> {
     if size != 8 {
-        return EINVAL;
+        return Err(EINVAL);
     }
+    // SAFETY: numbers, which may have any value.
+    let action = if action == 0 { None } else { Some(unsafe { memory::read(action)? }) };
     if signal == SIGSYS {
-        // SAFETY: the page of the program is mapped; the caller vouches for the pointers.
-        unsafe {
-            let kept = &raw mut (*(PROCESS as *mut Process)).sigsys_action;
-            let before = kept.read();
-            if action != 0 {
-                kept.write(*(action as *const [u64; 4]));
-            }
-            if old != 0 {
-                *(old as *mut [u64; 4]) = before;
-            }
+        // SAFETY: the page of the program is mapped; others may change the action meanwhile, as
+        // they may change that of any signal.
+        let before = unsafe { (&raw const (*(PROCESS as *const Process)).sigsys_action).read() };
+        if let Some(action) = action {
+            // SAFETY: as above.
+            unsafe { (&raw mut (*(PROCESS as *mut Process)).sigsys_action).write(action) };
         }
-        return 0;
+        if old != 0 {
+            memory::write(old, &before)?;
+        }
+        return Ok(0);
     }
-    // SAFETY: the caller vouches for the pointer; the filter stops no other signal without one.
-    let mut copy = unsafe { *(action as *const [u64; 4]) };
-    copy[3] &= !SIGSYS_BIT;
+    let [handler, flags, restorer, mask] = action.unwrap_or_default();
+    let copy: [u64; 4] = [handler, flags, restorer, mask & !SIGSYS_BIT];
+    let copy = if action.is_some() { copy.as_ptr() as usize } else { 0 };
     // SAFETY: the program's own call, with another mask.
-    unsafe { arch::syscall(nr::RT_SIGACTION, [signal, copy.as_ptr() as usize, old, size, 0, 0]) }
+    Ok(unsafe { arch::syscall(nr::RT_SIGACTION, [signal, copy, old, size, 0, 0]) })
 }
 
-/// The mask of a thread that returns from a signal handler is the one in its frame: so that is
-/// the one to change.
-///
-/// # Safety
-/// As the system call, with pointers that are valid. A set is given.
-pub(crate) unsafe fn rt_sigprocmask(
+/// rt_sigprocmask(2) with a set. The mask of a thread that returns from a signal handler is the
+/// one in its frame: so that is the one to change.
+pub(crate) fn rt_sigprocmask(args: [usize; 6], frame: &mut SignalFrame) -> isize {
+    result(rt_sigprocmask_or_error(args, frame))
+}
+
+fn rt_sigprocmask_or_error(
     [how, set, old, size, ..]: [usize; 6],
     frame: &mut SignalFrame,
-) -> isize {
+) -> Result<isize, isize> {
     if size != 8 {
-        return EINVAL;
+        return Err(EINVAL);
     }
     let before = frame.mask;
-    // SAFETY: the caller vouches for the pointer.
-    let set = unsafe { *(set as *const u64) };
-    frame.mask = !(UNBLOCKABLE | SIGSYS_BIT)
-        & match how {
-            SIG_BLOCK => before | set,
-            SIG_UNBLOCK => before & !set,
-            SIG_SETMASK => set,
-            _ => return EINVAL,
-        };
+    // SAFETY: a number, which may have any value.
+    let set: u64 = unsafe { memory::read(set)? };
+    let wanted = match how {
+        SIG_BLOCK => before | set,
+        SIG_UNBLOCK => before & !set,
+        SIG_SETMASK => set,
+        _ => return Err(EINVAL),
+    };
+    frame.mask = wanted & !(UNBLOCKABLE | SIGSYS_BIT);
     if old != 0 {
-        // SAFETY: the caller vouches for the pointer.
-        unsafe { *(old as *mut u64) = before };
+        memory::write(old, &before)?;
     }
-    0
+    Ok(0)
 }
 
-/// # Safety
-/// As the system call, with pointers that are valid.
-pub(crate) unsafe fn rt_sigsuspend([mask, size, ..]: [usize; 6]) -> isize {
-    // SAFETY: the caller vouches for the pointer.
-    let mask = unsafe { Mask::read(mask) };
-    // SAFETY: the program's own call, with another mask.
-    unsafe { arch::syscall(nr::RT_SIGSUSPEND, [Mask::address(&mask), size, 0, 0, 0, 0]) }
+/// rt_sigsuspend(2)
+pub(crate) fn rt_sigsuspend([mask, size, ..]: [usize; 6]) -> isize {
+    result(Mask::read(mask).map(|mask| {
+        // SAFETY: the program's own call, with another mask.
+        unsafe { arch::syscall(nr::RT_SIGSUSPEND, [Mask::address(&mask), size, 0, 0, 0, 0]) }
+    }))
 }

@@ -2,23 +2,21 @@
 
 use vtime::page::Epoch;
 
-use super::relative;
+use super::{relative, result, timespec};
 use crate::arch::{self, nr};
 use crate::clock::Timespec;
-use crate::wait::{self, Deadline, EINTR, EINVAL};
+use crate::memory;
+use crate::wait::{self, Deadline, EINTR};
 
 const TIMER_ABSTIME: usize = 1;
 
-/// # Safety
-/// As the system call, with pointers that are valid.
-pub(crate) unsafe fn nanosleep([request, remaining, ..]: [usize; 6]) -> isize {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { sleep_relative(request, remaining) }
+/// nanosleep(2)
+pub(crate) fn nanosleep([request, remaining, ..]: [usize; 6]) -> isize {
+    result(sleep_relative(request, remaining))
 }
 
-/// # Safety
-/// As the system call, with pointers that are valid.
-pub(crate) unsafe fn clock_nanosleep(args: [usize; 6]) -> isize {
+/// clock_nanosleep(2)
+pub(crate) fn clock_nanosleep(args: [usize; 6]) -> isize {
     let [clockid, flags, request, remaining, ..] = args;
     // Only these clocks can be slept on; the kernel has an error or CPU time for the others.
     let epoch = match clockid as i32 {
@@ -26,33 +24,23 @@ pub(crate) unsafe fn clock_nanosleep(args: [usize; 6]) -> isize {
         1 => Epoch::Monotonic,
         7 => Epoch::Boottime,
         11 => Epoch::Tai,
-        // SAFETY: the program's own arguments.
+        // SAFETY: the program's own arguments, which the kernel checks.
         _ => return unsafe { arch::syscall(nr::CLOCK_NANOSLEEP, args) },
     };
     if flags & TIMER_ABSTIME == 0 {
-        // SAFETY: the caller vouches for the pointers.
-        return unsafe { sleep_relative(request, remaining) };
+        return result(sleep_relative(request, remaining));
     }
-    // SAFETY: the caller vouches for the pointer.
-    let until = unsafe { *(request as *const Timespec) };
-    if !until.is_valid() {
-        return EINVAL;
+    match timespec(request) {
+        Ok(until) => wait::sleep(Deadline::at_ns(epoch, until.saturating_ns())),
+        Err(error) => error,
     }
-    wait::sleep(Deadline::at_ns(epoch, until.saturating_ns()))
 }
 
-/// # Safety
-/// `request` must point to a timespec, `remaining` likewise or be null.
-unsafe fn sleep_relative(request: usize, remaining: usize) -> isize {
-    // SAFETY: the caller vouches for the pointer.
-    let deadline = match unsafe { relative(request) } {
-        Ok(deadline) => deadline,
-        Err(error) => return error,
-    };
-    let result = wait::sleep(deadline);
-    if result == EINTR && remaining != 0 {
-        // SAFETY: the caller vouches for the pointer.
-        unsafe { *(remaining as *mut Timespec) = Timespec::from_ns(deadline.left_ns()) };
+fn sleep_relative(request: usize, remaining: usize) -> Result<isize, isize> {
+    let deadline = relative(request)?;
+    let slept = wait::sleep(deadline);
+    if slept == EINTR && remaining != 0 {
+        memory::write(remaining, &Timespec::from_ns(deadline.left_ns()))?;
     }
-    result
+    Ok(slept)
 }

@@ -138,7 +138,7 @@ pub fn warning(kind: Kind, count: u64) -> Option<String> {
     }
     let what = match kind {
         Kind::HostTimer => "timers (setitimer, alarm, timer_settime, timerfd_settime)",
-        _ => "waits (semtimedop, mq_timed*, recvmmsg, io_getevents, SO_RCVTIMEO, SO_SNDTIMEO)",
+        _ => "waits (recvmmsg, SO_RCVTIMEO, SO_SNDTIMEO)",
     };
     Some(format!(
         "{count} calls set {what} that run on host time: they do not see holds or dilation"

@@ -1,0 +1,43 @@
+//! Waiting for events of asynchronous input and output: io_getevents(2) and io_pgetevents(2).
+
+use super::{relative, result};
+use crate::arch::{self, nr};
+use crate::clock::Timespec;
+use crate::wait;
+
+/// Octets of a `struct io_event`.
+const EVENT: usize = 32;
+
+/// io_getevents(2) with a timeout.
+pub(crate) fn io_getevents(args: [usize; 6]) -> isize {
+    collect(nr::IO_GETEVENTS, args)
+}
+
+/// io_pgetevents(2) with a timeout.
+pub(crate) fn io_pgetevents(args: [usize; 6]) -> isize {
+    collect(nr::IO_PGETEVENTS, args)
+}
+
+/// At least `least` events are waited for; those that came before the clock was held count too.
+fn collect(number: i32, [context, least, most, events, timeout, mask]: [usize; 6]) -> isize {
+    result(relative(timeout).map(|deadline| {
+        let mut got = 0usize;
+        let last = wait::until(deadline, |host_ns| {
+            let time = Timespec::from_ns(host_ns);
+            let time = &raw const time as usize;
+            let left = [least.saturating_sub(got), most.saturating_sub(got)];
+            let args = [context, left[0], left[1], events + got * EVENT, time, mask];
+            // SAFETY: the kernel checks the program's array; the time is ours.
+            let result = unsafe { arch::syscall(number, args) };
+            if result < 0 {
+                return Some(result);
+            }
+            got += result as usize;
+            (got >= least).then_some(0)
+        });
+        match last {
+            Some(error) if error < 0 && got == 0 => error,
+            _ => got as isize,
+        }
+    }))
+}

@@ -1,0 +1,62 @@
+//! Waiting for semaphores and message queues: semtimedop(2), mq_timedsend(3), mq_timedreceive(3).
+
+use vtime::page::Epoch;
+
+use super::{relative, result, timespec};
+use crate::arch::{self, nr};
+use crate::clock::{self, Timespec};
+use crate::wait::{self, Deadline, EAGAIN, ETIMEDOUT};
+
+/// semtimedop(2) with a timeout.
+///
+/// EAGAIN means that the time is over or, at once, that an operation must not wait: so one that
+/// comes before the native wait can be over is the program's.
+pub(crate) fn semtimedop([set, operations, count, timeout, ..]: [usize; 6]) -> isize {
+    result(relative(timeout).map(|deadline| {
+        wait::until(deadline, |host_ns| {
+            let begun = clock::host_now();
+            let time = Timespec::from_ns(host_ns);
+            let args = [set, operations, count, &raw const time as usize, 0, 0];
+            // SAFETY: the kernel checks the program's operations; the time is ours.
+            let result = unsafe { arch::syscall(nr::SEMTIMEDOP, args) };
+            let over = (clock::host_now() - begun).as_ns() >= host_ns;
+            (result != EAGAIN || !over).then_some(result)
+        })
+        .unwrap_or(EAGAIN)
+    }))
+}
+
+/// mq_timedsend(3) with a timeout.
+pub(crate) fn mq_timedsend(args: [usize; 6]) -> isize {
+    mq_timed(nr::MQ_TIMEDSEND, args)
+}
+
+/// mq_timedreceive(3) with a timeout.
+pub(crate) fn mq_timedreceive(args: [usize; 6]) -> isize {
+    mq_timed(nr::MQ_TIMEDRECEIVE, args)
+}
+
+/// Both take an absolute time of day.
+fn mq_timed(number: i32, [queue, message, length, priority, timeout, _]: [usize; 6]) -> isize {
+    result(timespec(timeout).map(|time| {
+        let deadline = Deadline::at_ns(Epoch::Realtime, time.saturating_ns());
+        wait::until(deadline, |host_ns| {
+            let until = Timespec::from_ns(host_time_of_day().saturating_add(host_ns));
+            let args = [queue, message, length, priority, &raw const until as usize, 0];
+            // SAFETY: the kernel checks the program's message; the time is ours.
+            let result = unsafe { arch::syscall(number, args) };
+            (result != ETIMEDOUT).then_some(result)
+        })
+        .unwrap_or(ETIMEDOUT)
+    }))
+}
+
+/// The host's time of day, the only clock that message queues know.
+fn host_time_of_day() -> i64 {
+    const CLOCK_REALTIME: usize = 0;
+    let mut time = Timespec::default();
+    let args = [CLOCK_REALTIME, &raw mut time as usize, 0, 0, 0, 0];
+    // SAFETY: `time` is a valid timespec.
+    unsafe { arch::syscall(nr::CLOCK_GETTIME, args) };
+    time.saturating_ns()
+}
