@@ -11,9 +11,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use super::desk::{Desk, Job};
 use super::equip::Equipment;
@@ -49,6 +51,7 @@ impl Follower {
         let work = Arc::new(Work {
             desk: Desk::default(),
             equipment: Equipment::new(domain)?,
+            waits_killably: seccomp::waits_killably(),
             refusals: sender,
         });
         hire(&work)?;
@@ -75,6 +78,8 @@ impl Follower {
 struct Work {
     desk: Desk,
     equipment: Equipment,
+    /// Whether a program that has reported an exec stays where it is until it is answered.
+    waits_killably: bool,
     refusals: Sender<Refusal>,
 }
 
@@ -138,18 +143,21 @@ fn receive(work: &Arc<Work>, arrivals: &OwnedFd) {
 
 impl Work {
     fn exec(&self, job: &Job) {
+        let (listener, id) = (job.listener.as_fd(), job.notification.id);
         let thread = job.notification.thread.cast_signed();
         let program = name_of(thread);
-        let outcome = match Tracee::seize(thread) {
-            Ok(mut tracee) => self.follow(job, &mut tracee),
-            // Its answer fails only if the program is gone.
-            Err(error) => {
-                match seccomp::fail(job.listener.as_fd(), job.notification.id, libc::EPERM) {
-                    Ok(()) => Outcome::Refused(format!(
-                        "cannot attach to it ({error}); is it traced already, by a debugger or strace?"
-                    )),
-                    Err(_) => Outcome::Done,
+        let outcome = loop {
+            match Tracee::seize(thread) {
+                Ok(mut tracee) => break self.follow(job, &mut tracee),
+                // After an exec that failed, on kernels where it was asked to stop too late.
+                Err(_) if is_traced_by_us(thread) && seccomp::stands(listener, id) => {
+                    thread::sleep(Duration::from_millis(1));
                 }
+                // The answer fails only if the program is gone.
+                Err(error) => match seccomp::fail(listener, id, libc::EPERM) {
+                    Ok(()) => break Outcome::Refused(cannot_attach(&error)),
+                    Err(_) => break Outcome::Done,
+                },
             }
         };
         if let Outcome::Refused(reason) = outcome {
@@ -161,11 +169,19 @@ impl Work {
     fn follow(&self, job: &Job, tracee: &mut Tracee) -> Outcome {
         let (listener, id) = (job.listener.as_fd(), job.notification.id);
         // Once it is known that the notification stands, the tracee is who made it and not
-        // another one that was given its number. It fails if the program was killed meanwhile.
-        if !seccomp::stands(listener, id)
-            || seccomp::go_on(listener, id).is_err()
-            || tracee.interrupt().is_err()
-        {
+        // another one that was given its number. What follows fails if it was killed meanwhile.
+        if !seccomp::stands(listener, id) {
+            return Outcome::Done;
+        }
+        let going = if self.waits_killably {
+            // Asked before it goes on, it stops before it does anything else if the exec fails.
+            seccomp::settle(listener, id);
+            tracee.interrupt().and_then(|()| seccomp::go_on(listener, id))
+        } else {
+            // Asked before it goes on, it would stop instead.
+            seccomp::go_on(listener, id).and_then(|()| tracee.interrupt())
+        };
+        if going.is_err() {
             return Outcome::Done;
         }
         match run_to_first_instruction(tracee) {
@@ -202,6 +218,21 @@ fn run_to_first_instruction(tracee: &mut Tracee) -> io::Result<bool> {
         tracee.interrupt()?;
         tracee.cont(signal)?;
     }
+}
+
+fn cannot_attach(error: &io::Error) -> String {
+    format!("cannot attach to it ({error}); is it traced already, by a debugger or strace?")
+}
+
+/// Whether another worker is still letting go of a thread.
+fn is_traced_by_us(thread: libc::pid_t) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{thread}/status")) else {
+        return false;
+    };
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    tracer.is_some_and(|tracer| {
+        Path::new("/proc/self/task").join(tracer.trim()).exists() && tracer.trim() != "0"
+    })
 }
 
 fn name_of(thread: libc::pid_t) -> String {

@@ -17,6 +17,8 @@ const ADD_DESCRIPTOR: c_ulong = request(1, 3, size_of::<AddDescriptor>());
 
 /// Let the call go on in the kernel.
 const CONTINUE: u32 = 1;
+/// Put the descriptor at the number named.
+const AT_NUMBER: u32 = 1;
 /// From receiving to answering, only fatal signals interrupt the program (Linux 5.19).
 const WAIT_KILLABLE: c_ulong = 1 << 5;
 
@@ -130,6 +132,31 @@ pub(super) fn answer(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
 pub(super) fn stands(listener: BorrowedFd<'_>, id: u64) -> bool {
     // SAFETY: the request reads one number of 64 bits.
     unsafe { libc::ioctl(listener.as_raw_fd(), ID_VALID, &raw const id) == 0 }
+}
+
+/// Whether this kernel keeps a program in its notified call once that was received, whatever
+/// signals it gets, until it is answered.
+pub(super) fn waits_killably() -> bool {
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | WAIT_KILLABLE;
+    // SAFETY: without a filter the call fails: by EFAULT if the flags are known, else by EINVAL.
+    unsafe {
+        let no_filter = std::ptr::null::<sock_fprog>();
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, no_filter);
+        *libc::__errno_location() == libc::EFAULT
+    }
+}
+
+/// Returns when the program has seen that its call was received, so that it waits killably.
+///
+/// It sees that only when it is woken, and before Linux 6.17 it took an answer that came
+/// together with a signal for no answer. So it is woken by something to do that must fail: a
+/// descriptor for a number that none can have.
+pub(super) fn settle(listener: BorrowedFd<'_>, id: u64) {
+    let source = listener.as_raw_fd().unsigned_abs();
+    let new = i32::MAX.unsigned_abs();
+    let add = AddDescriptor { id, flags: AT_NUMBER, source, new, new_flags: 0 };
+    // SAFETY: the structure has the size that the request names.
+    unsafe { libc::ioctl(listener.as_raw_fd(), ADD_DESCRIPTOR, &raw const add) };
 }
 
 /// Puts a descriptor into a program that waits for an answer, closed on exec. Answers its number.
