@@ -67,7 +67,9 @@ unsafe fn wait_until(
     mask: &Option<Mask>,
 ) -> isize {
     wait::until(deadline, |host_ns| {
-        let timeout = Timespec::from_ns(host_ns);
+        // Without any time to wait the kernel does not look for signals that only this mask lets
+        // through.
+        let timeout = Timespec::from_ns(host_ns.max(i64::from(mask.is_some())));
         let timeout = &raw const timeout as usize;
         let args = [epoll, events, count, timeout, Mask::address(mask), 8];
         // SAFETY: the caller vouches for the array; timeout and mask are ours. Whole milliseconds,
