@@ -24,6 +24,10 @@ const SLICE_NS_MAX: i64 = 50_000_000;
 const LOOK_NS_MIN: i64 = 200_000;
 const LOOK_NS_MAX: i64 = 5_000_000;
 
+/// A host time that never comes. A wait without any would not end at a signal handler with
+/// SA_RESTART, but a sleep does.
+const FOR_EVER: HostTime = HostTime::from_ns(i64::MAX);
+
 pub(crate) const EINTR: isize = -4;
 pub(crate) const EAGAIN: isize = -11;
 pub(crate) const EINVAL: isize = -22;
@@ -80,8 +84,8 @@ pub(crate) fn sleep(deadline: Deadline) -> isize {
     loop {
         let (word, value, until) = match step(deadline) {
             Step::Passed => return 0,
-            Step::Until(host, dilated) => (clock::page().dilated(), dilated, Some(host)),
-            Step::Still(resumed) => (clock::page().resumed(), resumed, None),
+            Step::Until(host, dilated) => (clock::page().dilated(), dilated, host),
+            Step::Still(resumed) => (clock::page().resumed(), resumed, FOR_EVER),
         };
         if wait_on(word.as_ptr() as usize, value, until) == EINTR {
             return EINTR;
@@ -112,7 +116,7 @@ pub(crate) fn until(
                 }
                 let look = clock::host_now() + vtime::HostSpan::from_ns(look_ns);
                 let word = clock::page().resumed().as_ptr() as usize;
-                if wait_on(word, resumed, Some(look)) == EINTR {
+                if wait_on(word, resumed, look) == EINTR {
                     return Some(EINTR);
                 }
                 look_ns = (look_ns * 2).min(LOOK_NS_MAX);
@@ -121,13 +125,11 @@ pub(crate) fn until(
     }
 }
 
-/// Waits on a futex word of the clock page until host time `until`, for ever if `None`.
-fn wait_on(word: usize, value: u32, until: Option<HostTime>) -> isize {
-    let until = until.map(|until| Timespec {
-        seconds: until.as_ns() / NS_PER_S,
-        nanoseconds: until.as_ns() % NS_PER_S,
-    });
-    let until = until.as_ref().map_or(0, |until| &raw const *until as usize);
+/// Waits on a futex word of the clock page until host time `until`.
+fn wait_on(word: usize, value: u32, until: HostTime) -> isize {
+    let until =
+        Timespec { seconds: until.as_ns() / NS_PER_S, nanoseconds: until.as_ns() % NS_PER_S };
+    let until = &raw const until as usize;
     let args = [word, FUTEX_WAIT_BITSET, value as usize, until, 0, FUTEX_BITSET_MATCH_ANY];
     // SAFETY: the word lies in the clock page; the kernel only reads it.
     unsafe { arch::syscall(nr::FUTEX, args) }

@@ -49,7 +49,9 @@ fn wait_ms(events: Events, timeout_ms: usize, mask: &Option<Mask>) -> isize {
 
 fn wait_until(events: Events, deadline: Deadline, mask: &Option<Mask>) -> isize {
     wait::until(deadline, |host_ns| {
-        let timeout = Timespec::from_ns(host_ns);
+        // Without any time to wait the kernel does not look for signals that only this mask lets
+        // through.
+        let timeout = Timespec::from_ns(host_ns.max(i64::from(mask.is_some())));
         let timeout = &raw const timeout as usize;
         let Events { epoll, events, count } = events;
         let args = [epoll, events, count, timeout, Mask::address(mask), 8];

@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::control::Control;
+use super::keep;
 use super::registry::Registration;
 use super::signals::{self, FOR_THE_PROGRAM, Signals};
 use crate::domain::{Domain, Start};
@@ -38,7 +39,7 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     let follower = Follower::start(Arc::clone(&domain)).context("cannot follow programs")?;
     let control = Control::new(&name, &exec.command.join(" "), Arc::clone(&domain));
     control.serve(&registration)?;
-    let mut keeper = start_keeper(&follower, &exec.command)?;
+    let mut keeper = start_keeper(&follower, arrivals, &exec.command)?;
     let process = keeper.id();
     thread::Builder::new().name("signals".into()).spawn(move || {
         loop {
@@ -69,17 +70,26 @@ fn report_refusals(follower: &Follower, control: &Control) {
     }
 }
 
-fn start_keeper(follower: &Follower, command: &[String]) -> anyhow::Result<Child> {
+fn start_keeper(
+    follower: &Follower,
+    arrivals: Signals,
+    command: &[String],
+) -> anyhow::Result<Child> {
     let gate = follower.gate().fd().as_raw_fd();
     let mut keeper = Command::new("/proc/self/exe");
     keeper.arg("keep").arg("--gate").arg(gate.to_string()).arg("--").args(command);
+    let agent = std::process::id().cast_signed();
     let inherit = move || {
-        signals::die_with_parent()?;
+        arrivals.restore();
+        signals::tell_when_parent_dies(keep::agent_is_gone())?;
+        if signals::parent() != agent {
+            return Err(std::io::ErrorKind::NotFound.into());
+        }
         // SAFETY: takes numbers only; the descriptor is open in the child as in the parent.
         let result = unsafe { libc::fcntl(gate, libc::F_SETFD, 0) };
         if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
     };
-    // SAFETY: two system calls between fork and exec.
+    // SAFETY: system calls only between fork and exec.
     unsafe { keeper.pre_exec(inherit) };
     keeper.spawn().context("cannot start the keeper of the program")
 }

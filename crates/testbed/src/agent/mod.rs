@@ -12,6 +12,7 @@
 //! - [`daemon`]: `qcycle agent`, which a run starts; [`orders`] is what the two say to each other
 //! - [`node`]: a place where programs run
 //! - [`keep`]: the process between an agent and a program that keeps its terminal and its end
+//! - [`orphans`]: what a program leaves behind
 
 pub mod client;
 pub mod control;
@@ -20,6 +21,7 @@ pub mod exec;
 pub mod keep;
 pub mod node;
 pub mod orders;
+mod orphans;
 mod output;
 mod owner;
 mod points;

@@ -5,7 +5,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// A set of signals that are blocked in this process, to be fetched one by one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Signals(libc::sigset_t);
+pub(crate) struct Signals {
+    wanted: libc::sigset_t,
+    /// What was blocked before; a program that is started gets that.
+    before: libc::sigset_t,
+}
 
 /// A signal that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +19,8 @@ pub(crate) struct Arrived {
     /// Whether a process sent it. The terminal's own signals come from the kernel, and reach
     /// the whole group in the foreground, the program included.
     pub(crate) by_process: bool,
+    /// The process that sent it.
+    pub(crate) sender: i32,
 }
 
 /// What a supervisor hands on, and what tells it of its child.
@@ -31,8 +37,17 @@ impl Signals {
             for number in numbers {
                 libc::sigaddset(&raw mut set, *number);
             }
-            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
-            Self(set)
+            let mut before: libc::sigset_t = std::mem::zeroed();
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
+            Self { wanted: set, before }
+        }
+    }
+
+    /// Blocks what was blocked before, in a process that is about to become another program.
+    pub(crate) fn restore(&self) {
+        // SAFETY: a set of signals that lives as long as this.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut());
         }
     }
 
@@ -42,10 +57,11 @@ impl Signals {
             // SAFETY: `info` is filled by the kernel when it answers a signal.
             unsafe {
                 let mut info: libc::siginfo_t = std::mem::zeroed();
-                let number = libc::sigwaitinfo(&raw const self.0, &raw mut info);
+                let number = libc::sigwaitinfo(&raw const self.wanted, &raw mut info);
                 if number > 0 {
-                    let by_process = info.si_code <= 0;
-                    return Arrived { number, by_process };
+                    // For signals of children and of the kernel the number means nothing.
+                    let (by_process, sender) = (info.si_code <= 0, info.si_pid());
+                    return Arrived { number, by_process, sender };
                 }
             }
         }
@@ -55,7 +71,7 @@ impl Signals {
 /// Blocks signals and answers a descriptor that is readable while one of them waits.
 /// signalfd(2)
 pub(crate) fn descriptor(numbers: &[i32]) -> io::Result<OwnedFd> {
-    let Signals(set) = Signals::block(numbers);
+    let set = Signals::block(numbers).wanted;
     // SAFETY: a live set of signals; the result is checked and owned by nobody else.
     unsafe {
         let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
@@ -84,9 +100,20 @@ pub(crate) fn send(process: u32, signal: i32) {
 
 /// Lets this process die when its parent does.
 pub(crate) fn die_with_parent() -> io::Result<()> {
+    tell_when_parent_dies(libc::SIGKILL)
+}
+
+/// Lets this process get a signal when its parent dies.
+pub(crate) fn tell_when_parent_dies(signal: i32) -> io::Result<()> {
     // SAFETY: takes numbers only.
-    let result = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    let result = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The process that is told of the end of this one.
+pub(crate) fn parent() -> i32 {
+    // SAFETY: cannot fail.
+    unsafe { libc::getppid() }
 }
 
 /// Ends this process as its child has ended: with the same code, or by the same signal.

@@ -11,11 +11,15 @@
 //! - [`image`]: the image that `qcycle` carries, and the kernel's own vDSO
 //! - [`elf`]: looking up symbols in the two
 //! - [`tracee`]: a stopped program: registers, memory, borrowed system calls
-//! - [`follow`]: from the notification of an exec to a program in virtual time
+//! - [`follow`]: from the notification of an exec to a program at its first instruction
+//! - [`desk`]: who works on which exec
+//! - [`equip`]: putting a program that stands there into virtual time
 //! - [`namespaces`]: places for programs that are gone with them
 //! - [`program`]: starting the first program of a tree
 
+mod desk;
 mod elf;
+mod equip;
 pub mod filter;
 mod follow;
 mod image;

@@ -12,12 +12,13 @@ const fn request(direction: c_ulong, number: c_ulong, size: usize) -> c_ulong {
 
 const RECEIVE: c_ulong = request(3, 0, size_of::<Notification>());
 const SEND: c_ulong = request(3, 1, size_of::<Response>());
+const ID_VALID: c_ulong = request(1, 2, size_of::<u64>());
 const ADD_DESCRIPTOR: c_ulong = request(1, 3, size_of::<AddDescriptor>());
 
 /// Let the call go on in the kernel.
 const CONTINUE: u32 = 1;
-/// The notified call answers the number of the new descriptor.
-const ADD_AND_SEND: u32 = 2;
+/// Put the descriptor at the number named.
+const AT_NUMBER: u32 = 1;
 /// From receiving to answering, only fatal signals interrupt the program (Linux 5.19).
 const WAIT_KILLABLE: c_ulong = 1 << 5;
 
@@ -119,21 +120,65 @@ pub(super) fn fail(listener: BorrowedFd<'_>, id: u64, error: c_int) -> io::Resul
     respond(listener, &Response { id, value: 0, error: -error, flags: 0 })
 }
 
-/// Puts a descriptor into the program, closed on exec, and answers the call with its number.
+/// Lets the call answer 0 without being made.
+///
+/// # Errors
+/// As [`go_on`].
+pub(super) fn answer(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
+    respond(listener, &Response { id, value: 0, error: 0, flags: 0 })
+}
+
+/// Whether the program still waits for the answer to a notification.
+pub(super) fn stands(listener: BorrowedFd<'_>, id: u64) -> bool {
+    // SAFETY: the request reads one number of 64 bits.
+    unsafe { libc::ioctl(listener.as_raw_fd(), ID_VALID, &raw const id) == 0 }
+}
+
+/// Whether this kernel keeps a program in its notified call once that was received, whatever
+/// signals it gets, until it is answered.
+pub(super) fn waits_killably() -> bool {
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | WAIT_KILLABLE;
+    // SAFETY: without a filter the call fails: by EFAULT if the flags are known, else by EINVAL.
+    unsafe {
+        let no_filter = std::ptr::null::<sock_fprog>();
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, no_filter);
+        *libc::__errno_location() == libc::EFAULT
+    }
+}
+
+/// Returns when the program has seen that its call was received, so that it waits killably.
+///
+/// It sees that only when it is woken, and before Linux 6.17 it took an answer that came
+/// together with a signal for no answer. So it is woken by something to do that must fail: a
+/// descriptor for a number that none can have.
+pub(super) fn settle(listener: BorrowedFd<'_>, id: u64) {
+    let source = listener.as_raw_fd().unsigned_abs();
+    let new = i32::MAX.unsigned_abs();
+    let add = AddDescriptor { id, flags: AT_NUMBER, source, new, new_flags: 0 };
+    // SAFETY: the structure has the size that the request names.
+    unsafe { libc::ioctl(listener.as_raw_fd(), ADD_DESCRIPTOR, &raw const add) };
+}
+
+/// Puts a descriptor into a program that waits for an answer, closed on exec. Answers its number.
 ///
 /// # Errors
 /// As [`go_on`]; `EMFILE` where the program has no descriptor left.
-pub(super) fn give(listener: BorrowedFd<'_>, id: u64, fd: BorrowedFd<'_>) -> io::Result<()> {
+pub(super) fn give(listener: BorrowedFd<'_>, id: u64, fd: BorrowedFd<'_>) -> io::Result<u64> {
     let add = AddDescriptor {
         id,
-        flags: ADD_AND_SEND,
+        flags: 0,
         source: fd.as_raw_fd().unsigned_abs(),
         new: 0,
         new_flags: libc::O_CLOEXEC.unsigned_abs(),
     };
     // SAFETY: the structure has the size that the request names.
     let result = unsafe { libc::ioctl(listener.as_raw_fd(), ADD_DESCRIPTOR, &raw const add) };
-    if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    u64::try_from(result).map_err(|_| {
+        let error = io::Error::last_os_error();
+        // Killed while the kernel waited for it to take the descriptor.
+        let gone = error.raw_os_error() == Some(libc::ESRCH);
+        if gone { io::ErrorKind::NotFound.into() } else { error }
+    })
 }
 
 fn respond(listener: BorrowedFd<'_>, response: &Response) -> io::Result<()> {

@@ -1,5 +1,10 @@
 //! A program that is stopped by ptrace(2): its registers, its memory, and system calls that it
 //! makes for us. x86-64.
+//!
+//! A tracee may be killed, stopped or continued by anybody at any point, so everything here
+//! expects the request to fail because it is gone (`NotFound`) and every wait to answer with a
+//! stop that was not asked for. Letting go never leaves one behind attached: a program that is
+//! traced and not waited for can neither run nor be reaped by its parent.
 
 use std::io;
 use std::mem::size_of;
@@ -13,32 +18,40 @@ pub(super) enum Stop {
     Exec,
     /// Because we asked for it (`PTRACE_INTERRUPT`), or with its group.
     Interrupted,
-    /// By a trap instruction or a single step.
-    Trap,
-    /// Because this signal is about to be delivered.
+    /// Because this signal is about to be delivered; SIGTRAP also ends a single step.
     Signal(c_int),
     /// It is gone.
     Gone,
 }
 
-/// A thread traced by this thread. Dropping it detaches.
+/// A system call that a tracee makes for us, at an address where there is such an instruction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    /// Address of the instruction.
+    pub(super) at: u64,
+    /// Number of the call.
+    pub(super) number: i64,
+    /// Its arguments.
+    pub(super) args: [u64; 6],
+}
+
+/// A thread traced by this thread, which traces no other. Dropping it detaches.
 #[derive(Debug)]
 pub(super) struct Tracee {
     thread: pid_t,
-    gone: bool,
-    /// Signals that came at a bad time, sent again on detaching.
-    held_back: Vec<c_int>,
+    /// What it stopped for; `None` while it runs.
+    stop: Option<Stop>,
 }
 
 impl Tracee {
     /// Attaches without stopping; the thread dies if we do.
     ///
     /// # Errors
-    /// `PermissionDenied` where somebody else traces it or we may not.
+    /// `PermissionDenied` where somebody else traces it or we may not, `NotFound` if it is gone.
     pub(super) fn seize(thread: pid_t) -> io::Result<Self> {
         let options = libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_EXITKILL;
         ptrace(libc::PTRACE_SEIZE, thread, 0, options as usize)?;
-        Ok(Self { thread, gone: false, held_back: Vec::new() })
+        Ok(Self { thread, stop: None })
     }
 
     /// The thread, which after an exec is the first of its process.
@@ -46,19 +59,21 @@ impl Tracee {
         self.thread
     }
 
-    /// Asks it to stop as soon as it is out of the kernel.
+    /// Asks it to stop as soon as it is out of the kernel. Any stop takes that back.
     pub(super) fn interrupt(&self) -> io::Result<()> {
         ptrace(libc::PTRACE_INTERRUPT, self.thread, 0, 0).map(drop)
     }
 
     /// Lets it run, with this signal delivered (0: none).
-    pub(super) fn cont(&self, signal: c_int) -> io::Result<()> {
+    pub(super) fn cont(&mut self, signal: c_int) -> io::Result<()> {
+        self.stop = None;
         ptrace(libc::PTRACE_CONT, self.thread, 0, signal as usize).map(drop)
     }
 
-    /// Lets it run for one instruction.
-    fn step(&self) -> io::Result<()> {
-        ptrace(libc::PTRACE_SINGLESTEP, self.thread, 0, 0).map(drop)
+    /// Lets it run for one instruction, with this signal delivered (0: none).
+    fn step(&mut self, signal: c_int) -> io::Result<()> {
+        self.stop = None;
+        ptrace(libc::PTRACE_SINGLESTEP, self.thread, 0, signal as usize).map(drop)
     }
 
     /// Waits for it to stop.
@@ -86,10 +101,9 @@ impl Tracee {
                 let error = io::Error::last_os_error();
                 match error.raw_os_error() {
                     Some(libc::EINTR) => continue,
-                    Some(libc::ECHILD) => {
-                        self.gone = true;
-                        return Ok(Some(Stop::Gone));
-                    }
+                    // Killed by the exec of another thread, or under the number that an exec
+                    // has given it.
+                    Some(libc::ECHILD) => return Ok(Some(self.stopped(Stop::Gone))),
                     _ => return Err(error),
                 }
             }
@@ -99,9 +113,13 @@ impl Tracee {
             } else if thread != self.thread {
                 continue;
             }
-            self.gone |= stop == Stop::Gone;
-            return Ok(Some(stop));
+            return Ok(Some(self.stopped(stop)));
         }
+    }
+
+    fn stopped(&mut self, stop: Stop) -> Stop {
+        self.stop = Some(stop);
+        stop
     }
 
     /// Its general registers.
@@ -119,12 +137,17 @@ impl Tracee {
         ptrace(libc::PTRACE_SETREGS, self.thread, 0, from).map(drop)
     }
 
-    /// Takes signals out of its mask of blocked signals.
-    pub(super) fn unblock(&self, signal: c_int) -> io::Result<()> {
+    /// Its mask of blocked signals.
+    pub(super) fn blocked(&self) -> io::Result<u64> {
         let mut mask = 0u64;
         let size = size_of::<u64>();
         ptrace(libc::PTRACE_GETSIGMASK, self.thread, size, &raw mut mask as usize)?;
-        mask &= !(1 << (signal - 1));
+        Ok(mask)
+    }
+
+    /// Sets its mask of blocked signals.
+    pub(super) fn set_blocked(&self, mask: u64) -> io::Result<()> {
+        let size = size_of::<u64>();
         ptrace(libc::PTRACE_SETSIGMASK, self.thread, size, &raw const mask as usize).map(drop)
     }
 
@@ -136,7 +159,7 @@ impl Tracee {
         let count = unsafe {
             libc::process_vm_readv(self.thread, &raw const local, 1, &raw const remote, 1, 0)
         };
-        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+        usize::try_from(count).map_err(|_| last_error())
     }
 
     /// Writes words of 64 bits to its memory, whatever its protection.
@@ -148,43 +171,55 @@ impl Tracee {
         Ok(())
     }
 
-    /// Lets it begin a system call at an address where there is such an instruction. Its
-    /// registers are lost. It may block: the answer is fetched with [`Self::finish_call`].
-    pub(super) fn begin_call(&self, at: u64, number: i64, args: [u64; 6]) -> io::Result<()> {
+    /// Lets it begin a call. Its registers are lost. The call may block; what the tracee stops
+    /// for from now on goes to [`Self::proceed`].
+    pub(super) fn begin(&mut self, call: &Call) -> io::Result<()> {
         let mut registers = self.registers()?;
-        registers.rip = at;
-        registers.rax = number as u64;
+        registers.rip = call.at;
+        registers.rax = call.number as u64;
+        // So that the kernel does not restart a call of the program's own.
         registers.orig_rax = u64::MAX;
         [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] =
-            args;
+            call.args;
         self.set_registers(&registers)?;
-        self.step()
+        self.step(0)
     }
 
-    /// The result of the call that was begun.
-    pub(super) fn finish_call(&mut self) -> io::Result<u64> {
-        loop {
-            match self.wait()? {
-                Stop::Trap => break,
-                Stop::Gone => return Err(io::ErrorKind::NotFound.into()),
-                Stop::Signal(signal) => {
-                    self.held_back.push(signal);
-                    self.step()?;
+    /// Goes on with a call that was begun, after a stop. Answers its result if it has one.
+    pub(super) fn proceed(&mut self, call: &Call, stop: Stop) -> io::Result<Option<u64>> {
+        const INSTRUCTION_LENGTH: u64 = 2;
+        match stop {
+            Stop::Gone => Err(io::ErrorKind::NotFound.into()),
+            Stop::Signal(libc::SIGTRAP) => {
+                let registers = self.registers()?;
+                if registers.rip != call.at + INSTRUCTION_LENGTH {
+                    // Somebody sent the signal before the call was made.
+                    return self.step(0).map(|()| None);
                 }
-                Stop::Exec | Stop::Interrupted => self.step()?,
+                // Our step ended in that signal; the program is not to get it.
+                self.stop = Some(Stop::Interrupted);
+                match registers.rax as i64 {
+                    result if is_restart(result) => self.begin(call).map(|()| None),
+                    result @ -4095..0 => Err(io::Error::from_raw_os_error(-result as i32)),
+                    result => Ok(Some(result as u64)),
+                }
+            }
+            // All others are blocked, so this is SIGSTOP: it stops with its group, and will stop
+            // again when it is let go, if nobody has continued it by then.
+            Stop::Signal(signal) => self.step(signal).map(|()| None),
+            Stop::Exec | Stop::Interrupted => self.step(0).map(|()| None),
+        }
+    }
+
+    /// A call from beginning to end.
+    pub(super) fn call(&mut self, call: &Call) -> io::Result<u64> {
+        self.begin(call)?;
+        loop {
+            let stop = self.wait()?;
+            if let Some(result) = self.proceed(call, stop)? {
+                return Ok(result);
             }
         }
-        let result = self.registers()?.rax as i64;
-        if (-4095..0).contains(&result) {
-            return Err(io::Error::from_raw_os_error(-result as i32));
-        }
-        Ok(result as u64)
-    }
-
-    /// A system call from beginning to end.
-    pub(super) fn call(&mut self, at: u64, number: i64, args: [u64; 6]) -> io::Result<u64> {
-        self.begin_call(at, number, args)?;
-        self.finish_call()
     }
 
     /// Ends the program; for one that would otherwise run in the wrong time.
@@ -192,20 +227,43 @@ impl Tracee {
         // SAFETY: a signal to a process that we trace, which cannot have been reaped by others.
         unsafe { libc::kill(self.thread, libc::SIGKILL) };
     }
+
+    /// Detaches from a stopped thread, which gets the signal that it has stopped for. Fails if
+    /// it runs or is being killed.
+    fn detach(&mut self) -> io::Result<()> {
+        let signal = match self.stop {
+            Some(Stop::Signal(signal)) => signal,
+            _ => 0,
+        };
+        self.stop = None;
+        ptrace(libc::PTRACE_DETACH, self.thread, 0, signal as usize).map(drop)
+    }
 }
 
 impl Drop for Tracee {
     fn drop(&mut self) {
-        if self.gone {
-            return;
-        }
-        // Fails if it is gone or, after `kill`, about to be; both are as good as detached.
-        let _ = ptrace(libc::PTRACE_DETACH, self.thread, 0, 0);
-        for signal in &self.held_back {
-            // SAFETY: sends a signal that was on its way to this thread.
-            unsafe { libc::syscall(libc::SYS_tkill, self.thread, *signal) };
+        loop {
+            match self.stop {
+                Some(Stop::Gone) => return,
+                Some(_) => {
+                    if self.detach().is_ok() {
+                        return;
+                    }
+                }
+                // It cannot be asked if it is being killed; either way it stops or goes.
+                None => drop(self.interrupt()),
+            }
+            if self.wait().is_err() {
+                return;
+            }
         }
     }
+}
+
+/// Whether a call was interrupted such that the kernel would make it again: `ERESTARTSYS`,
+/// `ERESTARTNOINTR`, `ERESTARTNOHAND` and `ERESTART_RESTARTBLOCK` of its `linux/errno.h`.
+fn is_restart(result: i64) -> bool {
+    matches!(-result, 512..=514 | 516)
 }
 
 fn stop_of(status: c_int) -> Stop {
@@ -215,7 +273,6 @@ fn stop_of(status: c_int) -> Stop {
     match (libc::WSTOPSIG(status), status >> 16) {
         (_, libc::PTRACE_EVENT_STOP) => Stop::Interrupted,
         (libc::SIGTRAP, libc::PTRACE_EVENT_EXEC) => Stop::Exec,
-        (libc::SIGTRAP, _) => Stop::Trap,
         (signal, _) => Stop::Signal(signal),
     }
 }
@@ -224,5 +281,11 @@ fn ptrace(request: libc::c_uint, thread: pid_t, address: usize, data: usize) -> 
     // SAFETY: each caller passes what the request takes: numbers, or addresses of live values
     // of the size that the kernel writes or reads.
     let result = unsafe { libc::ptrace(request, thread, address, data) };
-    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    if result == -1 { Err(last_error()) } else { Ok(result) }
+}
+
+/// The error of the last call, with "no such process" as `NotFound`.
+fn last_error() -> io::Error {
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() == Some(libc::ESRCH) { io::ErrorKind::NotFound.into() } else { error }
 }

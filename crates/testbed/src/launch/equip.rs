@@ -1,0 +1,247 @@
+//! Putting a program that is stopped before its first instruction into virtual time: the image
+//! and the pages are mapped, the auxiliary vector tells the program that the image is its vDSO,
+//! and the image becomes the handler of SIGSYS.
+//!
+//! The program makes the system calls for that itself, led by ptrace. Meanwhile all its signals
+//! are blocked, so that those which arrive wait in the kernel, in its order and with all they
+//! carry. What cannot be blocked is expected at each step: SIGKILL, SIGSTOP and SIGCONT.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use vtime::image::{CLOCK, COUNTERS, IMAGE, PAGE_SIZE, PROCESS, Process};
+
+use super::desk::Desk;
+use super::image::{self, Addresses, IMAGE_LENGTH};
+use super::seccomp;
+use super::tracee::{Call, Tracee};
+use crate::domain::Domain;
+
+/// What programs of one domain are given.
+#[derive(Debug)]
+pub(super) struct Equipment {
+    domain: Arc<Domain>,
+    image: OwnedFd,
+    clock: OwnedFd,
+    addresses: Addresses,
+}
+
+/// How often a program that should report is looked at; at most, as the waits grow.
+const LOOK_MS_MAX: u64 = 100;
+
+impl Equipment {
+    /// # Errors
+    /// When the kernel has no vDSO, no memory or no descriptors left.
+    pub(super) fn new(domain: Arc<Domain>) -> io::Result<Self> {
+        Ok(Self {
+            image: image::memory()?,
+            clock: domain.page().read_only()?,
+            addresses: image::addresses()?,
+            domain,
+        })
+    }
+
+    /// Puts a program that is stopped before its first instruction into virtual time.
+    ///
+    /// # Errors
+    /// `NotFound` if the program is gone; all others name the reason and the way out.
+    pub(super) fn equip(
+        &self,
+        desk: &Desk,
+        listener: BorrowedFd<'_>,
+        tracee: &mut Tracee,
+    ) -> io::Result<()> {
+        const CODE_SEGMENT_64: u64 = 0x33;
+        let registers = tracee.registers()?;
+        if registers.cs != CODE_SEGMENT_64 {
+            return Err(io::Error::other(
+                "32-bit programs cannot run in virtual time; use a 64-bit build of it",
+            ));
+        }
+        let blocked = tracee.blocked()?;
+        // The kernel would reset a blocked SIGTRAP to its default action at the first step.
+        tracee.set_blocked(!signal_bit(libc::SIGTRAP))?;
+        let (slot, vdso) = find_vdso(tracee, registers.rsp)?;
+        self.map(desk, listener, tracee, vdso)?;
+        self.install_handler(tracee)?;
+        tracee.write(slot, &[IMAGE as u64])?;
+        tracee.set_registers(&registers)?;
+        tracee.set_blocked(blocked & !signal_bit(libc::SIGSYS))
+    }
+
+    fn map(
+        &self,
+        desk: &Desk,
+        listener: BorrowedFd<'_>,
+        tracee: &mut Tracee,
+        vdso: u64,
+    ) -> io::Result<()> {
+        const READ: i32 = libc::PROT_READ;
+        const WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+        let native = self.addresses.vdso;
+        let at = vdso + native.syscall;
+        let files = [self.image.as_fd(), self.clock.as_fd(), self.domain.counters().as_fd()];
+        let [image, clock, counters] = give(desk, listener, tracee, at, files)?;
+        let mut mmap = |address: usize, length: usize, access: i32, sharing: i32, fd: u64| {
+            let flags = sharing | libc::MAP_FIXED_NOREPLACE;
+            let args = [address as u64, length as u64, access as u64, flags as u64, fd, 0];
+            let call = Call { at, number: libc::SYS_mmap, args };
+            let mapped = tracee.call(&call).map(drop);
+            if fd != u64::MAX {
+                let args = [fd, 0, 0, 0, 0, 0];
+                tracee.call(&Call { at, number: libc::SYS_close, args })?;
+            }
+            mapped.map_err(no_room)
+        };
+        let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        mmap(IMAGE, IMAGE_LENGTH, READ | libc::PROT_EXEC, libc::MAP_PRIVATE, image)?;
+        mmap(PROCESS, PAGE_SIZE, WRITE, anonymous, u64::MAX)?;
+        mmap(CLOCK, PAGE_SIZE, READ, libc::MAP_SHARED, clock)?;
+        mmap(COUNTERS, PAGE_SIZE, WRITE, libc::MAP_SHARED, counters)?;
+        let absolute = |offset: Option<u64>| offset.map_or(0, |offset| vdso + offset);
+        let process = Process {
+            vdso_clock_gettime: absolute(native.clock_gettime),
+            vdso_getcpu: absolute(native.getcpu),
+            vdso_getrandom: absolute(native.getrandom),
+            sigsys_action: [0; 4],
+        };
+        let words = [process.vdso_clock_gettime, process.vdso_getcpu, process.vdso_getrandom];
+        tracee.write(PROCESS as u64, &words)
+    }
+
+    /// Makes the image handle SIGSYS.
+    fn install_handler(&self, tracee: &mut Tracee) -> io::Result<()> {
+        const SA_RESTORER: u64 = 0x0400_0000;
+        let flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        let flags = u64::from(flags.cast_unsigned()) | SA_RESTORER;
+        // `struct sigaction` of the kernel, for a moment at the end of the program's page.
+        let action = [self.addresses.sigsys, flags, self.addresses.sigreturn, 0];
+        let scratch = (PROCESS + PAGE_SIZE - 64) as u64;
+        tracee.write(scratch, &action)?;
+        let args = [libc::SIGSYS as u64, scratch, 0, 8, 0, 0];
+        let number = libc::SYS_rt_sigaction;
+        tracee.call(&Call { at: self.addresses.syscall, number, args }).map(drop)
+    }
+}
+
+/// Puts files of ours into the program, closed on exec: it makes an exec of nothing, which the
+/// filter reports, and gets them before the answer. Answers their numbers.
+fn give<const COUNT: usize>(
+    desk: &Desk,
+    listener: BorrowedFd<'_>,
+    tracee: &mut Tracee,
+    at: u64,
+    files: [BorrowedFd<'_>; COUNT],
+) -> io::Result<[u64; COUNT]> {
+    let call = Call { at, number: libc::SYS_execve, args: [0; 6] };
+    let mut numbers = [0; COUNT];
+    let mut given = 0;
+    let mut mail = desk.expect(tracee.thread());
+    let result = tracee.begin(&call).and_then(|()| {
+        loop {
+            let id = reported(&mail, tracee, &call)?;
+            // If the notification does not stand any more, the call is made once more.
+            mail = desk.expect(tracee.thread());
+            while given < COUNT {
+                match seccomp::give(listener, id, files[given]) {
+                    Ok(number) => numbers[given] = number,
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                    Err(error) => return Err(error),
+                }
+                given += 1;
+            }
+            if given == COUNT && seccomp::answer(listener, id).is_ok() {
+                return Ok(());
+            }
+        }
+    });
+    desk.expect_no_more(tracee.thread());
+    result?;
+    loop {
+        let stop = tracee.wait()?;
+        if tracee.proceed(&call, stop)?.is_some() {
+            return Ok(numbers);
+        }
+    }
+}
+
+/// Waits for the notification of a call that the tracee makes.
+fn reported(mail: &Receiver<u64>, tracee: &mut Tracee, call: &Call) -> io::Result<u64> {
+    let mut look_ms = 1;
+    loop {
+        match mail.recv_timeout(Duration::from_millis(look_ms)) {
+            Ok(id) => return Ok(id),
+            Err(RecvTimeoutError::Disconnected) => return Err(io::ErrorKind::NotFound.into()),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Some(stop) = tracee.poll()?
+            && tracee.proceed(call, stop)?.is_some()
+        {
+            return Err(io::Error::other("its filter does not report what it calls"));
+        }
+        look_ms = (look_ms * 2).min(LOOK_MS_MAX);
+    }
+}
+
+const fn signal_bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
+/// The address and the value of `AT_SYSINFO_EHDR` on a fresh stack, which is laid out as the
+/// System V ABI (figure 3.9) says: argc, argv, null, envp, null, auxiliary vector.
+fn find_vdso(tracee: &Tracee, stack: u64) -> io::Result<(u64, u64)> {
+    const AT_NULL: u64 = 0;
+    const AT_SYSINFO_EHDR: u64 = 33;
+    let mut octets = vec![0; 4096];
+    loop {
+        let count = tracee.read(stack, &mut octets).map_err(unreadable)?;
+        let words: Vec<u64> = octets[..count]
+            .chunks_exact(8)
+            .map(|word| u64::from_le_bytes(word.try_into().expect("chunks of eight")))
+            .collect();
+        let argc = words.first().map_or(0, |argc| usize::try_from(*argc).unwrap_or(usize::MAX));
+        let environment = argc.saturating_add(2);
+        let auxiliary = words
+            .iter()
+            .skip(environment)
+            .position(|word| *word == 0)
+            .map(|length| environment + length + 1);
+        for at in auxiliary.into_iter().flat_map(|from| (from..words.len() - 1).step_by(2)) {
+            match words[at] {
+                AT_SYSINFO_EHDR => return Ok((stack + (at as u64 + 1) * 8, words[at + 1])),
+                AT_NULL => return Err(io::Error::other("this kernel gave it no vDSO")),
+                _ => {}
+            }
+        }
+        if count < octets.len() {
+            return Err(io::Error::other("its stack has no auxiliary vector"));
+        }
+        octets.resize(octets.len() * 2, 0);
+    }
+}
+
+fn no_room(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EEXIST) => io::Error::other(format!(
+            "it has something of its own at {IMAGE:#x} to {:#x}, where the image must lie; link \
+             it to another address",
+            COUNTERS + PAGE_SIZE
+        )),
+        _ => error,
+    }
+}
+
+/// The kernel keeps tracers away from the memory of programs whose file the user may execute
+/// but not read.
+fn unreadable(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EPERM) => io::Error::other(
+            "its memory is closed to this user, as its file may be executed but not read; make \
+             it readable or run as root",
+        ),
+        _ => error,
+    }
+}

@@ -1,0 +1,14 @@
+//! `qcycle exec` as a user meets it: programs of many kinds run natively and in virtual time, and
+//! must do the same, but for the time that passes.
+//!
+//! Guests are built from `tests/guests` by the compilers of this machine. No test has a threshold
+//! that a slow machine could break: nothing may be early, and how late it is, is printed.
+
+#![expect(clippy::unwrap_used, reason = "all of this file is a test")]
+
+#[path = "exec/clocks.rs"]
+mod clocks;
+#[path = "exec/harness.rs"]
+mod harness;
+#[path = "exec/waits.rs"]
+mod waits;

@@ -1,0 +1,244 @@
+//! Guests, and running them natively and in virtual time.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{LazyLock, Mutex, OnceLock};
+use std::time::Duration;
+
+use testbed::agent::protocol::{Call, Outcome, Reply, Request, Status, VERSION};
+
+pub(crate) const QCYCLE: &str = env!("CARGO_BIN_EXE_qcycle");
+
+/// Where sockets of this test run lie. Short, as the path of a socket must be.
+pub(crate) fn runtime() -> &'static Path {
+    static RUNTIME: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
+    RUNTIME.path()
+}
+
+/// How a guest in C is linked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Link {
+    Dynamic,
+    Static,
+}
+
+/// A guest of `tests/guests`, built once.
+pub(crate) fn c(name: &'static str, link: Link) -> PathBuf {
+    type Built = Mutex<BTreeMap<(&'static str, Link), &'static OnceLock<PathBuf>>>;
+    static BUILT: Built = Mutex::new(BTreeMap::new());
+    let once =
+        *BUILT.lock().unwrap().entry((name, link)).or_insert_with(|| Box::leak(Box::default()));
+    once.get_or_init(|| {
+        let program = folder().join(format!("{name}-{link:?}"));
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-O2", "-Wall", "-Werror", "-pthread"]);
+        gcc.args((link == Link::Static).then_some("-static"));
+        gcc.arg("-o").arg(&program).arg(source(&format!("{name}.c")));
+        compile(&mut gcc);
+        program
+    })
+    .clone()
+}
+
+/// The guest in Go; `None`, and a word about it, without a Go compiler.
+pub(crate) fn go(name: &str) -> Option<PathBuf> {
+    if !is_there("go") {
+        return None;
+    }
+    let program = folder().join(name);
+    let mut go = Command::new("go");
+    // Only the standard library: nothing is fetched, no C compiler is asked.
+    go.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").env("GOFLAGS", "");
+    go.env("GOCACHE", folder().join("go-cache")).args(["build", "-o"]).arg(&program);
+    compile(go.arg(source(&format!("{name}.go"))));
+    Some(program)
+}
+
+/// Whether there is such a program; says so if not.
+pub(crate) fn is_there(program: &str) -> bool {
+    let found = Command::new("sh")
+        .args(["-c", &format!("command -v {program}")])
+        .stdout(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !found {
+        println!("not measured: there is no `{program}` in PATH");
+    }
+    found
+}
+
+pub(crate) fn folder() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn source(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests").join(file)
+}
+
+fn compile(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error| {
+        panic!("{:?}: {error}; `make setup` installs it", command.get_program())
+    });
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Where a guest runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum In {
+    /// As ever.
+    Native,
+    /// In a domain of its own with this time dilation factor.
+    Virtual(&'static str),
+}
+
+/// What every guest must do natively and in virtual time alike.
+pub(crate) const BOTH: [In; 2] = [In::Native, In::Virtual("1")];
+
+/// `qcycle` with the runtime folder of this test run.
+pub(crate) fn qcycle(arguments: &[&str]) -> Command {
+    let mut command = Command::new(QCYCLE);
+    command.env("XDG_RUNTIME_DIR", runtime()).args(arguments);
+    command
+}
+
+/// A guest that is about to be started there.
+pub(crate) fn command(place: In, guest: impl AsRef<Path>, arguments: &[&str]) -> Command {
+    let mut command = match place {
+        In::Native => Command::new(guest.as_ref()),
+        In::Virtual(tdf) => {
+            let mut command = qcycle(&["exec", "--tdf", tdf, "--"]);
+            command.arg(guest.as_ref());
+            command
+        }
+    };
+    command.args(arguments);
+    command
+}
+
+/// What a command prints, and how it ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Printed {
+    pub(crate) out: String,
+    pub(crate) err: String,
+    /// The exit code, or the negative number of the signal that ended it.
+    pub(crate) end: i32,
+}
+
+pub(crate) fn run(command: &mut Command) -> Printed {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    Printed {
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+        end: end(output.status),
+    }
+}
+
+/// The exit code, or the negative number of the signal that ended it.
+pub(crate) fn end(status: std::process::ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    status.signal().map_or_else(|| status.code().unwrap(), |signal| -signal)
+}
+
+/// A guest that runs, to be talked to.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    name: Option<String>,
+}
+
+impl Running {
+    /// Starts a guest; in virtual time under this name.
+    pub(crate) fn start(place: In, name: &str, guest: &Path, arguments: &[&str]) -> Self {
+        let mut command = match place {
+            In::Native => Command::new(guest),
+            In::Virtual(tdf) => {
+                let mut command = qcycle(&["exec", "--name", name, "--tdf", tdf, "--"]);
+                command.arg(guest);
+                command
+            }
+        };
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stdin = child.stdin.take();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let name = (place != In::Native).then(|| name.to_owned());
+        Self { child, stdin, stdout, name }
+    }
+
+    /// The next line that it prints.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    pub(crate) fn say(&mut self, line: &str) {
+        self.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    /// Asks its domain; nothing happens natively.
+    pub(crate) fn ask(&self, call: Call) -> Option<Status> {
+        Some(Domain::of(self.name.as_deref()?).ask(call))
+    }
+
+    /// What it still prints until its end.
+    pub(crate) fn finish(mut self) -> Printed {
+        drop(self.stdin.take());
+        let mut out = String::new();
+        self.stdout.read_to_string(&mut out).unwrap();
+        Printed { out, err: String::new(), end: end(self.child.wait().unwrap()) }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Has ended already where all went well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A connection to a domain.
+pub(crate) struct Domain(BufReader<UnixStream>);
+
+impl Domain {
+    /// Waits for the domain to be there.
+    pub(crate) fn of(name: &str) -> Self {
+        let path = runtime().join("quartercycle").join(format!("{name}.sock"));
+        loop {
+            if let Ok(stream) = UnixStream::connect(&path) {
+                return Self(BufReader::new(stream));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub(crate) fn ask(&mut self, call: Call) -> Status {
+        let request = Request { version: VERSION, id: 1, call };
+        let line = serde_json::to_string(&request).unwrap() + "\n";
+        self.0.get_mut().write_all(line.as_bytes()).unwrap();
+        let mut answer = String::new();
+        self.0.read_line(&mut answer).unwrap();
+        match serde_json::from_str::<Reply>(&answer).unwrap().outcome {
+            Outcome::Status(status) => status,
+            Outcome::Error(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Holds a domain for as long as `during` takes; natively it only takes as long.
+pub(crate) fn held(guest: &Running, during: impl FnOnce()) {
+    guest.ask(Call::Hold);
+    during();
+    guest.ask(Call::Release);
+}
+
+pub(crate) fn sleep_ms(ms: u64) {
+    std::thread::sleep(Duration::from_millis(ms));
+}

@@ -1,0 +1,169 @@
+//! Calls that wait for a finite time: never early, whatever happens to the clock meanwhile, and
+//! interrupted and woken as natively.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use testbed::agent::protocol::Call;
+
+use crate::harness::{BOTH, In, Link, Printed, Running, c, held, sleep_ms};
+
+/// How one call ended.
+#[derive(Debug)]
+struct Wait {
+    outcome: String,
+    waited_ns: i64,
+    asked_ns: i64,
+    left_ns: i64,
+}
+
+fn waits(printed: &Printed) -> BTreeMap<String, Wait> {
+    assert_eq!(printed.end, 0, "{}", printed.out);
+    let lines = printed.out.lines().filter(|line| line.contains('\t'));
+    let waits = lines.map(|line| {
+        let [name, outcome, waited, asked, left] =
+            line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let [waited_ns, asked_ns, left_ns] = [waited, asked, left].map(|ns| ns.parse().unwrap());
+        (name.to_owned(), Wait { outcome: outcome.to_owned(), waited_ns, asked_ns, left_ns })
+    });
+    waits.collect()
+}
+
+/// Asserts that all waited in vain for no less than they asked for; prints how much longer.
+fn not_early(what: &str, waits: &BTreeMap<String, Wait>) {
+    assert_eq!(waits.len(), 23);
+    let mut late_us: Vec<i64> = Vec::new();
+    for (name, wait) in waits {
+        assert_eq!(wait.outcome, "timeout", "{what}: {name}");
+        assert!(wait.waited_ns >= wait.asked_ns, "{what}: {name} is early: {wait:?}");
+        assert!(wait.left_ns <= 0, "{what}: {name}: {wait:?}");
+        late_us.push((wait.waited_ns - wait.asked_ns) / 1000);
+    }
+    late_us.sort_unstable();
+    println!(
+        "{what}: late by {} µs in the median of 23 calls, {} µs at most",
+        late_us[late_us.len() / 2],
+        late_us[late_us.len() - 1]
+    );
+}
+
+fn start(place: In, name: &str, link: Link, arguments: &[&str]) -> Running {
+    let mut guest = Running::start(place, name, &c("waits", link), arguments);
+    assert_eq!(guest.line(), "ready");
+    guest
+}
+
+#[test]
+fn a_wait_in_vain_lasts_as_long_as_asked() {
+    for place in [In::Native, In::Virtual("1"), In::Virtual("2"), In::Virtual("0.2")] {
+        for link in [Link::Dynamic, Link::Static] {
+            let guest = start(place, "waits-plain", link, &["plain", "60"]);
+            not_early(&format!("{place:?} {link:?}"), &waits(&guest.finish()));
+        }
+    }
+}
+
+#[test]
+fn a_hold_in_the_middle_takes_no_virtual_time() {
+    for link in [Link::Dynamic, Link::Static] {
+        let started = Instant::now();
+        let guest =
+            start(In::Virtual("1"), &format!("waits-held-{link:?}"), link, &["plain", "400"]);
+        let mut stands = None;
+        held(&guest, || {
+            let before = guest.ask(Call::Status).unwrap().clock.virtual_ns;
+            sleep_ms(300);
+            let after = guest.ask(Call::Status).unwrap().clock.virtual_ns;
+            assert_eq!(before, after);
+            stands = Some(after);
+        });
+        let printed = guest.finish();
+        assert!(started.elapsed().as_millis() >= 700, "the hold is not part of the wait");
+        // A machine so slow that the waits had ended before the hold shows nothing here.
+        let found = waits(&printed);
+        not_early(&format!("held for 300 ms, {link:?}"), &found);
+    }
+}
+
+#[test]
+fn a_rate_that_changes_in_the_middle_makes_no_wait_early() {
+    let guest = start(In::Virtual("1"), "waits-dilated", Link::Dynamic, &["plain", "500"]);
+    let started = Instant::now();
+    let dilate = |tdf: &str| guest.ask(Call::Dilate { tdf: tdf.into() }).unwrap().clock.virtual_ns;
+    let from = dilate("4");
+    sleep_ms(200);
+    let to = dilate("1");
+    let host_ns = i64::try_from(started.elapsed().as_nanos()).unwrap();
+    assert!((to - from) * 4 <= host_ns, "a quarter of host time passes");
+    not_early("tdf 1, then 4, then 1", &waits(&guest.finish()));
+}
+
+/// When the clock is held in a run with a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Hold {
+    Never,
+    /// From when they wait until all have ended.
+    WhileTheyWait,
+    /// From before they wait until all have ended.
+    BeforeTheyWait,
+}
+
+const HOLDS: [Hold; 3] = [Hold::Never, Hold::WhileTheyWait, Hold::BeforeTheyWait];
+
+/// Runs one mode that needs a word.
+fn with_a_word(place: In, arguments: &[&str], hold: Hold) -> BTreeMap<String, Wait> {
+    let name = format!("waits-{}-{hold:?}", arguments.join("-"));
+    let mut guest = Running::start(place, &name, &c("waits", Link::Dynamic), arguments);
+    if hold == Hold::BeforeTheyWait {
+        guest.ask(Call::Hold);
+    }
+    guest.say("begin");
+    assert_eq!(guest.line(), "ready");
+    if hold == Hold::WhileTheyWait {
+        guest.ask(Call::Hold);
+    }
+    guest.say("now");
+    // All of them have ended, whether the clock stands still or not.
+    assert_eq!(guest.line(), "over");
+    if hold != Hold::Never {
+        guest.ask(Call::Release);
+    }
+    guest.say("end");
+    waits(&guest.finish())
+}
+
+#[test]
+fn a_handler_interrupts_what_it_interrupts_natively() {
+    for restart in ["0", "1"] {
+        let arguments = ["signal", restart];
+        let native = with_a_word(In::Native, &arguments, Hold::Never);
+        for hold in HOLDS {
+            let virtually = with_a_word(In::Virtual("1"), &arguments, hold);
+            for (name, native) in &native {
+                let wait = &virtually[name];
+                let what = format!("{name}, SA_RESTART {restart}, {hold:?}: {wait:?}");
+                assert_eq!(wait.outcome, native.outcome, "{what}");
+                assert_eq!(wait.left_ns < 0, native.left_ns < 0, "{what}");
+                if wait.outcome == "timeout" {
+                    assert!(wait.waited_ns >= wait.asked_ns, "{what}");
+                } else if wait.left_ns >= 0 {
+                    // What is left is right to the microsecond that select(2) counts in.
+                    assert!(wait.left_ns > 0, "{what}");
+                    assert!(wait.waited_ns + wait.left_ns + 1000 > wait.asked_ns, "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_waited_for_ends_the_wait_also_while_the_clock_is_held() {
+    for place in BOTH {
+        for hold in HOLDS {
+            for (name, wait) in with_a_word(place, &["wake"], hold) {
+                assert_eq!(wait.outcome, "woken", "{place:?} {hold:?} {name}");
+                assert!(wait.waited_ns < wait.asked_ns, "{place:?} {hold:?} {name}: {wait:?}");
+            }
+        }
+    }
+}
