@@ -1,17 +1,11 @@
 //! What a captured Ethernet frame carries, as far as verdicts ask: the addresses, the ports and
-//! how much payload. IPv4 with TCP (RFC 9293) or UDP (RFC 768), with or without 802.1Q tags.
-//!
-//! Payload is counted from the length in the IP header: short frames are padded on Ethernet, and
-//! padding is no payload. Later fragments of a datagram carry no ports and are left out.
+//! how much payload. Later fragments of a datagram carry no ports and are left out.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_VLAN: u16 = 0x8100;
-const PROTOCOL_TCP: u8 = 6;
-const PROTOCOL_UDP: u8 = 17;
-const UDP_HEADER: usize = 8;
-const TCP_SYN: u8 = 0x02;
+use crate::network::wire::{ETHERTYPE_IPV4, Ethernet, Ipv4};
+
+pub use crate::network::wire::TcpPart;
 
 /// A TCP segment or UDP datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,81 +20,34 @@ pub struct Segment {
     pub tcp: Option<TcpPart>,
 }
 
-/// What TCP says of a segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TcpPart {
-    /// Sequence number of the first byte, or of the SYN.
-    pub sequence: u32,
-    /// Whether it opens a connection.
-    pub syn: bool,
-}
-
 impl Segment {
     /// Reads a frame; `None` if it carries neither TCP nor UDP over IPv4.
     #[must_use]
     pub fn parse(frame: &[u8]) -> Option<Self> {
-        let ip = ipv4(frame)?;
-        let header = usize::from(ip.first()? & 0x0f) * 4;
-        let fragment_offset = u16_at(ip, 6)? & 0x1fff;
-        if header < 20 || fragment_offset != 0 {
-            return None;
-        }
-        let total = match usize::from(u16_at(ip, 2)?) {
-            // Segmentation offload leaves the length to the card: the frame is all there is.
-            0 => ip.len(),
-            total => total,
-        };
-        let (source, destination) = (address_at(ip, 12)?, address_at(ip, 16)?);
-        let transport = ip.get(header..)?;
-        let (tcp, transport_header) = match *ip.get(9)? {
-            PROTOCOL_TCP => (Some(tcp(transport)?), usize::from(transport.get(12)? >> 4) * 4),
-            PROTOCOL_UDP => (None, UDP_HEADER),
-            _ => return None,
-        };
-        let payload = total.saturating_sub(header + transport_header);
+        let frame = Ethernet::parse(frame)?;
+        let packet = (frame.ethertype == ETHERTYPE_IPV4).then(|| Ipv4::parse(frame.payload))??;
+        let transport = packet.transport()?;
         Some(Self {
-            source: SocketAddrV4::new(source, u16_at(transport, 0)?),
-            destination: SocketAddrV4::new(destination, u16_at(transport, 2)?),
-            payload: u32::try_from(payload).ok()?,
-            tcp,
+            source: SocketAddrV4::new(packet.source, transport.source_port),
+            destination: SocketAddrV4::new(packet.destination, transport.destination_port),
+            payload: u32::try_from(transport.payload.len()).ok()?,
+            tcp: transport.tcp,
         })
     }
-}
-
-fn ipv4(frame: &[u8]) -> Option<&[u8]> {
-    let mut at = 12;
-    while u16_at(frame, at)? == ETHERTYPE_VLAN {
-        at += 4;
-    }
-    let ip = (u16_at(frame, at)? == ETHERTYPE_IPV4).then(|| frame.get(at + 2..))??;
-    (ip.first()? >> 4 == 4).then_some(ip)
-}
-
-fn tcp(segment: &[u8]) -> Option<TcpPart> {
-    let sequence = u32::from_be_bytes(segment.get(4..8)?.try_into().ok()?);
-    Some(TcpPart { sequence, syn: segment.get(13)? & TCP_SYN != 0 })
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..at + 2)?.try_into().map(u16::from_be_bytes).ok()
-}
-
-fn address_at(bytes: &[u8], at: usize) -> Option<Ipv4Addr> {
-    let octets: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
-    Some(Ipv4Addr::from(octets))
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::net::Ipv4Addr;
 
     /// An Ethernet frame with an IPv4 segment, padded to 60 bytes as on a wire.
     pub(crate) fn frame(segment: &Segment) -> Vec<u8> {
         let payload = vec![0x55; segment.payload as usize];
         let (protocol, transport) = match segment.tcp {
-            Some(tcp) => (PROTOCOL_TCP, tcp_header(segment, tcp)),
-            None => (PROTOCOL_UDP, ports(segment, &[0, 0, 0, 0])),
+            Some(tcp) => (Ipv4::TCP, tcp_header(segment, tcp)),
+            None => (Ipv4::UDP, udp_header(segment)),
         };
         let total = u16::try_from(20 + transport.len() + payload.len()).unwrap().to_be_bytes();
         let head = [0x45, 0, total[0], total[1], 0, 0, 0x40, 0, 64, protocol, 0, 0];
@@ -116,8 +63,13 @@ pub(crate) mod tests {
         [ports.concat().as_slice(), rest].concat()
     }
 
+    fn udp_header(segment: &Segment) -> Vec<u8> {
+        let length = u16::try_from(8 + segment.payload).unwrap().to_be_bytes();
+        ports(segment, &[length[0], length[1], 0, 0])
+    }
+
     fn tcp_header(segment: &Segment, tcp: TcpPart) -> Vec<u8> {
-        let flags = if tcp.syn { TCP_SYN } else { 0x10 };
+        let flags = if tcp.syn { 0x02 } else { 0x10 };
         let rest = [0, 0, 0, 0, 0x50, flags, 0, 0, 0, 0, 0, 0];
         ports(segment, &[tcp.sequence.to_be_bytes().as_slice(), &rest].concat())
     }

@@ -24,14 +24,23 @@ pub struct Ipv4<'a> {
 /// A view of one TCP segment or UDP datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transport<'a> {
-    /// Whether it is TCP (UDP otherwise).
-    pub is_tcp: bool,
+    /// What TCP adds; `None` for UDP.
+    pub tcp: Option<TcpPart>,
     /// Port of the sender.
     pub source_port: u16,
     /// Port of the receiver.
     pub destination_port: u16,
     /// What the programs exchange. Empty for a bare acknowledgement.
     pub payload: &'a [u8],
+}
+
+/// What TCP says of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TcpPart {
+    /// Sequence number of the first octet, or of the SYN.
+    pub sequence: u32,
+    /// Whether it opens a connection.
+    pub syn: bool,
 }
 
 impl<'a> Ipv4<'a> {
@@ -66,20 +75,22 @@ impl<'a> Ipv4<'a> {
         if self.is_later_fragment {
             return None;
         }
-        let is_tcp = self.protocol == Self::TCP;
-        let payload = match self.protocol {
+        let (tcp, payload) = match self.protocol {
             Self::TCP => {
+                const SYN: u8 = 0x02;
                 let header = usize::from(self.payload.get(12)? >> 4) * 4;
-                self.payload.get(header.max(20)..)?
+                let sequence = u32::from_be_bytes(array(self.payload, 4)?);
+                let syn = self.payload.get(13)? & SYN != 0;
+                (Some(TcpPart { sequence, syn }), self.payload.get(header.max(20)..)?)
             }
             Self::UDP => {
                 let end = usize::from(u16_at(self.payload, 4)?).min(self.payload.len());
-                self.payload.get(8..end)?
+                (None, self.payload.get(8..end)?)
             }
             _ => return None,
         };
         Some(Transport {
-            is_tcp,
+            tcp,
             source_port: u16_at(self.payload, 0)?,
             destination_port: u16_at(self.payload, 2)?,
             payload,
@@ -109,7 +120,7 @@ mod tests {
         assert_eq!(packet.source, Ipv4Addr::new(10, 0, 0, 1));
         assert_eq!(packet.destination, Ipv4Addr::new(10, 0, 0, 2));
         let datagram = packet.transport().unwrap();
-        assert!(!datagram.is_tcp);
+        assert_eq!(datagram.tcp, None);
         assert_eq!((datagram.source_port, datagram.destination_port), (4000, 502));
         assert_eq!(datagram.payload, b"hello");
     }
@@ -121,7 +132,7 @@ mod tests {
         octets[2..4].copy_from_slice(&44u16.to_be_bytes());
         octets[32] = 0x60;
         let segment = Ipv4::parse(&octets).unwrap().transport().unwrap();
-        assert!(segment.is_tcp);
+        assert!(segment.tcp.is_some());
         assert_eq!(segment.payload, b"");
     }
 

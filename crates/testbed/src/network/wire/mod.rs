@@ -10,8 +10,8 @@ pub mod ethernet;
 pub mod ipv4;
 
 pub use arp::{Arp, Operation};
-pub use ethernet::{Ethernet, MacAddress};
-pub use ipv4::{Ipv4, Transport};
+pub use ethernet::{ETHERTYPE_IPV4, Ethernet, MacAddress};
+pub use ipv4::{Ipv4, TcpPart, Transport};
 
 /// The `N` octets of `octets` from `at` on.
 fn array<const N: usize>(octets: &[u8], at: usize) -> Option<[u8; N]> {
@@ -44,7 +44,7 @@ mod tests {
             tcp: bool,
         ) {
             let mut frame = vec![0u8; 80];
-            frame[12..14].copy_from_slice(&ethernet::ETHERTYPE_IPV4.to_be_bytes());
+            frame[12..14].copy_from_slice(&ETHERTYPE_IPV4.to_be_bytes());
             frame[14] = 0x45;
             frame[16..18].copy_from_slice(&66u16.to_be_bytes());
             frame[23] = if tcp { 6 } else { 17 };
