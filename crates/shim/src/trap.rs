@@ -95,7 +95,6 @@ fn kind(number: i32) -> Kind {
         nr::RT_SIGTIMEDWAIT => Kind::Sigtimedwait,
         nr::RT_SIGACTION | nr::RT_SIGPROCMASK | nr::RT_SIGSUSPEND => Kind::Signal,
         nr::CLOCK_SETTIME | nr::SETTIMEOFDAY | nr::ADJTIMEX | nr::CLOCK_ADJTIME => Kind::SetClock,
-        nr::SETITIMER | nr::ALARM | nr::TIMER_SETTIME | nr::TIMERFD_SETTIME => Kind::HostTimer,
         _ => Kind::HostWait,
     }
 }

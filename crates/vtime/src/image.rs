@@ -65,8 +65,8 @@ pub enum Kind {
     Signal = 7,
     /// An attempt to set a clock, refused with EPERM.
     SetClock = 8,
-    /// A timer (`setitimer`, `alarm`, `timer_settime`, `timerfd_settime`) that stays on host time.
-    HostTimer = 9,
+    /// A call about a timer (`timerfd_settime`, `timer_settime`, `setitimer`, `alarm` and such).
+    Timer = 9,
     /// A wait with a timeout that stays on host time.
     HostWait = 10,
     /// `semtimedop`, `mq_timedsend`, `mq_timedreceive`, `io_getevents`, `io_pgetevents`.
@@ -85,7 +85,7 @@ impl Kind {
         Self::Sigtimedwait,
         Self::Signal,
         Self::SetClock,
-        Self::HostTimer,
+        Self::Timer,
         Self::HostWait,
         Self::Queue,
     ];
@@ -103,7 +103,7 @@ impl Kind {
             Self::Sigtimedwait => "sigtimedwait",
             Self::Signal => "signal",
             Self::SetClock => "set-clock",
-            Self::HostTimer => "host-timer",
+            Self::Timer => "timer",
             Self::HostWait => "host-wait",
             Self::Queue => "queue",
         }
@@ -112,7 +112,7 @@ impl Kind {
     /// Whether calls of this kind saw host time, so that a result must be looked at twice.
     #[must_use]
     pub const fn leaks_host_time(self) -> bool {
-        matches!(self, Self::HostTimer | Self::HostWait)
+        matches!(self, Self::HostWait)
     }
 }
 

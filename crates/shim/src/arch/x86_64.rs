@@ -12,8 +12,6 @@ pub(crate) mod nr {
     pub(crate) const RT_SIGPROCMASK: i32 = 14;
     pub(crate) const SELECT: i32 = 23;
     pub(crate) const NANOSLEEP: i32 = 35;
-    pub(crate) const ALARM: i32 = 37;
-    pub(crate) const SETITIMER: i32 = 38;
     pub(crate) const GETPID: i32 = 39;
     pub(crate) const GETTIMEOFDAY: i32 = 96;
     pub(crate) const SYSINFO: i32 = 99;
@@ -28,7 +26,6 @@ pub(crate) mod nr {
     pub(crate) const FUTEX: i32 = 202;
     pub(crate) const IO_GETEVENTS: i32 = 208;
     pub(crate) const SEMTIMEDOP: i32 = 220;
-    pub(crate) const TIMER_SETTIME: i32 = 223;
     pub(crate) const CLOCK_SETTIME: i32 = 227;
     pub(crate) const CLOCK_GETTIME: i32 = 228;
     pub(crate) const CLOCK_GETRES: i32 = 229;
@@ -39,7 +36,6 @@ pub(crate) mod nr {
     pub(crate) const PSELECT6: i32 = 270;
     pub(crate) const PPOLL: i32 = 271;
     pub(crate) const EPOLL_PWAIT: i32 = 281;
-    pub(crate) const TIMERFD_SETTIME: i32 = 286;
     pub(crate) const CLOCK_ADJTIME: i32 = 305;
     pub(crate) const PROCESS_VM_READV: i32 = 310;
     pub(crate) const PROCESS_VM_WRITEV: i32 = 311;

@@ -133,14 +133,10 @@ impl Control {
 /// What a count of calls that saw host time means to the user.
 #[must_use]
 pub fn warning(kind: Kind, count: u64) -> Option<String> {
-    if count == 0 || !kind.leaks_host_time() {
-        return None;
-    }
-    let what = match kind {
-        Kind::HostTimer => "timers (setitimer, alarm, timer_settime, timerfd_settime)",
-        _ => "waits (recvmmsg, SO_RCVTIMEO, SO_SNDTIMEO)",
-    };
-    Some(format!(
-        "{count} calls set {what} that run on host time: they do not see holds or dilation"
-    ))
+    (count > 0 && kind.leaks_host_time()).then(|| {
+        format!(
+            "{count} calls set waits (recvmmsg with a timeout, SO_RCVTIMEO, SO_SNDTIMEO) that run \
+             on host time: they do not see holds or dilation"
+        )
+    })
 }

@@ -16,7 +16,7 @@ pub enum Verdict {
     Allow,
     /// The image answers it (SIGSYS).
     Trap,
-    /// The follower is told, then the kernel does it.
+    /// The agent is told: it follows an exec, and answers a call about a timer.
     Notify,
     /// It fails with this error number.
     Fail(u16),
@@ -86,11 +86,18 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_settimeofday, ALWAYS, Trap),
     Rule(libc::SYS_adjtimex, ALWAYS, Trap),
     Rule(libc::SYS_clock_adjtime, ALWAYS, Trap),
+    // Timers expire when the agent says so.
+    Rule(libc::SYS_timerfd_settime, ALWAYS, Notify),
+    Rule(libc::SYS_timerfd_gettime, ALWAYS, Notify),
+    Rule(libc::SYS_timer_create, ALWAYS, Notify),
+    Rule(libc::SYS_timer_settime, ALWAYS, Notify),
+    Rule(libc::SYS_timer_gettime, ALWAYS, Notify),
+    Rule(libc::SYS_timer_getoverrun, ALWAYS, Notify),
+    Rule(libc::SYS_timer_delete, ALWAYS, Notify),
+    Rule(libc::SYS_setitimer, ALWAYS, Notify),
+    Rule(libc::SYS_getitimer, ALWAYS, Notify),
+    Rule(libc::SYS_alarm, ALWAYS, Notify),
     // On host time, and counted as such.
-    Rule(libc::SYS_setitimer, &[&[NonNull(1)]], Trap),
-    Rule(libc::SYS_alarm, &[&[Positive(0)]], Trap),
-    Rule(libc::SYS_timer_settime, ALWAYS, Trap),
-    Rule(libc::SYS_timerfd_settime, ALWAYS, Trap),
     Rule(libc::SYS_recvmmsg, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_setsockopt, &[&[OneOf(1, u32::MAX, &[1]), SOCKET_TIMEOUTS]], Trap),
     // Waits of a ring happen in the kernel, out of reach; programs have another way.

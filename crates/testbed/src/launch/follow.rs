@@ -21,6 +21,7 @@ use super::desk::{Desk, Job};
 use super::equip::Equipment;
 use super::program::Gate;
 use super::seccomp;
+use super::timers;
 use super::tracee::{Stop, Tracee};
 use crate::domain::{self, Domain};
 
@@ -50,6 +51,7 @@ impl Follower {
         let (sender, refusals) = mpsc::channel();
         let work = Arc::new(Work {
             desk: Desk::default(),
+            timers: timers::Service::start(Arc::clone(&domain))?,
             equipment: Equipment::new(domain)?,
             waits_killably: seccomp::waits_killably(),
             refusals: sender,
@@ -78,6 +80,7 @@ impl Follower {
 struct Work {
     desk: Desk,
     equipment: Equipment,
+    timers: Arc<timers::Service>,
     /// Whether a program that has reported an exec stays where it is until it is answered.
     waits_killably: bool,
     refusals: Sender<Refusal>,
@@ -121,8 +124,10 @@ fn receive(work: &Arc<Work>, arrivals: &OwnedFd) {
         {
             // Killed between its report and now, if not.
             if let Ok(notification) = seccomp::receive(listener.as_fd()) {
-                let listener = Arc::clone(listener);
-                if work.desk.hand_in(Job { listener, notification }) {
+                let job = Job { listener: Arc::clone(listener), notification };
+                if timers::is_timer_call(job.notification.call()) {
+                    work.timers.call(&job);
+                } else if work.desk.hand_in(job) {
                     // Without a thread to spare the workers that there are do it one by one.
                     let _ = hire(work);
                 }
@@ -185,7 +190,7 @@ impl Work {
             return Outcome::Done;
         }
         match run_to_first_instruction(tracee) {
-            Ok(true) => {}
+            Ok(true) => self.timers.forget_at_exec(tracee.thread()),
             // The exec has failed, or the program is gone.
             Ok(false) | Err(_) => return Outcome::Done,
         }

@@ -10,6 +10,7 @@
 //! - [`seccomp`]: installing the filter and answering its notifications
 //! - [`image`]: the image that `qcycle` carries, and the kernel's own vDSO
 //! - [`elf`]: looking up symbols in the two
+//! - [`timers`]: timers of programs, which expire when the agent says so
 //! - [`tracee`]: a stopped program: registers, memory, borrowed system calls
 //! - [`follow`]: from the notification of an exec to a program at its first instruction
 //! - [`desk`]: who works on which exec
@@ -26,6 +27,7 @@ mod image;
 pub mod namespaces;
 pub mod program;
 mod seccomp;
+mod timers;
 mod tracee;
 
 pub use follow::{Follower, Refusal};

@@ -38,6 +38,13 @@ pub(super) struct Notification {
     pub(super) args: [u64; 6],
 }
 
+impl Notification {
+    /// Number of the call.
+    pub(super) fn call(&self) -> libc::c_long {
+        self.number.into()
+    }
+}
+
 #[repr(C)]
 struct Response {
     id: u64,
@@ -120,12 +127,12 @@ pub(super) fn fail(listener: BorrowedFd<'_>, id: u64, error: c_int) -> io::Resul
     respond(listener, &Response { id, value: 0, error: -error, flags: 0 })
 }
 
-/// Lets the call answer 0 without being made.
+/// Lets the call answer with a value without being made.
 ///
 /// # Errors
 /// As [`go_on`].
-pub(super) fn answer(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
-    respond(listener, &Response { id, value: 0, error: 0, flags: 0 })
+pub(super) fn answer(listener: BorrowedFd<'_>, id: u64, value: i64) -> io::Result<()> {
+    respond(listener, &Response { id, value, error: 0, flags: 0 })
 }
 
 /// Whether the program still waits for the answer to a notification.

@@ -1,0 +1,473 @@
+//! The calls that set and read timers, and the thread that lets timers expire.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use libc::{c_int, c_long, pid_t};
+use vtime::image::Kind;
+use vtime::page::Epoch;
+use vtime::time::NS_PER_S;
+use vtime::{VirtualSpan, VirtualTime};
+
+use super::program::{self, Process, TimerFd, TimerSignal};
+use super::table::{Setting, Table};
+use crate::domain::{self, Domain, Watch};
+use crate::launch::desk::Job;
+use crate::launch::seccomp;
+
+/// Numbers of POSIX timers of ours begin here: the kernel's own, for CPU time, count from 0.
+const FIRST_TIMER: c_int = 0x4000_0000;
+const TIMER_ABSTIME: u64 = 1;
+/// `TFD_TIMER_CANCEL_ON_SET`; nobody sets a clock of a domain, so it never cancels anything.
+const CANCEL_ON_SET: u64 = 2;
+
+/// Whether a reported call belongs here.
+pub(in crate::launch) fn is_timer_call(number: c_long) -> bool {
+    CALLS.contains(&number)
+}
+
+const CALLS: [c_long; 10] = [
+    libc::SYS_timerfd_settime,
+    libc::SYS_timerfd_gettime,
+    libc::SYS_timer_create,
+    libc::SYS_timer_settime,
+    libc::SYS_timer_gettime,
+    libc::SYS_timer_getoverrun,
+    libc::SYS_timer_delete,
+    libc::SYS_setitimer,
+    libc::SYS_getitimer,
+    libc::SYS_alarm,
+];
+
+/// Names a timer of the domain.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Key {
+    /// A timerfd, by its number in the service.
+    Descriptor(u64),
+    /// A POSIX timer of a process.
+    Posix(pid_t, c_int),
+    /// The interval timer of a process.
+    Interval(pid_t),
+}
+
+/// The timers of all programs of a domain.
+pub(in crate::launch) struct Service {
+    domain: Arc<Domain>,
+    state: Mutex<State>,
+    /// Tells the thread that the next deadline may be another one.
+    changed: OwnedFd,
+}
+
+#[derive(Default)]
+struct State {
+    table: Table<Key>,
+    descriptors: BTreeMap<u64, Descriptor>,
+    posix: BTreeMap<(pid_t, c_int), Posix>,
+    intervals: BTreeMap<pid_t, Process>,
+    made: u64,
+}
+
+/// A timerfd, and the process that set it.
+struct Descriptor {
+    timer: TimerFd,
+    owner: Process,
+}
+
+/// A POSIX timer.
+struct Posix {
+    owner: Process,
+    epoch: Epoch,
+    /// The signal and its value; `None` for a timer that only counts.
+    signal: Option<(c_int, i64)>,
+    /// The thread that gets it, in our numbers.
+    thread: Option<pid_t>,
+    overrun: c_int,
+}
+
+/// What the program gets: a result, or that the kernel shall do it.
+enum Answer {
+    Value(i64),
+    Kernel,
+}
+
+impl Service {
+    /// Starts the thread that waits for deadlines.
+    pub(in crate::launch) fn start(domain: Arc<Domain>) -> io::Result<Arc<Self>> {
+        let watch = domain.watch()?;
+        // SAFETY: takes numbers; the result is checked and owned by nobody else.
+        let changed = unsafe {
+            let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            OwnedFd::from_raw_fd(fd)
+        };
+        let service = Arc::new(Self { domain, state: Mutex::default(), changed });
+        let own = Arc::downgrade(&service);
+        let changed = service.changed.try_clone()?;
+        let domain = Arc::clone(&service.domain);
+        thread::Builder::new().name("timers".into()).spawn(move || {
+            while let Some(service) = own.upgrade() {
+                let next = service.expire();
+                drop(service);
+                if wait(&domain, &watch, &changed, next).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(service)
+    }
+
+    /// Answers a call.
+    pub(in crate::launch) fn call(&self, job: &Job) {
+        let (listener, id) = (job.listener.as_fd(), job.notification.id);
+        self.domain.counters().count(Kind::Timer);
+        let thread = job.notification.thread.cast_signed();
+        let outcome = self.answer(job.notification.call(), thread, job.notification.args);
+        // An answer fails only if the program is gone.
+        let _ = match outcome {
+            Ok(Answer::Value(value)) => seccomp::answer(listener, id, value),
+            Ok(Answer::Kernel) => seccomp::go_on(listener, id),
+            Err(error) => seccomp::fail(listener, id, error.raw_os_error().unwrap_or(libc::EINVAL)),
+        };
+        ring(&self.changed);
+    }
+
+    /// A process runs another program: its POSIX timers are gone, its interval timer stays.
+    pub(in crate::launch) fn forget_at_exec(&self, process: pid_t) {
+        let mut state = self.lock();
+        let timers: Vec<_> =
+            state.posix.range((process, 0)..=(process, c_int::MAX)).map(|(key, _)| *key).collect();
+        for (process, number) in timers {
+            state.posix.remove(&(process, number));
+            state.table.remove(Key::Posix(process, number));
+        }
+    }
+
+    fn answer(&self, number: c_long, thread: pid_t, args: [u64; 6]) -> io::Result<Answer> {
+        let process = program::process_of(thread)?;
+        match number {
+            libc::SYS_timerfd_settime => self.timerfd_settime(thread, process, args),
+            libc::SYS_timerfd_gettime => self.timerfd_gettime(thread, process, args),
+            libc::SYS_timer_create => self.timer_create(thread, process, args),
+            libc::SYS_setitimer if args[0] == 0 => self.setitimer(thread, process, args),
+            libc::SYS_getitimer if args[0] == 0 => self.getitimer(thread, process, args),
+            libc::SYS_alarm => self.alarm(process, args),
+            libc::SYS_setitimer | libc::SYS_getitimer => Ok(Answer::Kernel),
+            _ => self.posix(number, thread, process, args),
+        }
+    }
+
+    fn timerfd_settime(&self, thread: pid_t, process: pid_t, args: [u64; 6]) -> io::Result<Answer> {
+        let [fd, flags, new, old, ..] = args;
+        if flags & !(TIMER_ABSTIME | CANCEL_ON_SET) != 0 {
+            return Err(invalid());
+        }
+        let wanted = read_setting(thread, new)?;
+        let owner = Process::open(process)?;
+        let timer = owner.timer(fd as c_int)?;
+        let epoch = timer.clock().and_then(epoch_of).ok_or_else(invalid)?;
+        let mut state = self.lock();
+        let number = state.number_of(&timer, owner, Some(()));
+        let number = number.expect("made if it is new");
+        timer.reset();
+        let before = self.set(&mut state, Key::Descriptor(number), epoch, flags, wanted);
+        drop(state);
+        write_setting(thread, old, before)
+    }
+
+    fn timerfd_gettime(&self, thread: pid_t, process: pid_t, args: [u64; 6]) -> io::Result<Answer> {
+        let owner = Process::open(process)?;
+        let timer = owner.timer(args[0] as c_int)?;
+        let mut state = self.lock();
+        let number = state.number_of(&timer, owner, None);
+        let left = number.map(|number| state.table.get(Key::Descriptor(number), self.domain.now()));
+        drop(state);
+        if args[1] == 0 {
+            return Err(io::Error::from_raw_os_error(libc::EFAULT));
+        }
+        write_setting(thread, args[1], left.unwrap_or_default())
+    }
+
+    fn timer_create(&self, thread: pid_t, process: pid_t, args: [u64; 6]) -> io::Result<Answer> {
+        const SIGEV_NONE: i64 = 1;
+        const SIGEV_THREAD_ID: i64 = 4;
+        let [clock, event, place, ..] = args;
+        let Some(epoch) = epoch_of(clock as c_int) else { return Ok(Answer::Kernel) };
+        let mut state = self.lock();
+        let last = state.posix.range((process, 0)..=(process, c_int::MAX)).next_back();
+        let number = last.map_or(FIRST_TIMER, |(key, _)| key.1.saturating_add(1));
+        let (mut signal, mut known_as) = (Some((libc::SIGALRM, i64::from(number))), None);
+        if event != 0 {
+            // `struct sigevent`: value; signal and kind; thread.
+            let [value, kind, to] = program::read::<3>(thread, event)?;
+            let number = kind as c_int;
+            let kind = kind >> 32;
+            if kind != SIGEV_NONE && !(1..=64).contains(&number) {
+                return Err(invalid());
+            }
+            signal = (kind != SIGEV_NONE).then_some((number, value));
+            known_as = (kind & SIGEV_THREAD_ID != 0).then_some(to as pid_t);
+        }
+        let to = match known_as {
+            Some(number) => Some(program::thread_known_as(process, number).ok_or_else(invalid)?),
+            None => None,
+        };
+        program::write(thread, place, &number.to_ne_bytes())?;
+        let owner = Process::open(process)?;
+        let timer = Posix { owner, epoch, signal, thread: to, overrun: 0 };
+        state.posix.insert((process, number), timer);
+        Ok(Answer::Value(0))
+    }
+
+    fn posix(
+        &self,
+        call: c_long,
+        thread: pid_t,
+        process: pid_t,
+        args: [u64; 6],
+    ) -> io::Result<Answer> {
+        let number = args[0] as c_int;
+        let key = Key::Posix(process, number);
+        let mut state = self.lock();
+        let Some(timer) = state.posix.get_mut(&(process, number)) else {
+            // One of the kernel's, or none at all.
+            return Ok(Answer::Kernel);
+        };
+        match call {
+            libc::SYS_timer_settime => {
+                let (epoch, [_, flags, new, old, ..]) = (timer.epoch, args);
+                let wanted = read_setting(thread, new)?;
+                timer.overrun = 0;
+                let before = self.set(&mut state, key, epoch, flags, wanted);
+                drop(state);
+                write_setting(thread, old, before)
+            }
+            libc::SYS_timer_gettime => {
+                let left = state.table.get(key, self.domain.now());
+                drop(state);
+                write_setting(thread, args[1], left)
+            }
+            libc::SYS_timer_getoverrun => Ok(Answer::Value(timer.overrun.into())),
+            _ => {
+                state.posix.remove(&(process, number));
+                state.table.remove(key);
+                Ok(Answer::Value(0))
+            }
+        }
+    }
+
+    fn setitimer(&self, thread: pid_t, process: pid_t, args: [u64; 6]) -> io::Result<Answer> {
+        let [_, new, old, ..] = args;
+        let wanted = if new == 0 { Setting::default() } else { read_micro(thread, new)? };
+        let before = self.set_interval(process, wanted)?;
+        write_micro(thread, old, before)
+    }
+
+    fn getitimer(&self, thread: pid_t, process: pid_t, args: [u64; 6]) -> io::Result<Answer> {
+        let left = self.lock().table.get(Key::Interval(process), self.domain.now());
+        write_micro(thread, args[1], left)
+    }
+
+    fn alarm(&self, process: pid_t, args: [u64; 6]) -> io::Result<Answer> {
+        let left = VirtualSpan::from_s(i64::from(args[0] as u32));
+        let before = self.set_interval(process, Setting { left, period: VirtualSpan::ZERO })?;
+        // As the kernel: to the nearest second, but never to none while there is some left.
+        let ns = before.left.as_ns();
+        let seconds = (ns + NS_PER_S / 2) / NS_PER_S;
+        Ok(Answer::Value(if ns > 0 { seconds.max(1) } else { 0 }))
+    }
+
+    fn set_interval(&self, process: pid_t, wanted: Setting) -> io::Result<Setting> {
+        let owner = Process::open(process)?;
+        let mut state = self.lock();
+        state.intervals.insert(process, owner);
+        Ok(self.set(&mut state, Key::Interval(process), Epoch::Monotonic, 0, wanted))
+    }
+
+    fn set(
+        &self,
+        state: &mut State,
+        key: Key,
+        epoch: Epoch,
+        flags: u64,
+        wanted: Setting,
+    ) -> Setting {
+        let now = self.domain.now();
+        let next = if wanted.left == VirtualSpan::ZERO {
+            None
+        } else if flags & TIMER_ABSTIME != 0 {
+            let epoch = self.domain.page().epoch(epoch);
+            Some(VirtualTime::from_ns(wanted.left.as_ns().saturating_sub(epoch)))
+        } else {
+            Some(now + wanted.left)
+        };
+        state.table.set(key, next, wanted.period, now)
+    }
+
+    /// Lets everything expire that is due. Answers when the next one is.
+    fn expire(&self) -> Option<VirtualTime> {
+        let mut state = self.lock();
+        let now = self.domain.now();
+        while let Some((key, times)) = state.table.take_due(now) {
+            if !state.fire(key, times) {
+                state.forget(key);
+            }
+        }
+        state.table.next()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The number of a timerfd, by whatever descriptor it was named; `None` if it is new and
+    /// shall not be made.
+    fn number_of(&mut self, timer: &TimerFd, owner: Process, make: Option<()>) -> Option<u64> {
+        self.descriptors.retain(|number, known| {
+            let alive = known.owner.is_alive();
+            if !alive {
+                self.table.remove(Key::Descriptor(*number));
+            }
+            alive
+        });
+        let known = self.descriptors.iter().find(|(_, known)| known.timer.is(timer));
+        if let Some((number, _)) = known {
+            return Some(*number);
+        }
+        make?;
+        let copy = timer.copy().ok()?;
+        self.made += 1;
+        self.descriptors.insert(self.made, Descriptor { timer: copy, owner });
+        Some(self.made)
+    }
+
+    /// Lets a timer expire. Answers whether its program is still there.
+    fn fire(&mut self, key: Key, times: u64) -> bool {
+        match key {
+            Key::Descriptor(number) => {
+                let Some(descriptor) = self.descriptors.get(&number) else { return false };
+                descriptor.owner.is_alive() && descriptor.timer.expire(times).is_ok()
+            }
+            Key::Posix(process, number) => {
+                let Some(timer) = self.posix.get_mut(&(process, number)) else { return false };
+                timer.fire(number, times);
+                timer.owner.is_alive()
+            }
+            Key::Interval(process) => {
+                let alive = self.intervals.get(&process).is_some_and(Process::is_alive);
+                if alive {
+                    program::send_alarm(process);
+                }
+                alive
+            }
+        }
+    }
+
+    fn forget(&mut self, key: Key) {
+        self.table.remove(key);
+        match key {
+            Key::Descriptor(number) => drop(self.descriptors.remove(&number)),
+            Key::Posix(process, number) => drop(self.posix.remove(&(process, number))),
+            Key::Interval(process) => drop(self.intervals.remove(&process)),
+        }
+    }
+}
+
+impl Posix {
+    /// A signal that still waits to be delivered stands for further expirations too.
+    fn fire(&mut self, number: c_int, times: u64) {
+        let Some((signal, value)) = self.signal else { return };
+        let times = c_int::try_from(times).unwrap_or(c_int::MAX);
+        let to = self.thread.unwrap_or(self.owner.number);
+        if program::is_pending(to, signal) {
+            self.overrun = self.overrun.saturating_add(times);
+            return;
+        }
+        self.overrun = times - 1;
+        TimerSignal::new(signal, number, self.overrun, value).send(self.owner.number, self.thread);
+    }
+}
+
+/// Waits until the clock has reached `next`, or something has changed.
+fn wait(
+    domain: &Domain,
+    watch: &Watch,
+    changed: &OwnedFd,
+    next: Option<VirtualTime>,
+) -> io::Result<()> {
+    let until = next.and_then(|next| domain.host_time_of(next));
+    let mut fds = [domain::readable(watch.fd()), domain::readable(changed.as_fd())];
+    domain::poll_until(&mut fds, until)?;
+    watch.clear();
+    let mut count = [0u8; 8];
+    // SAFETY: reads 8 octets into an array of 8; the descriptor does not block.
+    unsafe { libc::read(changed.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+    Ok(())
+}
+
+fn ring(event: &OwnedFd) {
+    let one = 1u64.to_ne_bytes();
+    // SAFETY: writes 8 octets from an array of 8; a full counter (EAGAIN) is readable anyway.
+    unsafe { libc::write(event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+}
+
+/// The epoch of the clocks that timers may count on; the alarm clocks are like those that they
+/// wake a sleeping machine for.
+fn epoch_of(clock: c_int) -> Option<Epoch> {
+    match clock {
+        0 | 8 => Some(Epoch::Realtime),
+        1 => Some(Epoch::Monotonic),
+        7 | 9 => Some(Epoch::Boottime),
+        11 => Some(Epoch::Tai),
+        _ => None,
+    }
+}
+
+/// Reads a `struct itimerspec`.
+fn read_setting(thread: pid_t, address: u64) -> io::Result<Setting> {
+    let [period_s, period_ns, left_s, left_ns] = program::read(thread, address)?;
+    Ok(Setting { left: span(left_s, left_ns, 1)?, period: span(period_s, period_ns, 1)? })
+}
+
+/// Reads a `struct itimerval`.
+fn read_micro(thread: pid_t, address: u64) -> io::Result<Setting> {
+    let [period_s, period_us, left_s, left_us] = program::read(thread, address)?;
+    Ok(Setting { left: span(left_s, left_us, 1000)?, period: span(period_s, period_us, 1000)? })
+}
+
+fn span(seconds: i64, parts: i64, ns_per_part: i64) -> io::Result<VirtualSpan> {
+    if seconds < 0 || !(0..NS_PER_S / ns_per_part).contains(&parts) {
+        return Err(invalid());
+    }
+    Ok(VirtualSpan::from_s(seconds) + VirtualSpan::from_ns(parts * ns_per_part))
+}
+
+fn write_setting(thread: pid_t, address: u64, setting: Setting) -> io::Result<Answer> {
+    write_parts(thread, address, setting, 1)
+}
+
+fn write_micro(thread: pid_t, address: u64, setting: Setting) -> io::Result<Answer> {
+    write_parts(thread, address, setting, 1000)
+}
+
+fn write_parts(thread: pid_t, address: u64, setting: Setting, ns: i64) -> io::Result<Answer> {
+    if address != 0 {
+        let parts = |span: VirtualSpan| {
+            [span.as_ns() / NS_PER_S, span.as_ns() % NS_PER_S / ns].map(i64::to_ne_bytes)
+        };
+        let octets = [parts(setting.period), parts(setting.left)].concat().concat();
+        program::write(thread, address, &octets)?;
+    }
+    Ok(Answer::Value(0))
+}
+
+fn invalid() -> io::Error {
+    io::Error::from_raw_os_error(libc::EINVAL)
+}
