@@ -46,6 +46,8 @@ pub fn main(owner: i32) -> u8 {
         libc::fcntl(owner, libc::F_SETFD, libc::FD_CLOEXEC);
         OwnedFd::from_raw_fd(owner)
     });
+    // What `ps` shows; without it, the last part of `/proc/self/exe`.
+    let _ = std::fs::write("/proc/self/comm", "qcycle-agent");
     // Ctrl-C reaches the whole group; what it means is for the runner to decide.
     signals::Signals::block(&signals::FOR_THE_PROGRAM);
     let Ok(owner) = Owner::new(&stream) else { return 1 };

@@ -44,16 +44,23 @@ impl Grid {
     ) -> anyhow::Result<Self> {
         let mut plant = Plant::open(plan, engine)?;
         let mut points = BTreeMap::new();
-        let served = scenario.nodes.iter().flat_map(|node| &node.files).map(|file| &file.point);
+        let mut find = |point: &PointName, written: bool| -> Result<(), PlantError> {
+            let id = plant.resolve(point)?;
+            if written && !plant.is_writable(id) {
+                return Err(PlantError::ReadOnly { point: point.0.clone() });
+            }
+            points.insert(point.0.to_ascii_lowercase(), id);
+            Ok(())
+        };
+        for file in scenario.nodes.iter().flat_map(|node| &node.files) {
+            find(&file.point, file.writable)?;
+        }
         let mut changes = VecDeque::new();
         for event in &scenario.events {
             if let Happening::Set { point, value } = &event.what {
+                find(point, true)?;
                 changes.push_back((event.at, point.clone(), *value));
             }
-        }
-        let set = changes.iter().map(|(_, point, _)| point);
-        for point in served.chain(set) {
-            points.insert(point.0.to_ascii_lowercase(), plant.resolve(point)?);
         }
         let reached = VirtualSpan::ZERO - scenario.settle;
         Ok(Self { plant, points, changes, series: None, reached, broken: false })
