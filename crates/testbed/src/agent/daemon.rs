@@ -4,12 +4,12 @@
 //! everything that it made ends with it: nodes are processes that die with their agent, devices
 //! and namespaces are held by descriptors of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -21,7 +21,7 @@ use super::orders::{Ended, Exited, Order, Report, Setup};
 use super::owner::{self, Owner};
 use super::points::Points;
 use super::protocol::VERSION;
-use super::registry::Registration;
+use super::registry::{self, Registration};
 use super::{output, signals};
 use crate::devices::{self, Server};
 use crate::domain::{Domain, Start};
@@ -31,6 +31,10 @@ use crate::network::plan::Plan;
 
 /// How long programs may take to end when they are asked to, before they are killed.
 const GRACE: Duration = Duration::from_millis(500);
+/// How long the last output of programs may take to be told after all of them have ended.
+const OUTPUT_LONGEST: Duration = Duration::from_secs(1);
+/// Distinct refusals that are told; a program that tries for ever must not fill the memory.
+const REFUSALS_MAX: usize = 100;
 /// How often programs that were refused are looked for.
 const REFUSALS_EVERY: Duration = Duration::from_millis(20);
 
@@ -42,6 +46,8 @@ pub fn main(owner: i32) -> u8 {
         libc::fcntl(owner, libc::F_SETFD, libc::FD_CLOEXEC);
         OwnedFd::from_raw_fd(owner)
     });
+    // What `ps` shows; without it, the last part of `/proc/self/exe`.
+    let _ = std::fs::write("/proc/self/comm", "qcycle-agent");
     // Ctrl-C reaches the whole group; what it means is for the runner to decide.
     signals::Signals::block(&signals::FOR_THE_PROGRAM);
     let Ok(owner) = Owner::new(&stream) else { return 1 };
@@ -88,6 +94,7 @@ struct Agent {
     network: Option<Emulator>,
     files: Vec<(String, Server)>,
     programs: Arc<Programs>,
+    outputs: Vec<JoinHandle<()>>,
     /// Kept for what they do when they are dropped.
     _registration: Registration,
 }
@@ -130,7 +137,7 @@ impl Agent {
     fn prepare(setup: Setup, owner: &Arc<Owner>) -> anyhow::Result<Self> {
         let version = setup.version;
         ensure!(version == VERSION, "the runner speaks version {version}, this agent {VERSION}");
-        let registration = Registration::new(&setup.name)?;
+        let (name, registration) = register(&setup.name)?;
         let zero = VirtualTime::ZERO + setup.settle;
         let start = Start {
             tdf: Tdf::from_millionths(setup.tdf_millionths)?,
@@ -139,7 +146,7 @@ impl Agent {
         };
         let domain = Domain::new(start).context("cannot make a clock")?;
         domain.grant(zero + setup.duration);
-        let control = Control::new(&setup.name, &setup.title, Arc::clone(&domain));
+        let control = Control::new(&name, &setup.title, Arc::clone(&domain));
         control.serve(&registration)?;
         let follower = Follower::start(Arc::clone(&domain)).context("cannot follow programs")?;
         let gate = follower.gate().clone();
@@ -153,6 +160,7 @@ impl Agent {
             network: None,
             files: Vec::new(),
             programs: Arc::default(),
+            outputs: Vec::new(),
             _registration: registration,
             setup,
         };
@@ -172,7 +180,7 @@ impl Agent {
             agent.start_network(&plan, zero)?;
         }
         let realtime_zero_ns = agent.domain.realtime_ns(zero);
-        owner.tell(&Report::Prepared { realtime_zero_ns });
+        owner.tell(&Report::Prepared { name, realtime_zero_ns });
         Ok(agent)
     }
 
@@ -217,16 +225,16 @@ impl Agent {
     }
 
     fn begin(&mut self) -> anyhow::Result<()> {
-        for (name, node) in &self.nodes {
+        let setup = &self.setup;
+        for node in &setup.nodes {
             let (owner, domain) = (Arc::clone(&self.owner), Arc::clone(&self.domain));
-            let (programs, events) = (Arc::clone(&self.programs), node.events()?);
+            let (programs, events) = (Arc::clone(&self.programs), self.nodes[&node.name].events()?);
+            let (name, count) = (node.name.clone(), node.programs.len());
             thread::Builder::new().name(format!("node-{name}")).spawn(move || {
-                for event in events {
-                    tell(event, &owner, &domain, &programs);
-                }
+                let ended = events.map(|event| tell(event, &owner, &domain, &programs)).count();
+                lost(&name, count.saturating_sub(ended), &owner, &programs);
             })?;
         }
-        let setup = &self.setup;
         for node in &setup.nodes {
             for program in &node.programs {
                 let handle = &self.nodes[&node.name];
@@ -237,9 +245,10 @@ impl Agent {
                 for (pipe, error) in [(pipes.out, false), (pipes.err, true)] {
                     let (owner, domain) = (Arc::clone(&self.owner), Arc::clone(&self.domain));
                     let name = program.name.clone();
-                    thread::Builder::new()
+                    let output = thread::Builder::new()
                         .name(format!("output-{name}"))
                         .spawn(move || output::report(pipe, &name, error, &domain, &owner))?;
+                    self.outputs.push(output);
                 }
             }
         }
@@ -258,8 +267,8 @@ impl Agent {
     }
 
     fn end(&mut self) -> Ended {
-        let status = self.control.status();
         self.domain.assert_hold();
+        let status = self.control.status();
         self.points.close();
         self.programs.stopping.store(true, Ordering::Relaxed);
         for kill in [false, true] {
@@ -275,9 +284,56 @@ impl Agent {
         }
         self.files.clear();
         let network = self.network.take().map(Emulator::stop);
+        self.nodes.values().for_each(NodeHandle::close);
         self.nodes.clear();
-        Ended { status, network, access_ns: self.points.access_ns(), agent_cpu_s: own_cpu_s() }
+        self.finish_outputs();
+        // A refusal may be why a program ended, and so why the run did.
+        thread::sleep(2 * REFUSALS_EVERY);
+        Ended { status, network, access: self.points.access(), agent_cpu_s: own_cpu_s() }
     }
+
+    /// Waits until what programs wrote last is told. All who could hold a pipe open have ended
+    /// with their nodes.
+    fn finish_outputs(&mut self) {
+        let until = Instant::now() + OUTPUT_LONGEST;
+        while self.outputs.iter().any(|output| !output.is_finished()) {
+            if Instant::now() >= until {
+                return self.owner.warn("the last output of programs is missing".to_owned());
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Registers a name, or one like it where another run has it: two runs with folders of their own
+/// may have the same one.
+fn register(wanted: &str) -> anyhow::Result<(String, Registration)> {
+    const TRIES: u32 = 100;
+    let longest = registry::NAME_LENGTH_MAX - ".100".len();
+    let stem = &wanted[wanted.len().saturating_sub(longest)..];
+    let stem = stem.trim_start_matches(['-', '.']);
+    for attempt in 1..TRIES {
+        let name = if attempt == 1 { stem.to_owned() } else { format!("{stem}.{attempt}") };
+        if registry::connect(&name)?.is_some() {
+            continue;
+        }
+        match Registration::new(&name) {
+            Ok(registration) => return Ok((name, registration)),
+            // Somebody else was faster.
+            Err(_) if registry::connect(&name)?.is_some() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bail!("there are {TRIES} domains named like `{wanted}`; `qcycle ps` lists them")
+}
+
+/// The processes of a node are gone, and this many of its programs with them.
+fn lost(name: &str, left: usize, owner: &Owner, programs: &Programs) {
+    if !programs.stopping.load(Ordering::Relaxed) {
+        let reason = format!("node `{name}` died: its first process was killed or ended");
+        owner.tell(&Report::Failed { reason });
+    }
+    (0..left).for_each(|_| programs.ended());
 }
 
 /// Tells the runner what a node told.
@@ -304,11 +360,14 @@ fn report_refusals(
     thread::Builder::new()
         .name("refusals".into())
         .spawn(move || {
+            let mut told = BTreeSet::new();
             loop {
                 for refusal in follower.refusals() {
                     let line = format!("refused {}: {}", refusal.program, refusal.reason);
-                    control.warn(line.clone());
-                    owner.warn(line);
+                    if told.len() < REFUSALS_MAX && told.insert(line.clone()) {
+                        control.warn(line.clone());
+                        owner.warn(line);
+                    }
                 }
                 thread::sleep(REFUSALS_EVERY);
             }

@@ -11,6 +11,7 @@ use vtime::VirtualSpan;
 
 use super::protocol::Status;
 use crate::network::stats::NetworkStats;
+use crate::results::record::ReadAccount;
 use crate::scenario::model::{Attacker, Event, Link, Node, PointName, span_ns};
 
 /// From the runner to the agent.
@@ -40,7 +41,7 @@ pub enum Order {
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// The value read, or the value written.
-    Value(f64),
+    Value(#[serde(with = "number")] f64),
     /// Why not.
     Error(String),
 }
@@ -88,6 +89,8 @@ pub struct Setup {
 pub enum Report {
     /// Everything is there and the clock is held at virtual zero.
     Prepared {
+        /// Name of the domain: the one that was ordered, or one like it where that is taken.
+        name: String,
         /// Time of day at scenario time zero, ns since 1970.
         realtime_zero_ns: i64,
     },
@@ -103,19 +106,20 @@ pub enum Report {
         /// The point.
         point: PointName,
         /// The value to set; a read if `None`.
+        #[serde(with = "number_or_none")]
         write: Option<f64>,
         /// When.
         at_ns: i64,
     },
-    /// A program wrote a line.
+    /// A program wrote lines.
     Output {
         /// The program.
         program: String,
         /// Whether to standard error.
         error: bool,
-        /// When it arrived.
+        /// When they arrived.
         at_ns: i64,
-        /// The line, without its end.
+        /// The lines, each with its end.
         text: String,
     },
     /// A program has ended.
@@ -157,8 +161,68 @@ pub struct Ended {
     pub status: Status,
     /// What the network did; `None` without one.
     pub network: Option<NetworkStats>,
-    /// Wall time of each access to the plant, in nanoseconds.
-    pub access_ns: Vec<u64>,
+    /// Wall time that accesses to the plant took; `None` if there were none.
+    pub access: Option<ReadAccount>,
     /// Processor time of the agent in seconds.
     pub agent_cpu_s: f64,
+}
+
+/// Numbers as text: JSON knows neither infinity nor what is no number, and a plant that diverges
+/// answers both.
+mod number {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<f64, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// As [`number`], where there may be none.
+mod number_or_none {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+        value.map(|value| value.to_string()).serialize(to)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Option<f64>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_reaches_the_other_side_as_it_is() {
+        for value in [f64::NAN, f64::INFINITY, -0.0, 0.1, f64::MIN_POSITIVE, 1e300] {
+            let order = Order::Answer { ask: 1, outcome: Answer::Value(value) };
+            let text = serde_json::to_string(&order).unwrap();
+            let Order::Answer { outcome: Answer::Value(read), .. } =
+                serde_json::from_str(&text).unwrap()
+            else {
+                panic!("{text} is another order");
+            };
+            assert!(read.to_bits() == value.to_bits() || read.is_nan() && value.is_nan());
+        }
+    }
+
+    #[test]
+    fn a_write_never_becomes_a_read_on_the_way() {
+        for write in [None, Some(f64::NAN), Some(2.5)] {
+            let point = PointName("storage.es.kW".into());
+            let text =
+                serde_json::to_string(&Report::Ask { ask: 1, point, write, at_ns: 0 }).unwrap();
+            let Report::Ask { write: read, .. } = serde_json::from_str(&text).unwrap() else {
+                panic!("{text} is another report");
+            };
+            assert_eq!(read.is_some(), write.is_some());
+        }
+    }
 }

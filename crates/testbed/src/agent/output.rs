@@ -1,33 +1,118 @@
 //! Lines that programs write, stamped with the virtual time at which they arrived.
+//!
+//! A program may write faster than its lines are taken down. Then the pipe fills and it waits,
+//! as it would before a slow terminal: neither end keeps more than one read in memory. Lines
+//! that arrive together are reported together, so that many short ones cost little more than
+//! few long ones.
 
-use std::io::{BufRead, BufReader, PipeReader, Read};
+use std::io::{ErrorKind, PipeReader, Read};
 use std::sync::Arc;
 
 use super::orders::Report;
 use super::owner::Owner;
 use crate::domain::Domain;
 
+/// Octets taken from a pipe at once: as much as a pipe holds.
+const READ_LENGTH: usize = 64 * 1024;
 /// Longest line in octets; a longer one is cut into several.
-const LINE_LENGTH_MAX: u64 = 16 * 1024;
+const LINE_LENGTH_MAX: usize = 16 * 1024;
 
-/// Reports each line of a program until it closes the pipe.
+/// Reports what a program writes until everybody has closed the pipe.
 pub(super) fn report(
-    pipe: PipeReader,
+    mut pipe: PipeReader,
     program: &str,
     error: bool,
     domain: &Arc<Domain>,
     owner: &Owner,
 ) {
-    let mut pipe = BufReader::new(pipe);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        match (&mut pipe).take(LINE_LENGTH_MAX).read_until(b'\n', &mut line) {
-            Ok(length) if length > 0 => {}
-            _ => return,
+    let tell = |text: String, at_ns: i64| {
+        if !text.is_empty() {
+            let program = program.to_owned();
+            owner.tell(&Report::Output { program, error, at_ns, text });
         }
-        let at_ns = domain.now().as_ns();
-        let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line)).into_owned();
-        owner.tell(&Report::Output { program: program.to_owned(), error, at_ns, text });
+    };
+    let mut lines = Lines::default();
+    let mut octets = vec![0; READ_LENGTH];
+    loop {
+        match pipe.read(&mut octets) {
+            Ok(0) => break,
+            Ok(length) => {
+                let at_ns = domain.now().as_ns();
+                tell(lines.take(&octets[..length]), at_ns);
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    tell(lines.rest(), domain.now().as_ns());
+}
+
+/// Makes lines of octets that arrive in pieces.
+#[derive(Debug, Default)]
+struct Lines {
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    /// The lines that are whole with these octets, each with its end.
+    fn take(&mut self, octets: &[u8]) -> String {
+        let mut whole = String::new();
+        for piece in octets.split_inclusive(|octet| *octet == b'\n') {
+            self.add(piece, &mut whole);
+        }
+        whole
+    }
+
+    /// What no line end came for.
+    fn rest(&mut self) -> String {
+        let mut whole = String::new();
+        if !self.begun.is_empty() {
+            self.end_line(&mut whole);
+        }
+        whole
+    }
+
+    fn add(&mut self, mut piece: &[u8], whole: &mut String) {
+        while self.begun.len() + piece.len() > LINE_LENGTH_MAX {
+            let (fits, left) = piece.split_at(LINE_LENGTH_MAX - self.begun.len());
+            self.begun.extend_from_slice(fits);
+            self.end_line(whole);
+            piece = left;
+        }
+        self.begun.extend_from_slice(piece);
+        if self.begun.last() == Some(&b'\n') {
+            self.begun.pop();
+            self.end_line(whole);
+        }
+    }
+
+    fn end_line(&mut self, whole: &mut String) {
+        whole.push_str(&String::from_utf8_lossy(&self.begun));
+        whole.push('\n');
+        self.begun.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_told_when_it_is_whole() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.take(b"one\ntw"), "one\n");
+        assert_eq!(lines.take(b"o"), "");
+        assert_eq!(lines.take(b"\n\n\xff\nth"), "two\n\n\u{fffd}\n");
+        assert_eq!((lines.rest().as_str(), lines.rest().as_str()), ("th\n", ""));
+    }
+
+    #[test]
+    fn a_line_without_end_takes_no_memory_without_end() {
+        let mut lines = Lines::default();
+        let piece = [b'x'; 10_000];
+        let told: String = (0..10).map(|_| lines.take(&piece)).collect();
+        let lengths: Vec<usize> = told.lines().map(str::len).collect();
+        assert_eq!(lengths, [LINE_LENGTH_MAX; 6]);
+        assert_eq!(lines.rest().len() + told.len(), 100_000 + 7);
     }
 }

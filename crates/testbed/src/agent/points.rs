@@ -10,6 +10,8 @@ use vtime::VirtualTime;
 use super::orders::{Answer, Report};
 use super::owner::Owner;
 use crate::devices::PointStore;
+use crate::network::stats::LatenessCounter;
+use crate::results::record::ReadAccount;
 use crate::scenario::model::PointName;
 
 /// Questions to the runner.
@@ -23,7 +25,7 @@ pub(super) struct Points {
 struct State {
     asked: u64,
     waiting: BTreeMap<u64, Sender<Answer>>,
-    access_ns: Vec<u64>,
+    access: LatenessCounter,
     /// No more answers will come.
     closed: bool,
 }
@@ -48,9 +50,15 @@ impl Points {
         state.waiting.clear();
     }
 
-    /// Wall time of each access so far, in nanoseconds.
-    pub(super) fn access_ns(&self) -> Vec<u64> {
-        self.lock().access_ns.clone()
+    /// Wall time that accesses took so far; `None` if there were none.
+    pub(super) fn access(&self) -> Option<ReadAccount> {
+        let counted = self.lock().access.summary();
+        let in_us = |ns: u64| ns as f64 / 1e3;
+        (counted.frames > 0).then(|| ReadAccount {
+            count: counted.frames,
+            median_us: in_us(counted.median_ns),
+            p99_us: in_us(counted.p99_ns),
+        })
     }
 
     fn ask(&self, point: &PointName, write: Option<f64>, at: VirtualTime) -> Result<f64, String> {
@@ -70,7 +78,7 @@ impl Points {
         self.owner.tell(&Report::Ask { ask, point: point.clone(), write, at_ns: at.as_ns() });
         let answer = receiver.recv().map_err(|_| OVER.to_owned())?;
         let took = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.lock().access_ns.push(took);
+        self.lock().access.count(took);
         match answer {
             Answer::Value(value) => Ok(value),
             Answer::Error(error) => Err(error),

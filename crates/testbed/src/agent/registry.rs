@@ -12,12 +12,18 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 
 /// Longest name of a domain: the path of a socket has 107 octets at most.
-const NAME_LENGTH_MAX: usize = 48;
+pub const NAME_LENGTH_MAX: usize = 48;
+
+/// Names the folder of the sockets to an agent in a user namespace, where everybody is root.
+pub const FOLDER_VARIABLE: &str = "QCYCLE_SOCKETS";
 
 /// The folder of the sockets: `$XDG_RUNTIME_DIR/quartercycle`, `/run/quartercycle` for root,
 /// and a folder of the user's own in `/tmp` otherwise.
 #[must_use]
 pub fn folder() -> PathBuf {
+    if let Some(folder) = std::env::var_os(FOLDER_VARIABLE) {
+        return PathBuf::from(folder);
+    }
     // SAFETY: geteuid cannot fail.
     let user = unsafe { libc::geteuid() };
     match std::env::var_os("XDG_RUNTIME_DIR") {

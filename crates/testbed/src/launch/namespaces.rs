@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Makes the calling process, which must have one thread, the first process of fresh namespaces
 /// for processes, mounts, network, IPC and host name. The process that called stays outside and
@@ -33,7 +33,7 @@ pub fn enter() -> io::Result<()> {
     // SAFETY: takes numbers. The process outside dies with the agent, and this one with it.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }, "follow its parent")?;
     let private = libc::MS_REC | libc::MS_PRIVATE;
-    mount(None, c"/", None, private).map_err(|error| explained(&error, "part with mounts"))
+    mount(None, c"/", None, private, None).map_err(|error| explained(&error, "part with mounts"))
 }
 
 /// Makes the calling process, which must have one thread, root of a user namespace of its own,
@@ -69,34 +69,19 @@ pub fn set_host_name(name: &str) -> io::Result<()> {
 /// When the kernel refuses a mount, with which.
 pub fn private_root(additional: &[&str]) -> io::Result<()> {
     // Everything at the root is cloned before anything is mounted over it.
-    let mut clones = Vec::new();
+    let mut entries = Vec::new();
     for entry in fs::read_dir("/")? {
         let entry = entry?;
-        let path = entry.path();
-        let kind = entry.file_type()?;
-        let clone = if kind.is_dir() && path != Path::new("/proc") {
-            Some(clone_tree(&path)?)
-        } else {
-            None
-        };
-        let link = if kind.is_symlink() { Some(fs::read_link(&path)?) } else { None };
-        clones.push((entry.file_name(), clone, link));
-    }
-    let stage = c"/tmp";
-    let fresh = libc::MS_NOSUID | libc::MS_NODEV;
-    mount(Some(c"tmpfs"), stage, Some(c"tmpfs"), fresh)
-        .map_err(|error| explained(&error, "mount a root in memory"))?;
-    let stage_path = Path::new("/tmp");
-    for (name, clone, link) in clones {
-        let at = stage_path.join(&name);
-        match (clone, link) {
-            (Some(clone), _) => {
-                fs::create_dir(&at)?;
-                attach(&clone, &at)?;
-            }
-            (None, Some(target)) => std::os::unix::fs::symlink(target, &at)?,
-            (None, None) => {}
+        if entry.path() != Path::new("/proc") {
+            entries.push((entry.file_name(), Entry::of(&entry)?));
         }
+    }
+    let stage_path = Path::new("/tmp");
+    let flags = libc::MS_NOSUID | libc::MS_NODEV;
+    mount(Some(c"tmpfs"), c"/tmp", Some(c"tmpfs"), flags, Some(c"mode=0755"))
+        .map_err(|error| explained(&error, "mount a root in memory"))?;
+    for (name, entry) in entries {
+        entry.show(&stage_path.join(&name))?;
     }
     for folder in additional {
         fs::create_dir_all(stage_path.join(folder.trim_start_matches('/')))?;
@@ -104,16 +89,49 @@ pub fn private_root(additional: &[&str]) -> io::Result<()> {
     let proc = stage_path.join("proc");
     fs::create_dir_all(&proc)?;
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    mount(Some(c"proc"), &text(&proc)?, Some(c"proc"), flags)
+    mount(Some(c"proc"), &text(&proc)?, Some(c"proc"), flags, None)
         .map_err(|error| explained(&error, "mount /proc"))?;
     std::env::set_current_dir(stage_path)?;
     // pivot_root(".", ".") puts the old root on top of the new one, to be taken off again.
+    let here = c".".as_ptr();
     // SAFETY: both arguments are C strings.
-    let pivoted = unsafe { libc::syscall(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()) };
-    check(pivoted as i32, "change the root")?;
+    let changed = unsafe { libc::syscall(libc::SYS_pivot_root, here, here) };
+    check(changed as i32, "change the root")?;
     // SAFETY: a C string and a number.
     check(unsafe { libc::umount2(c".".as_ptr(), libc::MNT_DETACH) }, "leave the old root")?;
     std::env::set_current_dir("/")
+}
+
+/// Something at the root of the host, and how it comes to be at another root.
+enum Entry {
+    Folder(OwnedFd),
+    File(OwnedFd),
+    Link(PathBuf),
+}
+
+impl Entry {
+    fn of(entry: &fs::DirEntry) -> io::Result<Self> {
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if kind.is_symlink() {
+            return fs::read_link(&path).map(Self::Link);
+        }
+        let clone = clone_tree(&path)?;
+        Ok(if kind.is_dir() { Self::Folder(clone) } else { Self::File(clone) })
+    }
+
+    fn show(self, at: &Path) -> io::Result<()> {
+        match self {
+            Self::Link(target) => std::os::unix::fs::symlink(target, at),
+            Self::Folder(clone) => {
+                fs::create_dir(at)?;
+                attach(&clone, at)
+            }
+            Self::File(clone) => {
+                fs::File::create(at)?;
+                attach(&clone, at)
+            }
+        }
+    }
 }
 
 /// A detached copy of a tree of mounts. open_tree(2)
@@ -153,11 +171,12 @@ fn mount(
     target: &CStr,
     kind: Option<&CStr>,
     flags: libc::c_ulong,
+    options: Option<&CStr>,
 ) -> io::Result<()> {
     let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
     // SAFETY: each pointer is null or a live C string.
     let result = unsafe {
-        libc::mount(pointer(source), target.as_ptr(), pointer(kind), flags, std::ptr::null())
+        libc::mount(pointer(source), target.as_ptr(), pointer(kind), flags, pointer(options).cast())
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

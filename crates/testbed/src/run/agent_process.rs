@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::mpsc::Sender;
 use std::thread;
@@ -11,8 +12,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use super::outputs::Outputs;
 use super::session::Happened;
 use crate::agent::orders::{Order, Report};
+use crate::agent::registry;
+
+/// How long an agent may take to end once nobody orders anything any more.
+const DROP_LONGEST: Duration = Duration::from_secs(2);
 
 /// An agent. Dropping it ends it and everything that it made.
 #[derive(Debug)]
@@ -22,12 +28,24 @@ pub(super) struct AgentProcess {
 }
 
 impl AgentProcess {
-    /// Starts an agent, whose reports go to `events`.
-    pub(super) fn start(events: Sender<Happened>) -> anyhow::Result<Self> {
+    /// Starts an agent, which has its socket in the folder `sockets`. What programs write goes to
+    /// `outputs`, all other reports to `events`.
+    ///
+    /// The reader of reports waits for nothing but the disk: it never waits for the session, so
+    /// the session may wait until the agent takes an order. What programs write can be much and
+    /// goes past the session, whose queue has no bound.
+    pub(super) fn start(
+        sockets: &Path,
+        events: Sender<Happened>,
+        mut outputs: Outputs,
+    ) -> anyhow::Result<Self> {
         let (socket, theirs) = UnixStream::pair()?;
         let fd = theirs.as_raw_fd();
         let mut command = Command::new("/proc/self/exe");
         command.arg("agent").arg("--owner").arg(fd.to_string());
+        command.env(registry::FOLDER_VARIABLE, sockets);
+        // Ctrl-Z must not stop the agent and leave the programs running; Ctrl-C is for the runner.
+        command.process_group(0);
         let inherit = move || {
             // SAFETY: takes numbers only; the descriptor is open in the child as in the parent.
             match unsafe { libc::fcntl(fd, libc::F_SETFD, 0) } {
@@ -42,6 +60,10 @@ impl AgentProcess {
         thread::Builder::new().name("reports".into()).spawn(move || {
             for line in reader.lines().map_while(Result::ok) {
                 let happened = match serde_json::from_str::<Report>(&line) {
+                    Ok(Report::Output { program, error, at_ns, text }) => {
+                        outputs.write(&program, error, at_ns, &text);
+                        continue;
+                    }
                     Ok(report) => Happened::Report(report),
                     Err(error) => Happened::AgentGone(format!("the agent said nonsense: {error}")),
                 };
@@ -61,6 +83,13 @@ impl AgentProcess {
         let _ = self.socket.write_all(line.as_bytes());
     }
 
+    /// Ends an agent that does not end by itself. Its programs die with it.
+    pub(super) fn kill(&mut self) {
+        // Gone already, which is as good.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
     /// How the agent ended, if it has within so long.
     pub(super) fn end_within(&mut self, longest: Duration) -> Option<std::process::ExitStatus> {
         let until = Instant::now() + longest;
@@ -76,10 +105,10 @@ impl AgentProcess {
 
 impl Drop for AgentProcess {
     fn drop(&mut self) {
-        // Its programs die with it, by whatever means it ends.
-        if self.end_within(Duration::ZERO).is_none() {
-            let _ = self.process.kill();
-            let _ = self.process.wait();
+        // An agent whose runner is gone tidies up and ends.
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        if self.end_within(DROP_LONGEST).is_none() {
+            self.kill();
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use vtime::VirtualSpan;
 
-use crate::plant::{Plant, PlantStats, PointId};
+use crate::plant::{Plant, PlantError, PlantStats, PointId};
 use crate::results::SeriesWriter;
 use crate::scenario::model::{self, Happening, PointName, Scenario};
 
@@ -20,6 +20,16 @@ pub(super) struct Grid {
     changes: VecDeque<(VirtualSpan, PointName, f64)>,
     series: Option<SeriesWriter>,
     reached: VirtualSpan,
+    broken: bool,
+}
+
+/// Why a point has no value, or takes none.
+#[derive(Debug)]
+pub(super) enum AccessError {
+    /// The value is none that a program may write; the plant goes on.
+    Refused(PlantError),
+    /// The plant is broken.
+    Broken(anyhow::Error),
 }
 
 impl Grid {
@@ -34,19 +44,26 @@ impl Grid {
     ) -> anyhow::Result<Self> {
         let mut plant = Plant::open(plan, engine)?;
         let mut points = BTreeMap::new();
-        let served = scenario.nodes.iter().flat_map(|node| &node.files).map(|file| &file.point);
+        let mut find = |point: &PointName, written: bool| -> Result<(), PlantError> {
+            let id = plant.resolve(point)?;
+            if written && !plant.is_writable(id) {
+                return Err(PlantError::ReadOnly { point: point.0.clone() });
+            }
+            points.insert(point.0.to_ascii_lowercase(), id);
+            Ok(())
+        };
+        for file in scenario.nodes.iter().flat_map(|node| &node.files) {
+            find(&file.point, file.writable)?;
+        }
         let mut changes = VecDeque::new();
         for event in &scenario.events {
             if let Happening::Set { point, value } = &event.what {
+                find(point, true)?;
                 changes.push_back((event.at, point.clone(), *value));
             }
         }
-        let set = changes.iter().map(|(_, point, _)| point);
-        for point in served.chain(set) {
-            points.insert(point.0.to_ascii_lowercase(), plant.resolve(point)?);
-        }
         let reached = VirtualSpan::ZERO - scenario.settle;
-        Ok(Self { plant, points, changes, series: None, reached })
+        Ok(Self { plant, points, changes, series: None, reached, broken: false })
     }
 
     /// From now on rows go there.
@@ -59,15 +76,33 @@ impl Grid {
         self.plant.engine_version()
     }
 
-    /// Brings the plant to a scenario time.
+    /// The scenario time to which the plant was brought.
+    pub(super) const fn reached(&self) -> VirtualSpan {
+        self.reached
+    }
+
+    /// Whether an error has made further values meaningless.
+    pub(super) const fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Brings the plant to a scenario time; a time already reached is no error.
     ///
     /// # Errors
-    /// What the engine says.
+    /// What the engine says; the plant is broken then.
     pub(super) fn advance(&mut self, to: VirtualSpan) -> anyhow::Result<()> {
+        let advanced = self.advance_with_changes(to);
+        self.broken |= advanced.is_err();
+        advanced
+    }
+
+    fn advance_with_changes(&mut self, to: VirtualSpan) -> anyhow::Result<()> {
         while let Some((at, point, value)) = self.changes.pop_front_if(|change| change.0 <= to) {
             self.step_to(at)?;
             let id = self.id(&point)?;
-            self.plant.write(id, value).with_context(|| format!("event at {at}"))?;
+            self.plant
+                .write(id, value)
+                .with_context(|| format!("the event at {at} sets {} to {value}", point.0))?;
         }
         self.step_to(to)
     }
@@ -75,19 +110,26 @@ impl Grid {
     /// Reads a point, or sets it, at a scenario time. Answers its value.
     ///
     /// # Errors
-    /// What the engine says.
+    /// Why not, and whom it concerns: the program that wrote, or the run.
     pub(super) fn access(
         &mut self,
         point: &PointName,
         write: Option<f64>,
         at: VirtualSpan,
-    ) -> anyhow::Result<f64> {
-        self.advance(at)?;
-        let id = self.id(point)?;
-        match write {
-            Some(value) => self.plant.write(id, value).map(|()| value).map_err(Into::into),
-            None => self.plant.read(id).map_err(Into::into),
-        }
+    ) -> Result<f64, AccessError> {
+        self.advance(at).map_err(AccessError::Broken)?;
+        let id = self.id(point).map_err(AccessError::Broken)?;
+        let accessed = match write {
+            Some(value) => self.plant.write(id, value).map(|()| value),
+            None => self.plant.read(id),
+        };
+        accessed.map_err(|error| match error {
+            PlantError::Value { .. } | PlantError::ReadOnly { .. } => AccessError::Refused(error),
+            _ => {
+                self.broken = true;
+                AccessError::Broken(error.into())
+            }
+        })
     }
 
     /// Finishes the recording and answers what the plant did.

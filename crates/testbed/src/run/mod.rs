@@ -2,13 +2,15 @@
 //!
 //! The runner reads the scenario, opens the plant, starts an agent, and then answers: whenever a
 //! program reads or writes a point, the agent holds the clock and asks, and the runner brings
-//! the plant to that moment. Between questions it does nothing, so the grid costs what is asked
-//! of it. At the end it writes down what was measured and judges it.
+//! the plant to that moment. Between questions it does nothing, so the grid computes while the
+//! clock stands still and takes no processor time from programs; only where nobody asks does it
+//! catch up now and then. At the end it writes down what was measured and judges it.
 //!
 //! - [`session`]: the course of a run
 //! - [`needs`]: what this machine must have
 //! - [`grid`]: the plant with the events of the scenario
 //! - [`agent_process`]: the agent as a child of the runner
+//! - [`outputs`]: what programs write
 //! - [`progress`]: what the user sees meanwhile
 //! - [`log`]: what happened, in order
 
@@ -16,6 +18,7 @@ mod agent_process;
 mod grid;
 mod log;
 mod needs;
+mod outputs;
 mod progress;
 mod session;
 

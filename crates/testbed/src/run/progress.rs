@@ -63,7 +63,8 @@ impl Progress {
     /// Ends the bar, so that what follows begins on a line of its own.
     pub(super) fn finish(&mut self) {
         if self.drawn {
-            eprintln!();
+            // Nothing can be said on a closed stream.
+            let _ = writeln!(std::io::stderr());
             self.drawn = false;
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,20 +11,19 @@ use anyhow::Context;
 use vtime::VirtualSpan;
 
 use super::agent_process::AgentProcess;
-use super::grid::Grid;
+use super::grid::{AccessError, Grid};
 use super::log::Log;
 use super::needs;
+use super::outputs::Outputs;
 use super::progress::Progress;
 use crate::agent::orders::{self, Answer, Exited, Order, Report, Setup};
 use crate::agent::protocol::VERSION;
-use crate::agent::signals;
+use crate::agent::{registry, signals};
 use crate::exit::Exit;
 use crate::plant::PlantStats;
 use crate::results::machine::Versions;
-use crate::results::output::{Channel, OutputLine};
 use crate::results::record::{
-    Ended, EndedHow, EventRecord, ProgramEnd, ProgramRecord, ReadAccount, ScenarioRecord,
-    WallAccount,
+    Ended, EndedHow, EventRecord, ProgramEnd, ProgramRecord, ScenarioRecord, WallAccount,
 };
 use crate::results::{self, RunFolder, RunRecord};
 use crate::scenario::model::{Event, Happening, OnExit, PointName, Scenario};
@@ -32,6 +31,12 @@ use crate::scenario::model::{Event, Happening, OnExit, PointName, Scenario};
 /// How long an agent may take to prepare, and to stop everything.
 const PREPARE_LONGEST: Duration = Duration::from_secs(60);
 const END_LONGEST: Duration = Duration::from_secs(4);
+
+/// How far the plant may stay behind the clock where no program asks for it: rows of a run that
+/// is killed are at most this old, and an event that fails shows as soon.
+const PLANT_BEHIND_MAX: VirtualSpan = VirtualSpan::from_ms(1000);
+/// Signals that come together are one request to end.
+const SIGNALS_TOGETHER: Duration = Duration::from_millis(500);
 
 /// How to run a scenario.
 #[derive(Clone, Debug)]
@@ -63,7 +68,13 @@ pub(super) enum Happened {
 pub fn run(scenario: &Scenario, options: &Options) -> Result<Exit, Failure> {
     // Signals are blocked before the first thread is started, so that one thread gets them all.
     let arrivals = signals::Signals::block(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
+    // Before this process is root of a user namespace, where the folder would be another.
+    let sockets = registry::folder();
+    // What agents that were killed have left behind. That it stays there does no harm.
+    let _ = registry::remove_dead();
     needs::check(scenario).map_err(Failure::Setup)?;
+    let (sender, events) = channel();
+    pass_on(arrivals, sender.clone()).map_err(|error| Failure::Setup(error.into()))?;
     let grid = match &scenario.plant {
         Some(plan) => {
             Some(Grid::open(scenario, plan, &needs::engine_folders()).map_err(Failure::of_plant)?)
@@ -71,15 +82,28 @@ pub fn run(scenario: &Scenario, options: &Options) -> Result<Exit, Failure> {
         None => None,
     };
     let folder = RunFolder::create(&options.runs, &scenario.name).map_err(Failure::Setup)?;
-    let (sender, events) = channel();
-    let signals = sender.clone();
-    thread::Builder::new()
-        .name("signals".into())
-        .spawn(move || while signals.send(Happened::Signal(arrivals.next().number)).is_ok() {})
-        .map_err(|error| Failure::Setup(error.into()))?;
-    let agent = AgentProcess::start(sender).map_err(Failure::Setup)?;
+    let outputs = Outputs::create(&folder, scenario).map_err(Failure::Setup)?;
+    let agent = AgentProcess::start(&sockets, sender, outputs).map_err(Failure::Setup)?;
     let session = Session::new(scenario, grid, folder, agent, events).map_err(Failure::Setup)?;
     session.run(options)
+}
+
+/// Passes the first signal on. Another one ends this process at once: whoever asks twice does not
+/// want to wait for an engine that computes. The agent finds its runner gone and tidies up.
+fn pass_on(arrivals: signals::Signals, to: Sender<Happened>) -> std::io::Result<()> {
+    let pass_on = move || {
+        let first = arrivals.next().number;
+        let first_at = Instant::now();
+        // A session that is over already hears of nothing.
+        let _ = to.send(Happened::Signal(first));
+        arrivals.next();
+        while first_at.elapsed() < SIGNALS_TOGETHER {
+            arrivals.next();
+        }
+        // SAFETY: ends the process without running anything more of it.
+        unsafe { libc::_exit(Exit::Interrupted as i32) };
+    };
+    thread::Builder::new().name("signals".into()).spawn(pass_on).map(drop)
 }
 
 /// What kept a run from beginning.
@@ -114,7 +138,10 @@ struct Session<'s> {
     events: Receiver<Happened>,
     log: Log,
     record: RunRecord,
-    outputs: BTreeMap<String, fs::File>,
+    /// How far the clock had come when the agent last said so, in time of the domain.
+    seen_ns: i64,
+    /// The agent is gone and reports no more.
+    agent_gone: bool,
     cpu_s: BTreeMap<String, f64>,
     begun: Instant,
 }
@@ -144,7 +171,6 @@ impl<'s> Session<'s> {
         let about = ScenarioRecord::new(scenario, &text, events_in_words);
         let engine = grid.as_mut().map(Grid::engine_version);
         let mut record = RunRecord::begin(about, 0, Versions::here(engine));
-        let mut outputs = BTreeMap::new();
         for node in &scenario.nodes {
             for program in &node.programs {
                 record.programs.push(ProgramRecord {
@@ -155,10 +181,6 @@ impl<'s> Session<'s> {
                     ended_ns: None,
                     warnings: Vec::new(),
                 });
-                let path = folder.program_log(&program.name);
-                let file = fs::File::create(&path)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
-                outputs.insert(program.name.clone(), file);
             }
         }
         folder.write_record(&record)?;
@@ -170,7 +192,8 @@ impl<'s> Session<'s> {
             events,
             log,
             record,
-            outputs,
+            seen_ns: 0,
+            agent_gone: false,
             cpu_s: BTreeMap::new(),
             begun: Instant::now(),
         })
@@ -180,13 +203,16 @@ impl<'s> Session<'s> {
         let name = self.folder.name();
         self.log.line(None, &format!("run {name} of {}", self.scenario.file.display()));
         self.agent.order(&Order::Prepare(Box::new(self.setup(&name))));
-        if let Err(error) = self.prepared() {
-            let reason = format!("{error:#}");
-            self.log.line(None, &reason);
-            self.record.ended = Ended { how: EndedHow::Error, reason };
-            // The error is what matters, and it is told.
-            let _ = self.folder.write_record(&self.record);
-            return Err(Failure::Setup(error));
+        match self.prepared() {
+            Ok(None) => {}
+            Ok(Some(signal)) => {
+                self.not_begun(EndedHow::Interrupted, signal);
+                return Ok(Exit::Interrupted);
+            }
+            Err(error) => {
+                self.not_begun(EndedHow::Error, format!("{error:#}"));
+                return Err(Failure::Setup(error));
+            }
         }
         // What could not be started by now could not be started at all.
         for program in &mut self.record.programs {
@@ -232,21 +258,34 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Waits until the agent has made everything.
-    fn prepared(&mut self) -> anyhow::Result<()> {
+    /// Takes down why there was no run.
+    fn not_begun(&mut self, how: EndedHow, reason: String) {
+        self.log.line(None, &reason);
+        self.record.ended = Ended { how, reason };
+        // Why there was none is what matters, and the user is told.
+        let _ = self.folder.write_record(&self.record);
+    }
+
+    /// Waits until the agent has made everything, or for a signal, which is the answer.
+    fn prepared(&mut self) -> anyhow::Result<Option<String>> {
         let until = Instant::now() + PREPARE_LONGEST;
         loop {
             match self.events.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Happened::Report(Report::Prepared { realtime_zero_ns })) => {
+                Ok(Happened::Report(Report::Prepared { name, realtime_zero_ns })) => {
+                    let folder = self.folder.path().display();
+                    self.log.line(None, &format!("the domain is `{name}`"));
+                    say(&format!("run folder {folder}, time domain {name}"));
                     self.record.realtime_zero_ns = realtime_zero_ns;
                     self.folder.write_record(&self.record)?;
-                    return Ok(());
+                    return Ok(None);
                 }
                 Ok(Happened::Report(Report::Failed { reason })) => anyhow::bail!("{reason}"),
                 Ok(Happened::Report(Report::Warning { text })) => self.warn(None, text),
                 Ok(Happened::Report(_)) => {}
                 Ok(Happened::AgentGone(how)) => anyhow::bail!("{how}{}", self.agent_end()),
-                Ok(Happened::Signal(_)) => anyhow::bail!("interrupted before it began"),
+                Ok(Happened::Signal(number)) => {
+                    return Ok(Some(format!("by {} before it began", signal_name(number))));
+                }
                 Err(_) => anyhow::bail!("the agent was not ready within {PREPARE_LONGEST:?}"),
             }
         }
@@ -258,7 +297,7 @@ impl<'s> Session<'s> {
         loop {
             if Instant::now() >= next_look {
                 self.agent.order(&Order::Status);
-                next_look += Progress::interval();
+                next_look = Instant::now() + Progress::interval();
             }
             let happened =
                 match self.events.recv_timeout(next_look.saturating_duration_since(Instant::now()))
@@ -272,9 +311,11 @@ impl<'s> Session<'s> {
             let over = match happened {
                 Happened::Report(Report::Status(status)) => {
                     progress.show(&status.clock);
-                    None
+                    self.seen_ns = self.seen_ns.max(status.clock.virtual_ns);
+                    self.catch_up()
                 }
                 Happened::Report(Report::Ask { ask, point, write, at_ns }) => {
+                    self.seen_ns = self.seen_ns.max(at_ns);
                     self.answer(ask, &point, write, self.scenario_time(at_ns))
                 }
                 Happened::Report(Report::Arrived) => {
@@ -282,11 +323,12 @@ impl<'s> Session<'s> {
                 }
                 Happened::Report(report) => self.note(report),
                 Happened::AgentGone(how) => {
+                    self.agent_gone = true;
                     let end = self.agent_end();
                     Some(Over::part_failed(format!("{how}{end}")))
                 }
                 Happened::Signal(number) => {
-                    let reason = format!("by signal {number}");
+                    let reason = format!("by {}", signal_name(number));
                     Some(Over { how: EndedHow::Interrupted, reason })
                 }
             };
@@ -294,6 +336,17 @@ impl<'s> Session<'s> {
                 return over;
             }
         }
+    }
+
+    /// Brings the plant on where nobody has asked for it for long; the run is over if it fails.
+    fn catch_up(&mut self) -> Option<Over> {
+        let now = self.scenario_time(self.seen_ns);
+        let grid = self.grid.as_mut()?;
+        if now - grid.reached() < PLANT_BEHIND_MAX {
+            return None;
+        }
+        let error = grid.advance(now).err()?;
+        Some(Over::part_failed(format!("the plant failed before {now}: {error:#}")))
     }
 
     /// Answers a question to the plant; the run is over if the plant fails.
@@ -307,8 +360,8 @@ impl<'s> Session<'s> {
         let grid = self.grid.as_mut().expect("points are checked to belong to a plant");
         let (outcome, over) = match grid.access(point, write, at) {
             Ok(value) => (Answer::Value(value), None),
-            Err(error) if refused(&error) => (Answer::Error(format!("{error:#}")), None),
-            Err(error) => {
+            Err(AccessError::Refused(error)) => (Answer::Error(error.to_string()), None),
+            Err(AccessError::Broken(error)) => {
                 let reason = format!("the plant failed at {at}: {error:#}");
                 (Answer::Error(reason.clone()), Some(Over::part_failed(reason)))
             }
@@ -320,17 +373,6 @@ impl<'s> Session<'s> {
     /// Takes down what the agent reports; the run is over if it says so.
     fn note(&mut self, report: Report) -> Option<Over> {
         match report {
-            Report::Output { program, error, at_ns, text } => {
-                use std::io::Write;
-                let at = self.scenario_time(at_ns);
-                let channel = if error { Channel::Err } else { Channel::Out };
-                let line = OutputLine::new(at.as_ns(), channel, text.as_bytes());
-                if let Some(file) = self.outputs.get_mut(&program) {
-                    // A full disk shows in results that matter.
-                    let _ = writeln!(file, "{line}");
-                }
-                None
-            }
             Report::Exited(exited) => self.exited(&exited),
             Report::Warning { text } => {
                 self.warn(None, text);
@@ -374,6 +416,9 @@ impl<'s> Session<'s> {
 
     /// Stops everything. Answers what the agent had to tell at last, if it still could.
     fn stop(&mut self) -> Option<orders::Ended> {
+        if self.agent_gone {
+            return None;
+        }
         self.agent.order(&Order::End);
         let until = Instant::now() + END_LONGEST;
         loop {
@@ -391,6 +436,7 @@ impl<'s> Session<'s> {
                 Ok(Happened::AgentGone(_)) => return None,
                 Err(_) => {
                     self.warn(None, "the agent did not stop in time and was killed".to_owned());
+                    self.agent.kill();
                     return None;
                 }
             }
@@ -405,23 +451,25 @@ impl<'s> Session<'s> {
         last: Option<orders::Ended>,
         options: &Options,
     ) -> anyhow::Result<Exit> {
-        let last_ns = last.as_ref().map(|ended| ended.status.clock.virtual_ns);
-        let reached = match (over.how, last_ns) {
-            (EndedHow::Complete, _) => self.scenario.duration,
-            (_, Some(ns)) => self.scenario_time(ns),
-            (_, None) => VirtualSpan::ZERO,
+        let last_ns = last.as_ref().map_or(0, |ended| ended.status.clock.virtual_ns);
+        let reached = match over.how {
+            EndedHow::Complete => self.scenario.duration,
+            _ => self.scenario_time(self.seen_ns.max(last_ns)).min(self.scenario.duration),
         };
         let mut over = over;
         let plant = self.finish_plant(reached, &mut over);
         self.record.covered_ns = reached.as_ns().max(0);
         self.record.ended = Ended { how: over.how, reason: over.reason };
         self.record.wall = last.as_ref().map(|ended| self.account(ended, &plant, wall_s));
-        if let Some(mut ended) = last {
-            self.record.warnings.append(&mut ended.status.warnings);
+        if let Some(ended) = last {
+            let mut warnings = ended.status.warnings;
             if let Some(mut network) = ended.network {
-                self.record.warnings.append(&mut network.warnings);
+                warnings.append(&mut network.warnings);
                 self.record.network = serde_json::to_value(network)?;
             }
+            // Some of these were told when they arose.
+            warnings.retain(|warning| !self.record.warnings.contains(warning));
+            self.record.warnings.append(&mut warnings);
         }
         self.folder.write_record(&self.record)?;
         let data = self.folder.data(&self.record)?;
@@ -441,7 +489,7 @@ impl<'s> Session<'s> {
     /// Brings the plant to the end and closes the series.
     fn finish_plant(&mut self, reached: VirtualSpan, over: &mut Over) -> PlantStats {
         let Some(mut grid) = self.grid.take() else { return PlantStats::default() };
-        if over.how != EndedHow::PartFailed
+        if !grid.is_broken()
             && let Err(error) = grid.advance(reached)
         {
             *over = Over::part_failed(format!("the plant failed before {reached}: {error:#}"));
@@ -472,7 +520,7 @@ impl<'s> Session<'s> {
             plant_s: plant.wall_ns as f64 / 1e9,
             holds_s: clock.paused_ns as f64 / 1e9,
             holds: clock.stops,
-            reads: read_account(&ended.access_ns),
+            reads: ended.access,
             agent_cpu_s: ended.agent_cpu_s,
             programs_cpu_s: self.cpu_s.clone(),
         }
@@ -487,30 +535,35 @@ impl<'s> Session<'s> {
     }
 
     fn tell(&self, options: &Options) -> anyhow::Result<()> {
+        use std::io::Write;
+        let text = if options.json {
+            serde_json::to_string_pretty(&self.record)? + "\n"
+        } else {
+            self.summary()
+        };
+        // A reader that has gone away, such as `head`, has seen enough.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+        Ok(())
+    }
+
+    fn summary(&self) -> String {
+        use std::fmt::Write;
         let record = &self.record;
-        if options.json {
-            println!("{}", serde_json::to_string_pretty(record)?);
-            return Ok(());
-        }
-        println!(
-            "{}: {}{}",
-            title(self.scenario),
-            record.ended.how.words(),
-            colon(&record.ended.reason)
-        );
+        let (how, why) = (record.ended.how.words(), colon(&record.ended.reason));
+        let mut text = format!("{}: {how}{why}\n", title(self.scenario));
+        let mut line = |line: String| {
+            writeln!(text, "{line}").expect("writing to a string cannot fail");
+        };
         if let Some(wall) = &record.wall {
             let ratio = wall.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
-            println!(
+            line(format!(
                 "{:.1} s virtual in {:.1} s wall (ratio {ratio}); plant {:.2} s, {} holds {:.2} s",
                 wall.virtual_s, wall.total_s, wall.plant_s, wall.holds, wall.holds_s
-            );
+            ));
         }
-        for warning in &record.warnings {
-            println!("warning: {warning}");
-        }
-        print!("{}", results::table(&record.verdicts));
-        println!("run folder: {}", self.folder.path().display());
-        Ok(())
+        record.warnings.iter().for_each(|warning| line(format!("warning: {warning}")));
+        let table = results::table(&record.verdicts);
+        format!("{text}{table}run folder: {}\n", self.folder.path().display())
     }
 
     fn warn(&mut self, at: Option<VirtualSpan>, text: String) {
@@ -534,15 +587,6 @@ impl Over {
     }
 }
 
-/// Whether the plant refused a value, which concerns the program that wrote it only.
-fn refused(error: &anyhow::Error) -> bool {
-    use crate::plant::PlantError;
-    matches!(
-        error.downcast_ref::<PlantError>(),
-        Some(PlantError::Value { .. } | PlantError::ReadOnly { .. })
-    )
-}
-
 fn describe(event: &Event) -> EventRecord {
     let what = match &event.what {
         Happening::ArpPoison { attacker, victims: [a, b] } => {
@@ -556,16 +600,20 @@ fn describe(event: &Event) -> EventRecord {
     EventRecord { at_ns: event.at.as_ns(), what }
 }
 
-fn read_account(access_ns: &[u64]) -> Option<ReadAccount> {
-    let mut sorted = access_ns.to_vec();
-    sorted.sort_unstable();
-    let rank =
-        |share: f64| sorted[((sorted.len() - 1) as f64 * share).round() as usize] as f64 / 1e3;
-    (!sorted.is_empty()).then(|| ReadAccount {
-        count: sorted.len() as u64,
-        median_us: rank(0.5),
-        p99_us: rank(0.99),
-    })
+fn signal_name(number: i32) -> String {
+    match number {
+        libc::SIGINT => "SIGINT (Ctrl-C)".to_owned(),
+        libc::SIGTERM => "SIGTERM".to_owned(),
+        libc::SIGHUP => "SIGHUP".to_owned(),
+        other => format!("signal {other}"),
+    }
+}
+
+/// Tells the user something on the way.
+fn say(text: &str) {
+    use std::io::Write;
+    // Nothing can be said on a closed stream.
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn title(scenario: &Scenario) -> String {

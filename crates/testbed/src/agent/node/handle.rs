@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
@@ -14,6 +16,9 @@ use super::talk::{self, FromNode, Interface, Make, Start, ToNode};
 use crate::launch::program::Gate;
 use crate::network::wire::MacAddress;
 use crate::scenario::model::Program;
+
+/// How long a node may take to end by itself before it is killed.
+const END_LONGEST: Duration = Duration::from_secs(1);
 
 /// A node that is up. Dropping it ends everything in it.
 #[derive(Debug)]
@@ -106,6 +111,12 @@ impl NodeHandle {
         let _ = talk::send(self.socket.as_fd(), &ToNode::Stop { kill }, &[]);
     }
 
+    /// Begins to end everything in it; dropping waits for that.
+    pub(in crate::agent) fn close(&self) {
+        // SAFETY: takes numbers; the descriptor is open. The node reads the end of the socket.
+        unsafe { libc::shutdown(self.socket.as_raw_fd(), libc::SHUT_RDWR) };
+    }
+
     /// A second handle on the socket, for the thread that waits for events.
     pub(in crate::agent) fn events(&self) -> io::Result<NodeEvents> {
         Ok(NodeEvents(self.socket.try_clone()?))
@@ -114,6 +125,16 @@ impl NodeHandle {
 
 impl Drop for NodeHandle {
     fn drop(&mut self) {
+        self.close();
+        // The process outside ends after the kernel has ended everything inside: after that
+        // nothing of the node is left, while killing it would leave the rest to die a bit later.
+        let until = Instant::now() + END_LONGEST;
+        while Instant::now() < until {
+            if !matches!(self.process.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
         // Gone already, which is as good.
         let _ = self.process.kill();
         let _ = self.process.wait();

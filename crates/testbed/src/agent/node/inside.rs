@@ -26,13 +26,12 @@ const INTERFACE: &str = "eth0";
 pub fn main(socket: i32, gate: i32) -> ! {
     // Ctrl-C reaches the whole group; what it means is for the runner to decide.
     signals::Signals::block(&signals::FOR_THE_PROGRAM);
-    // SAFETY: the agent that started this process hands the two over to it. Programs must not
-    // inherit them.
-    let (socket, gate) = unsafe {
-        libc::fcntl(socket, libc::F_SETFD, libc::FD_CLOEXEC);
-        libc::fcntl(gate, libc::F_SETFD, libc::FD_CLOEXEC);
-        (OwnedFd::from_raw_fd(socket), Gate::from_fd(OwnedFd::from_raw_fd(gate)))
-    };
+    keep_from_programs();
+    // SAFETY: the agent that started this process hands the two over to it.
+    let (socket, gate) =
+        unsafe { (OwnedFd::from_raw_fd(socket), Gate::from_fd(OwnedFd::from_raw_fd(gate))) };
+    // What `ps` shows; without it, the last part of `/proc/self/exe`.
+    let _ = std::fs::write("/proc/self/comm", "qcycle-node");
     if let Err(error) = namespaces::enter() {
         fail(&socket, &error.into());
     }
@@ -50,6 +49,15 @@ pub fn main(socket: i32, gate: i32) -> ! {
         Err(error) => fail(&socket, &error),
     }
     Node { socket, gate, programs: BTreeMap::new() }.run()
+}
+
+/// Programs inherit no descriptor of this process: neither the two that it was given, nor those
+/// that whoever started the run had left open. close_range(2)
+fn keep_from_programs() {
+    const FIRST: libc::c_uint = 3;
+    let flags = libc::CLOSE_RANGE_CLOEXEC;
+    // SAFETY: takes numbers; descriptors stay open here.
+    unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, flags) };
 }
 
 fn fail(socket: &OwnedFd, error: &anyhow::Error) -> ! {
@@ -161,13 +169,26 @@ fn spawn(start: &Start, pipes: Vec<OwnedFd>, gate: &Gate) -> std::io::Result<i32
     command.args(arguments).current_dir(&start.directory);
     command.env_clear().envs(&start.environment);
     command.stdin(Stdio::null()).stdout(out).stderr(err);
-    // A session of its own: no terminal, and signals to its group stay with it.
-    // SAFETY: one system call between fork and exec.
-    unsafe {
-        command.pre_exec(|| {
-            if libc::setsid() < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
-        })
-    };
+    // SAFETY: a few system calls between fork and exec.
+    unsafe { command.pre_exec(stand_alone) };
     let child = program::in_domain(&mut command, gate).spawn()?;
     Ok(child.id().cast_signed())
+}
+
+/// Parts a program from the process that starts it: it gets a session of its own, so that it has
+/// no terminal and signals to its group stay with it, and it hears the signals that are blocked
+/// in this process.
+fn stand_alone() -> std::io::Result<()> {
+    // SAFETY: takes nothing; then a set of signals that lives on the stack.
+    unsafe {
+        if libc::setsid() < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        match libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) {
+            0 => Ok(()),
+            error => Err(std::io::Error::from_raw_os_error(error)),
+        }
+    }
 }

@@ -1,0 +1,202 @@
+//! The voltage-stability case, in short by default and whole on request.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use testbed::results::capture::Direction;
+use testbed::results::frame::Segment;
+use testbed::results::output::OutputLine;
+use testbed::results::record::{EndedHow, ProgramEnd};
+use testbed::results::stream::Streams;
+use testbed::results::{Outcome, RunFolder, Verdict};
+
+use crate::harness::{self, Finished, Place};
+
+const POLLS: &str = "the controller polls every 100 ms";
+/// A measurement on a machine that others use is given so many chances.
+const CHANCES: u32 = 3;
+
+#[test]
+fn ten_seconds_of_the_case_are_recorded_whole() {
+    if !harness::is_root() {
+        return;
+    }
+    let _alone = harness::alone();
+    let place = Place::of_case("voltage-stability");
+    let run = place.run(&["--variant", "normal", "--duration", "10 s", "--csv"]);
+    let record = run.record();
+    // The storage unit has not begun to charge after ten seconds.
+    assert!([10, 11].contains(&run.code()), "{}\n{}", run.out, run.err);
+    assert_eq!(record.ended.how, EndedHow::Complete);
+    assert_eq!(record.covered_ns, 10_000_000_000);
+    assert_eq!(record.realtime_zero_ns, 1_559_563_200_000_000_000);
+    assert!(record.programs.iter().all(|program| program.end == ProgramEnd::Stopped));
+    assert_eq!(record.warnings, Vec::<String>::new());
+    let wall = record.wall.unwrap();
+    assert!((13.0..13.1).contains(&wall.virtual_s), "{wall:?}");
+    assert!(wall.ratio().unwrap() > 0.99, "{wall:?}");
+    assert!(wall.reads.unwrap().count > 150 && wall.holds > 150, "{wall:?}");
+    assert_eq!(wall.programs_cpu_s.len(), 2);
+    let folder = run.folder();
+    assert_series_is_whole(&folder, 10_000);
+    let csv = std::fs::read_to_string(folder.path().join("series.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 1001);
+    for node in ["sensor", "controller"] {
+        let capture = folder.capture(node).unwrap().unwrap();
+        assert!(!capture.torn && capture.frames.len() > 300, "{}", capture.frames.len());
+    }
+    for program in ["sensor", "controller"] {
+        let log = run.log(program);
+        let lines: Vec<_> = log.lines().map(|line| OutputLine::parse(line).unwrap()).collect();
+        assert!(!lines.is_empty());
+        assert!(lines.iter().all(|line| (-3_000_000_000..10_000_000_000).contains(&line.time_ns)));
+        assert!(lines.is_sorted_by_key(|line| line.time_ns));
+    }
+    eprintln!("10 s of the case: {wall:?}");
+    place.assert_nothing_left();
+}
+
+/// A second process stops the domain for a second, every second; nobody in it may notice.
+#[test]
+fn holds_cannot_be_seen_from_within() {
+    if !harness::is_root() {
+        return;
+    }
+    let _alone = harness::alone();
+    let place = Place::of_case("voltage-stability");
+    for chance in 1..=CHANCES {
+        let run = while_being_held(&place, &["--variant", "normal", "--duration", "9 s"]);
+        let record = run.record();
+        let wall = record.wall.unwrap();
+        assert!(wall.holds_s > 5.0, "it was not held: {wall:?}");
+        assert_series_is_whole(&run.folder(), 9_000);
+        let polls = verdict(&record.verdicts, POLLS);
+        eprintln!(
+            "held {:.1} s of {:.1} s: longest gap between polls {:?} ms ({}); {} retransmissions",
+            wall.holds_s,
+            wall.total_s,
+            polls.value,
+            polls.reason,
+            retransmissions(&run.folder())
+        );
+        if polls.outcome == Outcome::Met {
+            return place.assert_nothing_left();
+        }
+        assert!(chance < CHANCES, "{polls:?}");
+    }
+}
+
+#[test]
+fn the_whole_case_meets_its_requirements() {
+    if std::env::var_os("QCYCLE_FULL").is_none() || !harness::is_root() {
+        eprintln!("not run: it takes three minutes; set QCYCLE_FULL=1");
+        return;
+    }
+    let _alone = harness::alone();
+    let place = Place::of_case("voltage-stability");
+    for variant in ["normal", "denial-of-service"] {
+        let run = place.run(&["--variant", variant]).expect(0);
+        eprintln!("{}", run.out);
+        let record = run.record();
+        assert!(record.verdicts.iter().all(|verdict| verdict.outcome == Outcome::Met));
+        assert_series_is_whole(&run.folder(), 90_000);
+    }
+    place.assert_nothing_left();
+}
+
+/// The same seed gives rows at the same times. Values may differ by when programs came to run:
+/// they take host time for what they compute.
+#[test]
+fn two_runs_have_rows_at_the_same_times() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = Place::of_case("voltage-stability");
+    let options = ["--variant", "normal", "--duration", "3 s", "--seed", "7"];
+    let (first, second) = (place.start(&options), place.start(&options));
+    let series = [first, second].map(|run| run.finish().folder().series().unwrap().unwrap());
+    assert_eq!(series[0].time_ns, series[1].time_ns);
+    let wind = |index: usize| {
+        let columns = &series[index].columns;
+        &columns.iter().find(|column| column.point.0 == "generator.wind.kW").unwrap().values
+    };
+    assert_eq!(wind(0), wind(1), "what follows recorded data does not depend on programs");
+    assert_eq!(place.runs().len(), 2);
+    place.assert_nothing_left();
+}
+
+fn while_being_held(place: &Place, options: &[&str]) -> Finished {
+    let mut run = place.start(options);
+    let domain = run.begun().name;
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let call = |what: &str| {
+                let mut call = place.qcycle(&[what, &domain]);
+                let _ = call.output();
+                thread::sleep(Duration::from_secs(1));
+            };
+            while !over.load(Ordering::Relaxed) {
+                call("hold");
+                call("release");
+            }
+        });
+        let finished = run.finish();
+        over.store(true, Ordering::Relaxed);
+        finished
+    })
+}
+
+fn verdict<'v>(verdicts: &'v [Verdict], name: &str) -> &'v Verdict {
+    verdicts.iter().find(|verdict| verdict.requirement.name == name).unwrap()
+}
+
+/// Segments with payload that repeat what was sent before, at both ends.
+fn retransmissions(folder: &RunFolder) -> usize {
+    let mut count = 0;
+    for node in ["sensor", "controller"] {
+        let mut streams = Streams::default();
+        for frame in folder.capture(node).unwrap().unwrap().frames {
+            if frame.direction == Direction::Outbound
+                && let Some(segment) = Segment::parse(&frame.bytes)
+                && !streams.is_new(&segment)
+                && segment.payload > 0
+            {
+                count += 1;
+            }
+        }
+    }
+    count
+}
+
+fn assert_series_is_whole(folder: &RunFolder, until_ms: i64) {
+    assert!(folder.path().join("series.parquet").exists());
+    let series = folder.series().unwrap().unwrap();
+    let expected: Vec<i64> = (0..=until_ms / 10).map(|row| row * 10_000_000).collect();
+    assert_eq!(series.time_ns, expected);
+    let voltage = &series.columns[0];
+    assert_eq!(voltage.point.0, "bus.680.v1");
+    assert!(voltage.values.iter().all(|volts| (2300.0..2450.0).contains(volts)));
+}
+
+#[test]
+fn tshark_reads_the_captures_of_a_run() {
+    if !harness::is_root() {
+        return;
+    }
+    if Command::new("tshark").arg("--version").output().is_err() {
+        eprintln!("not run: tshark is not installed");
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = Place::of_case("voltage-stability");
+    let run = place.run(&["--variant", "normal", "--duration", "1 s"]);
+    let mut tshark = Command::new("tshark");
+    tshark.args(["-d", "tcp.port==5020,mbtcp", "-Y", "modbus", "-r"]);
+    let read = tshark.arg(run.folder().capture_path("sensor")).output().unwrap();
+    let text = String::from_utf8_lossy(&read.stdout);
+    assert!(text.lines().count() > 10, "{text}");
+}

@@ -1,0 +1,365 @@
+//! Runs `qcycle` as a user does, in a folder of its own, and looks at what is left afterwards.
+//!
+//! Every process that a run starts has the path of that folder in its environment or in its
+//! working directory, so whatever survives a run is found by it.
+
+use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use testbed::agent::protocol::Status;
+use testbed::results::{RunFolder, RunRecord};
+
+/// No run of these tests takes longer, on whatever machine; a hang is found and not waited for.
+const RUN_LONGEST: Duration = Duration::from_secs(120);
+/// A death is told within this time, and everything is gone.
+pub(crate) const DEATH_LONGEST: Duration = Duration::from_secs(5);
+
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// For tests that measure: nothing else of these tests runs meanwhile.
+pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
+    MACHINE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// For tests that do not mind others.
+pub(crate) fn beside_others() -> RwLockReadGuard<'static, ()> {
+    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The scenarios of the project.
+pub(crate) fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// A folder with a scenario, run folders and sockets, all of which vanish with it.
+pub(crate) struct Place {
+    folder: TempDir,
+    host: Host,
+}
+
+impl Place {
+    /// A scenario with the grid and the programs of `scenarios/small` beside it.
+    pub(crate) fn new(scenario: &str) -> Self {
+        let place = Self::empty();
+        let small = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/small");
+        copy(&small, &place.scenario());
+        place.file("scenario.yaml", scenario);
+        place
+    }
+
+    /// A copy of a scenario of the project.
+    pub(crate) fn of_case(case: &str) -> Self {
+        let place = Self::empty();
+        copy(&project().join("scenarios").join(case), &place.scenario());
+        place
+    }
+
+    fn empty() -> Self {
+        let folder = tempfile::Builder::new().prefix("qcycle-run-").tempdir().unwrap();
+        for part in ["scenario", "sockets"] {
+            fs::create_dir(folder.path().join(part)).unwrap();
+        }
+        Self { folder, host: Host::now() }
+    }
+
+    /// Where everything is.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The folder of the scenario.
+    pub(crate) fn scenario(&self) -> PathBuf {
+        self.path().join("scenario")
+    }
+
+    /// Writes a file beside the scenario.
+    pub(crate) fn file(&self, name: &str, text: &str) {
+        fs::write(self.scenario().join(name), text).unwrap();
+    }
+
+    /// `qcycle` with the environment of this place.
+    pub(crate) fn qcycle(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_qcycle"));
+        self.set_up(&mut command);
+        command.args(arguments);
+        command
+    }
+
+    /// Gives a command the environment of this place.
+    pub(crate) fn set_up(&self, command: &mut Command) {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let tools = project().join(".venv/bin");
+        command
+            .env_clear()
+            .env("PATH", format!("{}:{path}", tools.display()))
+            .env("HOME", self.path())
+            .env("XDG_RUNTIME_DIR", self.path().join("sockets"))
+            .env("SECRET", "not for programs")
+            .current_dir(self.path())
+            .stdin(std::process::Stdio::null());
+    }
+
+    /// Starts `qcycle run` of the scenario, in a process group of its own.
+    pub(crate) fn start(&self, options: &[&str]) -> Running<'_> {
+        let mut command = self.qcycle(&["run", "scenario", "--runs", "runs"]);
+        command.args(options);
+        self.start_command(command)
+    }
+
+    /// Starts a command whose output goes to files.
+    pub(crate) fn start_command(&self, mut command: Command) -> Running<'_> {
+        let number = fs::read_dir(self.path()).unwrap().count();
+        let file = |name: &str| self.path().join(format!("{name}-{number}"));
+        let (out, err) = (file("out"), file("err"));
+        command.stdout(fs::File::create(&out).unwrap());
+        command.stderr(fs::File::create(&err).unwrap());
+        let child = command.process_group(0).spawn().unwrap();
+        Running { place: self, child: Some(child), begun: Instant::now(), out, err }
+    }
+
+    /// Runs the scenario to its end.
+    pub(crate) fn run(&self, options: &[&str]) -> Finished {
+        self.start(options).finish()
+    }
+
+    /// The domains that answer.
+    pub(crate) fn domains(&self) -> Vec<Status> {
+        let listed = self.qcycle(&["ps", "--json"]).output().unwrap();
+        serde_json::from_slice(&listed.stdout).unwrap()
+    }
+
+    /// Run folders there are.
+    pub(crate) fn runs(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path().join("runs")).into_iter().flatten();
+        let mut runs: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        runs.sort();
+        runs
+    }
+
+    /// Processes of runs in this place.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let mark = self.path().as_os_str().as_encoded_bytes();
+        let has_mark = |text: &[u8]| text.windows(mark.len()).any(|part| part == mark);
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let path = entry.path();
+            let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            let directory = fs::read_link(path.join("cwd")).unwrap_or_default();
+            let text = |file: &str| fs::read(path.join(file)).unwrap_or_default();
+            if has_mark(&text("environ"))
+                || has_mark(&text("cmdline"))
+                || has_mark(directory.as_os_str().as_encoded_bytes())
+            {
+                found.push(number);
+            }
+        }
+        found
+    }
+
+    /// Makes sure that nothing of the runs in this place is left but their folders.
+    pub(crate) fn assert_nothing_left(&self) {
+        let cleaned = self.qcycle(&["clean"]).output().unwrap();
+        assert!(cleaned.status.success(), "{cleaned:?}");
+        let sockets = self.path().join("sockets/quartercycle");
+        let sockets: Vec<_> = fs::read_dir(sockets).into_iter().flatten().flatten().collect();
+        assert!(sockets.is_empty(), "{sockets:?}");
+        eventually("processes of the run are still there", || self.processes().is_empty());
+        eventually("the host's mounts or interfaces are not as before", || {
+            self.host == Host::now()
+        });
+    }
+}
+
+/// What a run must leave as it is.
+#[derive(PartialEq, Eq, Debug)]
+struct Host {
+    mounts: String,
+    interfaces: Vec<String>,
+}
+
+impl Host {
+    fn now() -> Self {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let interfaces = fs::read_to_string("/proc/self/net/dev").unwrap();
+        let interfaces = interfaces.lines().filter_map(|line| line.split_once(':'));
+        let interfaces = interfaces.map(|(name, _)| name.trim().to_owned()).collect();
+        Self { mounts, interfaces }
+    }
+}
+
+/// A run that goes on. Dropping it kills it.
+pub(crate) struct Running<'p> {
+    place: &'p Place,
+    child: Option<Child>,
+    begun: Instant,
+    out: PathBuf,
+    err: PathBuf,
+}
+
+impl Running<'_> {
+    /// The runner.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
+    /// Waits until programs run, and answers how the domain stands.
+    pub(crate) fn begun(&mut self) -> Status {
+        loop {
+            let domains = self.place.domains();
+            if let [domain] = &domains[..]
+                && domain.clock.virtual_ns > 0
+            {
+                return domain.clone();
+            }
+            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
+            assert!(ended.is_none(), "it ended: {}", fs::read_to_string(&self.err).unwrap());
+            assert!(self.begun.elapsed() < RUN_LONGEST, "it does not begin");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Lets virtual time pass, while programs run.
+    pub(crate) fn let_pass(&mut self, span: Duration) -> Status {
+        let span_ns = i64::try_from(span.as_nanos()).unwrap();
+        loop {
+            let status = self.begun();
+            if status.clock.virtual_ns >= span_ns {
+                return status;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Sends a signal to the whole group, as a terminal does.
+    pub(crate) fn signal_group(&self, signal: i32) {
+        let group = self.process().cast_signed();
+        // SAFETY: signals a group whose leader was not waited for yet.
+        assert_eq!(unsafe { libc::kill(-group, signal) }, 0);
+    }
+
+    /// Waits for its end.
+    pub(crate) fn finish(self) -> Finished {
+        self.finish_within(RUN_LONGEST)
+    }
+
+    /// Waits for its end, which must come soon.
+    pub(crate) fn finish_within(mut self, longest: Duration) -> Finished {
+        let until = Instant::now() + longest;
+        let status = loop {
+            if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
+                break status;
+            }
+            if Instant::now() > until {
+                let said = fs::read_to_string(&self.err).unwrap();
+                panic!("it did not end within {longest:?}: {said}");
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        self.child = None;
+        let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+        let (out, err) = (read(&self.out), read(&self.err));
+        Finished { folder: folder_in(&err), status, wall: self.begun.elapsed(), out, err }
+            .beside(self.place)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    folder: Option<PathBuf>,
+    pub(crate) status: ExitStatus,
+    pub(crate) wall: Duration,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Finished {
+    fn beside(mut self, place: &Place) -> Self {
+        self.folder = self.folder.map(|folder| place.path().join(folder));
+        self
+    }
+
+    /// Its exit code.
+    pub(crate) fn code(&self) -> i32 {
+        self.status.code().unwrap_or_else(|| panic!("ended by {:?}", self.status.signal()))
+    }
+
+    /// Makes sure of its exit code.
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code(), code, "{}\n{}", self.out, self.err);
+        self
+    }
+
+    /// Its folder.
+    pub(crate) fn folder(&self) -> RunFolder {
+        RunFolder::open(self.folder.as_ref().expect("it said where its folder is")).unwrap()
+    }
+
+    /// Its record.
+    pub(crate) fn record(&self) -> RunRecord {
+        self.folder().record().unwrap()
+    }
+
+    /// What a program wrote, with times.
+    pub(crate) fn log(&self, program: &str) -> String {
+        fs::read_to_string(self.folder().program_log(program)).unwrap()
+    }
+
+    /// What a program wrote, without times.
+    pub(crate) fn lines(&self, program: &str) -> Vec<String> {
+        let log = self.log(program);
+        log.lines().map(|line| line.split_once("| ").unwrap().1.to_owned()).collect()
+    }
+}
+
+/// The run folder that a run has named on standard error.
+fn folder_in(err: &str) -> Option<PathBuf> {
+    let line = err.lines().find_map(|line| line.strip_prefix("run folder "))?;
+    Some(line.split_once(", time domain").expect("both are named").0.into())
+}
+
+/// Waits a few seconds until something holds.
+#[track_caller]
+pub(crate) fn eventually(otherwise: &str, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + DEATH_LONGEST;
+    while !holds() {
+        assert!(Instant::now() < until, "{otherwise}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether these tests may make nodes here: as root they do so without user namespaces.
+pub(crate) fn is_root() -> bool {
+    // SAFETY: geteuid cannot fail.
+    let root = unsafe { libc::geteuid() } == 0;
+    if !root {
+        eprintln!("not run: only root may do what this test does");
+    }
+    root
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        if entry.file_type().unwrap().is_file() {
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Whole runs with real programs, as a user starts them: what they record, and what is left when
+//! a part of them dies.
+
+#![expect(clippy::unwrap_used, reason = "all of this is a test")]
+
+mod case;
+mod harness;
+mod nodes;
+mod output;
+mod parts;
+mod start;
+mod talk;
+mod user;

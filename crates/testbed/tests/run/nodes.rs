@@ -1,0 +1,124 @@
+//! What a program finds in its node, and runs that have programs only, or a network only.
+
+use crate::harness::{self, Place};
+
+#[test]
+fn programs_alone_make_a_run() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = Place::new(
+        "scenario: alone
+duration: 2 s
+settle: 0 s
+start: 2019-06-03T12:00:00Z
+nodes:
+  one:
+    programs:
+      - {name: clock, run: [sh, -c, date -u +%T; sleep 1; date -u +%T; exec sleep 60]}
+",
+    );
+    let run = place.run(&[]).expect(0);
+    assert_eq!(run.lines("clock"), ["12:00:00", "12:00:01"]);
+    let folder = run.folder();
+    assert_eq!(folder.series().unwrap(), None);
+    assert!(folder.capture("one").unwrap().is_none());
+    place.assert_nothing_left();
+}
+
+/// Echo over UDP through a link of 20 ms each way.
+#[test]
+fn a_network_without_a_plant_makes_a_run() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = Place::new(
+        "scenario: echo
+duration: 3 s
+settle: 0 s
+nodes:
+  server:
+    address: 10.0.0.2/24
+    programs:
+      - {name: server, run: python3 echo.py serve}
+  client:
+    address: 10.0.0.1/24
+    programs:
+      - {name: client, run: python3 echo.py ask 10.0.0.2}
+switches: [s1]
+links:
+  - {from: client, to: s1, delay: 10 ms}
+  - {from: s1, to: server, delay: 10 ms}
+requirements:
+  - name: echoes arrive
+    measure: {received: {from: server, to: client}}
+    at_least: 5
+",
+    );
+    let run = place.run(&[]).expect(0);
+    let lines = run.lines("client");
+    let times: Vec<f64> =
+        lines.iter().filter_map(|line| line.strip_suffix(" ms")?.parse().ok()).collect();
+    assert!(times.len() >= 5, "{lines:?}");
+    let shortest = times.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(shortest >= 40.0, "an echo took {shortest} ms over 40 ms of links");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_program_finds_a_machine_of_its_own() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = Place::new(
+        "scenario: look
+duration: 2 s
+settle: 0 s
+plant: {circuit: grid.dss}
+nodes:
+  substation:
+    address: 10.0.0.1/24
+    files:
+      - {point: bus.680.v1}
+      - {point: storage.es.kW, access: write}
+    programs:
+      - name: look
+        run: python3 look.py
+        environment: {OWN: \"1\"}
+        on_exit: ignore
+  other:
+    address: 10.0.0.2/24
+    programs:
+      - {name: idle, run: python3 idle.py}
+links:
+  - {from: substation, to: other}
+",
+    );
+    place.file("there.txt", "before\n");
+    let run = place.run(&[]).expect(0);
+    let log = run.lines("look").join("\n");
+    let expected = [
+        "host name: substation",
+        "interfaces: eth0 up, lo up",
+        "points: bus.680.v1 r--r--r--, storage.es.kW rw-r--r--",
+        "processes: 1 qcycle-node, python3",
+        "descriptors: 0 /dev/null, 1 pipe, 2 pipe",
+        "environment: HOME, OWN, PATH",
+        "first process: 1 thread",
+        "read: before",
+        "root: every entry of the host",
+        "signals: none blocked, none ignored but by the language",
+        "terminal: none",
+    ];
+    for line in expected {
+        assert!(log.lines().any(|found| found == line), "`{line}` is not in:\n{log}");
+    }
+    // The host's files are written as usual.
+    let there = std::fs::read_to_string(place.scenario().join("there.txt")).unwrap();
+    assert_eq!(there, "before\nafter\n");
+    assert!(!std::path::Path::new("/plant").exists());
+    place.assert_nothing_left();
+}

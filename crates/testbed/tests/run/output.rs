@@ -1,0 +1,101 @@
+//! Programs that write much, or in ways that nobody expects: it is all taken down, and nobody
+//! else has to wait for it.
+
+use std::time::Duration;
+
+use crate::harness::{self, Place, eventually};
+
+fn scenario(writer: &str) -> String {
+    format!(
+        "scenario: output
+duration: 4 s
+settle: 200 ms
+plant:
+  circuit: grid.dss
+  record: {{every: 10 ms, points: [bus.680.v1]}}
+nodes:
+  meter:
+    files:
+      - {{point: generator.wind.kW}}
+      - {{point: storage.es.kW, access: write}}
+    programs:
+      - name: reader
+        run: python3 reader.py /plant/generator.wind.kW /plant/storage.es.kW 0.05
+      - {{name: writer, run: {writer}, on_exit: ignore}}
+"
+    )
+}
+
+/// Largest resident size of a process so far, in MiB.
+fn memory_mib(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+}
+
+#[test]
+fn a_flood_of_output_takes_no_memory_and_stops_nobody() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let flood =
+        "[sh, -c, yes 0123456789abcdef0123456789abcdef | head -c 100000000; echo; echo end]";
+    let place = Place::new(&scenario(flood).replace("duration: 4 s", "duration: 30 s"));
+    let mut run = place.start(&[]);
+    let agent = run.begun().agent_pid;
+    let log = place.runs()[0].join("programs/writer.log");
+    let mut largest = (0, 0);
+    let mut size = 0;
+    while size < 100_000_000 {
+        largest = (memory_mib(run.process()), memory_mib(agent));
+        let grown = std::fs::metadata(&log).map_or(0, |file| file.len());
+        eventually("the output stalls", || {
+            size = std::fs::metadata(&log).map_or(0, |file| file.len());
+            size > grown || size > 100_000_000
+        });
+    }
+    let passed = run.begun().clock.virtual_ns;
+    run.signal_group(libc::SIGINT);
+    let run = run.finish_within(Duration::from_secs(10)).expect(130);
+    eprintln!(
+        "100 MB of output within {:.1} s virtual: at most {} MiB in the runner, {} MiB in the agent",
+        passed as f64 / 1e9,
+        largest.0,
+        largest.1
+    );
+    assert!(largest.0 < 300 && largest.1 < 60, "{largest:?} MiB");
+    let reads = run.record().wall.unwrap().reads.unwrap().count;
+    assert!(reads > 20, "the reader had {reads} turns only");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn output_without_a_line_end_is_cut_into_lines() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = Place::new(&scenario("python3 long_line.py"));
+    let run = place.run(&["--duration", "3 s"]).expect(0);
+    let lines = run.lines("writer");
+    let whole: usize = lines.iter().map(|line| line.matches('x').count()).sum();
+    assert_eq!(whole, 1_000_000);
+    assert!(lines.iter().all(|line| line.len() <= 16 * 1024));
+    // What never ended in a line is there as well.
+    assert!(lines.last().unwrap().ends_with("half a line"), "{:?}", lines.last());
+    place.assert_nothing_left();
+}
+
+#[test]
+fn the_last_words_of_a_program_are_taken_down() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let writer = "[sh, -c, \"trap 'echo farewell; exit' TERM; while :; do sleep 0.1; done\"]";
+    let place = Place::new(&scenario(writer));
+    let run = place.run(&["--duration", "1 s"]).expect(0);
+    assert_eq!(run.lines("writer")[0], "farewell");
+    place.assert_nothing_left();
+}

@@ -1,0 +1,6 @@
+"""Asks for nothing."""
+
+import time
+
+while True:
+    time.sleep(1)
