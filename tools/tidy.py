@@ -91,6 +91,7 @@ NETWORK_CHANGES = (
 UNSAFE_MODULES = [
     "crates/shim/*",
     "crates/testbed/src/domain/mod.rs",
+    "crates/testbed/src/fds.rs",
     "crates/testbed/src/domain/page.rs",
     "crates/testbed/src/launch/*",
     "crates/testbed/src/network/tap.rs",

@@ -1,9 +1,12 @@
 //! Messages with descriptors between processes of one host, over sequenced-packet sockets: each
-//! message arrives whole, with the descriptors that were sent with it. unix(7), cmsg(3)
+//! message arrives whole, with the descriptors that were sent with it; and descriptors that a
+//! process inherits under a number that its command line names. unix(7), cmsg(3)
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// Most descriptors with one message.
 const FDS_MAX: usize = 4;
@@ -22,6 +25,35 @@ pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
         }
         Ok((OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])))
     }
+}
+
+/// Lets the program that `command` starts inherit a descriptor under its number, which its
+/// command line names.
+pub fn hand_down(command: &mut Command, fd: BorrowedFd<'_>) {
+    let fd = fd.as_raw_fd();
+    let keep_open = move || {
+        // SAFETY: takes numbers only; the descriptor is open in the child as in the parent.
+        match unsafe { libc::fcntl(fd, libc::F_SETFD, 0) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: one system call between fork and exec.
+    unsafe { command.pre_exec(keep_open) };
+}
+
+/// Takes over a descriptor that [`hand_down`] let this process inherit. Programs that it starts
+/// do not inherit it further.
+///
+/// # Panics
+/// If the number names no open descriptor: whoever starts such a process hands one down.
+#[must_use]
+pub fn take_over(number: RawFd) -> OwnedFd {
+    // SAFETY: takes numbers only.
+    let open = unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == 0;
+    assert!(open, "descriptor {number} was handed down to this process");
+    // SAFETY: it is open, and handed down to nobody else in this process.
+    unsafe { OwnedFd::from_raw_fd(number) }
 }
 
 /// Room for control messages.

@@ -11,6 +11,7 @@
 //! - [`results`]: what a run leaves behind, and the verdicts drawn from it
 //! - [`report`]: one HTML page drawn from run folders
 //! - [`exit`]: exit codes by name
+//! - [`wire`]: views of Ethernet, ARP, IPv4, TCP and UDP
 //! - [`fds`]: messages with descriptors between processes
 
 pub mod agent;
@@ -25,3 +26,4 @@ pub mod report;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod wire;

@@ -5,7 +5,6 @@
 //! and namespaces are held by descriptors of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -25,6 +24,7 @@ use super::registry::{self, Registration};
 use super::{output, signals};
 use crate::devices::{self, Server};
 use crate::domain::{Domain, Start};
+use crate::fds;
 use crate::launch::Follower;
 use crate::network::emulator::{self, Emulator};
 use crate::network::plan::Plan;
@@ -41,11 +41,7 @@ const REFUSALS_EVERY: Duration = Duration::from_millis(20);
 /// Serves one run, whose runner is at the other end of this descriptor. The answer is the exit
 /// code of the process.
 pub fn main(owner: i32) -> u8 {
-    // SAFETY: the runner that started this process hands the descriptor over to it.
-    let stream = UnixStream::from(unsafe {
-        libc::fcntl(owner, libc::F_SETFD, libc::FD_CLOEXEC);
-        OwnedFd::from_raw_fd(owner)
-    });
+    let stream = UnixStream::from(fds::take_over(owner));
     // What `ps` shows; without it, the last part of `/proc/self/exe`.
     let _ = std::fs::write("/proc/self/comm", "qcycle-agent");
     // Ctrl-C reaches the whole group; what it means is for the runner to decide.

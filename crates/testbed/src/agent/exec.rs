@@ -1,6 +1,6 @@
 //! `qcycle exec`: an agent with one program in the foreground.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use super::keep;
 use super::registry::Registration;
 use super::signals::{self, FOR_THE_PROGRAM, Signals};
 use crate::domain::{Domain, Start};
+use crate::fds;
 use crate::launch::Follower;
 
 /// What to run, and in which time.
@@ -75,19 +76,15 @@ fn start_keeper(
     arrivals: Signals,
     command: &[String],
 ) -> anyhow::Result<Child> {
-    let gate = follower.gate().fd().as_raw_fd();
+    let gate = follower.gate().fd();
     let mut keeper = Command::new("/proc/self/exe");
-    keeper.arg("keep").arg("--gate").arg(gate.to_string()).arg("--").args(command);
+    keeper.args(["keep", "--gate", &gate.as_raw_fd().to_string(), "--"]).args(command);
+    fds::hand_down(&mut keeper, gate.as_fd());
     let agent = std::process::id().cast_signed();
     let inherit = move || {
         arrivals.restore();
         signals::tell_when_parent_dies(keep::agent_is_gone())?;
-        if signals::parent() != agent {
-            return Err(std::io::ErrorKind::NotFound.into());
-        }
-        // SAFETY: takes numbers only; the descriptor is open in the child as in the parent.
-        let result = unsafe { libc::fcntl(gate, libc::F_SETFD, 0) };
-        if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+        if signals::parent() == agent { Ok(()) } else { Err(std::io::ErrorKind::NotFound.into()) }
     };
     // SAFETY: system calls only between fork and exec.
     unsafe { keeper.pre_exec(inherit) };

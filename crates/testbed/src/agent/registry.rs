@@ -11,6 +11,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
+use crate::launch::namespaces;
+
 /// Longest name of a domain: the path of a socket has 107 octets at most.
 pub const NAME_LENGTH_MAX: usize = 48;
 
@@ -24,8 +26,7 @@ pub fn folder() -> PathBuf {
     if let Some(folder) = std::env::var_os(FOLDER_VARIABLE) {
         return PathBuf::from(folder);
     }
-    // SAFETY: geteuid cannot fail.
-    let user = unsafe { libc::geteuid() };
+    let user = namespaces::effective_user();
     match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(folder) if !folder.is_empty() => PathBuf::from(folder).join("quartercycle"),
         _ if user == 0 => PathBuf::from("/run/quartercycle"),

@@ -51,6 +51,19 @@ pub fn become_root_of_own() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
+/// Whether this process may do what only root may, in its user namespace.
+#[must_use]
+pub fn is_root() -> bool {
+    effective_user() == 0
+}
+
+/// The user that this process acts for.
+#[must_use]
+pub fn effective_user() -> u32 {
+    // SAFETY: geteuid takes nothing and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// Names the host of this namespace.
 ///
 /// # Errors

@@ -17,8 +17,8 @@ use vtime::{VirtualSpan, VirtualTime};
 
 use super::Frame;
 use super::stats::AttackerStats;
-use super::wire::ethernet::ETHERTYPE_ARP;
-use super::wire::{Arp, Ethernet, MacAddress, Operation};
+use crate::wire::ethernet::ETHERTYPE_ARP;
+use crate::wire::{Arp, Ethernet, MacAddress, Operation};
 
 /// Time between two rounds of forged replies: short against any timeout of ARP, so that what a
 /// victim learns from the true owner is overwritten before it matters.

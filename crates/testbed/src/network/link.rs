@@ -20,7 +20,7 @@ use vtime::{VirtualSpan, VirtualTime};
 
 use super::Frame;
 use super::stats::DirectionStats;
-use super::wire::ethernet::FRAME_OCTETS_MIN;
+use crate::wire::ethernet::FRAME_OCTETS_MIN;
 
 /// Octets that Ethernet adds to each frame: preamble and start delimiter 8, check sequence 4,
 /// gap 12 (IEEE 802.3, clauses 3 and 4.4.2).

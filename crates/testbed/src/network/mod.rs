@@ -8,7 +8,6 @@
 //! held.
 //!
 //! What decides is pure and takes `now` as an argument:
-//! - [`wire`]: views of Ethernet, ARP, IPv4, TCP and UDP
 //! - [`link`]: one direction of a link: rate, queue, delay
 //! - [`switch`]: a learning switch
 //! - [`attacker`]: a host that poisons ARP caches
@@ -31,7 +30,6 @@ pub mod stats;
 pub mod switch;
 pub mod tap;
 mod timer;
-pub mod wire;
 
 /// An Ethernet frame from destination address to the end of the payload, without preamble and
 /// check sequence: what a TAP device reads and writes. Shared, so that flooding and captures copy

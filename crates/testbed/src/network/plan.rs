@@ -12,8 +12,8 @@ use std::net::Ipv4Addr;
 use vtime::VirtualSpan;
 
 use super::attacker::Victim;
-use super::wire::MacAddress;
 use crate::scenario::model::{Attacker, Event, Happening, Link, Node, Scenario};
+use crate::wire::MacAddress;
 
 /// Stations: nodes first, then attackers, in the order of the scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use vtime::{VirtualSpan, VirtualTime};
 
 use super::stats::SwitchStats;
-use super::wire::{Ethernet, MacAddress};
+use crate::wire::{Ethernet, MacAddress};
 
 /// How long an address is remembered after it was last seen (802.1Q, table 8-6).
 pub const AGING: VirtualSpan = VirtualSpan::from_s(300);

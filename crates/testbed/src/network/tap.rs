@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::thread;
 
-use super::wire::MacAddress;
+use crate::wire::MacAddress;
 
 const DEVICE: &str = "/dev/net/tun";
 

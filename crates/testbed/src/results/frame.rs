@@ -3,9 +3,9 @@
 
 use std::net::SocketAddrV4;
 
-use crate::network::wire::{ETHERTYPE_IPV4, Ethernet, Ipv4};
+use crate::wire::{ETHERTYPE_IPV4, Ethernet, Ipv4};
 
-pub use crate::network::wire::TcpPart;
+pub use crate::wire::TcpPart;
 
 /// A TCP segment or UDP datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! The agent as a child of the runner, at the other end of a socket.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -16,6 +16,7 @@ use super::outputs::Outputs;
 use super::session::Happened;
 use crate::agent::orders::{Order, Report};
 use crate::agent::registry;
+use crate::fds;
 
 /// How long an agent may take to end once nobody orders anything any more.
 const DROP_LONGEST: Duration = Duration::from_secs(2);
@@ -40,21 +41,12 @@ impl AgentProcess {
         mut outputs: Outputs,
     ) -> anyhow::Result<Self> {
         let (socket, theirs) = UnixStream::pair()?;
-        let fd = theirs.as_raw_fd();
         let mut command = Command::new("/proc/self/exe");
-        command.arg("agent").arg("--owner").arg(fd.to_string());
+        command.arg("agent").arg("--owner").arg(theirs.as_raw_fd().to_string());
         command.env(registry::FOLDER_VARIABLE, sockets);
         // Ctrl-Z must not stop the agent and leave the programs running; Ctrl-C is for the runner.
         command.process_group(0);
-        let inherit = move || {
-            // SAFETY: takes numbers only; the descriptor is open in the child as in the parent.
-            match unsafe { libc::fcntl(fd, libc::F_SETFD, 0) } {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
-            }
-        };
-        // SAFETY: one system call between fork and exec.
-        unsafe { command.pre_exec(inherit) };
+        fds::hand_down(&mut command, theirs.as_fd());
         let process = command.spawn().context("cannot start the agent")?;
         let reader = BufReader::new(socket.try_clone()?);
         thread::Builder::new().name("reports".into()).spawn(move || {

@@ -16,8 +16,7 @@ use crate::scenario::model::Scenario;
 /// # Errors
 /// One line that says what is missing and the way out.
 pub(super) fn check(scenario: &Scenario) -> anyhow::Result<()> {
-    // SAFETY: geteuid cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
+    if !namespaces::is_root() {
         namespaces::become_root_of_own().context(
             "an ordinary user needs user namespaces, and this host does not give them; run as \
              root, or let the administrator allow them (sysctl user.max_user_namespaces, \

@@ -100,8 +100,7 @@ fn pass_on(arrivals: signals::Signals, to: Sender<Happened>) -> std::io::Result<
         while first_at.elapsed() < SIGNALS_TOGETHER {
             arrivals.next();
         }
-        // SAFETY: ends the process without running anything more of it.
-        unsafe { libc::_exit(Exit::Interrupted as i32) };
+        signals::leave_at_once(Exit::Interrupted as i32);
     };
     thread::Builder::new().name("signals".into()).spawn(pass_on).map(drop)
 }

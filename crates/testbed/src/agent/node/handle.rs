@@ -13,9 +13,10 @@ use anyhow::{Context, bail};
 
 use super::super::signals;
 use super::talk::{self, FromNode, Interface, Make, Start, ToNode};
+use crate::fds;
 use crate::launch::program::Gate;
-use crate::network::wire::MacAddress;
 use crate::scenario::model::Program;
+use crate::wire::MacAddress;
 
 /// How long a node may take to end by itself before it is killed.
 const END_LONGEST: Duration = Duration::from_secs(1);
@@ -55,7 +56,7 @@ impl NodeHandle {
         plant: bool,
         gate: &Gate,
     ) -> anyhow::Result<Self> {
-        let (socket, theirs) = crate::fds::pair()?;
+        let (socket, theirs) = fds::pair()?;
         let process = start(&theirs, gate).context("cannot start the process of a node")?;
         drop(theirs);
         let interface =
@@ -163,20 +164,13 @@ impl Iterator for NodeEvents {
 }
 
 fn start(socket: &OwnedFd, gate: &Gate) -> io::Result<Child> {
-    let (socket, gate) = (socket.as_raw_fd(), gate.fd().as_raw_fd());
+    let (socket_number, gate_number) = (socket.as_raw_fd(), gate.fd().as_raw_fd());
     let mut node = Command::new("/proc/self/exe");
-    node.args(["node", "--socket", &socket.to_string(), "--gate", &gate.to_string()]);
-    let inherit = move || {
-        signals::die_with_parent()?;
-        for fd in [socket, gate] {
-            // SAFETY: takes numbers only; the descriptors are open in the child as in the parent.
-            if unsafe { libc::fcntl(fd, libc::F_SETFD, 0) } != 0 {
-                return Err(io::Error::last_os_error());
-            }
-        }
-        Ok(())
-    };
-    // SAFETY: a few system calls between fork and exec.
-    unsafe { node.pre_exec(inherit) };
+    node.args(["node", "--socket", &socket_number.to_string()]);
+    node.args(["--gate", &gate_number.to_string()]);
+    fds::hand_down(&mut node, socket.as_fd());
+    fds::hand_down(&mut node, gate.fd().as_fd());
+    // SAFETY: one system call between fork and exec.
+    unsafe { node.pre_exec(signals::die_with_parent) };
     node.spawn()
 }

@@ -2,7 +2,7 @@
 //! is told to, and collects whatever ends, as the first process of a namespace must.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -12,10 +12,11 @@ use super::super::signals;
 use super::talk::{self, FromNode, Make, Start, ToNode};
 use crate::devices;
 use crate::domain::{poll_until, readable};
+use crate::fds;
 use crate::launch::namespaces;
 use crate::launch::program::{self, Gate};
 use crate::network::tap;
-use crate::network::wire::MacAddress;
+use crate::wire::MacAddress;
 
 /// Largest payload of an Ethernet frame.
 const MTU: u16 = 1500;
@@ -27,9 +28,7 @@ pub fn main(socket: i32, gate: i32) -> ! {
     // Ctrl-C reaches the whole group; what it means is for the runner to decide.
     signals::Signals::block(&signals::FOR_THE_PROGRAM);
     keep_from_programs();
-    // SAFETY: the agent that started this process hands the two over to it.
-    let (socket, gate) =
-        unsafe { (OwnedFd::from_raw_fd(socket), Gate::from_fd(OwnedFd::from_raw_fd(gate))) };
+    let (socket, gate) = (fds::take_over(socket), Gate::from_fd(fds::take_over(gate)));
     // What `ps` shows; without it, the last part of `/proc/self/exe`.
     let _ = std::fs::write("/proc/self/comm", "qcycle-node");
     if let Err(error) = namespaces::enter() {

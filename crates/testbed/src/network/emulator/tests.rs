@@ -13,9 +13,9 @@ use super::*;
 use crate::domain::Start;
 use crate::network::capture::reader::Packet;
 use crate::network::tap;
-use crate::network::wire::ethernet::{ETHERTYPE_ARP, ETHERTYPE_IPV4};
-use crate::network::wire::{Ethernet, Ipv4};
 use crate::scenario::model::{Attacker, Event, Happening, Link};
+use crate::wire::ethernet::{ETHERTYPE_ARP, ETHERTYPE_IPV4};
+use crate::wire::{Ethernet, Ipv4};
 
 fn ms(ms: i64) -> VirtualSpan {
     VirtualSpan::from_ms(ms)

@@ -9,7 +9,7 @@ use super::*;
 use crate::network::attacker::Victim;
 use crate::network::plan::Station as Planned;
 use crate::network::stats::DirectionStats;
-use crate::network::wire::{Ethernet, MacAddress};
+use crate::wire::{Ethernet, MacAddress};
 
 const MS: i64 = 1_000_000;
 

@@ -1,4 +1,4 @@
-//! Views of the few protocols that the network must understand, over octets that anybody may
+//! Views of the few protocols that the network and the verdicts must understand, over octets that anybody may
 //! have sent: every view answers `None` when the octets are cut short or say something else, and
 //! none of them can panic.
 //!
