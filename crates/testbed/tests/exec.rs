@@ -10,5 +10,7 @@
 mod clocks;
 #[path = "exec/harness.rs"]
 mod harness;
+#[path = "exec/timers.rs"]
+mod timers;
 #[path = "exec/waits.rs"]
 mod waits;

@@ -1,0 +1,213 @@
+/* Timers of every kind: each expires as often as it should and never early, reads back what was
+ * set, and is gone when it is deleted. Prints one line for each check, the same natively and in
+ * virtual time; how late a timer was goes to standard error, in microseconds. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS 1000000ll
+#define BILLION 1000000000ll
+
+static int64_t now(int clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return t.tv_sec * BILLION + t.tv_nsec;
+}
+
+static struct timespec of(int64_t ns)
+{
+	return (struct timespec){ ns / BILLION, ns % BILLION };
+}
+
+static struct itimerspec setting(int64_t first, int64_t period)
+{
+	return (struct itimerspec){ of(period), of(first) };
+}
+
+static void check(const char *what, int holds)
+{
+	printf("%s: %s\n", what, holds ? "yes" : "NO");
+	fflush(stdout);
+}
+
+/* Whether not before `due`; says how much later. */
+static int not_early(const char *what, int clock, int64_t due)
+{
+	int64_t late = now(clock) - due;
+	fprintf(stderr, "%s\t%lld\n", what, (long long)(late / 1000));
+	return late >= 0;
+}
+
+static void descriptors(int clock, const char *name)
+{
+	char what[80];
+	uint64_t count = 0;
+	struct itimerspec left;
+	int fd = timerfd_create(clock, TFD_CLOEXEC);
+	int64_t begun = now(clock);
+	struct itimerspec set = setting(80 * MS, 30 * MS);
+#define WHAT(text) (snprintf(what, sizeof what, "timerfd %s %s", name, text), what)
+	check(WHAT("is set"), timerfd_settime(fd, 0, &set, NULL) == 0);
+	timerfd_gettime(fd, &left);
+	check(WHAT("tells its period"), left.it_interval.tv_nsec == 30 * MS);
+	check(WHAT("has some time left"), left.it_value.tv_nsec > 0 && left.it_value.tv_nsec <= 80 * MS);
+	check(WHAT("is read"), read(fd, &count, sizeof count) == 8 && count >= 1);
+	check(WHAT("is not early"), not_early(name, clock, begun + 80 * MS + (int64_t)(count - 1) * 30 * MS));
+	usleep(100000);
+	uint64_t more = 0;
+	struct pollfd ready = { fd, POLLIN, 0 };
+	check(WHAT("is ready"), poll(&ready, 1, -1) == 1);
+	check(WHAT("counts what was missed"), read(fd, &more, sizeof more) == 8 && more >= 2);
+	check(WHAT("counts nothing twice"),
+	      begun + 80 * MS + (int64_t)(count + more - 1) * 30 * MS <= now(clock));
+	set = setting(0, 0);
+	check(WHAT("tells what it was"), timerfd_settime(fd, 0, &set, &left) == 0 &&
+					 left.it_interval.tv_nsec == 30 * MS);
+	check(WHAT("is silent when disarmed"), poll(&ready, 1, 80) == 0);
+	int64_t due = now(clock) + 40 * MS;
+	set = setting(due, 0);
+	check(WHAT("takes an absolute time"), timerfd_settime(fd, TFD_TIMER_ABSTIME, &set, NULL) == 0);
+	check(WHAT("waits for it"), poll(&ready, 1, -1) == 1 && not_early(name, clock, due));
+	set = setting(1, 0);
+	check(WHAT("fires at once in the past"), timerfd_settime(fd, TFD_TIMER_ABSTIME, &set, NULL) == 0 &&
+						 read(fd, &count, sizeof count) == 8 && count == 1);
+	close(fd);
+}
+
+static void mistakes(void)
+{
+	struct itimerspec set = setting(MS, 0), wrong = { { 0, 0 }, { 0, BILLION } };
+	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+	timer_t id;
+	check("timerfd: no descriptor", timerfd_settime(99, 0, &set, NULL) == -1 && errno == EBADF);
+	check("timerfd: no timer", timerfd_settime(0, 0, &set, NULL) == -1 && errno == EINVAL);
+	check("timerfd: no time", timerfd_settime(fd, 0, &wrong, NULL) == -1 && errno == EINVAL);
+	check("timerfd: no flag", timerfd_settime(fd, 64, &set, NULL) == -1 && errno == EINVAL);
+	check("timerfd: no setting", timerfd_settime(fd, 0, (void *)8, NULL) == -1 && errno == EFAULT);
+	check("timer: no clock", timer_create(99, NULL, &id) == -1 && errno == EINVAL);
+	check("timer: no timer", timer_settime((timer_t)77, 0, &set, NULL) == -1 && errno == EINVAL);
+	close(fd);
+}
+
+static volatile int signals, last_value, last_code;
+
+static void handler(int signal, siginfo_t *info, void *context)
+{
+	(void)signal;
+	(void)context;
+	signals++;
+	last_value = info->si_value.sival_int;
+	last_code = info->si_code;
+}
+
+static void count(union sigval value)
+{
+	__sync_fetch_and_add((int *)value.sival_ptr, 1);
+}
+
+static void posix(void)
+{
+	struct itimerspec left;
+	timer_t id;
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 3 };
+	event.sigev_value.sival_int = 7;
+	check("timer is made", timer_create(CLOCK_MONOTONIC, &event, &id) == 0);
+	int64_t begun = now(CLOCK_MONOTONIC);
+	struct itimerspec set = setting(40 * MS, 40 * MS);
+	signals = 0;
+	check("timer is set", timer_settime(id, 0, &set, NULL) == 0);
+	while (signals < 3)
+		pause();
+	check("timer is not early", not_early("timer", CLOCK_MONOTONIC, begun + 120 * MS));
+	check("timer gives its value", last_value == 7 && last_code == SI_TIMER);
+	timer_gettime(id, &left);
+	check("timer has some time left", left.it_value.tv_nsec > 0 && left.it_value.tv_nsec <= 40 * MS);
+	check("timer is deleted", timer_delete(id) == 0);
+	check("timer is gone", timer_delete(id) == -1 && errno == EINVAL);
+
+	int calls = 0;
+	event = (struct sigevent){ .sigev_notify = SIGEV_THREAD, .sigev_notify_function = count };
+	event.sigev_value.sival_ptr = &calls;
+	check("timer with a thread is made", timer_create(CLOCK_REALTIME, &event, &id) == 0);
+	set = setting(20 * MS, 20 * MS);
+	timer_settime(id, 0, &set, NULL);
+	while (__sync_fetch_and_add(&calls, 0) < 3)
+		usleep(1000);
+	check("timer with a thread calls", 1);
+	timer_delete(id);
+
+	event = (struct sigevent){ .sigev_notify = SIGEV_NONE };
+	timer_create(CLOCK_BOOTTIME, &event, &id);
+	set = setting(1000 * MS, 0);
+	timer_settime(id, 0, &set, NULL);
+	timer_gettime(id, &left);
+	check("timer that only counts", left.it_value.tv_sec * BILLION + left.it_value.tv_nsec > 0);
+	timer_delete(id);
+	check("timer of processor time", timer_create(CLOCK_PROCESS_CPUTIME_ID, NULL, &id) == 0 &&
+					 timer_delete(id) == 0);
+}
+
+static void intervals(void)
+{
+	struct itimerval left, none = { { 0, 0 }, { 0, 0 } };
+	int64_t begun = now(CLOCK_MONOTONIC);
+	struct itimerval set = { { 0, 50000 }, { 0, 50000 } };
+	signals = 0;
+	check("itimer is set", setitimer(ITIMER_REAL, &set, NULL) == 0);
+	while (signals < 3)
+		pause();
+	check("itimer is not early", not_early("itimer", CLOCK_MONOTONIC, begun + 150 * MS));
+	getitimer(ITIMER_REAL, &left);
+	check("itimer has some time left", left.it_value.tv_usec > 0 && left.it_value.tv_usec <= 50000);
+	setitimer(ITIMER_REAL, &none, NULL);
+	check("itimer of processor time", setitimer(ITIMER_VIRTUAL, &none, NULL) == 0);
+	begun = now(CLOCK_MONOTONIC);
+	signals = 0;
+	check("alarm is set", alarm(1) == 0);
+	usleep(200000);
+	check("alarm tells what it was", alarm(1) == 1);
+	begun = now(CLOCK_MONOTONIC);
+	while (signals < 1)
+		pause();
+	check("alarm is not early", not_early("alarm", CLOCK_MONOTONIC, begun + 990 * MS));
+	/* Over exec the interval timer stays: the new program dies of it. */
+	pid_t child = fork();
+	if (child == 0) {
+		signal(SIGALRM, SIG_DFL);
+		struct itimerval soon = { { 0, 0 }, { 0, 100000 } };
+		setitimer(ITIMER_REAL, &soon, NULL);
+		execlp("sleep", "sleep", "60", NULL);
+		_exit(1);
+	}
+	int status;
+	waitpid(child, &status, 0);
+	check("itimer stays over exec", WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+}
+
+int main(void)
+{
+	struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
+	sigaction(SIGALRM, &action, NULL);
+	sigaction(SIGRTMIN + 3, &action, NULL);
+	printf("ready\n");
+	fflush(stdout);
+	descriptors(CLOCK_MONOTONIC, "monotonic");
+	descriptors(CLOCK_REALTIME, "realtime");
+	descriptors(CLOCK_BOOTTIME, "boottime");
+	mistakes();
+	posix();
+	intervals();
+	return 0;
+}
