@@ -1,0 +1,104 @@
+//! The examples in `docs/internals/agent-protocol.md` are what agents say and understand: each is
+//! read with the types of the code and comes out of them as it went in. None is missing.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use testbed::agent::orders::{Answer, Order, Report};
+use testbed::agent::protocol::{Call, Outcome, Reply, Request, VERSION};
+
+/// All JSON values in the fenced blocks of the page.
+fn examples() -> Vec<Value> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/agent-protocol.md");
+    let page = fs::read_to_string(page).expect("the page is there");
+    let ends = |rest: &str| rest.find("```").expect("each block ends");
+    let blocks = page.split("```json\n").skip(1).map(|rest| &rest[..ends(rest)]);
+    let values = |block| serde_json::Deserializer::from_str(block).into_iter::<Value>();
+    blocks.flat_map(values).collect::<Result<_, _>>().expect("blocks hold JSON values")
+}
+
+/// The example as the code has it; nothing in it may be unknown to the code or missing.
+fn read<T: Serialize + DeserializeOwned>(example: &Value) -> T {
+    let read: T = serde_json::from_value(example.clone())
+        .unwrap_or_else(|error| panic!("{error} in {example}"));
+    let written = serde_json::to_value(&read).expect("messages are plain data");
+    assert_eq!(&written, example);
+    read
+}
+
+// Without a wildcard: a message that is added to the code must be added here and to the page.
+fn what(example: &Value) -> &'static str {
+    if example.get("call").is_some() {
+        let request: Request = read(example);
+        assert_eq!(request.version, VERSION);
+        return match request.call {
+            Call::Status => "call status",
+            Call::Hold => "call hold",
+            Call::Release => "call release",
+            Call::Dilate { .. } => "call dilate",
+        };
+    }
+    if example.get("order").is_some() {
+        return match read(example) {
+            Order::Prepare(setup) => {
+                assert_eq!(setup.version, VERSION);
+                "order prepare"
+            }
+            Order::Begin => "order begin",
+            Order::Answer { outcome: Answer::Value(_), .. } => "order answer value",
+            Order::Answer { outcome: Answer::Error(_), .. } => "order answer error",
+            Order::Status => "order status",
+            Order::End => "order end",
+        };
+    }
+    if example.get("report").is_some() {
+        return match read(example) {
+            Report::Prepared { .. } => "report prepared",
+            Report::Failed { .. } => "report failed",
+            Report::Ask { .. } => "report ask",
+            Report::Output { .. } => "report output",
+            Report::Exited(_) => "report exited",
+            Report::Warning { .. } => "report warning",
+            Report::Status(_) => "report status",
+            Report::Arrived => "report arrived",
+            Report::Ended(_) => "report ended",
+        };
+    }
+    match read::<Reply>(example).outcome {
+        Outcome::Status(_) => "reply status",
+        Outcome::Error(_) => "reply error",
+    }
+}
+
+#[test]
+fn every_message_is_described_as_it_is() {
+    let shown: BTreeSet<&str> = examples().iter().map(what).collect();
+    let all = [
+        "call status",
+        "call hold",
+        "call release",
+        "call dilate",
+        "reply status",
+        "reply error",
+        "order prepare",
+        "order begin",
+        "order answer value",
+        "order answer error",
+        "order status",
+        "order end",
+        "report prepared",
+        "report failed",
+        "report ask",
+        "report output",
+        "report exited",
+        "report warning",
+        "report status",
+        "report arrived",
+        "report ended",
+    ];
+    assert_eq!(shown, BTreeSet::from(all));
+}
