@@ -8,8 +8,20 @@
 
 #[path = "exec/clocks.rs"]
 mod clocks;
+#[path = "exec/ends.rs"]
+mod ends;
+#[path = "exec/follow.rs"]
+mod follow;
+#[path = "exec/guards.rs"]
+mod guards;
 #[path = "exec/harness.rs"]
 mod harness;
+#[path = "exec/ordinary.rs"]
+mod ordinary;
+#[path = "exec/outside.rs"]
+mod outside;
+#[path = "exec/real.rs"]
+mod real;
 #[path = "exec/timers.rs"]
 mod timers;
 #[path = "exec/waits.rs"]

@@ -29,8 +29,11 @@ pub(super) struct Equipment {
     addresses: Addresses,
 }
 
-/// How often a program that should report is looked at; at most, as the waits grow.
-const LOOK_MS_MAX: u64 = 100;
+/// How long a program that should report is left alone before it is looked at; the time grows
+/// while nothing happens. Somebody who sends it SIGCONT all the time stops it anew as often, so
+/// after a stop it must get on before the next one.
+const LOOK_MIN: Duration = Duration::from_micros(50);
+const LOOK_MAX: Duration = Duration::from_millis(100);
 
 impl Equipment {
     /// # Errors
@@ -170,19 +173,22 @@ fn give<const COUNT: usize>(
 
 /// Waits for the notification of a call that the tracee makes.
 fn reported(mail: &Receiver<u64>, tracee: &mut Tracee, call: &Call) -> io::Result<u64> {
-    let mut look_ms = 1;
+    let mut look = LOOK_MIN;
     loop {
-        match mail.recv_timeout(Duration::from_millis(look_ms)) {
+        match mail.recv_timeout(look) {
             Ok(id) => return Ok(id),
             Err(RecvTimeoutError::Disconnected) => return Err(io::ErrorKind::NotFound.into()),
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if let Some(stop) = tracee.poll()?
-            && tracee.proceed(call, stop)?.is_some()
-        {
-            return Err(io::Error::other("its filter does not report what it calls"));
+        match tracee.poll()? {
+            Some(stop) => {
+                if tracee.proceed(call, stop)?.is_some() {
+                    return Err(io::Error::other("its filter does not report what it calls"));
+                }
+                look = LOOK_MIN;
+            }
+            None => look = (look * 2).min(LOOK_MAX),
         }
-        look_ms = (look_ms * 2).min(LOOK_MS_MAX);
     }
 }
 

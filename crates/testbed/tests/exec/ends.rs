@@ -1,0 +1,242 @@
+//! A program is given what it would be given natively, and ends as it ends.
+
+use std::io::Write;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use crate::harness::{BOTH, In, Link, c, command, end, qcycle, run, sleep_ms};
+
+fn shell(place: In, script: &str) -> Command {
+    command(place, "/bin/sh", &["-c", script])
+}
+
+#[test]
+fn exit_codes_and_signals_are_those_of_the_program() {
+    for place in BOTH {
+        assert_eq!(run(&mut command(place, "/bin/true", &[])).end, 0);
+        assert_eq!(run(&mut shell(place, "exit 7")).end, 7);
+        for signal in [libc::SIGKILL, libc::SIGSEGV, libc::SIGTERM, libc::SIGABRT, libc::SIGSYS] {
+            let script = format!("ulimit -c 0; kill -{signal} $$");
+            assert_eq!(run(&mut shell(place, &script)).end, -signal, "{place:?}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_cannot_start_ends_as_in_a_shell() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("not-executable");
+    std::fs::write(&file, "no program").unwrap();
+    for (program, code, reason) in [
+        ("/nowhere/at/all", 127, "No such file or directory"),
+        ("no-such-program-in-the-path", 127, "No such file or directory"),
+        (file.to_str().unwrap(), 126, "Permission denied"),
+        ("/", 126, "Permission denied"),
+    ] {
+        let printed = run(qcycle(&["exec", "--"]).arg(program));
+        assert_eq!(printed.end, code);
+        assert_eq!(printed.err.lines().count(), 1, "{}", printed.err);
+        assert!(printed.err.starts_with(&format!("qcycle: cannot start {program}: {reason}")));
+        assert_eq!(run(&mut shell(In::Native, &format!("exec '{program}'"))).end, code);
+    }
+}
+
+#[test]
+fn input_output_and_environment_are_handed_through() {
+    for place in BOTH {
+        let mut child = shell(place, "cat; echo \"$WORD\" >&2; pwd; echo $#")
+            .env("WORD", "said so")
+            .current_dir("/usr")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(b"octets \xff\x00\n").unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.stdout, b"octets \xff\x00\n/usr\n0\n");
+        assert_eq!(output.stderr, b"said so\n");
+    }
+}
+
+/// All but the handler of SIGSYS, which is the image's.
+#[test]
+fn environment_limits_signals_and_descriptors_are_the_same_as_natively() {
+    let looks = [
+        vec!["env"],
+        vec!["sh", "-c", "ulimit -a; umask; nice; cat /proc/self/oom_score_adj"],
+        vec!["grep", "-E", "^(SigBlk|SigIgn|Uid|Gid|Groups|CapEff)", "/proc/self/status"],
+    ];
+    let seen = |place: In, look: &[&str]| {
+        let mut command = command(place, look[0], &look[1..]);
+        command.env_clear().env("PATH", "/usr/bin:/bin").env("WORD", "a b");
+        command.env("XDG_RUNTIME_DIR", crate::harness::runtime());
+        // One signal is ignored and two are blocked by whoever starts it.
+        // SAFETY: async-signal-safe calls between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGHUP, libc::SIG_IGN);
+                let mut set: libc::sigset_t = std::mem::zeroed();
+                libc::sigemptyset(&raw mut set);
+                libc::sigaddset(&raw mut set, libc::SIGUSR2);
+                libc::sigaddset(&raw mut set, libc::SIGALRM);
+                libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
+                Ok(())
+            })
+        };
+        run(&mut command)
+    };
+    for look in &looks {
+        let native = seen(In::Native, look);
+        assert_eq!((native.end, native.err.as_str()), (0, ""));
+        assert_eq!(native, seen(In::Virtual("1"), look));
+    }
+    let [native, virtually] =
+        BOTH.map(|place| run(&mut command(place, c("programs", Link::Dynamic), &["files"])));
+    assert!(native.out.starts_with("0 1 2 "));
+    assert_eq!(native, virtually);
+}
+
+#[test]
+fn signals_sent_to_qcycle_reach_the_program() {
+    let script = "trap 'echo hup' HUP; trap 'echo usr1' USR1; trap 'echo term; exit 5' TERM; \
+                  echo ready; while :; do sleep 0.01; done";
+    for place in BOTH {
+        let mut child = shell(place, script).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines =
+            std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+        let mut next = || lines.next().unwrap().unwrap();
+        assert_eq!(next(), "ready");
+        for (signal, word) in
+            [(libc::SIGHUP, "hup"), (libc::SIGUSR1, "usr1"), (libc::SIGTERM, "term")]
+        {
+            // SAFETY: a child that was not waited for.
+            unsafe { libc::kill(child.id().cast_signed(), signal) };
+            assert_eq!(next(), word, "{place:?}");
+        }
+        assert_eq!(end(child.wait().unwrap()), 5);
+    }
+    for (signal, place) in [libc::SIGTERM, libc::SIGINT].into_iter().zip(BOTH) {
+        let mut child = command(place, "/bin/sleep", &["1000"]).spawn().unwrap();
+        sleep_ms(200);
+        // SAFETY: a child that was not waited for.
+        unsafe { libc::kill(child.id().cast_signed(), signal) };
+        assert_eq!(end(child.wait().unwrap()), -signal, "{place:?}");
+    }
+}
+
+/// A terminal of its own, with the program in the foreground of it.
+struct Terminal {
+    controller: std::fs::File,
+    child: std::process::Child,
+    /// All that came out so far.
+    seen: String,
+}
+
+impl Terminal {
+    fn start(mut command: Command) -> Self {
+        let size = libc::winsize { ws_row: 33, ws_col: 77, ws_xpixel: 0, ws_ypixel: 0 };
+        let (mut controller, mut user) = (0, 0);
+        // SAFETY: the two numbers are filled; there is neither a name nor a setting to read.
+        let (controller, user) = unsafe {
+            let null = std::ptr::null_mut();
+            assert_eq!(
+                0,
+                libc::openpty(
+                    &raw mut controller,
+                    &raw mut user,
+                    null,
+                    null.cast(),
+                    &raw const size
+                )
+            );
+            libc::fcntl(controller, libc::F_SETFD, libc::FD_CLOEXEC);
+            (std::fs::File::from_raw_fd(controller), OwnedFd::from_raw_fd(user))
+        };
+        let copy = || Stdio::from(user.try_clone().unwrap());
+        command.stdin(copy()).stdout(copy()).stderr(copy());
+        // SAFETY: async-signal-safe calls between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                libc::setsid();
+                libc::ioctl(0, libc::TIOCSCTTY, 0);
+                Ok(())
+            })
+        };
+        let child = command.spawn().unwrap();
+        drop(user);
+        Self { controller, child, seen: String::new() }
+    }
+
+    fn type_in(&mut self, keys: &str) {
+        self.controller.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Reads until this comes out.
+    fn expect(&mut self, what: &str) {
+        use std::io::Read;
+        let mut octets = [0; 256];
+        while !self.seen.contains(what) {
+            let count = self.controller.read(&mut octets).unwrap_or(0);
+            assert!(count > 0, "{what:?} does not come after {:?}", self.seen);
+            self.seen += &String::from_utf8_lossy(&octets[..count]);
+        }
+        let at = self.seen.find(what).unwrap() + what.len();
+        self.seen.drain(..at);
+    }
+
+    fn end(mut self) -> i32 {
+        end(self.child.wait().unwrap())
+    }
+}
+
+#[test]
+fn the_terminal_is_the_programs_own() {
+    for place in BOTH {
+        let script = "trap 'echo stopped by ctrl-c; exit 3' INT; stty size; tty >/dev/null && echo a tty; \
+                      read word; echo \"word $word\"; echo ready; while :; do sleep 0.01; done";
+        let mut terminal = Terminal::start(shell(place, script));
+        terminal.expect("33 77");
+        terminal.expect("a tty");
+        terminal.type_in("hello\n");
+        terminal.expect("word hello");
+        terminal.expect("ready");
+        terminal.type_in("\x03");
+        terminal.expect("stopped by ctrl-c");
+        assert_eq!(terminal.end(), 3, "{place:?}");
+        let mut terminal = Terminal::start(shell(place, "echo ready; exec sleep 1000"));
+        terminal.expect("ready");
+        sleep_ms(50);
+        terminal.type_in("\x03");
+        assert_eq!(terminal.end(), -libc::SIGINT, "{place:?}");
+    }
+}
+
+#[test]
+fn a_job_is_stopped_and_continued_by_the_shell() {
+    let run = format!(
+        "XDG_RUNTIME_DIR={} {} exec --",
+        crate::harness::runtime().display(),
+        crate::harness::QCYCLE
+    );
+    for prefix in ["", &run] {
+        let mut bash = Command::new("bash");
+        bash.args(["--norc", "--noprofile", "-i"]).env("PS1", "").env("TERM", "dumb");
+        let mut terminal = Terminal::start(bash);
+        let script =
+            "echo begun; n=0; while [ $n -lt 20 ]; do n=$((n+1)); sleep 0.02; done; echo over";
+        // What is typed is echoed until this has run, so it must not look like its output.
+        terminal.type_in("stty -echo; echo s''et\n");
+        terminal.expect("set\r\n");
+        terminal.type_in(&format!("{prefix} sh -c '{script}'; echo ended $?\n"));
+        terminal.expect("begun");
+        terminal.type_in("\x1a");
+        terminal.expect("Stopped");
+        terminal.type_in("jobs; fg; echo foreground $?\n");
+        terminal.expect("over");
+        terminal.expect("foreground 0");
+        terminal.type_in("exit 4\n");
+        assert_eq!(terminal.end(), 4, "{prefix}");
+    }
+}

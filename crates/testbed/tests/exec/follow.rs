@@ -1,0 +1,158 @@
+//! Whatever a program starts, in whatever way, is in virtual time as well: the domains here begin
+//! in 2001, and guests say on which side of 2002 they find themselves.
+
+use std::process::Command;
+
+use crate::harness::{In, Link, Printed, c, command, is_there, qcycle, run};
+
+/// Runs a guest where its children are expected to be at home.
+fn both(link: Link, arguments: &[&str]) -> [Printed; 2] {
+    let native = run(Command::new(c("programs", link)).args(arguments).env("EXPECT", "host"));
+    let virtually =
+        run(in_2001().arg(c("programs", link)).args(arguments).env("EXPECT", "virtual"));
+    [native, virtually]
+}
+
+fn in_2001() -> Command {
+    qcycle(&["exec", "--start", "2001-01-01T00:00:00Z", "--"])
+}
+
+#[test]
+fn every_way_to_start_a_program() {
+    for link in [Link::Dynamic, Link::Static] {
+        for way in ["say", "fork", "fork-exec", "vfork", "spawn", "fexecve", "thread"] {
+            let [native, virtually] = both(link, &[way]);
+            assert_eq!((native.out.as_str(), native.end), ("host\n", 0), "{way} {link:?}");
+            assert_eq!((virtually.out.as_str(), virtually.end), ("virtual\n", 0), "{way} {link:?}");
+            assert_eq!(virtually.err, "");
+        }
+    }
+}
+
+#[test]
+fn an_exec_that_fails_fails_as_natively() {
+    let [native, virtually] = both(Link::Dynamic, &["missing"]);
+    let errors = format!("{} {} {} {}", libc::ENOENT, libc::EACCES, libc::EFAULT, libc::EFAULT);
+    assert_eq!(native.out, format!("{errors} host\n"));
+    assert_eq!(virtually.out, format!("{errors} virtual\n"));
+    for place in [In::Native, In::Virtual("1")] {
+        let path = "/nowhere:/also/nowhere:/usr/bin:/bin";
+        let mut shell = command(place, "/bin/sh", &["-c", "uname; no-such-program; echo $?"]);
+        assert_eq!(run(shell.env("PATH", path)).out, "Linux\n127\n", "{place:?}");
+    }
+}
+
+#[test]
+fn scripts_run_by_their_interpreter() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = |name: &str, text: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let shell = script("year", "#!/bin/sh\ndate -u +%Y\n");
+    let nested = script("nested", &format!("#!{} ignored\n", shell.display()));
+    let python =
+        script("year.py", "#!/usr/bin/env python3\nimport time; print(time.gmtime().tm_year)\n");
+    let no_interpreter = script("none", "#!/nowhere/at/all\n");
+    for path in [&shell, &nested, &python] {
+        assert_eq!(run(in_2001().arg(path)).out, "2001\n", "{}", path.display());
+    }
+    assert_eq!(run(in_2001().arg(&no_interpreter)).end, 127);
+    assert_eq!(
+        run(in_2001().args(["sh", "-c", "(date +%Y; date +%Y | cat) | sort -u"])).out,
+        "2001\n"
+    );
+}
+
+#[test]
+fn a_deep_tree_and_many_programs_at_once() {
+    let [native, virtually] = both(Link::Dynamic, &["deep", "40"]);
+    assert_eq!((native.out.as_str(), native.end), ("host\n", 0));
+    assert_eq!((virtually.out.as_str(), virtually.end), ("virtual\n", 0));
+    for printed in both(Link::Static, &["many", "8", "25"]) {
+        assert_eq!((printed.out.as_str(), printed.end), ("0 failures\n", 0));
+    }
+}
+
+#[test]
+fn threads_that_exec_at_the_same_time() {
+    for _ in 0..10 {
+        for arguments in [&["race"][..], &["race", "missing"]] {
+            let [native, virtually] = both(Link::Dynamic, arguments);
+            assert_eq!((native.out.as_str(), native.end), ("host\n", 0));
+            assert_eq!(
+                (virtually.out.as_str(), virtually.end),
+                ("virtual\n", 0),
+                "{}",
+                virtually.err
+            );
+        }
+    }
+}
+
+/// Children that exec, spawn and fail while signals rain on them, so that each step of following
+/// meets a program that is killed, stopped or continued. The seeds make different storms.
+#[test]
+fn no_signal_at_any_moment_makes_a_program_hang_or_end_wrongly() {
+    for seed in ["1", "2", "3"] {
+        let arguments = ["16", "4", seed];
+        for place in [In::Native, In::Virtual("1")] {
+            let printed = run(&mut command(place, c("storm", Link::Dynamic), &arguments));
+            assert_eq!(printed.end, 0, "{place:?}: {} {}", printed.out, printed.err);
+            println!("{place:?}, seed {seed}: {}", printed.out.trim());
+        }
+    }
+}
+
+#[test]
+fn a_program_under_a_debugger_is_refused_in_one_line() {
+    if !is_there("strace") {
+        return;
+    }
+    let printed = run(in_2001().args(["strace", "-f", "-o", "/dev/null", "/bin/true"]));
+    assert_ne!(printed.end, 0);
+    let lines = printed.err.lines().filter(|line| line.starts_with("qcycle: refused"));
+    let lines: Vec<&str> = lines.collect();
+    assert_eq!(lines.len(), 1, "{}", printed.err);
+    assert!(lines[0].contains("is it traced already, by a debugger or strace?"), "{}", lines[0]);
+}
+
+#[test]
+fn a_32_bit_program_is_refused_and_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("small");
+    std::fs::write(&program, elf_32()).unwrap();
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let native = run(&mut Command::new(&program));
+    if native.end != 0 {
+        println!("not measured: this kernel runs no 32-bit programs");
+        return;
+    }
+    let printed = run(in_2001().arg(&program));
+    assert_eq!(printed.end, -libc::SIGKILL);
+    assert!(printed.err.contains("32-bit programs cannot run in virtual time"), "{}", printed.err);
+}
+
+/// A program for i386 that exits with 0: `mov eax, 1; xor ebx, ebx; int 0x80`.
+fn elf_32() -> Vec<u8> {
+    const BASE: u32 = 0x0804_8000;
+    let code = [0xb8, 1, 0, 0, 0, 0x31, 0xdb, 0xcd, 0x80];
+    let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    let halves = |file: &mut Vec<u8>, values: &[u16]| {
+        file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    };
+    let words = |file: &mut Vec<u8>, values: &[u32]| {
+        file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    };
+    halves(&mut file, &[2, 3]);
+    words(&mut file, &[1, BASE + 84, 52, 0, 0]);
+    halves(&mut file, &[52, 32, 1, 0, 0, 0]);
+    let length = 84 + code.len() as u32;
+    words(&mut file, &[1, 0, BASE, BASE, length, length, 5, 4096]);
+    file.extend(code);
+    file
+}

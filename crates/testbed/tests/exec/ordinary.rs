@@ -1,0 +1,107 @@
+//! `qcycle exec` needs no privileges: everything here runs as an ordinary user, also when the
+//! tests run as root.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::harness::{Link, QCYCLE, c, run};
+
+const NOBODY: u32 = 65534;
+
+/// A folder that an ordinary user may read and write, with copies of the programs in it.
+struct Ordinary {
+    folder: tempfile::TempDir,
+    is_root: bool,
+}
+
+impl Ordinary {
+    fn new() -> Self {
+        // SAFETY: cannot fail.
+        let is_root = unsafe { libc::geteuid() } == 0;
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        Self { folder, is_root }
+    }
+
+    fn copy(&self, program: &Path, mode: u32) -> PathBuf {
+        let copy = self.folder.path().join(program.file_name().unwrap());
+        std::fs::copy(program, &copy).unwrap();
+        std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(mode)).unwrap();
+        copy
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env("XDG_RUNTIME_DIR", self.folder.path()).current_dir("/");
+        if self.is_root {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+}
+
+#[test]
+fn an_ordinary_user_runs_programs_in_virtual_time() {
+    let user = Ordinary::new();
+    let qcycle = user.copy(Path::new(QCYCLE), 0o755);
+    let programs = user.copy(&c("programs", Link::Static), 0o755);
+    let mut exec = user.command(&qcycle);
+    exec.args(["exec", "--name", "own", "--start", "2001-01-01T00:00:00Z", "--", "sh", "-c"]);
+    let script = format!(
+        "id -u; {0} vfork; {0} thread; (setsid {0} fork-exec); {1} hold own; {1} release own; {1} ps",
+        programs.display(),
+        qcycle.display()
+    );
+    let printed = run(exec.arg(script));
+    assert_eq!(printed.end, 0, "{} {}", printed.out, printed.err);
+    let lines: Vec<&str> = printed.out.lines().collect();
+    assert_ne!(lines[0], "0");
+    assert_eq!(lines[1..4], ["virtual"; 3]);
+    assert!(lines[4].contains("own is held") && lines[5].contains("own runs"), "{lines:?}");
+}
+
+/// A program that lost its parent is still a descendant of the agent, so that it may be attached
+/// to also where the kernel restricts that (`kernel.yama.ptrace_scope` = 1).
+#[test]
+fn what_has_lost_its_parent_is_followed_as_well() {
+    let user = Ordinary::new();
+    let qcycle = user.copy(Path::new(QCYCLE), 0o755);
+    let programs = user.copy(&c("programs", Link::Static), 0o755);
+    let script =
+        format!("(sh -c 'sleep 0.05; exec {} say' &); sleep 0.3; echo parent", programs.display());
+    let mut exec = user.command(&qcycle);
+    exec.args(["exec", "--start", "2001-01-01T00:00:00Z", "--", "sh", "-c"]).arg(script);
+    assert_eq!(run(&mut exec).out, "virtual\nparent\n");
+}
+
+#[test]
+fn a_program_whose_file_cannot_be_read_is_refused_and_says_why() {
+    let user = Ordinary::new();
+    if !user.is_root {
+        println!("not measured: to own a file that others cannot read takes root");
+        return;
+    }
+    let qcycle = user.copy(Path::new(QCYCLE), 0o755);
+    let programs = user.copy(&c("programs", Link::Dynamic), 0o711);
+    let natively = run(user.command(&programs).arg("say"));
+    assert_eq!(natively.out, "host\n");
+    let printed = run(user.command(&qcycle).args(["exec", "--"]).arg(&programs).arg("say"));
+    assert_eq!(printed.end, -libc::SIGKILL);
+    assert!(printed.err.contains("may be executed but not read"), "{}", printed.err);
+}
+
+#[test]
+fn set_user_id_programs_run_without_the_privileges_of_their_owner() {
+    let user = Ordinary::new();
+    if !user.is_root {
+        println!("not measured: to make a set-user-id program of root takes root");
+        return;
+    }
+    let qcycle = user.copy(Path::new(QCYCLE), 0o755);
+    let id = user.copy(Path::new("/usr/bin/id"), 0o4755);
+    assert_eq!(run(user.command(&id).arg("-u")).out, "0\n");
+    let printed = run(user.command(&qcycle).args(["exec", "--"]).arg(&id).arg("-u"));
+    assert_eq!(printed.out, format!("{NOBODY}\n"));
+}
