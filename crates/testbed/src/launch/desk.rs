@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::seccomp::Notification;
 
@@ -47,10 +48,7 @@ impl Desk {
     /// another worker is wanted; the caller starts it and says so with [`Self::hired`].
     pub(super) fn hand_in(&self, job: Job) -> bool {
         let mut state = self.lock();
-        let thread = job.notification.thread.cast_signed();
-        if let Some(expecting) = state.expected.remove(&thread) {
-            // A worker that no longer listens has found its tracee gone.
-            let _ = expecting.send(job.notification.id);
+        if state.pass_on(&job.notification) {
             return false;
         }
         state.jobs.push_back(job);
@@ -79,16 +77,18 @@ impl Desk {
         }
     }
 
-    /// Lets the next notification of a thread go to the caller instead of becoming a job.
-    pub(super) fn expect(&self, thread: libc::pid_t) -> Receiver<u64> {
-        let (sender, receiver) = channel();
+    /// Lets the notifications of a thread go to the caller instead of becoming jobs, until the
+    /// answer is dropped.
+    pub(super) fn expect(&self, thread: libc::pid_t) -> Expected<'_> {
+        let (sender, ids) = channel();
         self.lock().expected.insert(thread, sender);
-        receiver
+        Expected { desk: self, thread, ids }
     }
 
-    /// Takes back [`Self::expect`].
-    pub(super) fn expect_no_more(&self, thread: libc::pid_t) {
-        self.lock().expected.remove(&thread);
+    /// Hands a notification that has become a job to who has begun to expect it since. Answers
+    /// whether somebody has.
+    pub(super) fn pass_on(&self, notification: &Notification) -> bool {
+        self.lock().pass_on(notification)
     }
 
     /// Sends the workers home.
@@ -100,6 +100,34 @@ impl Desk {
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn pass_on(&self, notification: &Notification) -> bool {
+        let expecting = self.expected.get(&notification.thread.cast_signed());
+        expecting.is_some_and(|expecting| expecting.send(notification.id).is_ok())
+    }
+}
+
+/// The notifications of one thread.
+#[derive(Debug)]
+pub(super) struct Expected<'d> {
+    desk: &'d Desk,
+    thread: libc::pid_t,
+    ids: Receiver<u64>,
+}
+
+impl Expected<'_> {
+    /// The next one, if it comes within this time.
+    pub(super) fn within(&self, time: Duration) -> Option<u64> {
+        self.ids.recv_timeout(time).ok()
+    }
+}
+
+impl Drop for Expected<'_> {
+    fn drop(&mut self) {
+        self.desk.lock().expected.remove(&self.thread);
     }
 }
 
@@ -115,25 +143,36 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_goes_to_who_expects_it_and_the_next_one_becomes_a_job() {
+    fn notifications_go_to_who_expects_them_and_all_others_become_jobs() {
         let desk = Desk::default();
-        let mail = desk.expect(7);
+        let expected = desk.expect(7);
         assert!(!desk.hand_in(job(7, 1)));
-        assert_eq!(mail.try_recv(), Ok(1));
-        assert!(desk.hand_in(job(7, 2)), "no worker is idle");
+        assert!(!desk.hand_in(job(7, 2)));
+        assert_eq!([1, 2].map(|_| expected.within(Duration::ZERO)), [Some(1), Some(2)]);
+        assert_eq!(expected.within(Duration::ZERO), None);
+        drop(expected);
+        assert!(desk.hand_in(job(7, 3)), "no worker is idle");
         desk.hired();
-        assert_eq!(desk.next().unwrap().notification.id, 2);
+        assert_eq!(desk.next().unwrap().notification.id, 3);
     }
 
     #[test]
-    fn who_does_not_expect_any_more_gets_nothing() {
+    fn a_job_that_somebody_expects_after_all_is_passed_on() {
         let desk = Desk::default();
-        let mail = desk.expect(7);
-        desk.expect_no_more(7);
         desk.hand_in(job(7, 1));
-        assert!(mail.try_recv().is_err());
+        let job = desk.next().unwrap();
+        assert!(!desk.pass_on(&job.notification));
+        let expected = desk.expect(7);
+        assert!(desk.pass_on(&job.notification));
+        assert_eq!(expected.within(Duration::ZERO), Some(1));
+    }
+
+    #[test]
+    fn work_that_is_there_is_done_before_the_desk_closes() {
+        let desk = Desk::default();
+        desk.hand_in(job(7, 1));
         desk.close();
-        assert_eq!(desk.next().unwrap().notification.id, 1, "work that is there is done");
+        assert_eq!(desk.next().unwrap().notification.id, 1);
         assert!(desk.next().is_none());
     }
 }

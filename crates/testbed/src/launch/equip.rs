@@ -9,15 +9,14 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use vtime::image::{CLOCK, COUNTERS, IMAGE, PAGE_SIZE, PROCESS, Process};
 
-use super::desk::Desk;
+use super::desk::{Desk, Expected};
 use super::image::{self, Addresses, IMAGE_LENGTH};
 use super::seccomp;
-use super::tracee::{Call, Tracee};
+use super::tracee::{Call, Stop, Tracee};
 use crate::domain::Domain;
 
 /// What programs of one domain are given.
@@ -32,7 +31,7 @@ pub(super) struct Equipment {
 /// How long a program that should report is left alone before it is looked at; the time grows
 /// while nothing happens. Somebody who sends it SIGCONT all the time stops it anew as often, so
 /// after a stop it must get on before the next one.
-const LOOK_MIN: Duration = Duration::from_micros(50);
+const LOOK_MIN: Duration = Duration::from_micros(20);
 const LOOK_MAX: Duration = Duration::from_millis(100);
 
 impl Equipment {
@@ -132,6 +131,8 @@ impl Equipment {
 
 /// Puts files of ours into the program, closed on exec: it makes an exec of nothing, which the
 /// filter reports, and gets them before the answer. Answers their numbers.
+///
+/// If it is interrupted before it has the answer, it makes the call, and reports it, once more.
 fn give<const COUNT: usize>(
     desk: &Desk,
     listener: BorrowedFd<'_>,
@@ -142,53 +143,54 @@ fn give<const COUNT: usize>(
     let call = Call { at, number: libc::SYS_execve, args: [0; 6] };
     let mut numbers = [0; COUNT];
     let mut given = 0;
-    let mut mail = desk.expect(tracee.thread());
-    let result = tracee.begin(&call).and_then(|()| {
-        loop {
-            let id = reported(&mail, tracee, &call)?;
-            // If the notification does not stand any more, the call is made once more.
-            mail = desk.expect(tracee.thread());
-            while given < COUNT {
-                match seccomp::give(listener, id, files[given]) {
-                    Ok(number) => numbers[given] = number,
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-                    Err(error) => return Err(error),
-                }
-                given += 1;
-            }
-            if given == COUNT && seccomp::answer(listener, id, 0).is_ok() {
-                return Ok(());
-            }
-        }
-    });
-    desk.expect_no_more(tracee.thread());
-    result?;
+    let reports = desk.expect(tracee.thread());
+    tracee.begin(&call)?;
     loop {
-        let stop = tracee.wait()?;
+        let stop = match next(&reports, tracee)? {
+            Next::Stop(stop) => stop,
+            Next::Report(id) => {
+                while given < COUNT {
+                    match seccomp::give(listener, id, files[given]) {
+                        Ok(number) => numbers[given] = number,
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                        Err(error) => return Err(error),
+                    }
+                    given += 1;
+                }
+                if given < COUNT || seccomp::answer(listener, id, 0).is_err() {
+                    // The report does not stand any more.
+                    continue;
+                }
+                tracee.wait()?
+            }
+        };
         if tracee.proceed(&call, stop)?.is_some() {
+            if given < COUNT {
+                return Err(io::Error::other("its filter does not report what it calls"));
+            }
             return Ok(numbers);
         }
     }
 }
 
-/// Waits for the notification of a call that the tracee makes.
-fn reported(mail: &Receiver<u64>, tracee: &mut Tracee, call: &Call) -> io::Result<u64> {
+/// What a program does that makes a call which is reported.
+enum Next {
+    /// It reports the call.
+    Report(u64),
+    /// It stops, or the call has ended.
+    Stop(Stop),
+}
+
+fn next(reports: &Expected<'_>, tracee: &mut Tracee) -> io::Result<Next> {
     let mut look = LOOK_MIN;
     loop {
-        match mail.recv_timeout(look) {
-            Ok(id) => return Ok(id),
-            Err(RecvTimeoutError::Disconnected) => return Err(io::ErrorKind::NotFound.into()),
-            Err(RecvTimeoutError::Timeout) => {}
+        if let Some(id) = reports.within(look) {
+            return Ok(Next::Report(id));
         }
-        match tracee.poll()? {
-            Some(stop) => {
-                if tracee.proceed(call, stop)?.is_some() {
-                    return Err(io::Error::other("its filter does not report what it calls"));
-                }
-                look = LOOK_MIN;
-            }
-            None => look = (look * 2).min(LOOK_MAX),
+        if let Some(stop) = tracee.poll()? {
+            return Ok(Next::Stop(stop));
         }
+        look = (look * 2).min(LOOK_MAX);
     }
 }
 

@@ -151,15 +151,28 @@ impl Work {
         let (listener, id) = (job.listener.as_fd(), job.notification.id);
         let thread = job.notification.thread.cast_signed();
         let program = name_of(thread);
+        let mut tries = 0;
         let outcome = loop {
-            match Tracee::seize(thread) {
+            tries += 1;
+            if !seccomp::stands(listener, id) {
+                return;
+            }
+            let error = match Tracee::seize(thread) {
                 Ok(mut tracee) => break self.follow(job, &mut tracee),
-                // After an exec that failed, on kernels where it was asked to stop too late.
-                Err(_) if is_traced_by_us(thread) && seccomp::stands(listener, id) => {
+                Err(error) => error,
+            };
+            match tracer_of(thread) {
+                // On kernels where a program is interrupted while it waits for an answer, it may
+                // report an exec anew before another worker has let go of it.
+                Some(Tracer::Ourselves) if seccomp::stands(listener, id) => {
+                    if self.desk.pass_on(&job.notification) {
+                        return;
+                    }
                     thread::sleep(Duration::from_millis(1));
                 }
+                Some(Tracer::Nobody) if tries < 3 => {}
                 // The answer fails only if the program is gone.
-                Err(error) => match seccomp::fail(listener, id, libc::EPERM) {
+                _ => match seccomp::fail(listener, id, libc::EPERM) {
                     Ok(()) => break Outcome::Refused(cannot_attach(&error)),
                     Err(_) => break Outcome::Done,
                 },
@@ -183,8 +196,9 @@ impl Work {
             seccomp::settle(listener, id);
             tracee.interrupt().and_then(|()| seccomp::go_on(listener, id))
         } else {
-            // Asked before it goes on, it would stop instead.
-            seccomp::go_on(listener, id).and_then(|()| tracee.interrupt())
+            // Asked before it goes on, it would stop instead. It cannot be asked any more if the
+            // exec has given it another number already; then its next stop is that of the exec.
+            seccomp::go_on(listener, id).map(|()| drop(tracee.interrupt()))
         };
         if going.is_err() {
             return Outcome::Done;
@@ -196,10 +210,10 @@ impl Work {
         }
         match self.equipment.equip(&self.desk, listener, tracee) {
             Ok(()) => Outcome::Done,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Outcome::Done,
             Err(error) => {
                 tracee.kill();
-                Outcome::Refused(error.to_string())
+                let gone = error.kind() == io::ErrorKind::NotFound;
+                if gone { Outcome::Done } else { Outcome::Refused(error.to_string()) }
             }
         }
     }
@@ -229,15 +243,21 @@ fn cannot_attach(error: &io::Error) -> String {
     format!("cannot attach to it ({error}); is it traced already, by a debugger or strace?")
 }
 
-/// Whether another worker is still letting go of a thread.
-fn is_traced_by_us(thread: libc::pid_t) -> bool {
-    let Ok(status) = std::fs::read_to_string(format!("/proc/{thread}/status")) else {
-        return false;
-    };
-    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
-    tracer.is_some_and(|tracer| {
-        Path::new("/proc/self/task").join(tracer.trim()).exists() && tracer.trim() != "0"
-    })
+/// Who traces a thread.
+enum Tracer {
+    Nobody,
+    Ourselves,
+    Another,
+}
+
+/// `None` if the thread is gone.
+fn tracer_of(thread: libc::pid_t) -> Option<Tracer> {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    match status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?.trim() {
+        "0" => Some(Tracer::Nobody),
+        tracer if Path::new("/proc/self/task").join(tracer).exists() => Some(Tracer::Ourselves),
+        _ => Some(Tracer::Another),
+    }
 }
 
 fn name_of(thread: libc::pid_t) -> String {

@@ -245,6 +245,11 @@ impl Drop for Tracee {
         loop {
             match self.stop {
                 Some(Stop::Gone) => return,
+                // Nobody has put it into virtual time, and it must not run without.
+                Some(Stop::Exec) => {
+                    self.kill();
+                    self.stop = None;
+                }
                 Some(_) => {
                     if self.detach().is_ok() {
                         return;
