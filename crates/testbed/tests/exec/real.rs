@@ -41,7 +41,7 @@ fn shells_that_sleep() {
 #[test]
 fn timeout_counts_virtual_time() {
     // `timeout` sets a POSIX timer. Ten virtual seconds are one of the host's.
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     let printed = run(qcycle(&["exec", "--tdf", "0.1", "--name", "timeout", "--", "sh", "-c"])
         .arg(format!("timeout 10 sleep 60; echo $?; {} ps", crate::harness::QCYCLE)));
     assert!(printed.out.starts_with("124\n"), "{} {}", printed.out, printed.err);
