@@ -136,6 +136,8 @@ enum Command {
     Agent {
         #[arg(long)]
         owner: i32,
+        #[arg(long)]
+        outputs: i32,
     },
     #[command(hide = true)]
     Node {
@@ -203,7 +205,9 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             Ok(Exit::Met)
         }
         Command::Keep { gate, program } => keep::keep(gate, &program),
-        Command::Agent { owner } => std::process::exit(daemon::main(owner).into()),
+        Command::Agent { owner, outputs } => {
+            std::process::exit(daemon::main(owner, outputs).into())
+        }
         Command::Node { socket, gate } => node::inside::main(socket, gate),
     }
 }

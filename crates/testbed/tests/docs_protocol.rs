@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use testbed::agent::orders::{Answer, Order, Report};
+use testbed::agent::orders::{Answer, Order, Output, Report};
 use testbed::agent::protocol::{Call, Outcome, Reply, Request, VERSION};
 
 /// All JSON values in the fenced blocks of the page.
@@ -60,13 +60,16 @@ fn what(example: &Value) -> &'static str {
             Report::Prepared { .. } => "report prepared",
             Report::Failed { .. } => "report failed",
             Report::Ask { .. } => "report ask",
-            Report::Output { .. } => "report output",
             Report::Exited(_) => "report exited",
             Report::Warning { .. } => "report warning",
             Report::Status(_) => "report status",
             Report::Arrived => "report arrived",
             Report::Ended(_) => "report ended",
         };
+    }
+    if example.get("program").is_some() {
+        assert!(read::<Output>(example).text.ends_with('\n'));
+        return "output";
     }
     match read::<Reply>(example).outcome {
         Outcome::Status(_) => "reply status",
@@ -93,7 +96,7 @@ fn every_message_is_described_as_it_is() {
         "report prepared",
         "report failed",
         "report ask",
-        "report output",
+        "output",
         "report exited",
         "report warning",
         "report status",

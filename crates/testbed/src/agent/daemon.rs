@@ -38,15 +38,16 @@ const REFUSALS_MAX: usize = 100;
 /// How often programs that were refused are looked for.
 const REFUSALS_EVERY: Duration = Duration::from_millis(20);
 
-/// Serves one run, whose runner is at the other end of this descriptor. The answer is the exit
-/// code of the process.
-pub fn main(owner: i32) -> u8 {
+/// Serves one run, whose runner is at the other end of these descriptors: a socket, and a pipe
+/// for what programs write. The answer is the exit code of the process.
+pub fn main(owner: i32, outputs: i32) -> u8 {
     let stream = UnixStream::from(fds::take_over(owner));
+    let outputs = fds::take_over(outputs);
     // What `ps` shows; without it, the last part of `/proc/self/exe`.
     let _ = std::fs::write("/proc/self/comm", "qcycle-agent");
     // Ctrl-C reaches the whole group; what it means is for the runner to decide.
     signals::Signals::block(&signals::FOR_THE_PROGRAM);
-    let Ok(owner) = Owner::new(&stream) else { return 1 };
+    let Ok(owner) = Owner::new(&stream, outputs) else { return 1 };
     let owner = Arc::new(owner);
     let mut orders = owner::orders(stream);
     let Some(Order::Prepare(setup)) = orders.next() else { return 1 };
@@ -265,17 +266,13 @@ impl Agent {
     fn end(&mut self) -> Ended {
         self.domain.assert_hold();
         let status = self.control.status();
+        self.warn_of_files();
         self.points.close();
         self.programs.stopping.store(true, Ordering::Relaxed);
         for kill in [false, true] {
             self.nodes.values().for_each(|node| node.stop(kill));
             if self.programs.wait(GRACE) {
                 break;
-            }
-        }
-        for (node, server) in &self.files {
-            for (reason, count) in server.stats().warnings {
-                self.owner.warn(format!("files of node `{node}`: {reason} ({count} times)"));
             }
         }
         self.files.clear();
@@ -286,6 +283,15 @@ impl Agent {
         // A refusal may be why a program ended, and so why the run did.
         thread::sleep(2 * REFUSALS_EVERY);
         Ended { status, network, access: self.points.access(), agent_cpu_s: own_cpu_s() }
+    }
+
+    /// Tells what was refused so far. That no more answers come from here on is no news.
+    fn warn_of_files(&self) {
+        for (node, server) in &self.files {
+            for (reason, count) in server.stats().warnings {
+                self.owner.warn(format!("files of node `{node}`: {reason} ({count} times)"));
+            }
+        }
     }
 
     /// Waits until what programs wrote last is told. All who could hold a pipe open have ended

@@ -111,17 +111,6 @@ pub enum Report {
         /// When.
         at_ns: i64,
     },
-    /// A program wrote lines.
-    Output {
-        /// The program.
-        program: String,
-        /// Whether to standard error.
-        error: bool,
-        /// When they arrived.
-        at_ns: i64,
-        /// The lines, each with its end.
-        text: String,
-    },
     /// A program has ended.
     Exited(Exited),
     /// Something that makes results doubtful.
@@ -135,6 +124,20 @@ pub enum Report {
     Arrived,
     /// Everything is stopped.
     Ended(Box<Ended>),
+}
+
+/// Lines that a program wrote. They take a way of their own: there is no limit to what programs
+/// write, and a question to the plant must not stand in line behind it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// The program.
+    pub program: String,
+    /// Whether to standard error.
+    pub error: bool,
+    /// When they arrived, in virtual nanoseconds since the domain began.
+    pub at_ns: i64,
+    /// The lines, each with its end.
+    pub text: String,
 }
 
 /// How a program ended.

@@ -8,7 +8,7 @@
 use std::io::{ErrorKind, PipeReader, Read};
 use std::sync::Arc;
 
-use super::orders::Report;
+use super::orders::Output;
 use super::owner::Owner;
 use crate::domain::Domain;
 
@@ -28,7 +28,7 @@ pub(super) fn report(
     let tell = |text: String, at_ns: i64| {
         if !text.is_empty() {
             let program = program.to_owned();
-            owner.tell(&Report::Output { program, error, at_ns, text });
+            owner.output(&Output { program, error, at_ns, text });
         }
     };
     let mut lines = Lines::default();

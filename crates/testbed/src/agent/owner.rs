@@ -1,33 +1,53 @@
-//! The socket between an agent and the runner that owns it, from the agent's side.
+//! The ways between an agent and the runner that owns it, from the agent's side: a socket for
+//! orders and reports, and a pipe for what programs write.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, PoisonError};
 
-use super::orders::{Order, Report};
+use serde::Serialize;
 
-/// Where reports go. Threads of the agent share it.
+use super::orders::{Order, Output, Report};
+
+/// Where reports and outputs go. Threads of the agent share it.
+///
+/// The two have locks of their own, since a lock is not fair: whoever writes without a pause
+/// would keep all others from it.
 #[derive(Debug)]
-pub(super) struct Owner(Mutex<UnixStream>);
+pub(super) struct Owner {
+    reports: Mutex<UnixStream>,
+    outputs: Mutex<File>,
+}
 
 impl Owner {
-    pub(super) fn new(stream: &UnixStream) -> std::io::Result<Self> {
-        Ok(Self(Mutex::new(stream.try_clone()?)))
+    pub(super) fn new(stream: &UnixStream, outputs: OwnedFd) -> std::io::Result<Self> {
+        let reports = Mutex::new(stream.try_clone()?);
+        Ok(Self { reports, outputs: Mutex::new(outputs.into()) })
     }
 
-    /// Tells the runner something. If it is gone, the reader of its orders finds out and ends
-    /// the agent.
+    /// Tells the runner something.
     pub(super) fn tell(&self, report: &Report) {
-        let mut line = serde_json::to_string(report).expect("a report is plain data");
-        line.push('\n');
-        let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = stream.write_all(line.as_bytes());
+        send(&self.reports, report);
     }
 
     /// Tells of something that makes results doubtful.
     pub(super) fn warn(&self, text: String) {
         self.tell(&Report::Warning { text });
     }
+
+    /// Hands on what a program wrote; waits while the runner cannot take it.
+    pub(super) fn output(&self, output: &Output) {
+        send(&self.outputs, output);
+    }
+}
+
+/// Sends a line. If the runner is gone, the reader of its orders finds out and ends the agent.
+fn send(to: &Mutex<impl Write>, message: &impl Serialize) {
+    let mut line = serde_json::to_string(message).expect("a message is plain data");
+    line.push('\n');
+    let _ = to.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes());
 }
 
 /// The orders of the runner, in sequence, until it is gone.

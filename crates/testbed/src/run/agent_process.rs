@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::mpsc::Sender;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -26,36 +26,42 @@ const DROP_LONGEST: Duration = Duration::from_secs(2);
 pub(super) struct AgentProcess {
     process: Child,
     socket: UnixStream,
+    outputs: JoinHandle<()>,
 }
 
 impl AgentProcess {
     /// Starts an agent, which has its socket in the folder `sockets`. What programs write goes to
-    /// `outputs`, all other reports to `events`.
+    /// `outputs`, reports go to `events`.
     ///
-    /// The reader of reports waits for nothing but the disk: it never waits for the session, so
-    /// the session may wait until the agent takes an order. What programs write can be much and
-    /// goes past the session, whose queue has no bound.
+    /// The reader of reports never waits for the session, so the session may wait until the agent
+    /// takes an order. The reader of outputs waits for the disk, and programs then wait for it.
     pub(super) fn start(
         sockets: &Path,
         events: Sender<Happened>,
         mut outputs: Outputs,
     ) -> anyhow::Result<Self> {
         let (socket, theirs) = UnixStream::pair()?;
+        let (written, writer) = std::io::pipe()?;
+        let ends = [theirs.as_raw_fd(), writer.as_raw_fd()].map(|fd| fd.to_string());
         let mut command = Command::new("/proc/self/exe");
-        command.arg("agent").arg("--owner").arg(theirs.as_raw_fd().to_string());
+        command.args(["agent", "--owner", &ends[0], "--outputs", &ends[1]]);
         command.env(registry::FOLDER_VARIABLE, sockets);
         // Ctrl-Z must not stop the agent and leave the programs running; Ctrl-C is for the runner.
         command.process_group(0);
         fds::hand_down(&mut command, theirs.as_fd());
+        fds::hand_down(&mut command, writer.as_fd());
         let process = command.spawn().context("cannot start the agent")?;
+        drop((theirs, writer));
+        let outputs = thread::Builder::new().name("outputs".into()).spawn(move || {
+            for line in BufReader::new(written).lines().map_while(Result::ok) {
+                // What cannot be read is a mistake of the agent; the next line may be good.
+                let _ = serde_json::from_str(&line).map(|output| outputs.write(&output));
+            }
+        })?;
         let reader = BufReader::new(socket.try_clone()?);
         thread::Builder::new().name("reports".into()).spawn(move || {
             for line in reader.lines().map_while(Result::ok) {
                 let happened = match serde_json::from_str::<Report>(&line) {
-                    Ok(Report::Output { program, error, at_ns, text }) => {
-                        outputs.write(&program, error, at_ns, &text);
-                        continue;
-                    }
                     Ok(report) => Happened::Report(report),
                     Err(error) => Happened::AgentGone(format!("the agent said nonsense: {error}")),
                 };
@@ -65,7 +71,7 @@ impl AgentProcess {
             }
             let _ = events.send(Happened::AgentGone("the agent ended unexpectedly".to_owned()));
         })?;
-        Ok(Self { process, socket })
+        Ok(Self { process, socket, outputs })
     }
 
     /// Orders something. That the agent is gone is found by whoever waits for its reports.
@@ -80,6 +86,15 @@ impl AgentProcess {
         // Gone already, which is as good.
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+
+    /// Whether all that programs have written is taken down, within so long.
+    pub(super) fn outputs_within(&self, longest: Duration) -> bool {
+        let until = Instant::now() + longest;
+        while !self.outputs.is_finished() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.outputs.is_finished()
     }
 
     /// How the agent ended, if it has within so long.

@@ -8,6 +8,7 @@ use std::io::Write as _;
 use anyhow::Context;
 use vtime::VirtualSpan;
 
+use crate::agent::orders::Output;
 use crate::results::RunFolder;
 use crate::results::output::{Channel, OutputLine};
 use crate::scenario::model::Scenario;
@@ -32,13 +33,13 @@ impl Outputs {
         Ok(Self { files, settle: scenario.settle })
     }
 
-    /// Writes lines down, which arrived at a time of the domain.
-    pub(super) fn write(&mut self, program: &str, error: bool, at_ns: i64, lines: &str) {
-        let Some(file) = self.files.get_mut(program) else { return };
-        let at_ns = (VirtualSpan::from_ns(at_ns) - self.settle).as_ns();
-        let channel = if error { Channel::Err } else { Channel::Out };
+    /// Writes lines down.
+    pub(super) fn write(&mut self, output: &Output) {
+        let Some(file) = self.files.get_mut(&output.program) else { return };
+        let at_ns = (VirtualSpan::from_ns(output.at_ns) - self.settle).as_ns();
+        let channel = if output.error { Channel::Err } else { Channel::Out };
         let mut stamped = String::new();
-        for line in lines.split_terminator('\n') {
+        for line in output.text.split_terminator('\n') {
             let line = OutputLine::new(at_ns, channel, line.as_bytes());
             writeln!(stamped, "{line}").expect("writing to a string cannot fail");
         }

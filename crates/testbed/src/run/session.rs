@@ -31,6 +31,10 @@ use crate::scenario::model::{Event, Happening, OnExit, PointName, Scenario};
 /// How long an agent may take to prepare, and to stop everything.
 const PREPARE_LONGEST: Duration = Duration::from_secs(60);
 const END_LONGEST: Duration = Duration::from_secs(4);
+/// What each node adds to that: the kernel takes its time to take namespaces down.
+const END_LONGEST_PER_NODE: Duration = Duration::from_millis(100);
+/// How long the agent may take to be gone after its last word.
+const GONE_LONGEST: Duration = Duration::from_secs(1);
 
 /// How far the plant may stay behind the clock where no program asks for it: rows of a run that
 /// is killed are at most this old, and an event that fails shows as soon.
@@ -225,6 +229,9 @@ impl<'s> Session<'s> {
         self.log.line(None, &format!("over: {}{}", over.how.words(), colon(&over.reason)));
         let wall_s = self.begun.elapsed().as_secs_f64();
         let last = self.stop();
+        if !self.agent.outputs_within(GONE_LONGEST) {
+            self.warn(None, "the last output of programs is missing".to_owned());
+        }
         progress.finish();
         let exit = self.conclude(over, wall_s, last, options).map_err(Failure::Setup)?;
         Ok(exit)
@@ -419,7 +426,8 @@ impl<'s> Session<'s> {
             return None;
         }
         self.agent.order(&Order::End);
-        let until = Instant::now() + END_LONGEST;
+        let nodes = u32::try_from(self.scenario.nodes.len()).unwrap_or(u32::MAX);
+        let until = Instant::now() + END_LONGEST + END_LONGEST_PER_NODE * nodes;
         loop {
             match self.events.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(Happened::Report(Report::Ended(ended))) => return Some(*ended),

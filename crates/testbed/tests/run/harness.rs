@@ -234,6 +234,7 @@ impl Running<'_> {
             if status.clock.virtual_ns >= span_ns {
                 return status;
             }
+            assert!(self.begun.elapsed() < RUN_LONGEST, "its time stands still: {status:?}");
             thread::sleep(Duration::from_millis(20));
         }
     }

@@ -93,9 +93,50 @@ fn the_last_words_of_a_program_are_taken_down() {
         return;
     }
     let _beside = harness::beside_others();
-    let writer = "[sh, -c, \"trap 'echo farewell; exit' TERM; while :; do sleep 0.1; done\"]";
-    let place = Place::new(&scenario(writer));
-    let run = place.run(&["--duration", "1 s"]).expect(0);
-    assert_eq!(run.lines("writer")[0], "farewell");
+    let place = Place::new(&scenario("python3 farewell.py"));
+    let run = place.run(&["--duration", "2 s"]).expect(0);
+    assert_eq!(run.lines("writer"), ["ready", "farewell"]);
+    place.assert_nothing_left();
+}
+
+/// Both directions between runner and agent at once, as full as they get: nodes that ask for
+/// points without a pause, beside programs that write without a pause.
+#[test]
+fn questions_and_output_from_everywhere_do_not_stall() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let mut text = "scenario: rush
+duration: 60 s
+settle: 0 s
+plant:
+  circuit: grid.dss
+  record: {every: 10 ms, points: [bus.680.v1]}
+nodes:
+"
+    .to_owned();
+    for node in 1..=6 {
+        text += &format!(
+            "  n{node}:
+    files:
+      - {{point: bus.680.v1}}
+    programs:
+      - {{name: asks{node}, run: [sh, -c, while :; do read v < /plant/bus.680.v1; done]}}
+      - {{name: says{node}, run: [sh, -c, yes an ordinary line of output]}}
+"
+        );
+    }
+    let place = Place::new(&text);
+    let mut run = place.start(&[]);
+    run.let_pass(Duration::from_millis(300));
+    run.signal_group(libc::SIGINT);
+    let run = run.finish_within(Duration::from_secs(10)).expect(130);
+    let record = run.record();
+    let reads = record.wall.unwrap().reads.unwrap();
+    eprintln!("six nodes that ask and write without a pause: {reads:?}");
+    assert!(reads.count > 100, "{reads:?}");
+    assert!((1..=6).all(|node| run.lines(&format!("says{node}")).len() > 100));
+    assert_eq!(record.warnings, Vec::<String>::new());
     place.assert_nothing_left();
 }

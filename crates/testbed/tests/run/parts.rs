@@ -366,6 +366,38 @@ fn nobody_who_waits_for_a_point_is_waited_for() {
     place.assert_nothing_left();
 }
 
+/// What does not answer any more is killed, and what it had recorded is judged.
+#[test]
+fn an_agent_that_hangs_is_killed_when_the_run_is_over() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = Place::new(&scenario(&sleeper()));
+    let mut run = place.start(&[]);
+    let agent = run.let_pass(Duration::from_secs(1)).agent_pid;
+    // SAFETY: signals a process of a run that this test has started.
+    assert_eq!(unsafe { libc::kill(agent.cast_signed(), libc::SIGSTOP) }, 0);
+    run.signal_group(libc::SIGTERM);
+    let run = run.finish_within(2 * DEATH_LONGEST).expect(130);
+    assert_told(&place, &run, EndedHow::Interrupted, "SIGTERM");
+    assert!(run.record().warnings[0].contains("did not stop in time"));
+}
+
+/// A program that is killed while the plant is asked for it: its question is answered to nobody.
+#[test]
+fn a_program_killed_in_the_middle_of_a_question_stalls_nobody() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = Place::new(&scenario(&sleeper()).replace("reader.py", "killed.py"));
+    let run = place.run(&["--duration", "3 s"]).expect(0);
+    let killed: u32 = run.lines("reader").last().unwrap().parse().unwrap();
+    assert!(killed > 5, "only {killed} readers were killed");
+    place.assert_nothing_left();
+}
+
 fn kill(process: u32) {
     // SAFETY: signals a process of a run that this test has started.
     assert_eq!(unsafe { libc::kill(process.cast_signed(), libc::SIGKILL) }, 0);
