@@ -4,6 +4,7 @@
 //! wait that is asked again after a hold compares the value again: who changed it meanwhile
 //! makes it answer EAGAIN, which every user of futexes must expect.
 
+use vtime::image::Kind;
 use vtime::page::Epoch;
 
 use super::{result, timespec};
@@ -33,8 +34,11 @@ fn futex_or_error(args: [usize; 6]) -> Result<isize, isize> {
         (WAIT_BITSET | LOCK_PI2, 0) => Some(Epoch::Monotonic),
         (WAIT_BITSET | LOCK_PI2, _) | (LOCK_PI, 0) => Some(Epoch::Realtime),
         // What no library uses (`FUTEX_WAIT_REQUEUE_PI`) and what the kernel refuses.
-        // SAFETY: the program's own arguments, which the kernel checks.
-        _ => return Ok(unsafe { arch::syscall(nr::FUTEX, args) }),
+        _ => {
+            clock::count(Kind::HostWait);
+            // SAFETY: the program's own arguments, which the kernel checks.
+            return Ok(unsafe { arch::syscall(nr::FUTEX, args) });
+        }
     };
     let deadline = match epoch {
         None => Deadline::after_ns(time.saturating_ns()),

@@ -135,8 +135,8 @@ impl Control {
 pub fn warning(kind: Kind, count: u64) -> Option<String> {
     (count > 0 && kind.leaks_host_time()).then(|| {
         format!(
-            "{count} calls set waits (recvmmsg with a timeout, SO_RCVTIMEO, SO_SNDTIMEO) that run \
-             on host time: they do not see holds or dilation"
+            "{count} calls set waits (recvmmsg, SO_RCVTIMEO, SO_SNDTIMEO, FUTEX_WAIT_REQUEUE_PI) \
+             that run on host time: they do not see holds or dilation"
         )
     })
 }

@@ -149,7 +149,26 @@ impl TimerFd {
         let ticks = self.info("ticks:").unwrap_or(0).unsigned_abs().saturating_add(times);
         // SAFETY: the request reads the number of 64 bits that it is given.
         let result = unsafe { libc::ioctl(self.0.as_raw_fd(), SET_TICKS, &raw const ticks) };
-        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        if result == 0 {
+            return Ok(());
+        }
+        match io::Error::last_os_error() {
+            // A kernel without CONFIG_CHECKPOINT_RESTORE: it can be made to expire once.
+            error if error.raw_os_error() == Some(libc::ENOTTY) => self.expire_once(),
+            error => Err(error),
+        }
+    }
+
+    fn expire_once(&self) -> io::Result<()> {
+        let past = libc::itimerspec {
+            it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+            it_value: libc::timespec { tv_sec: 0, tv_nsec: 1 },
+        };
+        let (fd, flags) = (self.0.as_raw_fd(), libc::TFD_TIMER_ABSTIME);
+        // SAFETY: a live structure and a null pointer.
+        let set =
+            unsafe { libc::timerfd_settime(fd, flags, &raw const past, std::ptr::null_mut()) };
+        if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     fn info(&self, name: &str) -> Option<i64> {
