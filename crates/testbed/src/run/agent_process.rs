@@ -52,10 +52,15 @@ impl AgentProcess {
         fds::hand_down(&mut command, writer.as_fd());
         let process = command.spawn().context("cannot start the agent")?;
         drop((theirs, writer));
+        let warnings = events.clone();
         let outputs = thread::Builder::new().name("outputs".into()).spawn(move || {
             for line in BufReader::new(written).lines().map_while(Result::ok) {
                 // What cannot be read is a mistake of the agent; the next line may be good.
-                let _ = serde_json::from_str(&line).map(|output| outputs.write(&output));
+                let Ok(output) = serde_json::from_str(&line) else { continue };
+                if let Some(text) = outputs.write(&output) {
+                    // A session that is over hears of nothing more.
+                    let _ = warnings.send(Happened::Report(Report::Warning { text }));
+                }
             }
         })?;
         let reader = BufReader::new(socket.try_clone()?);

@@ -13,11 +13,22 @@ use crate::results::RunFolder;
 use crate::results::output::{Channel, OutputLine};
 use crate::scenario::model::Scenario;
 
+/// Octets of output taken down for each program. A program that writes without a pause would
+/// fill the disk of a long run.
+const LOG_OCTETS_MAX: usize = 1 << 30;
+
 /// The files, by program.
 #[derive(Debug)]
 pub(super) struct Outputs {
-    files: BTreeMap<String, File>,
+    files: BTreeMap<String, Log>,
     settle: VirtualSpan,
+}
+
+#[derive(Debug)]
+struct Log {
+    file: File,
+    /// Octets that it may still take.
+    left: usize,
 }
 
 impl Outputs {
@@ -28,14 +39,14 @@ impl Outputs {
             let path = folder.program_log(&program.name);
             let file =
                 File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-            files.insert(program.name.clone(), file);
+            files.insert(program.name.clone(), Log { file, left: LOG_OCTETS_MAX });
         }
         Ok(Self { files, settle: scenario.settle })
     }
 
-    /// Writes lines down.
-    pub(super) fn write(&mut self, output: &Output) {
-        let Some(file) = self.files.get_mut(&output.program) else { return };
+    /// Writes lines down. Answers a warning when a program has written too much.
+    pub(super) fn write(&mut self, output: &Output) -> Option<String> {
+        let log = self.files.get_mut(&output.program).filter(|log| log.left > 0)?;
         let at_ns = (VirtualSpan::from_ns(output.at_ns) - self.settle).as_ns();
         let channel = if output.error { Channel::Err } else { Channel::Out };
         let mut stamped = String::new();
@@ -44,6 +55,33 @@ impl Outputs {
             writeln!(stamped, "{line}").expect("writing to a string cannot fail");
         }
         // A full disk shows in results that matter.
-        let _ = file.write_all(stamped.as_bytes());
+        let _ = log.file.write_all(stamped.as_bytes());
+        log.left = log.left.saturating_sub(stamped.len());
+        let program = &output.program;
+        (log.left == 0).then(|| {
+            format!("`{program}` has written {LOG_OCTETS_MAX} octets; what it writes on is lost")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn a_program_that_writes_too_much_is_told_of_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let log = Log { file: File::create(&path).unwrap(), left: 30 };
+        let files = BTreeMap::from([("p".to_owned(), log)]);
+        let mut outputs = Outputs { files, settle: VirtualSpan::from_ms(1) };
+        let text = "one\ntwo\n".to_owned();
+        let output = Output { program: "p".to_owned(), error: false, at_ns: 2_000_000, text };
+        assert!(outputs.write(&output).unwrap().starts_with("`p` has written"));
+        assert_eq!(outputs.write(&output), None);
+        let mut written = String::new();
+        File::open(&path).unwrap().read_to_string(&mut written).unwrap();
+        assert_eq!(written, "    0.001000000 out| one\n    0.001000000 out| two\n");
     }
 }
