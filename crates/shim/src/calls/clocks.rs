@@ -2,6 +2,7 @@
 //! and the two calls that tell the time since the start of the system beside other things.
 
 use vtime::page::Epoch;
+use vtime::time::NS_PER_S;
 
 use super::result;
 use crate::arch::{self, nr};
@@ -65,11 +66,14 @@ pub(crate) fn sysinfo([address, ..]: [usize; 6]) -> isize {
     }
 }
 
-/// times(2), whose result counts from the start of the system. Processor times stay the host's.
+/// times(2), whose result counts from an arbitrary point: here from that of `CLOCK_MONOTONIC`.
+/// The host's count corrected by ours would go back and forth, as each is rounded to ticks.
+/// Processor times stay the host's.
 pub(crate) fn times([address, ..]: [usize; 6]) -> isize {
     // SAFETY: the program's own arguments, which the kernel checks.
     let native = unsafe { arch::syscall(nr::TIMES, [address, 0, 0, 0, 0, 0]) };
-    let host_ns = clock::host_now().as_ns();
-    let behind_ns = host_ns.saturating_sub(clock::clock_ns(Epoch::Monotonic));
-    native.wrapping_sub((behind_ns / (1_000_000_000 / TICKS_PER_S)) as isize)
+    if native == memory::EFAULT {
+        return native;
+    }
+    (clock::clock_ns(Epoch::Monotonic) / (NS_PER_S / TICKS_PER_S)) as isize
 }
