@@ -66,10 +66,14 @@ static void descriptors(int clock, const char *name)
 	check(WHAT("is read"), read(fd, &count, sizeof count) == 8 && count >= 1);
 	check(WHAT("is not early"), not_early(name, clock, begun + 80 * MS + (int64_t)(count - 1) * 30 * MS));
 	usleep(100000);
-	uint64_t more = 0;
+	uint64_t more = 0, next;
 	struct pollfd ready = { fd, POLLIN, 0 };
 	check(WHAT("is ready"), poll(&ready, 1, -1) == 1);
-	check(WHAT("counts what was missed"), read(fd, &more, sizeof more) == 8 && more >= 2);
+	/* All at once, unless the machine is slow. */
+	for (; more < 3; more += next)
+		if (read(fd, &next, sizeof next) != 8)
+			break;
+	check(WHAT("counts what was missed"), more >= 3);
 	check(WHAT("counts nothing twice"),
 	      begun + 80 * MS + (int64_t)(count + more - 1) * 30 * MS <= now(clock));
 	set = setting(0, 0);
