@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-bench demo test bench clean
+.PHONY: help setup setup-test setup-bench demo test check-aarch64 bench clean
 
 # The shim is an image for other programs, built by the build script of `testbed`: never here.
 CRATES := -p vtime -p testbed
@@ -12,8 +12,8 @@ BENCH_PREFIX ?=
 bench_prefix := $(if $(BENCH_PREFIX),--prefix '$(BENCH_PREFIX)')
 
 help: ## list these commands
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS=$$'\t' read -r name what; do \
-		printf 'make %-8s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | while IFS=$$'\t' read -r name what; do \
+		printf 'make %-13s %s\n' "$$name" "$$what"; done
 
 setup: ## install what the demo needs and is not there
 	@tools/setup.sh demo
@@ -37,6 +37,9 @@ test: setup-test ## check format, lints, tests and taste
 	$(PYTHON) -W error -m unittest discover -s tools
 	$(PYTHON) tools/tidy.py
 	shellcheck tools/*.sh .ci/run
+
+check-aarch64: ## check that all compiles for boards with an AArch64 processor
+	tools/aarch64.sh check
 
 bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
 	cargo bench --locked -p testbed --bench clock -- $(bench_prefix)

@@ -8,19 +8,6 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the launcher and programs look up in the image.
-const SYMBOLS: [&str; 9] = [
-    "__vdso_clock_gettime",
-    "__vdso_gettimeofday",
-    "__vdso_time",
-    "__vdso_getcpu",
-    "__vdso_clock_getres",
-    "__vdso_getrandom",
-    "image_sigsys",
-    "image_sigreturn",
-    "image_syscall",
-];
-
 fn main() {
     let crates = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let crates = crates.parent().expect("this crate lies in the folder of crates");
@@ -28,18 +15,25 @@ fn main() {
     for part in ["shim/src", "shim/Cargo.toml", "shim/image.lds", "vtime/src"] {
         println!("cargo::rerun-if-changed={}", crates.join(part).display());
     }
-    let archive = compile(&crates.join("shim"), &out.join("shim"));
-    link(&archive, &crates.join("shim/image.lds"), &out.join("image.so"));
+    let shim = crates.join("shim");
+    let archive = compile(&shim, &out.join("shim"));
+    link(&archive, &shim, &out.join("image.so"));
 }
 
 /// Compiles the shim into an archive.
 fn compile(shim: &Path, target: &Path) -> PathBuf {
     // Without full RELRO and as for a position-independent executable, calls within the archive
     // go straight to their target instead of through a table that would need relocation.
-    let flags = "-Crelro-level=off\x1f-Crelocation-model=pie";
+    let mut flags = "-Crelro-level=off\x1f-Crelocation-model=pie".to_owned();
+    if processor() == "aarch64" {
+        // Otherwise atomic operations would ask a variable of the run-time library which
+        // instructions this processor has.
+        flags += "\x1f-Ctarget-feature=-outline-atomics";
+    }
+    let triple = variable("TARGET");
     let mut cargo = Command::new(variable("CARGO"));
     cargo.args(["build", "--release", "--quiet", "--manifest-path"]).arg(shim.join("Cargo.toml"));
-    cargo.arg("--target-dir").arg(target);
+    cargo.args(["--target", &triple, "--target-dir"]).arg(target);
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags);
     cargo.env("CARGO_PROFILE_RELEASE_LTO", "fat");
     cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1");
@@ -49,22 +43,45 @@ fn compile(shim: &Path, target: &Path) -> PathBuf {
         cargo.env_remove(wrapper);
     }
     run(&mut cargo, "compile the image");
-    target.join("release/libshim.a")
+    target.join(triple).join("release/libshim.a")
 }
 
 /// Links the archive into the image.
-fn link(archive: &Path, script: &Path, image: &Path) {
-    let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let mut linker = Command::new(compiler);
+fn link(archive: &Path, shim: &Path, image: &Path) {
+    let exports = shim.join(format!("src/arch/{}.ver", processor()));
+    let mut linker = Command::new(c_compiler());
     linker.args(["-shared", "-nostdlib", "-s", "-Wl,--hash-style=both", "-Wl,-Bsymbolic"]);
     linker.args(["-Wl,-soname,linux-vdso.so.1", "-Wl,--gc-sections", "-Wl,--build-id=none"]);
     linker.args(["-Wl,-z,max-page-size=4096", "-Wl,-z,noexecstack", "-Wl,-z,defs"]);
-    linker.arg(format!("-Wl,-T,{}", script.display()));
-    for symbol in SYMBOLS {
+    linker.arg(format!("-Wl,-T,{}", shim.join("image.lds").display()));
+    linker.arg(format!("-Wl,--version-script={}", exports.display()));
+    for symbol in symbols(&exports) {
         linker.arg(format!("-Wl,-u,{symbol}"));
     }
     linker.arg("-o").arg(image).arg(archive);
     run(&mut linker, "link the image (is a C compiler installed?)");
+}
+
+/// What launcher and programs look up in the image: the lines of a version script that end in `;`
+/// and name something.
+fn symbols(exports: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(exports)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}", exports.display()));
+    let names = text.lines().filter_map(|line| line.trim().strip_suffix(';'));
+    names.filter(|name| !name.contains([':', '}'])).map(str::to_owned).collect()
+}
+
+/// The compiler of this machine, or the linker that cargo was told to use for another target.
+fn c_compiler() -> String {
+    let of_target = env::var("RUSTC_LINKER").ok();
+    let cross = variable("TARGET") != variable("HOST");
+    let own = || env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    of_target.filter(|_| cross).unwrap_or_else(own)
+}
+
+/// The processor that programs run on.
+fn processor() -> String {
+    variable("CARGO_CFG_TARGET_ARCH")
 }
 
 fn run(command: &mut Command, what: &str) {

@@ -1,12 +1,13 @@
 //! The functions that the kernel's vDSO gives to programs, in virtual time. Semantics as in
-//! vdso(7) and clock_gettime(2).
+//! vdso(7) and clock_gettime(2). Which of them a processor has, and under which names, is told in
+//! [`crate::arch`].
 
 use vtime::page::Epoch;
 
 use crate::arch::{self, nr};
 use crate::clock::{self, Timespec};
 
-const ENOSYS: isize = 38;
+pub(crate) const ENOSYS: isize = 38;
 const CLOCK_REALTIME: i32 = 0;
 
 /// `struct timeval`.
@@ -19,8 +20,8 @@ pub(crate) struct Timeval {
 
 /// # Safety
 /// `time` must point to a timespec, as clock_gettime(2) demands.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn __vdso_clock_gettime(clockid: i32, time: *mut Timespec) -> i32 {
+#[inline]
+pub(crate) unsafe fn clock_gettime(clockid: i32, time: *mut Timespec) -> i32 {
     if let Some(epoch) = Epoch::of_clockid(clockid)
         && let Some(shift) = clock::page().shift(epoch)
         && let Some(host) = clock::host_timespec()
@@ -38,7 +39,7 @@ pub(crate) unsafe extern "C" fn __vdso_clock_gettime(clockid: i32, time: *mut Ti
 /// While the clock is held or dilated, near the horizon, and for clocks of CPU time.
 ///
 /// # Safety
-/// As [`__vdso_clock_gettime`].
+/// As [`clock_gettime`].
 #[cold]
 #[inline(never)]
 unsafe fn long_way(clockid: i32, time: *mut Timespec) -> i32 {
@@ -54,12 +55,12 @@ unsafe fn long_way(clockid: i32, time: *mut Timespec) -> i32 {
 
 /// # Safety
 /// `time` must be null or point to a timeval, `zone` null or to a timezone.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn __vdso_gettimeofday(time: *mut Timeval, zone: *mut u64) -> i32 {
+#[inline]
+pub(crate) unsafe fn gettimeofday(time: *mut Timeval, zone: *mut u64) -> i32 {
     if !time.is_null() {
         let mut now = Timespec::default();
         // SAFETY: `now` is a valid timespec.
-        unsafe { __vdso_clock_gettime(CLOCK_REALTIME, &raw mut now) };
+        unsafe { clock_gettime(CLOCK_REALTIME, &raw mut now) };
         let value = Timeval { seconds: now.seconds, microseconds: now.nanoseconds / 1000 };
         // SAFETY: the caller vouches for the pointer.
         unsafe { time.write(value) };
@@ -73,11 +74,11 @@ pub(crate) unsafe extern "C" fn __vdso_gettimeofday(time: *mut Timeval, zone: *m
 
 /// # Safety
 /// `time` must be null or point to a `time_t`.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn __vdso_time(time: *mut i64) -> i64 {
+#[inline]
+pub(crate) unsafe fn time(time: *mut i64) -> i64 {
     let mut now = Timespec::default();
     // SAFETY: `now` is a valid timespec.
-    unsafe { __vdso_clock_gettime(CLOCK_REALTIME, &raw mut now) };
+    unsafe { clock_gettime(CLOCK_REALTIME, &raw mut now) };
     let seconds = now.seconds;
     if !time.is_null() {
         // SAFETY: the caller vouches for the pointer.
@@ -90,37 +91,19 @@ pub(crate) unsafe extern "C" fn __vdso_time(time: *mut i64) -> i64 {
 ///
 /// # Safety
 /// `resolution` must be null or point to a timespec.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn __vdso_clock_getres(
-    clockid: i32,
-    resolution: *mut Timespec,
-) -> i32 {
+#[inline]
+pub(crate) unsafe fn clock_getres(clockid: i32, resolution: *mut Timespec) -> i32 {
     let args = [clockid as usize, resolution as usize, 0, 0, 0, 0];
     // SAFETY: the kernel checks the pointer itself.
     (unsafe { arch::syscall(nr::CLOCK_GETRES, args) }) as i32
 }
 
-/// # Safety
-/// As getcpu(2).
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn __vdso_getcpu(cpu: *mut u32, node: *mut u32, cache: usize) -> i32 {
-    let native = clock::process().vdso_getcpu;
-    if native == 0 {
-        return -(ENOSYS as i32);
-    }
-    // SAFETY: the launcher took this address from the kernel's vDSO in this very program.
-    let native: unsafe extern "C" fn(*mut u32, *mut u32, usize) -> i32 =
-        unsafe { core::mem::transmute(native as usize) };
-    // SAFETY: the caller's arguments, handed through.
-    unsafe { native(cpu, node, cache) }
-}
-
 /// Programs call this only where the kernel's own vDSO has it, which they learn by calling it.
 ///
 /// # Safety
-/// As the kernel's `__vdso_getrandom`.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn __vdso_getrandom(
+/// As the kernel's `getrandom`.
+#[inline]
+pub(crate) unsafe fn getrandom(
     buffer: usize,
     length: usize,
     flags: u32,

@@ -17,7 +17,7 @@ const TICKS_PER_S: i64 = 100;
 pub(crate) fn clock_gettime([clockid, address, ..]: [usize; 6]) -> isize {
     let mut time = Timespec::default();
     // SAFETY: `time` is a valid timespec.
-    match unsafe { vdso::__vdso_clock_gettime(clockid as i32, &raw mut time) } {
+    match unsafe { vdso::clock_gettime(clockid as i32, &raw mut time) } {
         0 => result(memory::write(address, &time).map(|()| 0)),
         error => error as isize,
     }
@@ -31,7 +31,7 @@ pub(crate) fn gettimeofday([address, zone, ..]: [usize; 6]) -> isize {
         }
         let mut time = Timeval { seconds: 0, microseconds: 0 };
         // SAFETY: `time` is a valid timeval.
-        unsafe { vdso::__vdso_gettimeofday(&raw mut time, core::ptr::null_mut()) };
+        unsafe { vdso::gettimeofday(&raw mut time, core::ptr::null_mut()) };
         memory::write(address, &time).map(|()| 0)
     };
     match result(write_time()) {
@@ -44,7 +44,7 @@ pub(crate) fn gettimeofday([address, zone, ..]: [usize; 6]) -> isize {
 /// time(2)
 pub(crate) fn time([address, ..]: [usize; 6]) -> isize {
     // SAFETY: null is allowed.
-    let seconds = unsafe { vdso::__vdso_time(core::ptr::null_mut()) };
+    let seconds = unsafe { vdso::time(core::ptr::null_mut()) };
     if address != 0
         && let Err(error) = memory::write(address, &seconds)
     {

@@ -56,17 +56,11 @@ impl Equipment {
         listener: BorrowedFd<'_>,
         tracee: &mut Tracee,
     ) -> io::Result<()> {
-        const CODE_SEGMENT_64: u64 = 0x33;
         let registers = tracee.registers()?;
-        if registers.cs != CODE_SEGMENT_64 {
-            return Err(io::Error::other(
-                "32-bit programs cannot run in virtual time; use a 64-bit build of it",
-            ));
-        }
         let blocked = tracee.blocked()?;
         // The kernel would reset a blocked SIGTRAP to its default action at the first step.
         tracee.set_blocked(!signal_bit(libc::SIGTRAP))?;
-        let (slot, vdso) = find_vdso(tracee, registers.rsp)?;
+        let (slot, vdso) = find_vdso(tracee, registers.stack())?;
         self.map(desk, listener, tracee, vdso)?;
         self.install_handler(tracee)?;
         tracee.write(slot, &[IMAGE as u64])?;

@@ -4,10 +4,12 @@
 //! is null or not positive passes, and one that may wait for a finite time is handed to the
 //! image as SIGSYS. Calls that the image itself makes pass by their address. The kernel keeps
 //! for each call number whether it is let through whatever its arguments are, so all others cost
-//! next to nothing. Numbers and argument order as in `syscall(2)` for x86-64.
+//! next to nothing. Argument order as in `syscall(2)`, the same on all processors.
 
 use libc::{c_long, sock_filter};
 use vtime::image::{IMAGE, IMAGE_SIZE_MAX};
+
+use super::arch::{ARCHITECTURE, nr};
 
 /// What happens to a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,19 +51,20 @@ const FUTEX_WAITS: Test = OneOf(1, 0x7f, &[0, 6, 9, 11, 13]);
 /// SO_RCVTIMEO and SO_SNDTIMEO, with times of either width.
 const SOCKET_TIMEOUTS: Test = OneOf(2, u32::MAX, &[20, 21, 66, 67]);
 
-/// The rules; what occurs most often comes first.
+/// The rules; what occurs most often comes first. A negative number is that of a call which this
+/// processor does not have.
 const RULES: &[Rule] = &[
     Rule(libc::SYS_futex, &[&[NonNull(3), FUTEX_WAITS]], Trap),
-    Rule(libc::SYS_epoll_wait, &[&[Positive(3)]], Trap),
+    Rule(nr::EPOLL_WAIT, &[&[Positive(3)]], Trap),
     Rule(libc::SYS_epoll_pwait, &[&[Positive(3)], &[NonNull(4)]], Trap),
-    Rule(libc::SYS_poll, &[&[Positive(2)]], Trap),
+    Rule(nr::POLL, &[&[Positive(2)]], Trap),
     Rule(libc::SYS_ppoll, &[&[NonNull(2)], &[NonNull(3)]], Trap),
-    Rule(libc::SYS_select, &[&[NonNull(4)]], Trap),
+    Rule(nr::SELECT, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_pselect6, &[&[NonNull(4)], &[NonNull(5)]], Trap),
     Rule(libc::SYS_epoll_pwait2, &[&[NonNull(3)], &[NonNull(4)]], Trap),
     Rule(libc::SYS_clock_gettime, ALWAYS, Trap),
     Rule(libc::SYS_gettimeofday, ALWAYS, Trap),
-    Rule(libc::SYS_time, ALWAYS, Trap),
+    Rule(nr::TIME, ALWAYS, Trap),
     Rule(libc::SYS_sysinfo, ALWAYS, Trap),
     Rule(libc::SYS_times, ALWAYS, Trap),
     Rule(libc::SYS_nanosleep, ALWAYS, Trap),
@@ -78,7 +81,7 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_mq_timedsend, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_mq_timedreceive, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_io_getevents, &[&[NonNull(4)]], Trap),
-    Rule(SYS_IO_PGETEVENTS, &[&[NonNull(4)]], Trap),
+    Rule(nr::IO_PGETEVENTS, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_execve, ALWAYS, Notify),
     Rule(libc::SYS_execveat, ALWAYS, Notify),
     // Nobody sets the clocks of a domain but its owner.
@@ -96,7 +99,7 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_timer_delete, ALWAYS, Notify),
     Rule(libc::SYS_setitimer, ALWAYS, Notify),
     Rule(libc::SYS_getitimer, ALWAYS, Notify),
-    Rule(libc::SYS_alarm, ALWAYS, Notify),
+    Rule(nr::ALARM, ALWAYS, Notify),
     // On host time, and counted as such.
     Rule(libc::SYS_recvmmsg, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_setsockopt, &[&[OneOf(1, u32::MAX, &[1]), SOCKET_TIMEOUTS]], Trap),
@@ -104,13 +107,10 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_io_uring_setup, ALWAYS, Fail(ENOSYS)),
 ];
 
-/// Not in the libc crate: `io_pgetevents` and `futex_wait` (Linux 6.7).
-const SYS_IO_PGETEVENTS: c_long = 333;
+/// Not in the libc crate: `futex_wait` (Linux 6.7), the same number on all processors.
 const SYS_FUTEX_WAIT: c_long = 455;
 
-/// `AUDIT_ARCH_X86_64` of `include/uapi/linux/audit.h`.
-const ARCHITECTURE: u32 = 0xc000_003e;
-/// Calls of the x32 interface carry this bit.
+/// Calls of the x32 interface of x86-64 carry this bit; no other call has such a number.
 const X32: u32 = 0x4000_0000;
 
 // Offsets in `struct seccomp_data`, little-endian.
@@ -147,8 +147,8 @@ pub fn program() -> Vec<sock_filter> {
         verdict(Fail(ENOSYS)),
     ];
     for Rule(number, clauses, result) in RULES {
+        let Ok(number) = u32::try_from(*number) else { continue };
         let body = body(clauses, *result);
-        let number = u32::try_from(*number).expect("call numbers are small");
         let length = u8::try_from(body.len()).expect("a rule is short");
         code.push(branch(JUMP_EQUAL, number, 0, length));
         code.extend(body);
@@ -293,18 +293,16 @@ mod tests {
     fn what_does_not_wait_passes() {
         let minus_one = u64::from(u32::MAX);
         assert_eq!(decide(libc::SYS_read, [0; 6]), ALLOW);
-        assert_eq!(decide(libc::SYS_poll, [1, 1, 0, 0, 0, 0]), ALLOW);
-        assert_eq!(decide(libc::SYS_poll, [1, 1, minus_one, 0, 0, 0]), ALLOW);
-        assert_eq!(decide(libc::SYS_poll, [1, 1, u64::MAX, 0, 0, 0]), ALLOW);
-        assert_eq!(decide(libc::SYS_epoll_wait, [3, 1, 1, minus_one, 0, 0]), ALLOW);
+        assert_eq!(decide(libc::SYS_epoll_pwait, [3, 1, 1, 0, 0, 8]), ALLOW);
+        assert_eq!(decide(libc::SYS_epoll_pwait, [3, 1, 1, minus_one, 0, 8]), ALLOW);
+        assert_eq!(decide(libc::SYS_epoll_pwait, [3, 1, 1, u64::MAX, 0, 8]), ALLOW);
         assert_eq!(decide(libc::SYS_futex, [1, 128, 0, 0, 0, 0]), ALLOW);
         assert_eq!(decide(libc::SYS_futex, [1, 129, 1, 77, 0, 0]), ALLOW, "FUTEX_WAKE");
-        assert_eq!(decide(libc::SYS_select, [1, 1, 1, 1, 0, 0]), ALLOW);
+        assert_eq!(decide(libc::SYS_pselect6, [1, 1, 1, 1, 0, 0]), ALLOW);
     }
 
     #[test]
     fn what_waits_for_a_finite_time_is_stopped() {
-        assert_eq!(decide(libc::SYS_poll, [1, 1, 5, 0, 0, 0]), TRAP);
         assert_eq!(decide(libc::SYS_epoll_pwait, [3, 1, 1, 5, 0, 8]), TRAP);
         assert_eq!(decide(libc::SYS_futex, [1, 128, 0, 1 << 32, 0, 0]), TRAP);
         assert_eq!(decide(libc::SYS_futex, [1, 137 | 256, 0, 77, 0, 0]), TRAP);
@@ -312,6 +310,25 @@ mod tests {
         assert_eq!(decide(libc::SYS_clock_gettime, [0; 6]), TRAP);
         assert_eq!(decide(libc::SYS_setsockopt, [3, 1, 20, 77, 16, 0]), TRAP);
         assert_eq!(decide(libc::SYS_setsockopt, [3, 6, 20, 77, 16, 0]), ALLOW);
+    }
+
+    #[test]
+    fn older_calls_are_treated_alike_where_there_are_any() {
+        let minus_one = u64::from(u32::MAX);
+        let calls = [
+            (nr::POLL, [1, 1, 0, 0, 0, 0], ALLOW),
+            (nr::POLL, [1, 1, minus_one, 0, 0, 0], ALLOW),
+            (nr::POLL, [1, 1, 5, 0, 0, 0], TRAP),
+            (nr::EPOLL_WAIT, [3, 1, 1, minus_one, 0, 0], ALLOW),
+            (nr::EPOLL_WAIT, [3, 1, 1, 5, 0, 0], TRAP),
+            (nr::SELECT, [1, 1, 1, 1, 0, 0], ALLOW),
+            (nr::SELECT, [1, 1, 1, 1, 77, 0], TRAP),
+            (nr::TIME, [0; 6], TRAP),
+            (nr::ALARM, [0; 6], libc::SECCOMP_RET_USER_NOTIF),
+        ];
+        for (number, args, verdict) in calls.into_iter().filter(|call| call.0 >= 0) {
+            assert_eq!(decide(number, args), verdict, "{number} {args:?}");
+        }
     }
 
     #[test]

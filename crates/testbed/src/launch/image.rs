@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use vtime::image::{IMAGE, IMAGE_SIZE_MAX};
 
+use super::arch::{SYSCALL, SYSCALL_ALIGNMENT, VDSO_PREFIX};
 use super::elf;
 
 /// Linked by the build script.
@@ -78,14 +79,16 @@ fn vdso() -> io::Result<Vdso> {
         io::Error::other("this kernel gives programs no vDSO (booted with vdso=0?)")
     })?;
     let syscall = object
-        .windows(2)
-        .position(|octets| octets == [0x0f, 0x05])
+        .windows(SYSCALL.len())
+        .step_by(SYSCALL_ALIGNMENT)
+        .position(|octets| octets == SYSCALL)
         .ok_or_else(|| io::Error::other("the vDSO of this kernel makes no system call"))?;
+    let native = |name| elf::symbol(object, &format!("{VDSO_PREFIX}{name}"));
     Ok(Vdso {
-        clock_gettime: elf::symbol(object, "__vdso_clock_gettime"),
-        getcpu: elf::symbol(object, "__vdso_getcpu"),
-        getrandom: elf::symbol(object, "__vdso_getrandom"),
-        syscall: syscall as u64,
+        clock_gettime: native("clock_gettime"),
+        getcpu: native("getcpu"),
+        getrandom: native("getrandom"),
+        syscall: (syscall * SYSCALL_ALIGNMENT) as u64,
     })
 }
 
@@ -112,7 +115,8 @@ mod tests {
             assert!(image.contains(&address));
         }
         assert!(found.vdso.clock_gettime.is_some());
-        assert!(elf::symbol(IMAGE_FILE, "__vdso_clock_gettime").is_some());
-        assert!(elf::symbol(IMAGE_FILE, "__vdso_clock_gettim").is_none());
+        let name = format!("{VDSO_PREFIX}clock_gettime");
+        assert!(elf::symbol(IMAGE_FILE, &name).is_some());
+        assert!(elf::symbol(IMAGE_FILE, &name[..name.len() - 1]).is_none());
     }
 }

@@ -17,7 +17,9 @@
 //! - [`equip`]: putting a program that stands there into virtual time
 //! - [`namespaces`]: places for programs that are gone with them
 //! - [`program`]: starting the first program of a tree
+//! - [`arch`]: what depends on the processor
 
+mod arch;
 mod desk;
 mod elf;
 mod equip;

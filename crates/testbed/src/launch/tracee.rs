@@ -1,5 +1,5 @@
 //! A program that is stopped by ptrace(2): its registers, its memory, and system calls that it
-//! makes for us. x86-64.
+//! makes for us.
 //!
 //! A tracee may be killed, stopped or continued by anybody at any point, so everything here
 //! expects the request to fail because it is gone (`NotFound`) and every wait to answer with a
@@ -7,9 +7,11 @@
 //! traced and not waited for can neither run nor be reaped by its parent.
 
 use std::io;
-use std::mem::size_of;
+use std::mem::{MaybeUninit, size_of};
 
-use libc::{c_int, c_void, pid_t, user_regs_struct};
+use libc::{c_int, c_void, pid_t};
+
+use super::arch::{Registers, SYSCALL};
 
 /// Why a traced thread has stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,18 +125,31 @@ impl Tracee {
     }
 
     /// Its general registers.
-    pub(super) fn registers(&self) -> io::Result<user_regs_struct> {
-        // SAFETY: a structure of integers, of which the kernel fills all or none.
-        let mut registers: user_regs_struct = unsafe { std::mem::zeroed() };
-        let to = &raw mut registers as usize;
-        ptrace(libc::PTRACE_GETREGS, self.thread, 0, to)?;
-        Ok(registers)
+    ///
+    /// # Errors
+    /// For 32-bit programs, which have others.
+    pub(super) fn registers(&self) -> io::Result<Registers> {
+        let mut registers = MaybeUninit::<Registers>::zeroed();
+        let size = size_of::<Registers>();
+        let mut range = libc::iovec { iov_base: registers.as_mut_ptr().cast(), iov_len: size };
+        let to = &raw mut range as usize;
+        ptrace(libc::PTRACE_GETREGSET, self.thread, libc::NT_PRSTATUS as usize, to)?;
+        // The kernel writes down how much it has filled: all that this kind of program has.
+        if range.iov_len != size {
+            return Err(io::Error::other(
+                "32-bit programs cannot run in virtual time; use a 64-bit build of it",
+            ));
+        }
+        // SAFETY: a structure of integers, all of them filled.
+        Ok(unsafe { registers.assume_init() })
     }
 
     /// Sets its general registers.
-    pub(super) fn set_registers(&self, registers: &user_regs_struct) -> io::Result<()> {
-        let from = std::ptr::from_ref(registers) as usize;
-        ptrace(libc::PTRACE_SETREGS, self.thread, 0, from).map(drop)
+    pub(super) fn set_registers(&self, registers: &Registers) -> io::Result<()> {
+        let from = std::ptr::from_ref(registers).cast_mut().cast();
+        let mut range = libc::iovec { iov_base: from, iov_len: size_of::<Registers>() };
+        let from = &raw mut range as usize;
+        ptrace(libc::PTRACE_SETREGSET, self.thread, libc::NT_PRSTATUS as usize, from).map(drop)
     }
 
     /// Its mask of blocked signals.
@@ -175,30 +190,25 @@ impl Tracee {
     /// for from now on goes to [`Self::proceed`].
     pub(super) fn begin(&mut self, call: &Call) -> io::Result<()> {
         let mut registers = self.registers()?;
-        registers.rip = call.at;
-        registers.rax = call.number as u64;
-        // So that the kernel does not restart a call of the program's own.
-        registers.orig_rax = u64::MAX;
-        [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] =
-            call.args;
+        registers.set_call(call.at, call.number, call.args);
         self.set_registers(&registers)?;
         self.step(0)
     }
 
     /// Goes on with a call that was begun, after a stop. Answers its result if it has one.
     pub(super) fn proceed(&mut self, call: &Call, stop: Stop) -> io::Result<Option<u64>> {
-        const INSTRUCTION_LENGTH: u64 = 2;
         match stop {
             Stop::Gone => Err(io::ErrorKind::NotFound.into()),
             Stop::Signal(libc::SIGTRAP) => {
                 let registers = self.registers()?;
-                if registers.rip != call.at + INSTRUCTION_LENGTH {
-                    // Somebody sent the signal before the call was made.
+                if registers.next() != call.at + SYSCALL.len() as u64 {
+                    // Somebody sent the signal before the call was made, or it is to be made
+                    // again.
                     return self.step(0).map(|()| None);
                 }
                 // Our step ended in that signal; the program is not to get it.
                 self.stop = Some(Stop::Interrupted);
-                match registers.rax as i64 {
+                match registers.result() {
                     result if is_restart(result) => self.begin(call).map(|()| None),
                     result @ -4095..0 => Err(io::Error::from_raw_os_error(-result as i32)),
                     result => Ok(Some(result as u64)),

@@ -92,7 +92,8 @@ pub(super) fn bring_down(socket: &UdpSocket, name: &str) -> io::Result<()> {
 pub fn unread(device: &impl AsRawFd) -> io::Result<u64> {
     let mut request = Request::zeroed();
     request.call(device, libc::TUNGETIFF as libc::Ioctl)?;
-    let name: Vec<u8> = request.0.ifr_name.iter().map(|&c| c as u8).collect();
+    // Characters of C have a sign on some processors and none on others.
+    let name: Vec<u8> = request.0.ifr_name.iter().flat_map(|c| c.to_ne_bytes()).collect();
     let name = String::from_utf8_lossy(&name);
     let name = name.trim_end_matches('\0');
     // The counters show in the device's namespace, which a thread can enter by itself.

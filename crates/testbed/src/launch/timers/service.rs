@@ -15,6 +15,7 @@ use vtime::{VirtualSpan, VirtualTime};
 use super::program::{self, Process, TimerFd, TimerSignal};
 use super::table::{Setting, Table};
 use crate::domain::{self, Domain, Watch};
+use crate::launch::arch::nr;
 use crate::launch::desk::Job;
 use crate::launch::seccomp;
 
@@ -39,7 +40,7 @@ const CALLS: [c_long; 10] = [
     libc::SYS_timer_delete,
     libc::SYS_setitimer,
     libc::SYS_getitimer,
-    libc::SYS_alarm,
+    nr::ALARM,
 ];
 
 /// Names a timer of the domain.
@@ -155,7 +156,7 @@ impl Service {
             libc::SYS_timer_create => self.timer_create(thread, process, args),
             libc::SYS_setitimer if args[0] == 0 => self.setitimer(thread, process, args),
             libc::SYS_getitimer if args[0] == 0 => self.getitimer(thread, process, args),
-            libc::SYS_alarm => self.alarm(process, args),
+            nr::ALARM => self.alarm(process, args),
             libc::SYS_setitimer | libc::SYS_getitimer => Ok(Answer::Kernel),
             _ => self.posix(number, thread, process, args),
         }

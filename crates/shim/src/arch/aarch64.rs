@@ -1,0 +1,187 @@
+//! AArch64: system calls, the frame of a signal, the functions of the vDSO, and the entry points
+//! in assembly.
+//!
+//! Numbers from `include/uapi/asm-generic/unistd.h`, the frame from
+//! `arch/arm64/include/uapi/asm/{sigcontext,ucontext}.h`, the functions from
+//! `arch/arm64/kernel/vdso/vdso.lds.S`. The kernel returns from signal handlers through its own
+//! vDSO, by an address of its own: so that one stays where it is, beside the image.
+
+use core::arch::{asm, global_asm};
+
+use crate::clock::Timespec;
+use crate::vdso::{self, Timeval};
+
+/// Numbers of system calls.
+pub(crate) mod nr {
+    // Calls that this processor does not have get numbers that no call has, so that what handles
+    // them is compiled and checked everywhere.
+    pub(crate) const POLL: i32 = -1001;
+    pub(crate) const SELECT: i32 = -1002;
+    pub(crate) const TIME: i32 = -1003;
+    pub(crate) const EPOLL_WAIT: i32 = -1004;
+
+    pub(crate) const IO_GETEVENTS: i32 = 4;
+    pub(crate) const EPOLL_PWAIT: i32 = 22;
+    pub(crate) const PSELECT6: i32 = 72;
+    pub(crate) const PPOLL: i32 = 73;
+    pub(crate) const FUTEX: i32 = 98;
+    pub(crate) const NANOSLEEP: i32 = 101;
+    pub(crate) const CLOCK_SETTIME: i32 = 112;
+    pub(crate) const CLOCK_GETTIME: i32 = 113;
+    pub(crate) const CLOCK_GETRES: i32 = 114;
+    pub(crate) const CLOCK_NANOSLEEP: i32 = 115;
+    pub(crate) const TKILL: i32 = 130;
+    pub(crate) const RT_SIGSUSPEND: i32 = 133;
+    pub(crate) const RT_SIGACTION: i32 = 134;
+    pub(crate) const RT_SIGPROCMASK: i32 = 135;
+    pub(crate) const RT_SIGTIMEDWAIT: i32 = 137;
+    pub(crate) const TIMES: i32 = 153;
+    pub(crate) const GETTIMEOFDAY: i32 = 169;
+    pub(crate) const SETTIMEOFDAY: i32 = 170;
+    pub(crate) const ADJTIMEX: i32 = 171;
+    pub(crate) const GETPID: i32 = 172;
+    pub(crate) const GETTID: i32 = 178;
+    pub(crate) const SYSINFO: i32 = 179;
+    pub(crate) const MQ_TIMEDSEND: i32 = 182;
+    pub(crate) const MQ_TIMEDRECEIVE: i32 = 183;
+    pub(crate) const SEMTIMEDOP: i32 = 192;
+    pub(crate) const CLOCK_ADJTIME: i32 = 266;
+    pub(crate) const PROCESS_VM_READV: i32 = 270;
+    pub(crate) const PROCESS_VM_WRITEV: i32 = 271;
+    pub(crate) const IO_PGETEVENTS: i32 = 292;
+    pub(crate) const EPOLL_PWAIT2: i32 = 441;
+    pub(crate) const FUTEX_WAITV: i32 = 449;
+    pub(crate) const FUTEX_WAIT: i32 = 455;
+}
+
+// What the launcher borrows: a system call with a trap behind it, at an address that the filter
+// exempts, and the return from a signal handler. Debuggers and unwinders know the latter by its
+// two instructions, under either name.
+global_asm!(
+    ".p2align 2",
+    ".globl image_syscall",
+    ".type image_syscall, %function",
+    "image_syscall:",
+    "svc #0",
+    "brk #1",
+    ".globl image_sigreturn",
+    ".type image_sigreturn, %function",
+    "image_sigreturn:",
+    ".globl __kernel_rt_sigreturn",
+    ".type __kernel_rt_sigreturn, %function",
+    "__kernel_rt_sigreturn:",
+    "mov x8, #139",
+    "svc #0",
+    "udf #0",
+);
+
+/// Makes a system call of the host. Answers what the kernel answers: `-errno` on failure.
+///
+/// # Safety
+/// The arguments must be what the kernel demands for this call.
+#[inline]
+pub(crate) unsafe fn syscall(number: i32, args: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: clobbers as the kernel's calling convention says; the caller vouches for the rest.
+    unsafe {
+        asm!(
+            "svc #0",
+            in("x8") number as isize,
+            inlateout("x0") args[0] as isize => result,
+            in("x1") args[1],
+            in("x2") args[2],
+            in("x3") args[3],
+            in("x4") args[4],
+            in("x5") args[5],
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// Stops the program at once.
+pub(crate) fn abort() -> ! {
+    // SAFETY: an undefined instruction ends the program with SIGILL, which is the intention.
+    unsafe { asm!("udf #0", options(noreturn)) }
+}
+
+/// The general registers in a signal frame, the head of `struct sigcontext`. What follows it
+/// (floating point, SVE) is left as it is.
+#[repr(C, align(16))]
+pub(crate) struct Registers {
+    fault_address: u64,
+    x: [u64; 31],
+    sp: u64,
+    pc: u64,
+    pstate: u64,
+}
+
+impl Registers {
+    /// The arguments of the system call at which the program was stopped.
+    pub(crate) fn arguments(&self) -> [usize; 6] {
+        let [a, b, c, d, e, f, ..] = self.x;
+        [a, b, c, d, e, f].map(|value| value as usize)
+    }
+
+    /// Lets the program find `result` as the result of its system call.
+    pub(crate) fn answer(&mut self, result: isize) {
+        self.x[0] = result as u64;
+    }
+}
+
+/// `struct ucontext` as the kernel lays it out.
+#[repr(C)]
+pub(crate) struct SignalFrame {
+    flags: u64,
+    link: u64,
+    stack: [u64; 3],
+    /// The signals that are blocked after the return.
+    pub(crate) mask: u64,
+    /// Room for the 1024 signals of the C library.
+    more_signals: [u64; 15],
+    /// The registers to return to.
+    pub(crate) registers: Registers,
+}
+
+const _: () = assert!(core::mem::offset_of!(SignalFrame, mask) == 40);
+const _: () = assert!(core::mem::offset_of!(SignalFrame, registers) == 176);
+
+// The vDSO. `aarch64.ver` lists the same names.
+
+/// # Safety
+/// As [`vdso::clock_gettime`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __kernel_clock_gettime(clockid: i32, time: *mut Timespec) -> i32 {
+    // SAFETY: the caller's arguments, handed through.
+    unsafe { vdso::clock_gettime(clockid, time) }
+}
+
+/// # Safety
+/// As [`vdso::gettimeofday`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __kernel_gettimeofday(time: *mut Timeval, zone: *mut u64) -> i32 {
+    // SAFETY: the caller's arguments, handed through.
+    unsafe { vdso::gettimeofday(time, zone) }
+}
+
+/// # Safety
+/// As [`vdso::clock_getres`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __kernel_clock_getres(clockid: i32, resolution: *mut Timespec) -> i32 {
+    // SAFETY: the caller's arguments, handed through.
+    unsafe { vdso::clock_getres(clockid, resolution) }
+}
+
+/// # Safety
+/// As [`vdso::getrandom`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __kernel_getrandom(
+    buffer: usize,
+    length: usize,
+    flags: u32,
+    state: usize,
+    state_length: usize,
+) -> isize {
+    // SAFETY: the caller's arguments, handed through.
+    unsafe { vdso::getrandom(buffer, length, flags, state, state_length) }
+}

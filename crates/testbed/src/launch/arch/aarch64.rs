@@ -1,0 +1,60 @@
+//! AArch64. Registers as in `struct user_pt_regs` of `arch/arm64/include/uapi/asm/ptrace.h`,
+//! numbers of calls from `include/uapi/asm-generic/unistd.h`.
+//!
+//! A stepped thread stops at the end of a call with the instruction behind it as the next one, or
+//! with the call itself as the next one if the kernel has prepared to make it again: it does that
+//! before it tells the tracer.
+
+use libc::user_regs_struct;
+
+/// Numbers of calls that not all processors have, or that the libc crate lacks. Programs of this
+/// one make newer calls in place of those with a negative number, for which the filter has no
+/// rule.
+pub(in crate::launch) mod nr {
+    use libc::c_long;
+
+    pub(in crate::launch) const POLL: c_long = -1001;
+    pub(in crate::launch) const SELECT: c_long = -1002;
+    pub(in crate::launch) const TIME: c_long = -1003;
+    pub(in crate::launch) const EPOLL_WAIT: c_long = -1004;
+    pub(in crate::launch) const ALARM: c_long = -1005;
+    pub(in crate::launch) const IO_PGETEVENTS: c_long = 292;
+}
+
+/// `AUDIT_ARCH_AARCH64` of `include/uapi/linux/audit.h`.
+pub(in crate::launch) const ARCHITECTURE: u32 = 0xc000_00b7;
+
+/// What the names of the functions in the vDSO of the kernel begin with.
+pub(in crate::launch) const VDSO_PREFIX: &str = "__kernel_";
+
+/// The system call instruction, `svc #0`, which lies at addresses divisible by four.
+pub(in crate::launch) const SYSCALL: [u8; 4] = 0xd400_0001u32.to_le_bytes();
+pub(in crate::launch) const SYSCALL_ALIGNMENT: usize = 4;
+
+/// The general registers of a stopped thread.
+#[repr(transparent)]
+pub(in crate::launch) struct Registers(user_regs_struct);
+
+impl Registers {
+    /// Address of the next instruction.
+    pub(in crate::launch) fn next(&self) -> u64 {
+        self.0.pc
+    }
+
+    /// Top of the stack.
+    pub(in crate::launch) fn stack(&self) -> u64 {
+        self.0.sp
+    }
+
+    /// What the last system call answered.
+    pub(in crate::launch) fn result(&self) -> i64 {
+        self.0.regs[0].cast_signed()
+    }
+
+    /// Prepares a system call by the instruction at an address.
+    pub(in crate::launch) fn set_call(&mut self, at: u64, number: i64, args: [u64; 6]) {
+        self.0.pc = at;
+        self.0.regs[8] = number.cast_unsigned();
+        self.0.regs[..args.len()].copy_from_slice(&args);
+    }
+}

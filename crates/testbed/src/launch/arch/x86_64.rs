@@ -1,0 +1,57 @@
+//! x86-64. Registers as in `struct user_regs_struct` of `sys/user.h`, numbers of calls from
+//! `arch/x86/entry/syscalls/syscall_64.tbl`.
+
+use libc::user_regs_struct;
+
+/// Numbers of calls that not all processors have, or that the libc crate lacks.
+pub(in crate::launch) mod nr {
+    use libc::c_long;
+
+    pub(in crate::launch) const POLL: c_long = libc::SYS_poll;
+    pub(in crate::launch) const SELECT: c_long = libc::SYS_select;
+    pub(in crate::launch) const ALARM: c_long = libc::SYS_alarm;
+    pub(in crate::launch) const TIME: c_long = libc::SYS_time;
+    pub(in crate::launch) const EPOLL_WAIT: c_long = libc::SYS_epoll_wait;
+    pub(in crate::launch) const IO_PGETEVENTS: c_long = 333;
+}
+
+/// `AUDIT_ARCH_X86_64` of `include/uapi/linux/audit.h`.
+pub(in crate::launch) const ARCHITECTURE: u32 = 0xc000_003e;
+
+/// What the names of the functions in the vDSO of the kernel begin with.
+pub(in crate::launch) const VDSO_PREFIX: &str = "__vdso_";
+
+/// The system call instruction, `syscall`, which may lie at any address.
+pub(in crate::launch) const SYSCALL: [u8; 2] = [0x0f, 0x05];
+pub(in crate::launch) const SYSCALL_ALIGNMENT: usize = 1;
+
+/// The general registers of a stopped thread.
+#[repr(transparent)]
+pub(in crate::launch) struct Registers(user_regs_struct);
+
+impl Registers {
+    /// Address of the next instruction.
+    pub(in crate::launch) fn next(&self) -> u64 {
+        self.0.rip
+    }
+
+    /// Top of the stack.
+    pub(in crate::launch) fn stack(&self) -> u64 {
+        self.0.rsp
+    }
+
+    /// What the last system call answered.
+    pub(in crate::launch) fn result(&self) -> i64 {
+        self.0.rax as i64
+    }
+
+    /// Prepares a system call by the instruction at an address.
+    pub(in crate::launch) fn set_call(&mut self, at: u64, number: i64, args: [u64; 6]) {
+        let own = &mut self.0;
+        own.rip = at;
+        own.rax = number as u64;
+        // So that the kernel does not restart a call of the program's own.
+        own.orig_rax = u64::MAX;
+        [own.rdi, own.rsi, own.rdx, own.r10, own.r8, own.r9] = args;
+    }
+}
