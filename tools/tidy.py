@@ -90,9 +90,11 @@ NETWORK_CHANGES = (
 # library begins.
 UNSAFE_MODULES = [
     "crates/shim/*",
+    "crates/testbed/src/check/ethtool.rs",
     "crates/testbed/src/domain/mod.rs",
     "crates/testbed/src/fds.rs",
     "crates/testbed/src/domain/page.rs",
+    "crates/testbed/src/latency/realtime.rs",
     "crates/testbed/src/launch/*",
     "crates/testbed/src/network/tap.rs",
     "crates/testbed/src/network/timer.rs",

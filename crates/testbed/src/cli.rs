@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
@@ -10,7 +11,7 @@ use testbed::agent::protocol::Call;
 use testbed::agent::{client, daemon, exec, keep, node, registry};
 use testbed::domain::Start;
 use testbed::exit::Exit;
-use testbed::{report, run, scenario};
+use testbed::{check, report, run, scenario};
 use vtime::{Tdf, VirtualSpan};
 
 /// Does power-grid control software act in time? Runs unmodified programs in virtual time
@@ -123,6 +124,29 @@ enum Command {
         #[arg(long, short)]
         output: Option<PathBuf>,
     },
+    /// Tell whether this host is ready for protection software, and what to mend.
+    ///
+    /// Reads the settings that take time away from real-time tasks, and measures how late threads
+    /// wake up. Changes nothing.
+    #[command(after_help = "Examples:\n  \
+        qcycle check --cores 2-3 --interface eth1\n  \
+        qcycle check --duration '2 s' --json\n\n\
+        Exit codes: 0 nothing fails (warnings are risks), 10 an item fails, 69 a core or an\n\
+        interface that is not there.")]
+    Check {
+        /// Cores of the protection tasks, as 1 or 0-2,5 [default: all of this process].
+        #[arg(long)]
+        cores: Option<check::Cores>,
+        /// Interface of the process bus.
+        #[arg(long)]
+        interface: Option<String>,
+        /// How long wake-ups are measured.
+        #[arg(long, default_value = "20 s", value_parser = testbed::scenario::units::time)]
+        duration: VirtualSpan,
+        /// Print the list as JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Remove what runs that were killed have left behind on this host.
     Clean,
     #[command(hide = true)]
@@ -198,6 +222,17 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             let written = report::write(&runs, &output)?;
             println!("report: {} ({} charts)", output.display(), written.charts);
             Ok(Exit::Met)
+        }
+        Command::Check { cores, interface, duration, json } => {
+            eprintln!("qcycle: measuring wake-ups for {duration}");
+            let duration = Duration::from_nanos(duration.as_ns().unsigned_abs());
+            let report = check::check(&check::Options { cores, interface, duration })?;
+            if json {
+                println!("{}", serde_json::to_string_pretty(&report)?);
+            } else {
+                println!("{report}");
+            }
+            Ok(if report.is_ready() { Exit::Met } else { Exit::Missed })
         }
         Command::Clean => {
             let left = registry::remove_dead()?;

@@ -7,6 +7,8 @@
 //! - [`plant`]: the simulated grid
 //! - [`devices`]: what programs see of the plant
 //! - [`network`]: links and switches in virtual time
+//! - [`latency`]: how late this platform lets programs act
+//! - [`check`]: whether this host is ready for protection software
 //! - [`run`]: one execution of a scenario, from start to verdict
 //! - [`results`]: what a run leaves behind, and the verdicts drawn from it
 //! - [`report`]: one HTML page drawn from run folders
@@ -15,10 +17,12 @@
 //! - [`fds`]: messages with descriptors between processes
 
 pub mod agent;
+pub mod check;
 pub mod devices;
 pub mod domain;
 pub mod exit;
 pub mod fds;
+pub mod latency;
 pub mod launch;
 pub mod network;
 pub mod plant;

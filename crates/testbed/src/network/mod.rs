@@ -19,17 +19,21 @@
 //! - [`capture`]: pcapng files stamped in virtual time
 //! - [`emulator`]: the thread between TAP devices and fabric
 //! - [`stats`]: what it counted
+//! - [`link_kind()`]: what kind of link an interface of the host is
 
 pub mod attacker;
 pub mod capture;
 pub mod emulator;
 pub mod fabric;
 pub mod link;
+mod link_kind;
 pub mod plan;
 pub mod stats;
 pub mod switch;
 pub mod tap;
 mod timer;
+
+pub use link_kind::{CUTOFF_AT_ONCE, LinkKind, link_kind};
 
 /// An Ethernet frame from destination address to the end of the payload, without preamble and
 /// check sequence: what a TAP device reads and writes. Shared, so that flooding and captures copy

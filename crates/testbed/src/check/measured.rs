@@ -1,0 +1,151 @@
+//! What only a measurement can tell: how late threads wake up on the chosen cores, and what took
+//! the cores away meanwhile.
+//!
+//! Limits of others: SEAPATH accepts 100 µs for its streams, guides for virtual protection 120 µs
+//! of cyclictest over a day. A short measurement can show that a host is bad, never that it is
+//! good for ever; so the item says what it rests on.
+
+use std::io;
+use std::time::Duration;
+
+use super::host::Host;
+use super::{Cores, Item};
+use crate::latency::realtime::{self, AwakeProcessors};
+use crate::latency::wakeups::{self, CoreLatency, Plan};
+
+const GROUP: &str = "measured";
+/// Highest latency that SEAPATH's tests accept, ns.
+const WAKEUP_NS_GOOD: u32 = 100_000;
+/// Highest latency that vendors' guides for virtual protection accept, ns.
+const WAKEUP_NS_MAX: u32 = 120_000;
+/// As a protection task would run, below the kernel's own threads of priority 99.
+const PRIORITY: i32 = 90;
+/// Of the cyclic task that protection runs in.
+const PERIOD: Duration = Duration::from_millis(1);
+
+pub(super) fn items(host: &Host, cores: &Cores, duration: Duration) -> Vec<Item> {
+    let before = Stolen::read(host, cores);
+    let measured = wake_up(cores, duration);
+    let after = Stolen::read(host, cores);
+    vec![wakeups(&measured, duration), stolen(before, after, duration)]
+}
+
+struct Measured {
+    result: io::Result<Vec<CoreLatency>>,
+    kept_awake: bool,
+}
+
+fn wake_up(cores: &Cores, duration: Duration) -> Measured {
+    let awake = AwakeProcessors::ask();
+    // Without the right to lock memory a page fault is part of what is measured.
+    let _ = realtime::lock_memory();
+    let plan =
+        Plan { cores: cores.iter().collect(), priority: Some(PRIORITY), period: PERIOD, duration };
+    Measured { result: wakeups::measure(&plan), kept_awake: awake.is_ok() }
+}
+
+fn wakeups(measured: &Measured, duration: Duration) -> Item {
+    let name = "wake-up latency";
+    let cores = match &measured.result {
+        Ok(cores) => cores,
+        Err(error) => {
+            return Item::unknown(GROUP, name, format!("SCHED_FIFO {PRIORITY}: {error}"));
+        }
+    };
+    let mut samples: Vec<u32> = cores.iter().flat_map(|core| core.latency_ns.clone()).collect();
+    samples.sort_unstable();
+    let (Some(&max), Some(worst)) = (samples.last(), cores.iter().max_by_key(|c| c.max_ns()))
+    else {
+        return Item::unknown(GROUP, name, "too short for a single period; see --duration");
+    };
+    let at = |share: f64| samples[((samples.len() - 1) as f64 * share) as usize];
+    let us = |ns: u32| format!("{:.1}", f64::from(ns) / 1000.0);
+    let found = format!(
+        "p50 {}, p99 {}, max {} µs (core {}) of {} wake-ups in {:.0} s{}",
+        us(at(0.5)),
+        us(at(0.99)),
+        us(max),
+        worst.core,
+        samples.len(),
+        duration.as_secs_f64(),
+        if measured.kept_awake { "" } else { ", idle states not held off" }
+    );
+    let remedy = "the items above; if they are in order, the firmware or the host (steal time)";
+    if max <= WAKEUP_NS_GOOD {
+        Item::ok(GROUP, name, found)
+    } else if max <= WAKEUP_NS_MAX {
+        Item::warn(GROUP, name, found, remedy)
+    } else {
+        Item::fail(GROUP, name, found, remedy)
+    }
+}
+
+/// Time that the host of a virtual machine took away, in ticks of 10 ms (proc_stat(5)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Stolen {
+    ticks: u64,
+}
+
+impl Stolen {
+    fn read(host: &Host, cores: &Cores) -> Self {
+        let stat = host.text("/proc/stat").unwrap_or_default();
+        let of = |line: &str| {
+            let mut fields = line.split_whitespace();
+            let core: usize = fields.next()?.strip_prefix("cpu")?.parse().ok()?;
+            let ticks: u64 = fields.nth(7)?.parse().ok()?;
+            cores.contains(core).then_some(ticks)
+        };
+        Self { ticks: stat.lines().filter_map(of).sum() }
+    }
+}
+
+fn stolen(before: Stolen, after: Stolen, duration: Duration) -> Item {
+    let name = "steal time";
+    let ticks = after.ticks.saturating_sub(before.ticks);
+    if ticks == 0 {
+        return Item::ok(GROUP, name, format!("none in {:.0} s", duration.as_secs_f64()));
+    }
+    let found = format!("the host took the cores away for {} ms", ticks * 10);
+    Item::fail(GROUP, name, found, "ask for cores of one's own, or a host without neighbours")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Grade, host};
+    use super::*;
+
+    fn of(latency_ns: &[u32]) -> Item {
+        let core = CoreLatency { core: 3, latency_ns: latency_ns.to_vec(), missed: 0 };
+        let measured = Measured { result: Ok(vec![core]), kept_awake: true };
+        wakeups(&measured, Duration::from_secs(1))
+    }
+
+    #[test]
+    fn the_greatest_latency_decides() {
+        assert_eq!(of(&[5_000, 100_000]).grade, Grade::Ok);
+        assert_eq!(of(&[5_000, 110_000]).grade, Grade::Warn);
+        let bad = of(&[5_000, 6_000, 900_000]);
+        assert_eq!(bad.grade, Grade::Fail);
+        assert!(bad.found.starts_with("p50 6.0, p99 6.0, max 900.0 µs (core 3) of 3"), "{bad:?}");
+        assert_eq!(of(&[]).grade, Grade::NotMeasured);
+    }
+
+    #[test]
+    fn a_refused_priority_is_no_measurement() {
+        let result = Err(io::Error::from_raw_os_error(libc::EPERM));
+        let item = wakeups(&Measured { result, kept_awake: true }, Duration::from_secs(1));
+        assert_eq!(item.grade, Grade::NotMeasured);
+        assert!(item.found.contains("SCHED_FIFO 90"), "{}", item.found);
+    }
+
+    #[test]
+    fn steal_time_of_the_chosen_cores_counts() {
+        let stat = "cpu  1 2 3 4 5 6 7 99 0 0\ncpu0 1 2 3 4 5 6 7 11 0 0\ncpu1 1 2 3 4 5 6 7 5 0 0";
+        let (_root, host) = host::with(&[("/proc/stat", stat)]);
+        let read = |cores: &str| Stolen::read(&host, &cores.parse().unwrap());
+        assert_eq!((read("0").ticks, read("0-1").ticks, read("2").ticks), (11, 16, 0));
+        let second = Duration::from_secs(1);
+        assert_eq!(stolen(read("0"), read("0"), second).grade, Grade::Ok);
+        assert!(stolen(read("1"), read("0"), second).found.contains("60 ms"));
+    }
+}

@@ -1,0 +1,147 @@
+//! What a real-time program needs to be allowed: memory that stays, priorities, raw sockets.
+
+use super::Item;
+use super::host::Host;
+
+const GROUP: &str = "memory and rights";
+/// capability.h: what a relay uses, and what for.
+const CAPABILITIES: [(u32, &str, &str); 3] = [
+    (23, "CAP_SYS_NICE", "SCHED_FIFO without RLIMIT_RTPRIO"),
+    (14, "CAP_IPC_LOCK", "locked memory without RLIMIT_MEMLOCK"),
+    (13, "CAP_NET_RAW", "sampled values and GOOSE on raw sockets"),
+];
+/// What a relay locks: its buffers and its stacks.
+const LOCKED_OCTETS_MIN: u64 = 64 << 20;
+/// Priority of the receive thread.
+const PRIORITY_MIN: u64 = 80;
+
+pub(super) fn items(host: &Host) -> Vec<Item> {
+    let held = capabilities(host);
+    let mut items = vec![locked(host, held), priority(host, held)];
+    items.extend(CAPABILITIES.iter().map(|capability| allowed(held, *capability)));
+    items.extend([huge_pages(host), cache_partitions(host)]);
+    items
+}
+
+fn capabilities(host: &Host) -> u64 {
+    let status = host.text("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// The soft limit of a line of `/proc/self/limits`.
+fn limit(host: &Host, name: &str) -> Option<u64> {
+    let limits = host.text("/proc/self/limits")?;
+    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    let soft = line.split_whitespace().next()?;
+    if soft == "unlimited" { Some(u64::MAX) } else { soft.parse().ok() }
+}
+
+fn locked(host: &Host, held: u64) -> Item {
+    let name = "locked memory";
+    if held & (1 << 14) != 0 {
+        return Item::ok(GROUP, name, "as much as there is (CAP_IPC_LOCK)");
+    }
+    match limit(host, "Max locked memory") {
+        Some(octets) if octets >= LOCKED_OCTETS_MIN => {
+            Item::ok(GROUP, name, format!("{} MiB", octets >> 20))
+        }
+        Some(octets) => Item::fail(
+            GROUP,
+            name,
+            format!("{} KiB: a page fault in a task takes milliseconds", octets >> 10),
+            "`memlock unlimited` in /etc/security/limits.conf, or LimitMEMLOCK=infinity",
+        ),
+        None => Item::unknown(GROUP, name, "/proc/self/limits does not tell it here"),
+    }
+}
+
+fn priority(host: &Host, held: u64) -> Item {
+    let name = "real-time priority";
+    if held & (1 << 23) != 0 {
+        return Item::ok(GROUP, name, "any (CAP_SYS_NICE)");
+    }
+    match limit(host, "Max realtime priority") {
+        Some(highest) if highest >= PRIORITY_MIN => {
+            Item::ok(GROUP, name, format!("up to {highest}"))
+        }
+        Some(highest) => Item::fail(
+            GROUP,
+            name,
+            format!("up to {highest}: tasks share their cores with everything else"),
+            "`rtprio 99` in /etc/security/limits.conf, or LimitRTPRIO=99",
+        ),
+        None => Item::unknown(GROUP, name, "/proc/self/limits does not tell it here"),
+    }
+}
+
+fn allowed(held: u64, (bit, name, what): (u32, &str, &str)) -> Item {
+    if held & (1 << bit) != 0 {
+        return Item::ok(GROUP, name, format!("held: {what}"));
+    }
+    let remedy = format!("setcap {}+ep on the program", name.to_lowercase());
+    Item::warn(GROUP, name, format!("not held: {what}"), remedy)
+}
+
+fn huge_pages(host: &Host) -> Item {
+    let meminfo = host.text("/proc/meminfo").unwrap_or_default();
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("HugePages_Total:"));
+    let pages: u64 = line.and_then(|number| number.trim().parse().ok()).unwrap_or(0);
+    // Only virtual machines for guests with deadlines need them.
+    let found = if pages == 0 { "none set aside".to_owned() } else { format!("{pages} set aside") };
+    Item::ok(GROUP, "huge pages", found)
+}
+
+fn cache_partitions(host: &Host) -> Item {
+    let name = "cache partitions";
+    let cpuinfo = host.text("/proc/cpuinfo").unwrap_or_default();
+    if host.exists("/sys/fs/resctrl/schemata") {
+        return Item::ok(GROUP, name, "resctrl is mounted");
+    }
+    if !cpuinfo.split_whitespace().any(|flag| flag == "cat_l3" || flag == "cat_l2") {
+        return Item::ok(GROUP, name, "this processor has none to give");
+    }
+    let found = "not in use: other cores push data of the tasks out of the shared cache";
+    Item::warn(GROUP, name, found, "mount -t resctrl resctrl /sys/fs/resctrl")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Grade, host};
+    use super::*;
+
+    const LIMITS: &str = "Limit                     Soft Limit           Hard Limit  Units\n\
+        Max locked memory         8388608              8388608     bytes\n\
+        Max realtime priority     0                    0\n";
+
+    #[test]
+    fn an_ordinary_user_may_not_do_what_a_relay_needs() {
+        let (_root, host) = host::with(&[
+            ("/proc/self/status", "Name:\tx\nCapEff:\t0000000000000000\n"),
+            ("/proc/self/limits", LIMITS),
+            ("/proc/meminfo", "HugePages_Total:       4\n"),
+            ("/proc/cpuinfo", "flags : fpu cat_l3\n"),
+        ]);
+        let items = items(&host);
+        let of = |name: &str| items.iter().find(|item| item.name == name).unwrap();
+        assert_eq!(of("locked memory").grade, Grade::Fail);
+        assert!(of("locked memory").found.starts_with("8192 KiB"));
+        assert_eq!(of("real-time priority").grade, Grade::Fail);
+        assert_eq!(of("CAP_NET_RAW").grade, Grade::Warn);
+        assert_eq!(of("huge pages").found, "4 set aside");
+        assert_eq!(of("cache partitions").grade, Grade::Warn);
+    }
+
+    #[test]
+    fn limits_or_capabilities_are_enough() {
+        let generous = LIMITS.replace("8388608 ", "unlimited").replace(" 0 ", "99 ");
+        let (_root, host) = host::with(&[
+            ("/proc/self/status", "CapEff:\t0000000000000000\n"),
+            ("/proc/self/limits", &generous),
+        ]);
+        assert_eq!(locked(&host, 0).grade, Grade::Ok);
+        assert_eq!(priority(&host, 0).found, "up to 99");
+        let (_root, host) = host::with(&[("/proc/self/status", "CapEff:\t000001ffffffffff\n")]);
+        assert!(items(&host).iter().all(|item| item.grade == Grade::Ok));
+    }
+}

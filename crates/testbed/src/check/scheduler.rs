@@ -1,0 +1,146 @@
+//! Settings of a running kernel that take time away from real-time tasks.
+//!
+//! `Documentation/scheduler/sched-rt-group.rst` and `admin-guide/sysctl/kernel.rst`.
+
+use super::Item;
+use super::host::Host;
+
+const GROUP: &str = "scheduler";
+/// What a receive thread asks for: 30 streams for half a second.
+const RECEIVE_BUFFER_OCTETS: i64 = 16 << 20;
+
+pub(super) fn items(host: &Host) -> Vec<Item> {
+    let mut items = vec![throttling(host)];
+    items.extend([
+        switch(
+            host,
+            "timer migration",
+            "/proc/sys/kernel/timer_migration",
+            "timers move between cores",
+            "sysctl -w kernel.timer_migration=0",
+        ),
+        switch(
+            host,
+            "NMI watchdog",
+            "/proc/sys/kernel/nmi_watchdog",
+            "it interrupts each core",
+            "sysctl -w kernel.nmi_watchdog=0",
+        ),
+        switch(
+            host,
+            "NUMA balancing",
+            "/proc/sys/kernel/numa_balancing",
+            "pages of tasks are unmapped and moved",
+            "sysctl -w kernel.numa_balancing=0",
+        ),
+        switch(
+            host,
+            "same-page merging",
+            "/sys/kernel/mm/ksm/run",
+            "pages are merged, and copied when written",
+            "echo 0 > /sys/kernel/mm/ksm/run",
+        ),
+        huge_pages(host),
+        receive_buffer(host),
+        busy_poll(host),
+    ]);
+    items
+}
+
+fn throttling(host: &Host) -> Item {
+    let name = "real-time throttling";
+    let of = |file: &str| host.number(&format!("/proc/sys/kernel/{file}"));
+    let (Some(runtime), Some(period)) = (of("sched_rt_runtime_us"), of("sched_rt_period_us"))
+    else {
+        return Item::unknown(GROUP, name, "/proc/sys/kernel does not tell it here");
+    };
+    if runtime < 0 || runtime >= period {
+        return Item::ok(GROUP, name, "off");
+    }
+    let stopped_ms = (period - runtime) / 1000;
+    let found =
+        format!("a busy SCHED_FIFO task is stopped for {stopped_ms} of {} ms", period / 1000);
+    Item::warn(GROUP, name, found, "sysctl -w kernel.sched_rt_runtime_us=-1")
+}
+
+/// An item about a setting that should be 0.
+fn switch(host: &Host, name: &str, file: &str, effect: &str, remedy: &str) -> Item {
+    match host.number(file) {
+        None => Item::ok(GROUP, name, "this kernel has none"),
+        Some(0) => Item::ok(GROUP, name, "off"),
+        Some(_) => Item::warn(GROUP, name, format!("on: {effect}"), remedy),
+    }
+}
+
+fn huge_pages(host: &Host) -> Item {
+    let name = "transparent huge pages";
+    let file = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let Some(modes) = host.text(file) else {
+        return Item::ok(GROUP, name, "this kernel has none");
+    };
+    if modes.contains("[always]") {
+        let found = "always: memory is compacted in the background and under faults";
+        return Item::warn(GROUP, name, found, format!("echo madvise > {file}"));
+    }
+    Item::ok(GROUP, name, modes)
+}
+
+fn receive_buffer(host: &Host) -> Item {
+    let name = "receive buffer";
+    let Some(octets) = host.number("/proc/sys/net/core/rmem_max") else {
+        return Item::unknown(GROUP, name, "/proc/sys/net/core does not tell it here");
+    };
+    let found = format!("at most {} KiB for those without CAP_NET_ADMIN", octets >> 10);
+    if octets >= RECEIVE_BUFFER_OCTETS {
+        return Item::ok(GROUP, name, found);
+    }
+    let remedy = format!("sysctl -w net.core.rmem_max={RECEIVE_BUFFER_OCTETS}");
+    Item::warn(GROUP, name, found, remedy)
+}
+
+fn busy_poll(host: &Host) -> Item {
+    let name = "busy polling";
+    match host.number("/proc/sys/net/core/busy_read") {
+        None => Item::unknown(GROUP, name, "/proc/sys/net/core does not tell it here"),
+        Some(0) => Item::ok(GROUP, name, "off: receivers sleep until an interrupt"),
+        Some(us) => Item::ok(GROUP, name, format!("receivers spin for {us} µs")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Grade, host};
+    use super::*;
+
+    #[test]
+    fn what_takes_time_away_is_warned_of_with_how_much() {
+        let (_root, host) = host::with(&[
+            ("/proc/sys/kernel/sched_rt_runtime_us", "950000\n"),
+            ("/proc/sys/kernel/sched_rt_period_us", "1000000\n"),
+            ("/proc/sys/kernel/timer_migration", "1\n"),
+            ("/proc/sys/kernel/nmi_watchdog", "0\n"),
+            ("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n"),
+            ("/proc/sys/net/core/rmem_max", "212992\n"),
+        ]);
+        let items = items(&host);
+        let of = |name: &str| items.iter().find(|item| item.name == name).unwrap();
+        assert_eq!(of("real-time throttling").grade, Grade::Warn);
+        assert!(of("real-time throttling").found.contains("stopped for 50 of 1000 ms"));
+        assert_eq!(of("timer migration").grade, Grade::Warn);
+        assert_eq!(of("NMI watchdog").grade, Grade::Ok);
+        assert_eq!(of("NUMA balancing").grade, Grade::Ok);
+        assert_eq!(of("transparent huge pages").grade, Grade::Warn);
+        assert!(of("receive buffer").found.starts_with("at most 208 KiB"));
+        assert_eq!(of("busy polling").grade, Grade::NotMeasured);
+    }
+
+    #[test]
+    fn throttling_that_never_happens_is_in_order() {
+        let file = "/proc/sys/kernel/sched_rt_period_us";
+        for runtime in ["-1", "1000000"] {
+            let runtime = ("/proc/sys/kernel/sched_rt_runtime_us", runtime);
+            let (_root, host) = host::with(&[runtime, (file, "1000000")]);
+            assert_eq!(throttling(&host).grade, Grade::Ok);
+        }
+    }
+}

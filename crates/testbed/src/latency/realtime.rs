@@ -1,0 +1,122 @@
+//! The calls that make a thread a real-time one: a core of its own, SCHED_FIFO, memory that stays,
+//! processors that do not sleep deeply, and sleeping until an absolute time.
+//!
+//! sched(7), sched_setaffinity(2), mlockall(2), clock_nanosleep(2), and
+//! `Documentation/power/pm_qos_interface.rst` of the kernel for `/dev/cpu_dma_latency`.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+
+/// Binds the calling thread to one core.
+///
+/// # Errors
+/// Those of sched_setaffinity(2); a core beyond what the kernel may have is `EINVAL`.
+pub fn pin(core: usize) -> io::Result<()> {
+    if core >= libc::CPU_SETSIZE as usize {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: a set of bits, all zero, and `core` is within it.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(core, &mut set);
+        set
+    };
+    // SAFETY: the set is read for the size that is given.
+    check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) })
+}
+
+/// Gives the calling thread this priority of SCHED_FIFO, 1 to 99.
+///
+/// # Errors
+/// Those of sched_setscheduler(2): `EPERM` without the right, or in a control group without
+/// real-time share.
+pub fn fifo(priority: i32) -> io::Result<()> {
+    // SAFETY: a plain structure of numbers; 0 is the calling thread.
+    let parameters = unsafe {
+        let mut parameters: libc::sched_param = std::mem::zeroed();
+        parameters.sched_priority = priority;
+        parameters
+    };
+    // SAFETY: the structure is read.
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) })
+}
+
+/// Keeps all memory of this process, now and later, from being paged out.
+///
+/// # Errors
+/// Those of mlockall(2).
+pub fn lock_memory() -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) })
+}
+
+/// Keeps processors out of idle states that take time to leave, for as long as it is open.
+#[derive(Debug)]
+pub struct AwakeProcessors {
+    _open: File,
+}
+
+impl AwakeProcessors {
+    /// Asks for it.
+    ///
+    /// # Errors
+    /// If `/dev/cpu_dma_latency` is not there or may not be written.
+    pub fn ask() -> io::Result<Self> {
+        let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
+        file.write_all(&0_i32.to_ne_bytes())?;
+        Ok(Self { _open: file })
+    }
+}
+
+/// `CLOCK_MONOTONIC`, ns.
+#[must_use]
+pub fn now_ns() -> i64 {
+    // SAFETY: a plain structure of numbers.
+    let mut now: libc::timespec = unsafe { std::mem::zeroed() };
+    // SAFETY: the clock exists and the structure is written.
+    let result = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    assert_eq!(result, 0, "CLOCK_MONOTONIC is always there");
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// Sleeps until `CLOCK_MONOTONIC` is there; signals do not end it.
+pub fn sleep_until(at_ns: i64) {
+    let at = libc::timespec { tv_sec: at_ns / 1_000_000_000, tv_nsec: at_ns % 1_000_000_000 };
+    let sleep = || {
+        // SAFETY: the time is read; nothing is written for an absolute sleep.
+        unsafe {
+            libc::clock_nanosleep(
+                libc::CLOCK_MONOTONIC,
+                libc::TIMER_ABSTIME,
+                &raw const at,
+                std::ptr::null_mut(),
+            )
+        }
+    };
+    while sleep() == libc::EINTR {}
+}
+
+fn check(result: i32) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleep_is_never_early() {
+        for ns in [0, 1_000, 3_000_000] {
+            let until = now_ns() + ns;
+            sleep_until(until);
+            assert!(now_ns() >= until);
+        }
+    }
+
+    #[test]
+    fn a_core_that_cannot_be_is_refused() {
+        assert!(pin(100_000).is_err());
+        assert!(pin(1023).is_err());
+        assert!(fifo(1000).is_err());
+    }
+}
