@@ -2,10 +2,10 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-bench demo test check-aarch64 bench clean
+.PHONY: help setup setup-test setup-bench demo test check-aarch64 bench fuzz clean
 
 # The shim is an image for other programs, built by the build script of `testbed`: never here.
-CRATES := -p vtime -p testbed
+CRATES := -p vtime -p substation -p testbed
 PYTHON := .venv/bin/python
 # What the bench compares native programs with; empty: `qcycle exec --`.
 BENCH_PREFIX ?=
@@ -42,7 +42,11 @@ check-aarch64: ## check that all compiles for boards with an AArch64 processor
 	tools/aarch64.sh check
 
 bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
+	cargo bench --locked -p substation --bench decode
 	cargo bench --locked -p testbed --bench clock -- $(bench_prefix)
+
+fuzz: ## fuzz the decoders of frames for 24 minutes
+	tools/fuzz.sh
 
 clean: ## remove what was built, installed here and recorded
 	rm -rf target .venv runs

@@ -46,6 +46,7 @@ CRATES = {
     "vtime": [],
     "shim": ["vtime"],
     "substation": ["vtime"],
+    "substation-fuzz": ["substation"],
     "relay": ["substation", "vtime"],
     "testbed": ["vtime", "substation"],
 }
