@@ -1,11 +1,12 @@
-//! The pages at their addresses, host time and virtual now.
+//! The pages at their addresses, host time and the time of the program now.
 
 use core::mem::MaybeUninit;
 
-use vtime::image::{CLOCK, COUNTERS, Counters, Kind, PROCESS, Process};
-use vtime::page::{Epoch, Snapshot};
+use vtime::image::{CLOCK, Kind, OWN, PROCESS, Process};
+use vtime::own::ProgramSnapshot;
+use vtime::page::Epoch;
 use vtime::time::NS_PER_S;
-use vtime::{ClockPage, HostTime, VirtualTime};
+use vtime::{ClockPage, HostTime, OwnPage, ProgramTime};
 
 use crate::arch::{self, nr};
 
@@ -50,10 +51,16 @@ pub(crate) fn process() -> &'static Process {
     unsafe { &*(PROCESS as *const Process) }
 }
 
-/// Counts a call for the statistics of the domain.
-pub(crate) fn count(kind: Kind) {
+/// The own page of this program: its own line and its counters.
+#[inline]
+pub(crate) fn own() -> &'static OwnPage {
     // SAFETY: mapped by the launcher as above; consists of atomics.
-    unsafe { &*(COUNTERS as *const Counters) }.count(kind);
+    unsafe { &*(OWN as *const OwnPage) }
+}
+
+/// Counts a call for the statistics of the program.
+pub(crate) fn count(kind: Kind) {
+    own().counters().count(kind);
 }
 
 /// The host's `CLOCK_MONOTONIC`, by the kernel's own vDSO; `None` if this kernel gives none.
@@ -90,15 +97,15 @@ fn host_timespec_by_call() -> Timespec {
     time
 }
 
-/// Virtual time now.
+/// Time of the program now.
 #[inline]
-pub(crate) fn now() -> VirtualTime {
-    page().now(host_now, relax)
+pub(crate) fn now() -> ProgramTime {
+    own().now(page(), host_now, relax)
 }
 
-/// The clock page at one moment.
-pub(crate) fn snapshot() -> Snapshot {
-    page().snapshot(relax)
+/// The time of the program at one moment, and the clock page on whose futex words it sleeps.
+pub(crate) fn snapshot() -> (ProgramSnapshot, &'static ClockPage) {
+    own().snapshot(page(), relax)
 }
 
 /// What a clock of the program shows now, in nanoseconds of its own epoch.

@@ -23,9 +23,9 @@ pub(crate) struct Timeval {
 #[inline]
 pub(crate) unsafe fn clock_gettime(clockid: i32, time: *mut Timespec) -> i32 {
     if let Some(epoch) = Epoch::of_clockid(clockid)
-        && let Some(shift) = clock::page().shift(epoch)
+        && let Some((shift, page)) = clock::own().shift(clock::page(), epoch)
         && let Some(host) = clock::host_timespec()
-        && clock::page().is_unchanged(&shift)
+        && page.is_unchanged(&shift)
         && let Some((seconds, nanoseconds)) = shift.apply(host.seconds, host.nanoseconds)
     {
         // SAFETY: the caller vouches for the pointer; a wrong one faults, as in the kernel's vDSO.
@@ -36,7 +36,7 @@ pub(crate) unsafe fn clock_gettime(clockid: i32, time: *mut Timespec) -> i32 {
     unsafe { long_way(clockid, time) }
 }
 
-/// While the clock is held or dilated, near the horizon, and for clocks of CPU time.
+/// While the clock is held, or it or the program dilated, near the horizon, and for clocks of CPU time.
 ///
 /// # Safety
 /// As [`clock_gettime`].

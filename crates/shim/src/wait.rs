@@ -11,9 +11,11 @@
 //! A change of rate must reach a native wait in progress, so none lasts longer than
 //! [`SLICE_NS_MAX`].
 
+use core::sync::atomic::AtomicU32;
+
 use vtime::page::Epoch;
 use vtime::time::NS_PER_S;
-use vtime::{HostTime, VirtualTime};
+use vtime::{HostTime, ProgramTime};
 
 use crate::arch::{self, nr};
 use crate::clock::{self, Timespec};
@@ -38,20 +40,20 @@ const FUTEX_BITSET_MATCH_ANY: usize = 0xffff_ffff;
 
 /// When a wait of a program ends.
 #[derive(Clone, Copy)]
-pub(crate) struct Deadline(VirtualTime);
+pub(crate) struct Deadline(ProgramTime);
 
 impl Deadline {
     /// `ns` from now.
     pub(crate) fn after_ns(ns: i64) -> Self {
-        Self(VirtualTime::from_ns(clock::now().as_ns().saturating_add(ns)))
+        Self(ProgramTime::from_ns(clock::now().as_ns().saturating_add(ns)))
     }
 
     /// When a clock of the program shows `ns`.
     pub(crate) fn at_ns(epoch: Epoch, ns: i64) -> Self {
-        Self(VirtualTime::from_ns(ns.saturating_sub(clock::page().epoch(epoch))))
+        Self(ProgramTime::from_ns(ns.saturating_sub(clock::page().epoch(epoch))))
     }
 
-    /// Virtual nanoseconds left, 0 if it has passed.
+    /// Nanoseconds of the program left, 0 if it has passed.
     pub(crate) fn left_ns(self) -> i64 {
         (self.0 - clock::now()).as_ns().max(0)
     }
@@ -61,33 +63,37 @@ impl Deadline {
 enum Step {
     /// The deadline has passed.
     Passed,
-    /// Wait until this host time, or until the `dilated` word has another value than this.
-    Until(HostTime, u32),
-    /// The clock stands still, with this value of the `resumed` word.
-    Still(u32),
+    /// Wait until this host time, or until this `dilated` word has another value.
+    Until(HostTime, Word),
+    /// The clock stands still, with this value of its `resumed` word.
+    Still(Word),
 }
 
+/// A futex word of a clock page, and the value that it had.
+#[derive(Clone, Copy)]
+struct Word(&'static AtomicU32, u32);
+
 fn step(deadline: Deadline) -> Step {
-    let snapshot = clock::snapshot();
+    let (snapshot, page) = clock::snapshot();
     if snapshot.at(clock::host_now()) >= deadline.0 {
         return Step::Passed;
     }
     match snapshot.reaches(deadline.0) {
-        Some(host) => Step::Until(host, snapshot.dilated),
+        Some(host) => Step::Until(host, Word(page.dilated(), snapshot.clock.dilated)),
         // Beyond the horizon the clock may still be running, but it stops before the deadline.
-        None => Step::Still(snapshot.resumed),
+        None => Step::Still(Word(page.resumed(), snapshot.clock.resumed)),
     }
 }
 
 /// Sleeps until the deadline. Answers 0, or [`EINTR`] after a signal handler has run.
 pub(crate) fn sleep(deadline: Deadline) -> isize {
     loop {
-        let (word, value, until) = match step(deadline) {
+        let (word, until) = match step(deadline) {
             Step::Passed => return 0,
-            Step::Until(host, dilated) => (clock::page().dilated(), dilated, host),
-            Step::Still(resumed) => (clock::page().resumed(), resumed, FOR_EVER),
+            Step::Until(host, dilated) => (dilated, host),
+            Step::Still(resumed) => (resumed, FOR_EVER),
         };
-        if wait_on(word.as_ptr() as usize, value, until) == EINTR {
+        if wait_on(word, until) == EINTR {
             return EINTR;
         }
     }
@@ -115,8 +121,7 @@ pub(crate) fn until(
                     return Some(result);
                 }
                 let look = clock::host_now() + vtime::HostSpan::from_ns(look_ns);
-                let word = clock::page().resumed().as_ptr() as usize;
-                if wait_on(word, resumed, look) == EINTR {
+                if wait_on(resumed, look) == EINTR {
                     return Some(EINTR);
                 }
                 look_ns = (look_ns * 2).min(LOOK_NS_MAX);
@@ -126,10 +131,11 @@ pub(crate) fn until(
 }
 
 /// Waits on a futex word of the clock page until host time `until`.
-fn wait_on(word: usize, value: u32, until: HostTime) -> isize {
+fn wait_on(Word(word, value): Word, until: HostTime) -> isize {
     let until =
         Timespec { seconds: until.as_ns() / NS_PER_S, nanoseconds: until.as_ns() % NS_PER_S };
     let until = &raw const until as usize;
+    let word = word.as_ptr() as usize;
     let args = [word, FUTEX_WAIT_BITSET, value as usize, until, 0, FUTEX_BITSET_MATCH_ANY];
     // SAFETY: the word lies in the clock page; the kernel only reads it.
     unsafe { arch::syscall(nr::FUTEX, args) }

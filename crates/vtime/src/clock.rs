@@ -27,13 +27,15 @@ impl VirtualClock {
     /// A clock that starts to run at virtual zero at host time `now`, without a horizon.
     #[must_use]
     pub const fn new(now: HostTime, tdf: Tdf) -> Self {
+        let base_virtual = VirtualTime::ZERO;
+        Self::on(Line { base_host: now, base_virtual, base_fraction: 0, rate: tdf.rate() }, tdf)
+    }
+
+    /// A clock that runs on a line, whose rate is that of `tdf`, without a horizon.
+    #[must_use]
+    pub(crate) const fn on(running: Line, tdf: Tdf) -> Self {
         Self {
-            running: Line {
-                base_host: now,
-                base_virtual: VirtualTime::ZERO,
-                base_fraction: 0,
-                rate: tdf.rate(),
-            },
+            running,
             tdf,
             holds: 0,
             still_since: None,
@@ -89,6 +91,12 @@ impl VirtualClock {
     #[must_use]
     pub fn at(&self, now: HostTime) -> VirtualTime {
         self.published().at(now).min(self.horizon)
+    }
+
+    /// Virtual time at host time `now` and the fraction cut off, in 2^-64 ns.
+    #[must_use]
+    pub fn at_exactly(&self, now: HostTime) -> (VirtualTime, u64) {
+        self.published().at_exactly(now).min((self.horizon, 0))
     }
 
     /// The line to publish: the running one, or one that stands still while the clock is held.

@@ -20,8 +20,8 @@ pub const IMAGE_SIZE_MAX: usize = SLOT;
 pub const PROCESS: usize = IMAGE + SLOT;
 /// [`crate::ClockPage`]: of the time domain. Read only.
 pub const CLOCK: usize = PROCESS + SLOT;
-/// [`Counters`]: of the time domain. Read and write.
-pub const COUNTERS: usize = CLOCK + SLOT;
+/// [`crate::OwnPage`]: of this program and of what it forks. Read and write.
+pub const OWN: usize = CLOCK + SLOT;
 /// Octets to map for each of the three pages.
 pub const PAGE_SIZE: usize = 4096;
 
@@ -116,7 +116,7 @@ impl Kind {
     }
 }
 
-/// How many calls of each [`Kind`] all programs of a domain have made.
+/// How many calls of each [`Kind`] a program has made.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Counters([AtomicU64; Kind::ALL.len()]);
@@ -125,6 +125,13 @@ impl Counters {
     /// Counts one call.
     pub fn count(&self, kind: Kind) {
         self.0[kind as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds what others have counted.
+    pub fn add(&self, others: &Self) {
+        for (sum, other) in self.0.iter().zip(&others.0) {
+            sum.fetch_add(other.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
     }
 
     /// Calls counted so far.

@@ -14,17 +14,22 @@
 //! - [`line`]: one straight piece of the map, with its inverse
 //! - [`clock`]: holds, dilation and horizon: the state machine of a virtual clock
 //! - [`page`]: the clock page, versioned shared memory with a sequence counter
+//! - [`own`]: a program's own line along the time of its domain, with its inverse
+//! - [`own_page`]: the page of one program: its own line, its counters
 //! - [`image`]: where the image and its pages lie in a program
 #![no_std]
 
 pub mod clock;
 pub mod image;
 pub mod line;
+pub mod own;
+pub mod own_page;
 pub mod page;
 pub mod rate;
 pub mod time;
 
 pub use clock::VirtualClock;
+pub use own_page::OwnPage;
 pub use page::ClockPage;
 pub use rate::Tdf;
-pub use time::{HostSpan, HostTime, VirtualSpan, VirtualTime};
+pub use time::{HostSpan, HostTime, ProgramSpan, ProgramTime, VirtualSpan, VirtualTime};

@@ -80,7 +80,7 @@ impl Line {
 
 /// `dividend / divisor`, rounded up, bit by bit. The image in programs cannot call the function
 /// of the compiler's run-time library that a plain division of 128 bits becomes.
-const fn div_ceil(dividend: u128, divisor: u128) -> u128 {
+pub(crate) const fn div_ceil(dividend: u128, divisor: u128) -> u128 {
     let mut quotient = 0;
     let mut rest = dividend;
     if dividend >= divisor {

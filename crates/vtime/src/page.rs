@@ -151,6 +151,13 @@ impl Snapshot {
         self.line.at(host).min(self.horizon)
     }
 
+    /// Virtual time at host time `host` and the fraction cut off, in 2^-64 ns.
+    #[inline]
+    #[must_use]
+    pub fn at_exactly(&self, host: HostTime) -> (VirtualTime, u64) {
+        self.line.at_exactly(host).min((self.horizon, 0))
+    }
+
     /// The first host time at which this snapshot reaches `when`; `None` if it does not reach it
     /// before somebody changes the page.
     #[must_use]
@@ -244,24 +251,16 @@ impl ClockPage {
     #[inline]
     #[must_use]
     pub fn is_unchanged(&self, since: &Shift) -> bool {
-        fence(Ordering::Acquire);
-        self.sequence.load(Ordering::Relaxed) == since.sequence
+        self.is_unchanged_since(since.sequence)
     }
 
     /// A consistent copy of the line, the horizon and the futex words.
     pub fn snapshot(&self, mut relax: impl FnMut(u32)) -> Snapshot {
         let mut tries = 0;
         loop {
-            let before = self.sequence.load(Ordering::Acquire);
-            if before & 1 == 0 {
-                let snapshot = Snapshot {
-                    line: self.line(),
-                    horizon: VirtualTime::from_ns(self.horizon.load(Ordering::Relaxed)),
-                    resumed: self.resumed.load(Ordering::Relaxed),
-                    dilated: self.dilated.load(Ordering::Relaxed),
-                };
-                fence(Ordering::Acquire);
-                if self.sequence.load(Ordering::Relaxed) == before {
+            if let Some(begun) = self.begin_read() {
+                let snapshot = self.present();
+                if self.is_unchanged_since(begun) {
                     return snapshot;
                 }
             }
@@ -270,11 +269,43 @@ impl ClockPage {
         }
     }
 
+    /// Begins to read; `None` while the owner is changing the page. What is read until
+    /// [`Self::is_unchanged_since`] says so is worth nothing.
+    #[inline]
+    pub(crate) fn begin_read(&self) -> Option<u32> {
+        let sequence = self.sequence.load(Ordering::Acquire);
+        (sequence & 1 == 0).then_some(sequence)
+    }
+
+    /// Whether nothing has changed since a reader began.
+    #[inline]
+    pub(crate) fn is_unchanged_since(&self, begun: u32) -> bool {
+        fence(Ordering::Acquire);
+        self.sequence.load(Ordering::Relaxed) == begun
+    }
+
+    /// What is there, between the two functions above.
+    #[inline]
+    pub(crate) fn present(&self) -> Snapshot {
+        Snapshot {
+            line: self.line(),
+            horizon: VirtualTime::from_ns(self.horizon.load(Ordering::Relaxed)),
+            resumed: self.resumed.load(Ordering::Relaxed),
+            dilated: self.dilated.load(Ordering::Relaxed),
+        }
+    }
+
     /// Nanoseconds to add to virtual time for a clock. Constant for the life of a domain.
     #[inline]
     #[must_use]
     pub fn epoch(&self, epoch: Epoch) -> i64 {
         self.epochs[epoch as usize].load(Ordering::Relaxed)
+    }
+
+    /// All of these, in the order of [`Epoch`].
+    #[must_use]
+    pub fn epochs(&self) -> [i64; Epoch::COUNT] {
+        self.epochs.each_ref().map(|epoch| epoch.load(Ordering::Relaxed))
     }
 
     /// Holds asserted at present.
@@ -329,6 +360,11 @@ impl ClockPage {
         if dilates {
             self.dilated.fetch_add(1, Ordering::Relaxed);
         }
+        self.end_change_of_nothing();
+    }
+
+    /// Owner only: makes the counter even again with the fields as they were.
+    pub(crate) fn end_change_of_nothing(&self) {
         let sequence = self.sequence.load(Ordering::Relaxed);
         assert!(sequence & 1 == 1, "a change of the clock page has begun");
         self.sequence.store(sequence.wrapping_add(1), Ordering::Release);

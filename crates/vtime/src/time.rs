@@ -148,11 +148,38 @@ time_and_span!(
 );
 time_and_span!(
     /// Virtual time since the start of a time domain. The clocks that programs see
-    /// (`CLOCK_MONOTONIC`, `CLOCK_REALTIME` and so on) are this plus an epoch of their own.
+    /// (`CLOCK_MONOTONIC`, `CLOCK_REALTIME` and so on) are this plus an epoch of their own, where
+    /// a program has no line of its own ([`ProgramTime`]).
     VirtualTime,
     /// A span of virtual time.
     VirtualSpan
 );
+
+time_and_span!(
+    /// Time of one program since the start of its domain: virtual time while the program has no
+    /// line of its own. The clocks that the program sees are this plus an epoch.
+    ProgramTime,
+    /// A span of the time of one program.
+    ProgramSpan
+);
+
+impl VirtualTime {
+    /// The same time of a program that follows its domain, or whose own line begins here.
+    #[inline]
+    #[must_use]
+    pub const fn of_program(self) -> ProgramTime {
+        ProgramTime(self.0)
+    }
+}
+
+impl ProgramTime {
+    /// The time of the clock that a program follows, for one without a line of its own.
+    #[inline]
+    #[must_use]
+    pub const fn of_domain(self) -> VirtualTime {
+        VirtualTime(self.0)
+    }
+}
 
 /// Writes nanoseconds as seconds: three decimals where they say it all, nine otherwise.
 fn write_seconds(out: &mut fmt::Formatter<'_>, ns: i64) -> fmt::Result {

@@ -61,11 +61,10 @@ impl Control {
     /// How the domain stands.
     #[must_use]
     pub fn status(&self) -> Status {
-        let counters = self.domain.counters();
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut calls = BTreeMap::new();
         for kind in Kind::ALL {
-            let count = counters.get(kind);
+            let count = self.domain.calls(kind);
             if count > 0 {
                 calls.insert(kind.name().to_owned(), count);
             }

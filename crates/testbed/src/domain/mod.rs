@@ -6,16 +6,17 @@
 //! when the clock was stopped, resumed, dilated or granted more.
 
 mod page;
+mod programs;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use vtime::image::Counters;
 use vtime::page::{Epoch, SETTLE_NS};
 use vtime::{ClockPage, HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
 
 pub use page::{Shared, host_now};
+pub use programs::{Change, Program, Standing};
 
 /// What a new domain starts with.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,8 +34,9 @@ pub struct Start {
 #[derive(Debug)]
 pub struct Domain {
     page: Shared<ClockPage>,
-    counters: Shared<Counters>,
     state: Mutex<State>,
+    programs: Mutex<programs::Programs>,
+    token: u64,
 }
 
 #[derive(Debug)]
@@ -70,7 +72,6 @@ impl Domain {
     pub fn new(start: Start) -> io::Result<Arc<Self>> {
         let page = ClockPage::new(epochs(start.realtime_ns));
         let page = Shared::new(c"quartercycle-clock", page)?;
-        let counters = Shared::new(c"quartercycle-counters", Counters::default())?;
         page.begin_change();
         let now = settled_host_now();
         let mut clock = VirtualClock::new(now, start.tdf);
@@ -79,7 +80,9 @@ impl Domain {
         }
         page.end_change(&clock, true, true);
         let state = Mutex::new(State { clock, watchers: Vec::new(), stops: u64::from(start.held) });
-        Ok(Arc::new(Self { page, counters, state }))
+        // No two domains of a host begin in the same nanosecond and the same process.
+        let token = u64::from(std::process::id()).rotate_right(24) ^ now.as_ns().cast_unsigned();
+        Ok(Arc::new(Self { page, state, programs: Mutex::default(), token }))
     }
 
     /// Virtual time now.
@@ -192,12 +195,6 @@ impl Domain {
     #[must_use]
     pub fn page(&self) -> &Shared<ClockPage> {
         &self.page
-    }
-
-    /// What the programs of the domain have called so far.
-    #[must_use]
-    pub fn counters(&self) -> &Shared<Counters> {
-        &self.counters
     }
 
     fn change<T>(&self, decide: impl FnOnce(&mut VirtualClock, HostTime) -> (T, Changed)) -> T {

@@ -17,13 +17,17 @@ use vtime::image::PAGE_SIZE;
 #[derive(Debug)]
 pub struct Shared<T> {
     memory: OwnedFd,
-    value: NonNull<T>,
+    value: Mapped<T>,
 }
 
+/// A value in shared memory whose descriptor somebody else has, or nobody any more.
+#[derive(Debug)]
+pub struct Mapped<T>(NonNull<T>);
+
 // SAFETY: `T` is as good as its own claim, and the mapping lives until the last owner drops it.
-unsafe impl<T: Send> Send for Shared<T> {}
+unsafe impl<T: Send> Send for Mapped<T> {}
 // SAFETY: as above.
-unsafe impl<T: Sync> Sync for Shared<T> {}
+unsafe impl<T: Sync> Sync for Mapped<T> {}
 
 impl<T: Sync> Shared<T> {
     const FITS: () = assert!(size_of::<T>() <= PAGE_SIZE && align_of::<T>() <= PAGE_SIZE);
@@ -56,8 +60,14 @@ impl<T: Sync> Shared<T> {
             }
             let place = NonNull::new(at.cast::<T>()).expect("mmap never answers null");
             place.write(value);
-            Ok(Self { memory, value: place })
+            Ok(Self { memory, value: Mapped(place) })
         }
+    }
+
+    /// The descriptor of the memory, and the value in it.
+    #[must_use]
+    pub fn into_parts(self) -> (OwnedFd, Mapped<T>) {
+        (self.memory, self.value)
     }
 
     /// The same memory behind a descriptor that cannot be written through.
@@ -74,8 +84,16 @@ impl<T> Deref for Shared<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> Deref for Mapped<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
         // SAFETY: mapped and initialised for as long as `self` lives.
-        unsafe { self.value.as_ref() }
+        unsafe { self.0.as_ref() }
     }
 }
 
@@ -85,10 +103,10 @@ impl<T> AsFd for Shared<T> {
     }
 }
 
-impl<T> Drop for Shared<T> {
+impl<T> Drop for Mapped<T> {
     fn drop(&mut self) {
-        // SAFETY: the mapping made in `new`, which nobody else unmaps.
-        unsafe { libc::munmap(self.value.as_ptr().cast(), PAGE_SIZE) };
+        // SAFETY: the mapping made in `Shared::new`, which nobody else unmaps.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), PAGE_SIZE) };
     }
 }
 

@@ -8,10 +8,9 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 use std::time::Duration;
 
-use vtime::image::{CLOCK, COUNTERS, IMAGE, PAGE_SIZE, PROCESS, Process};
+use vtime::image::{CLOCK, IMAGE, OWN, PAGE_SIZE, PROCESS, Process};
 
 use super::desk::{Desk, Expected};
 use super::image::{self, Addresses, IMAGE_LENGTH};
@@ -22,7 +21,6 @@ use crate::domain::Domain;
 /// What programs of one domain are given.
 #[derive(Debug)]
 pub(super) struct Equipment {
-    domain: Arc<Domain>,
     image: OwnedFd,
     clock: OwnedFd,
     addresses: Addresses,
@@ -37,16 +35,16 @@ const LOOK_MAX: Duration = Duration::from_millis(100);
 impl Equipment {
     /// # Errors
     /// When the kernel has no vDSO, no memory or no descriptors left.
-    pub(super) fn new(domain: Arc<Domain>) -> io::Result<Self> {
+    pub(super) fn new(domain: &Domain) -> io::Result<Self> {
         Ok(Self {
             image: image::memory()?,
             clock: domain.page().read_only()?,
             addresses: image::addresses()?,
-            domain,
         })
     }
 
-    /// Puts a program that is stopped before its first instruction into virtual time.
+    /// Puts a program that is stopped before its first instruction into virtual time. `own` is
+    /// the memory of its own page.
     ///
     /// # Errors
     /// `NotFound` if the program is gone; all others name the reason and the way out.
@@ -55,13 +53,14 @@ impl Equipment {
         desk: &Desk,
         listener: BorrowedFd<'_>,
         tracee: &mut Tracee,
+        own: BorrowedFd<'_>,
     ) -> io::Result<()> {
         let registers = tracee.registers()?;
         let blocked = tracee.blocked()?;
         // The kernel would reset a blocked SIGTRAP to its default action at the first step.
         tracee.set_blocked(!signal_bit(libc::SIGTRAP))?;
         let (slot, vdso) = find_vdso(tracee, registers.stack())?;
-        self.map(desk, listener, tracee, vdso)?;
+        self.map(desk, listener, tracee, vdso, own)?;
         self.install_handler(tracee)?;
         tracee.write(slot, &[IMAGE as u64])?;
         tracee.set_registers(&registers)?;
@@ -74,13 +73,14 @@ impl Equipment {
         listener: BorrowedFd<'_>,
         tracee: &mut Tracee,
         vdso: u64,
+        own: BorrowedFd<'_>,
     ) -> io::Result<()> {
         const READ: i32 = libc::PROT_READ;
         const WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
         let native = self.addresses.vdso;
         let at = vdso + native.syscall;
-        let files = [self.image.as_fd(), self.clock.as_fd(), self.domain.counters().as_fd()];
-        let [image, clock, counters] = give(desk, listener, tracee, at, files)?;
+        let files = [self.image.as_fd(), self.clock.as_fd(), own];
+        let [image, clock, own] = give(desk, listener, tracee, at, files)?;
         let mut mmap = |address: usize, length: usize, access: i32, sharing: i32, fd: u64| {
             let flags = sharing | libc::MAP_FIXED_NOREPLACE;
             let args = [address as u64, length as u64, access as u64, flags as u64, fd, 0];
@@ -96,7 +96,7 @@ impl Equipment {
         mmap(IMAGE, IMAGE_LENGTH, READ | libc::PROT_EXEC, libc::MAP_PRIVATE, image)?;
         mmap(PROCESS, PAGE_SIZE, WRITE, anonymous, u64::MAX)?;
         mmap(CLOCK, PAGE_SIZE, READ, libc::MAP_SHARED, clock)?;
-        mmap(COUNTERS, PAGE_SIZE, WRITE, libc::MAP_SHARED, counters)?;
+        mmap(OWN, PAGE_SIZE, WRITE, libc::MAP_SHARED, own)?;
         let absolute = |offset: Option<u64>| offset.map_or(0, |offset| vdso + offset);
         let process = Process {
             vdso_clock_gettime: absolute(native.clock_gettime),
@@ -230,7 +230,7 @@ fn no_room(error: io::Error) -> io::Error {
         Some(libc::EEXIST) => io::Error::other(format!(
             "it has something of its own at {IMAGE:#x} to {:#x}, where the image must lie; link \
              it to another address",
-            COUNTERS + PAGE_SIZE
+            OWN + PAGE_SIZE
         )),
         _ => error,
     }

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use super::desk::{Desk, Job};
 use super::equip::Equipment;
+use super::members;
 use super::program::Gate;
 use super::seccomp;
 use super::timers;
@@ -52,7 +53,8 @@ impl Follower {
         let work = Arc::new(Work {
             desk: Desk::default(),
             timers: timers::Service::start(Arc::clone(&domain))?,
-            equipment: Equipment::new(domain)?,
+            equipment: Equipment::new(&domain)?,
+            domain,
             waits_killably: seccomp::waits_killably(),
             refusals: sender,
         });
@@ -78,6 +80,7 @@ impl Follower {
 
 /// What all workers share.
 struct Work {
+    domain: Arc<Domain>,
     desk: Desk,
     equipment: Equipment,
     timers: Arc<timers::Service>,
@@ -191,6 +194,8 @@ impl Work {
         if !seccomp::stands(listener, id) {
             return Outcome::Done;
         }
+        // Whose time it goes on with; afterwards nothing is left of the one before.
+        let before = members::program_of(&self.domain, tracee.thread());
         let going = if self.waits_killably {
             // Asked before it goes on, it stops before it does anything else if the exec fails.
             seccomp::settle(listener, id);
@@ -204,11 +209,11 @@ impl Work {
             return Outcome::Done;
         }
         match run_to_first_instruction(tracee) {
-            Ok(true) => self.timers.forget_at_exec(tracee.thread()),
+            Ok(true) => {}
             // The exec has failed, or the program is gone.
             Ok(false) | Err(_) => return Outcome::Done,
         }
-        match self.equipment.equip(&self.desk, listener, tracee) {
+        match self.equip(job, tracee, before) {
             Ok(()) => Outcome::Done,
             Err(error) => {
                 tracee.kill();
@@ -216,6 +221,17 @@ impl Work {
                 if gone { Outcome::Done } else { Outcome::Refused(error.to_string()) }
             }
         }
+    }
+
+    /// Puts a program that stands at its first instruction into virtual time, where the one with
+    /// the number `before` has left off.
+    fn equip(&self, job: &Job, tracee: &mut Tracee, before: Option<u64>) -> io::Result<()> {
+        members::sweep_if_wanted(&self.domain);
+        let (program, own) = self.domain.add_program(tracee.thread(), before)?;
+        self.timers.exec(tracee.thread(), program.number);
+        self.equipment.equip(&self.desk, job.listener.as_fd(), tracee, own.as_fd())?;
+        program.runs();
+        Ok(())
     }
 }
 

@@ -15,6 +15,7 @@
 //! - [`follow`]: from the notification of an exec to a program at its first instruction
 //! - [`desk`]: who works on which exec
 //! - [`equip`]: putting a program that stands there into virtual time
+//! - [`members`]: which processes belong to which program
 //! - [`namespaces`]: places for programs that are gone with them
 //! - [`program`]: starting the first program of a tree
 //! - [`arch`]: what depends on the processor
@@ -26,6 +27,7 @@ mod equip;
 pub mod filter;
 mod follow;
 mod image;
+pub mod members;
 pub mod namespaces;
 pub mod program;
 mod seccomp;

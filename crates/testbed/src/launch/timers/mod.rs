@@ -16,4 +16,5 @@ mod program;
 mod service;
 mod table;
 
+pub(super) use program::read;
 pub(super) use service::{Service, is_timer_call};

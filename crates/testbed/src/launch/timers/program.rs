@@ -37,7 +37,7 @@ pub(super) fn is_pending(thread: pid_t, signal: c_int) -> bool {
 }
 
 /// Reads numbers of 64 bits from the memory of a thread.
-pub(super) fn read<const N: usize>(thread: pid_t, address: u64) -> io::Result<[i64; N]> {
+pub(in crate::launch) fn read<const N: usize>(thread: pid_t, address: u64) -> io::Result<[i64; N]> {
     let mut words = [0i64; N];
     let length = size_of_val(&words);
     let local = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: length };

@@ -10,13 +10,14 @@ use libc::{c_int, c_long, pid_t};
 use vtime::image::Kind;
 use vtime::page::Epoch;
 use vtime::time::NS_PER_S;
-use vtime::{VirtualSpan, VirtualTime};
+use vtime::{HostTime, ProgramSpan, ProgramTime};
 
 use super::program::{self, Process, TimerFd, TimerSignal};
-use super::table::{Setting, Table};
+use super::table::{Lane, Setting, Table};
 use crate::domain::{self, Domain, Watch};
 use crate::launch::arch::nr;
 use crate::launch::desk::Job;
+use crate::launch::members;
 use crate::launch::seccomp;
 
 /// Numbers of POSIX timers of ours begin here: the kernel's own, for CPU time, count from 0.
@@ -24,6 +25,9 @@ const FIRST_TIMER: c_int = 0x4000_0000;
 const TIMER_ABSTIME: u64 = 1;
 /// `TFD_TIMER_CANCEL_ON_SET`; nobody sets a clock of a domain, so it never cancels anything.
 const CANCEL_ON_SET: u64 = 2;
+
+/// The number of no program: timers of a process that is in none count in the time of the domain.
+const NO_PROGRAM: Lane = 0;
 
 /// Whether a reported call belongs here.
 pub(in crate::launch) fn is_timer_call(number: c_long) -> bool {
@@ -109,12 +113,11 @@ impl Service {
         let service = Arc::new(Self { domain, state: Mutex::default(), changed });
         let own = Arc::downgrade(&service);
         let changed = service.changed.try_clone()?;
-        let domain = Arc::clone(&service.domain);
         thread::Builder::new().name("timers".into()).spawn(move || {
             while let Some(service) = own.upgrade() {
                 let next = service.expire();
                 drop(service);
-                if wait(&domain, &watch, &changed, next).is_err() {
+                if wait(&watch, &changed, next).is_err() {
                     return;
                 }
             }
@@ -125,8 +128,10 @@ impl Service {
     /// Answers a call.
     pub(in crate::launch) fn call(&self, job: &Job) {
         let (listener, id) = (job.listener.as_fd(), job.notification.id);
-        self.domain.counters().count(Kind::Timer);
         let thread = job.notification.thread.cast_signed();
+        if let Some(program) = self.domain.program(self.lane_of(thread)) {
+            program.counters().count(Kind::Timer);
+        }
         let outcome = self.answer(job.notification.call(), thread, job.notification.args);
         // An answer fails only if the program is gone.
         let _ = match outcome {
@@ -137,9 +142,15 @@ impl Service {
         ring(&self.changed);
     }
 
-    /// A process runs another program: its POSIX timers are gone, its interval timer stays.
-    pub(in crate::launch) fn forget_at_exec(&self, process: pid_t) {
+    /// A process runs another program, whose time goes on as that of the one before: its POSIX
+    /// timers are gone, all others stay.
+    pub(in crate::launch) fn exec(&self, process: pid_t, program: u64) {
         let mut state = self.lock();
+        let State { table, descriptors, .. } = &mut *state;
+        table.change_lane(Key::Interval(process), program);
+        for (number, _) in descriptors.iter().filter(|(_, known)| known.owner.number == process) {
+            table.change_lane(Key::Descriptor(*number), program);
+        }
         let timers: Vec<_> =
             state.posix.range((process, 0)..=(process, c_int::MAX)).map(|(key, _)| *key).collect();
         for (process, number) in timers {
@@ -156,7 +167,7 @@ impl Service {
             libc::SYS_timer_create => self.timer_create(thread, process, args),
             libc::SYS_setitimer if args[0] == 0 => self.setitimer(thread, process, args),
             libc::SYS_getitimer if args[0] == 0 => self.getitimer(thread, process, args),
-            nr::ALARM => self.alarm(process, args),
+            nr::ALARM => self.alarm(thread, process, args),
             libc::SYS_setitimer | libc::SYS_getitimer => Ok(Answer::Kernel),
             _ => self.posix(number, thread, process, args),
         }
@@ -175,7 +186,8 @@ impl Service {
         let number = state.number_of(&timer, owner, Some(()));
         let number = number.expect("made if it is new");
         timer.reset();
-        let before = self.set(&mut state, Key::Descriptor(number), epoch, flags, wanted);
+        let key = Key::Descriptor(number);
+        let before = self.set(&mut state, key, self.lane_of(thread), (epoch, flags, wanted));
         drop(state);
         write_setting(thread, old, before)
     }
@@ -185,7 +197,7 @@ impl Service {
         let timer = owner.timer(args[0] as c_int)?;
         let mut state = self.lock();
         let number = state.number_of(&timer, owner, None);
-        let left = number.map(|number| state.table.get(Key::Descriptor(number), self.domain.now()));
+        let left = number.map(|number| self.left(&state, Key::Descriptor(number)));
         drop(state);
         if args[1] == 0 {
             return Err(io::Error::from_raw_os_error(libc::EFAULT));
@@ -243,12 +255,13 @@ impl Service {
                 let (epoch, [_, flags, new, old, ..]) = (timer.epoch, args);
                 let wanted = read_setting(thread, new)?;
                 timer.overrun = 0;
-                let before = self.set(&mut state, key, epoch, flags, wanted);
+                let lane = self.lane_of(thread);
+                let before = self.set(&mut state, key, lane, (epoch, flags, wanted));
                 drop(state);
                 write_setting(thread, old, before)
             }
             libc::SYS_timer_gettime => {
-                let left = state.table.get(key, self.domain.now());
+                let left = self.left(&state, key);
                 drop(state);
                 write_setting(thread, args[1], left)
             }
@@ -264,61 +277,78 @@ impl Service {
     fn setitimer(&self, thread: pid_t, process: pid_t, args: [u64; 6]) -> io::Result<Answer> {
         let [_, new, old, ..] = args;
         let wanted = if new == 0 { Setting::default() } else { read_micro(thread, new)? };
-        let before = self.set_interval(process, wanted)?;
+        let before = self.set_interval(thread, process, wanted)?;
         write_micro(thread, old, before)
     }
 
     fn getitimer(&self, thread: pid_t, process: pid_t, args: [u64; 6]) -> io::Result<Answer> {
-        let left = self.lock().table.get(Key::Interval(process), self.domain.now());
+        let left = self.left(&self.lock(), Key::Interval(process));
         write_micro(thread, args[1], left)
     }
 
-    fn alarm(&self, process: pid_t, args: [u64; 6]) -> io::Result<Answer> {
-        let left = VirtualSpan::from_s(i64::from(args[0] as u32));
-        let before = self.set_interval(process, Setting { left, period: VirtualSpan::ZERO })?;
+    fn alarm(&self, thread: pid_t, process: pid_t, args: [u64; 6]) -> io::Result<Answer> {
+        let left = ProgramSpan::from_s(i64::from(args[0] as u32));
+        let wanted = Setting { left, period: ProgramSpan::ZERO };
+        let before = self.set_interval(thread, process, wanted)?;
         // As the kernel: to the nearest second, but never to none while there is some left.
         let ns = before.left.as_ns();
         let seconds = (ns + NS_PER_S / 2) / NS_PER_S;
         Ok(Answer::Value(if ns > 0 { seconds.max(1) } else { 0 }))
     }
 
-    fn set_interval(&self, process: pid_t, wanted: Setting) -> io::Result<Setting> {
+    fn set_interval(&self, thread: pid_t, process: pid_t, wanted: Setting) -> io::Result<Setting> {
         let owner = Process::open(process)?;
         let mut state = self.lock();
         state.intervals.insert(process, owner);
-        Ok(self.set(&mut state, Key::Interval(process), Epoch::Monotonic, 0, wanted))
+        let lane = self.lane_of(thread);
+        Ok(self.set(&mut state, Key::Interval(process), lane, (Epoch::Monotonic, 0, wanted)))
     }
 
+    /// Sets a timer in the time of a program. Answers what it was.
     fn set(
         &self,
         state: &mut State,
         key: Key,
-        epoch: Epoch,
-        flags: u64,
-        wanted: Setting,
+        lane: Lane,
+        (epoch, flags, wanted): (Epoch, u64, Setting),
     ) -> Setting {
-        let now = self.domain.now();
-        let next = if wanted.left == VirtualSpan::ZERO {
+        let before = self.left(state, key);
+        let next = if wanted.left == ProgramSpan::ZERO {
             None
         } else if flags & TIMER_ABSTIME != 0 {
             let epoch = self.domain.page().epoch(epoch);
-            Some(VirtualTime::from_ns(wanted.left.as_ns().saturating_sub(epoch)))
+            Some(ProgramTime::from_ns(wanted.left.as_ns().saturating_sub(epoch)))
         } else {
-            Some(now + wanted.left)
+            Some(self.domain.now_of(lane) + wanted.left)
         };
-        state.table.set(key, next, wanted.period, now)
+        state.table.set(key, lane, next, wanted.period);
+        before
     }
 
-    /// Lets everything expire that is due. Answers when the next one is.
-    fn expire(&self) -> Option<VirtualTime> {
+    fn left(&self, state: &State, key: Key) -> Setting {
+        let now = state.table.lane(key).map_or(ProgramTime::ZERO, |lane| self.domain.now_of(lane));
+        state.table.get(key, now)
+    }
+
+    /// The program in whose time the timers of a thread count.
+    fn lane_of(&self, thread: pid_t) -> Lane {
+        members::program_of(&self.domain, thread).unwrap_or(NO_PROGRAM)
+    }
+
+    /// Lets everything expire that is due. Answers when the next one is, if nothing changes.
+    fn expire(&self) -> Option<HostTime> {
         let mut state = self.lock();
-        let now = self.domain.now();
-        while let Some((key, times)) = state.table.take_due(now) {
-            if !state.fire(key, times) {
-                state.forget(key);
+        let lanes: Vec<Lane> = state.table.next().map(|(lane, _)| lane).collect();
+        for lane in lanes {
+            let now = self.domain.now_of(lane);
+            while let Some((key, times)) = state.table.take_due(lane, now) {
+                if !state.fire(key, times) {
+                    state.forget(key);
+                }
             }
         }
-        state.table.next()
+        let next = state.table.next();
+        next.filter_map(|(lane, when)| self.domain.host_time_of_program(lane, when)).min()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -396,16 +426,10 @@ impl Posix {
     }
 }
 
-/// Waits until the clock has reached `next`, or something has changed.
-fn wait(
-    domain: &Domain,
-    watch: &Watch,
-    changed: &OwnedFd,
-    next: Option<VirtualTime>,
-) -> io::Result<()> {
-    let until = next.and_then(|next| domain.host_time_of(next));
+/// Waits until host time `next`, or until something has changed.
+fn wait(watch: &Watch, changed: &OwnedFd, next: Option<HostTime>) -> io::Result<()> {
     let mut fds = [domain::readable(watch.fd()), domain::readable(changed.as_fd())];
-    domain::poll_until(&mut fds, until)?;
+    domain::poll_until(&mut fds, next)?;
     watch.clear();
     let mut count = [0u8; 8];
     // SAFETY: reads 8 octets into an array of 8; the descriptor does not block.
@@ -443,11 +467,11 @@ fn read_micro(thread: pid_t, address: u64) -> io::Result<Setting> {
     Ok(Setting { left: span(left_s, left_us, 1000)?, period: span(period_s, period_us, 1000)? })
 }
 
-fn span(seconds: i64, parts: i64, ns_per_part: i64) -> io::Result<VirtualSpan> {
+fn span(seconds: i64, parts: i64, ns_per_part: i64) -> io::Result<ProgramSpan> {
     if seconds < 0 || !(0..NS_PER_S / ns_per_part).contains(&parts) {
         return Err(invalid());
     }
-    Ok(VirtualSpan::from_s(seconds) + VirtualSpan::from_ns(parts * ns_per_part))
+    Ok(ProgramSpan::from_s(seconds) + ProgramSpan::from_ns(parts * ns_per_part))
 }
 
 fn write_setting(thread: pid_t, address: u64, setting: Setting) -> io::Result<Answer> {
@@ -460,7 +484,7 @@ fn write_micro(thread: pid_t, address: u64, setting: Setting) -> io::Result<Answ
 
 fn write_parts(thread: pid_t, address: u64, setting: Setting, ns: i64) -> io::Result<Answer> {
     if address != 0 {
-        let parts = |span: VirtualSpan| {
+        let parts = |span: ProgramSpan| {
             [span.as_ns() / NS_PER_S, span.as_ns() % NS_PER_S / ns].map(i64::to_ne_bytes)
         };
         let octets = [parts(setting.period), parts(setting.left)].concat().concat();

@@ -1,87 +1,116 @@
-//! Deadlines of timers, and which are due. Reads no clock: callers pass virtual time in.
+//! Deadlines of timers, and which are due. Reads no clock: callers pass the time in.
+//!
+//! Each timer counts in the time of one program, its lane, and the times of two programs cannot
+//! be compared: so each lane has a queue of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vtime::{VirtualSpan, VirtualTime};
+use vtime::{ProgramSpan, ProgramTime};
 
 /// Setting of a timer, and what is left of it: time to the next expiration (zero: disarmed) and
 /// the period (zero: once).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Setting {
-    pub(super) left: VirtualSpan,
-    pub(super) period: VirtualSpan,
+    pub(super) left: ProgramSpan,
+    pub(super) period: ProgramSpan,
 }
+
+/// The number of the program in whose time a timer counts.
+pub(super) type Lane = u64;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Timer {
-    next: Option<VirtualTime>,
-    period: VirtualSpan,
+    lane: Lane,
+    next: Option<ProgramTime>,
+    period: ProgramSpan,
 }
 
 /// The timers of a domain by key.
 #[derive(Debug)]
 pub(super) struct Table<K> {
     timers: BTreeMap<K, Timer>,
-    queue: BTreeSet<(VirtualTime, K)>,
+    queues: BTreeMap<Lane, BTreeSet<(ProgramTime, K)>>,
 }
 
 impl<K> Default for Table<K> {
     fn default() -> Self {
-        Self { timers: BTreeMap::new(), queue: BTreeSet::new() }
+        Self { timers: BTreeMap::new(), queues: BTreeMap::new() }
     }
 }
 
 impl<K: Ord + Copy> Table<K> {
-    /// Arms a timer, or disarms it if `next` is `None`; makes it if it is new. Answers what it
-    /// was.
+    /// Arms a timer, or disarms it if `next` is `None`; makes it if it is new.
     pub(super) fn set(
         &mut self,
         key: K,
-        next: Option<VirtualTime>,
-        period: VirtualSpan,
-        now: VirtualTime,
-    ) -> Setting {
-        let before = self.get(key, now);
+        lane: Lane,
+        next: Option<ProgramTime>,
+        period: ProgramSpan,
+    ) {
         self.remove(key);
-        self.timers.insert(key, Timer { next, period });
-        self.queue.extend(next.map(|next| (next, key)));
-        before
+        self.insert(key, Timer { lane, next, period });
     }
 
-    /// What is left of a timer. As the kernel, it never says zero of one that is armed.
-    pub(super) fn get(&self, key: K, now: VirtualTime) -> Setting {
+    /// The lane of a timer; `None` if it was never set.
+    pub(super) fn lane(&self, key: K) -> Option<Lane> {
+        self.timers.get(&key).map(|timer| timer.lane)
+    }
+
+    /// What is left of a timer when its lane has come to `now`. As the kernel, it never says zero
+    /// of one that is armed.
+    pub(super) fn get(&self, key: K, now: ProgramTime) -> Setting {
         let timer = self.timers.get(&key).copied().unwrap_or_default();
         let left =
-            timer.next.map_or(VirtualSpan::ZERO, |next| (next - now).max(VirtualSpan::from_ns(1)));
+            timer.next.map_or(ProgramSpan::ZERO, |next| (next - now).max(ProgramSpan::from_ns(1)));
         Setting { left, period: timer.period }
     }
 
     /// Forgets a timer.
     pub(super) fn remove(&mut self, key: K) {
-        if let Some(next) = self.timers.remove(&key).and_then(|timer| timer.next) {
-            self.queue.remove(&(next, key));
+        let Some(Timer { lane, next: Some(next), .. }) = self.timers.remove(&key) else { return };
+        let Some(queue) = self.queues.get_mut(&lane) else { return };
+        queue.remove(&(next, key));
+        if queue.is_empty() {
+            self.queues.remove(&lane);
         }
     }
 
-    /// When the next timer is due.
-    pub(super) fn next(&self) -> Option<VirtualTime> {
-        self.queue.first().map(|(next, _)| *next)
+    /// Lets a timer count in another lane, whose time is the same at this moment.
+    pub(super) fn change_lane(&mut self, key: K, lane: Lane) {
+        let Some(timer) = self.timers.get(&key).copied() else { return };
+        self.remove(key);
+        self.insert(key, Timer { lane, ..timer });
     }
 
-    /// Takes the timer that has been due longest at `now`, with how often it has expired.
-    pub(super) fn take_due(&mut self, now: VirtualTime) -> Option<(K, u64)> {
-        let (due, key) = *self.queue.first().filter(|(next, _)| *next <= now)?;
-        self.queue.pop_first();
-        let timer = self.timers.get_mut(&key).expect("queued timers are in the table");
-        timer.next = None;
-        if timer.period <= VirtualSpan::ZERO {
-            return Some((key, 1));
+    /// The lanes in which a timer is armed, and when the next one of each is due.
+    pub(super) fn next(&self) -> impl Iterator<Item = (Lane, ProgramTime)> + '_ {
+        self.queues.iter().filter_map(|(lane, queue)| Some((*lane, queue.first()?.0)))
+    }
+
+    /// Takes the timer of a lane that has been due longest at `now`, with how often it has
+    /// expired.
+    pub(super) fn take_due(&mut self, lane: Lane, now: ProgramTime) -> Option<(K, u64)> {
+        let (due, key) = *self.queues.get(&lane)?.first().filter(|(next, _)| *next <= now)?;
+        let mut timer = *self.timers.get(&key).expect("queued timers are in the table");
+        self.remove(key);
+        let periods = if timer.period <= ProgramSpan::ZERO {
+            timer.next = None;
+            1
+        } else {
+            let periods = (now - due).as_ns() / timer.period.as_ns() + 1;
+            let elapsed = timer.period.as_ns().saturating_mul(periods);
+            timer.next = Some(due + ProgramSpan::from_ns(elapsed));
+            periods.unsigned_abs()
+        };
+        self.insert(key, timer);
+        Some((key, periods))
+    }
+
+    fn insert(&mut self, key: K, timer: Timer) {
+        if let Some(next) = timer.next {
+            self.queues.entry(timer.lane).or_default().insert((next, key));
         }
-        let periods = (now - due).as_ns() / timer.period.as_ns() + 1;
-        let next = due + VirtualSpan::from_ns(timer.period.as_ns().saturating_mul(periods));
-        timer.next = Some(next);
-        self.queue.insert((next, key));
-        Some((key, periods.unsigned_abs()))
+        self.timers.insert(key, timer);
     }
 }
 
@@ -90,40 +119,52 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn at(ns: i64) -> VirtualTime {
-        VirtualTime::from_ns(ns)
+    fn at(ns: i64) -> ProgramTime {
+        ProgramTime::from_ns(ns)
     }
 
-    fn span(ns: i64) -> VirtualSpan {
-        VirtualSpan::from_ns(ns)
+    fn span(ns: i64) -> ProgramSpan {
+        ProgramSpan::from_ns(ns)
     }
 
     #[test]
     fn a_timer_expires_once_and_is_then_disarmed() {
         let mut table = Table::default();
-        table.set('a', Some(at(100)), VirtualSpan::ZERO, at(0));
+        table.set('a', 1, Some(at(100)), ProgramSpan::ZERO);
         assert_eq!(table.get('a', at(40)).left, span(60));
-        assert_eq!(table.take_due(at(99)), None);
-        assert_eq!(table.take_due(at(100)), Some(('a', 1)));
-        assert_eq!(table.take_due(at(1000)), None);
+        assert_eq!(table.take_due(1, at(99)), None);
+        assert_eq!(table.take_due(1, at(100)), Some(('a', 1)));
+        assert_eq!(table.take_due(1, at(1000)), None);
         assert_eq!(table.get('a', at(1000)), Setting::default());
     }
 
     #[test]
     fn a_period_that_was_missed_is_counted() {
         let mut table = Table::default();
-        table.set('a', Some(at(100)), span(10), at(0));
-        assert_eq!(table.take_due(at(135)), Some(('a', 4)));
-        assert_eq!(table.next(), Some(at(140)));
+        table.set('a', 1, Some(at(100)), span(10));
+        assert_eq!(table.take_due(1, at(135)), Some(('a', 4)));
+        assert_eq!(table.next().collect::<Vec<_>>(), [(1, at(140))]);
     }
 
     #[test]
-    fn setting_anew_replaces_and_tells_what_it_was() {
+    fn setting_anew_replaces() {
         let mut table = Table::default();
-        table.set('a', Some(at(100)), span(7), at(0));
-        let before = table.set('a', None, VirtualSpan::ZERO, at(30));
-        assert_eq!(before, Setting { left: span(70), period: span(7) });
-        assert_eq!((table.next(), table.take_due(at(1000))), (None, None));
+        table.set('a', 1, Some(at(100)), span(7));
+        assert_eq!(table.get('a', at(30)), Setting { left: span(70), period: span(7) });
+        table.set('a', 1, None, ProgramSpan::ZERO);
+        assert_eq!(table.next().next(), None);
+        assert_eq!(table.take_due(1, at(1000)), None);
+    }
+
+    #[test]
+    fn lanes_do_not_see_each_other() {
+        let mut table = Table::default();
+        table.set('a', 1, Some(at(100)), ProgramSpan::ZERO);
+        table.set('b', 2, Some(at(50)), ProgramSpan::ZERO);
+        assert_eq!(table.take_due(1, at(99)), None);
+        table.change_lane('b', 1);
+        assert_eq!((table.lane('b'), table.take_due(2, at(99))), (Some(1), None));
+        assert_eq!(table.take_due(1, at(99)), Some(('b', 1)));
     }
 
     proptest! {
@@ -131,11 +172,11 @@ mod tests {
         #[test]
         fn expirations_add_up(first in 1..1000i64, period in 1..50i64, looks in proptest::collection::vec(1..300i64, 1..50)) {
             let mut table = Table::default();
-            table.set((), Some(at(first)), span(period), at(0));
+            table.set((), 1, Some(at(first)), span(period));
             let (mut now, mut seen) = (0, 0);
             for look in looks {
                 now += look;
-                while let Some(((), count)) = table.take_due(at(now)) {
+                while let Some(((), count)) = table.take_due(1, at(now)) {
                     seen += count;
                 }
                 let expected = if now < first { 0 } else { (now - first) / period + 1 };

@@ -1,0 +1,307 @@
+//! The programs of a domain, as far as its clock is concerned: the own page of each, by which the
+//! program is dilated by itself or let go, and what it has called.
+//!
+//! A program here is what one exec has started, with the processes that it forks until they call
+//! exec themselves. Who comes and goes is for others to find out ([`Domain::add_program`],
+//! [`Domain::keep_programs`]); of those that are gone, only the counts are kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use vtime::image::{Counters, Kind};
+use vtime::own::{Moment, OwnClock, ProgramSnapshot};
+use vtime::own_page::Identity;
+use vtime::{HostTime, OwnPage, ProgramTime, Tdf};
+
+use super::page::{self, Mapped, Shared, host_now};
+use super::{Changed, Domain, relax};
+
+/// A sweep costs a look at each process of the host; this many programs may wait for one.
+const UNSWEPT_MAX: usize = 64;
+/// Times that a program is not found before it is held to be gone: a process that is forked
+/// during a look may be missed by it.
+const MISSES: u32 = 2;
+
+/// A program of a domain.
+#[derive(Debug)]
+pub struct Program {
+    /// Its number in the domain; numbers are not used again.
+    pub number: u64,
+    /// The process that called exec.
+    pub process: i32,
+    page: Mapped<OwnPage>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    clock: OwnClock,
+    /// Sweeps that did not find it; `None` before it runs.
+    missed: Option<u32>,
+}
+
+/// The programs of a domain by number, and what those that are gone have called.
+#[derive(Debug, Default)]
+pub(super) struct Programs {
+    made: u64,
+    present: BTreeMap<u64, Arc<Program>>,
+    /// How many were left by the last sweep.
+    swept: usize,
+    gone: Counters,
+}
+
+/// What is asked for a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// Its time runs along that of the domain from now on, slower by this factor, also if it had
+    /// been let go.
+    Dilate(Tdf),
+    /// Its time runs at host rate from now on, and no hold reaches it.
+    LetGo,
+}
+
+/// How a program runs along its domain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// Its time.
+    pub time: ProgramTime,
+    /// The factor by which it is slower than its domain.
+    pub tdf: Tdf,
+    /// Whether it was let go.
+    pub free: bool,
+}
+
+impl Program {
+    /// The counters of its trapped calls.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        self.page.counters()
+    }
+
+    /// Says that it runs: from now on it can be found, or be gone.
+    pub fn runs(&self) {
+        self.lock().missed = Some(0);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Domain {
+    /// Names this domain among all of this host, in own pages.
+    #[must_use]
+    pub fn token(&self) -> u64 {
+        self.token
+    }
+
+    /// Adds a program whose time goes on as that of the program with the number `parent`, if
+    /// there is one. Answers it and its own page, to be mapped by it.
+    ///
+    /// # Errors
+    /// When the kernel gives no memory.
+    pub fn add_program(
+        &self,
+        process: i32,
+        parent: Option<u64>,
+    ) -> io::Result<(Arc<Program>, OwnedFd)> {
+        let parent = parent.and_then(|parent| self.program(parent));
+        // Held meanwhile, so that the parent's line does not change.
+        let _state = self.lock();
+        let clock = parent.map_or(OwnClock::Domain, |parent| parent.lock().clock.clone());
+        let mut programs = self.programs();
+        programs.made += 1;
+        let number = programs.made;
+        let identity = Identity { domain: self.token, program: number };
+        let epochs = self.page.epochs();
+        let shared = Shared::new(c"quartercycle-own", OwnPage::new(identity, epochs))?;
+        shared.publish(&clock);
+        let (memory, page) = shared.into_parts();
+        let state = Mutex::new(State { clock, missed: None });
+        let program = Arc::new(Program { number, process, page, state });
+        programs.present.insert(number, Arc::clone(&program));
+        Ok((program, memory))
+    }
+
+    /// A program by its number.
+    #[must_use]
+    pub fn program(&self, number: u64) -> Option<Arc<Program>> {
+        self.programs().present.get(&number).cloned()
+    }
+
+    /// Changes how the time of a program runs. It neither jumps nor goes back, and whoever waits
+    /// in the program learns of it at once.
+    pub fn change_program(&self, program: &Program, change: Change) {
+        self.change(|clock, host| {
+            let now = Moment { host, domain: clock.at_exactly(host) };
+            let mut state = program.lock();
+            state.clock = match change {
+                Change::Dilate(tdf) => state.clock.scaled(now, tdf),
+                Change::LetGo => state.clock.let_go(now),
+            };
+            program.page.publish(&state.clock);
+            ((), Changed { resumes: true, dilates: true, ..Changed::default() })
+        });
+        // Who had been let go sleeps there.
+        page::wake_all(program.page.free().dilated());
+        page::wake_all(program.page.free().resumed());
+    }
+
+    /// How a program runs now.
+    #[must_use]
+    pub fn standing(&self, program: &Program) -> Standing {
+        let state = self.lock();
+        let host = host_now();
+        let now = Moment { host, domain: state.clock.at_exactly(host) };
+        let own = &program.lock().clock;
+        let free = matches!(own, OwnClock::Free(_));
+        Standing { time: own.at(now).0, tdf: own.tdf(), free }
+    }
+
+    /// Time of the program with this number now; that of the domain if there is none.
+    #[must_use]
+    pub fn now_of(&self, number: u64) -> ProgramTime {
+        match self.program(number) {
+            Some(program) => program.page.now(&self.page, host_now, relax),
+            None => self.now().of_program(),
+        }
+    }
+
+    /// The host time at which the program with this number reaches `when` if nothing changes.
+    #[must_use]
+    pub fn host_time_of_program(&self, number: u64, when: ProgramTime) -> Option<HostTime> {
+        let snapshot = match self.program(number) {
+            Some(program) => program.page.snapshot(&self.page, relax).0,
+            None => ProgramSnapshot { clock: self.page.snapshot(relax), own: None },
+        };
+        snapshot.reaches(when)
+    }
+
+    /// Whether enough programs were added to look which of them are gone.
+    #[must_use]
+    pub fn wants_sweep(&self) -> bool {
+        let programs = self.programs();
+        programs.present.len() >= 2 * programs.swept + UNSWEPT_MAX
+    }
+
+    /// Forgets the programs that run no more, but for their counts: those that are not among
+    /// `found` for the second time. Answers their numbers.
+    pub fn keep_programs(&self, found: &BTreeSet<u64>) -> Vec<u64> {
+        let mut programs = self.programs();
+        let gone: Vec<_> = programs
+            .present
+            .extract_if(.., |number, program| program.misses_when(found.contains(number)) >= MISSES)
+            .collect();
+        for (_, program) in &gone {
+            programs.gone.add(program.counters());
+        }
+        programs.swept = programs.present.len();
+        gone.into_iter().map(|(number, _)| number).collect()
+    }
+
+    /// Calls of a kind that the programs of the domain have made so far.
+    #[must_use]
+    pub fn calls(&self, kind: Kind) -> u64 {
+        let programs = self.programs();
+        let present = programs.present.values().map(|program| program.counters().get(kind));
+        present.sum::<u64>() + programs.gone.get(kind)
+    }
+
+    fn programs(&self) -> MutexGuard<'_, Programs> {
+        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Program {
+    /// Counts whether it was found. Answers how often it was not, one time after the other.
+    fn misses_when(&self, found: bool) -> u32 {
+        let mut state = self.lock();
+        if let Some(missed) = &mut state.missed {
+            *missed = if found { 0 } else { *missed + 1 };
+        }
+        state.missed.unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Start;
+    use std::time::Duration;
+
+    fn tdf(text: &str) -> Tdf {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_program_is_dilated_by_itself_and_held_with_its_domain() {
+        let domain = Domain::new(Start::default()).unwrap();
+        let (slow, _) = domain.add_program(1, None).unwrap();
+        let (plain, _) = domain.add_program(2, None).unwrap();
+        let hold = domain.hold();
+        domain.change_program(&slow, Change::Dilate(tdf("1000")));
+        let begin = domain.now_of(slow.number);
+        assert_eq!(begin, hold.at().of_program(), "it begins where the domain is");
+        drop(hold);
+        std::thread::sleep(Duration::from_millis(10));
+        let held = domain.hold();
+        let passed = |number| (domain.now_of(number) - begin).as_ns();
+        let (of_slow, of_plain) = (passed(slow.number), passed(plain.number));
+        assert_eq!(of_plain, (held.at().of_program() - begin).as_ns());
+        assert!((of_slow - of_plain / 1000).abs() <= 1, "{of_slow} of {of_plain}");
+        std::thread::sleep(Duration::from_millis(2));
+        assert_eq!(passed(slow.number), of_slow, "a hold stops both");
+        assert_eq!(domain.standing(&slow).tdf, tdf("1000"));
+    }
+
+    #[test]
+    fn a_child_goes_on_as_its_parent_stood() {
+        let domain = Domain::new(Start { held: true, ..Start::default() }).unwrap();
+        let (parent, _) = domain.add_program(1, None).unwrap();
+        domain.change_program(&parent, Change::Dilate(tdf("4")));
+        let (child, _) = domain.add_program(2, Some(parent.number)).unwrap();
+        assert_eq!(domain.standing(&child), domain.standing(&parent));
+        domain.change_program(&parent, Change::Dilate(tdf("8")));
+        assert_eq!(domain.standing(&child).tdf, tdf("4"), "and has its own from then on");
+    }
+
+    #[test]
+    fn who_was_let_go_runs_while_the_domain_is_held_and_comes_back_without_a_jump() {
+        let domain = Domain::new(Start { held: true, ..Start::default() }).unwrap();
+        let (program, _) = domain.add_program(1, None).unwrap();
+        domain.change_program(&program, Change::LetGo);
+        std::thread::sleep(Duration::from_millis(3));
+        let gone_on = domain.now_of(program.number);
+        assert!(gone_on.as_ns() >= 3_000_000);
+        assert!(domain.standing(&program).free);
+        assert!(domain.host_time_of_program(program.number, ProgramTime::MAX).is_none());
+        assert!(domain.host_time_of_program(program.number, gone_on).is_some());
+        domain.change_program(&program, Change::Dilate(Tdf::ONE));
+        let back = domain.now_of(program.number);
+        assert!(back >= gone_on);
+        std::thread::sleep(Duration::from_millis(2));
+        assert_eq!(domain.now_of(program.number), back, "held with its domain again");
+    }
+
+    #[test]
+    fn counts_outlive_programs() {
+        let domain = Domain::new(Start::default()).unwrap();
+        let (program, _) = domain.add_program(1, None).unwrap();
+        let (other, _) = domain.add_program(2, None).unwrap();
+        program.counters().count(Kind::Sleep);
+        other.counters().count(Kind::Sleep);
+        let none = BTreeSet::new();
+        assert!(domain.keep_programs(&none).is_empty() && domain.keep_programs(&none).is_empty());
+        program.runs();
+        other.runs();
+        let found = BTreeSet::from([other.number]);
+        assert!(domain.keep_programs(&found).is_empty(), "it may have been missed");
+        assert_eq!(domain.keep_programs(&found), [program.number]);
+        assert_eq!(domain.calls(Kind::Sleep), 2);
+        assert!(domain.program(program.number).is_none());
+    }
+}

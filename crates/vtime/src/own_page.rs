@@ -1,0 +1,337 @@
+//! The own page: shared memory between the owner of a domain and one program, with the program's
+//! own line and the counters of its trapped calls.
+//!
+//! The owner writes the line, the program the counters. The line needs no sequence counter of
+//! its own: the owner changes it between the two halves of a change of the clock page, so that
+//! who reads both sees both change at once. A program that was let go reads a clock page of its
+//! own instead of the domain's, so that nobody else's changes, nor the end of its domain, can keep it.
+//!
+//! Processes that a program forks have the same own page until their exec, which gives them one
+//! of their own that goes on as theirs stood.
+
+use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+
+use crate::image::Counters;
+use crate::own::{OwnClock, OwnLine, ProgramSnapshot};
+use crate::page::{ClockPage, Epoch, Shift};
+use crate::rate::Rate;
+use crate::time::{HostTime, ProgramTime, VirtualTime};
+
+/// First word of every own page: "QCOWNPG\0", little-endian.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"QCOWNPG\0");
+/// Version of the layout; changes with every change of the structure.
+pub const VERSION: u32 = 1;
+
+/// The time of the program is that of its domain.
+const DOMAIN: u32 = 0;
+/// It runs along that of its domain, on its own line.
+const SCALED: u32 = 1;
+/// It runs on the clock page of its own.
+const FREE: u32 = 2;
+
+/// The page.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct OwnPage {
+    magic: AtomicU64,
+    version: AtomicU32,
+    size: AtomicU32,
+    domain: AtomicU64,
+    program: AtomicU64,
+    mode: AtomicU32,
+    reserved: AtomicU32,
+    tdf_millionths: AtomicU64,
+    base_virtual: AtomicI64,
+    base_virtual_fraction: AtomicU64,
+    base_program: AtomicI64,
+    base_program_fraction: AtomicU64,
+    rate_whole: AtomicU64,
+    rate_fraction: AtomicU64,
+    free: ClockPage,
+    counters: Counters,
+}
+
+const _: () = assert!(core::mem::offset_of!(OwnPage, domain) == 16);
+const _: () = assert!(core::mem::offset_of!(OwnPage, mode) == 32);
+const _: () = assert!(core::mem::offset_of!(OwnPage, base_virtual) == 48);
+const _: () = assert!(core::mem::offset_of!(OwnPage, free) == 128);
+const _: () = assert!(core::mem::offset_of!(OwnPage, counters) == 384);
+const _: () = assert!(size_of::<OwnPage>() <= crate::image::PAGE_SIZE);
+
+/// Whose a page is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Identity {
+    /// Names the domain among all of this host.
+    pub domain: u64,
+    /// Numbers the program in its domain.
+    pub program: u64,
+}
+
+impl Identity {
+    /// Words at the beginning of a page from which [`Self::of_words`] reads it.
+    pub const WORDS: usize = 4;
+
+    /// Reads it from the beginning of what may be an own page.
+    #[must_use]
+    pub const fn of_words([magic, version, domain, program]: [u64; Self::WORDS]) -> Option<Self> {
+        const HEAD: u64 = VERSION as u64 | (size_of::<OwnPage>() as u64) << 32;
+        if magic == MAGIC && version == HEAD { Some(Self { domain, program }) } else { None }
+    }
+}
+
+impl OwnPage {
+    /// The page of a program whose time is that of its domain, which has these epochs.
+    #[must_use]
+    pub fn new(identity: Identity, epochs: [i64; Epoch::COUNT]) -> Self {
+        Self {
+            magic: AtomicU64::new(MAGIC),
+            version: AtomicU32::new(VERSION),
+            size: AtomicU32::new(size_of::<Self>() as u32),
+            domain: AtomicU64::new(identity.domain),
+            program: AtomicU64::new(identity.program),
+            mode: AtomicU32::new(DOMAIN),
+            reserved: AtomicU32::new(0),
+            tdf_millionths: AtomicU64::new(1_000_000),
+            base_virtual: AtomicI64::new(0),
+            base_virtual_fraction: AtomicU64::new(0),
+            base_program: AtomicI64::new(0),
+            base_program_fraction: AtomicU64::new(0),
+            rate_whole: AtomicU64::new(0),
+            rate_fraction: AtomicU64::new(0),
+            free: ClockPage::new(epochs),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Counters of the program's trapped calls.
+    #[inline]
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The short way to a clock of the program, with the page that it was taken from; `None`
+    /// where none leads there, or the owner is changing the page.
+    #[inline]
+    #[must_use]
+    pub fn shift<'p>(
+        &'p self,
+        domain: &'p ClockPage,
+        epoch: Epoch,
+    ) -> Option<(Shift, &'p ClockPage)> {
+        let shift = domain.shift(epoch)?;
+        // Read after the sequence counter of the page, so that it belongs to the shift.
+        if self.mode.load(Ordering::Relaxed) == DOMAIN {
+            return Some((shift, domain));
+        }
+        self.shift_of_free(epoch)
+    }
+
+    #[cold]
+    fn shift_of_free(&self, epoch: Epoch) -> Option<(Shift, &ClockPage)> {
+        let shift = self.free.shift(epoch)?;
+        let free = self.mode.load(Ordering::Relaxed) == FREE;
+        free.then_some((shift, &self.free))
+    }
+
+    /// Takes something from a consistent state of the own page and of the clock page that the
+    /// program follows: the domain's, or its own if it was let go. `take` may be called more than
+    /// once; `relax` as in [`ClockPage::now`].
+    #[inline]
+    fn read<'p, T>(
+        &'p self,
+        domain: &'p ClockPage,
+        mut relax: impl FnMut(u32),
+        mut take: impl FnMut(&ProgramSnapshot, &'p ClockPage) -> T,
+    ) -> T {
+        let mut tries = 0;
+        loop {
+            let free = self.mode.load(Ordering::Relaxed) == FREE;
+            let clock = if free { &self.free } else { domain };
+            if let Some(begun) = clock.begin_read() {
+                // Anew, after the sequence counter of the page that is read.
+                let mode = self.mode.load(Ordering::Relaxed);
+                let own = (mode == SCALED).then(|| self.line());
+                let taken = take(&ProgramSnapshot { clock: clock.present(), own }, clock);
+                if (mode == FREE) == free && clock.is_unchanged_since(begun) {
+                    return taken;
+                }
+            }
+            relax(tries);
+            tries = tries.saturating_add(1);
+        }
+    }
+
+    /// Time of the program now; `host_now` and `relax` as in [`ClockPage::now`].
+    #[inline]
+    pub fn now(
+        &self,
+        domain: &ClockPage,
+        mut host_now: impl FnMut() -> HostTime,
+        relax: impl FnMut(u32),
+    ) -> ProgramTime {
+        self.read(domain, relax, |snapshot, _| snapshot.at(host_now()))
+    }
+
+    /// A consistent copy, and the clock page that the program follows: on its futex words it is
+    /// to sleep.
+    pub fn snapshot<'p>(
+        &'p self,
+        domain: &'p ClockPage,
+        relax: impl FnMut(u32),
+    ) -> (ProgramSnapshot, &'p ClockPage) {
+        self.read(domain, relax, |snapshot, clock| (*snapshot, clock))
+    }
+
+    /// Owner only, between `begin_change` and `end_change` of the clock page of the domain:
+    /// publishes how the program's time runs. Waking those who wait on [`Self::free`] is the
+    /// caller's work.
+    pub fn publish(&self, clock: &OwnClock) {
+        self.free.begin_change();
+        let (mode, present) = match clock {
+            OwnClock::Domain => (DOMAIN, None),
+            OwnClock::Scaled(line, _) => {
+                self.publish_line(line);
+                (SCALED, None)
+            }
+            OwnClock::Free(clock) => (FREE, Some(clock)),
+        };
+        self.tdf_millionths.store(clock.tdf().millionths(), Ordering::Relaxed);
+        self.mode.store(mode, Ordering::Relaxed);
+        match present {
+            Some(clock) => self.free.end_change(clock, true, true),
+            None => self.free.end_change_of_nothing(),
+        }
+    }
+
+    /// The clock page of a program that was let go.
+    #[must_use]
+    pub const fn free(&self) -> &ClockPage {
+        &self.free
+    }
+
+    fn publish_line(&self, line: &OwnLine) {
+        self.base_virtual.store(line.base_virtual.0.as_ns(), Ordering::Relaxed);
+        self.base_virtual_fraction.store(line.base_virtual.1, Ordering::Relaxed);
+        self.base_program.store(line.base_program.0.as_ns(), Ordering::Relaxed);
+        self.base_program_fraction.store(line.base_program.1, Ordering::Relaxed);
+        self.rate_whole.store(line.rate.whole, Ordering::Relaxed);
+        self.rate_fraction.store(line.rate.fraction, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn line(&self) -> OwnLine {
+        let base_virtual = VirtualTime::from_ns(self.base_virtual.load(Ordering::Relaxed));
+        let base_program = ProgramTime::from_ns(self.base_program.load(Ordering::Relaxed));
+        OwnLine {
+            base_virtual: (base_virtual, self.base_virtual_fraction.load(Ordering::Relaxed)),
+            base_program: (base_program, self.base_program_fraction.load(Ordering::Relaxed)),
+            rate: Rate {
+                whole: self.rate_whole.load(Ordering::Relaxed),
+                fraction: self.rate_fraction.load(Ordering::Relaxed),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::own::Moment;
+    use crate::page::SETTLE_NS;
+    use crate::{HostSpan, Tdf, VirtualClock};
+    use std::sync::atomic::AtomicBool;
+    use std::time::Instant;
+
+    const IDENTITY: Identity = Identity { domain: 7, program: 9 };
+
+    fn pages(now: HostTime) -> (ClockPage, OwnPage, VirtualClock) {
+        let (page, own) = (ClockPage::new([5; 5]), OwnPage::new(IDENTITY, [5; 5]));
+        let clock = VirtualClock::new(now, Tdf::ONE);
+        page.begin_change();
+        page.end_change(&clock, true, false);
+        (page, own, clock)
+    }
+
+    #[test]
+    fn a_page_tells_whose_it_is() {
+        let own = OwnPage::new(IDENTITY, [0; 5]);
+        // The first fields, as another process would see them.
+        let head = u64::from(own.version.load(Ordering::Relaxed))
+            | u64::from(own.size.load(Ordering::Relaxed)) << 32;
+        let words = [own.magic.load(Ordering::Relaxed), head, 7, 9];
+        assert_eq!(Identity::of_words(words), Some(IDENTITY));
+        assert_eq!(Identity::of_words([0, head, 7, 9]), None);
+        assert_eq!(Identity::of_words([MAGIC, 0, 7, 9]), None);
+    }
+
+    #[test]
+    fn the_short_way_is_that_of_the_clock_that_the_program_follows() {
+        let at = |s: i64| HostTime::from_ns(s * 1_000_000_000);
+        let (page, own, mut clock) = pages(at(0));
+        let shown = |own: &OwnPage, host: HostTime| {
+            let long = own.now(&page, || host, |_| ()).as_ns() + 5;
+            let short = own.shift(&page, Epoch::Realtime).and_then(|(shift, page)| {
+                assert!(page.is_unchanged(&shift));
+                shift.apply(host.as_ns() / 1_000_000_000, 0).map(|(s, ns)| s * 1_000_000_000 + ns)
+            });
+            assert!(short.is_none_or(|short| short == long));
+            (long, short.is_some())
+        };
+        assert_eq!(shown(&own, at(1)), (1_000_000_005, true));
+        let moment =
+            |clock: &VirtualClock, s| Moment { host: at(s), domain: clock.at_exactly(at(s)) };
+        let scaled = OwnClock::Domain.scaled(moment(&clock, 2), "2".parse().unwrap());
+        page.begin_change();
+        own.publish(&scaled);
+        page.end_change(&clock, false, true);
+        assert_eq!(shown(&own, at(4)), (3_000_000_005, false));
+        let free = scaled.let_go(moment(&clock, 4));
+        clock.hold(at(4));
+        page.begin_change();
+        own.publish(&free);
+        page.end_change(&clock, false, true);
+        assert_eq!(shown(&own, at(10)), (9_000_000_005, true), "no hold reaches it");
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a host clock that really runs is the point")]
+    fn readers_never_see_time_go_back_while_the_owner_changes_both() {
+        let start = Instant::now();
+        let host_now = || HostTime::from_ns(i64::try_from(start.elapsed().as_nanos()).unwrap());
+        let (page, own, mut clock) = pages(host_now());
+        let mut program = OwnClock::Domain;
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let mut last = ProgramTime::ZERO;
+                    while !done.load(Ordering::Relaxed) {
+                        let now = own.now(&page, host_now, |_| std::thread::yield_now());
+                        assert!(now >= last, "{now} after {last}");
+                        last = now;
+                    }
+                });
+            }
+            let tdfs = [Tdf::MIN, Tdf::ONE, Tdf::MAX];
+            for round in 0..3000 {
+                page.begin_change();
+                let begun = host_now();
+                while host_now() - begun < HostSpan::from_ns(SETTLE_NS) {}
+                let host = host_now();
+                let now = Moment { host, domain: clock.at_exactly(host) };
+                match round % 5 {
+                    0 => drop(clock.hold(host)),
+                    1 => clock.dilate(host, tdfs[round % 3]),
+                    2 => drop(clock.release(host)),
+                    3 => program = program.scaled(now, tdfs[round % 3]),
+                    _ => program = program.let_go(now),
+                }
+                own.publish(&program);
+                page.end_change(&clock, true, true);
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+}
