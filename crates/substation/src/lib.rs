@@ -4,7 +4,14 @@
 //! samples and times; nothing here reads a clock, opens a file or starts a thread, so that the
 //! same code runs in virtual time, on a real process bus and in a fuzzer.
 //!
-//! - [`wire`]: sampled values and GOOSE as octets, and the supervision of their streams.
+//! - [`wire`]: sampled values and GOOSE as octets.
+//! - [`protection`]: phasors and the elements that look at them.
+//! - [`comtrade`]: fault records as relays write them.
 #![forbid(unsafe_code)]
 
+pub mod comtrade;
+pub mod protection;
+pub mod time;
 pub mod wire;
+
+pub use time::SampleTime;

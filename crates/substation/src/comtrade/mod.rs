@@ -1,0 +1,42 @@
+//! Fault records as relays write them: COMTRADE of 1991, 1999 and 2013 (IEEE C37.111, IEC
+//! 60255-24), in ASCII and binary of 16 and 32 bits and floats.
+//!
+//! A record is a configuration (`.cfg`) and data (`.dat`). What comes out is analog channels in
+//! the units of the record, primary or secondary as it says, digital channels, and the time of
+//! each sample; [`resample`] puts a channel at another rate, as a merging unit would have sent it.
+//! Combined files (`.cff`) and the header and information files are not read.
+
+mod configuration;
+mod data;
+mod resample;
+
+pub use configuration::{Analog, Configuration, Digital, Encoding, Rate, Revision};
+pub use data::Record;
+pub use resample::resample;
+
+use std::fmt;
+
+/// Why a record cannot be read: where, and what is wrong there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ComtradeError {
+    /// The file.
+    pub file: &'static str,
+    /// Line, or number of the sample in binary data, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl ComtradeError {
+    fn new(file: &'static str, line: usize, what: impl Into<String>) -> Self {
+        Self { file, line, what: what.into() }
+    }
+}
+
+impl fmt::Display for ComtradeError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}, line {}: {}", self.file, self.line, self.what)
+    }
+}
+
+impl std::error::Error for ComtradeError {}

@@ -1,0 +1,298 @@
+//! Phasors from samples: the discrete Fourier transform over one period of the tracked frequency.
+//!
+//! A period is no whole number of samples as soon as the frequency is off nominal, so the window
+//! weighs its two end samples by what of the period they stand for. What that leaves of the
+//! mirror image (the negative frequency) is then taken out exactly, because for a filter it is
+//! only another factor: a sinusoid of the tracked frequency comes out right to rounding, and
+//! harmonics stay suppressed. A mimic of the line's time constant in front, for currents, takes
+//! out the decaying offset of a fault (Benmouyal 1995); it is folded into the same coefficients,
+//! and its gain and angle at the tracked frequency are undone.
+//!
+//! The sum is computed anew for each phasor. A recursion saves nothing that a relay would notice
+//! and drifts with each sample.
+
+use std::f64::consts::{PI, SQRT_2};
+use std::time::Duration;
+
+use super::complex::Complex;
+
+/// Lowest frequency that is tracked, in Hz; it decides how much of the past a window keeps.
+pub const FREQUENCY_HZ_MIN: f64 = 40.0;
+/// Highest frequency that is tracked, in Hz.
+pub const FREQUENCY_HZ_MAX: f64 = 70.0;
+
+/// The newest samples of one channel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Window {
+    /// Every sample twice, half a length apart, so that the newest are always in one piece.
+    samples: Vec<f64>,
+    /// Where the next one goes, in the first half.
+    next: usize,
+    filled: usize,
+}
+
+impl Window {
+    /// A window for two periods of the lowest frequency: one to measure, one to compare with.
+    #[must_use]
+    pub fn new(rate: u32) -> Self {
+        let length = 2 * ((f64::from(rate) / FREQUENCY_HZ_MIN) as usize + 4);
+        Self { samples: vec![0.0; 2 * length], next: 0, filled: 0 }
+    }
+
+    /// Takes the next sample in.
+    #[inline]
+    pub fn push(&mut self, sample: f64) {
+        let length = self.samples.len() / 2;
+        self.samples[self.next] = sample;
+        self.samples[self.next + length] = sample;
+        self.next = if self.next + 1 == length { 0 } else { self.next + 1 };
+        self.filled = (self.filled + 1).min(length);
+    }
+
+    /// The newest sample; zero before there is one.
+    #[must_use]
+    pub fn newest(&self) -> f64 {
+        let length = self.samples.len() / 2;
+        self.samples[self.next + length - 1]
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.filled = 0;
+    }
+
+    /// `count` samples, the newest of which is `back` samples old; oldest first.
+    #[inline]
+    fn samples(&self, count: usize, back: usize) -> Option<&[f64]> {
+        let length = self.samples.len() / 2;
+        let end = self.next + length - back.min(length);
+        (count + back <= self.filled).then(|| &self.samples[end - count..end])
+    }
+}
+
+/// Coefficients that make a phasor of a window.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Filter {
+    /// For each sample, oldest first.
+    coefficients: Vec<Complex>,
+    period_samples: f64,
+}
+
+impl Filter {
+    /// The filter for one harmonic (1 is the fundamental) of `frequency_hz` at `rate` samples a
+    /// second; with a mimic of the time constant `offset`, if there is one.
+    ///
+    /// # Panics
+    /// When the frequency is outside [`FREQUENCY_HZ_MIN`] to [`FREQUENCY_HZ_MAX`], or the rate
+    /// gives fewer than two samples for a period of the harmonic.
+    #[must_use]
+    pub fn new(rate: u32, frequency_hz: f64, harmonic: u8, offset: Option<Duration>) -> Self {
+        assert!((FREQUENCY_HZ_MIN..=FREQUENCY_HZ_MAX).contains(&frequency_hz), "{frequency_hz} Hz");
+        let period_samples = f64::from(rate) / frequency_hz;
+        let step_rad = 2.0 * PI * f64::from(harmonic) / period_samples;
+        assert!(harmonic > 0 && step_rad < PI, "harmonic {harmonic} at {rate} samples a second");
+        let weights = weights(period_samples);
+        let count = weights.len();
+        // Angles count from the newest sample, which is at zero.
+        let wave = |index: usize| Complex::polar(1.0, step_rad * (count - 1 - index) as f64);
+        let mut taps: Vec<Complex> =
+            weights.iter().enumerate().map(|(index, weight)| wave(index) * *weight).collect();
+        if let Some(offset) = offset {
+            taps = behind_mimic(&taps, offset.as_secs_f64() * f64::from(rate));
+        }
+        Self { coefficients: exact_at(&taps, step_rad), period_samples }
+    }
+
+    /// Samples that a phasor is made of.
+    #[must_use]
+    pub fn samples(&self) -> usize {
+        self.coefficients.len()
+    }
+
+    /// Samples for a period of the frequency, not a whole number in general.
+    #[must_use]
+    pub fn period_samples(&self) -> f64 {
+        self.period_samples
+    }
+
+    /// The phasor at the newest sample; `None` until there are enough.
+    #[must_use]
+    #[inline]
+    pub fn phasor(&self, window: &Window) -> Option<Complex> {
+        self.phasor_back(window, 0)
+    }
+
+    /// The phasor as it was `back` samples ago.
+    #[must_use]
+    pub fn phasor_back(&self, window: &Window, back: usize) -> Option<Complex> {
+        let samples = window.samples(self.coefficients.len(), back)?;
+        let mut sum = Complex::ZERO;
+        for (coefficient, sample) in self.coefficients.iter().zip(samples) {
+            sum.re += coefficient.re * sample;
+            sum.im += coefficient.im * sample;
+        }
+        Some(sum)
+    }
+}
+
+/// How much of each sample belongs to one period that ends at the newest: the trapezoid rule,
+/// with the oldest end where the period begins between two samples.
+fn weights(period_samples: f64) -> Vec<f64> {
+    let whole = period_samples.floor();
+    let part = period_samples - whole;
+    let count = whole as usize + 2;
+    let mut weights = vec![1.0; count];
+    weights[count - 1] = 0.5;
+    // Oldest first: the piece of width `part` between the two oldest samples ends at a value that
+    // lies on the line between them.
+    weights[0] = part * part / 2.0;
+    weights[1] = 0.5 + part - part * part / 2.0;
+    weights
+}
+
+/// The taps with `(1 + τ) x[n] - τ x[n-1]` in front of them; one more than before.
+fn behind_mimic(taps: &[Complex], tau_samples: f64) -> Vec<Complex> {
+    let tap = |index: Option<usize>| index.and_then(|i| taps.get(i)).copied().unwrap_or_default();
+    (0..=taps.len())
+        .map(|index| {
+            tap(index.checked_sub(1)) * (1.0 + tau_samples) - tap(Some(index)) * tau_samples
+        })
+        .collect()
+}
+
+/// Scales taps so that a sinusoid of `step_rad` a sample comes out as its phasor exactly.
+///
+/// Such a sinusoid is `(X z^n + X* z^-n) / √2`, and taps make `(a X + b X*) / √2` of it; solved
+/// for `X`, this is a change of the taps.
+fn exact_at(taps: &[Complex], step_rad: f64) -> Vec<Complex> {
+    let newest = taps.len() - 1;
+    let response = |sign: f64| -> Complex {
+        let wave =
+            |index: usize| Complex::polar(1.0, sign * step_rad * (index as f64 - newest as f64));
+        taps.iter().enumerate().map(|(index, tap)| *tap * wave(index)).sum()
+    };
+    let (direct, image) = (response(1.0), response(-1.0));
+    let scale = SQRT_2 / (direct.square() - image.square());
+    taps.iter().map(|tap| (direct.conjugate() * *tap - image * tap.conjugate()) * scale).collect()
+}
+
+/// The root mean square value over one period, harmonics included.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rms {
+    weights: Vec<f64>,
+}
+
+impl Rms {
+    /// For periods of `frequency_hz` at `rate` samples a second.
+    #[must_use]
+    pub fn new(rate: u32, frequency_hz: f64) -> Self {
+        let period_samples = f64::from(rate) / frequency_hz;
+        let weights =
+            weights(period_samples).iter().map(|weight| weight / period_samples).collect();
+        Self { weights }
+    }
+
+    /// The value at the newest sample; `None` until there are enough.
+    #[must_use]
+    pub fn value(&self, window: &Window) -> Option<f64> {
+        let samples = window.samples(self.weights.len(), 0)?;
+        let squares =
+            self.weights.iter().zip(samples).map(|(weight, sample)| weight * sample * sample);
+        Some(squares.sum::<f64>().sqrt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MIMIC: Option<Duration> = Some(Duration::from_millis(45));
+
+    /// A window full of the sum of these, in (harmonic, phasor at the newest sample).
+    fn window(rate: u32, frequency_hz: f64, parts: &[(f64, Complex)]) -> Window {
+        let mut window = Window::new(rate);
+        for back in (0..1000).rev() {
+            let angle = -2.0 * PI * frequency_hz / f64::from(rate) * f64::from(back);
+            let sample = |(harmonic, phasor): &(f64, Complex)| {
+                SQRT_2 * (*phasor * Complex::polar(1.0, angle * harmonic)).re
+            };
+            window.push(parts.iter().map(sample).sum());
+        }
+        window
+    }
+
+    #[test]
+    fn harmonics_are_suppressed_and_measured() {
+        for frequency_hz in [45.0, 49.5, 50.0, 61.7, 65.0] {
+            let fundamental = Complex::polar_deg(100.0, 30.0);
+            let second = Complex::polar_deg(20.0, -80.0);
+            let fifth = Complex::polar_deg(10.0, 10.0);
+            let parts = [(1.0, fundamental), (2.0, second), (5.0, fifth)];
+            let window = window(4800, frequency_hz, &parts);
+            for offset in [None, MIMIC] {
+                let phasor =
+                    |k| Filter::new(4800, frequency_hz, k, offset).phasor(&window).unwrap();
+                let error = |k, expected: Complex| (phasor(k) - expected).magnitude();
+                assert!(error(1, fundamental) < 0.2, "{frequency_hz}: {}", error(1, fundamental));
+                assert!(error(2, second) < 0.5, "{frequency_hz}: {}", error(2, second));
+                assert!(error(5, fifth) < 1.0, "{frequency_hz}: {}", error(5, fifth));
+            }
+            let rms = Rms::new(4800, frequency_hz).value(&window).unwrap();
+            let expected = (100.0f64.powi(2) + 20.0f64.powi(2) + 10.0f64.powi(2)).sqrt();
+            assert!((rms / expected - 1.0).abs() < 1e-3, "{frequency_hz}: {rms}");
+        }
+    }
+
+    /// The largest magnitude while a fully offset fault of 20 ms decays, relative to the true one.
+    fn overshoot(offset: Option<Duration>) -> f64 {
+        let (rate, frequency_hz) = (4000u32, 50.0);
+        let filter = Filter::new(rate, frequency_hz, 1, offset);
+        let mut window = Window::new(rate);
+        let mut largest = 0.0f64;
+        for sample in -200i32..800 {
+            let time_s = f64::from(sample) / f64::from(rate);
+            let fault = (2.0 * PI * frequency_hz * time_s).cos() - (-time_s / 0.020).exp();
+            window.push(if sample < 0 { 0.0 } else { SQRT_2 * fault });
+            if let Some(phasor) = filter.phasor(&window) {
+                largest = largest.max(phasor.magnitude());
+            }
+        }
+        largest - 1.0
+    }
+
+    #[test]
+    fn the_mimic_takes_out_the_offset_of_a_fault() {
+        let (plain, mimicked) = (overshoot(None), overshoot(MIMIC));
+        assert!((0.10..0.20).contains(&plain), "{plain}");
+        assert!(mimicked < 0.02, "{mimicked}");
+    }
+
+    #[test]
+    fn nothing_is_said_before_a_period_is_there() {
+        let filter = Filter::new(4000, 50.0, 1, None);
+        let mut window = Window::new(4000);
+        for _ in 0..filter.samples() - 1 {
+            window.push(1.0);
+            assert_eq!(filter.phasor(&window), None);
+        }
+        window.push(1.0);
+        assert!(filter.phasor(&window).is_some());
+        window.clear();
+        assert_eq!(filter.phasor(&window), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_sinusoid_of_the_tracked_frequency_comes_out_exactly(
+            rate in prop::sample::select(vec![4000u32, 4800, 14_400]), frequency_hz in 40.0f64..70.0,
+            magnitude in 0.01f64..1e6, angle_deg in -180.0f64..180.0, mimic: bool,
+        ) {
+            let phasor = Complex::polar_deg(magnitude, angle_deg);
+            let window = window(rate, frequency_hz, &[(1.0, phasor)]);
+            let offset = MIMIC.filter(|_| mimic);
+            let measured = Filter::new(rate, frequency_hz, 1, offset).phasor(&window).unwrap();
+            prop_assert!((measured - phasor).magnitude() < 1e-8 * magnitude, "{measured:?}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! From samples to a trip: filters that make phasors, elements that look at them, logic that
+//! decides.
+//!
+//! Every element is a state machine of its own: it takes phasors and their time, keeps what it
+//! needs to know of the past, and answers with a [`Decision`]. `None` in place of a phasor means
+//! that there is none to be trusted (its stream is invalid, not synchronised or a test): the
+//! element is blocked and forgets what it had begun, because a start from before a gap says
+//! nothing about now.
+
+mod complex;
+pub mod filter;
+mod frequency;
+mod symmetrical;
+
+pub use complex::Complex;
+pub use filter::{Filter, Rms, Window};
+pub use frequency::FrequencyTracker;
+pub use symmetrical::Sequence;
+
+/// What an element says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Decision {
+    /// It sees a fault.
+    pub start: bool,
+    /// It has seen it for long enough: trip.
+    pub operate: bool,
+}
+
+impl Decision {
+    /// Nothing is seen, or nothing may be seen.
+    pub const NONE: Self = Self { start: false, operate: false };
+}
