@@ -7,15 +7,30 @@
 //! element is blocked and forgets what it had begun, because a start from before a gap says
 //! nothing about now.
 
+pub mod admittance;
+pub mod breaker;
+pub mod breaker_failure;
 mod complex;
+pub mod curve;
+pub mod differential;
+pub mod direction;
+pub mod distance;
 pub mod filter;
 mod frequency;
+pub mod frequency_limit;
+mod memory;
+pub mod overcurrent;
 mod symmetrical;
+mod timing;
+pub mod trip;
+pub mod voltage;
 
 pub use complex::Complex;
 pub use filter::{Filter, Rms, Window};
 pub use frequency::FrequencyTracker;
+pub use memory::VoltageMemory;
 pub use symmetrical::Sequence;
+pub use timing::{Delay, Level};
 
 /// What an element says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

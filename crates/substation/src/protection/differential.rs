@@ -1,0 +1,261 @@
+//! Differential (87T, 87L; PDIF): what flows in must flow out. Percentage restraint: the more
+//! flows through, the more may be missing, because current transformers err in proportion.
+//!
+//! A fault outside can saturate one transformer, and what it swallows looks like a fault inside.
+//! But it saturates some milliseconds later, and until then everything adds up: so a large
+//! through current without difference is remembered as a fault outside, and for a while only a
+//! difference that a saturated transformer cannot make operates. Second and fifth harmonics of
+//! the difference block, of any phase all phases: a transformer that is switched on draws current
+//! at one side only, and so does one with too high a voltage.
+
+use std::time::Duration;
+
+use super::Decision;
+use super::complex::Complex;
+use super::symmetrical::Sequence;
+use super::timing::Delay;
+use crate::time::SampleTime;
+
+/// Restraint, in units of the base, from which a fault is outside if there is no difference.
+const OUTSIDE_RESTRAINT_MIN: f64 = 2.0;
+/// Difference as a share of restraint below which it is.
+const OUTSIDE_SHARE_MAX: f64 = 0.2;
+/// How long that is remembered, from when the large current was last seen.
+const OUTSIDE_TIME: Duration = Duration::from_millis(150);
+/// Share of the restraint that the difference must have meanwhile. With half of the sum of all
+/// magnitudes as restraint a fault inside reaches 2, a transformer that passes a third of its
+/// current 1.
+const OUTSIDE_SLOPE: f64 = 1.2;
+/// Drop-off as a share of the threshold.
+const DROP_OFF_RATIO: f64 = 0.9;
+
+/// Settings; currents in units of a base that the caller chose for both sides.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Settings {
+    /// Difference below which it never operates.
+    pub pick_up: f64,
+    /// Share of restraint up to the knee.
+    pub slope: f64,
+    /// Restraint at the knee.
+    pub knee: f64,
+    /// Share of restraint beyond the knee.
+    pub slope_beyond: f64,
+    /// Difference above which it operates whatever else is.
+    pub unrestrained: f64,
+    /// Share of the second harmonic in the difference that blocks.
+    pub second_harmonic_max: f64,
+    /// Share of the fifth harmonic in the difference that blocks.
+    pub fifth_harmonic_max: f64,
+    /// How long a difference must last.
+    pub delay: Duration,
+}
+
+/// Phases of one side, into the protected thing, referred to the common base.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Side {
+    /// Fundamental.
+    pub fundamental: [Complex; 3],
+    /// Second harmonic.
+    pub second: [Complex; 3],
+    /// Fifth harmonic.
+    pub fifth: [Complex; 3],
+}
+
+impl Side {
+    /// This side of a transformer as the other sees it: `clock` is the number of its vector
+    /// group, by which it lags in twelfths of a turn; the zero sequence, which the other side does
+    /// not see, is taken out; `base_a` is its rated current.
+    #[must_use]
+    pub fn referred(&self, clock: u8, base_a: f64) -> Self {
+        let angle_deg = 30.0 * f64::from(clock);
+        // One and the same real matrix for instants and for phasors of any harmonic.
+        let refer = |phases: [Complex; 3]| {
+            let Sequence { positive, negative, .. } = Sequence::of(phases);
+            let positive = positive.turned_deg(angle_deg);
+            let negative = negative.turned_deg(-angle_deg);
+            let turned = Sequence { positive, negative, zero: Complex::ZERO };
+            turned.phases().map(|phase| phase * (1.0 / base_a))
+        };
+        Self {
+            fundamental: refer(self.fundamental),
+            second: refer(self.second),
+            fifth: refer(self.fifth),
+        }
+    }
+}
+
+/// The element.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Differential {
+    settings: Settings,
+    is_started: bool,
+    delay: Delay,
+    /// When a fault outside was last seen, for each phase.
+    outside: [Option<SampleTime>; 3],
+}
+
+impl Differential {
+    /// An element at rest.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        let delay = Delay::new(settings.delay);
+        Self { settings, is_started: false, delay, outside: [None; 3] }
+    }
+
+    /// Looks at all sides, which must have been sampled at the same moment.
+    pub fn update(&mut self, now: SampleTime, sides: Option<&[Side]>) -> Decision {
+        let Some(sides) = sides else {
+            *self = Self::new(self.settings);
+            return Decision::NONE;
+        };
+        let harmonics_block = (0..3).any(|phase| self.is_blocked_by_harmonics(sides, phase));
+        let (mut restrained, mut unrestrained) = (false, false);
+        for phase in 0..3 {
+            let difference = difference(sides, |side| side.fundamental[phase]);
+            let restraint =
+                sides.iter().map(|side| side.fundamental[phase].magnitude()).sum::<f64>() / 2.0;
+            self.look_outside(now, phase, difference, restraint);
+            unrestrained |= difference > self.settings.unrestrained;
+            restrained |= difference > self.threshold(phase, restraint);
+        }
+        self.is_started = unrestrained || (restrained && !harmonics_block);
+        let decision = self.delay.update(now, self.is_started);
+        Decision { operate: decision.operate || unrestrained, ..decision }
+    }
+
+    fn threshold(&self, phase: usize, restraint: f64) -> f64 {
+        let Settings { pick_up, slope, knee, slope_beyond, .. } = self.settings;
+        let beyond = (restraint - knee).max(0.0);
+        let mut threshold = pick_up.max(slope * restraint.min(knee) + slope_beyond * beyond);
+        if self.outside[phase].is_some() {
+            threshold = threshold.max(OUTSIDE_SLOPE * restraint);
+        }
+        if self.is_started { threshold * DROP_OFF_RATIO } else { threshold }
+    }
+
+    fn look_outside(&mut self, now: SampleTime, phase: usize, difference: f64, restraint: f64) {
+        let is_large = restraint > OUTSIDE_RESTRAINT_MIN;
+        let adds_up = difference < OUTSIDE_SHARE_MAX * restraint;
+        let since = &mut self.outside[phase];
+        if is_large && (adds_up || since.is_some()) {
+            *since = Some(now);
+        } else if since.is_some_and(|since| now.since(since) > OUTSIDE_TIME) {
+            *since = None;
+        }
+    }
+
+    fn is_blocked_by_harmonics(&self, sides: &[Side], phase: usize) -> bool {
+        let fundamental = difference(sides, |side| side.fundamental[phase]);
+        let second = difference(sides, |side| side.second[phase]);
+        let fifth = difference(sides, |side| side.fifth[phase]);
+        fundamental > self.settings.pick_up / 2.0
+            && (second > self.settings.second_harmonic_max * fundamental
+                || fifth > self.settings.fifth_harmonic_max * fundamental)
+    }
+}
+
+fn difference(sides: &[Side], of: impl Fn(&Side) -> Complex) -> f64 {
+    sides.iter().map(of).sum::<Complex>().magnitude()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn element() -> Differential {
+        Differential::new(Settings {
+            pick_up: 0.3,
+            slope: 0.3,
+            knee: 3.0,
+            slope_beyond: 0.7,
+            unrestrained: 8.0,
+            second_harmonic_max: 0.15,
+            fifth_harmonic_max: 0.35,
+            delay: Duration::ZERO,
+        })
+    }
+
+    fn side(magnitude: f64, angle_deg: f64) -> Side {
+        let fundamental =
+            [0.0, -120.0, 120.0].map(|turn| Complex::polar_deg(magnitude, angle_deg + turn));
+        Side { fundamental, ..Side::default() }
+    }
+
+    fn at(ms: u64) -> SampleTime {
+        SampleTime::from_ns(ms * 1_000_000)
+    }
+
+    #[test]
+    fn load_and_through_faults_do_not_operate_and_faults_inside_do() {
+        let sees = |sides: [Side; 2]| element().update(at(0), Some(&sides)).operate;
+        assert!(!sees([side(1.0, 0.0), side(1.0, 180.0)]));
+        // Tap changer at its end and errors of transformers: 15 % are missing.
+        assert!(!sees([side(1.0, 0.0), side(0.85, 178.0)]));
+        assert!(!sees([side(6.0, 0.0), side(5.0, 175.0)]));
+        assert!(sees([side(0.31, 0.0), side(0.0, 0.0)]));
+        assert!(sees([side(3.0, 0.0), side(2.0, 10.0)]));
+        assert!(sees([side(9.0, 0.0), side(0.0, 0.0)]));
+    }
+
+    #[test]
+    fn inrush_and_too_much_flux_block_all_phases_but_not_the_unrestrained_step() {
+        let with = |magnitude: f64, second: f64, fifth: f64| {
+            let mut inrush = side(magnitude, 0.0);
+            inrush.second[1] = Complex::polar_deg(second * magnitude, 50.0);
+            inrush.fifth[2] = Complex::polar_deg(fifth * magnitude, 50.0);
+            element().update(at(0), Some(&[inrush, Side::default()])).operate
+        };
+        assert!(!with(4.0, 0.2, 0.0));
+        assert!(!with(1.0, 0.0, 0.4));
+        assert!(with(4.0, 0.1, 0.1));
+        assert!(with(9.0, 0.3, 0.0));
+    }
+
+    #[test]
+    fn a_saturated_transformer_at_a_fault_outside_does_not_operate() {
+        let mut element = element();
+        for ms in 0..300 {
+            // It adds up for 5 ms; then one side passes a third of its current, turned by 40
+            // degrees, and recovers over 200 ms.
+            let passed = if ms < 5 { 1.0 } else { (0.33 + (ms - 5) as f64 / 300.0).min(1.0) };
+            let turned_deg = if ms < 5 { 180.0 } else { 180.0 + 40.0 * (1.0 - passed) / 0.67 };
+            let sides = [side(8.0, 0.0), side(8.0 * passed, turned_deg)];
+            assert!(!element.update(at(ms), Some(&sides)).operate, "{ms}");
+        }
+    }
+
+    #[test]
+    fn a_fault_outside_that_becomes_one_inside_operates() {
+        let mut element = element();
+        for ms in 0..20 {
+            let sides = [side(4.0, 0.0), side(4.0, 180.0)];
+            assert!(!element.update(at(ms), Some(&sides)).start);
+        }
+        let sides = [side(4.0, 0.0), side(4.0, 10.0)];
+        assert!(element.update(at(20), Some(&sides)).operate);
+    }
+
+    #[test]
+    fn vector_groups_add_up_and_the_zero_sequence_stays_outside() {
+        for clock in [0, 1, 5, 6, 11] {
+            // Rated 100 A and 500 A; the low side lags and flows out.
+            let high = side(100.0, 0.0);
+            let low = side(500.0, 180.0 - 30.0 * f64::from(clock));
+            let mut low_with_earth = low;
+            for phase in &mut low_with_earth.fundamental {
+                *phase = *phase + Complex::new(400.0, 0.0);
+            }
+            for low in [low, low_with_earth] {
+                let sides = [high.referred(0, 100.0), low.referred(clock, 500.0)];
+                let all = (0..3).map(|phase| difference(&sides, |side| side.fundamental[phase]));
+                assert!(all.fold(0.0, f64::max) < 1e-9, "clock {clock}");
+            }
+        }
+    }
+
+    #[test]
+    fn streams_that_are_not_synchronised_block() {
+        let mut element = element();
+        assert_eq!(element.update(at(0), None), Decision::NONE);
+    }
+}

@@ -1,0 +1,226 @@
+//! Directional overcurrent (67): overcurrent that is seen only if the fault lies ahead.
+//!
+//! A phase is compared with the voltage across the other two, which a fault of that phase leaves
+//! alone (quadrature connection); with the remembered voltage if that is gone too. Earth is
+//! compared with the residual voltage, which a fault makes itself.
+
+use super::Decision;
+use super::complex::Complex;
+use super::memory::VoltageMemory;
+use super::overcurrent::{self, Current, Overcurrent};
+use super::symmetrical::Sequence;
+use crate::time::SampleTime;
+
+/// Half of the angle in which a fault is ahead; what is left at each side is no direction.
+const HALF_WIDTH_DEG: f64 = 85.0;
+
+/// Where a fault is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// Ahead: on the line.
+    Forward,
+    /// Behind: on the busbar.
+    Reverse,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Polarisation {
+    /// Phase currents with the voltages across the other phases.
+    Phases,
+    /// The residual current with the residual voltage turned round.
+    Residual,
+}
+
+/// Settings.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Settings {
+    /// The overcurrent.
+    pub overcurrent: overcurrent::Settings,
+    /// Where.
+    pub way: Way,
+    /// What is compared.
+    pub polarisation: Polarisation,
+    /// By how much the current lags the voltage of its phase (or the residual voltage turned
+    /// round) in the middle of ahead, in degrees.
+    pub characteristic_deg: f64,
+    /// Voltage below which an angle means nothing, in V.
+    pub polarising_v_min: f64,
+}
+
+/// Currents and voltages of a bay.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bay {
+    /// Phase currents out of the busbar, in A.
+    pub currents: [Complex; 3],
+    /// Their second harmonics.
+    pub second_harmonics: [Complex; 3],
+    /// Phase voltages to earth, in V.
+    pub voltages: [Complex; 3],
+    /// The frequency of both, in Hz.
+    pub frequency_hz: f64,
+}
+
+/// The element.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Directional {
+    settings: Settings,
+    overcurrent: Overcurrent,
+    memory: VoltageMemory,
+}
+
+impl Directional {
+    /// An element at rest.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            overcurrent: Overcurrent::new(settings.overcurrent),
+            memory: VoltageMemory::new(settings.polarising_v_min),
+        }
+    }
+
+    /// Looks at a bay.
+    pub fn update(&mut self, now: SampleTime, bay: Option<&Bay>) -> Decision {
+        self.memory.update(now, bay.map(|bay| Sequence::of(bay.voltages).positive));
+        let current = bay.map(|bay| match self.settings.polarisation {
+            Polarisation::Phases => self.phases(now, bay),
+            Polarisation::Residual => self.residual(bay),
+        });
+        self.overcurrent.update(now, current)
+    }
+
+    /// The largest phase current that flows the way that is looked.
+    fn phases(&self, now: SampleTime, bay: &Bay) -> Current {
+        let remembered = self.memory.recall(now, bay.frequency_hz);
+        let mut largest = Current { fundamental_a: 0.0, second_harmonic_a: 0.0 };
+        for phase in 0..3 {
+            let [b, c] = [bay.voltages[(phase + 1) % 3], bay.voltages[(phase + 2) % 3]];
+            // The voltage across the others lags that of the phase by 90 degrees.
+            let own = (b - c).turned_deg(90.0) * (1.0 / 3f64.sqrt());
+            let of_memory = || remembered.map(|voltage| voltage.turned_deg(-120.0 * phase as f64));
+            let reference = if own.magnitude() >= self.settings.polarising_v_min {
+                Some(own)
+            } else {
+                of_memory()
+            };
+            let current = bay.currents[phase];
+            if self.flows(current, reference) && current.magnitude() > largest.fundamental_a {
+                let second_harmonic_a = bay.second_harmonics[phase].magnitude();
+                largest = Current { fundamental_a: current.magnitude(), second_harmonic_a };
+            }
+        }
+        largest
+    }
+
+    fn residual(&self, bay: &Bay) -> Current {
+        let sum = |phases: [Complex; 3]| phases.into_iter().sum::<Complex>();
+        let (current, voltage) = (sum(bay.currents), -sum(bay.voltages));
+        let is_large = voltage.magnitude() >= self.settings.polarising_v_min;
+        let flows = self.flows(current, is_large.then_some(voltage));
+        Current {
+            fundamental_a: if flows { current.magnitude() } else { 0.0 },
+            second_harmonic_a: sum(bay.second_harmonics).magnitude(),
+        }
+    }
+
+    /// Whether a current flows the way that is looked; never, if there is nothing to compare it
+    /// with.
+    fn flows(&self, current: Complex, reference: Option<Complex>) -> bool {
+        let Some(reference) = reference else { return false };
+        let middle = reference.turned_deg(-self.settings.characteristic_deg);
+        let off_deg = (current * middle.conjugate()).angle_deg().abs();
+        match self.settings.way {
+            Way::Forward => off_deg <= HALF_WIDTH_DEG,
+            Way::Reverse => off_deg >= 180.0 - HALF_WIDTH_DEG,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protection::overcurrent::Timing;
+    use std::time::Duration;
+
+    fn element(way: Way, polarisation: Polarisation) -> Directional {
+        let timing = Timing::Definite(Duration::from_millis(50));
+        let overcurrent =
+            overcurrent::Settings { pick_up_a: 200.0, timing, second_harmonic_max: None };
+        Directional::new(Settings {
+            overcurrent,
+            way,
+            polarisation,
+            characteristic_deg: 45.0,
+            polarising_v_min: 500.0,
+        })
+    }
+
+    fn bay(currents: [Complex; 3], voltages: [Complex; 3]) -> Bay {
+        Bay { currents, second_harmonics: [Complex::ZERO; 3], voltages, frequency_hz: 50.0 }
+    }
+
+    fn balanced(magnitude: f64, angle_deg: f64) -> [Complex; 3] {
+        [0.0, -120.0, 120.0].map(|turn| Complex::polar_deg(magnitude, angle_deg + turn))
+    }
+
+    /// The millisecond at which it operates, phasors standing still.
+    fn operates(element: &mut Directional, bay: &Bay) -> Option<u64> {
+        (0..400).find(|ms| element.update(SampleTime::from_ns(ms * 1_000_000), Some(bay)).operate)
+    }
+
+    #[test]
+    fn a_fault_ahead_operates_forward_and_one_behind_reverse() {
+        let voltages = balanced(5000.0, 0.0);
+        for (angle_deg, ahead) in [(-60.0, true), (-10.0, true), (120.0, false), (170.0, false)] {
+            let fault = bay(balanced(1000.0, angle_deg), voltages);
+            let forward = operates(&mut element(Way::Forward, Polarisation::Phases), &fault);
+            let reverse = operates(&mut element(Way::Reverse, Polarisation::Phases), &fault);
+            assert_eq!(forward, ahead.then_some(50), "{angle_deg}");
+            assert_eq!(reverse, (!ahead).then_some(50), "{angle_deg}");
+        }
+        let load = bay(balanced(190.0, -20.0), voltages);
+        assert_eq!(operates(&mut element(Way::Forward, Polarisation::Phases), &load), None);
+    }
+
+    #[test]
+    fn a_fault_at_the_terminals_is_seen_by_what_is_remembered() {
+        for (angle_deg, ahead) in [(-60.0, true), (120.0, false)] {
+            let mut element = element(Way::Forward, Polarisation::Phases);
+            let mut operated = false;
+            for ms in 0..400u64 {
+                let turn_deg = 360.0 * 0.05 * ms as f64;
+                let fault = ms >= 200;
+                let currents = balanced(if fault { 2000.0 } else { 50.0 }, turn_deg + angle_deg);
+                let voltages = balanced(if fault { 0.0 } else { 6000.0 }, turn_deg);
+                let seen = element
+                    .update(SampleTime::from_ns(ms * 1_000_000), Some(&bay(currents, voltages)));
+                operated |= seen.operate;
+            }
+            assert_eq!(operated, ahead, "{angle_deg}");
+        }
+    }
+
+    #[test]
+    fn earth_is_compared_with_the_residual_voltage() {
+        let mut voltages = balanced(6000.0, 0.0);
+        voltages[0] = Complex::polar_deg(1000.0, 0.0);
+        for (angle_deg, ahead) in [(-45.0, true), (135.0, false)] {
+            // The fault of phase A drives its current by the voltage that it took away.
+            let currents = [Complex::polar_deg(600.0, angle_deg), Complex::ZERO, Complex::ZERO];
+            let mut element = element(Way::Forward, Polarisation::Residual);
+            assert_eq!(operates(&mut element, &bay(currents, voltages)).is_some(), ahead);
+        }
+        let mut element = element(Way::Forward, Polarisation::Residual);
+        let balanced = bay(balanced(1000.0, -45.0), balanced(6000.0, 0.0));
+        assert_eq!(operates(&mut element, &balanced), None);
+    }
+
+    #[test]
+    fn an_untrusted_stream_blocks() {
+        let mut element = element(Way::Forward, Polarisation::Phases);
+        for ms in 0..200 {
+            assert_eq!(element.update(SampleTime::from_ns(ms * 1_000_000), None), Decision::NONE);
+        }
+    }
+}

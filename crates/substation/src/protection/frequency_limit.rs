@@ -1,0 +1,91 @@
+//! Frequency too low or too high (81, PTUF and PTOF).
+//!
+//! It believes the tracker only: while that holds an old frequency, because the voltage is low or
+//! something was switched, the element is blocked, and its delay begins anew.
+
+use std::time::Duration;
+
+use super::Decision;
+use super::timing::{Delay, Level};
+use super::voltage::Side;
+use crate::time::SampleTime;
+
+/// How far back over the threshold the frequency must come, in Hz.
+const HYSTERESIS_HZ: f64 = 0.02;
+
+/// Settings.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Settings {
+    /// Which side is wrong.
+    pub side: Side,
+    /// The threshold, in Hz.
+    pub pick_up_hz: f64,
+    /// How long.
+    pub delay: Duration,
+}
+
+/// The element.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Frequency {
+    level: Level,
+    delay: Delay,
+}
+
+impl Frequency {
+    /// An element at rest.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        let step = if settings.side == Side::Under { HYSTERESIS_HZ } else { -HYSTERESIS_HZ };
+        let level = Level::new(settings.pick_up_hz, 1.0 + step / settings.pick_up_hz);
+        Self { level, delay: Delay::new(settings.delay) }
+    }
+
+    /// Looks at a frequency that was measured now.
+    pub fn update(&mut self, now: SampleTime, frequency_hz: Option<f64>) -> Decision {
+        match frequency_hz {
+            Some(frequency_hz) => {
+                let start = self.level.update(frequency_hz);
+                self.delay.update(now, start)
+            }
+            None => {
+                self.level.reset();
+                self.delay.reset();
+                Decision::NONE
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operates(side: Side, pick_up_hz: f64, frequency_hz: Option<f64>) -> Option<u64> {
+        let delay = Duration::from_millis(150);
+        let mut element = Frequency::new(Settings { side, pick_up_hz, delay });
+        (0..1000)
+            .find(|ms| element.update(SampleTime::from_ns(ms * 1_000_000), frequency_hz).operate)
+    }
+
+    #[test]
+    fn it_operates_beyond_the_threshold_only() {
+        assert_eq!(operates(Side::Under, 49.0, Some(49.005)), None);
+        assert_eq!(operates(Side::Under, 49.0, Some(48.995)), Some(150));
+        assert_eq!(operates(Side::Over, 51.0, Some(50.995)), None);
+        assert_eq!(operates(Side::Over, 51.0, Some(51.005)), Some(150));
+        assert_eq!(operates(Side::Under, 49.0, None), None);
+    }
+
+    #[test]
+    fn it_drops_off_with_hysteresis() {
+        let delay = Duration::ZERO;
+        for (side, wrong, edge, right) in
+            [(Side::Under, 48.99, 49.01, 49.03), (Side::Over, 49.01, 48.99, 48.97)]
+        {
+            let mut element = Frequency::new(Settings { side, pick_up_hz: 49.0, delay });
+            assert!(element.update(SampleTime::ZERO, Some(wrong)).start);
+            assert!(element.update(SampleTime::ZERO, Some(edge)).start);
+            assert!(!element.update(SampleTime::ZERO, Some(right)).start);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Trip logic (PTRC): which elements trip which breakers, for how long, and until when.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Decision;
+use crate::time::SampleTime;
+
+/// Which elements trip a breaker: rows of the trip matrix, by name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Matrix {
+    /// Elements for each breaker.
+    pub elements_by_breaker: BTreeMap<String, Vec<String>>,
+    /// How long a trip lasts at least, so that a coil sees it.
+    pub pulse_min: Duration,
+    /// Whether a trip stays until somebody resets it.
+    pub lockout: bool,
+}
+
+/// Trips as they stand.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TripLogic {
+    matrix: Matrix,
+    /// When the trip of a breaker was last asked for.
+    asked: BTreeMap<String, SampleTime>,
+}
+
+impl TripLogic {
+    /// No trips.
+    #[must_use]
+    pub const fn new(matrix: Matrix) -> Self {
+        Self { matrix, asked: BTreeMap::new() }
+    }
+
+    /// Looks at what the elements say, by name; answers the breakers that are tripped now.
+    pub fn update(
+        &mut self,
+        now: SampleTime,
+        decisions: &BTreeMap<String, Decision>,
+    ) -> impl Iterator<Item = &str> {
+        let operates = |name: &String| decisions.get(name).is_some_and(|decision| decision.operate);
+        for (breaker, elements) in &self.matrix.elements_by_breaker {
+            if elements.iter().any(operates) {
+                match self.asked.get_mut(breaker) {
+                    Some(asked) => *asked = now,
+                    None => drop(self.asked.insert(breaker.clone(), now)),
+                }
+            }
+        }
+        let Matrix { pulse_min, lockout, .. } = self.matrix;
+        self.asked.retain(|_, asked| lockout || now == *asked || now.since(*asked) < pulse_min);
+        self.asked.keys().map(String::as_str)
+    }
+
+    /// Takes back trips that stay.
+    pub fn reset(&mut self) {
+        self.asked.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logic(lockout: bool) -> TripLogic {
+        let row = |breaker: &str, elements: &[&str]| {
+            (breaker.to_owned(), elements.iter().map(|name| (*name).to_owned()).collect())
+        };
+        let elements_by_breaker = [row("Q0", &["I>>", "Z1"]), row("Q1", &["Z1"])].into();
+        TripLogic::new(Matrix {
+            elements_by_breaker,
+            pulse_min: Duration::from_millis(100),
+            lockout,
+        })
+    }
+
+    fn tripped(logic: &mut TripLogic, ms: u64, operating: &str) -> Vec<String> {
+        let operate = Decision { start: true, operate: true };
+        let decisions = [(operating.to_owned(), operate)].into();
+        logic.update(SampleTime::from_ns(ms * 1_000_000), &decisions).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn elements_trip_the_breakers_of_their_rows_for_a_while() {
+        let mut logic = logic(false);
+        assert_eq!(tripped(&mut logic, 0, "I>>"), ["Q0"]);
+        assert_eq!(tripped(&mut logic, 10, "Z1"), ["Q0", "Q1"]);
+        assert_eq!(tripped(&mut logic, 109, "another"), ["Q0", "Q1"]);
+        assert!(tripped(&mut logic, 110, "another").is_empty());
+    }
+
+    #[test]
+    fn a_lockout_stays_until_it_is_reset() {
+        let mut logic = logic(true);
+        tripped(&mut logic, 0, "Z1");
+        assert_eq!(tripped(&mut logic, 100_000, "none"), ["Q0", "Q1"]);
+        logic.reset();
+        assert!(tripped(&mut logic, 100_001, "none").is_empty());
+    }
+}
