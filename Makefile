@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-bench demo test check-aarch64 bench fuzz clean
+.PHONY: help setup setup-test setup-bench setup-conformance demo test conformance check-aarch64 bench fuzz clean
 
 # The shim is an image for other programs, built by the build script of `testbed`: never here.
 CRATES := -p vtime -p substation -p testbed
@@ -24,6 +24,9 @@ setup-test:
 setup-bench:
 	@tools/setup.sh bench
 
+setup-conformance:
+	@tools/setup.sh conformance
+
 demo: setup ## run the voltage-stability case, normal and under attack, and draw the report
 	cargo build --locked --release -p testbed
 	tools/demo.sh
@@ -44,6 +47,10 @@ check-aarch64: ## check that all compiles for boards with an AArch64 processor
 bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
 	cargo bench --locked -p substation --bench decode
 	cargo bench --locked -p testbed --bench clock -- $(bench_prefix)
+
+conformance: setup-conformance ## run CPython's and Go's own tests in virtual time; writes a page of results
+	cargo build --locked --release -p testbed
+	PYTHONPATH=tools $(PYTHON) -m peers --write-page
 
 fuzz: ## fuzz the decoders of frames for 24 minutes
 	tools/fuzz.sh

@@ -3,7 +3,7 @@
 # Python packages in .venv, and a look at the Rust toolchain. It asks no questions. What is there
 # already is left alone, so a second call only looks and takes a fraction of a second.
 #
-# Usage: tools/setup.sh demo|test|bench
+# Usage: tools/setup.sh demo|test|bench|conformance
 # Without the right to install Debian packages it names what is missing and why, and stops.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -16,8 +16,8 @@ readonly BROKEN_SETUP=69
 main() {
     local purpose=${1:-}
     case $purpose in
-        demo | test | bench) ;;
-        *) fail 64 "usage: tools/setup.sh demo|test|bench" ;;
+        demo | test | bench | conformance) ;;
+        *) fail 64 "usage: tools/setup.sh demo|test|bench|conformance" ;;
     esac
     mkdir -p target
     # Two calls at once would build one .venv twice.
@@ -86,6 +86,7 @@ is_there() {
         # A .venv that is ready needs no tool that makes one.
         python) venv_is_ready || "$PYTHON" -c "import $name" 2> /dev/null ;;
         header) [ -e "/usr/include/$name" ] || [ -e "/usr/local/include/$name" ] ;;
+        file) [ -e "$name" ] ;;
         *) fail 70 "tools/packages.txt: unknown check '$1'" ;;
     esac
 }

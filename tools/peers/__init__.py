@@ -1,0 +1,6 @@
+"""Peers' own test suites as a test of virtual time.
+
+The people who wrote CPython and Go also wrote down what time, timeouts, signals and sockets do.
+Their tests run natively, in a time domain, and in a domain that is held again and again, and each
+test must end in the same way. See `python -m peers --help`.
+"""

@@ -1,0 +1,88 @@
+"""Whether tests end in virtual time as they do natively.
+
+Tests of timing fail now and then on any machine. So what a test does in a place is the set of
+outcomes seen there in up to `TRIES` runs, and only a test whose sets have nothing in common
+differs. One whose sets overlap and are not equal is unsteady: it is listed, and decides nothing.
+"""
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from .known import Known
+from .outcomes import ABSENT
+
+# How often a test whose outcomes differ is run in each place.
+TRIES = 4
+
+Seen = dict[str, set[str]]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A test that ends otherwise in a place than it does natively."""
+
+    test: str
+    native: list[str]
+    here: list[str]
+    # Why that is right, from the list of known differences; empty if nobody knows.
+    reason: str = ""
+
+
+@dataclass
+class Comparison:
+    """One suite in one place, against the same suite natively."""
+
+    same: int = 0
+    # How often the domain was held in all runs together.
+    holds: int = 0
+    unsteady: list[Difference] = field(default_factory=list)
+    known: list[Difference] = field(default_factory=list)
+    unknown: list[Difference] = field(default_factory=list)
+
+
+def add(seen: Seen, outcomes: dict[str, str]) -> None:
+    """Adds the outcomes of one run."""
+    for test, outcome in outcomes.items():
+        seen.setdefault(test, set()).add(outcome)
+
+
+def differing(native: Seen, here: Seen) -> list[str]:
+    """Tests of which no outcome was seen in both places, in order."""
+    tests = native.keys() | here.keys()
+    return sorted(test for test in tests if not at(native, test) & at(here, test))
+
+
+def compare(suite: str, native: Seen, here: Seen, known: list[Known]) -> Comparison:
+    """Sorts all tests of a suite."""
+    comparison = Comparison()
+    apart = set(differing(native, here))
+    for test in sorted(native.keys() | here.keys()):
+        both = sorted(at(native, test)), sorted(at(here, test))
+        if test not in apart:
+            if both[0] == both[1]:
+                comparison.same += 1
+            else:
+                comparison.unsteady.append(Difference(test, *both))
+        elif reason := reason_of(suite, test, at(here, test), known):
+            comparison.known.append(Difference(test, *both, reason))
+        else:
+            comparison.unknown.append(Difference(test, *both))
+    return comparison
+
+
+def is_known(suite: str, test: str, here: Seen, known: list[Known]) -> bool:
+    """Whether an entry is about what was seen of a test."""
+    return reason_of(suite, test, at(here, test), known) != ""
+
+
+def at(seen: Seen, test: str) -> set[str]:
+    """Outcomes of a test."""
+    return seen.get(test, {ABSENT})
+
+
+def reason_of(suite: str, test: str, here: set[str], known: list[Known]) -> str:
+    """Why a test may end as it does; empty if no entry is about it."""
+    for entry in known:
+        if entry.suite == suite and fnmatchcase(test, entry.test) and here == {entry.outcome}:
+            return entry.reason
+    return ""

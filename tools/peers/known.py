@@ -1,0 +1,28 @@
+"""Differences between virtual time and native that are meant, each with its reason.
+
+An entry is the exception, not a place to put failures: it names one test (`*` in the name stands
+for parts of it), the one outcome that it may have, and the limitation that makes it so.
+"""
+
+from typing import NamedTuple
+
+from .outcomes import SKIPPED
+
+
+class Known(NamedTuple):
+    """One difference that is meant."""
+
+    suite: str
+    test: str
+    outcome: str
+    reason: str
+
+
+KNOWN = [
+    Known(
+        "cpython/test_time",
+        "test.test_time.TimeTestCase.test_monotonic_settime",
+        SKIPPED,
+        "it sets the clock, which is refused with EPERM in virtual time, and skips itself then",
+    ),
+]
