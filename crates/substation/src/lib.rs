@@ -7,11 +7,13 @@
 //! - [`wire`]: sampled values and GOOSE as octets.
 //! - [`protection`]: phasors and the elements that look at them.
 //! - [`stream`]: whether a stream of samples can be trusted.
+//! - [`settings`]: all that a relay is set to, from YAML.
 //! - [`comtrade`]: fault records as relays write them.
 #![forbid(unsafe_code)]
 
 pub mod comtrade;
 pub mod protection;
+pub mod settings;
 pub mod stream;
 pub mod time;
 pub mod wire;

@@ -1,0 +1,101 @@
+//! Reads `goose`: the messages that a relay publishes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::cursor::Map;
+use super::model::{GooseControl, Signal, SignalKind};
+use super::problems::{listed, quoted};
+use crate::wire::{Form, Tag};
+
+/// Booleans that fit into a frame beside the names.
+const SIGNALS_MAX: usize = 256;
+
+/// Names that a signal may have.
+struct Known {
+    elements: Vec<String>,
+    breakers: Vec<String>,
+}
+
+pub(super) fn read(top: &Map<'_>) -> BTreeMap<String, GooseControl> {
+    let breakers = top.map("trips").map(|trips| trips.names_below("breakers")).unwrap_or_default();
+    let known = Known { elements: top.names_below("elements"), breakers };
+    let mut messages = BTreeMap::new();
+    let Some(all) = top.map("goose") else { return messages };
+    for name in all.names() {
+        let Some(map) = all.map(&name) else { continue };
+        if let Some(message) = one(&map, &known) {
+            messages.insert(name, message);
+        }
+    }
+    messages
+}
+
+fn one(map: &Map<'_>, known: &Known) -> Option<GooseControl> {
+    let reference = map.visible_text("reference");
+    let data_set = map.visible_text("data_set");
+    let go_id = map.visible_text("go_id");
+    let destination = map.group_address("destination");
+    let app_id = map.whole("app_id", 0..=0xbfff);
+    let vlan = map.optional_whole("vlan", 0..=4094).unwrap_or(0);
+    let priority = map.optional_whole("priority", 0..=7).unwrap_or(4);
+    let conf_rev = map.whole("conf_rev", 1..=u32::MAX);
+    let repeat_min = map.time("repeat_min", Duration::from_millis(1), Duration::from_secs(1));
+    let repeat_max = map.time("repeat_max", Duration::from_millis(10), Duration::from_secs(60));
+    let form = match map.optional_choice("encoding", &["ordinary", "fixed_length"]) {
+        Some("fixed_length") => Form::FixedLength,
+        _ => Form::Ordinary,
+    };
+    let signals = signals(map, known);
+    map.finish();
+    let (repeat_min, repeat_max) = (repeat_min?, repeat_max?);
+    if repeat_max < repeat_min {
+        map.wrong("repeat_max", "it is shorter than `repeat_min`", "repeat less often at rest");
+    }
+    Some(GooseControl {
+        reference: reference?,
+        data_set: data_set?,
+        go_id: go_id?,
+        destination: destination?,
+        app_id: app_id? as u16,
+        tag: Tag::new(priority as u8, vlan as u16),
+        conf_rev: conf_rev?,
+        repeat_min,
+        repeat_max,
+        form,
+        signals,
+    })
+}
+
+/// Signals such as `trip Q0`, `start I>` and `operate Z1`.
+fn signals(map: &Map<'_>, known: &Known) -> Vec<Signal> {
+    let texts = map.texts("signals");
+    if texts.len() > SIGNALS_MAX {
+        let what = format!("{} signals do not fit into a frame", texts.len());
+        map.wrong("signals", what, format!("publish at most {SIGNALS_MAX} in a message"));
+    }
+    let mut signals = Vec::new();
+    for text in &texts {
+        let (kind, name) = match text.split_once(' ') {
+            Some(("trip", name)) => (SignalKind::Trip, name),
+            Some(("start", name)) => (SignalKind::Start, name),
+            Some(("operate", name)) => (SignalKind::Operate, name),
+            _ => {
+                let way_out = "write it as `trip Q0`, `start I>` or `operate I>`";
+                map.wrong("signals", format!("{} is no signal", quoted(text)), way_out);
+                continue;
+            }
+        };
+        let names = match kind {
+            SignalKind::Trip => &known.breakers,
+            SignalKind::Start | SignalKind::Operate => &known.elements,
+        };
+        if names.iter().any(|known| known == name) {
+            signals.push(Signal { kind, name: name.into() });
+        } else {
+            let what = format!("{} names nothing that is there", quoted(text));
+            map.wrong("signals", what, listed(names.iter().map(String::as_str)));
+        }
+    }
+    signals
+}

@@ -1,0 +1,69 @@
+//! Settings of a relay from one YAML text: streams, elements, which elements trip which breakers,
+//! and the GOOSE messages that say so.
+//!
+//! Settings are right as a whole before anything runs: every quantity has its unit and lies
+//! within the range of its element, every name that is used exists, and all that is wrong is
+//! told at once, each with its line and the way out. Whoever calls reads the file.
+
+mod cursor;
+mod elements;
+mod goose;
+mod model;
+mod problems;
+mod streams;
+mod tree;
+mod units;
+
+use std::time::Duration;
+
+pub use model::{
+    Element, Function, GooseControl, Quantity, Relay, Signal, SignalKind, Stream,
+    SynchronisationNeeded,
+};
+pub use problems::{Problem, Problems};
+
+use crate::protection::trip::Matrix;
+use cursor::Map;
+use problems::Collector;
+use units::Unit;
+
+/// Reads the settings of a relay.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub fn read(text: &str) -> Result<Relay, Problems> {
+    let collector = Collector::default();
+    let relay = tree::parse(text, &collector).and_then(|value| relay(&value, &collector));
+    collector.finish(relay)
+}
+
+fn relay(value: &tree::Value, collector: &Collector) -> Option<Relay> {
+    let top = Map::new(value, "", collector)?;
+    let name = top.text("relay");
+    let frequency_hz = top.quantity("frequency", Unit::Frequency, 45.0..=65.0);
+    let streams = streams::read(&top, frequency_hz.unwrap_or(50.0));
+    let elements = elements::read(&top);
+    let trips = trips(&top);
+    let goose = goose::read(&top);
+    top.finish();
+    Some(Relay { name: name?, frequency_hz: frequency_hz?, streams, elements, trips, goose })
+}
+
+/// The trip matrix: a breaker for each key, with its elements.
+fn trips(top: &Map<'_>) -> Matrix {
+    let mut matrix = Matrix::default();
+    let elements = top.names_below("elements");
+    let Some(trips) = top.map("trips") else { return matrix };
+    let pulse = trips.optional_time("pulse_min", Duration::ZERO, Duration::from_secs(10));
+    matrix.pulse_min = pulse.unwrap_or(Duration::from_millis(100));
+    matrix.lockout = trips.optional_choice("lockout", &["yes", "no"]) == Some("yes");
+    if let Some(breakers) = trips.map("breakers") {
+        for breaker in breakers.names() {
+            let row = breakers.names_in_list(&breaker, "element", elements.iter());
+            matrix.elements_by_breaker.insert(breaker, row);
+        }
+        breakers.finish();
+    }
+    trips.finish();
+    matrix
+}
