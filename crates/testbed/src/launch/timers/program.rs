@@ -1,6 +1,7 @@
 //! What a program has given to the kernel, as far as timers need it from outside: its memory,
 //! its timerfds, its signals.
 
+use std::cmp::Ordering;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -121,13 +122,17 @@ impl TimerFd {
         self.0.try_clone().map(Self)
     }
 
-    /// Whether both are one and the same timer. kcmp(2)
-    pub(super) fn is(&self, other: &Self) -> bool {
+    /// The order of two timers, by which descriptors of the same one are equal. kcmp(2)
+    pub(super) fn order(&self, other: &Self) -> Ordering {
         const KCMP_FILE: c_int = 0;
         let own = std::process::id();
         let (one, two) = (self.0.as_raw_fd(), other.0.as_raw_fd());
         // SAFETY: takes numbers only.
-        unsafe { libc::syscall(libc::SYS_kcmp, own, own, KCMP_FILE, one, two) == 0 }
+        match unsafe { libc::syscall(libc::SYS_kcmp, own, own, KCMP_FILE, one, two) } {
+            0 => Ordering::Equal,
+            1 => Ordering::Less,
+            _ => Ordering::Greater,
+        }
     }
 
     /// Takes back expirations that nobody has read, as setting it does.
@@ -146,7 +151,9 @@ impl TimerFd {
     /// `include/uapi/linux/timerfd.h`.
     pub(super) fn expire(&self, times: u64) -> io::Result<()> {
         const SET_TICKS: libc::c_ulong = 1 << 30 | 8 << 16 | (b'T' as libc::c_ulong) << 8;
-        let ticks = self.info("ticks:").unwrap_or(0).unsigned_abs().saturating_add(times);
+        // Taken away before more are added, so that a program that reads it at this moment gets
+        // each of them once.
+        let ticks = self.take().saturating_add(times);
         // SAFETY: the request reads the number of 64 bits that it is given.
         let result = unsafe { libc::ioctl(self.0.as_raw_fd(), SET_TICKS, &raw const ticks) };
         if result == 0 {
@@ -156,6 +163,22 @@ impl TimerFd {
             // A kernel without CONFIG_CHECKPOINT_RESTORE: it can be made to expire once.
             error if error.raw_os_error() == Some(libc::ENOTTY) => self.expire_once(),
             error => Err(error),
+        }
+    }
+
+    /// Takes the expirations that nobody has read. Never waits for one: the flag that would say
+    /// so is the program's, and shared.
+    fn take(&self) -> u64 {
+        let mut ticks = [0u8; 8];
+        let to = libc::iovec { iov_base: ticks.as_mut_ptr().cast(), iov_len: ticks.len() };
+        // SAFETY: reads 8 octets into an array of 8.
+        let count =
+            unsafe { libc::preadv2(self.0.as_raw_fd(), &raw const to, 1, -1, libc::RWF_NOWAIT) };
+        match count {
+            8 => u64::from_ne_bytes(ticks),
+            _ if io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock => 0,
+            // Before Linux 6.10 it cannot be asked not to wait; they stay until they are replaced.
+            _ => self.info("ticks:").unwrap_or(0).unsigned_abs(),
         }
     }
 

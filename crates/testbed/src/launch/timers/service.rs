@@ -70,6 +70,10 @@ pub(in crate::launch) struct Service {
 struct State {
     table: Table<Key>,
     descriptors: BTreeMap<u64, Descriptor>,
+    /// Their numbers in the order of [`TimerFd::order`], to find one among thousands.
+    order: Vec<u64>,
+    /// How many there are when those of ended processes are looked for.
+    sweep_at: usize,
     posix: BTreeMap<(pid_t, c_int), Posix>,
     intervals: BTreeMap<pid_t, Process>,
     made: u64,
@@ -361,22 +365,34 @@ impl State {
     /// The number of a timerfd, by whatever descriptor it was named; `None` if it is new and
     /// shall not be made.
     fn number_of(&mut self, timer: &TimerFd, owner: Process, make: Option<()>) -> Option<u64> {
-        self.descriptors.retain(|number, known| {
-            let alive = known.owner.is_alive();
-            if !alive {
-                self.table.remove(Key::Descriptor(*number));
-            }
-            alive
-        });
-        let known = self.descriptors.iter().find(|(_, known)| known.timer.is(timer));
-        if let Some((number, _)) = known {
-            return Some(*number);
+        if let Ok(place) = self.place_of(timer) {
+            return Some(self.order[place]);
         }
         make?;
+        if self.descriptors.len() >= self.sweep_at {
+            self.sweep();
+        }
         let copy = timer.copy().ok()?;
+        let place = self.place_of(timer).unwrap_or_else(|place| place);
         self.made += 1;
         self.descriptors.insert(self.made, Descriptor { timer: copy, owner });
+        self.order.insert(place, self.made);
         Some(self.made)
+    }
+
+    /// Where a timerfd is in the order, or would be.
+    fn place_of(&self, timer: &TimerFd) -> Result<usize, usize> {
+        self.order.binary_search_by(|number| self.descriptors[number].timer.order(timer))
+    }
+
+    /// Forgets the timerfds of processes that have ended; done again when there are twice as
+    /// many, so that it costs each of them a few looks.
+    fn sweep(&mut self) {
+        const LEAST: usize = 64;
+        let ended = self.descriptors.iter().filter(|(_, known)| !known.owner.is_alive());
+        let ended: Vec<u64> = ended.map(|(number, _)| *number).collect();
+        ended.iter().for_each(|number| self.forget(Key::Descriptor(*number)));
+        self.sweep_at = (2 * self.descriptors.len()).max(LEAST);
     }
 
     /// Lets a timer expire. Answers whether its program is still there.
@@ -404,7 +420,10 @@ impl State {
     fn forget(&mut self, key: Key) {
         self.table.remove(key);
         match key {
-            Key::Descriptor(number) => drop(self.descriptors.remove(&number)),
+            Key::Descriptor(number) => {
+                self.order.retain(|other| *other != number);
+                self.descriptors.remove(&number);
+            }
             Key::Posix(process, number) => drop(self.posix.remove(&(process, number))),
             Key::Interval(process) => drop(self.intervals.remove(&process)),
         }
