@@ -36,6 +36,7 @@ test: setup-test ## check format, lints, tests and taste
 	cargo clippy --locked $(CRATES) --all-targets -- -D warnings
 	PATH="$$PWD/.venv/bin:$$PATH" cargo test --locked $(CRATES)
 	cargo test --locked -p testbed --bench clock -- --tiny $(bench_prefix)
+	cargo test --locked -p testbed --bench pause -- --tiny
 	$(PYTHON) -W error::ResourceWarning -m unittest discover -s scenarios/voltage-stability
 	$(PYTHON) -W error -m unittest discover -s tools
 	$(PYTHON) tools/tidy.py
@@ -47,6 +48,7 @@ check-aarch64: ## check that all compiles for boards with an AArch64 processor
 bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
 	cargo bench --locked -p substation --bench decode
 	cargo bench --locked -p testbed --bench clock -- $(bench_prefix)
+	cargo bench --locked -p testbed --bench pause
 
 conformance: setup-conformance ## run CPython's and Go's own tests in virtual time; writes a page of results
 	cargo build --locked --release -p testbed

@@ -45,6 +45,12 @@ pub(crate) fn compare(name: &str, prefix: &str, unit: &str, pairs: &[Pair]) -> O
     Some([native, Figure { compared_to, ratio: Some(ratio), ..prefixed }])
 }
 
+/// A row of its own.
+#[allow(dead_code, reason = "not all who share this file have such rows")]
+pub(crate) fn of_samples(name: String, unit: &str, samples: &[f64]) -> Option<Figure> {
+    figure(name, unit, samples.iter())
+}
+
 fn figure<'a>(name: String, unit: &str, samples: impl Iterator<Item = &'a f64>) -> Option<Figure> {
     let samples: Vec<f64> = samples.copied().collect();
     Some(Figure {

@@ -1,0 +1,280 @@
+//! What a pause costs, whatever the number of programs: until all of them see it, until they are
+//! frozen and thawed, and what SIGSTOP and SIGCONT to the same programs take in the same run.
+//! And what a pause does to them: who wakes up late, whether a clock goes back, what virtual time
+//! leaks, and whether timers are lost under load.
+//!
+//! The bench is the agent of its programs, so that no socket is in its figures. Prints a table and
+//! writes `target/bench-pause.json`, as the bench `clock` does; `--tiny` is for tests.
+
+#[path = "../clock/figures.rs"]
+#[allow(dead_code, reason = "comparisons in pairs are the other bench's")]
+mod figures;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use testbed::domain::{Domain, Freeze, Start};
+use testbed::launch::Follower;
+use testbed::launch::freeze::{Freezer, Method, Wanted};
+use testbed::launch::program;
+
+use figures::{Figure, of_samples, table};
+
+/// What is measured, and how often.
+struct Size {
+    programs: &'static [usize],
+    pauses: usize,
+    turns: usize,
+    load: (usize, usize),
+}
+
+const TINY: Size = Size { programs: &[1, 4], pauses: 3, turns: 50, load: (20, 10) };
+const FULL: Size =
+    Size { programs: &[1, 16, 100, 1000], pauses: 100, turns: 10_000, load: (1000, 1000) };
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [role, group] = arguments.as_slice()
+        && role == "warden"
+    {
+        testbed::launch::freeze::warden(PathBuf::from(group));
+        return Ok(());
+    }
+    let is_tiny = arguments.iter().any(|argument| argument == "--tiny");
+    let size = if is_tiny { &TINY } else { &FULL };
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let mut figures = Vec::new();
+    let idle = build(scratch, "idle")?;
+    for programs in size.programs {
+        eprintln!("bench: a pause of {programs} programs");
+        figures.extend(pauses(&idle, *programs, size.pauses)?);
+    }
+    eprintln!("bench: two programs in turn over {} holds", size.turns);
+    figures.extend(turns(&build(scratch, "turns")?, size.turns)?);
+    eprintln!("bench: {} programs with timers over {} holds", size.load.0, size.load.1);
+    figures.extend(load(&build(scratch, "../../tests/guests/load")?, size.load)?);
+    print!("{}", table(&figures));
+    let file = if is_tiny {
+        scratch.join("bench-pause-tiny.json")
+    } else {
+        scratch.with_file_name("bench-pause.json")
+    };
+    let json = serde_json::to_string_pretty(&figures)? + "\n";
+    std::fs::write(&file, json).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// A domain, and one tree of programs in it.
+struct Guest {
+    domain: Arc<Domain>,
+    freezer: Arc<Freezer>,
+    _follower: Follower,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Guest {
+    fn start(wanted: Wanted, program: &Path, arguments: &[String]) -> Result<Self> {
+        let domain = Domain::new(Start::default())?;
+        let freezer = Freezer::start(wanted)?;
+        domain.set_backstop(freezer.clone());
+        let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = program::in_domain(&mut command, follower.gate()).spawn()?;
+        let stdin = child.stdin.take();
+        let stdout = BufReader::new(child.stdout.take().context("its output is a pipe")?);
+        Ok(Self { domain, freezer, _follower: follower, child, stdin, stdout })
+    }
+
+    fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line)?;
+        Ok(line)
+    }
+
+    /// What it prints after the end of its input.
+    fn finish(&mut self) -> Result<String> {
+        drop(self.stdin.take());
+        let mut text = String::new();
+        self.stdout.read_to_string(&mut text)?;
+        let status = self.child.wait()?;
+        self.freezer.close();
+        ensure!(status.success(), "a guest ended with {status}: {text}");
+        Ok(text)
+    }
+}
+
+fn figure(name: String, unit: &str, samples: &[f64]) -> Result<Figure> {
+    of_samples(name, unit, samples).context("nothing was measured")
+}
+
+/// How long something takes, in µs.
+fn timed(what: impl FnOnce()) -> f64 {
+    let begun = Instant::now();
+    what();
+    begun.elapsed().as_secs_f64() * 1e6
+}
+
+fn pauses(idle: &Path, programs: usize, count: usize) -> Result<Vec<Figure>> {
+    let mut figures = vec![seen(idle, programs, count)?];
+    for by in Method::ALL {
+        let wanted = Wanted { freeze: Freeze::Strict, by: Some(by) };
+        let mut guest = Guest::start(wanted, idle, &[programs.to_string()])?;
+        guest.line()?;
+        let method = guest.freezer.status().method;
+        let (mut freeze, mut thaw) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            freeze.push(timed(|| _ = guest.domain.assert_hold()));
+            thaw.push(timed(|| _ = guest.domain.release_hold()));
+        }
+        guest.finish()?;
+        if method == Some(by) {
+            figures.push(figure(format!("{programs} programs frozen, {by}"), "µs", &freeze)?);
+            figures.push(figure(format!("{programs} programs thawed, {by}"), "µs", &thaw)?);
+        } else {
+            println!("not measured: {by} cannot be used here");
+        }
+    }
+    figures.extend(signals(idle, programs, count)?);
+    Ok(figures)
+}
+
+/// From asking for a hold to another processor reading from the page of the programs that their
+/// clock stands: what each program sees, in one store, whatever their number.
+fn seen(idle: &Path, programs: usize, count: usize) -> Result<Figure> {
+    let wanted = Wanted { freeze: Freeze::Off, by: None };
+    let mut guest = Guest::start(wanted, idle, &[programs.to_string()])?;
+    guest.line()?;
+    let far = vtime::VirtualTime::ZERO + vtime::VirtualSpan::from_s(1_000_000_000);
+    let mut samples = Vec::new();
+    for _ in 0..count {
+        let domain = Arc::clone(&guest.domain);
+        let watcher = thread::spawn(move || {
+            while domain.host_time_of(far).is_some() {
+                std::hint::spin_loop();
+            }
+            Instant::now()
+        });
+        // It watches by then.
+        thread::sleep(Duration::from_millis(1));
+        let asked = Instant::now();
+        guest.domain.assert_hold();
+        let seen = watcher.join().expect("a watcher does not panic");
+        samples.push(seen.duration_since(asked).as_secs_f64() * 1e6);
+        guest.domain.release_hold();
+    }
+    guest.finish()?;
+    figure(format!("a pause seen by {programs} programs"), "µs", &samples)
+}
+
+/// The same programs, natively: signals sent, as Hannon et al. count it.
+fn signals(idle: &Path, programs: usize, count: usize) -> Result<Vec<Figure>> {
+    let mut child = Command::new(idle)
+        .arg(programs.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut stdout = BufReader::new(child.stdout.take().context("its output is a pipe")?);
+    let mut stdin = child.stdin.take().context("its input is a pipe")?;
+    let mut line = String::new();
+    stdout.read_line(&mut line)?;
+    let mut send = |signal: u32| -> Result<f64> {
+        let mut took = String::new();
+        writeln!(stdin, "{signal}")?;
+        stdout.read_line(&mut took)?;
+        thread::sleep(Duration::from_millis(5));
+        Ok(took.trim().parse()?)
+    };
+    const SIGSTOP: u32 = 19;
+    const SIGCONT: u32 = 18;
+    let (mut stop, mut cont) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        stop.push(send(SIGSTOP)?);
+        cont.push(send(SIGCONT)?);
+    }
+    drop(stdin);
+    child.wait()?;
+    Ok(vec![
+        figure(format!("{programs} programs, SIGSTOP sent"), "µs", &stop)?,
+        figure(format!("{programs} programs, SIGCONT sent"), "µs", &cont)?,
+    ])
+}
+
+/// Two programs that read the clock in turn: no reading may go back, and no time may pass in a
+/// hold.
+fn turns(program: &Path, holds: usize) -> Result<Vec<Figure>> {
+    let wanted = Wanted { freeze: Freeze::Off, by: None };
+    let mut guest = Guest::start(wanted, program, &[])?;
+    guest.line()?;
+    let mut leaked = Vec::new();
+    for _ in 0..holds {
+        let at = guest.domain.assert_hold();
+        thread::sleep(Duration::from_micros(50));
+        leaked.push((guest.domain.now() - at).as_ns() as f64);
+        guest.domain.release_hold();
+        thread::sleep(Duration::from_micros(50));
+    }
+    let printed = guest.finish()?;
+    let numbers: Vec<f64> = printed.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+    let [readings, back, back_ns] = numbers[..] else {
+        anyhow::bail!("two programs in turn printed {printed:?}")
+    };
+    println!("two programs in turn: {readings} readings over {holds} holds, {back} went back");
+    ensure!(back == 0.0, "a reading went back by {back_ns} ns");
+    ensure!(leaked.iter().all(|ns| *ns == 0.0), "virtual time passed in a hold");
+    Ok(vec![
+        figure("readings that go back, at most by".into(), "ns", &[back_ns])?,
+        figure("virtual time leaked per hold".into(), "ns", &leaked)?,
+    ])
+}
+
+/// Many programs with timers, held and released again and again.
+fn load(program: &Path, (programs, holds): (usize, usize)) -> Result<Vec<Figure>> {
+    let ticks = (holds / 20).max(10);
+    let arguments = [programs.to_string(), "200".into(), ticks.to_string()];
+    testbed::fds::raise_limit();
+    let mut guest = Guest::start(Wanted::default(), program, &arguments)?;
+    guest.line()?;
+    let (mut hold, mut release) = (Vec::new(), Vec::new());
+    for number in 0..holds {
+        hold.push(timed(|| _ = guest.domain.assert_hold()));
+        thread::sleep(Duration::from_millis(number as u64 % 4));
+        release.push(timed(|| _ = guest.domain.release_hold()));
+        thread::sleep(Duration::from_millis(2));
+    }
+    let resident = memory_mib()?;
+    let status = guest.freezer.status();
+    println!("{}", guest.finish()?.trim());
+    println!("frozen {} times, {} incomplete", status.freezes, status.incomplete);
+    Ok(vec![
+        figure(format!("hold of {programs} programs with timers"), "µs", &hold)?,
+        figure(format!("release of {programs} programs with timers"), "µs", &release)?,
+        figure("memory of the agent, most".into(), "MiB", &[resident])?,
+    ])
+}
+
+/// Most memory that this process had, in MiB.
+fn memory_mib() -> Result<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib: f64 = line.and_then(|line| line.split_whitespace().next()).unwrap_or("0").parse()?;
+    Ok(kib / 1024.0)
+}
+
+fn build(folder: &Path, source: &str) -> Result<PathBuf> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/guests");
+    let name = Path::new(source).file_name().context("a source has a name")?;
+    let program = folder.join(format!("pause-{}", name.display()));
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O2", "-Wall", "-Werror", "-static", "-o"]).arg(&program);
+    let output = gcc.arg(sources.join(format!("{source}.c"))).output()?;
+    std::io::stderr().write_all(&output.stderr)?;
+    ensure!(output.status.success(), "{gcc:?} failed");
+    Ok(program)
+}
