@@ -9,8 +9,9 @@ use clap::{Parser, Subcommand};
 use testbed::agent::exec::Exec;
 use testbed::agent::protocol::Call;
 use testbed::agent::{client, daemon, exec, keep, node, registry};
-use testbed::domain::Start;
+use testbed::domain::{Freeze, Start};
 use testbed::exit::Exit;
+use testbed::launch::freeze::{self, Method, Wanted};
 use testbed::{check, report, run, scenario};
 use vtime::{Tdf, VirtualSpan};
 
@@ -42,6 +43,13 @@ enum Command {
         /// Time of day at the start, as 2019-06-03T12:00:00Z [default: now].
         #[arg(long, value_parser = testbed::scenario::moment)]
         start: Option<i64>,
+        /// When programs are frozen as well as their clocks: `off`, `strict`, or in holds longer
+        /// than a time as `5 ms`.
+        #[arg(long, default_value_t = Freeze::default())]
+        freeze: Freeze,
+        /// How: `cgroup-v2`, `cgroup-v1` or `ptrace` [default: the first that works].
+        #[arg(long)]
+        freeze_by: Option<Method>,
         /// The program and its arguments.
         #[arg(required = true, last = true, value_name = "PROGRAM")]
         program: Vec<String>,
@@ -157,6 +165,8 @@ enum Command {
         program: Vec<String>,
     },
     #[command(hide = true)]
+    Warden { group: PathBuf },
+    #[command(hide = true)]
     Agent {
         #[arg(long)]
         owner: i32,
@@ -194,9 +204,10 @@ pub(crate) fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> anyhow::Result<Exit> {
     match command {
-        Command::Exec { name, tdf, start, program } => {
+        Command::Exec { name, tdf, start, freeze, freeze_by, program } => {
             let start = Start { tdf, realtime_ns: start, held: false };
-            match exec::exec(&Exec { name, start, command: program })? {}
+            let freeze = Wanted { freeze, by: freeze_by };
+            match exec::exec(&Exec { name, start, freeze, command: program })? {}
         }
         Command::Hold { name, json } => say(&name, Call::Hold, json),
         Command::Release { name, json } => say(&name, Call::Release, json),
@@ -236,7 +247,12 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
         }
         Command::Clean => {
             let left = registry::remove_dead()?;
-            println!("removed {left} sockets of agents that are gone");
+            let groups = freeze::sweep();
+            println!("removed {left} sockets and {groups} control groups of agents that are gone");
+            Ok(Exit::Met)
+        }
+        Command::Warden { group } => {
+            freeze::warden(group);
             Ok(Exit::Met)
         }
         Command::Keep { gate, program } => keep::keep(gate, &program),

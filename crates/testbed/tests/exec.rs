@@ -12,10 +12,14 @@ mod clocks;
 mod ends;
 #[path = "exec/follow.rs"]
 mod follow;
+#[path = "exec/freeze.rs"]
+mod freeze;
 #[path = "exec/guards.rs"]
 mod guards;
 #[path = "exec/harness.rs"]
 mod harness;
+#[path = "exec/load.rs"]
+mod load;
 #[path = "exec/ordinary.rs"]
 mod ordinary;
 #[path = "exec/outside.rs"]

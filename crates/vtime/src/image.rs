@@ -22,6 +22,10 @@ pub const PROCESS: usize = IMAGE + SLOT;
 pub const CLOCK: usize = PROCESS + SLOT;
 /// [`crate::OwnPage`]: of this program and of what it forks. Read and write.
 pub const OWN: usize = CLOCK + SLOT;
+/// A number that no system call has. A freeze that has cut short a wait of the image lets it make
+/// this call in place of its own, so that it learns of the freeze by `ENOSYS`; unless a handler
+/// of the program runs, for then the answer is `EINTR`.
+pub const FROZEN_CALL: usize = 4095;
 /// Octets to map for each of the three pages.
 pub const PAGE_SIZE: usize = 4096;
 

@@ -29,6 +29,9 @@ fn collect(number: i32, [context, least, most, events, timeout, mask]: [usize; 6
             let args = [context, left[0], left[1], events + got * EVENT, time, mask];
             // SAFETY: the kernel checks the program's array; the time is ours.
             let result = unsafe { arch::syscall(number, args) };
+            if result == wait::FROZEN {
+                return None;
+            }
             if result < 0 {
                 return Some(result);
             }

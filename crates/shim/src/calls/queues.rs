@@ -5,7 +5,7 @@ use vtime::page::Epoch;
 use super::{relative, result, timespec};
 use crate::arch::{self, nr};
 use crate::clock::{self, Timespec};
-use crate::wait::{self, Deadline, EAGAIN, ETIMEDOUT};
+use crate::wait::{self, Deadline, EAGAIN, ETIMEDOUT, FROZEN};
 
 /// semtimedop(2) with a timeout.
 ///
@@ -20,7 +20,7 @@ pub(crate) fn semtimedop([set, operations, count, timeout, ..]: [usize; 6]) -> i
             // SAFETY: the kernel checks the program's operations; the time is ours.
             let result = unsafe { arch::syscall(nr::SEMTIMEDOP, args) };
             let over = (clock::host_now() - begun).as_ns() >= host_ns;
-            (result != EAGAIN || !over).then_some(result)
+            (result != FROZEN && (result != EAGAIN || !over)).then_some(result)
         })
         .unwrap_or(EAGAIN)
     }))

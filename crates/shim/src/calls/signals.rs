@@ -10,7 +10,7 @@ use super::{Mask, SIGSYS_BIT, relative, result};
 use crate::arch::{self, SignalFrame, nr};
 use crate::clock::Timespec;
 use crate::memory;
-use crate::wait::{self, EAGAIN, EINVAL};
+use crate::wait::{self, EAGAIN, EINVAL, FROZEN};
 
 const SIGSYS: usize = 31;
 const SIG_BLOCK: usize = 0;
@@ -27,7 +27,7 @@ pub(crate) fn rt_sigtimedwait([set, info, timeout, size, ..]: [usize; 6]) -> isi
             let args = [set, info, &raw const timeout as usize, size, 0, 0];
             // SAFETY: the kernel checks the program's set; the time is ours.
             let result = unsafe { arch::syscall(nr::RT_SIGTIMEDWAIT, args) };
-            (result != EAGAIN).then_some(result)
+            (result != EAGAIN && result != FROZEN).then_some(result)
         })
         .unwrap_or(EAGAIN)
     }))

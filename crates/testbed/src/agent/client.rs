@@ -7,6 +7,8 @@ use anyhow::{Context, bail};
 
 use super::protocol::{Call, Outcome, Reply, Request, Status, VERSION};
 use super::registry;
+use crate::domain::Freeze;
+use crate::launch::freeze::FreezeStatus;
 
 /// Asks the domain of this name. The answer comes when what was asked is in force.
 ///
@@ -64,15 +66,15 @@ pub fn line(status: &Status) -> String {
 #[must_use]
 pub fn table(domains: &[Status]) -> String {
     let mut table = format!(
-        "{:<24} {:>8} {:<8} {:>6} {:>16} {:>14} {:>6} {:>8}  PROGRAM\n",
-        "NAME", "PID", "STATE", "TDF", "VIRTUAL (s)", "PAUSED (s)", "HOLDS", "CALLS"
+        "{:<24} {:>8} {:<8} {:>6} {:>16} {:>14} {:>6} {:>8} {:<9}  PROGRAM\n",
+        "NAME", "PID", "STATE", "TDF", "VIRTUAL (s)", "PAUSED (s)", "HOLDS", "CALLS", "FREEZE"
     );
     for status in domains {
         let clock = &status.clock;
         let state = if clock.holds == 0 { "running" } else { "held" };
         writeln!(
             table,
-            "{:<24} {:>8} {state:<8} {:>6} {:>16.6} {:>14.6} {:>6} {:>8}  {}",
+            "{:<24} {:>8} {state:<8} {:>6} {:>16.6} {:>14.6} {:>6} {:>8} {:<9}  {}",
             status.name,
             status.agent_pid,
             tdf(clock.tdf_millionths),
@@ -80,6 +82,7 @@ pub fn table(domains: &[Status]) -> String {
             clock.paused_ns as f64 / 1e9,
             clock.holds,
             status.calls.values().sum::<u64>(),
+            freezing(&status.freeze),
             status.title,
         )
         .expect("writing to a string cannot fail");
@@ -88,6 +91,15 @@ pub fn table(domains: &[Status]) -> String {
         }
     }
     table
+}
+
+/// How programs are frozen, in a word.
+fn freezing(status: &FreezeStatus) -> &str {
+    match status.method {
+        Some(method) => method.name(),
+        None if status.mode == Freeze::Off.to_string() => "off",
+        None => "-",
+    }
 }
 
 fn tdf(millionths: u64) -> String {

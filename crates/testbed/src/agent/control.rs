@@ -12,6 +12,7 @@ use vtime::image::Kind;
 use super::protocol::{Call, Outcome, Reply, Request, Status, VERSION};
 use super::registry::Registration;
 use crate::domain::Domain;
+use crate::launch::freeze::Freezer;
 
 /// Longest request in octets; more is nobody's honest request.
 const REQUEST_LENGTH_MAX: u64 = 64 * 1024;
@@ -22,6 +23,7 @@ pub struct Control {
     name: String,
     title: String,
     domain: Arc<Domain>,
+    freezer: Arc<Freezer>,
     /// Warnings that the agent has to tell besides those that counters show.
     warnings: Mutex<Vec<String>>,
 }
@@ -29,9 +31,10 @@ pub struct Control {
 impl Control {
     /// A domain under a name, with what runs in it for people.
     #[must_use]
-    pub fn new(name: &str, title: &str, domain: Arc<Domain>) -> Arc<Self> {
+    pub fn new(name: &str, title: &str, domain: Arc<Domain>, freezer: Arc<Freezer>) -> Arc<Self> {
         let warnings = Mutex::default();
-        Arc::new(Self { name: name.to_owned(), title: title.to_owned(), domain, warnings })
+        let (name, title) = (name.to_owned(), title.to_owned());
+        Arc::new(Self { name, title, domain, freezer, warnings })
     }
 
     /// Answers whoever calls, until the process ends.
@@ -76,6 +79,7 @@ impl Control {
             title: self.title.clone(),
             clock: self.domain.reading(),
             calls,
+            freeze: Box::new(self.freezer.status()),
             warnings,
         }
     }

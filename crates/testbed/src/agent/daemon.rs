@@ -26,6 +26,7 @@ use crate::devices::{self, Server};
 use crate::domain::{Domain, Start};
 use crate::fds;
 use crate::launch::Follower;
+use crate::launch::freeze::{Freezer, Wanted};
 use crate::network::emulator::{self, Emulator};
 use crate::network::plan::Plan;
 
@@ -86,6 +87,7 @@ struct Agent {
     owner: Arc<Owner>,
     domain: Arc<Domain>,
     control: Arc<Control>,
+    freezer: Arc<Freezer>,
     points: Arc<Points>,
     nodes: BTreeMap<String, NodeHandle>,
     network: Option<Emulator>,
@@ -143,9 +145,13 @@ impl Agent {
         };
         let domain = Domain::new(start).context("cannot make a clock")?;
         domain.grant(zero + setup.duration);
-        let control = Control::new(&name, &setup.title, Arc::clone(&domain));
+        let wanted = Wanted { freeze: setup.freeze, by: None };
+        let freezer = Freezer::start(wanted).context("cannot freeze programs")?;
+        domain.set_backstop(freezer.clone());
+        let control = Control::new(&name, &setup.title, Arc::clone(&domain), Arc::clone(&freezer));
         control.serve(&registration)?;
-        let follower = Follower::start(Arc::clone(&domain)).context("cannot follow programs")?;
+        let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
+            .context("cannot follow programs")?;
         let gate = follower.gate().clone();
         report_refusals(follower, Arc::clone(owner), Arc::clone(&control))?;
         let mut agent = Self {
@@ -153,6 +159,7 @@ impl Agent {
             owner: Arc::clone(owner),
             domain,
             control,
+            freezer,
             nodes: BTreeMap::new(),
             network: None,
             files: Vec::new(),
@@ -172,6 +179,7 @@ impl Agent {
                 .with_context(|| format!("node `{}`", node.name))?;
             agent.nodes.insert(node.name.clone(), made);
         }
+        fds::raise_limit();
         agent.serve_files()?;
         if let Some(plan) = plan {
             agent.start_network(&plan, zero)?;
@@ -264,6 +272,8 @@ impl Agent {
     }
 
     fn end(&mut self) -> Ended {
+        // They are to hear that they shall end.
+        self.freezer.stand_down();
         self.domain.assert_hold();
         let status = self.control.status();
         self.warn_of_files();
@@ -279,6 +289,7 @@ impl Agent {
         let network = self.network.take().map(Emulator::stop);
         self.nodes.values().for_each(NodeHandle::close);
         self.nodes.clear();
+        self.freezer.close();
         self.finish_outputs();
         // A refusal may be why a program ended, and so why the run did.
         thread::sleep(2 * REFUSALS_EVERY);

@@ -16,6 +16,7 @@ use super::signals::{self, FOR_THE_PROGRAM, Signals};
 use crate::domain::{Domain, Start};
 use crate::fds;
 use crate::launch::Follower;
+use crate::launch::freeze::{Freezer, Wanted};
 
 /// What to run, and in which time.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct Exec {
     pub name: Option<String>,
     /// How its time starts.
     pub start: Start,
+    /// How its programs are frozen.
+    pub freeze: Wanted,
     /// Program and arguments.
     pub command: Vec<String>,
 }
@@ -37,14 +40,22 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     let name = exec.name.clone().unwrap_or_else(|| default_name(&exec.command[0]));
     let registration = Registration::new(&name)?;
     let domain = Domain::new(exec.start).context("cannot make a clock")?;
-    let follower = Follower::start(Arc::clone(&domain)).context("cannot follow programs")?;
-    let control = Control::new(&name, &exec.command.join(" "), Arc::clone(&domain));
+    let freezer = Freezer::start(exec.freeze).context("cannot freeze programs")?;
+    domain.set_backstop(freezer.clone());
+    let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
+        .context("cannot follow programs")?;
+    let title = exec.command.join(" ");
+    let control = Control::new(&name, &title, Arc::clone(&domain), Arc::clone(&freezer));
     control.serve(&registration)?;
     let mut keeper = start_keeper(&follower, arrivals, &exec.command)?;
+    fds::raise_limit();
     let process = keeper.id();
+    let thaws = Arc::clone(&freezer);
     thread::Builder::new().name("signals".into()).spawn(move || {
         loop {
             let arrived = arrivals.next();
+            // The program is to hear of it, held or not.
+            thaws.let_go();
             if arrived.by_process {
                 signals::send(process, arrived.number);
             }
@@ -59,6 +70,7 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     let status = keeper.wait().context("cannot wait for the program")?;
     // What was refused last may have ended the program.
     thread::sleep(Duration::from_millis(if status.success() { 0 } else { 40 }));
+    freezer.close();
     drop(registration);
     signals::end_as(status)
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use vtime::VirtualSpan;
 
 use super::protocol::Status;
+use crate::domain::Freeze;
 use crate::network::stats::NetworkStats;
 use crate::results::record::ReadAccount;
 use crate::scenario::model::{Attacker, Event, Link, Node, PointName, span_ns};
@@ -65,6 +66,9 @@ pub struct Setup {
     /// Scenario time at which the clock stops for good.
     #[serde(with = "span_ns")]
     pub duration: VirtualSpan,
+    /// When programs are frozen.
+    #[serde(with = "freeze_text")]
+    pub freeze: Freeze,
     /// Working directory of programs.
     pub directory: PathBuf,
     /// Environment of all programs.
@@ -180,6 +184,21 @@ mod number {
     }
 
     pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<f64, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// As a user writes it.
+mod freeze_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use crate::domain::Freeze;
+
+    pub(super) fn serialize<S: Serializer>(value: &Freeze, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Freeze, D::Error> {
         String::deserialize(from)?.parse().map_err(D::Error::custom)
     }
 }

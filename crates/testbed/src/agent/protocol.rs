@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Reading;
+use crate::launch::freeze::FreezeStatus;
 
 /// Version of the messages; an agent of another version refuses to talk.
 pub const VERSION: u32 = 1;
@@ -72,6 +73,8 @@ pub struct Status {
     pub clock: Reading,
     /// Calls that were answered in virtual time, by kind.
     pub calls: BTreeMap<String, u64>,
+    /// How programs are frozen while the clock stands still, and how that went.
+    pub freeze: Box<FreezeStatus>,
     /// What makes results doubtful.
     pub warnings: Vec<String>,
 }

@@ -5,16 +5,18 @@
 //! and wait on host timeouts worked out by [`Domain::host_time_of`], and a [`Watch`] wakes them
 //! when the clock was stopped, resumed, dilated or granted more.
 
+mod freeze;
 mod page;
 mod programs;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use vtime::page::{Epoch, SETTLE_NS};
 use vtime::{ClockPage, HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
 
+pub use freeze::{Backstop, Freeze, Next, Phase};
 pub use page::{Shared, host_now};
 pub use programs::{Change, Program, Standing};
 
@@ -37,6 +39,9 @@ pub struct Domain {
     state: Mutex<State>,
     programs: Mutex<programs::Programs>,
     token: u64,
+    backstop: OnceLock<Arc<dyn Backstop>>,
+    /// Held by whoever releases: between the thaw and the release nobody else may release.
+    releasing: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -82,7 +87,15 @@ impl Domain {
         let state = Mutex::new(State { clock, watchers: Vec::new(), stops: u64::from(start.held) });
         // No two domains of a host begin in the same nanosecond and the same process.
         let token = u64::from(std::process::id()).rotate_right(24) ^ now.as_ns().cast_unsigned();
-        Ok(Arc::new(Self { page, state, programs: Mutex::default(), token }))
+        let (backstop, releasing) = (OnceLock::new(), Mutex::new(()));
+        let programs = Mutex::default();
+        Ok(Arc::new(Self { page, state, backstop, releasing, programs, token }))
+    }
+
+    /// Names who freezes the programs of the domain while its clock stands still. The first one
+    /// named does.
+    pub fn set_backstop(&self, backstop: Arc<dyn Backstop>) {
+        let _ = self.backstop.set(backstop);
     }
 
     /// Virtual time now.
@@ -114,14 +127,33 @@ impl Domain {
     /// Asserts a hold that somebody else releases. Answers the virtual time at which the clock
     /// stands still.
     pub fn assert_hold(&self) -> VirtualTime {
-        self.change(|clock, now| {
+        let (at, stops) = self.change(|clock, now| {
             let stops = clock.hold(now);
-            (clock.at(now), Changed { stops, ..Changed::default() })
-        })
+            ((clock.at(now), stops), Changed { stops, ..Changed::default() })
+        });
+        if let Some(backstop) = self.backstop.get().filter(|_| stops) {
+            backstop.stopped();
+        }
+        at
     }
 
     /// Releases one hold. Answers how many are left; `None` if there was none.
     pub fn release_hold(&self) -> Option<u32> {
+        let Some(backstop) = self.backstop.get() else { return self.release_now() };
+        let _turn = self.releasing.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.lock().clock.holds() == 1;
+        if last {
+            backstop.resuming();
+        }
+        let left = self.release_now();
+        if last && left.is_some_and(|left| left > 0) {
+            // Another hold came meanwhile, so the clock still stands.
+            backstop.stopped();
+        }
+        left
+    }
+
+    fn release_now(&self) -> Option<u32> {
         self.change(|clock, now| {
             let resumed = clock.release(now);
             let left = resumed.map(|_| clock.holds());

@@ -9,8 +9,9 @@
 //! A program that cannot be put into virtual time is not let into the domain: it would be
 //! silently wrong. It is killed, or its exec fails, and a [`Refusal`] says why.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, mpsc};
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use super::desk::{Desk, Job};
 use super::equip::Equipment;
+use super::freeze::Freezer;
 use super::members;
 use super::program::Gate;
 use super::seccomp;
@@ -47,7 +49,7 @@ impl Follower {
     ///
     /// # Errors
     /// When the kernel has no vDSO, no memory or no descriptors left.
-    pub fn start(domain: Arc<Domain>) -> io::Result<Self> {
+    pub fn start(domain: Arc<Domain>, freezer: Arc<Freezer>) -> io::Result<Self> {
         let (gate, arrivals) = Gate::new()?;
         let (sender, refusals) = mpsc::channel();
         let work = Arc::new(Work {
@@ -56,6 +58,7 @@ impl Follower {
             equipment: Equipment::new(&domain)?,
             domain,
             waits_killably: seccomp::waits_killably(),
+            freezer,
             refusals: sender,
         });
         hire(&work)?;
@@ -86,6 +89,7 @@ struct Work {
     timers: Arc<timers::Service>,
     /// Whether a program that has reported an exec stays where it is until it is answered.
     waits_killably: bool,
+    freezer: Arc<Freezer>,
     refusals: Sender<Refusal>,
 }
 
@@ -112,6 +116,8 @@ fn hire(work: &Arc<Work>) -> io::Result<()> {
 /// Hands in what listeners report, until every gate and every program is gone.
 fn receive(work: &Arc<Work>, arrivals: &OwnedFd) {
     let mut listeners: Vec<Arc<OwnedFd>> = Vec::new();
+    // Listeners whose tree of programs has not begun yet.
+    let mut fresh: BTreeSet<RawFd> = BTreeSet::new();
     let mut open = true;
     while open || !listeners.is_empty() {
         let mut fds = vec![domain::readable(arrivals.as_fd())];
@@ -127,6 +133,9 @@ fn receive(work: &Arc<Work>, arrivals: &OwnedFd) {
         {
             // Killed between its report and now, if not.
             if let Ok(notification) = seccomp::receive(listener.as_fd()) {
+                if fresh.remove(&listener.as_raw_fd()) {
+                    work.freezer.started(notification.thread.cast_signed());
+                }
                 let job = Job { listener: Arc::clone(listener), notification };
                 if timers::is_timer_call(job.notification.call()) {
                     work.timers.call(&job);
@@ -139,9 +148,13 @@ fn receive(work: &Arc<Work>, arrivals: &OwnedFd) {
         let over = |fd: &libc::pollfd| fd.revents & (libc::POLLHUP | libc::POLLIN) == libc::POLLHUP;
         let gone: Vec<i32> = fds[1..].iter().filter(|fd| over(fd)).map(|fd| fd.fd).collect();
         listeners.retain(|listener| !gone.contains(&listener.as_raw_fd()));
+        fresh.retain(|listener| !gone.contains(listener));
         if fds[0].revents != 0 {
             match Gate::arrival(arrivals) {
-                Ok(Some(listener)) => listeners.push(Arc::new(listener)),
+                Ok(Some(listener)) => {
+                    fresh.insert(listener.as_raw_fd());
+                    listeners.push(Arc::new(listener));
+                }
                 Ok(None) => open = false,
                 Err(_) => {}
             }

@@ -14,6 +14,7 @@
 //! - [`tracee`]: a stopped program: registers, memory, borrowed system calls
 //! - [`follow`]: from the notification of an exec to a program at its first instruction
 //! - [`desk`]: who works on which exec
+//! - [`freeze`]: freezing programs while their clock stands still
 //! - [`equip`]: putting a program that stands there into virtual time
 //! - [`members`]: which processes belong to which program
 //! - [`namespaces`]: places for programs that are gone with them
@@ -26,6 +27,7 @@ mod elf;
 mod equip;
 pub mod filter;
 mod follow;
+pub mod freeze;
 mod image;
 pub mod members;
 pub mod namespaces;

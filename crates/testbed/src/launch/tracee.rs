@@ -129,27 +129,12 @@ impl Tracee {
     /// # Errors
     /// For 32-bit programs, which have others.
     pub(super) fn registers(&self) -> io::Result<Registers> {
-        let mut registers = MaybeUninit::<Registers>::zeroed();
-        let size = size_of::<Registers>();
-        let mut range = libc::iovec { iov_base: registers.as_mut_ptr().cast(), iov_len: size };
-        let to = &raw mut range as usize;
-        ptrace(libc::PTRACE_GETREGSET, self.thread, libc::NT_PRSTATUS as usize, to)?;
-        // The kernel writes down how much it has filled: all that this kind of program has.
-        if range.iov_len != size {
-            return Err(io::Error::other(
-                "32-bit programs cannot run in virtual time; use a 64-bit build of it",
-            ));
-        }
-        // SAFETY: a structure of integers, all of them filled.
-        Ok(unsafe { registers.assume_init() })
+        registers_of(self.thread)
     }
 
     /// Sets its general registers.
     pub(super) fn set_registers(&self, registers: &Registers) -> io::Result<()> {
-        let from = std::ptr::from_ref(registers).cast_mut().cast();
-        let mut range = libc::iovec { iov_base: from, iov_len: size_of::<Registers>() };
-        let from = &raw mut range as usize;
-        ptrace(libc::PTRACE_SETREGSET, self.thread, libc::NT_PRSTATUS as usize, from).map(drop)
+        set_registers_of(self.thread, registers)
     }
 
     /// Its mask of blocked signals.
@@ -292,11 +277,44 @@ fn stop_of(status: c_int) -> Stop {
     }
 }
 
-fn ptrace(request: libc::c_uint, thread: pid_t, address: usize, data: usize) -> io::Result<i64> {
+pub(super) fn ptrace(
+    request: libc::c_uint,
+    thread: pid_t,
+    address: usize,
+    data: usize,
+) -> io::Result<i64> {
     // SAFETY: each caller passes what the request takes: numbers, or addresses of live values
     // of the size that the kernel writes or reads.
     let result = unsafe { libc::ptrace(request, thread, address, data) };
     if result == -1 { Err(last_error()) } else { Ok(result) }
+}
+
+/// The general registers of a thread that is stopped and traced by this one.
+///
+/// # Errors
+/// For 32-bit programs, which have others.
+pub(super) fn registers_of(thread: pid_t) -> io::Result<Registers> {
+    let mut registers = MaybeUninit::<Registers>::zeroed();
+    let size = size_of::<Registers>();
+    let mut range = libc::iovec { iov_base: registers.as_mut_ptr().cast(), iov_len: size };
+    let to = &raw mut range as usize;
+    ptrace(libc::PTRACE_GETREGSET, thread, libc::NT_PRSTATUS as usize, to)?;
+    // The kernel writes down how much it has filled: all that this kind of program has.
+    if range.iov_len != size {
+        return Err(io::Error::other(
+            "32-bit programs cannot run in virtual time; use a 64-bit build of it",
+        ));
+    }
+    // SAFETY: a structure of integers, all of them filled.
+    Ok(unsafe { registers.assume_init() })
+}
+
+/// Sets them.
+pub(super) fn set_registers_of(thread: pid_t, registers: &Registers) -> io::Result<()> {
+    let from = std::ptr::from_ref(registers).cast_mut().cast();
+    let mut range = libc::iovec { iov_base: from, iov_len: size_of::<Registers>() };
+    let from = &raw mut range as usize;
+    ptrace(libc::PTRACE_SETREGSET, thread, libc::NT_PRSTATUS as usize, from).map(drop)
 }
 
 /// The error of the last call, with "no such process" as `NotFound`.

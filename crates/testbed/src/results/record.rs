@@ -42,6 +42,9 @@ pub struct RunRecord {
     /// Counters of links and switches, as the network gives them.
     #[serde(default)]
     pub network: serde_json::Value,
+    /// How programs were frozen during holds, as the agent gives it.
+    #[serde(default)]
+    pub freeze: serde_json::Value,
     /// What one should look at before trusting the result.
     pub warnings: Vec<String>,
     /// Verdicts; empty while unfinished.
@@ -230,6 +233,7 @@ impl RunRecord {
             wall: None,
             programs: Vec::new(),
             network: serde_json::Value::Null,
+            freeze: serde_json::Value::Null,
             warnings: Vec::new(),
             verdicts: Vec::new(),
         }

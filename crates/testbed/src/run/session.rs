@@ -250,6 +250,7 @@ impl<'s> Session<'s> {
             name: name.to_owned(),
             title: title(scenario),
             tdf_millionths: scenario.tdf.millionths(),
+            freeze: scenario.freeze,
             realtime_zero_ns: scenario.realtime_ns,
             settle: scenario.settle,
             duration: scenario.duration,
@@ -470,6 +471,7 @@ impl<'s> Session<'s> {
         self.record.wall = last.as_ref().map(|ended| self.account(ended, &plant, wall_s));
         if let Some(ended) = last {
             let mut warnings = ended.status.warnings;
+            self.record.freeze = serde_json::to_value(&ended.status.freeze)?;
             if let Some(mut network) = ended.network {
                 warnings.append(&mut network.warnings);
                 self.record.network = serde_json::to_value(network)?;

@@ -65,6 +65,8 @@ pub(super) enum Shape {
     Whole { min: u64, max: u64 },
     /// A time dilation factor.
     Factor,
+    /// When programs are frozen.
+    Freeze,
     /// A moment of UTC.
     Instant,
     /// A name of a point.
@@ -95,8 +97,8 @@ const fn key(name: &'static str, shape: Shape, need: Need, meaning: &'static str
 
 use Need::{Default, Optional, Required};
 use Shape::{
-    Address, Choice, Factor, File, Instant, List, Name, Named, Of, OneOf, Pair, Point, Quantity,
-    Rate, Text, Time, Whole, Words,
+    Address, Choice, Factor, File, Freeze, Instant, List, Name, Named, Of, OneOf, Pair, Point,
+    Quantity, Rate, Text, Time, Whole, Words,
 };
 
 /// What stands at the top of the file.
@@ -123,6 +125,13 @@ pub(super) static SCENARIO: Table = Table {
             Default("1"),
             "time dilation factor, 0.01 to 1000: host seconds per \
              virtual second",
+        ),
+        key(
+            "freeze",
+            Freeze,
+            Default("1 ms"),
+            "when programs are frozen, as well as their clock: `strict` in every hold, `off` in \
+             none, or in holds that last longer than this, in host time",
         ),
         key(
             "start",
@@ -543,6 +552,7 @@ impl Shape {
             Quantity => "a value with its unit, such as `300 kW`".into(),
             Whole { .. } => "a whole number".into(),
             Factor => "a number, such as `0.5`".into(),
+            Freeze => "`off`, `strict` or a time, such as `5 ms`".into(),
             Instant => "a moment of UTC, such as `2019-06-03T12:00:00Z`".into(),
             Point => "a name of a point, such as `bus.680.v1`".into(),
             File => "a path".into(),

@@ -12,6 +12,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use vtime::{Tdf, VirtualSpan};
 
+use crate::domain::Freeze;
+
 /// One scenario, in one variant.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -33,6 +35,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Time dilation factor.
     pub tdf: Tdf,
+    /// When programs are frozen while the clock stands still.
+    pub freeze: Freeze,
     /// What `CLOCK_REALTIME` shows at scenario time zero, ns since 1970; the host's if `None`.
     pub realtime_ns: Option<i64>,
     /// The simulated grid.

@@ -142,6 +142,7 @@ fn read_tree(
     let settle = top.parse("settle", units::time_not_negative);
     let seed = top.whole("seed");
     let tdf = top.parse("tdf", units::factor);
+    let freeze = top.parse("freeze", units::freeze);
     let start = top.parse("start", instant::realtime_ns);
     let plant = top.mapping("plant").map(|plant| plant::read(&plant, &places)).unwrap_or_default();
     let nodes = nodes::read(&top, &places);
@@ -173,6 +174,7 @@ fn read_tree(
         settle: settle?.value,
         seed: options.seed.unwrap_or(seed?.value),
         tdf: options.tdf.unwrap_or(tdf?.value),
+        freeze: freeze?.value,
         realtime_ns: start.map(|start| start.value),
         plant: plant.plant,
         nodes: nodes.into_iter().map(|read| read.node).collect(),

@@ -65,6 +65,7 @@ duration: 30 s
 settle: 2 s
 seed: 7
 tdf: 0.5
+freeze: 5 ms
 start: 2019-06-03T12:00:00Z
 ",
         tables: &[("", Keys::Of(&SCENARIO))],
@@ -273,6 +274,7 @@ fn kind(shape: &Shape) -> String {
         Shape::Whole { min, max: u64::MAX } => format!("whole number from {min}"),
         Shape::Whole { min, max } => format!("whole number, {min} to {max}"),
         Shape::Factor => "number".into(),
+        Shape::Freeze => "`off`, `strict` or time".into(),
         Shape::Instant => "moment of UTC".into(),
         Shape::Point => "point".into(),
         Shape::File => "path".into(),

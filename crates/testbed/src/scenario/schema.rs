@@ -70,6 +70,9 @@ fn of_shape(shape: &'static Shape, definitions: &mut BTreeMap<&'static str, Valu
         }
         Shape::Whole { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
         Shape::Factor => json!({"type": "number", "minimum": 0.01, "maximum": 1000}),
+        Shape::Freeze => {
+            json!({"type": "string", "pattern": r"^(off|strict|[0-9]+\s*(us|ms|s))$"})
+        }
         Shape::Instant => {
             let pattern =
                 "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z$";

@@ -11,6 +11,7 @@ use vtime::{Tdf, VirtualSpan};
 
 use super::problems::{Fault, quoted};
 use super::suggest;
+use crate::domain::Freeze;
 
 /// Longest time, ten years: up to there the virtual clock is exact.
 const TIME_NS_MAX: i64 = 10 * 365 * 24 * 3600 * NS_PER_S;
@@ -83,6 +84,14 @@ pub fn time(text: &str) -> Result<VirtualSpan, Fault> {
     })?;
     let ns = i64::try_from(ns).ok().filter(|ns| ns.abs() <= TIME_NS_MAX).ok_or_else(too_long)?;
     Ok(VirtualSpan::from_ns(ns))
+}
+
+/// When programs are frozen.
+pub(super) fn freeze(text: &str) -> Result<Freeze, Fault> {
+    text.parse().map_err(|error: String| {
+        let (what, way_out) = error.split_once("; ").unwrap_or((&error, "give another one"));
+        Fault::new(what, way_out)
+    })
 }
 
 /// A time of zero or more.

@@ -153,13 +153,24 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a guest; in virtual time under this name.
+    /// Starts a guest; in virtual time under this name. Holds stop its clock and nothing else.
     pub(crate) fn start(place: In, name: &str, guest: &Path, arguments: &[&str]) -> Self {
+        Self::frozen(&["--freeze", "off"], place, name, guest, arguments)
+    }
+
+    /// As [`Self::start`], with options about freezing.
+    pub(crate) fn frozen(
+        freeze: &[&str],
+        place: In,
+        name: &str,
+        guest: &Path,
+        arguments: &[&str],
+    ) -> Self {
         let mut command = match place {
             In::Native => Command::new(guest),
             In::Virtual(tdf) => {
-                let mut command = qcycle(&["exec", "--name", name, "--tdf", tdf, "--"]);
-                command.arg(guest);
+                let mut command = qcycle(&["exec", "--name", name, "--tdf", tdf]);
+                command.args(freeze).arg("--").arg(guest);
                 command
             }
         };

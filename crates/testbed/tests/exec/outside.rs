@@ -10,10 +10,10 @@ use testbed::agent::protocol::Call;
 use crate::harness::{Domain, In, Link, Running, c, folder, qcycle, run, runtime, sleep_ms};
 
 /// What the guest `spin` publishes.
-struct Published<'p>(&'p [std::sync::atomic::AtomicI64; 2]);
+pub(crate) struct Published<'p>(&'p [std::sync::atomic::AtomicI64; 2]);
 
 impl Published<'_> {
-    fn map(path: &Path) -> Self {
+    pub(crate) fn map(path: &Path) -> Self {
         use std::os::fd::AsRawFd;
         let file = File::open(path).unwrap();
         // SAFETY: maps a file of a page that nobody makes shorter; it holds two atomic numbers.
@@ -26,12 +26,12 @@ impl Published<'_> {
         }
     }
 
-    fn load(&self, index: usize) -> i64 {
+    pub(crate) fn load(&self, index: usize) -> i64 {
         self.0[index].load(std::sync::atomic::Ordering::Acquire)
     }
 
     /// The last reading after the guest has begun and ended at least one more.
-    fn fresh(&self) -> i64 {
+    pub(crate) fn fresh(&self) -> i64 {
         let count = self.load(0);
         while self.load(0) < count + 2 {
             std::thread::yield_now();
@@ -135,7 +135,7 @@ fn holds_are_counted_and_commands_say_how_the_domain_stands() {
 }
 
 /// The processes whose command line contains this, but for those that only wait to be collected.
-fn running(word: &str) -> Vec<String> {
+pub(crate) fn running(word: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let commands = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     let commands = commands.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
@@ -143,7 +143,7 @@ fn running(word: &str) -> Vec<String> {
 }
 
 /// Waits until none of them runs.
-fn all_end(word: &str) {
+pub(crate) fn all_end(word: &str) {
     let patience = Instant::now();
     while !running(word).is_empty() {
         assert!(patience.elapsed() < Duration::from_secs(30), "{:?}", running(word));

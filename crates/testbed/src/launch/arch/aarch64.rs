@@ -51,6 +51,15 @@ impl Registers {
         self.0.regs[0].cast_signed()
     }
 
+    /// Lets a thread that stops on its way out of a call make this one in its place, with the same
+    /// arguments, of which the result has overwritten the first. A handler of a signal that comes
+    /// after this runs, and the call is made after it.
+    pub(in crate::launch) fn make_again(&mut self, number: i64, first: u64) {
+        self.0.pc -= SYSCALL.len() as u64;
+        self.0.regs[8] = number.cast_unsigned();
+        self.0.regs[0] = first;
+    }
+
     /// Prepares a system call by the instruction at an address.
     pub(in crate::launch) fn set_call(&mut self, at: u64, number: i64, args: [u64; 6]) {
         self.0.pc = at;

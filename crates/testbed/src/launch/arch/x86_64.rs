@@ -45,6 +45,15 @@ impl Registers {
         self.0.rax as i64
     }
 
+    /// Lets a thread that stops on its way out of a call make this one in its place, with the same
+    /// arguments; unless a handler of a signal is to run, for then the call ends with EINTR.
+    pub(in crate::launch) fn make_again(&mut self, number: i64, _first: u64) {
+        // Of `linux/errno.h`; the kernel takes it for its own, and no program ever sees it.
+        const ERESTARTNOHAND: i64 = 514;
+        self.0.orig_rax = number as u64;
+        self.0.rax = -ERESTARTNOHAND as u64;
+    }
+
     /// Prepares a system call by the instruction at an address.
     pub(in crate::launch) fn set_call(&mut self, at: u64, number: i64, args: [u64; 6]) {
         let own = &mut self.0;

@@ -1,0 +1,221 @@
+//! When the programs of a domain that stands still are frozen, as well as its clock.
+//!
+//! A hold stops clocks by one store, and that is the whole pause for a program that reads a clock
+//! or waits. A program that computes goes on computing, in no virtual time. Freezing it is a
+//! backstop against that: it costs microseconds for each program, so a hold that is over sooner
+//! than it would pay goes without, and a thaw comes before the clock runs. This decides when;
+//! [`crate::launch`] does it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use vtime::{HostSpan, HostTime};
+
+/// Holds shorter than this stop clocks only, unless somebody wants another bound.
+const AFTER: HostSpan = HostSpan::from_ns(1_000_000);
+/// Longest bound; beyond, nobody waits for it.
+const AFTER_MAX_NS: i64 = 60_000_000_000;
+
+/// Whether and when programs are frozen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Freeze {
+    /// Never.
+    Off,
+    /// In holds that last longer than this, in host time.
+    After(HostSpan),
+    /// In every hold, which is in force only when they are.
+    Strict,
+}
+
+impl Default for Freeze {
+    fn default() -> Self {
+        Self::After(AFTER)
+    }
+}
+
+impl fmt::Display for Freeze {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => write!(out, "off"),
+            Self::Strict => write!(out, "strict"),
+            Self::After(bound) => write!(out, "{} us", bound.as_ns() / 1000),
+        }
+    }
+}
+
+impl FromStr for Freeze {
+    type Err = String;
+
+    /// `off`, `strict`, or a time as `5 ms`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown = || {
+            format!(
+                "`{text}` says nothing about freezing; write `off`, `strict`, or how long a hold \
+                 may last without, as `1 ms`"
+            )
+        };
+        match text.trim() {
+            "off" => return Ok(Self::Off),
+            "strict" => return Ok(Self::Strict),
+            _ => {}
+        }
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
+        let ns_per_unit = match text[digits.len()..].trim() {
+            "us" | "µs" => 1_000,
+            "ms" => 1_000_000,
+            "s" => 1_000_000_000,
+            _ => return Err(unknown()),
+        };
+        let count: u32 = digits.trim().parse().map_err(|_| unknown())?;
+        let ns = i64::from(count).saturating_mul(ns_per_unit);
+        if ns > AFTER_MAX_NS {
+            return Err(format!("`{text}` is longer than 60 s; write `off` to freeze never"));
+        }
+        Ok(Self::After(HostSpan::from_ns(ns)))
+    }
+}
+
+/// Who freezes the programs of a domain.
+pub trait Backstop: fmt::Debug + Send + Sync {
+    /// The clock stands still. Returns when that is in force for programs too, as far as it
+    /// shall be.
+    fn stopped(&self);
+
+    /// The clock is about to run; returns when all programs do.
+    fn resuming(&self);
+}
+
+/// Where a domain is between running and being frozen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Programs run.
+    Free,
+    /// The clock stands still, and at this time programs are to be frozen.
+    Due(HostTime),
+    /// They are frozen, or being frozen.
+    Frozen,
+    /// They are to be thawed, which somebody waits for.
+    Leaving,
+}
+
+/// What is to be done next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Nothing, until something happens.
+    Nothing,
+    /// Look again at this time.
+    Wait(HostTime),
+    /// Freeze.
+    Freeze,
+    /// Thaw.
+    Thaw,
+}
+
+impl Phase {
+    /// The clock has stopped, or stands still once more after a thaw.
+    pub fn stopped(&mut self, freeze: Freeze, now: HostTime) {
+        if *self != Self::Free {
+            return;
+        }
+        match freeze {
+            Freeze::Off => {}
+            Freeze::After(bound) => *self = Self::Due(now + bound),
+            Freeze::Strict => *self = Self::Due(now),
+        }
+    }
+
+    /// The clock is about to run. Answers whether that must wait for a thaw.
+    pub fn resuming(&mut self) -> bool {
+        if let Self::Due(_) = self {
+            *self = Self::Free;
+        }
+        if *self == Self::Frozen {
+            *self = Self::Leaving;
+        }
+        *self == Self::Leaving
+    }
+
+    /// What is to be done at this time; what it is counts as begun.
+    pub fn next(&mut self, now: HostTime) -> Next {
+        match *self {
+            Self::Free | Self::Frozen => Next::Nothing,
+            Self::Due(at) if now < at => Next::Wait(at),
+            Self::Due(_) => {
+                *self = Self::Frozen;
+                Next::Freeze
+            }
+            Self::Leaving => Next::Thaw,
+        }
+    }
+
+    /// All programs run again.
+    pub fn thawed(&mut self) {
+        *self = Self::Free;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: i64) -> HostTime {
+        HostTime::from_ns(us * 1000)
+    }
+
+    #[test]
+    fn a_short_hold_freezes_nobody() {
+        let mut phase = Phase::Free;
+        phase.stopped(Freeze::default(), at(0));
+        assert_eq!(phase.next(at(999)), Next::Wait(at(1000)));
+        assert!(!phase.resuming(), "nothing to wait for");
+        assert_eq!(phase.next(at(5000)), Next::Nothing);
+    }
+
+    #[test]
+    fn a_long_hold_freezes_and_thaws_before_it_ends() {
+        let mut phase = Phase::Free;
+        phase.stopped(Freeze::default(), at(0));
+        assert_eq!(phase.next(at(1000)), Next::Freeze);
+        assert_eq!(phase.next(at(1001)), Next::Nothing);
+        assert!(phase.resuming());
+        assert_eq!(phase.next(at(2000)), Next::Thaw);
+        phase.thawed();
+        assert_eq!(phase, Phase::Free);
+    }
+
+    #[test]
+    fn a_hold_that_comes_during_a_thaw_is_a_new_one() {
+        let mut phase = Phase::Frozen;
+        assert!(phase.resuming());
+        phase.stopped(Freeze::default(), at(0));
+        assert_eq!(phase.next(at(0)), Next::Thaw, "somebody waits for it");
+        phase.thawed();
+        phase.stopped(Freeze::default(), at(10));
+        assert_eq!(phase.next(at(10)), Next::Wait(at(1010)));
+    }
+
+    #[test]
+    fn strict_is_at_once_and_off_is_never() {
+        let mut phase = Phase::Free;
+        phase.stopped(Freeze::Off, at(0));
+        assert_eq!(phase.next(at(1_000_000)), Next::Nothing);
+        phase.stopped(Freeze::Strict, at(0));
+        assert_eq!(phase.next(at(0)), Next::Freeze);
+    }
+
+    #[test]
+    fn what_a_user_writes_is_read_or_explained() {
+        let read = |text: &str| text.parse::<Freeze>();
+        assert_eq!(read("strict"), Ok(Freeze::Strict));
+        assert_eq!(read("off"), Ok(Freeze::Off));
+        assert_eq!(read("1 ms"), Ok(Freeze::default()));
+        assert_eq!(read("250us"), Ok(Freeze::After(HostSpan::from_ns(250_000))));
+        for wrong in ["", "5", "ms", "-1 ms", "1.5 ms", "1 h", "always"] {
+            assert!(read(wrong).unwrap_err().contains("`off`, `strict`"), "{wrong}");
+        }
+        assert!(read("61 s").unwrap_err().contains("longer than 60 s"));
+        for freeze in [Freeze::Off, Freeze::Strict, Freeze::default()] {
+            assert_eq!(read(&freeze.to_string()), Ok(freeze));
+        }
+    }
+}

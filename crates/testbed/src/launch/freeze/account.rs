@@ -1,0 +1,80 @@
+//! What freezing has done so far, for `qcycle ps` and the results of a run.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::method::Method;
+
+/// Durations that a median is taken of.
+const RECENT: usize = 1000;
+
+/// How programs are frozen, and how that went.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct FreezeStatus {
+    /// Which holds freeze programs: `off`, `strict`, or those longer than this.
+    pub mode: String,
+    /// How; `None` if never, or if there is no program yet.
+    pub method: Option<Method>,
+    /// Why not in a better way; empty if in the best.
+    pub reason: String,
+    /// Times programs were frozen.
+    pub freezes: u64,
+    /// Those of them in which some thread could not be stopped in time.
+    pub incomplete: u64,
+    /// Waits of programs that were cut short and made again.
+    pub mended: u64,
+    /// From the decision until all stood still.
+    pub freeze: Durations,
+    /// From the release until the clock might run.
+    pub thaw: Durations,
+}
+
+/// Durations in short.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Durations {
+    /// Median of the last thousand.
+    pub median_us: f64,
+    /// Longest of all.
+    pub max_us: f64,
+}
+
+/// Durations as they come.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    recent: VecDeque<Duration>,
+    max: Duration,
+}
+
+impl Counted {
+    pub(super) fn count(&mut self, took: Duration) {
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(took);
+        self.max = self.max.max(took);
+    }
+
+    pub(super) fn summary(&self) -> Durations {
+        let mut sorted: Vec<Duration> = self.recent.iter().copied().collect();
+        sorted.sort_unstable();
+        let median = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
+        let us = |time: Duration| time.as_secs_f64() * 1e6;
+        Durations { median_us: us(median), max_us: us(self.max) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_is_kept_when_it_is_no_longer_recent() {
+        let mut counted = Counted::default();
+        assert_eq!(counted.summary(), Durations::default());
+        counted.count(Duration::from_millis(7));
+        (0..RECENT).for_each(|_| counted.count(Duration::from_micros(3)));
+        assert_eq!(counted.summary(), Durations { median_us: 3.0, max_us: 7000.0 });
+    }
+}

@@ -1,0 +1,91 @@
+//! Which calls a freeze cuts short, and what becomes of them.
+//!
+//! A freeze makes every thread leave the kernel, as SIGSTOP does. Most waits begin anew by
+//! themselves afterwards; some answer `EINTR` though no handler has run: signal(7), "Interruption
+//! of system calls and library functions by stop signals". Such a result is changed in the stopped
+//! thread before anybody sees it, so that the kernel makes the call again, unless a handler is to
+//! run: then the program gets the `EINTR` that it must get.
+//!
+//! Waits that the image makes for a program have a host time in their arguments, so they must
+//! not be made again as they are: the image learns of the freeze and works out a new one.
+
+use vtime::image::{FROZEN_CALL, IMAGE, IMAGE_SIZE_MAX};
+
+use super::threads::InCall;
+use crate::launch::arch::nr;
+
+const EINTR: i64 = 4;
+
+/// Calls that begin anew by themselves, or that nobody waits in, and of which there are many:
+/// looking closer at threads in them would only cost time.
+const BEGIN_ANEW: [i64; 15] = [
+    libc::SYS_futex,
+    libc::SYS_nanosleep,
+    libc::SYS_clock_nanosleep,
+    nr::POLL,
+    libc::SYS_ppoll,
+    nr::SELECT,
+    libc::SYS_pselect6,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
+    libc::SYS_rt_sigsuspend,
+    libc::SYS_restart_syscall,
+    libc::SYS_futex_waitv,
+    // Reported to the agent, which may be about to trace them.
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_timerfd_settime,
+];
+
+/// Calls that the image makes with a finite time and makes again by itself.
+const OF_THE_IMAGE: [i64; 5] = [
+    libc::SYS_epoll_pwait2,
+    libc::SYS_semtimedop,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_io_getevents,
+    nr::IO_PGETEVENTS,
+];
+
+/// Whether a thread in this call must be looked at.
+pub(super) fn may_be_cut_short(call: InCall) -> bool {
+    !BEGIN_ANEW.contains(&call.number)
+}
+
+/// The number of the call that a thread is to make again, if a freeze has cut it short.
+pub(super) fn again(call: InCall, result: i64) -> Option<i64> {
+    if result != -EINTR {
+        return None;
+    }
+    let image = IMAGE as u64..(IMAGE + IMAGE_SIZE_MAX) as u64;
+    let by_image = image.contains(&call.address) && OF_THE_IMAGE.contains(&call.number);
+    Some(if by_image { FROZEN_CALL as i64 } else { call.number })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(number: i64, address: u64) -> InCall {
+        InCall { number, first: 3, address }
+    }
+
+    #[test]
+    fn a_call_of_the_program_is_made_again() {
+        let wait = at(libc::SYS_epoll_pwait, 0x40_1000);
+        assert!(may_be_cut_short(wait));
+        assert!(!may_be_cut_short(at(libc::SYS_futex, 0x40_1000)));
+        assert_eq!(again(wait, -4), Some(libc::SYS_epoll_pwait));
+        assert_eq!(again(wait, 1), None, "something came");
+        assert_eq!(again(wait, -514), None, "the kernel makes it again anyway");
+    }
+
+    #[test]
+    fn a_wait_of_the_image_is_told_instead() {
+        let inside = IMAGE as u64 + 0x100;
+        let told = Some(FROZEN_CALL as i64);
+        assert_eq!(again(at(libc::SYS_epoll_pwait2, inside), -4), told);
+        // What it makes without a time of its own is made again.
+        let plain = again(at(libc::SYS_epoll_pwait, inside), -4);
+        assert_eq!(plain, Some(libc::SYS_epoll_pwait));
+    }
+}

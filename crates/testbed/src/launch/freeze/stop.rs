@@ -1,0 +1,155 @@
+//! Stopping threads of programs with ptrace(2), and mending what that or a freeze has cut short.
+//!
+//! `PTRACE_SEIZE` and `PTRACE_INTERRUPT` stop a thread without a signal: neither its parent nor a
+//! shell is told. A stop with them is not the stop of job control. If the agent dies, the kernel
+//! lets all go.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+use libc::{c_int, pid_t};
+
+use super::calls;
+use super::threads;
+use crate::launch::tracee::{ptrace, registers_of, set_registers_of};
+
+/// Threads that this thread of the agent traces, for a moment or for a hold.
+#[derive(Debug, Default)]
+pub(super) struct Stopper {
+    threads: BTreeMap<pid_t, Traced>,
+    /// Calls that begin anew because of us.
+    mended: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Traced {
+    /// Asked to stop.
+    Asked,
+    /// Has stopped, about to get this signal (0: none).
+    Stopped(c_int),
+}
+
+impl Stopper {
+    /// Asks a thread to stop. Not if it is gone, or traced by somebody else: then it is theirs.
+    pub(super) fn ask(&mut self, thread: pid_t) {
+        if self.threads.contains_key(&thread) || ptrace(libc::PTRACE_SEIZE, thread, 0, 0).is_err() {
+            return;
+        }
+        // If it is gone, waiting for it says so.
+        let _ = ptrace(libc::PTRACE_INTERRUPT, thread, 0, 0);
+        self.threads.insert(thread, Traced::Asked);
+    }
+
+    /// Whether some were asked and have not stopped yet.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.threads.values().any(|traced| *traced == Traced::Asked)
+    }
+
+    pub(super) fn has(&self, thread: pid_t) -> bool {
+        self.threads.contains_key(&thread)
+    }
+
+    /// Takes note of those that have stopped or ended, and mends the calls of those that have.
+    pub(super) fn look(&mut self) {
+        let asked: Vec<pid_t> = self.threads.keys().copied().collect();
+        for thread in asked {
+            match stop_of(thread) {
+                None => {}
+                Some(Stop::Gone) => drop(self.threads.remove(&thread)),
+                Some(Stop::For(signal)) => {
+                    self.mended += u64::from(mend(thread).unwrap_or(false));
+                    self.threads.insert(thread, Traced::Stopped(signal));
+                }
+            }
+        }
+    }
+
+    /// Waits until all who were asked have stopped, at most so long: one may wait in the kernel
+    /// for something that does not come.
+    pub(super) fn wait(&mut self, longest: Duration) {
+        let begun = Instant::now();
+        self.look();
+        while self.is_waiting() && begun.elapsed() < longest {
+            std::thread::sleep(Duration::from_micros(20));
+            self.look();
+        }
+    }
+
+    /// Lets all go that have stopped.
+    pub(super) fn let_go(&mut self) {
+        self.threads.retain(|thread, traced| {
+            let Traced::Stopped(signal) = *traced else { return true };
+            // It is gone, if not.
+            let _ = ptrace(libc::PTRACE_DETACH, *thread, 0, signal as usize);
+            false
+        });
+    }
+
+    /// How many calls were mended since the last time.
+    pub(super) fn take_mended(&mut self) -> u64 {
+        std::mem::take(&mut self.mended)
+    }
+}
+
+enum Stop {
+    For(c_int),
+    Gone,
+}
+
+fn stop_of(thread: pid_t) -> Option<Stop> {
+    let mut status = 0;
+    let flags = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
+    // SAFETY: `status` is a valid int.
+    let changed = unsafe { libc::waitpid(thread, &raw mut status, flags) };
+    match changed {
+        0 => None,
+        number if number == thread && libc::WIFSTOPPED(status) => {
+            let event = status >> 16;
+            let signal = if event == 0 { libc::WSTOPSIG(status) } else { 0 };
+            Some(Stop::For(signal))
+        }
+        _ => Some(Stop::Gone),
+    }
+}
+
+/// Lets a stopped thread make its call again if the stop has cut it short. Answers whether.
+fn mend(thread: pid_t) -> io::Result<bool> {
+    let mut registers = registers_of(thread)?;
+    let result = registers.result();
+    let call = threads::call_of(thread);
+    let Some((call, number)) = call.and_then(|call| Some((call, calls::again(call, result)?)))
+    else {
+        return Ok(false);
+    };
+    registers.make_again(number, call.first);
+    set_registers_of(thread, &registers)?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_stopped_thread_stands_still_and_nobody_is_told() {
+        let mut busy = Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let process = busy.id().cast_signed();
+        let mut stopper = Stopper::default();
+        stopper.ask(process);
+        stopper.wait(Duration::from_secs(10));
+        assert!(!stopper.is_waiting());
+        assert_eq!(threads::state_of(process), Some('t'));
+        assert!(matches!(busy.try_wait(), Ok(None)));
+        stopper.let_go();
+        assert!(!stopper.has(process));
+        assert_ne!(threads::state_of(process), Some('t'));
+        busy.kill().unwrap();
+        busy.wait().unwrap();
+    }
+}

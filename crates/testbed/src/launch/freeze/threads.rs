@@ -1,0 +1,128 @@
+//! What `/proc` says of threads and processes, as far as freezing needs it: proc(5).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use libc::pid_t;
+
+/// The call that a thread is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct InCall {
+    /// Its number.
+    pub(super) number: i64,
+    /// Its first argument.
+    pub(super) first: u64,
+    /// The address that it returns to.
+    pub(super) address: u64,
+}
+
+/// The call that a thread is in; `None` while it runs, or is gone.
+pub(super) fn call_of(thread: pid_t) -> Option<InCall> {
+    parse_call(&fs::read_to_string(format!("/proc/{thread}/syscall")).ok()?)
+}
+
+/// Number, six arguments, stack pointer and address; `running`; or -1 and two addresses for a
+/// thread that is in the kernel without having called it.
+fn parse_call(text: &str) -> Option<InCall> {
+    let mut words = text.split_whitespace();
+    let number: i64 = words.next()?.parse().ok()?;
+    let hexadecimal = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
+    let (first, address) = (hexadecimal(words.next()?)?, hexadecimal(words.last()?)?);
+    (number >= 0).then_some(InCall { number, first, address })
+}
+
+/// State of a thread in one letter: `R` runs or wants to, `S` and `D` sleep, `T` and `t` are
+/// stopped.
+pub(super) fn state_of(thread: pid_t) -> Option<char> {
+    stat(thread)?.state.chars().next()
+}
+
+/// When a process began, in ticks since the host's start.
+pub(super) fn begun(process: pid_t) -> Option<u64> {
+    Some(stat(process)?.begun)
+}
+
+/// The parent of a process.
+pub(super) fn parent_of(process: pid_t) -> Option<pid_t> {
+    Some(stat(process)?.parent)
+}
+
+struct Stat {
+    state: String,
+    parent: pid_t,
+    begun: u64,
+}
+
+fn stat(thread: pid_t) -> Option<Stat> {
+    let text = fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
+    // The name in parentheses may contain anything; what follows it is the third field.
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    let (state, parent) = (fields.next()?.to_owned(), fields.next()?.parse().ok()?);
+    Some(Stat { state, parent, begun: fields.nth(17)?.parse().ok()? })
+}
+
+/// All processes that come from one of these, without these.
+pub(super) fn descendants(of: &BTreeSet<pid_t>) -> BTreeSet<pid_t> {
+    let mut children: BTreeMap<pid_t, Vec<pid_t>> = BTreeMap::new();
+    for process in numbers("/proc") {
+        if let Some(parent) = parent_of(process) {
+            children.entry(parent).or_default().push(process);
+        }
+    }
+    let (mut found, mut next) = (BTreeSet::new(), of.iter().copied().collect::<Vec<_>>());
+    while let Some(process) = next.pop() {
+        for child in children.get(&process).into_iter().flatten() {
+            if found.insert(*child) {
+                next.push(*child);
+            }
+        }
+    }
+    found
+}
+
+/// The threads of a process.
+pub(super) fn threads_of(process: pid_t) -> Vec<pid_t> {
+    numbers(&format!("/proc/{process}/task"))
+}
+
+fn numbers(folder: &str) -> Vec<pid_t> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_known_by_number_and_address() {
+        let line = "232 0x3 0x7fff 0x1 0xffffffff 0x0 0x7f3d 0x7fff6389e858 0x7f3d87f6bef3\n";
+        assert_eq!(
+            parse_call(line),
+            Some(InCall { number: 232, first: 3, address: 0x7f3d_87f6_bef3 })
+        );
+        assert_eq!(parse_call("running\n"), None);
+        assert_eq!(parse_call("-1 0x7fff6389e858 0x7f3d87f6bef3\n"), None);
+        assert_eq!(parse_call(""), None);
+    }
+
+    #[test]
+    fn children_of_children_are_found() {
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "sleep 60 & echo; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0];
+        std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let found = descendants(&BTreeSet::from([shell.id().cast_signed()]));
+        assert_eq!(found.len(), 1, "{found:?}");
+        for process in &found {
+            assert_eq!(parent_of(*process), Some(shell.id().cast_signed()));
+            assert!(begun(*process) >= begun(shell.id().cast_signed()));
+            // SAFETY: a child of the shell, which waits for it.
+            unsafe { libc::kill(*process, libc::SIGKILL) };
+        }
+        shell.wait().unwrap();
+    }
+}
