@@ -9,6 +9,7 @@
 //! - [`stream`]: whether a stream of samples can be trusted.
 //! - [`settings`]: all that a relay is set to, from YAML.
 //! - [`comtrade`]: fault records as relays write them.
+//! - [`waveform`]: the waves that faults make.
 #![forbid(unsafe_code)]
 
 pub mod comtrade;
@@ -16,6 +17,7 @@ pub mod protection;
 pub mod settings;
 pub mod stream;
 pub mod time;
+pub mod waveform;
 pub mod wire;
 
 pub use time::SampleTime;

@@ -3,10 +3,11 @@
 //!
 //! A fault outside can saturate one transformer, and what it swallows looks like a fault inside.
 //! But it saturates some milliseconds later, and until then everything adds up: so a large
-//! through current without difference is remembered as a fault outside, and for a while only a
-//! difference that a saturated transformer cannot make operates. Second and fifth harmonics of
-//! the difference block, of any phase all phases: a transformer that is switched on draws current
-//! at one side only, and so does one with too high a voltage.
+//! through current without difference is remembered as a fault outside, and blocks the restrained
+//! step for a while, unless currents flow in from two sides, which saturation cannot make. Second
+//! and fifth harmonics of the difference block, of any phase all phases: a transformer that is
+//! switched on draws current at one side only, and so does one with too high a voltage. Neither
+//! blocks the unrestrained step.
 
 use std::time::Duration;
 
@@ -16,16 +17,18 @@ use super::symmetrical::Sequence;
 use super::timing::Delay;
 use crate::time::SampleTime;
 
-/// Restraint, in units of the base, from which a fault is outside if there is no difference.
-const OUTSIDE_RESTRAINT_MIN: f64 = 2.0;
-/// Difference as a share of restraint below which it is.
-const OUTSIDE_SHARE_MAX: f64 = 0.2;
-/// How long that is remembered, from when the large current was last seen.
-const OUTSIDE_TIME: Duration = Duration::from_millis(150);
-/// Share of the restraint that the difference must have meanwhile. With half of the sum of all
-/// magnitudes as restraint a fault inside reaches 2, a transformer that passes a third of its
-/// current 1.
-const OUTSIDE_SLOPE: f64 = 1.2;
+/// Rise of restraint over what it was, in units of the base, that is a fault outside if there is
+/// no difference: small, because a transformer may saturate within 3 ms, and a filter of one
+/// period has seen but a little by then.
+const OUTSIDE_RISE_MIN: f64 = 0.3;
+/// Rise as a share of what restraint was.
+const OUTSIDE_RISE_SHARE_MIN: f64 = 0.2;
+/// Difference as a share of restraint below which everything adds up.
+const OUTSIDE_SHARE_MAX: f64 = 0.15;
+/// How fast what restraint was follows what it is.
+const CALM_TIME: Duration = Duration::from_millis(100);
+/// How long that is remembered after everything last added up: offsets have decayed by then.
+const OUTSIDE_TIME: Duration = Duration::from_millis(200);
 /// Drop-off as a share of the threshold.
 const DROP_OFF_RATIO: f64 = 0.9;
 
@@ -90,8 +93,10 @@ pub struct Differential {
     settings: Settings,
     is_started: bool,
     delay: Delay,
-    /// When a fault outside was last seen, for each phase.
-    outside: [Option<SampleTime>; 3],
+    /// When a fault outside was last seen in any phase: others saturate before they show it.
+    outside: Option<SampleTime>,
+    /// What restraint was, for each phase, and when it was looked at.
+    calm: Option<(SampleTime, [f64; 3])>,
 }
 
 impl Differential {
@@ -99,7 +104,7 @@ impl Differential {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let delay = Delay::new(settings.delay);
-        Self { settings, is_started: false, delay, outside: [None; 3] }
+        Self { settings, is_started: false, delay, outside: None, calm: None }
     }
 
     /// Looks at all sides, which must have been sampled at the same moment.
@@ -109,39 +114,67 @@ impl Differential {
             return Decision::NONE;
         };
         let harmonics_block = (0..3).any(|phase| self.is_blocked_by_harmonics(sides, phase));
-        let (mut restrained, mut unrestrained) = (false, false);
-        for phase in 0..3 {
-            let difference = difference(sides, |side| side.fundamental[phase]);
-            let restraint =
-                sides.iter().map(|side| side.fundamental[phase].magnitude()).sum::<f64>() / 2.0;
-            self.look_outside(now, phase, difference, restraint);
-            unrestrained |= difference > self.settings.unrestrained;
-            restrained |= difference > self.threshold(phase, restraint);
-        }
+        let restraints: [f64; 3] = std::array::from_fn(|phase| {
+            sides.iter().map(|side| side.fundamental[phase].magnitude()).sum::<f64>() / 2.0
+        });
+        let calm = self.follow(now, restraints);
+        let differences: [f64; 3] =
+            std::array::from_fn(|phase| difference(sides, |side| side.fundamental[phase]));
+        self.look_outside(now, differences, restraints, calm);
+        let unrestrained = differences.iter().any(|each| *each > self.settings.unrestrained);
+        let restrained = (0..3).any(|phase| {
+            let outside = self.outside.is_some() && !self.flows_in_twice(sides, phase);
+            !outside && differences[phase] > self.threshold(restraints[phase])
+        });
         self.is_started = unrestrained || (restrained && !harmonics_block);
         let decision = self.delay.update(now, self.is_started);
         Decision { operate: decision.operate || unrestrained, ..decision }
     }
 
-    fn threshold(&self, phase: usize, restraint: f64) -> f64 {
+    fn threshold(&self, restraint: f64) -> f64 {
         let Settings { pick_up, slope, knee, slope_beyond, .. } = self.settings;
         let beyond = (restraint - knee).max(0.0);
-        let mut threshold = pick_up.max(slope * restraint.min(knee) + slope_beyond * beyond);
-        if self.outside[phase].is_some() {
-            threshold = threshold.max(OUTSIDE_SLOPE * restraint);
-        }
+        let threshold = pick_up.max(slope * restraint.min(knee) + slope_beyond * beyond);
         if self.is_started { threshold * DROP_OFF_RATIO } else { threshold }
     }
 
-    fn look_outside(&mut self, now: SampleTime, phase: usize, difference: f64, restraint: f64) {
-        let is_large = restraint > OUTSIDE_RESTRAINT_MIN;
-        let adds_up = difference < OUTSIDE_SHARE_MAX * restraint;
-        let since = &mut self.outside[phase];
-        if is_large && (adds_up || since.is_some()) {
-            *since = Some(now);
-        } else if since.is_some_and(|since| now.since(since) > OUTSIDE_TIME) {
-            *since = None;
+    /// Lets what restraint was follow what it is, and answers what it was.
+    fn follow(&mut self, now: SampleTime, restraints: [f64; 3]) -> [f64; 3] {
+        let (before, was) = self.calm.unwrap_or((now, restraints));
+        let share = now.since(before).as_secs_f64() / CALM_TIME.as_secs_f64();
+        let calm = std::array::from_fn(|phase| {
+            was[phase] + (restraints[phase] - was[phase]) * share.min(1.0)
+        });
+        self.calm = Some((now, calm));
+        was
+    }
+
+    fn look_outside(
+        &mut self,
+        now: SampleTime,
+        differences: [f64; 3],
+        restraints: [f64; 3],
+        calm: [f64; 3],
+    ) {
+        let is_outside = (0..3).any(|phase| {
+            let rise = calm[phase] * OUTSIDE_RISE_SHARE_MIN + OUTSIDE_RISE_MIN;
+            restraints[phase] > calm[phase] + rise
+                && differences[phase] < OUTSIDE_SHARE_MAX * restraints[phase]
+        });
+        if is_outside {
+            self.outside = Some(now);
+        } else if self.outside.is_some_and(|since| now.since(since) > OUTSIDE_TIME) {
+            self.outside = None;
         }
+    }
+
+    /// Whether the largest current and the sum of all others point the same way.
+    fn flows_in_twice(&self, sides: &[Side], phase: usize) -> bool {
+        let currents = || sides.iter().map(|side| side.fundamental[phase]);
+        let largest = currents().max_by(|a, b| a.square().total_cmp(&b.square()));
+        let largest = largest.unwrap_or_default();
+        let others = currents().sum::<Complex>() - largest;
+        others.magnitude() > self.settings.pick_up && (largest * others.conjugate()).re > 0.0
     }
 
     fn is_blocked_by_harmonics(&self, sides: &[Side], phase: usize) -> bool {
@@ -214,11 +247,13 @@ mod tests {
     #[test]
     fn a_saturated_transformer_at_a_fault_outside_does_not_operate() {
         let mut element = element();
-        for ms in 0..300 {
-            // It adds up for 5 ms; then one side passes a third of its current, turned by 40
+        let load = [side(1.0, 0.0), side(1.0, 180.0)];
+        assert!(!element.update(at(0), Some(&load)).start);
+        for ms in 1..300 {
+            // It adds up for 5 ms; then one side passes a tenth of its current, turned by 60
             // degrees, and recovers over 200 ms.
-            let passed = if ms < 5 { 1.0 } else { (0.33 + (ms - 5) as f64 / 300.0).min(1.0) };
-            let turned_deg = if ms < 5 { 180.0 } else { 180.0 + 40.0 * (1.0 - passed) / 0.67 };
+            let passed = if ms < 5 { 1.0 } else { (0.1 + (ms - 5) as f64 / 200.0).min(1.0) };
+            let turned_deg = if ms < 5 { 180.0 } else { 180.0 + 60.0 * (1.0 - passed) / 0.9 };
             let sides = [side(8.0, 0.0), side(8.0 * passed, turned_deg)];
             assert!(!element.update(at(ms), Some(&sides)).operate, "{ms}");
         }
@@ -227,7 +262,9 @@ mod tests {
     #[test]
     fn a_fault_outside_that_becomes_one_inside_operates() {
         let mut element = element();
-        for ms in 0..20 {
+        let load = [side(1.0, 0.0), side(1.0, 180.0)];
+        assert!(!element.update(at(0), Some(&load)).start);
+        for ms in 1..20 {
             let sides = [side(4.0, 0.0), side(4.0, 180.0)];
             assert!(!element.update(at(ms), Some(&sides)).start);
         }
