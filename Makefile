@@ -35,6 +35,7 @@ test: setup-test ## check format, lints, tests and taste
 	cargo fmt --all --check
 	cargo clippy --locked $(CRATES) --all-targets -- -D warnings
 	PATH="$$PWD/.venv/bin:$$PATH" cargo test --locked $(CRATES)
+	cargo test --locked -p substation --bench decode -- --tiny
 	cargo test --locked -p testbed --bench clock -- --tiny $(bench_prefix)
 	cargo test --locked -p testbed --bench pause -- --tiny
 	$(PYTHON) -W error::ResourceWarning -m unittest discover -s scenarios/voltage-stability
