@@ -28,7 +28,7 @@ use super::capture::{Heading, Recorder};
 use super::fabric::{Delivery, Fabric};
 use super::plan::Plan;
 use super::stats::{InterfaceStats, LatenessCounter, NetworkStats};
-use super::{tap, timer};
+use super::{repeats, tap, timer};
 use crate::domain::{Domain, Watch, host_now, poll_until, readable};
 
 /// Frames read from one node, and handed over to all, per round.
@@ -175,9 +175,13 @@ impl Round {
             match interface.device.read(&mut self.buffer) {
                 Ok(0) => return self.lose(station, "end of file"),
                 Ok(length) => {
-                    interface.stats.sent += 1;
-                    let now = self.domain.now();
                     let frame = Frame::from(&self.buffer[..length]);
+                    if self.is_needless_repeat(&frame) {
+                        self.count(station, |stats| stats.withheld_repeats += 1);
+                        continue;
+                    }
+                    let now = self.domain.now();
+                    self.count(station, |stats| stats.sent += 1);
                     self.record(station, now, Heading::Outbound, &frame);
                     self.fabric.receive(station, frame, now);
                 }
@@ -185,6 +189,19 @@ impl Round {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return self.lose(station, &error.to_string()),
             }
+        }
+    }
+
+    /// Whether a frame was sent only because host time passed while the clock stood still.
+    fn is_needless_repeat(&self, frame: &[u8]) -> bool {
+        let outbox = self.outbox.iter().map(|delivery| &delivery.frame);
+        let under_way = self.fabric.under_way().chain(outbox).map(|frame| &frame[..]);
+        self.running_now().is_none() && repeats::is_needless(frame, under_way)
+    }
+
+    fn count(&mut self, station: usize, add: impl FnOnce(&mut InterfaceStats)) {
+        if let Some(interface) = &mut self.interfaces[station] {
+            add(&mut interface.stats);
         }
     }
 

@@ -132,6 +132,12 @@ impl Fabric {
         std::mem::take(&mut self.arrived)
     }
 
+    /// Frames that have not been polled, on all links.
+    pub fn under_way(&self) -> impl Iterator<Item = &Frame> {
+        let arrived = self.arrived.iter().map(|delivery| &delivery.frame);
+        self.directions.iter().flat_map(Direction::under_way).chain(arrived)
+    }
+
     /// When there is something to do; at once if deliveries wait to be polled.
     #[must_use]
     pub fn next_at(&self) -> Option<VirtualTime> {

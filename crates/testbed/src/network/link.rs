@@ -104,6 +104,11 @@ impl Direction {
         Some(due)
     }
 
+    /// Frames that have not arrived, in order.
+    pub fn under_way(&self) -> impl Iterator<Item = &Frame> {
+        self.travelling.iter().map(|(_, frame)| frame)
+    }
+
     /// Lets frames pass from now on, or loses those under way and all that follow.
     pub fn set_up(&mut self, up: bool) {
         if !up {

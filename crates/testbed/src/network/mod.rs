@@ -12,6 +12,7 @@
 //! - [`switch`]: a learning switch
 //! - [`attacker`]: a host that poisons ARP caches
 //! - [`plan`]: the network of a scenario, checked
+//! - [`repeats`]: TCP segments that exist only because the kernel waited on host time
 //! - [`fabric`]: all of these together, one event after the other
 //!
 //! What touches the world:
@@ -28,6 +29,7 @@ pub mod fabric;
 pub mod link;
 mod link_kind;
 pub mod plan;
+pub mod repeats;
 pub mod stats;
 pub mod switch;
 pub mod tap;

@@ -103,6 +103,10 @@ pub struct InterfaceStats {
     pub sent: u64,
     /// Frames handed to the node.
     pub received: u64,
+    /// TCP segments that the node's kernel repeated because host time passed while the clock stood
+    /// still, and that the network needed no second copy of. They were not passed on.
+    #[serde(default)]
+    pub withheld_repeats: u64,
     /// Frames that the node sent and its kernel dropped, because the network did not read them
     /// in time: a fault of the testbed, not of the network.
     pub dropped_unread: u64,

@@ -1,7 +1,7 @@
 //! The network between real kernels. Times are virtual and compared with what they must at least
 //! be; only a fault makes them too short, never a slow machine.
 
-use std::net::UdpSocket;
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -109,6 +109,45 @@ fn nothing_is_delivered_while_the_domain_is_held_and_all_of_it_after() {
     let (mut buffer, bob) = ([0; 2048], &testbed.sockets[1]);
     bob.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     (0..10).for_each(|_| assert_eq!(bob.recv(&mut buffer).unwrap(), 4));
+}
+
+#[test]
+fn what_a_kernel_repeats_during_a_hold_is_withheld_and_nothing_is_lost() {
+    const OCTETS: usize = 10_000;
+    let domain = Domain::new(Start::default()).unwrap();
+    let Some(testbed) = Testbed::start(&two_nodes(|link| link), &domain) else { return };
+    let place = |node: usize| &testbed.sockets[node];
+    let bob = in_namespace_of(place(1), || TcpListener::bind((address(1), PORT))).unwrap();
+    let alice = in_namespace_of(place(0), || TcpStream::connect((address(1), PORT)));
+    let (mut alice, (mut bob, _)) = (alice.unwrap(), bob.accept().unwrap());
+    bob.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+
+    let hold = domain.hold();
+    let held_ns = domain.realtime_ns(hold.at()).unsigned_abs();
+    alice.write_all(&[0x5a; OCTETS]).unwrap();
+    // A kernel sends again after 200 ms, and once more twice as much later.
+    thread::sleep(Duration::from_secs(1));
+    drop(hold);
+    let mut received = [0; OCTETS];
+    bob.read_exact(&mut received).unwrap();
+    assert_eq!(received, [0x5a; OCTETS]);
+
+    let (stats, captures) = testbed.stop();
+    assert!(stats.nodes["alice"].withheld_repeats > 0, "{stats:?}");
+    let mut sent_in_hold = captures.of("alice");
+    sent_in_hold.retain(|p| p.realtime_ns == held_ns && p.heading == Heading::Outbound);
+    let mut sequences: Vec<_> = sent_in_hold.iter().filter_map(sequence_of_data).collect();
+    let count = sequences.len();
+    assert!(count > 0);
+    sequences.sort_unstable();
+    sequences.dedup();
+    assert_eq!(sequences.len(), count, "a segment was sent twice at one moment");
+}
+
+/// The sequence number of a TCP segment that carries data.
+fn sequence_of_data(packet: &Packet) -> Option<u32> {
+    let segment = Ipv4::parse(Ethernet::parse(&packet.frame)?.payload)?.transport()?;
+    segment.tcp.filter(|_| !segment.payload.is_empty()).map(|tcp| tcp.sequence)
 }
 
 #[test]

@@ -1,0 +1,236 @@
+//! TCP segments that a kernel repeats because it waited on host time while the clock stood still.
+//!
+//! The kernel's timers of retransmission know nothing of holds. Some 200 ms into one, a kernel
+//! whose segments or their acknowledgements are kept by this network sends them again, although no
+//! virtual time has passed. On a real network these repeats would not exist, and let through they
+//! take up a slow link. So a segment that a node sends while the clock stands still is withheld
+//! if the network needs no second copy: every octet of it is under way, with the same content, or
+//! acknowledged by a segment under way. Whatever was lost, is new, is sent while the clock runs,
+//! or takes no sequence space (acknowledgements, keep-alives, window probes) passes.
+//!
+//! The sender's kernel believes in a loss until the acknowledgement of the first copy arrives; its
+//! time stamps (RFC 7323) or F-RTO (RFC 5682) then tell it better, and it undoes what it did.
+
+use std::net::Ipv4Addr;
+
+use crate::wire::ethernet::ETHERTYPE_IPV4;
+use crate::wire::{Ethernet, Ipv4};
+
+// Flags of TCP (RFC 9293, 3.1).
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
+const ACK: u8 = 0x10;
+
+/// Whether a segment sent while the clock stands still asks nothing of the network that is not
+/// under way already. Any frame may be handed in.
+pub fn is_needless<'a>(frame: &[u8], under_way: impl Iterator<Item = &'a [u8]>) -> bool {
+    let Some(segment) = Segment::parse(frame) else { return false };
+    let length = segment.length();
+    if length == 0 {
+        return false;
+    }
+    let others: Vec<_> = under_way.filter_map(Segment::parse).collect();
+    let mut covered = 0;
+    while covered < length {
+        let known = others.iter().filter_map(|other| segment.covered_by(other, covered)).max();
+        // Each step leads on, or nothing covers the next octet.
+        let Some(further) = known.filter(|&further| further > covered) else { return false };
+        covered = further;
+    }
+    true
+}
+
+/// A view of one TCP segment. Positions are octets from its first place in sequence space, where
+/// SYN and FIN take one place each.
+#[derive(Clone, Copy, Debug)]
+struct Segment<'a> {
+    from: (Ipv4Addr, u16),
+    to: (Ipv4Addr, u16),
+    sequence: u32,
+    /// The acknowledgement number, if it is valid.
+    acknowledgement: Option<u32>,
+    syn: bool,
+    fin: bool,
+    payload: &'a [u8],
+}
+
+impl<'a> Segment<'a> {
+    fn parse(frame: &'a [u8]) -> Option<Self> {
+        let frame = Ethernet::parse(frame)?;
+        if frame.ethertype != ETHERTYPE_IPV4 {
+            return None;
+        }
+        let packet = Ipv4::parse(frame.payload)?;
+        let transport = packet.transport()?;
+        let sequence = transport.tcp?.sequence;
+        // The header of TCP was looked at by `transport`.
+        let (number, flags) = (packet.payload.get(8..12)?, packet.payload.get(13)?);
+        let number = u32::from_be_bytes(number.try_into().ok()?);
+        Some(Self {
+            from: (packet.source, transport.source_port),
+            to: (packet.destination, transport.destination_port),
+            sequence,
+            acknowledgement: (flags & ACK != 0).then_some(number),
+            syn: flags & SYN != 0,
+            fin: flags & FIN != 0,
+            payload: transport.payload,
+        })
+    }
+
+    /// Places that it takes in sequence space.
+    fn length(&self) -> usize {
+        usize::from(self.syn) + self.payload.len() + usize::from(self.fin)
+    }
+
+    /// What lies at a place: an octet, or one of the flags.
+    fn at(&self, place: usize) -> Place {
+        match place.checked_sub(usize::from(self.syn)) {
+            None => Place::Syn,
+            Some(n) => self.payload.get(n).map_or(Place::Fin, |&octet| Place::Octet(octet)),
+        }
+    }
+
+    /// How far `other` covers this one, given that all before `covered` is covered. `None` if it
+    /// has nothing to do with it or differs.
+    fn covered_by(&self, other: &Segment<'_>, covered: usize) -> Option<usize> {
+        if (other.from, other.to) == (self.to, self.from) {
+            let acknowledged = distance(self.sequence, other.acknowledgement?)?;
+            return Some(acknowledged.min(self.length()));
+        }
+        if (other.from, other.to) != (self.from, self.to) {
+            return None;
+        }
+        let next = self.sequence.wrapping_add(u32::try_from(covered).ok()?);
+        let begin = distance(other.sequence, next)?;
+        let count = other.length().checked_sub(begin)?.min(self.length() - covered);
+        let same = (0..count).all(|n| other.at(begin + n) == self.at(covered + n));
+        same.then_some(covered + count)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Syn,
+    Octet(u8),
+    Fin,
+}
+
+/// From one sequence number forward to another; `None` if it lies behind (RFC 9293, 3.4).
+fn distance(from: u32, to: u32) -> Option<usize> {
+    let forward = to.wrapping_sub(from);
+    (forward < 1 << 31).then_some(forward as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A segment from 10.0.0.1:4000 to 10.0.0.2:502, or back.
+    fn segment(back: bool, flags: u8, sequence: u32, ack: u32, payload: &[u8]) -> Vec<u8> {
+        let mut frame = vec![0x02; 12];
+        frame.extend_from_slice(&[0x08, 0x00, 0x45, 0]);
+        frame.extend_from_slice(&u16::try_from(40 + payload.len()).unwrap().to_be_bytes());
+        frame.extend_from_slice(&[0, 0, 0x40, 0, 64, 6, 0, 0]);
+        let (from, to) = if back { (2, 1) } else { (1, 2) };
+        frame.extend_from_slice(&[10, 0, 0, from, 10, 0, 0, to]);
+        let ports: [u16; 2] = if back { [502, 4000] } else { [4000, 502] };
+        ports.iter().for_each(|port| frame.extend_from_slice(&port.to_be_bytes()));
+        frame.extend_from_slice(&sequence.to_be_bytes());
+        frame.extend_from_slice(&ack.to_be_bytes());
+        frame.extend_from_slice(&[0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
+        frame.extend_from_slice(payload);
+        // Short frames are padded on the wire, and padding is no payload.
+        frame.resize(frame.len().max(60), 0xa5);
+        frame
+    }
+
+    fn data(sequence: u32, payload: &[u8]) -> Vec<u8> {
+        segment(false, ACK, sequence, 1, payload)
+    }
+
+    fn needless(frame: &[u8], under_way: &[Vec<u8>]) -> bool {
+        is_needless(frame, under_way.iter().map(Vec::as_slice))
+    }
+
+    #[test]
+    fn a_repeat_of_what_is_under_way_is_needless() {
+        let frame = data(100, b"request");
+        assert!(!needless(&frame, &[]));
+        assert!(needless(&frame, std::slice::from_ref(&frame)));
+    }
+
+    #[test]
+    fn a_repeat_of_what_is_acknowledged_is_needless() {
+        let acknowledgement = |ack| segment(true, ACK, 1, ack, b"");
+        assert!(needless(&data(100, b"request"), &[acknowledgement(107)]));
+        assert!(!needless(&data(100, b"request"), &[acknowledgement(106)]));
+        assert!(!needless(&data(100, b"request"), &[acknowledgement(100)]));
+        // What is not acknowledged is under way.
+        assert!(needless(&data(100, b"request"), &[acknowledgement(103), data(103, b"uest")]));
+    }
+
+    #[test]
+    fn new_data_and_another_content_pass() {
+        assert!(!needless(&data(107, b"more"), &[data(100, b"request")]));
+        assert!(!needless(&data(100, b"requests"), &[data(100, b"request")]));
+        assert!(!needless(&data(100, b"REQUEST"), &[data(100, b"request")]));
+    }
+
+    #[test]
+    fn other_connections_have_nothing_to_do_with_it() {
+        let mut other = data(100, b"request");
+        other[14 + 20 + 1] ^= 1;
+        assert!(!needless(&data(100, b"request"), &[other]));
+        assert!(!needless(&data(100, b"request"), &[segment(true, 0, 100, 107, b"request")]));
+    }
+
+    #[test]
+    fn opening_and_closing_take_a_place_each() {
+        let syn = segment(false, SYN, 99, 0, b"");
+        assert!(needless(&syn, std::slice::from_ref(&syn)));
+        assert!(needless(&syn, &[segment(true, SYN | ACK, 7, 100, b"")]));
+        let last = segment(false, FIN | ACK, 100, 1, b"bye");
+        assert!(needless(&last, std::slice::from_ref(&last)));
+        assert!(!needless(&last, &[data(100, b"bye")]));
+        assert!(needless(&last, &[segment(true, ACK, 1, 104, b"")]));
+    }
+
+    #[test]
+    fn what_takes_no_place_passes() {
+        let acknowledgement = data(100, b"");
+        assert!(!needless(&acknowledgement, &[acknowledgement.clone(), data(100, b"x")]));
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_cover_the_whole_whatever_their_order(
+            first: u32,
+            payload in proptest::collection::vec(any::<u8>(), 1..60),
+            cuts in proptest::collection::vec(0usize..60, 0..6),
+            lost in proptest::option::of(0usize..60),
+            seed: u64,
+        ) {
+            let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut % payload.len()).collect();
+            cuts.extend([0, payload.len()]);
+            cuts.sort_unstable();
+            cuts.dedup();
+            let at = |n: usize| first.wrapping_add(u32::try_from(n).unwrap());
+            let piece = |range: &[usize]| (range[0], data(at(range[0]), &payload[range[0]..range[1]]));
+            let mut pieces: Vec<_> = cuts.windows(2).map(piece).collect();
+            let lost = lost.map(|n| pieces.swap_remove(n % pieces.len()));
+            let turn = usize::try_from(seed % 7).unwrap() % pieces.len().max(1);
+            pieces.rotate_left(turn);
+            let pieces: Vec<_> = pieces.into_iter().map(|(_, frame)| frame).collect();
+            prop_assert_eq!(needless(&data(first, &payload), &pieces), lost.is_none());
+        }
+
+        #[test]
+        fn any_frame_is_answered(
+            frame in proptest::collection::vec(any::<u8>(), 0..120),
+            other in proptest::collection::vec(any::<u8>(), 0..120),
+        ) {
+            let _ = needless(&frame, &[other]);
+        }
+    }
+}
