@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help setup setup-test setup-bench setup-conformance demo test conformance check-aarch64 bench fuzz clean
 
 # The shim is an image for other programs, built by the build script of `testbed`: never here.
-CRATES := -p vtime -p substation -p testbed
+CRATES := -p vtime -p realtime -p substation -p testbed
 PYTHON := .venv/bin/python
 # What the bench compares native programs with; empty: `qcycle exec --`.
 BENCH_PREFIX ?=

@@ -47,8 +47,9 @@ CRATES = {
     "shim": ["vtime"],
     "substation": ["vtime"],
     "substation-fuzz": ["substation"],
-    "relay": ["substation", "vtime"],
-    "testbed": ["vtime", "substation"],
+    "realtime": [],
+    "relay": ["realtime", "substation"],
+    "testbed": ["realtime", "substation", "vtime"],
 }
 NO_FOREIGN_CRATES = ["vtime", "shim"]
 
@@ -91,11 +92,11 @@ NETWORK_CHANGES = (
 # library begins.
 UNSAFE_MODULES = [
     "crates/shim/*",
+    "crates/realtime/*",
     "crates/testbed/src/check/ethtool.rs",
     "crates/testbed/src/domain/mod.rs",
     "crates/testbed/src/fds.rs",
     "crates/testbed/src/domain/page.rs",
-    "crates/testbed/src/latency/realtime.rs",
     "crates/testbed/src/launch/*",
     "crates/testbed/src/network/tap.rs",
     "crates/testbed/src/network/timer.rs",

@@ -8,9 +8,10 @@
 use std::io;
 use std::time::Duration;
 
+use realtime::AwakeProcessors;
+
 use super::host::Host;
 use super::{Cores, Item};
-use crate::latency::realtime::{self, AwakeProcessors};
 use crate::latency::wakeups::{self, CoreLatency, Plan};
 
 const GROUP: &str = "measured";

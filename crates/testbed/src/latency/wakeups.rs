@@ -8,8 +8,6 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use super::realtime;
-
 /// What is measured.
 #[derive(Clone, Debug)]
 pub struct Plan {

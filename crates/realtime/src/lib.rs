@@ -1,6 +1,8 @@
 //! The calls that make a thread a real-time one: a core of its own, SCHED_FIFO, memory that stays,
 //! processors that do not sleep deeply, and sleeping until an absolute time.
 //!
+//! Shared by the testbed, which measures with them, and the relay, which lives by them.
+//!
 //! sched(7), sched_setaffinity(2), mlockall(2), clock_nanosleep(2), and
 //! `Documentation/power/pm_qos_interface.rst` of the kernel for `/dev/cpu_dma_latency`.
 

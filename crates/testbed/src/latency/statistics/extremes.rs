@@ -1,0 +1,195 @@
+//! The maximum to be expected in a longer time than was measured.
+//!
+//! The run is cut into blocks of equal length, and the maxima of the blocks are fitted by a
+//! generalised extreme-value distribution (Coles, An Introduction to Statistical Modeling of
+//! Extreme Values, chapter 3), by probability-weighted moments (Hosking, Wallis and Wood 1985),
+//! which are stable for the few tens of blocks that a run has. How uncertain the answer is, is found
+//! by drawing the blocks again (bootstrap), from a fixed seed: the same samples give the same
+//! answer. It extrapolates, and it assumes that the load stays as it was.
+
+use serde::{Deserialize, Serialize};
+use statrs::function::gamma::gamma;
+
+use super::CONFIDENCE;
+use super::summary::quantile;
+
+/// Fewer maxima than this are not fitted.
+pub const BLOCKS_MIN: usize = 20;
+/// As many blocks as a run is cut into, if it has the samples.
+const BLOCKS: usize = 50;
+/// A block of fewer samples has a maximum that says nothing of extremes.
+const BLOCK_SAMPLES_MIN: usize = 50;
+/// Times that the blocks are drawn again.
+const DRAWS: usize = 400;
+
+/// A maximum that is exceeded once in so many blocks, on average.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ReturnLevel {
+    /// Blocks measured.
+    pub blocks: usize,
+    /// Samples in each.
+    pub block_samples: usize,
+    /// The maximum of so many blocks together is asked for.
+    pub period_blocks: f64,
+    /// The estimate, ns.
+    pub level: f64,
+    /// Lower end of its confidence interval, ns.
+    pub lower: f64,
+    /// Upper end of its confidence interval, ns.
+    pub upper: f64,
+}
+
+impl ReturnLevel {
+    /// From samples in the order in which they were taken, for a time that is `times` as long as
+    /// all of them together. `None` if there are too few.
+    #[must_use]
+    pub fn of(samples: &[u32], times: f64) -> Option<Self> {
+        let block_samples = (samples.len() / BLOCKS).max(BLOCK_SAMPLES_MIN);
+        let maxima: Vec<f64> = samples
+            .chunks_exact(block_samples)
+            .map(|block| f64::from(block.iter().copied().max().unwrap_or(0)))
+            .collect();
+        if maxima.len() < BLOCKS_MIN {
+            return None;
+        }
+        let period_blocks = times * maxima.len() as f64;
+        let level = ExtremeValue::fit(&maxima).level(period_blocks);
+        let mut drawn = levels_of_draws(&maxima, period_blocks);
+        drawn.sort_unstable();
+        let tail = (1.0 - CONFIDENCE) / 2.0;
+        Some(Self {
+            blocks: maxima.len(),
+            block_samples,
+            period_blocks,
+            level,
+            lower: quantile(&drawn, tail).min(level),
+            upper: quantile(&drawn, 1.0 - tail).max(level),
+        })
+    }
+}
+
+/// What other runs like this one would have answered, in whole ns.
+fn levels_of_draws(maxima: &[f64], period_blocks: f64) -> Vec<u32> {
+    let mut draw = Draw::new();
+    let mut again = vec![0.0; maxima.len()];
+    (0..DRAWS)
+        .map(|_| {
+            again.fill_with(|| maxima[draw.below(maxima.len())]);
+            // The conversion saturates, as an extrapolation may be absurdly large.
+            ExtremeValue::fit(&again).level(period_blocks) as u32
+        })
+        .collect()
+}
+
+/// SplitMix64 (Steele et al. 2014), from a fixed seed.
+struct Draw(u64);
+
+impl Draw {
+    fn new() -> Self {
+        Self(0x9E37_79B9_7F4A_7C15)
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^= mixed >> 31;
+        ((u128::from(mixed) * count as u128) >> 64) as usize
+    }
+}
+
+/// Generalised extreme-value distribution: `F(x) = exp(-(1 - k (x - location) / scale)^(1/k))`,
+/// with Hosking's sign of the shape `k`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct ExtremeValue {
+    location: f64,
+    scale: f64,
+    shape: f64,
+}
+
+impl ExtremeValue {
+    /// By probability-weighted moments, equations 3.1 and 3.5 of Hosking et al. 1985.
+    fn fit(maxima: &[f64]) -> Self {
+        let mut sorted = maxima.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let [b0, b1, b2] = weighted_moments(&sorted);
+        if sorted.first() == sorted.last() {
+            return Self { location: b0, scale: 0.0, shape: 0.0 };
+        }
+        let c = (2.0 * b1 - b0) / (3.0 * b2 - b0) - 2_f64.ln() / 3_f64.ln();
+        let shape = 7.8590 * c + 2.9554 * c * c;
+        // At a shape of 0 the formulas are 0 / 0: the limit is Gumbel's distribution.
+        if shape.abs() < 1e-6 {
+            let scale = (2.0 * b1 - b0) / 2_f64.ln();
+            return Self { location: b0 - 0.577_215_664_9 * scale, scale, shape: 0.0 };
+        }
+        let g = gamma(1.0 + shape);
+        let scale = (2.0 * b1 - b0) * shape / (g * (1.0 - 2_f64.powf(-shape)));
+        Self { location: b0 + scale * (g - 1.0) / shape, scale, shape }
+    }
+
+    /// The value that is exceeded once in so many maxima.
+    fn level(self, period: f64) -> f64 {
+        let y = -(1.0 - 1.0 / period.max(1.000_001)).ln();
+        if self.shape == 0.0 {
+            return self.location - self.scale * y.ln();
+        }
+        self.location + self.scale * (1.0 - y.powf(self.shape)) / self.shape
+    }
+}
+
+/// The unbiased estimates of `E[X F^r]` for r = 0, 1, 2.
+fn weighted_moments(sorted: &[f64]) -> [f64; 3] {
+    let n = sorted.len() as f64;
+    let mut sums = [0.0; 3];
+    for (index, value) in sorted.iter().enumerate() {
+        let j = index as f64;
+        let first = j / (n - 1.0);
+        let second = first * (j - 1.0) / (n - 2.0);
+        sums[0] += value;
+        sums[1] += value * first;
+        sums[2] += value * second;
+    }
+    sums.map(|sum| sum / n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Quantiles of a known distribution in place of random draws.
+    fn of_known(known: ExtremeValue, count: usize) -> Vec<f64> {
+        (0..count).map(|i| known.level(1.0 / (1.0 - (i as f64 + 0.5) / count as f64))).collect()
+    }
+
+    #[test]
+    fn a_known_distribution_is_found_again() {
+        for shape in [-0.2, 0.0, 0.15] {
+            let known = ExtremeValue { location: 50_000.0, scale: 4_000.0, shape };
+            let found = ExtremeValue::fit(&of_known(known, 2_000));
+            assert!((found.location / known.location - 1.0).abs() < 0.01, "{found:?}");
+            assert!((found.scale / known.scale - 1.0).abs() < 0.03, "{found:?}");
+            assert!((found.shape - known.shape).abs() < 0.02, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_longer_time_has_a_higher_level_and_the_same_samples_the_same_answer() {
+        let mut draw = Draw::new();
+        let samples: Vec<u32> = (0..20_000).map(|_| draw.below(100_000) as u32).collect();
+        let once = ReturnLevel::of(&samples, 1.0).unwrap();
+        assert_eq!((once.blocks, once.block_samples), (50, 400));
+        assert!(once.lower <= once.level && once.level <= once.upper, "{once:?}");
+        let longer = ReturnLevel::of(&samples, 100.0).unwrap();
+        assert!(longer.level >= once.level, "{longer:?}");
+        assert_eq!(Some(once), ReturnLevel::of(&samples, 1.0));
+    }
+
+    #[test]
+    fn too_few_samples_and_constant_ones() {
+        assert_eq!(ReturnLevel::of(&[5; 900], 1.0), None);
+        let constant = ReturnLevel::of(&[5; 5_000], 10.0).unwrap();
+        assert_eq!((constant.level, constant.upper), (5.0, 5.0));
+    }
+}

@@ -1,0 +1,121 @@
+//! High percentiles, with an interval that assumes no distribution.
+//!
+//! The number of samples below the true percentile is binomial, whatever the latencies look like,
+//! so two samples enclose it with known probability (David and Nagaraja, Order Statistics, 7.1). If
+//! even the greatest sample may be below it, the run was too short to speak of that percentile,
+//! and [`samples_needed`] says how long it would have to be.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+use super::CONFIDENCE;
+use super::summary::quantile;
+
+/// The percentiles that are reported.
+pub const SHARES: [f64; 4] = [0.99, 0.999, 0.9999, 0.999_99];
+
+/// One percentile, ns.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Percentile {
+    /// The share of samples below, as 0.999.
+    pub share: f64,
+    /// The percentile of the samples.
+    pub value: f64,
+    /// Lower end of its confidence interval.
+    pub lower: f64,
+    /// Upper end; `None` if there are too few samples to give one.
+    pub upper: Option<f64>,
+}
+
+impl Percentile {
+    /// Of samples in rising order; `None` of none.
+    #[must_use]
+    pub fn of(sorted: &[u32], share: f64) -> Option<Self> {
+        if sorted.is_empty() {
+            return None;
+        }
+        let count = sorted.len();
+        let below = Binomial::new(share, count as u64).expect("a share is within 0 to 1");
+        let tail = (1.0 - CONFIDENCE) / 2.0;
+        let lower = (below.inverse_cdf(tail) as usize).saturating_sub(1).min(count - 1);
+        let upper = below.inverse_cdf(1.0 - tail) as usize;
+        Some(Self {
+            share,
+            value: quantile(sorted, share),
+            lower: f64::from(sorted[lower]),
+            upper: sorted.get(upper).copied().map(f64::from),
+        })
+    }
+}
+
+/// So many samples give a percentile an upper end: fewer may all lie below it.
+#[must_use]
+pub fn samples_needed(share: f64) -> usize {
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    (tail.ln() / share.ln()).ceil() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn too_few_samples_give_no_upper_end() {
+        let share = 0.999;
+        let needed = samples_needed(share);
+        // ln 0.025 / ln 0.999
+        assert_eq!(needed, 3688);
+        let samples: Vec<u32> = (0..needed as u32).collect();
+        assert!(Percentile::of(&samples, share).unwrap().upper.is_some());
+        assert!(Percentile::of(&samples[..needed - 50], share).unwrap().upper.is_none());
+        assert!(Percentile::of(&[], share).is_none());
+    }
+
+    #[test]
+    fn the_median_of_many_is_enclosed_tightly() {
+        let samples: Vec<u32> = (0..10_001).collect();
+        let median = Percentile::of(&samples, 0.5).unwrap();
+        assert_eq!(median.value, 5_000.0);
+        // 1.96 standard deviations of a binomial: 98 samples to each side.
+        let (lower, upper) = (median.lower, median.upper.unwrap());
+        assert!((4_900.0..4_905.0).contains(&lower) && (5_095.0..5_101.0).contains(&upper));
+    }
+
+    /// The promise of the interval, tried: of many samples of a known distribution, at least 95 %
+    /// enclose the true percentile.
+    #[test]
+    fn intervals_hold_the_truth_as_often_as_they_say() {
+        let mut state = 0x2545_F491_4F6C_DD1D_u64;
+        let mut draw = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 40) as u32
+        };
+        let truth = 0.99 * f64::from(1 << 24);
+        let enclosed = (0..1000)
+            .filter(|_| {
+                let mut samples: Vec<u32> = (0..600).map(|_| draw()).collect();
+                samples.sort_unstable();
+                let found = Percentile::of(&samples, 0.99).unwrap();
+                found.lower <= truth && found.upper.is_none_or(|upper| truth <= upper)
+            })
+            .count();
+        assert!(enclosed >= 940, "{enclosed} of 1000");
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_holds_the_value(
+            mut samples in prop::collection::vec(any::<u32>(), 1..500),
+            share in 0.01..0.9999_f64,
+        ) {
+            samples.sort_unstable();
+            let found = Percentile::of(&samples, share).unwrap();
+            prop_assert!(found.lower <= found.value + 1e-6);
+            prop_assert!(found.upper.is_none_or(|upper| found.value <= upper + 1e-6));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Quartiles, whiskers, mean and spread, as the published tables give them.
+//!
+//! Quartiles are of type 7 of Hyndman and Fan (1996), the default of R and NumPy. Whiskers are
+//! Tukey's: the outermost samples within 1.5 interquartile ranges of the box. Queiroz et al. (2023)
+//! call the distance between the whiskers the maximum jitter; so do we.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::CONFIDENCE;
+
+/// A box plot in figures, ns.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Samples it rests on.
+    pub count: usize,
+    /// The least sample.
+    pub minimum: f64,
+    /// The outermost sample not below the box by more than 1.5 times its height.
+    pub lower_whisker: f64,
+    /// A quarter of the samples is below.
+    pub lower_quartile: f64,
+    /// Half of the samples is below.
+    pub median: f64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Half the width of the 95 % confidence interval of the mean; it assumes independent samples.
+    pub mean_confidence: f64,
+    /// Standard deviation of the sample (divided by count - 1).
+    pub deviation: f64,
+    /// A quarter of the samples is above.
+    pub upper_quartile: f64,
+    /// The outermost sample not above the box by more than 1.5 times its height.
+    pub upper_whisker: f64,
+    /// The greatest sample.
+    pub maximum: f64,
+    /// Between the whiskers.
+    pub maximum_jitter: f64,
+}
+
+impl Summary {
+    /// Of samples in rising order; `None` of none.
+    #[must_use]
+    pub fn of(sorted: &[u32]) -> Option<Self> {
+        debug_assert!(sorted.is_sorted(), "samples come in rising order");
+        let (minimum, maximum) = (f64::from(*sorted.first()?), f64::from(*sorted.last()?));
+        let [lower_quartile, median, upper_quartile] =
+            [0.25, 0.5, 0.75].map(|share| quantile(sorted, share));
+        let reach = 1.5 * (upper_quartile - lower_quartile);
+        let (lower_whisker, upper_whisker) =
+            whiskers(sorted, lower_quartile - reach, upper_quartile + reach);
+        let (mean, deviation) = moments(sorted);
+        Some(Self {
+            count: sorted.len(),
+            minimum,
+            lower_whisker,
+            lower_quartile,
+            median,
+            mean,
+            mean_confidence: mean_confidence(sorted.len(), deviation),
+            deviation,
+            upper_quartile,
+            upper_whisker,
+            maximum,
+            maximum_jitter: upper_whisker - lower_whisker,
+        })
+    }
+}
+
+/// The quantile of type 7: between the two samples round `share * (count - 1)`.
+///
+/// # Panics
+/// If there are no samples, or `share` is not within 0 to 1.
+#[must_use]
+pub fn quantile(sorted: &[u32], share: f64) -> f64 {
+    assert!((0.0..=1.0).contains(&share), "a share is within 0 to 1");
+    let place = share * (sorted.len() - 1) as f64;
+    let below = place.floor() as usize;
+    let above = (below + 1).min(sorted.len() - 1);
+    let (low, high) = (f64::from(sorted[below]), f64::from(sorted[above]));
+    low + (place - below as f64) * (high - low)
+}
+
+/// The outermost samples within the fences. The box lies between them, so there are such.
+fn whiskers(sorted: &[u32], lower_fence: f64, upper_fence: f64) -> (f64, f64) {
+    let first = sorted.partition_point(|sample| f64::from(*sample) < lower_fence);
+    let behind = sorted.partition_point(|sample| f64::from(*sample) <= upper_fence);
+    (f64::from(sorted[first]), f64::from(sorted[behind - 1]))
+}
+
+/// Mean and standard deviation by Welford's recursion, which loses nothing to cancellation.
+fn moments(samples: &[u32]) -> (f64, f64) {
+    let (mut mean, mut squares) = (0.0, 0.0);
+    for (index, sample) in samples.iter().enumerate() {
+        let sample = f64::from(*sample);
+        let before = sample - mean;
+        mean += before / (index + 1) as f64;
+        squares += before * (sample - mean);
+    }
+    let freedom = samples.len().saturating_sub(1).max(1) as f64;
+    (mean, (squares / freedom).sqrt())
+}
+
+/// Half the width of the interval of Student's t.
+fn mean_confidence(count: usize, deviation: f64) -> f64 {
+    if count < 2 {
+        return f64::INFINITY;
+    }
+    let student = StudentsT::new(0.0, 1.0, (count - 1) as f64)
+        .expect("a positive number of degrees of freedom makes a distribution");
+    student.inverse_cdf(0.5 + CONFIDENCE / 2.0) * deviation / (count as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::sorted;
+    use super::*;
+
+    #[test]
+    fn quartiles_are_those_of_r() {
+        // quantile(c(1, 2, 3, 4)) of R: 1.00 1.75 2.50 3.25 4.00
+        let four = [1, 2, 3, 4];
+        assert_eq!(
+            [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| quantile(&four, share)),
+            [1.0, 1.75, 2.5, 3.25, 4.0]
+        );
+        assert_eq!(quantile(&[7], 0.99), 7.0);
+    }
+
+    #[test]
+    fn a_spike_is_outside_the_whiskers_and_in_the_maximum() {
+        let samples = sorted(&[5, 6, 7, 8, 9, 10, 600]);
+        let summary = Summary::of(&samples).unwrap();
+        assert_eq!((summary.lower_whisker, summary.upper_whisker), (5.0, 10.0));
+        assert_eq!((summary.maximum, summary.maximum_jitter), (600.0, 5.0));
+        assert_eq!(summary.count, 7);
+        assert!(Summary::of(&[]).is_none());
+    }
+
+    #[test]
+    fn one_sample_says_nothing_of_the_mean() {
+        let one = Summary::of(&[4]).unwrap();
+        assert_eq!((one.mean, one.deviation), (4.0, 0.0));
+        assert!(one.mean_confidence.is_infinite());
+    }
+
+    proptest! {
+        #[test]
+        fn figures_are_in_order(samples in prop::collection::vec(any::<u32>(), 1..200)) {
+            let s = Summary::of(&sorted(&samples)).unwrap();
+            let order = [
+                s.minimum, s.lower_whisker, s.lower_quartile, s.median, s.upper_quartile,
+            ];
+            // With few samples a whisker may lie within the box; the rest is always in order.
+            prop_assert!(s.minimum <= s.lower_whisker && s.upper_whisker <= s.maximum);
+            prop_assert!(order[2] <= order[3] && order[3] <= order[4]);
+            prop_assert!(s.minimum <= s.mean && s.mean <= s.maximum + 1e-6);
+            prop_assert!(s.maximum_jitter >= 0.0);
+        }
+    }
+}
