@@ -51,7 +51,7 @@ bench: setup-bench ## compare programs in virtual time with native ones; writes 
 	cargo bench --locked -p testbed --bench clock -- $(bench_prefix)
 	cargo bench --locked -p testbed --bench pause
 
-conformance: setup-conformance ## run CPython's and Go's own tests in virtual time; writes a page of results
+conformance: setup-conformance ## run peers' own tests and programs in virtual time; writes a page of results
 	cargo build --locked --release -p testbed
 	PYTHONPATH=tools $(PYTHON) -m peers --write-page
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from .known import Known
-from .outcomes import ABSENT
+from .outcomes import ABSENT, PASSED
 
 # How often a test whose outcomes differ is run in each place.
 TRIES = 4
@@ -33,6 +33,8 @@ class Comparison:
     """One suite in one place, against the same suite natively."""
 
     same: int = 0
+    # Of these, how many were never seen to end in another way than to pass.
+    passed: int = 0
     # How often the domain was held in all runs together.
     holds: int = 0
     unsteady: list[Difference] = field(default_factory=list)
@@ -61,6 +63,7 @@ def compare(suite: str, native: Seen, here: Seen, known: list[Known]) -> Compari
         if test not in apart:
             if both[0] == both[1]:
                 comparison.same += 1
+                comparison.passed += both[0] == [PASSED]
             else:
                 comparison.unsteady.append(Difference(test, *both))
         elif reason := reason_of(suite, test, at(here, test), known):

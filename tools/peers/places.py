@@ -1,10 +1,11 @@
-"""Where a suite runs: natively, in a time domain, or in one that is held again and again.
+"""Where a suite runs: natively, in a time domain, held, at another rate, or as nodes of a scenario.
 
-Each run has a network and process numbers of its own (`unshare`), natively as well, so that runs
-cannot see each other, and all that a suite starts dies with its first process. Ctrl-C, a timeout
-and the end of this program therefore leave nothing behind.
+Each run has a network and process numbers of its own (`unshare`, or those of nodes), natively as
+well, so that runs cannot see each other, and all that a suite starts dies with its first process.
+Ctrl-C, a timeout and the end of this program therefore leave nothing behind.
 """
 
+import itertools
 import os
 import signal
 import subprocess
@@ -12,40 +13,94 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
+from . import nodes
 from .outcomes import UNFINISHED
 from .suites import Run
 
-NATIVE, VIRTUAL, HELD = "native", "virtual", "held"
-PLACES = [NATIVE, VIRTUAL, HELD]
 
-HOLD_S, HOLD_EVERY_S = 0.020, 0.200
-# The longest suite takes two minutes on a small machine.
+@dataclass(frozen=True)
+class Place:
+    """Somewhere to run a suite."""
+
+    name: str
+    # What is special about it, for the page.
+    meaning: str
+    # Host seconds per virtual second; `None` for the host's own time.
+    tdf: int | None = 1
+    # How long the domain is held, and how much later it is held again; never if 0.
+    hold_s: float = 0
+    hold_every_s: float = 0
+    # Whether server and client are nodes with a link between them.
+    in_nodes: bool = False
+
+
+HOLD = {"hold_s": 0.020, "hold_every_s": 0.200}
+NATIVE = Place("native", "on the host", tdf=None)
+VIRTUAL = Place("virtual", "in a time domain at a time dilation factor of 1")
+HELD = Place("held", "the same, held 20 ms every 200 ms", **HOLD)
+SLOWED = Place("slowed", "in a time domain at a time dilation factor of 2", tdf=2)
+NODES = Place("nodes", "server and client in nodes of a scenario", in_nodes=True)
+NODES_SLOWED = Place("nodes-slowed", "the same at a factor of 2", tdf=2, in_nodes=True)
+NODES_HELD = Place("nodes-held", "the same, held 20 ms every 200 ms", in_nodes=True, **HOLD)
+
+ALL = [VIRTUAL, HELD, SLOWED, NODES, NODES_SLOWED, NODES_HELD]
+
+# The longest suite takes three minutes on a small machine.
 RUN_LONGEST_S = 900
+# Virtual, for nodes; their clients take some seconds.
+NODES_LONGEST_S = 120
 
 # The shell stays as the first process: as such a suite would be spared by signals without a
 # handler, and be given orphans.
 ISOLATE = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 LOOPBACK = ["sh", "-c", 'ip link set lo up; "$@"; exit $?', "sh"]
 
+RUNS = itertools.count(1)
 
-def run_in(place: str, run: Run, qcycle: str, output: Path) -> tuple[dict[str, str], int]:
+
+def run_in(place: Place, run: Run, qcycle: str, output: Path) -> tuple[dict[str, str], int]:
     """Runs a suite in a place; answers its outcomes and how often it was held. `output` gets what
     it prints."""
-    command = ["unshare", *isolation(), *LOOPBACK, *run.command]
-    name = f"peers-{os.getpid()}"
-    if place != NATIVE:
-        command = [qcycle, "exec", "--name", name, "--", *command]
-    environment = {**os.environ, **run.environment, "TMPDIR": str(output.parent)}
+    name = f"peers-{os.getpid()}-{next(RUNS)}"
+    environment = {**run.environment, "TMPDIR": str(output.parent)}
+    if place.in_nodes:
+        command, domain = in_nodes(place, run, qcycle, name, output.parent, environment)
+    else:
+        command, domain = on_loopback(place, run, qcycle, name), name
     with open(output, "wb") as file:
-        with started(command, run.folder, environment, file) as process:
-            with held_again_and_again(qcycle, name if place == HELD else None) as holds:
+        with started(command, run.folder, {**os.environ, **environment}, file) as process:
+            with held_again_and_again(place, qcycle, domain) as holds:
                 code = wait(process)
-    outcomes = run.read(output.read_text(errors="replace"))
+    text = output.read_text(errors="replace")
+    if place.in_nodes:
+        folder = nodes.run_folder(text, output.parent)
+        text = nodes.client_log(folder) if folder else ""
+    outcomes = run.read(text)
     if not outcomes or code is None:
         outcomes["(the suite as a whole)"] = UNFINISHED
     return outcomes, len(holds)
+
+
+def on_loopback(place: Place, run: Run, qcycle: str, name: str) -> list[str]:
+    """The command for one loopback interface."""
+    command = ["unshare", *isolation(), *LOOPBACK, *run.command]
+    if place.tdf is None:
+        return command
+    return [qcycle, "exec", "--name", name, "--tdf", str(place.tdf), "--", *command]
+
+
+def in_nodes(
+    place: Place, run: Run, qcycle: str, name: str, scratch: Path, environment: dict[str, str]
+) -> tuple[list[str], str]:
+    """The command for two nodes, and the name of their domain."""
+    scenario = nodes.write_scenario(scratch, name, run.pair, environment, NODES_LONGEST_S)
+    options = ["--runs", str(scratch / "runs"), "--tdf", str(place.tdf)]
+    # A run is called by its scenario and a number, which is 1 for a new scenario.
+    return [qcycle, "run", str(scenario), *options], f"{name}-1"
 
 
 def isolation() -> list[str]:
@@ -64,7 +119,7 @@ def wait(process: subprocess.Popen[bytes]) -> int | None:
 
 @contextmanager
 def started(
-    command: list[str], folder: Path, environment: dict[str, str], output
+    command: list[str], folder: Path, environment: dict[str, str], output: IO[bytes]
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A process in a group of its own, killed with the group at the end."""
     process = subprocess.Popen(
@@ -85,26 +140,25 @@ def started(
 
 
 @contextmanager
-def held_again_and_again(qcycle: str, name: str | None) -> Iterator[list[float]]:
-    """Holds a domain, if any, for a moment, at a steady pace, until the end. Answers when."""
+def held_again_and_again(place: Place, qcycle: str, domain: str) -> Iterator[list[float]]:
+    """Holds a domain, if the place says so, at a steady pace until the end. Answers when."""
     over = threading.Event()
     holds: list[float] = []
 
     def hold() -> None:
-        assert name is not None
-        while not over.wait(HOLD_EVERY_S - HOLD_S):
+        while not over.wait(place.hold_every_s - place.hold_s):
             # At the beginning and at the end there is no such domain.
-            if subprocess.run([qcycle, "hold", name], capture_output=True).returncode == 0:
+            if subprocess.run([qcycle, "hold", domain], capture_output=True).returncode == 0:
                 holds.append(time.monotonic())
-                time.sleep(HOLD_S)
-                subprocess.run([qcycle, "release", name], capture_output=True)
+                time.sleep(place.hold_s)
+                subprocess.run([qcycle, "release", domain], capture_output=True)
 
     thread = threading.Thread(target=hold)
-    if name is not None:
+    if place.hold_s > 0:
         thread.start()
     try:
         yield holds
     finally:
         over.set()
-        if name is not None:
+        if place.hold_s > 0:
             thread.join()

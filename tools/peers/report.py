@@ -3,27 +3,31 @@
 from collections.abc import Iterable
 
 from .compare import Comparison, Difference
-from .places import HELD, HOLD_EVERY_S, HOLD_S, VIRTUAL
+from .places import ALL
 
 # Suite -> place -> how it compares with native.
 Results = dict[str, dict[str, Comparison]]
 
 HEAD = """# Peers' test suites in virtual time
 
-Made by `make conformance`; do not edit. CPython's and Go's own tests run natively, in a time
-domain at a time dilation factor of 1 (`virtual`), and in one that is held {hold_ms:.0f} ms every
-{every_ms:.0f} ms (`held`). A test whose outcome differs is run up to {tries} times in each place. It
-*differs* if no outcome was seen in both, and is *unsteady* if some were and others not.
+Made by `make conformance`; do not edit. CPython's and Go's own tests, and programs that people use
+over a network, run natively and elsewhere, and each must end as it does natively. A test whose
+outcome differs is run up to {tries} times in each place. It *differs* if no outcome was seen in
+both, and is *unsteady* if some were and others not. For a program, each fact that it tells counts as
+a test.
 """
 
 
-def as_json(results: Results, versions: dict[str, str]) -> dict[str, object]:
+def as_json(
+    results: Results, versions: dict[str, str], figures: dict[str, object]
+) -> dict[str, object]:
     """Everything, for programs."""
     suites = {
         suite: {place: vars_of(comparison) for place, comparison in places.items()}
         for suite, places in results.items()
     }
-    return {"versions": versions, "suites": suites, "unknown": count_unknown(results)}
+    unknown = count_unknown(results)
+    return {"versions": versions, "suites": suites, "unknown": unknown, **figures}
 
 
 def vars_of(comparison: Comparison) -> dict[str, object]:
@@ -32,7 +36,8 @@ def vars_of(comparison: Comparison) -> dict[str, object]:
         key: [vars(difference) for difference in getattr(comparison, key)]
         for key in ("unsteady", "known", "unknown")
     }
-    return {"same": comparison.same, "holds": comparison.holds, **lists}
+    numbers = {key: getattr(comparison, key) for key in ("same", "passed", "holds")}
+    return {**numbers, **lists}
 
 
 def count_unknown(results: Results) -> int:
@@ -40,17 +45,30 @@ def count_unknown(results: Results) -> int:
     return sum(len(c.unknown) for places in results.values() for c in places.values())
 
 
-def as_page(results: Results, versions: dict[str, str], left_out: dict[str, str], tries: int) -> str:
+def as_page(
+    results: Results,
+    versions: dict[str, str],
+    left_out: dict[str, str],
+    tries: int,
+    sections: list[str],
+) -> str:
     """The page for `docs/reference`."""
-    lines = [HEAD.format(hold_ms=HOLD_S * 1000, every_ms=HOLD_EVERY_S * 1000, tries=tries)]
+    lines = [HEAD.format(tries=tries)]
     lines += [f"- {what}: {version}" for what, version in versions.items()]
+    lines += ["", "| Place | Meaning |", "|---|---|"]
+    lines += [f"| `{place.name}` | {place.meaning} |" for place in ALL]
     lines += [
         "",
-        "| Suite | Tests | As natively, virtual | As natively, held | Unsteady | Differ, known "
-        "| Differ, unknown | Holds |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        "## Tests",
+        "",
+        "| Suite | Place | Tests | As natively | and passed | Unsteady | Differ, known | Differ, unknown | Holds |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    lines += [row(suite, places) for suite, places in results.items()]
+    lines += [
+        row(suite, place, comparison)
+        for suite, places in results.items()
+        for place, comparison in places.items()
+    ]
     for title, key in [
         ("Differences without a reason", "unknown"),
         ("Known differences", "known"),
@@ -59,20 +77,15 @@ def as_page(results: Results, versions: dict[str, str], left_out: dict[str, str]
         lines += ["", f"## {title}", "", *differences(results, key)]
     lines += ["", "## Left out", ""]
     lines += [f"- `{pattern}`: {reason}." for pattern, reason in left_out.items()]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *sections]) + "\n"
 
 
-def row(suite: str, places: dict[str, Comparison]) -> str:
-    """One suite in the table."""
-
-    def total(key: str) -> int:
-        return sum(len(getattr(comparison, key)) for comparison in places.values())
-
-    tests = max(c.same + len(c.unsteady + c.known + c.unknown) for c in places.values())
-    same = [str(places[place].same) if place in places else "" for place in (VIRTUAL, HELD)]
-    counts = [str(total(key)) for key in ("unsteady", "known", "unknown")]
-    counts.append(str(sum(comparison.holds for comparison in places.values())))
-    return f"| {' | '.join([f'`{suite}`', str(tests), *same, *counts])} |"
+def row(suite: str, place: str, comparison: Comparison) -> str:
+    """One suite in one place."""
+    lists = [len(getattr(comparison, key)) for key in ("unsteady", "known", "unknown")]
+    tests = comparison.same + sum(lists)
+    numbers = " | ".join(map(str, [tests, comparison.same, comparison.passed, *lists, comparison.holds]))
+    return f"| `{suite}` | `{place}` | {numbers} |"
 
 
 def differences(results: Results, key: str) -> Iterable[str]:

@@ -37,6 +37,8 @@ class Run:
     environment: dict[str, str]
     # Answers the outcomes from the output of the command.
     read: Callable[[str], dict[str, str]]
+    # Called as `server` and as `client ADDRESS`, for nodes.
+    pair: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Suite:
     run: Callable[[list[str], Path], Run] = field(compare=False)
     # Makes what it needs below a folder, once.
     build: Callable[[Path], None] = field(compare=False, default=lambda folder: None)
+    # Names of the places to run it in, besides natively.
+    places: tuple[str, ...] = ("virtual", "held")
 
 
 def all_suites() -> list[Suite]:

@@ -9,7 +9,7 @@ import time
 import unittest
 from pathlib import Path
 
-from . import compare, outcomes, places, report
+from . import bandwidth, compare, outcomes, places, programs, report
 from .known import Known
 from .suites import Run
 
@@ -44,6 +44,26 @@ class Outcomes(unittest.TestCase):
         self.assertEqual(outcomes.of_go(GO), expected)
 
 
+    def test_programs(self) -> None:
+        text = "noise\nfact a key: is gone: yes\nfact 20 pages: no\nno fact: yes\n"
+        self.assertEqual(programs.facts(text), {"a key: is gone": "passed", "20 pages": "failed"})
+
+    def test_iperf(self) -> None:
+        self.assertEqual(bandwidth.of_iperf('{"error": "no route"}'), {})
+        sums = '"sum_sent": {"bytes": 9, "retransmits": 2}, "sum_received": {"bits_per_second": 7}'
+        told = bandwidth.of_iperf('x\n{"end": {%s}}' % sums)
+        self.assertEqual(told, {"bits_per_s": "7", "octets": "9", "sent_again": "2"})
+
+    def test_bandwidth_beyond_bounds_is_told(self) -> None:
+        plain = bandwidth.Figures(20e6, 1_000_000, 0, 0, 0)
+        held = bandwidth.Figures(19.5e6, 1_000_000, 5, 5, 30)
+        named = {bandwidth.NOT_HELD: [plain], bandwidth.HELD_NAME: [held]}
+        self.assertEqual(bandwidth.problems(named), [])
+        slow = bandwidth.Figures(19e6, 1_000_000, 50, 50, 30)
+        named[bandwidth.HELD_NAME] = [slow]
+        self.assertEqual(len(bandwidth.problems(named)), 2)
+
+
 class Comparing(unittest.TestCase):
     def compared(self, native: str, here: str, known: list[Known] | None = None):
         """Each letter is what test `t` did in one run."""
@@ -76,11 +96,11 @@ class Comparing(unittest.TestCase):
         self.assertEqual(len(self.compared("p", "s", elsewhere).unknown), 1)
 
     def test_the_page_names_each_difference(self) -> None:
-        results = {"suite": {places.VIRTUAL: self.compared("p", "f")}}
+        results = {"suite": {"virtual": self.compared("p", "f")}}
         self.assertEqual(report.count_unknown(results), 1)
-        page = report.as_page(results, {"Go": "1.26"}, {"*VSOCK*": "hangs"}, 4)
+        page = report.as_page(results, {"Go": "1.26"}, {"*VSOCK*": "hangs"}, 4, [])
         self.assertIn("`t`: passed natively, failed in `virtual`", page)
-        self.assertIn("| `suite` | 1 | 0 |  | 0 | 0 | 1 | 0 |", page)
+        self.assertIn("| `suite` | `virtual` | 1 | 0 | 0 | 0 | 0 | 1 | 0 |", page)
 
 
 class Places(unittest.TestCase):
@@ -111,7 +131,7 @@ from pathlib import Path
 from peers import outcomes, places
 from peers.suites import Run
 run = Run(["setsid", "sh", "-c", "trap '' INT TERM; sleep {mark}"], Path("."), {{}}, outcomes.of_go)
-places.run_in("native", run, "qcycle", Path({str(self.folder / "output")!r}))
+places.run_in(places.NATIVE, run, "qcycle", Path({str(self.folder / "output")!r}))
 """
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
         tool = subprocess.Popen(
