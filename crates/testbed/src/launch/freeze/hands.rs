@@ -131,7 +131,7 @@ impl Hands {
     /// During a freeze: what has begun to run since, and what has ended.
     pub(super) fn keep_frozen(&mut self) {
         let begun = Instant::now();
-        self.stopper.look();
+        self.stopper.look_at_all();
         match self.means {
             Some(Means::Ptrace) => drop(self.stop_running(|| false)),
             _ => self.stopper.let_go(),

@@ -52,8 +52,18 @@ impl Stopper {
 
     /// Takes note of those that have stopped or ended, and mends the calls of those that have.
     pub(super) fn look(&mut self) {
-        let asked: Vec<pid_t> = self.threads.keys().copied().collect();
-        for thread in asked {
+        let asked = self.threads.iter().filter(|(_, traced)| **traced == Traced::Asked);
+        self.look_at(asked.map(|(thread, _)| *thread).collect());
+    }
+
+    /// As [`Self::look`], also at those that have stopped: their parents are not told of the end
+    /// of one that was killed since before this thread is.
+    pub(super) fn look_at_all(&mut self) {
+        self.look_at(self.threads.keys().copied().collect());
+    }
+
+    fn look_at(&mut self, threads: Vec<pid_t>) {
+        for thread in threads {
             match stop_of(thread) {
                 None => {}
                 Some(Stop::Gone) => drop(self.threads.remove(&thread)),
