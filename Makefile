@@ -42,6 +42,7 @@ test: setup-test ## check format, lints, tests and taste
 	$(PYTHON) -W error -m unittest discover -s tools
 	$(PYTHON) tools/tidy.py
 	shellcheck tools/*.sh .ci/run
+	shellcheck --shell sh tools/peers/programs/*.sh
 
 check-aarch64: ## check that all compiles for boards with an AArch64 processor
 	tools/aarch64.sh check

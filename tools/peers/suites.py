@@ -20,6 +20,8 @@ CPYTHON_MODULES = """
     test_time test_select test_selectors test_poll test_epoll test_queue test_threading test_signal
     test_asyncio test_socket test_subprocess
 """.split()
+# Debian's, of which the page tells the versions.
+PACKAGES = ["libpython3.11-testsuite", "redis-server", "nginx-light", "curl", "iperf3"]
 GO_PACKAGES = ["time", "context", "net", "sync", "os/exec", "os/signal"]
 
 # Tests that are not run, and why.
@@ -64,6 +66,7 @@ def versions() -> dict[str, str]:
     return {
         "CPython": first_line([CPYTHON, "--version"]).removeprefix("Python "),
         "Go": first_line(["go", "version"]).split()[2].removeprefix("go"),
+        **{package: debian_version(package) for package in PACKAGES},
         "Linux": os.uname().release,
         "machine": os.uname().machine,
     }
@@ -132,6 +135,12 @@ def make_goroot(goroot: Path) -> None:
         for zone in sorted(zones.rglob("*")):
             if zone.is_file() and zone.read_bytes()[:4] == b"TZif":
                 archive.write(zone, zone.relative_to(zones))
+
+
+def debian_version(package: str) -> str:
+    """The version of an installed Debian package."""
+    query = ["dpkg-query", "--show", "--showformat=${Version}", package]
+    return subprocess.run(query, capture_output=True, text=True).stdout or "not of Debian"
 
 
 def first_line(command: list[str]) -> str:

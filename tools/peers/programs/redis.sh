@@ -10,10 +10,10 @@ case $1 in
         echo "fact the benchmark ends well: $(is $? 0)"
         echo "fact all increments count: $(is "$(ask get counter:__rand_int__)" 2000)"
         echo "fact all elements are there: $(is "$(ask llen mylist)" 2000)"
-        ask set key value px 2000 > /dev/null
+        ask set key value px 5000 > /dev/null
         sleep 1
         echo "fact a key is there before its time is over: $(is "$(ask exists key)" 1)"
-        sleep 1.5
+        sleep 4.5
         echo "fact a key is gone after its time is over: $(is "$(ask exists key)" 0)"
         ;;
 esac

@@ -8,6 +8,7 @@ mod harness;
 mod nodes;
 mod output;
 mod parts;
+mod programs;
 mod start;
 mod talk;
 mod user;
