@@ -8,7 +8,8 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use testbed::agent::exec::Exec;
 use testbed::agent::protocol::Call;
-use testbed::agent::{client, daemon, exec, keep, node, registry};
+use testbed::agent::target::{self, Target};
+use testbed::agent::{client, daemon, exec, keep, listing, node, registry};
 use testbed::domain::{Freeze, Start};
 use testbed::exit::Exit;
 use testbed::launch::freeze::{self, Method, Wanted};
@@ -31,10 +32,11 @@ enum Command {
         qcycle exec -- sleep 5\n  \
         qcycle exec --name lab --tdf 10 -- python3 controller.py\n  \
         qcycle exec --start 2019-06-03T12:00:00Z -- date\n\n\
-        From another terminal: qcycle hold lab; qcycle release lab; qcycle dilate lab 2; qcycle ps\n\
+        From another terminal: qcycle hold lab; qcycle release lab; qcycle dilate --tdf 2 lab; \
+        qcycle ps\n\
         The exit code and the signals are those of the program; 126 and 127 if it cannot start.")]
     Exec {
-        /// Name of the domain, for `hold`, `release`, `dilate` and `ps`.
+        /// Name of the domain, for `hold`, `release`, `dilate`, `query` and `ps`.
         #[arg(long)]
         name: Option<String>,
         /// Time dilation factor: host seconds per virtual second, 0.01 to 1000.
@@ -70,21 +72,38 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Change how fast the time of a domain runs.
-    #[command(
-        after_help = "Example:\n  qcycle dilate lab 10    one virtual second lasts ten seconds"
-    )]
+    /// Change how fast the time of a domain runs, or that of programs within their domain.
+    #[command(after_help = "Examples:\n  \
+        qcycle dilate --tdf 10 lab           one virtual second of the domain lasts ten seconds\n  \
+        qcycle dilate --tdf 10 lab/sensor    one program and all that it has started: ten times \
+        slower\n                                       than their domain\n  \
+        qcycle dilate --tdf 10 4711          the program of one process")]
     Dilate {
-        /// Name of the domain; `qcycle ps` lists them.
-        name: String,
-        /// Time dilation factor: host seconds per virtual second, 0.01 to 1000.
+        /// Time dilation factor, 0.01 to 1000: host seconds per virtual second of a domain, or
+        /// virtual seconds of its domain per second of a program.
+        #[arg(long)]
         tdf: Tdf,
-        /// Print the state of the domain as JSON.
+        /// Number of a process, name of a domain, or DOMAIN/PROGRAM; `qcycle ps` lists them.
+        #[arg(value_name = "PID|NAME")]
+        target: Target,
+        /// Print how it stands as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// List the time domains of this user.
+    /// Tell all about a domain, or about programs of one.
+    Query {
+        /// Number of a process, name of a domain, or DOMAIN/PROGRAM; `qcycle ps` lists them.
+        #[arg(value_name = "PID|NAME")]
+        target: Target,
+        /// Print it as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the time domains of this user, and the programs in them.
     Ps {
+        /// Only the domains.
+        #[arg(long)]
+        domains: bool,
         /// Print them as JSON.
         #[arg(long)]
         json: bool,
@@ -211,17 +230,20 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
         }
         Command::Hold { name, json } => say(&name, Call::Hold, json),
         Command::Release { name, json } => say(&name, Call::Release, json),
-        Command::Dilate { name, tdf, json } => {
-            say(&name, Call::Dilate { tdf: tdf.to_string() }, json)
+        Command::Dilate { tdf, target, json } => {
+            let detail = target::dilate(&target, tdf)?;
+            tell(&detail, json, |detail| listing::lines(detail, target.is_domain()))
         }
-        Command::Ps { json } => {
-            let domains = client::all()?;
-            if json {
-                println!("{}", serde_json::to_string_pretty(&domains)?);
-            } else {
-                print!("{}", client::table(&domains));
+        Command::Query { target, json } => {
+            let detail = target::query(&target)?;
+            tell(&detail, json, |detail| listing::full(detail, target.is_domain()))
+        }
+        Command::Ps { domains: only_domains, json } => {
+            let mut domains = client::all()?;
+            if only_domains {
+                domains.iter_mut().for_each(|domain| domain.programs.clear());
             }
-            Ok(Exit::Met)
+            tell(&domains, json, |domains| listing::table(domains))
         }
         Command::Run { scenario, variant, runs, duration, seed, tdf, csv, json } => {
             let options = scenario::Options { variant, duration, seed, tdf };
@@ -283,11 +305,19 @@ fn execute(file: &Path, options: &scenario::Options, how: &run::Options) -> anyh
 }
 
 fn say(name: &str, call: Call, json: bool) -> anyhow::Result<Exit> {
-    let status = client::call(name, call)?;
+    tell(&client::call(name, call)?, json, |status| listing::line(status) + "\n")
+}
+
+/// Prints something, as JSON or for people.
+fn tell<T: serde::Serialize>(
+    what: &T,
+    json: bool,
+    for_people: impl FnOnce(&T) -> String,
+) -> anyhow::Result<Exit> {
     if json {
-        println!("{}", serde_json::to_string_pretty(&status).context("cannot write JSON")?);
+        println!("{}", serde_json::to_string_pretty(what).context("cannot write JSON")?);
     } else {
-        println!("{}", client::line(&status));
+        print!("{}", for_people(what));
     }
     Ok(Exit::Met)
 }

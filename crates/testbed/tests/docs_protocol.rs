@@ -40,6 +40,8 @@ fn what(example: &Value) -> &'static str {
             Call::Hold => "call hold",
             Call::Release => "call release",
             Call::Dilate { .. } => "call dilate",
+            Call::DilateProgram { .. } => "call dilate-program",
+            Call::Query { .. } => "call query",
         };
     }
     if example.get("order").is_some() {
@@ -73,6 +75,7 @@ fn what(example: &Value) -> &'static str {
     }
     match read::<Reply>(example).outcome {
         Outcome::Status(_) => "reply status",
+        Outcome::Detail(_) => "reply detail",
         Outcome::Error(_) => "reply error",
     }
 }
@@ -85,7 +88,10 @@ fn every_message_is_described_as_it_is() {
         "call hold",
         "call release",
         "call dilate",
+        "call dilate-program",
+        "call query",
         "reply status",
+        "reply detail",
         "reply error",
         "order prepare",
         "order begin",

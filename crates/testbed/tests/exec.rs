@@ -24,6 +24,8 @@ mod load;
 mod ordinary;
 #[path = "exec/outside.rs"]
 mod outside;
+#[path = "exec/programs.rs"]
+mod programs;
 #[path = "exec/real.rs"]
 mod real;
 #[path = "exec/timers.rs"]

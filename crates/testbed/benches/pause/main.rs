@@ -86,7 +86,7 @@ impl Guest {
         let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = program::in_domain(&mut command, follower.gate()).spawn()?;
+        let mut child = program::in_domain(&mut command, follower.gate(), "guest").spawn()?;
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().context("its output is a pipe")?);
         Ok(Self { domain, freezer, _follower: follower, child, stdin, stdout })

@@ -1,6 +1,6 @@
 //! An agent's side of its socket: it answers what anybody may ask of a domain.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +9,12 @@ use std::thread;
 use vtime::Tdf;
 use vtime::image::Kind;
 
-use super::protocol::{Call, Outcome, Reply, Request, Status, VERSION};
+use super::protocol::{Call, Outcome, Reply, Request, Selector, Status, VERSION};
+use super::query;
 use super::registry::Registration;
-use crate::domain::Domain;
+use crate::domain::{Change, Domain};
 use crate::launch::freeze::Freezer;
+use crate::launch::members;
 
 /// Longest request in octets; more is nobody's honest request.
 const REQUEST_LENGTH_MAX: u64 = 64 * 1024;
@@ -65,14 +67,8 @@ impl Control {
     #[must_use]
     pub fn status(&self) -> Status {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut calls = BTreeMap::new();
-        for kind in Kind::ALL {
-            let count = self.domain.calls(kind);
-            if count > 0 {
-                calls.insert(kind.name().to_owned(), count);
-            }
-            warnings.extend(warning(kind, count));
-        }
+        let (calls, doubts) = query::counted(&self.domain.counters());
+        warnings.extend(doubts);
         Status {
             name: self.name.clone(),
             agent_pid: std::process::id(),
@@ -128,8 +124,72 @@ impl Control {
                 Ok(tdf) => self.domain.dilate(tdf),
                 Err(error) => return Outcome::Error(error.to_string()),
             },
+            Call::DilateProgram { tdf, program } => {
+                return match tdf.parse::<Tdf>() {
+                    Ok(tdf) => self.dilate_programs(tdf, program),
+                    Err(error) => Outcome::Error(error.to_string()),
+                };
+            }
+            Call::Query { program } => return self.detail(program.as_ref()),
         }
         Outcome::Status(self.status())
+    }
+
+    /// Dilates programs at one moment. What they start meanwhile goes on as they stood, so it is
+    /// looked for once more.
+    fn dilate_programs(&self, tdf: Tdf, selector: &Selector) -> Outcome {
+        let mut dilated = BTreeSet::new();
+        for _ in 0..2 {
+            let Some(mut found) = query::select(&self.domain, Some(selector)) else {
+                return self.unknown(selector);
+            };
+            found.retain(|(program, _)| dilated.insert(program.number));
+            let programs: Vec<_> = found.iter().map(|(program, _)| &**program).collect();
+            if programs.iter().any(|program| self.domain.standing(program).free) {
+                return Outcome::Error(format!(
+                    "{} was let go and runs at host rate; take it back into the domain first",
+                    self.words(selector)
+                ));
+            }
+            self.domain.change_programs(&programs, Change::Dilate(tdf));
+        }
+        self.detail(Some(selector))
+    }
+
+    fn detail(&self, selector: Option<&Selector>) -> Outcome {
+        let Some(programs) = query::select(&self.domain, selector) else {
+            return selector.map_or(Outcome::Status(self.status()), |named| self.unknown(named));
+        };
+        let detail = query::detail(&self.domain, self.status(), &programs);
+        Outcome::Detail(Box::new(detail))
+    }
+
+    fn unknown(&self, selector: &Selector) -> Outcome {
+        let there = members::programs(&self.domain);
+        let names: BTreeSet<&str> = there.iter().map(|(program, _)| &*program.name).collect();
+        let names: Vec<_> = names.into_iter().map(|name| format!("{}/{name}", self.name)).collect();
+        Outcome::Error(match selector {
+            Selector::Pid(process) => {
+                format!("the process {process} is not in the domain `{}`", self.name)
+            }
+            Selector::Name(_) if names.is_empty() => {
+                format!("no program runs in the domain `{}`", self.name)
+            }
+            Selector::Name(_) => {
+                format!(
+                    "there is no program {}; there is {}",
+                    self.words(selector),
+                    names.join(", ")
+                )
+            }
+        })
+    }
+
+    fn words(&self, selector: &Selector) -> String {
+        match selector {
+            Selector::Pid(process) => format!("the process {process}"),
+            Selector::Name(name) => format!("`{}/{name}`", self.name),
+        }
     }
 }
 
@@ -139,7 +199,7 @@ pub fn warning(kind: Kind, count: u64) -> Option<String> {
     (count > 0 && kind.leaks_host_time()).then(|| {
         format!(
             "{count} calls set waits (recvmmsg, SO_RCVTIMEO, SO_SNDTIMEO, FUTEX_WAIT_REQUEUE_PI) \
-             that run on host time: they do not see holds or dilation"
+             that run on host time: they do not see holds or dilation; wait with poll instead"
         )
     })
 }

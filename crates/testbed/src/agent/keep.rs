@@ -41,7 +41,7 @@ pub fn keep(gate: i32, command: &[String]) -> ! {
     };
     // SAFETY: two system calls between fork and exec.
     unsafe { starting.pre_exec(enter) };
-    let child = match program::in_domain(&mut starting, &gate).spawn() {
+    let child = match program::in_domain(&mut starting, &gate, name_of(program)).spawn() {
         Ok(child) => child.id().cast_signed(),
         Err(error) => {
             eprintln!("qcycle: cannot start {program}: {error}");
@@ -66,6 +66,11 @@ pub fn keep(gate: i32, command: &[String]) -> ! {
             signals::send(child.unsigned_abs(), arrived.number);
         }
     }
+}
+
+/// What a program is called in its domain: the last part of its file.
+fn name_of(program: &str) -> &str {
+    program.rsplit('/').find(|part| !part.is_empty()).unwrap_or(program)
 }
 
 /// Collects what has ended. Answers how the program ended if it is among that.

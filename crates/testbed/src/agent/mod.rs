@@ -7,7 +7,10 @@
 //! - [`protocol`]: the messages
 //! - [`registry`]: where the sockets of agents lie, and finding them by name
 //! - [`control`]: an agent's side of the socket: holds, dilation, status
-//! - [`client`]: the other side: `qcycle hold`, `release`, `dilate`, `ps`
+//! - [`query`]: how a domain and its programs stand
+//! - [`client`]: the other side, for `qcycle hold`, `release`, `dilate`, `query` and `ps`
+//! - [`target`]: whom these commands mean
+//! - [`listing`]: what they print
 //! - [`exec`]: `qcycle exec`
 //! - [`daemon`]: `qcycle agent`, which a run starts; [`orders`] is what the two say to each other
 //! - [`node`]: a place where programs run
@@ -19,6 +22,7 @@ pub mod control;
 pub mod daemon;
 pub mod exec;
 pub mod keep;
+pub mod listing;
 pub mod node;
 pub mod orders;
 mod orphans;
@@ -26,5 +30,7 @@ mod output;
 mod owner;
 mod points;
 pub mod protocol;
+mod query;
 pub mod registry;
 pub(crate) mod signals;
+pub mod target;

@@ -26,6 +26,28 @@ pub enum Call {
         /// As a user writes it: a decimal number.
         tdf: String,
     },
+    /// Change the time dilation factor of programs within the domain.
+    DilateProgram {
+        /// As a user writes it: a decimal number.
+        tdf: String,
+        /// Which programs.
+        program: Selector,
+    },
+    /// How it stands, with its programs.
+    Query {
+        /// Which programs; all if none is named.
+        program: Option<Selector>,
+    },
+}
+
+/// Which programs of a domain are meant.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Selector {
+    /// The one that this process runs.
+    Pid(i32),
+    /// The one that was started under this name, and all that it has started.
+    Name(String),
 }
 
 /// A call with the number that its reply repeats.
@@ -56,6 +78,8 @@ pub struct Reply {
 pub enum Outcome {
     /// It is in force; this is how the domain stands.
     Status(Status),
+    /// It is in force; this is how the domain stands, with the programs that were meant.
+    Detail(Box<Detail>),
     /// It was not done, and why.
     Error(String),
 }
@@ -75,6 +99,61 @@ pub struct Status {
     pub calls: BTreeMap<String, u64>,
     /// How programs are frozen while the clock stands still, and how that went.
     pub freeze: Box<FreezeStatus>,
+    /// What makes results doubtful.
+    pub warnings: Vec<String>,
+}
+
+/// How a domain stands, with programs of it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Detail {
+    /// The domain.
+    #[serde(flatten)]
+    pub status: Status,
+    /// Whether its clock runs.
+    pub state: State,
+    /// What clocks of programs show at virtual zero, by clock, in nanoseconds.
+    pub epochs_ns: BTreeMap<String, i64>,
+    /// Its programs, or those that were meant, in the order of their start.
+    pub programs: Vec<ProgramStatus>,
+}
+
+/// Whether a clock runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It runs.
+    Running,
+    /// It is held.
+    Held,
+    /// It stands at its horizon until it is granted more.
+    AtHorizon,
+    /// It runs on host time, whatever its domain does.
+    LetGo,
+}
+
+/// How a program stands: what one exec has started, and what that has forked.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ProgramStatus {
+    /// The name under which it was started, or what has started it.
+    pub name: String,
+    /// The process that called exec, or another one of it if that is gone.
+    pub pid: i32,
+    /// All of its processes.
+    pub pids: Vec<i32>,
+    /// Its command line.
+    pub command: String,
+    /// Whether its clock runs.
+    pub state: State,
+    /// Its time, in nanoseconds since the start of the domain.
+    pub virtual_ns: i64,
+    /// What its `CLOCK_REALTIME` shows, less that of the host.
+    pub offset_ns: i64,
+    /// Time dilation factor within its domain, in millionths.
+    pub tdf_millionths: u64,
+    /// Host nanoseconds that it was held, since it began.
+    pub paused_ns: i64,
+    /// Calls that were answered in virtual time, by kind.
+    pub calls: BTreeMap<String, u64>,
     /// What makes results doubtful.
     pub warnings: Vec<String>,
 }

@@ -134,6 +134,9 @@ fn check_name(name: &str) -> anyhow::Result<()> {
     if name.is_empty() || name.starts_with('.') || !name.chars().all(fits) {
         bail!("`{name}` cannot name a domain: use letters, digits, `-`, `_` and `.`");
     }
+    if name.chars().all(|c| c.is_ascii_digit()) {
+        bail!("`{name}` cannot name a domain: a number names a process; add a letter");
+    }
     if name.len() > NAME_LENGTH_MAX {
         bail!("`{name}` is too long for the name of a domain: at most {NAME_LENGTH_MAX} letters");
     }
@@ -146,7 +149,7 @@ mod tests {
 
     #[test]
     fn names_that_are_no_file_names_are_refused() {
-        for name in ["", "..", "a/b", ".hidden", "a b", &"x".repeat(49)] {
+        for name in ["", "..", "a/b", ".hidden", "a b", "4711", &"x".repeat(49)] {
             assert!(check_name(name).is_err(), "{name:?}");
         }
         assert!(check_name("voltage-stability_1.a").is_ok());

@@ -67,6 +67,8 @@ pub struct Reading {
     pub paused_ns: i64,
     /// Times the clock was stopped.
     pub stops: u64,
+    /// What `CLOCK_REALTIME` shows less that of the host.
+    pub offset_ns: i64,
 }
 
 impl Domain {
@@ -190,7 +192,22 @@ impl Domain {
             tdf_millionths: state.clock.tdf().millionths(),
             paused_ns: state.clock.paused(host).as_ns(),
             stops: state.stops,
+            offset_ns: self.realtime_offset_ns(now, host),
         }
+    }
+
+    /// Whether the clock stands at its horizon.
+    #[must_use]
+    pub fn is_at_horizon(&self) -> bool {
+        let state = self.lock();
+        state.clock.at(host_now()) >= state.clock.horizon()
+    }
+
+    /// What `CLOCK_REALTIME` of a program shows at `when` less that of the host at `host`.
+    fn realtime_offset_ns(&self, when: VirtualTime, host: HostTime) -> i64 {
+        let since = host_now() - host;
+        let host_realtime_ns = page::host_clock_ns(libc::CLOCK_REALTIME) - since.as_ns();
+        self.realtime_ns(when).saturating_sub(host_realtime_ns)
     }
 
     /// A file descriptor that becomes readable whenever the clock was stopped, resumed, dilated

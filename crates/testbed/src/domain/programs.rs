@@ -10,10 +10,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use vtime::image::{Counters, Kind};
+use vtime::image::Counters;
 use vtime::own::{Moment, OwnClock, ProgramSnapshot};
 use vtime::own_page::Identity;
-use vtime::{HostTime, OwnPage, ProgramTime, Tdf};
+use vtime::{HostSpan, HostTime, OwnPage, ProgramTime, Tdf, VirtualClock};
 
 use super::page::{self, Mapped, Shared, host_now};
 use super::{Changed, Domain, relax};
@@ -29,6 +29,8 @@ const MISSES: u32 = 2;
 pub struct Program {
     /// Its number in the domain; numbers are not used again.
     pub number: u64,
+    /// The name under which it was started, or what has started it.
+    pub name: String,
     /// The process that called exec.
     pub process: i32,
     page: Mapped<OwnPage>,
@@ -38,6 +40,10 @@ pub struct Program {
 #[derive(Debug)]
 struct State {
     clock: OwnClock,
+    /// Host time that the domain had been held when the program began to follow it.
+    paused_before: HostSpan,
+    /// Host time that the program was held in what it followed before.
+    paused: HostSpan,
     /// Sweeps that did not find it; `None` before it runs.
     missed: Option<u32>,
 }
@@ -71,6 +77,10 @@ pub struct Standing {
     pub tdf: Tdf,
     /// Whether it was let go.
     pub free: bool,
+    /// Host time that it was held since it began.
+    pub paused: HostSpan,
+    /// What its `CLOCK_REALTIME` shows less that of the host, in nanoseconds.
+    pub offset_ns: i64,
 }
 
 impl Program {
@@ -98,19 +108,21 @@ impl Domain {
         self.token
     }
 
-    /// Adds a program whose time goes on as that of the program with the number `parent`, if
+    /// Adds a program under a name, whose time goes on as that of the program with the number `parent`, if
     /// there is one. Answers it and its own page, to be mapped by it.
     ///
     /// # Errors
     /// When the kernel gives no memory.
     pub fn add_program(
         &self,
+        name: &str,
         process: i32,
         parent: Option<u64>,
     ) -> io::Result<(Arc<Program>, OwnedFd)> {
         let parent = parent.and_then(|parent| self.program(parent));
         // Held meanwhile, so that the parent's line does not change.
-        let _state = self.lock();
+        let held = self.lock();
+        let paused_before = held.clock.paused(host_now());
         let clock = parent.map_or(OwnClock::Domain, |parent| parent.lock().clock.clone());
         let mut programs = self.programs();
         programs.made += 1;
@@ -120,8 +132,9 @@ impl Domain {
         let shared = Shared::new(c"quartercycle-own", OwnPage::new(identity, epochs))?;
         shared.publish(&clock);
         let (memory, page) = shared.into_parts();
-        let state = Mutex::new(State { clock, missed: None });
-        let program = Arc::new(Program { number, process, page, state });
+        let state = State { clock, paused_before, paused: HostSpan::ZERO, missed: None };
+        let (name, state) = (name.to_owned(), Mutex::new(state));
+        let program = Arc::new(Program { number, name, process, page, state });
         programs.present.insert(number, Arc::clone(&program));
         Ok((program, memory))
     }
@@ -135,30 +148,52 @@ impl Domain {
     /// Changes how the time of a program runs. It neither jumps nor goes back, and whoever waits
     /// in the program learns of it at once.
     pub fn change_program(&self, program: &Program, change: Change) {
+        self.change_programs(&[program], change);
+    }
+
+    /// Changes how the time of programs runs, of all at the same moment.
+    pub fn change_programs(&self, programs: &[&Program], change: Change) {
+        if programs.is_empty() {
+            return;
+        }
         self.change(|clock, host| {
             let now = Moment { host, domain: clock.at_exactly(host) };
-            let mut state = program.lock();
-            state.clock = match change {
-                Change::Dilate(tdf) => state.clock.scaled(now, tdf),
-                Change::LetGo => state.clock.let_go(now),
-            };
-            program.page.publish(&state.clock);
+            for program in programs {
+                program.lock().change(change, now, clock.paused(host));
+                program.page.publish(&program.lock().clock);
+            }
             ((), Changed { resumes: true, dilates: true, ..Changed::default() })
         });
         // Who had been let go sleeps there.
-        page::wake_all(program.page.free().dilated());
-        page::wake_all(program.page.free().resumed());
+        for program in programs {
+            page::wake_all(program.page.free().dilated());
+            page::wake_all(program.page.free().resumed());
+        }
     }
 
     /// How a program runs now.
     #[must_use]
     pub fn standing(&self, program: &Program) -> Standing {
         let state = self.lock();
+        self.standing_at(program, &state.clock, host_now())
+    }
+
+    /// How programs run now, all of them at the same moment.
+    #[must_use]
+    pub fn standings(&self, programs: &[&Program]) -> Vec<Standing> {
+        let state = self.lock();
         let host = host_now();
-        let now = Moment { host, domain: state.clock.at_exactly(host) };
-        let own = &program.lock().clock;
-        let free = matches!(own, OwnClock::Free(_));
-        Standing { time: own.at(now).0, tdf: own.tdf(), free }
+        programs.iter().map(|program| self.standing_at(program, &state.clock, host)).collect()
+    }
+
+    fn standing_at(&self, program: &Program, clock: &VirtualClock, host: HostTime) -> Standing {
+        let now = Moment { host, domain: clock.at_exactly(host) };
+        let own = program.lock();
+        let free = matches!(own.clock, OwnClock::Free(_));
+        let paused = own.paused_with(clock.paused(host));
+        let time = own.clock.at(now).0;
+        let offset_ns = self.realtime_offset_ns(time.of_domain(), host);
+        Standing { time, tdf: own.clock.tdf(), free, paused, offset_ns }
     }
 
     /// Time of the program with this number now; that of the domain if there is none.
@@ -202,17 +237,45 @@ impl Domain {
         gone.into_iter().map(|(number, _)| number).collect()
     }
 
-    /// Calls of a kind that the programs of the domain have made so far.
+    /// The program that a process was the last to begin.
     #[must_use]
-    pub fn calls(&self, kind: Kind) -> u64 {
+    pub fn last_begun_by(&self, process: i32) -> Option<u64> {
         let programs = self.programs();
-        let present = programs.present.values().map(|program| program.counters().get(kind));
-        present.sum::<u64>() + programs.gone.get(kind)
+        let mut newest = programs.present.values().rev();
+        newest.find(|program| program.process == process).map(|program| program.number)
+    }
+
+    /// Calls that all programs of the domain have made so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let (sum, programs) = (Counters::default(), self.programs());
+        programs.present.values().for_each(|program| sum.add(program.counters()));
+        sum.add(&programs.gone);
+        sum
     }
 
     fn programs(&self) -> MutexGuard<'_, Programs> {
         // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn change(&mut self, change: Change, now: Moment, domain_paused: HostSpan) {
+        self.paused = self.paused_with(domain_paused);
+        self.paused_before = domain_paused;
+        self.clock = match change {
+            Change::Dilate(tdf) => self.clock.scaled(now, tdf),
+            Change::LetGo => self.clock.let_go(now),
+        };
+    }
+
+    /// How long the program was held, if its domain was for so long.
+    fn paused_with(&self, domain_paused: HostSpan) -> HostSpan {
+        match self.clock {
+            OwnClock::Free(_) => self.paused,
+            _ => self.paused + (domain_paused - self.paused_before),
+        }
     }
 }
 
@@ -232,6 +295,7 @@ mod tests {
     use super::*;
     use crate::domain::Start;
     use std::time::Duration;
+    use vtime::image::Kind;
 
     fn tdf(text: &str) -> Tdf {
         text.parse().unwrap()
@@ -240,8 +304,8 @@ mod tests {
     #[test]
     fn a_program_is_dilated_by_itself_and_held_with_its_domain() {
         let domain = Domain::new(Start::default()).unwrap();
-        let (slow, _) = domain.add_program(1, None).unwrap();
-        let (plain, _) = domain.add_program(2, None).unwrap();
+        let (slow, _) = domain.add_program("one", 1, None).unwrap();
+        let (plain, _) = domain.add_program("two", 2, None).unwrap();
         let hold = domain.hold();
         domain.change_program(&slow, Change::Dilate(tdf("1000")));
         let begin = domain.now_of(slow.number);
@@ -255,16 +319,20 @@ mod tests {
         assert!((of_slow - of_plain / 1000).abs() <= 1, "{of_slow} of {of_plain}");
         std::thread::sleep(Duration::from_millis(2));
         assert_eq!(passed(slow.number), of_slow, "a hold stops both");
-        assert_eq!(domain.standing(&slow).tdf, tdf("1000"));
+        let standing = domain.standing(&slow);
+        assert_eq!(standing.tdf, tdf("1000"));
+        assert!(standing.paused >= HostSpan::from_ms(2));
     }
 
     #[test]
     fn a_child_goes_on_as_its_parent_stood() {
         let domain = Domain::new(Start { held: true, ..Start::default() }).unwrap();
-        let (parent, _) = domain.add_program(1, None).unwrap();
+        let (parent, _) = domain.add_program("one", 1, None).unwrap();
         domain.change_program(&parent, Change::Dilate(tdf("4")));
-        let (child, _) = domain.add_program(2, Some(parent.number)).unwrap();
-        assert_eq!(domain.standing(&child), domain.standing(&parent));
+        let (child, _) = domain.add_program("two", 2, Some(parent.number)).unwrap();
+        let (of_child, of_parent) = (domain.standing(&child), domain.standing(&parent));
+        assert_eq!((of_child.time, of_child.tdf), (of_parent.time, of_parent.tdf));
+        assert!(of_child.paused < of_parent.paused, "it was not there before");
         domain.change_program(&parent, Change::Dilate(tdf("8")));
         assert_eq!(domain.standing(&child).tdf, tdf("4"), "and has its own from then on");
     }
@@ -272,7 +340,7 @@ mod tests {
     #[test]
     fn who_was_let_go_runs_while_the_domain_is_held_and_comes_back_without_a_jump() {
         let domain = Domain::new(Start { held: true, ..Start::default() }).unwrap();
-        let (program, _) = domain.add_program(1, None).unwrap();
+        let (program, _) = domain.add_program("one", 1, None).unwrap();
         domain.change_program(&program, Change::LetGo);
         std::thread::sleep(Duration::from_millis(3));
         let gone_on = domain.now_of(program.number);
@@ -290,8 +358,8 @@ mod tests {
     #[test]
     fn counts_outlive_programs() {
         let domain = Domain::new(Start::default()).unwrap();
-        let (program, _) = domain.add_program(1, None).unwrap();
-        let (other, _) = domain.add_program(2, None).unwrap();
+        let (program, _) = domain.add_program("one", 1, None).unwrap();
+        let (other, _) = domain.add_program("two", 2, None).unwrap();
         program.counters().count(Kind::Sleep);
         other.counters().count(Kind::Sleep);
         let none = BTreeSet::new();
@@ -301,7 +369,7 @@ mod tests {
         let found = BTreeSet::from([other.number]);
         assert!(domain.keep_programs(&found).is_empty(), "it may have been missed");
         assert_eq!(domain.keep_programs(&found), [program.number]);
-        assert_eq!(domain.calls(Kind::Sleep), 2);
+        assert_eq!(domain.counters().get(Kind::Sleep), 2);
         assert!(domain.program(program.number).is_none());
     }
 }

@@ -7,11 +7,11 @@
 //! are started when there are none to spare, and stay.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::program::Listener;
 use super::seccomp::Notification;
 
 /// Most workers at a time; beyond, execs wait for each other.
@@ -21,7 +21,7 @@ const WORKERS_MAX: usize = 64;
 #[derive(Debug)]
 pub(super) struct Job {
     /// Where it was reported, and is answered.
-    pub(super) listener: Arc<OwnedFd>,
+    pub(super) listener: Arc<Listener>,
     /// The report.
     pub(super) notification: Notification,
 }
@@ -134,9 +134,10 @@ impl Drop for Expected<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::OwnedFd;
 
     fn job(thread: u32, id: u64) -> Job {
-        let null = std::fs::File::open("/dev/null").unwrap();
+        let null: OwnedFd = std::fs::File::open("/dev/null").unwrap().into();
         let mut notification = Notification::default();
         (notification.id, notification.thread) = (id, thread);
         Job { listener: Arc::new(null.into()), notification }

@@ -22,7 +22,7 @@ use super::desk::{Desk, Job};
 use super::equip::Equipment;
 use super::freeze::Freezer;
 use super::members;
-use super::program::Gate;
+use super::program::{Gate, Listener};
 use super::seccomp;
 use super::timers;
 use super::tracee::{Stop, Tracee};
@@ -115,7 +115,7 @@ fn hire(work: &Arc<Work>) -> io::Result<()> {
 
 /// Hands in what listeners report, until every gate and every program is gone.
 fn receive(work: &Arc<Work>, arrivals: &OwnedFd) {
-    let mut listeners: Vec<Arc<OwnedFd>> = Vec::new();
+    let mut listeners: Vec<Arc<Listener>> = Vec::new();
     // Listeners whose tree of programs has not begun yet.
     let mut fresh: BTreeSet<RawFd> = BTreeSet::new();
     let mut open = true;
@@ -133,7 +133,7 @@ fn receive(work: &Arc<Work>, arrivals: &OwnedFd) {
         {
             // Killed between its report and now, if not.
             if let Ok(notification) = seccomp::receive(listener.as_fd()) {
-                if fresh.remove(&listener.as_raw_fd()) {
+                if fresh.remove(&listener.as_fd().as_raw_fd()) {
                     work.freezer.started(notification.thread.cast_signed());
                 }
                 let job = Job { listener: Arc::clone(listener), notification };
@@ -147,12 +147,12 @@ fn receive(work: &Arc<Work>, arrivals: &OwnedFd) {
         }
         let over = |fd: &libc::pollfd| fd.revents & (libc::POLLHUP | libc::POLLIN) == libc::POLLHUP;
         let gone: Vec<i32> = fds[1..].iter().filter(|fd| over(fd)).map(|fd| fd.fd).collect();
-        listeners.retain(|listener| !gone.contains(&listener.as_raw_fd()));
+        listeners.retain(|listener| !gone.contains(&listener.as_fd().as_raw_fd()));
         fresh.retain(|listener| !gone.contains(listener));
         if fds[0].revents != 0 {
             match Gate::arrival(arrivals) {
                 Ok(Some(listener)) => {
-                    fresh.insert(listener.as_raw_fd());
+                    fresh.insert(listener.as_fd().as_raw_fd());
                     listeners.push(Arc::new(listener));
                 }
                 Ok(None) => open = false,
@@ -240,7 +240,8 @@ impl Work {
     /// the number `before` has left off.
     fn equip(&self, job: &Job, tracee: &mut Tracee, before: Option<u64>) -> io::Result<()> {
         members::sweep_if_wanted(&self.domain);
-        let (program, own) = self.domain.add_program(tracee.thread(), before)?;
+        let (program, own) =
+            self.domain.add_program(&job.listener.name, tracee.thread(), before)?;
         self.timers.exec(tracee.thread(), program.number);
         self.equipment.equip(&self.desk, job.listener.as_fd(), tracee, own.as_fd())?;
         program.runs();

@@ -15,9 +15,18 @@ use super::timers::read;
 use crate::domain::{Domain, Program};
 
 /// The number of the program of a process; `None` if it is in another domain or in none.
+///
+/// Memory that is closed to this user (a program may ask for that, prctl(2) `PR_SET_DUMPABLE`)
+/// says nothing; then the process is taken for that of the program that it was seen to begin.
 #[must_use]
 pub fn program_of(domain: &Domain, process: pid_t) -> Option<u64> {
-    let words = read::<{ Identity::WORDS }>(process, OWN as u64).ok()?;
+    let words = match read::<{ Identity::WORDS }>(process, OWN as u64) {
+        Ok(words) => words,
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+            return domain.last_begun_by(process);
+        }
+        Err(_) => return None,
+    };
     let identity = Identity::of_words(words.map(i64::cast_unsigned))?;
     (identity.domain == domain.token()).then_some(identity.program)
 }

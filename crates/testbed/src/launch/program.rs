@@ -3,7 +3,7 @@
 //! followed.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
@@ -35,22 +35,51 @@ impl Gate {
     }
 
     /// The next listener to arrive; `None` when all gates are closed.
-    pub(super) fn arrival(arrivals: &OwnedFd) -> io::Result<Option<OwnedFd>> {
-        let (count, mut fds) = fds::receive(arrivals.as_fd(), &mut [0])?;
+    pub(super) fn arrival(arrivals: &OwnedFd) -> io::Result<Option<Listener>> {
+        let mut name = [0; NAME_LENGTH_MAX];
+        let (count, mut fds) = fds::receive(arrivals.as_fd(), &mut name)?;
         if count == 0 {
             return Ok(None);
         }
-        fds.pop().map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        let fd = fds.pop().ok_or(io::ErrorKind::InvalidData)?;
+        let name = String::from_utf8_lossy(&name[..count]).into_owned();
+        Ok(Some(Listener { fd, name }))
     }
 }
 
-/// Makes `command` start its program in the domain behind `gate`.
-pub fn in_domain<'c>(command: &'c mut Command, gate: &Gate) -> &'c mut Command {
+/// Where a program and all that it starts report to the follower.
+#[derive(Debug)]
+pub(super) struct Listener {
+    fd: OwnedFd,
+    /// The name under which the program was started.
+    pub(super) name: String,
+}
+
+#[cfg(test)]
+impl From<OwnedFd> for Listener {
+    fn from(fd: OwnedFd) -> Self {
+        Self { fd, name: "test".to_owned() }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Most octets of the name of a program; what is longer is cut off.
+const NAME_LENGTH_MAX: usize = 128;
+
+/// Makes `command` start its program in the domain behind `gate`, under a name.
+pub fn in_domain<'c>(command: &'c mut Command, gate: &Gate, name: &str) -> &'c mut Command {
+    let mut name = if name.is_empty() { "program" } else { name }.as_bytes().to_vec();
+    name.truncate(NAME_LENGTH_MAX);
     let filter = filter::program();
     let gate = gate.clone();
     let enter = move || {
         let listener = seccomp::install(&filter)?;
-        fds::send(gate.0.as_fd(), &[0], &[listener.as_fd()])
+        fds::send(gate.0.as_fd(), &name, &[listener.as_fd()])
     };
     // SAFETY: between fork and exec the closure only makes system calls on what is there
     // already; it neither allocates nor takes a lock.

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
-use testbed::agent::protocol::{Call, Outcome, Reply, Request, Status, VERSION};
+use testbed::agent::protocol::{Call, Detail, Outcome, Reply, Request, Status, VERSION};
 
 pub(crate) const QCYCLE: &str = env!("CARGO_BIN_EXE_qcycle");
 
@@ -231,15 +231,26 @@ impl Domain {
     }
 
     pub(crate) fn ask(&mut self, call: Call) -> Status {
+        match self.outcome(call) {
+            Outcome::Status(status) => status,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn detail(&mut self, call: Call) -> Detail {
+        match self.outcome(call) {
+            Outcome::Detail(detail) => *detail,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn outcome(&mut self, call: Call) -> Outcome {
         let request = Request { version: VERSION, id: 1, call };
         let line = serde_json::to_string(&request).unwrap() + "\n";
         self.0.get_mut().write_all(line.as_bytes()).unwrap();
         let mut answer = String::new();
         self.0.read_line(&mut answer).unwrap();
-        match serde_json::from_str::<Reply>(&answer).unwrap().outcome {
-            Outcome::Status(status) => status,
-            Outcome::Error(error) => panic!("{error}"),
-        }
+        serde_json::from_str::<Reply>(&answer).unwrap().outcome
     }
 }
 

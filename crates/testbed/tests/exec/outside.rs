@@ -86,7 +86,7 @@ fn a_hold_is_in_force_for_all_who_read_when_it_returns() {
     assert_eq!(guest.finish().end, 0, "time went back");
 }
 
-fn say(arguments: &[&str]) -> crate::harness::Printed {
+pub(crate) fn say(arguments: &[&str]) -> crate::harness::Printed {
     run(&mut qcycle(arguments))
 }
 
@@ -101,7 +101,7 @@ fn holds_are_counted_and_commands_say_how_the_domain_stands() {
     assert!(say(&["hold", "counted"]).out.contains("(1 hold)"));
     assert!(say(&["hold", "counted"]).out.contains("(2 holds)"));
     assert!(say(&["release", "counted"]).out.contains("(1 hold)"));
-    let dilated = say(&["dilate", "counted", "2.5", "--json"]);
+    let dilated = say(&["dilate", "--tdf", "2.5", "counted", "--json"]);
     let status: serde_json::Value = serde_json::from_str(&dilated.out).unwrap();
     assert_eq!(
         (&status["clock"]["holds"], &status["clock"]["tdf_millionths"]),
@@ -119,7 +119,7 @@ fn holds_are_counted_and_commands_say_how_the_domain_stands() {
             .any(|line| line.starts_with("counted ") && line.contains(" held "))
     );
     assert!(say(&["release", "counted"]).out.contains("runs at"));
-    let wrong = say(&["dilate", "counted", "0"]);
+    let wrong = say(&["dilate", "--tdf", "0", "counted"]);
     assert_ne!(wrong.end, 0);
     let taken = say(&["exec", "--name", "counted", "--", "true"]);
     assert_eq!(

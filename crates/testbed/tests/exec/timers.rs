@@ -2,9 +2,9 @@
 //! they do natively, however the clock is held and dilated meanwhile. The guests check
 //! themselves and print one line for each check.
 
-use testbed::agent::protocol::Call;
+use testbed::agent::protocol::{Call, Selector};
 
-use crate::harness::{In, Link, Printed, Running, c, command, held, run, sleep_ms};
+use crate::harness::{Domain, In, Link, Printed, Running, c, command, held, run, sleep_ms};
 
 /// Guests, and how many checks each makes.
 const GUESTS: [(&str, usize); 2] = [("timers", 65), ("queues", 27)];
@@ -41,11 +41,15 @@ fn they_do_in_virtual_time_what_they_do_natively() {
 fn they_stand_still_with_the_clock_and_go_on_with_it() {
     for (name, checks) in GUESTS {
         let program = c(name, Link::Dynamic);
-        let mut guest = Running::start(In::Virtual("1"), &format!("{name}-held"), &program, &[]);
+        let domain = format!("{name}-held");
+        let mut guest = Running::start(In::Virtual("1"), &domain, &program, &[]);
         assert_eq!(guest.line(), "ready");
         for round in 0..12 {
             held(&guest, || sleep_ms(40 + 17 * (round % 3)));
             guest.ask(Call::Dilate { tdf: ["1", "2", "0.5"][round as usize % 3].into() });
+            let tdf = ["1", "0.7", "3", "1.5"][round as usize % 4].into();
+            let program = Selector::Name(format!("{name}-Dynamic"));
+            Domain::of(&domain).detail(Call::DilateProgram { tdf, program });
             sleep_ms(30);
         }
         all_hold(&format!("{name} held and dilated"), &guest.finish(), checks);

@@ -10,14 +10,14 @@ use crate::harness::{BOTH, In, Link, Printed, Running, c, held, sleep_ms};
 
 /// How one call ended.
 #[derive(Debug)]
-struct Wait {
+pub(crate) struct Wait {
     outcome: String,
-    waited_ns: i64,
-    asked_ns: i64,
+    pub(crate) waited_ns: i64,
+    pub(crate) asked_ns: i64,
     left_ns: i64,
 }
 
-fn waits(printed: &Printed) -> BTreeMap<String, Wait> {
+pub(crate) fn waits(printed: &Printed) -> BTreeMap<String, Wait> {
     assert_eq!(printed.end, 0, "{}", printed.out);
     let lines = printed.out.lines().filter(|line| line.contains('\t'));
     let waits = lines.map(|line| {
@@ -30,7 +30,7 @@ fn waits(printed: &Printed) -> BTreeMap<String, Wait> {
 }
 
 /// Asserts that all waited in vain for no less than they asked for; prints how much longer.
-fn not_early(what: &str, waits: &BTreeMap<String, Wait>) {
+pub(crate) fn not_early(what: &str, waits: &BTreeMap<String, Wait>) {
     assert_eq!(waits.len(), 23);
     let mut late_us: Vec<i64> = Vec::new();
     for (name, wait) in waits {

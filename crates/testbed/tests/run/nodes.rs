@@ -1,5 +1,7 @@
 //! What a program finds in its node, and runs that have programs only, or a network only.
 
+use testbed::agent::protocol::Detail;
+
 use crate::harness::{self, Place};
 
 #[test]
@@ -24,6 +26,55 @@ nodes:
     let folder = run.folder();
     assert_eq!(folder.series().unwrap(), None);
     assert!(folder.capture("one").unwrap().is_none());
+    place.assert_nothing_left();
+}
+
+#[test]
+fn programs_of_nodes_have_the_names_of_the_scenario_and_a_factor_each() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = Place::new(
+        "scenario: pair
+duration: 3 s
+settle: 0 s
+nodes:
+  one:
+    programs:
+      - {name: quick, run: [sh, -c, sleep 50; echo quick; exec sleep 600]}
+  two:
+    programs:
+      - {name: plain, run: [sh, -c, sleep 50; echo plain; exec sleep 600]}
+",
+    );
+    let mut run = place.start(&[]);
+    let domain = run.begun().name;
+    let qcycle = |arguments: &[&str]| {
+        let said = place.qcycle(arguments).output().unwrap();
+        assert!(said.status.success(), "{said:?}");
+        said.stdout
+    };
+    let query = |whom: &str| -> Detail {
+        serde_json::from_slice(&qcycle(&["query", "--json", whom])).unwrap()
+    };
+    // So that it does not end before all is said, however slow this machine.
+    qcycle(&["hold", &domain]);
+    harness::eventually("both sleep", || query(&domain).programs.len() == 4);
+    qcycle(&["dilate", "--tdf", "0.01", &format!("{domain}/quick")]);
+    let tdfs = query(&domain).programs;
+    let of =
+        |name: &str| tdfs.iter().filter(|p| p.name == name).map(|p| p.tdf_millionths).collect();
+    let [quick, plain]: [Vec<u64>; 2] = ["quick", "plain"].map(of);
+    assert_eq!((quick, plain), (vec![10_000; 2], vec![1_000_000; 2]));
+    // The number is that of the host, where the node has another one.
+    let shell = tdfs.iter().find(|program| program.name == "quick").unwrap();
+    let by_number = query(&shell.pid.to_string());
+    assert_eq!((&*by_number.status.name, &*by_number.programs[0].name), (&*domain, "quick"));
+    qcycle(&["release", &domain]);
+    let run = run.finish().expect(0);
+    assert_eq!(run.lines("quick"), ["quick"], "50 s of its own are half a second of the run");
+    assert!(run.lines("plain").is_empty());
     place.assert_nothing_left();
 }
 

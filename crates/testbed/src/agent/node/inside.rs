@@ -170,7 +170,7 @@ fn spawn(start: &Start, pipes: Vec<OwnedFd>, gate: &Gate) -> std::io::Result<i32
     command.stdin(Stdio::null()).stdout(out).stderr(err);
     // SAFETY: a few system calls between fork and exec.
     unsafe { command.pre_exec(stand_alone) };
-    let child = program::in_domain(&mut command, gate).spawn()?;
+    let child = program::in_domain(&mut command, gate, &start.name).spawn()?;
     Ok(child.id().cast_signed())
 }
 

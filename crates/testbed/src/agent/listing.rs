@@ -1,0 +1,235 @@
+//! What `qcycle ps`, `query`, `hold`, `release` and `dilate` print for people.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use vtime::{Tdf, VirtualSpan, VirtualTime};
+
+use super::protocol::{Detail, ProgramStatus, State, Status};
+use crate::domain::Freeze;
+use crate::launch::freeze::FreezeStatus;
+
+/// One line about a domain.
+#[must_use]
+pub fn line(status: &Status) -> String {
+    let clock = &status.clock;
+    let at = VirtualTime::from_ns(clock.virtual_ns);
+    let state = match clock.holds {
+        0 => "runs".to_owned(),
+        1 => "is held (1 hold)".to_owned(),
+        holds => format!("is held ({holds} holds)"),
+    };
+    format!("{} {state} at {at}, tdf {}", status.name, tdf(clock.tdf_millionths))
+}
+
+/// One line about each program that was meant, or about the domain if all of it was.
+#[must_use]
+pub fn lines(detail: &Detail, whole: bool) -> String {
+    if whole {
+        return line(&detail.status) + "\n";
+    }
+    let mut lines = String::new();
+    for program in &detail.programs {
+        let at = VirtualTime::from_ns(program.virtual_ns);
+        let state = match program.state {
+            State::Running | State::AtHorizon => "runs",
+            State::Held => "is held",
+            State::LetGo => "was let go",
+        };
+        let (own, domain) = (tdf(program.tdf_millionths), tdf(detail.status.clock.tdf_millionths));
+        put(
+            &mut lines,
+            format_args!(
+                "{} ({}) {state} at {at}, tdf {own} within a domain at tdf {domain}\n",
+                full_name(detail, program),
+                program.pid,
+            ),
+        );
+    }
+    lines
+}
+
+/// The table of `qcycle ps`: each domain, and its programs below it.
+#[must_use]
+pub fn table(domains: &[Detail]) -> String {
+    let mut table = format!(
+        "{:<24} {:>8} {:<8} {:>6} {:>16} {:>14} {:>6} {:>8} {:<9}  PROGRAM\n",
+        "NAME", "PID", "STATE", "TDF", "VIRTUAL (s)", "PAUSED (s)", "HOLDS", "CALLS", "FREEZE"
+    );
+    for detail in domains {
+        let (status, clock) = (&detail.status, &detail.status.clock);
+        let row = Row {
+            name: &status.name,
+            pid: i64::from(status.agent_pid),
+            state: detail.state,
+            tdf: tdf(clock.tdf_millionths),
+            virtual_ns: clock.virtual_ns,
+            paused_ns: clock.paused_ns,
+            holds: clock.holds.to_string(),
+            calls: &status.calls,
+            freeze: freezing(&status.freeze),
+            title: &status.title,
+        };
+        row.put(&mut table);
+        for warning in &status.warnings {
+            put(&mut table, format_args!("    warning: {warning}\n"));
+        }
+        for program in &detail.programs {
+            let row = Row {
+                name: &full_name(detail, program),
+                pid: program.pid.into(),
+                state: program.state,
+                tdf: format!("x{}", tdf(program.tdf_millionths)),
+                virtual_ns: program.virtual_ns,
+                paused_ns: program.paused_ns,
+                holds: String::new(),
+                calls: &program.calls,
+                freeze: "",
+                title: &program.command,
+            };
+            row.put(&mut table);
+        }
+    }
+    table
+}
+
+/// A line of the table.
+struct Row<'r> {
+    name: &'r str,
+    pid: i64,
+    state: State,
+    tdf: String,
+    virtual_ns: i64,
+    paused_ns: i64,
+    holds: String,
+    calls: &'r BTreeMap<String, u64>,
+    freeze: &'r str,
+    title: &'r str,
+}
+
+impl Row<'_> {
+    fn put(&self, table: &mut String) {
+        let (state, title) = (word(self.state), self.title);
+        put(
+            table,
+            format_args!(
+                "{:<24} {:>8} {state:<8} {:>6} {:>16.6} {:>14.6} {:>6} {:>8} {:<9}  {title}\n",
+                self.name,
+                self.pid,
+                self.tdf,
+                self.virtual_ns as f64 / 1e9,
+                self.paused_ns as f64 / 1e9,
+                self.holds,
+                self.calls.values().sum::<u64>(),
+                self.freeze,
+            ),
+        );
+    }
+}
+
+/// All there is to say about a domain, or about programs of it.
+#[must_use]
+pub fn full(detail: &Detail, whole: bool) -> String {
+    let mut text = String::new();
+    if whole {
+        domain(&mut text, detail);
+    }
+    for program in &detail.programs {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        self::program(&mut text, detail, program);
+    }
+    text
+}
+
+fn domain(text: &mut String, detail: &Detail) {
+    let (status, clock) = (&detail.status, &detail.status.clock);
+    put(text, format_args!("domain {}: {}\n", status.name, status.title));
+    let mut say = |what: &str, value: String| put(text, format_args!("  {what:<13} {value}\n"));
+    let state = match clock.holds {
+        0 => word(detail.state).to_owned(),
+        holds => format!("{}, holds {holds}", word(detail.state)),
+    };
+    say("state", state);
+    say("virtual time", VirtualTime::from_ns(clock.virtual_ns).to_string());
+    say("offset", offset(clock.offset_ns));
+    say("tdf", tdf(clock.tdf_millionths));
+    say("paused", format!("{}, stops {}", span(clock.paused_ns), clock.stops));
+    say("freeze", format!("{}, method {}", status.freeze.mode, freezing(&status.freeze)));
+    say("agent", status.agent_pid.to_string());
+    say("programs", detail.programs.len().to_string());
+    say("calls", calls(&status.calls));
+    warnings(text, &status.warnings);
+}
+
+fn program(text: &mut String, detail: &Detail, program: &ProgramStatus) {
+    put(text, format_args!("program {}: {}\n", full_name(detail, program), program.command));
+    let mut say = |what: &str, value: String| put(text, format_args!("  {what:<13} {value}\n"));
+    let domain = tdf(detail.status.clock.tdf_millionths);
+    let own = tdf(program.tdf_millionths);
+    say("state", word(program.state).to_owned());
+    say("virtual time", VirtualTime::from_ns(program.virtual_ns).to_string());
+    say("offset", offset(program.offset_ns));
+    match program.state {
+        State::LetGo => say("tdf", "1, at host rate".to_owned()),
+        _ => say("tdf", format!("{own} within a domain at tdf {domain}")),
+    }
+    say("paused", span(program.paused_ns));
+    say("processes", program.pids.iter().map(i32::to_string).collect::<Vec<_>>().join(" "));
+    say("calls", calls(&program.calls));
+    warnings(text, &program.warnings);
+}
+
+fn warnings(text: &mut String, warnings: &[String]) {
+    for warning in warnings {
+        put(text, format_args!("  {:<13} {warning}\n", "warning"));
+    }
+}
+
+fn calls(calls: &BTreeMap<String, u64>) -> String {
+    if calls.is_empty() {
+        return "none".to_owned();
+    }
+    let calls = calls.iter().map(|(kind, count)| format!("{kind} {count}"));
+    calls.collect::<Vec<_>>().join(", ")
+}
+
+/// How programs are frozen, in a word.
+fn freezing(status: &FreezeStatus) -> &str {
+    match status.method {
+        Some(method) => method.name(),
+        None if status.mode == Freeze::Off.to_string() => "off",
+        None => "-",
+    }
+}
+
+fn offset(ns: i64) -> String {
+    let sign = if ns >= 0 { "+" } else { "" };
+    format!("{sign}{} (CLOCK_REALTIME there minus that of the host)", span(ns))
+}
+
+fn full_name(detail: &Detail, program: &ProgramStatus) -> String {
+    format!("{}/{}", detail.status.name, program.name)
+}
+
+fn word(state: State) -> &'static str {
+    match state {
+        State::Running => "running",
+        State::Held => "held",
+        State::AtHorizon => "waiting",
+        State::LetGo => "let go",
+    }
+}
+
+fn span(ns: i64) -> String {
+    VirtualSpan::from_ns(ns).to_string()
+}
+
+fn tdf(millionths: u64) -> String {
+    Tdf::from_millionths(millionths).map_or_else(|_| "?".to_owned(), |tdf| tdf.to_string())
+}
+
+fn put(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    text.write_fmt(arguments).expect("writing to a string cannot fail");
+}

@@ -1,0 +1,139 @@
+//! Whom a command means: the name of a domain, of a program in one, or the number of a process.
+//!
+//! `lab` is a domain. `lab/sensor` is the program that was started under that name, with all that
+//! it has started. `4711` is a process: the program that it runs, and nothing that this has
+//! started. No domain has a name of digits alone, so the three are never mistaken for each other.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use anyhow::bail;
+
+use super::client;
+use super::protocol::{Call, Detail, Selector};
+use super::registry;
+
+/// Whom a command means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// All programs of a domain.
+    Domain(String),
+    /// A program of a domain by its name, and all that it has started.
+    Program(String, String),
+    /// The program that a process runs.
+    Process(i32),
+}
+
+impl Target {
+    /// Whether all of a domain is meant.
+    #[must_use]
+    pub const fn is_domain(&self) -> bool {
+        matches!(self, Self::Domain(_))
+    }
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit()) {
+            return match text.parse() {
+                Ok(process) if process > 0 => Ok(Self::Process(process)),
+                _ => Err(format!("no process has the number {text}")),
+            };
+        }
+        match text.split_once('/') {
+            None if text.is_empty() => Err("name a domain, a program or a process".to_owned()),
+            None => Ok(Self::Domain(text.to_owned())),
+            Some(("", _) | (_, "")) => {
+                Err(format!("`{text}` names no program; write it as DOMAIN/PROGRAM"))
+            }
+            Some((domain, program)) => Ok(Self::Program(domain.to_owned(), program.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Domain(domain) => out.write_str(domain),
+            Self::Program(domain, program) => write!(out, "{domain}/{program}"),
+            Self::Process(process) => write!(out, "{process}"),
+        }
+    }
+}
+
+/// How a target stands: its domain, with the programs that are meant.
+///
+/// # Errors
+/// When there is none of that name or number.
+pub fn query(target: &Target) -> anyhow::Result<Detail> {
+    match target {
+        Target::Domain(domain) => client::detail(domain, Call::Query { program: None }),
+        Target::Program(domain, program) => {
+            let program = Some(Selector::Name(program.clone()));
+            client::detail(domain, Call::Query { program })
+        }
+        Target::Process(process) => find(*process),
+    }
+}
+
+/// Changes the time dilation factor of a target: of a domain, or of programs within theirs.
+///
+/// # Errors
+/// As [`query`], and for programs that were let go.
+pub fn dilate(target: &Target, tdf: vtime::Tdf) -> anyhow::Result<Detail> {
+    let tdf = tdf.to_string();
+    match target {
+        Target::Domain(domain) => {
+            client::call(domain, Call::Dilate { tdf })?;
+            query(target)
+        }
+        Target::Program(domain, program) => {
+            let program = Selector::Name(program.clone());
+            client::detail(domain, Call::DilateProgram { tdf, program })
+        }
+        Target::Process(process) => {
+            let domain = find(*process)?.status.name;
+            let program = Selector::Pid(*process);
+            client::detail(&domain, Call::DilateProgram { tdf, program })
+        }
+    }
+}
+
+/// The domain in which a process is.
+fn find(process: i32) -> anyhow::Result<Detail> {
+    for domain in registry::names()? {
+        let call = Call::Query { program: Some(Selector::Pid(process)) };
+        // Not there, or ended meanwhile.
+        if let Ok(detail) = client::detail(&domain, call) {
+            return Ok(detail);
+        }
+    }
+    if Path::new("/proc").join(process.to_string()).exists() {
+        bail!(
+            "the process {process} is in no time domain of yours; `qcycle ps` lists those that are"
+        );
+    }
+    bail!("there is no process {process}; `qcycle ps` lists those in time domains")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_a_process_and_a_slash_makes_a_program() {
+        let read = |text: &str| text.parse::<Target>();
+        assert_eq!(read("4711"), Ok(Target::Process(4711)));
+        assert_eq!(read("lab"), Ok(Target::Domain("lab".into())));
+        assert_eq!(read("lab-1/sensor"), Ok(Target::Program("lab-1".into(), "sensor".into())));
+        for wrong in ["", "/", "lab/", "/sensor", "0", "99999999999"] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+        for text in ["4711", "lab", "lab/sensor"] {
+            assert_eq!(read(text).unwrap().to_string(), text);
+        }
+    }
+}
