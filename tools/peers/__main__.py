@@ -3,6 +3,7 @@
 import argparse
 import json
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -17,6 +18,9 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/reference/peers.md"
 
 def main() -> int:
     options = arguments()
+    # Being asked to end is an interrupt too, also where a shell has Ctrl-C ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     wanted = options.only or [""]
     everything = suites.all_suites() + programs.all_programs()
     chosen = [suite for suite in everything if any(word in suite.name for word in wanted)]
