@@ -2,11 +2,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-bench setup-conformance demo test conformance check-aarch64 bench fuzz clean
+.PHONY: help setup setup-test setup-bench setup-conformance setup-aarch64 demo test conformance check-aarch64 test-aarch64 bench fuzz clean
 
 # The shim is an image for other programs, built by the build script of `testbed`: never here.
 CRATES := -p vtime -p realtime -p substation -p testbed
 PYTHON := .venv/bin/python
+# The tests that `make test-aarch64` runs; empty: all of tests/exec.rs.
+TESTS ?=
 # What the bench compares native programs with; empty: `qcycle exec --`.
 BENCH_PREFIX ?=
 bench_prefix := $(if $(BENCH_PREFIX),--prefix '$(BENCH_PREFIX)')
@@ -20,6 +22,9 @@ setup: ## install what the demo needs and is not there
 
 setup-test:
 	@tools/setup.sh test
+
+setup-aarch64:
+	@tools/setup.sh aarch64
 
 setup-bench:
 	@tools/setup.sh bench
@@ -40,12 +45,16 @@ test: setup-test ## check format, lints, tests and taste
 	cargo test --locked -p testbed --bench pause -- --tiny
 	$(PYTHON) -W error::ResourceWarning -m unittest discover -s scenarios/voltage-stability
 	$(PYTHON) -W error -m unittest discover -s tools
+	tools/aarch64.sh check
 	$(PYTHON) tools/tidy.py
 	shellcheck tools/*.sh .ci/run
 	shellcheck --shell sh tools/peers/programs/*.sh
 
-check-aarch64: ## check that all compiles for boards with an AArch64 processor
+check-aarch64: setup-aarch64 ## check that all compiles for boards with an AArch64 processor
 	tools/aarch64.sh check
+
+test-aarch64: setup-aarch64 ## run the guest programs on an emulated AArch64 board; TESTS=names
+	tools/aarch64.sh test $(TESTS)
 
 bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
 	cargo bench --locked -p substation --bench decode

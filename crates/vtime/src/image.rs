@@ -2,10 +2,13 @@
 //! them, and the shim, which runs there.
 //!
 //! The addresses are the same in every program because a seccomp filter, which all children
-//! inherit, exempts the system calls that the image itself makes by their address. They lie
-//! between the lowest address that a kernel lets programs map (64 KiB) and the lowest one at
-//! which linkers put programs (2 MiB with lld, 4 MiB otherwise), where neither the kernel nor
-//! the run-time systems of languages put anything of their own accord.
+//! inherit, exempts the system calls that the image itself makes by their address. On x86-64 they
+//! lie between the lowest address that a kernel lets programs map (64 KiB) and the lowest one at
+//! which linkers put programs (2 MiB with lld, 4 MiB otherwise), where neither the kernel nor the
+//! run-time systems of languages put anything of their own accord. On AArch64 the linker of Go
+//! begins at 64 KiB, so there they lie below 4 GiB: above programs at fixed addresses and their
+//! heap, and below the quarter of the address space from which on the kernel places what has no
+//! fixed address. A heap that grows that far stops there, and the C library takes other memory.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +16,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 const SLOT: usize = 0x1_0000;
 
 /// The image: an ELF shared object with the symbols of the kernel's vDSO. Read and execute.
-pub const IMAGE: usize = 0x11_0000;
+pub const IMAGE: usize = if cfg!(target_arch = "aarch64") { 0xf011_0000 } else { 0x11_0000 };
 /// Most octets that the image may have.
 pub const IMAGE_SIZE_MAX: usize = SLOT;
 /// [`Process`]: of this program alone. Read and write.

@@ -42,7 +42,7 @@ fn ask<const WORDS: usize>(interface: &str, command: u32) -> Option<[u32; WORDS]
         return None;
     }
     for (to, octet) in request.ifr_name.iter_mut().zip(interface.bytes()) {
-        *to = octet.cast_signed();
+        *to = libc::c_char::from_ne_bytes([octet]);
     }
     request.ifr_ifru.ifru_data = answer.as_mut_ptr().cast::<libc::c_char>();
     // SAFETY: the driver fills in the structure of this command, which has `WORDS` words.

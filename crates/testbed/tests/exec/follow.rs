@@ -137,10 +137,15 @@ fn a_32_bit_program_is_refused_and_says_why() {
     assert!(printed.err.contains("32-bit programs cannot run in virtual time"), "{}", printed.err);
 }
 
-/// A program for i386 that exits with 0: `mov eax, 1; xor ebx, ebx; int 0x80`.
+/// A program that exits with 0, for the 32-bit relative of this processor.
 fn elf_32() -> Vec<u8> {
     const BASE: u32 = 0x0804_8000;
-    let code = [0xb8, 1, 0, 0, 0, 0x31, 0xdb, 0xcd, 0x80];
+    // i386: `mov eax, 1; xor ebx, ebx; int 0x80`. Arm: `mov r7, #1; mov r0, #0; svc #0`.
+    let (machine, flags, code): (u16, u32, &[u8]) = if cfg!(target_arch = "aarch64") {
+        (40, 0x0500_0000, &[1, 0x70, 0xa0, 0xe3, 0, 0, 0xa0, 0xe3, 0, 0, 0, 0xef])
+    } else {
+        (3, 0, &[0xb8, 1, 0, 0, 0, 0x31, 0xdb, 0xcd, 0x80])
+    };
     let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
     let halves = |file: &mut Vec<u8>, values: &[u16]| {
         file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
@@ -148,8 +153,8 @@ fn elf_32() -> Vec<u8> {
     let words = |file: &mut Vec<u8>, values: &[u32]| {
         file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
     };
-    halves(&mut file, &[2, 3]);
-    words(&mut file, &[1, BASE + 84, 52, 0, 0]);
+    halves(&mut file, &[2, machine]);
+    words(&mut file, &[1, BASE + 84, 52, 0, flags]);
     halves(&mut file, &[52, 32, 1, 0, 0, 0]);
     let length = 84 + code.len() as u32;
     words(&mut file, &[1, 0, BASE, BASE, length, length, 5, 4096]);

@@ -70,7 +70,7 @@ fn what_has_lost_its_parent_is_followed_as_well() {
     let qcycle = user.copy(Path::new(QCYCLE), 0o755);
     let programs = user.copy(&c("programs", Link::Static), 0o755);
     let script =
-        format!("(sh -c 'sleep 0.05; exec {} say' &); sleep 0.3; echo parent", programs.display());
+        format!("(sh -c 'sleep 0.05; exec {} say' &) | cat; echo parent", programs.display());
     let mut exec = user.command(&qcycle);
     exec.args(["exec", "--start", "2001-01-01T00:00:00Z", "--", "sh", "-c"]).arg(script);
     assert_eq!(run(&mut exec).out, "virtual\nparent\n");

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "processor.h"
+
 static volatile sig_atomic_t handled, in_handler, code, enough;
 /* Between two signals, in turns of a loop; more than a handler takes. */
 static int interval = 20000;
@@ -77,7 +79,7 @@ static void *pester(void *main_thread)
 	while (!enough) {
 		pthread_kill(*(pthread_t *)main_thread, SIGUSR1);
 		for (int i = 0; i < interval; i++)
-			__builtin_ia32_pause();
+			ease();
 	}
 	return NULL;
 }
@@ -225,7 +227,7 @@ static void cancel(void)
 static void alternate(void)
 {
 	pthread_t thread, own = pthread_self();
-	long size = sysconf(_SC_MINSIGSTKSZ) > 8192 ? sysconf(_SC_MINSIGSTKSZ) : 8192;
+	long least = sysconf(_SC_MINSIGSTKSZ), size = least > SIGNAL_STACK ? least : SIGNAL_STACK;
 	stack_t stack = { .ss_sp = malloc(size), .ss_size = size };
 	sigaltstack(&stack, NULL);
 	for (int flags = 0; flags <= SA_ONSTACK; flags += SA_ONSTACK) {
@@ -254,6 +256,9 @@ static void nested(void)
 	printf("waits in a handler %d\n", in_handler);
 }
 
+/* The clock of the processor time of process 5242880, a number that no process can have. */
+#define NOBODYS_CLOCK (~5242880 * 8)
+
 static void wrong(void)
 {
 	struct timespec bad = { 0, 1000000000 }, negative = { -1, 0 };
@@ -262,12 +267,12 @@ static void wrong(void)
 	printf(" %d", clock_nanosleep(99, 0, &bad, NULL));
 	printf(" %d", clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &bad, NULL));
 	printf(" %d", ppoll(NULL, 0, &negative, NULL) ? errno : 0);
-	printf(" %d", syscall(SYS_poll, 1, 1, 1) ? errno : 0);
+	printf(" %d", poll_by_call((void *)1, 1, 1) ? errno : 0);
 	struct epoll_event event;
 	printf(" %d", epoll_wait(-1, &event, 1, 1) ? errno : 0);
 	printf(" %d", epoll_wait(epoll_create1(0), &event, 0, 1) ? errno : 0);
 	printf(" %d", clock_gettime(99, &bad) ? errno : 0);
-	printf(" %ld", syscall(SYS_clock_gettime, -1000, &bad) ? (long)errno : 0);
+	printf(" %ld", syscall(SYS_clock_gettime, NOBODYS_CLOCK, &bad) ? (long)errno : 0);
 	printf(" %d\n", select(-1, NULL, NULL, NULL, &(struct timeval){ 0, 1 }) ? errno : 0);
 }
 

@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "processor.h"
+
 #define MS 1000000ll
 #define BILLION 1000000000ll
 #define WAIT (250 * MS)
@@ -158,12 +160,12 @@ static void nowhere(void)
 	struct timeval soon = { 0, 1000 };
 	check("clock_gettime nowhere", fails(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, bad), EFAULT));
 	check("gettimeofday nowhere", fails(syscall(SYS_gettimeofday, bad, NULL), EFAULT));
-	check("time nowhere", fails(syscall(SYS_time, bad), EFAULT));
+	check("time nowhere", fails(time_by_call(bad), EFAULT));
 	check("nanosleep nowhere", fails(syscall(SYS_nanosleep, bad, NULL), EFAULT));
 	check("clock_nanosleep nowhere", fails(syscall(SYS_clock_nanosleep, CLOCK_REALTIME, 1, bad, NULL), EFAULT));
 	check("ppoll nowhere", fails(syscall(SYS_ppoll, NULL, 0, bad, NULL, 8), EFAULT));
-	check("poll nowhere", fails(syscall(SYS_poll, bad, 1, 1), EFAULT));
-	check("select nowhere", fails(syscall(SYS_select, 1, bad, NULL, NULL, &soon), EFAULT));
+	check("poll nowhere", fails(poll_by_call(bad, 1, 1), EFAULT));
+	check("select nowhere", fails(select_by_call(1, bad, &soon), EFAULT));
 	check("pselect nowhere", fails(syscall(SYS_pselect6, 0, NULL, NULL, NULL, bad, NULL), EFAULT));
 	check("futex nowhere", fails(syscall(SYS_futex, bad, 0, 0, &span, NULL, 0), EFAULT));
 	check("sigaction nowhere", fails(syscall(SYS_rt_sigaction, SIGUSR1, bad, NULL, 8), EFAULT));

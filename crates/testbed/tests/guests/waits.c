@@ -24,6 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "processor.h"
+
 #define BILLION 1000000000ll
 
 struct wait {
@@ -318,7 +320,7 @@ static void prepare(struct wait *w)
 static void dawdle(void)
 {
 	for (int i = 0; i < 200000; i++)
-		__builtin_ia32_pause();
+		ease();
 }
 
 static int wanted(struct wait *w, const char *mode)
