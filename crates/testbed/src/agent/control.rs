@@ -9,6 +9,7 @@ use std::thread;
 use vtime::Tdf;
 use vtime::image::Kind;
 
+use super::caller;
 use super::protocol::{Call, Outcome, Reply, Request, Selector, Status, VERSION};
 use super::query;
 use super::registry::Registration;
@@ -84,6 +85,7 @@ impl Control {
         use std::io::Read;
         let mut writer = stream;
         let mut reader = BufReader::new(stream);
+        let is_inside = caller::is_inside(stream);
         loop {
             let mut line = String::new();
             match (&mut reader).take(REQUEST_LENGTH_MAX).read_line(&mut line) {
@@ -91,7 +93,7 @@ impl Control {
                 _ => return,
             }
             let reply = match serde_json::from_str::<Request>(&line) {
-                Ok(request) => Reply { id: request.id, outcome: self.answer(&request) },
+                Ok(request) => Reply { id: request.id, outcome: self.answer(&request, is_inside) },
                 Err(error) => {
                     Reply { id: 0, outcome: Outcome::Error(format!("no request: {error}")) }
                 }
@@ -104,7 +106,7 @@ impl Control {
         }
     }
 
-    fn answer(&self, request: &Request) -> Outcome {
+    fn answer(&self, request: &Request, is_inside: bool) -> Outcome {
         if request.version != VERSION {
             return Outcome::Error(format!(
                 "this agent speaks version {VERSION} of the protocol, not {}; use the `qcycle` \
@@ -114,6 +116,7 @@ impl Control {
         }
         match &request.call {
             Call::Status => {}
+            Call::Hold if is_inside => drop(self.freezer.spare(|| self.domain.assert_hold())),
             Call::Hold => drop(self.domain.assert_hold()),
             Call::Release => {
                 if self.domain.release_hold().is_none() {

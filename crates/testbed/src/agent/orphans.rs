@@ -74,7 +74,7 @@ fn children() -> Vec<i32> {
     processes.filter(|process| parent_of(*process) == Some(own)).collect()
 }
 
-fn parent_of(process: i32) -> Option<i32> {
+pub(super) fn parent_of(process: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name in parentheses may contain anything; state and parent follow the last one.
     let (_, rest) = stat.rsplit_once(')')?;

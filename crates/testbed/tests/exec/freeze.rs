@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use testbed::agent::protocol::{Call, Status};
 use testbed::launch::freeze::{FreezeStatus, Method};
 
-use crate::harness::{Domain, In, Link, Running, c, end, folder, qcycle, run, sleep_ms};
+use crate::harness::{Domain, In, Link, QCYCLE, Running, c, end, folder, qcycle, run, sleep_ms};
 use crate::outside::{Published, all_end};
 
 const VIRTUAL: In = In::Virtual("1");
@@ -292,4 +292,21 @@ fn what_freezes_shows_and_what_is_nonsense_is_refused() {
     let wrong = run(&mut qcycle(&["exec", "--freeze", "sometimes", "--", "true"]));
     assert_ne!(wrong.end, 0);
     assert!(wrong.err.contains("`off`, `strict`"), "{}", wrong.err);
+}
+
+#[test]
+fn a_program_may_hold_and_release_its_own_domain() {
+    for by in ways() {
+        let name = format!("within-{by}");
+        let script = format!("read go; {QCYCLE} hold {name}; {QCYCLE} ps; {QCYCLE} release {name}");
+        let mut guest = start("strict", by, &name, Path::new("/bin/sh"), &["-c", &script]);
+        guest.say("go");
+        let printed = guest.finish();
+        assert_eq!(printed.end, 0, "{}", printed.out);
+        assert!(
+            printed.out.contains("is held") && printed.out.contains("runs at"),
+            "{}",
+            printed.out
+        );
+    }
 }

@@ -79,6 +79,8 @@ struct State {
     phase: Phase,
     /// The freeze of this phase is done, as far as it can be.
     done: bool,
+    /// Programs of the domain that stop its clock at this moment.
+    spares: u32,
     /// Trees of programs that are to be taken up, and when.
     new: Vec<(pid_t, HostTime)>,
     /// How programs are frozen, and why not better.
@@ -104,6 +106,7 @@ impl Freezer {
             freeze: wanted.freeze,
             phase: Phase::Free,
             done: false,
+            spares: 0,
             new: Vec::new(),
             chosen: None,
             asked: false,
@@ -137,6 +140,16 @@ impl Freezer {
             state.new.push((root, host_now() + GATHER_AFTER));
             ring(&self.bell);
         }
+    }
+
+    /// Does what stops the clock without freezing programs until it runs again: one of them does
+    /// it, and frozen it could never undo it.
+    pub fn spare<T>(&self, stop: impl FnOnce() -> T) -> T {
+        self.lock().spares += 1;
+        let answer = stop();
+        self.lock().spares -= 1;
+        self.let_go();
+        answer
     }
 
     /// Thaws programs until the next hold, for they are to hear of something.
@@ -291,7 +304,7 @@ impl Freezer {
 impl Backstop for Freezer {
     fn stopped(&self) {
         let mut state = self.lock();
-        let freeze = state.freeze;
+        let freeze = if state.spares > 0 { Freeze::Off } else { state.freeze };
         state.phase.stopped(freeze, host_now());
         let Phase::Due(at) = state.phase else { return };
         if freeze != Freeze::Strict {
