@@ -154,8 +154,7 @@ fn a_handler_that_ran_still_ends_the_wait() {
             let mut guest = start("strict", by, &name, guest, &["handler", timeout_ms]);
             let process: i32 = guest.line().parse().unwrap();
             let mut domain = Domain::of(&name);
-            // It waits by now, or soon.
-            sleep_ms(50);
+            waits_for_events(process);
             domain.ask(Call::Hold);
             // SAFETY: takes numbers; the guest has not ended.
             unsafe { libc::kill(process, libc::SIGUSR1) };
@@ -165,6 +164,19 @@ fn a_handler_that_ran_still_ends_the_wait() {
             assert_eq!(ended, "-1, handled 1: Interrupted system call", "{by}, {timeout_ms}");
             assert_eq!(guest.finish().end, 0);
         }
+    }
+}
+
+/// Returns when a process is in a call of epoll.
+fn waits_for_events(process: i32) {
+    let patience = Instant::now();
+    let calls = [libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2].map(|call| format!("{call} "));
+    // x86-64 has an older one besides.
+    let calls = [calls.as_slice(), &["232 ".to_owned()]].concat();
+    let call = || std::fs::read_to_string(format!("/proc/{process}/syscall")).unwrap();
+    while !calls.iter().any(|waits| call().starts_with(waits)) {
+        assert!(patience.elapsed() < Duration::from_secs(60), "{}", call());
+        sleep_ms(1);
     }
 }
 
