@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help setup setup-test setup-bench setup-conformance setup-aarch64 demo test conformance check-aarch64 test-aarch64 bench fuzz clean
 
 # The shim is an image for other programs, built by the build script of `testbed`: never here.
-CRATES := -p vtime -p realtime -p substation -p testbed
+CRATES := -p vtime -p realtime -p substation -p relay -p testbed
 PYTHON := .venv/bin/python
 # The tests that `make test-aarch64` runs; empty: all of tests/exec.rs.
 TESTS ?=

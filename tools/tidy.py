@@ -80,6 +80,7 @@ NETWORK_MODULES = [
     "crates/testbed/src/launch/*",
     # Tests look at interfaces with `ip`, and leave the host's namespaces before they mount.
     "crates/testbed/tests/*",
+    "crates/relay/tests/*",
     "crates/testbed/src/*/tests.rs",
 ]
 NETWORK_CHANGES = (
@@ -93,6 +94,8 @@ NETWORK_CHANGES = (
 UNSAFE_MODULES = [
     "crates/shim/*",
     "crates/realtime/*",
+    "crates/relay/src/packet.rs",
+    "crates/relay/tests/*",
     "crates/testbed/src/check/ethtool.rs",
     "crates/testbed/src/domain/mod.rs",
     "crates/testbed/src/fds.rs",
