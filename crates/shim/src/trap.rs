@@ -6,8 +6,9 @@
 use vtime::image::{Kind, PROCESS, Process};
 
 use crate::arch::{self, SignalFrame, nr};
-use crate::calls::{clocks, epoll, events, futex, poll, queues, signals, sleep};
+use crate::calls::{clocks, epoll, events, futex, poll, queues, resumed, signals, sleep};
 use crate::clock;
+use crate::wait::Deadline;
 
 /// `si_code` of a SIGSYS by seccomp.
 const SYS_SECCOMP: i32 = 1;
@@ -47,6 +48,11 @@ unsafe extern "C" fn image_sigsys(signal: i32, info: *const SignalInfo, frame: *
 fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
     let kind = kind(number);
     clock::count(kind);
+    if let Some(deadline) = vtime::resumed::deadline(frame.registers.number())
+        && let Some(result) = resumed::resume(number, args, Deadline::at(deadline))
+    {
+        return result;
+    }
     match number {
         nr::CLOCK_GETTIME => clocks::clock_gettime(args),
         nr::GETTIMEOFDAY => clocks::gettimeofday(args),

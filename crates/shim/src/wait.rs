@@ -46,6 +46,11 @@ const FUTEX_BITSET_MATCH_ANY: usize = 0xffff_ffff;
 pub(crate) struct Deadline(ProgramTime);
 
 impl Deadline {
+    /// At this time of the program.
+    pub(crate) const fn at(when: ProgramTime) -> Self {
+        Self(when)
+    }
+
     /// `ns` from now.
     pub(crate) fn after_ns(ns: i64) -> Self {
         Self(ProgramTime::from_ns(clock::now().as_ns().saturating_add(ns)))

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+use testbed::agent::attach::Attach;
 use testbed::agent::exec::Exec;
 use testbed::agent::protocol::Call;
 use testbed::agent::target::{self, Target};
-use testbed::agent::{client, daemon, exec, keep, listing, node, registry};
+use testbed::agent::{attach, client, daemon, exec, keep, listing, node, registry};
 use testbed::domain::{Freeze, Start};
 use testbed::exit::Exit;
 use testbed::launch::freeze::{self, Method, Wanted};
@@ -55,6 +56,28 @@ enum Command {
         /// The program and its arguments.
         #[arg(required = true, last = true, value_name = "PROGRAM")]
         program: Vec<String>,
+    },
+    /// Take a running program into a time domain of its own, with its threads and children.
+    #[command(after_help = "Examples:\n  \
+        qcycle attach 4711\n  \
+        qcycle attach --name lab --tdf 10 $(pidof controller)\n\n\
+        Its clocks go on from where they are. It is detached when this command ends, by Ctrl-C or\n\
+        otherwise, and goes on as fast as the host; it is never killed.")]
+    Attach {
+        /// Number of the process.
+        #[arg(value_name = "PID")]
+        process: i32,
+        /// Name of the domain, for `hold`, `release`, `dilate`, `detach` and `ps`.
+        #[arg(long)]
+        name: Option<String>,
+        /// Time dilation factor: host seconds per virtual second, 0.01 to 1000.
+        #[arg(long, default_value_t = Tdf::ONE)]
+        tdf: Tdf,
+    },
+    /// Let the programs of a domain go: their time runs on as fast as the host's, held by nobody.
+    Detach {
+        /// Name of the domain, or number of a process in it.
+        domain: Target,
     },
     /// Hold a domain: its time stands still when this returns, until it is released as often.
     Hold {
@@ -186,6 +209,17 @@ enum Command {
     #[command(hide = true)]
     Warden { group: PathBuf },
     #[command(hide = true)]
+    Serve {
+        #[arg(long)]
+        owner: i32,
+        #[arg(long)]
+        process: i32,
+        #[arg(long)]
+        tdf: Tdf,
+        #[arg(long)]
+        name: Option<String>,
+    },
+    #[command(hide = true)]
     Agent {
         #[arg(long)]
         owner: i32,
@@ -227,6 +261,14 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             let start = Start { tdf, realtime_ns: start, held: false };
             let freeze = Wanted { freeze, by: freeze_by };
             match exec::exec(&Exec { name, start, freeze, command: program })? {}
+        }
+        Command::Attach { process, name, tdf } => {
+            attach::attach(&Attach { process, name, tdf })?;
+            Ok(Exit::Met)
+        }
+        Command::Detach { domain } => detach(&domain),
+        Command::Serve { owner, process, tdf, name } => {
+            std::process::exit(attach::serve(owner, &Attach { process, name, tdf }).into())
         }
         Command::Hold { name, json } => say(&name, Call::Hold, json),
         Command::Release { name, json } => say(&name, Call::Release, json),
@@ -301,6 +343,22 @@ fn execute(file: &Path, options: &scenario::Options, how: &run::Options) -> anyh
             eprintln!("{}: {error:#}", scenario.file.display());
             Ok(Exit::BadScenario)
         }
+    }
+}
+
+/// Detaches a domain, named itself or by a process in it.
+fn detach(target: &Target) -> anyhow::Result<Exit> {
+    match target {
+        Target::Domain(name) => say(name, Call::Detach, false),
+        Target::Program(domain, _) => {
+            anyhow::bail!("a domain is let go as a whole: `qcycle detach {domain}`")
+        }
+        Target::Process(process) => match client::domain_of(*process)? {
+            Some(status) => say(&status.name, Call::Detach, false),
+            None => {
+                anyhow::bail!("process {process} is in no domain of yours; `qcycle ps` lists them")
+            }
+        },
     }
 }
 

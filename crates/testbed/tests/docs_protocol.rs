@@ -42,6 +42,8 @@ fn what(example: &Value) -> &'static str {
             Call::Dilate { .. } => "call dilate",
             Call::DilateProgram { .. } => "call dilate-program",
             Call::Query { .. } => "call query",
+            Call::Attend => "call attend",
+            Call::Detach => "call detach",
         };
     }
     if example.get("order").is_some() {
@@ -90,6 +92,8 @@ fn every_message_is_described_as_it_is() {
         "call dilate",
         "call dilate-program",
         "call query",
+        "call attend",
+        "call detach",
         "reply status",
         "reply detail",
         "reply error",

@@ -6,6 +6,9 @@
 
 #![expect(clippy::unwrap_used, reason = "all of this file is a test")]
 
+#[cfg(target_arch = "x86_64")]
+#[path = "exec/attach.rs"]
+mod attach;
 #[path = "exec/clocks.rs"]
 mod clocks;
 #[path = "exec/ends.rs"]

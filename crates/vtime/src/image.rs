@@ -17,8 +17,11 @@ const SLOT: usize = 0x1_0000;
 
 /// The image: an ELF shared object with the symbols of the kernel's vDSO. Read and execute.
 pub const IMAGE: usize = if cfg!(target_arch = "aarch64") { 0xf011_0000 } else { 0x11_0000 };
-/// Most octets that the image may have.
+/// Most octets that the image may have, and the page behind it.
 pub const IMAGE_SIZE_MAX: usize = SLOT;
+/// The beginning of the kernel's `clock_gettime` where the vDSO of a running program was pointed
+/// at the image: within the slot of the image, so that the filter lets its calls pass.
+pub const ORIGINAL: usize = IMAGE + SLOT - PAGE_SIZE;
 /// [`Process`]: of this program alone. Read and write.
 pub const PROCESS: usize = IMAGE + SLOT;
 /// [`crate::ClockPage`]: of the time domain. Read only.

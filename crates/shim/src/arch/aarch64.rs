@@ -123,6 +123,11 @@ impl Registers {
         [a, b, c, d, e, f].map(|value| value as usize)
     }
 
+    /// The whole register that held the number of the system call.
+    pub(crate) fn number(&self) -> u64 {
+        self.x[8]
+    }
+
     /// Lets the program find `result` as the result of its system call.
     pub(crate) fn answer(&mut self, result: isize) {
         self.x[0] = result as u64;

@@ -126,6 +126,11 @@ impl Registers {
         [self.rdi, self.rsi, self.rdx, self.r10, self.r8, self.r9].map(|value| value as usize)
     }
 
+    /// The whole register that held the number of the system call.
+    pub(crate) fn number(&self) -> u64 {
+        self.rax
+    }
+
     /// Lets the program find `result` as the result of its system call.
     pub(crate) fn answer(&mut self, result: isize) {
         self.rax = result as u64;

@@ -7,10 +7,10 @@ use crate::wait::{self, Deadline, FROZEN};
 
 /// Where events come from and go to.
 #[derive(Clone, Copy)]
-struct Events {
-    epoll: usize,
-    events: usize,
-    count: usize,
+pub(super) struct Events {
+    pub(super) epoll: usize,
+    pub(super) events: usize,
+    pub(super) count: usize,
 }
 
 /// epoll_wait(2) with a finite timeout.
@@ -47,7 +47,8 @@ fn wait_ms(events: Events, timeout_ms: usize, mask: &Option<Mask>) -> isize {
     wait_until(events, Deadline::after_ns(i64::from(timeout_ms) * 1_000_000), mask)
 }
 
-fn wait_until(events: Events, deadline: Deadline, mask: &Option<Mask>) -> isize {
+/// As epoll_pwait2(2) with a timeout.
+pub(super) fn wait_until(events: Events, deadline: Deadline, mask: &Option<Mask>) -> isize {
     wait::until(deadline, |host_ns| {
         // Without any time to wait the kernel does not look for signals that only this mask lets
         // through.

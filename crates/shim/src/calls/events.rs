@@ -3,7 +3,7 @@
 use super::{relative, result};
 use crate::arch::{self, nr};
 use crate::clock::Timespec;
-use crate::wait;
+use crate::wait::{self, Deadline};
 
 /// Octets of a `struct io_event`.
 const EVENT: usize = 32;
@@ -19,28 +19,35 @@ pub(crate) fn io_pgetevents(args: [usize; 6]) -> isize {
 }
 
 /// At least `least` events are waited for; those that came before the clock was held count too.
-fn collect(number: i32, [context, least, most, events, timeout, mask]: [usize; 6]) -> isize {
-    result(relative(timeout).map(|deadline| {
-        let mut got = 0usize;
-        let last = wait::until(deadline, |host_ns| {
-            let time = Timespec::from_ns(host_ns);
-            let time = &raw const time as usize;
-            let left = [least.saturating_sub(got), most.saturating_sub(got)];
-            let args = [context, left[0], left[1], events + got * EVENT, time, mask];
-            // SAFETY: the kernel checks the program's array; the time is ours.
-            let result = unsafe { arch::syscall(number, args) };
-            if result == wait::FROZEN {
-                return None;
-            }
-            if result < 0 {
-                return Some(result);
-            }
-            got += result as usize;
-            (got >= least).then_some(0)
-        });
-        match last {
-            Some(error) if error < 0 && got == 0 => error,
-            _ => got as isize,
+fn collect(number: i32, args: [usize; 6]) -> isize {
+    result(relative(args[4]).map(|deadline| collect_until(number, args, deadline)))
+}
+
+/// As io_pgetevents(2) with a timeout.
+pub(super) fn collect_until(
+    number: i32,
+    [context, least, most, events, _, mask]: [usize; 6],
+    deadline: Deadline,
+) -> isize {
+    let mut got = 0usize;
+    let last = wait::until(deadline, |host_ns| {
+        let time = Timespec::from_ns(host_ns);
+        let time = &raw const time as usize;
+        let left = [least.saturating_sub(got), most.saturating_sub(got)];
+        let args = [context, left[0], left[1], events + got * EVENT, time, mask];
+        // SAFETY: the kernel checks the program's array; the time is ours.
+        let result = unsafe { arch::syscall(number, args) };
+        if result == wait::FROZEN {
+            return None;
         }
-    }))
+        if result < 0 {
+            return Some(result);
+        }
+        got += result as usize;
+        (got >= least).then_some(0)
+    });
+    match last {
+        Some(error) if error < 0 && got == 0 => error,
+        _ => got as isize,
+    }
 }

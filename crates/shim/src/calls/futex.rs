@@ -18,7 +18,7 @@ const WAIT_BITSET: usize = 9;
 const LOCK_PI2: usize = 13;
 const PRIVATE: usize = 128;
 const CLOCK_REALTIME: usize = 256;
-const MATCH_ANY: usize = 0xffff_ffff;
+pub(super) const MATCH_ANY: usize = 0xffff_ffff;
 
 /// futex(2)
 pub(crate) fn futex(args: [usize; 6]) -> isize {
@@ -45,15 +45,23 @@ fn futex_or_error(args: [usize; 6]) -> Result<isize, isize> {
         Some(epoch) => Deadline::at_ns(epoch, time.saturating_ns()),
     };
     let bitset = if command == WAIT { MATCH_ANY } else { bitset };
-    let native = match command {
+    Ok(futex_until([word, operation, value, 0, 0, bitset], deadline))
+}
+
+/// As futex(2) with a timeout, for an operation that has a bit set or ignores it.
+pub(super) fn futex_until(
+    [word, operation, value, _, _, bitset]: [usize; 6],
+    deadline: Deadline,
+) -> isize {
+    let native = match operation & !(PRIVATE | CLOCK_REALTIME) {
         LOCK_PI | LOCK_PI2 => LOCK_PI2,
         _ => WAIT_BITSET,
     };
-    Ok(until(deadline, |until| {
+    until(deadline, |until| {
         let args = [word, native | operation & PRIVATE, value, until, 0, bitset];
         // SAFETY: the kernel checks the program's word; the time is ours.
         unsafe { arch::syscall(nr::FUTEX, args) }
-    }))
+    })
 }
 
 /// futex_waitv, which waits for any of several words.

@@ -10,6 +10,7 @@ pub(crate) mod events;
 pub(crate) mod futex;
 pub(crate) mod poll;
 pub(crate) mod queues;
+pub(crate) mod resumed;
 pub(crate) mod signals;
 pub(crate) mod sleep;
 

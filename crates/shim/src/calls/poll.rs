@@ -34,7 +34,13 @@ fn ppoll_or_error([fds, count, timeout, mask, mask_size, _]: [usize; 6]) -> Resu
     Ok(ready)
 }
 
-fn poll_until(fds: usize, count: usize, deadline: Deadline, mask: &Option<Mask>) -> isize {
+/// As ppoll(2) with a timeout.
+pub(super) fn poll_until(
+    fds: usize,
+    count: usize,
+    deadline: Deadline,
+    mask: &Option<Mask>,
+) -> isize {
     wait::until(deadline, |host_ns| {
         let timeout = Timespec::from_ns(host_ns);
         let args = [fds, count, &raw const timeout as usize, Mask::address(mask), 8, 0];

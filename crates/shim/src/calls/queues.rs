@@ -11,19 +11,22 @@ use crate::wait::{self, Deadline, EAGAIN, ETIMEDOUT, FROZEN};
 ///
 /// EAGAIN means that the time is over or, at once, that an operation must not wait: so one that
 /// comes before the native wait can be over is the program's.
-pub(crate) fn semtimedop([set, operations, count, timeout, ..]: [usize; 6]) -> isize {
-    result(relative(timeout).map(|deadline| {
-        wait::until(deadline, |host_ns| {
-            let begun = clock::host_now();
-            let time = Timespec::from_ns(host_ns);
-            let args = [set, operations, count, &raw const time as usize, 0, 0];
-            // SAFETY: the kernel checks the program's operations; the time is ours.
-            let result = unsafe { arch::syscall(nr::SEMTIMEDOP, args) };
-            let over = (clock::host_now() - begun).as_ns() >= host_ns;
-            (result != FROZEN && (result != EAGAIN || !over)).then_some(result)
-        })
-        .unwrap_or(EAGAIN)
-    }))
+pub(crate) fn semtimedop(args: [usize; 6]) -> isize {
+    result(relative(args[3]).map(|deadline| semop_until(args, deadline)))
+}
+
+/// As semtimedop(2) with a timeout.
+pub(super) fn semop_until([set, operations, count, ..]: [usize; 6], deadline: Deadline) -> isize {
+    wait::until(deadline, |host_ns| {
+        let begun = clock::host_now();
+        let time = Timespec::from_ns(host_ns);
+        let args = [set, operations, count, &raw const time as usize, 0, 0];
+        // SAFETY: the kernel checks the program's operations; the time is ours.
+        let result = unsafe { arch::syscall(nr::SEMTIMEDOP, args) };
+        let over = (clock::host_now() - begun).as_ns() >= host_ns;
+        (result != FROZEN && (result != EAGAIN || !over)).then_some(result)
+    })
+    .unwrap_or(EAGAIN)
 }
 
 /// mq_timedsend(3) with a timeout.

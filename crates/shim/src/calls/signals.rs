@@ -10,7 +10,7 @@ use super::{Mask, SIGSYS_BIT, relative, result};
 use crate::arch::{self, SignalFrame, nr};
 use crate::clock::Timespec;
 use crate::memory;
-use crate::wait::{self, EAGAIN, EINVAL, FROZEN};
+use crate::wait::{self, Deadline, EAGAIN, EINVAL, FROZEN};
 
 const SIGSYS: usize = 31;
 const SIG_BLOCK: usize = 0;
@@ -20,17 +20,20 @@ const SIG_SETMASK: usize = 2;
 const UNBLOCKABLE: u64 = 1 << (9 - 1) | 1 << (19 - 1);
 
 /// rt_sigtimedwait(2) with a timeout.
-pub(crate) fn rt_sigtimedwait([set, info, timeout, size, ..]: [usize; 6]) -> isize {
-    result(relative(timeout).map(|deadline| {
-        wait::until(deadline, |host_ns| {
-            let timeout = Timespec::from_ns(host_ns);
-            let args = [set, info, &raw const timeout as usize, size, 0, 0];
-            // SAFETY: the kernel checks the program's set; the time is ours.
-            let result = unsafe { arch::syscall(nr::RT_SIGTIMEDWAIT, args) };
-            (result != EAGAIN && result != FROZEN).then_some(result)
-        })
-        .unwrap_or(EAGAIN)
-    }))
+pub(crate) fn rt_sigtimedwait(args: [usize; 6]) -> isize {
+    result(relative(args[2]).map(|deadline| sigwait_until(args, deadline)))
+}
+
+/// As rt_sigtimedwait(2) with a timeout.
+pub(super) fn sigwait_until([set, info, _, size, ..]: [usize; 6], deadline: Deadline) -> isize {
+    wait::until(deadline, |host_ns| {
+        let timeout = Timespec::from_ns(host_ns);
+        let args = [set, info, &raw const timeout as usize, size, 0, 0];
+        // SAFETY: the kernel checks the program's set; the time is ours.
+        let result = unsafe { arch::syscall(nr::RT_SIGTIMEDWAIT, args) };
+        (result != EAGAIN && result != FROZEN).then_some(result)
+    })
+    .unwrap_or(EAGAIN)
 }
 
 /// rt_sigaction(2)

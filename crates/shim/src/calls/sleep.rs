@@ -37,7 +37,11 @@ pub(crate) fn clock_nanosleep(args: [usize; 6]) -> isize {
 }
 
 fn sleep_relative(request: usize, remaining: usize) -> Result<isize, isize> {
-    let deadline = relative(request)?;
+    sleep_until(relative(request)?, remaining)
+}
+
+/// As nanosleep(2).
+pub(super) fn sleep_until(deadline: Deadline, remaining: usize) -> Result<isize, isize> {
     let slept = wait::sleep(deadline);
     if slept == EINTR && remaining != 0 {
         memory::write(remaining, &Timespec::from_ns(deadline.left_ns()))?;

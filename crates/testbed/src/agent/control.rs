@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use vtime::Tdf;
@@ -29,15 +29,50 @@ pub struct Control {
     freezer: Arc<Freezer>,
     /// Warnings that the agent has to tell besides those that counters show.
     warnings: Mutex<Vec<String>>,
+    tie: Mutex<Tie>,
+}
+
+/// Who a domain is tied to.
+#[derive(Debug)]
+enum Tie {
+    /// A run, which alone may end it.
+    Run,
+    /// Nobody.
+    None,
+    /// This connection, with whose end the domain is detached.
+    Caller(Arc<UnixStream>),
+    /// It was detached.
+    Detached,
 }
 
 impl Control {
     /// A domain under a name, with what runs in it for people.
     #[must_use]
     pub fn new(name: &str, title: &str, domain: Arc<Domain>, freezer: Arc<Freezer>) -> Arc<Self> {
-        let warnings = Mutex::default();
+        Self::tied(name, title, domain, freezer, Tie::None)
+    }
+
+    /// The domain of a run, which nobody else may detach.
+    #[must_use]
+    pub fn of_run(
+        name: &str,
+        title: &str,
+        domain: Arc<Domain>,
+        freezer: Arc<Freezer>,
+    ) -> Arc<Self> {
+        Self::tied(name, title, domain, freezer, Tie::Run)
+    }
+
+    fn tied(
+        name: &str,
+        title: &str,
+        domain: Arc<Domain>,
+        freezer: Arc<Freezer>,
+        tie: Tie,
+    ) -> Arc<Self> {
+        let (warnings, tie) = (Mutex::default(), Mutex::new(tie));
         let (name, title) = (name.to_owned(), title.to_owned());
-        Arc::new(Self { name, title, domain, freezer, warnings })
+        Arc::new(Self { name, title, domain, freezer, warnings, tie })
     }
 
     /// Answers whoever calls, until the process ends.
@@ -49,11 +84,13 @@ impl Control {
         let control = Arc::clone(self);
         thread::Builder::new().name("control".into()).spawn(move || {
             for stream in listener.incoming().flatten() {
+                let stream = Arc::new(stream);
                 let control = Arc::clone(&control);
                 // Without a thread to spare the caller finds its connection closed.
-                let _ = thread::Builder::new()
-                    .name("control-caller".into())
-                    .spawn(move || control.converse(&stream));
+                let _ = thread::Builder::new().name("control-caller".into()).spawn(move || {
+                    control.converse(&stream);
+                    control.ended(&stream);
+                });
             }
         })?;
         Ok(())
@@ -78,13 +115,72 @@ impl Control {
             calls,
             freeze: Box::new(self.freezer.status()),
             warnings,
+            detached: self.is_detached(),
         }
     }
 
-    fn converse(&self, stream: &UnixStream) {
+    /// Detaches the domain unless somebody attends it.
+    pub fn detach_unattended(&self) {
+        let mut tie = self.tie();
+        if matches!(*tie, Tie::None) {
+            self.let_go(&mut tie);
+        }
+    }
+
+    fn is_detached(&self) -> bool {
+        matches!(*self.tie(), Tie::Detached)
+    }
+
+    fn attend(&self, stream: &Arc<UnixStream>) -> Result<(), String> {
+        let mut tie = self.tie();
+        match *tie {
+            Tie::Run => Err(format!("`{}` is the domain of a run", self.name)),
+            Tie::Caller(_) => Err(format!("somebody attends the domain `{}` already", self.name)),
+            Tie::None | Tie::Detached => {
+                *tie = Tie::Caller(Arc::clone(stream));
+                Ok(())
+            }
+        }
+    }
+
+    fn detach(&self) -> Result<(), String> {
+        let mut tie = self.tie();
+        match &*tie {
+            Tie::Run => Err(format!("`{}` is the domain of a run, and ends with it", self.name)),
+            Tie::Detached => Err(format!("the domain `{}` is detached already", self.name)),
+            Tie::None | Tie::Caller(_) => {
+                self.let_go(&mut tie);
+                Ok(())
+            }
+        }
+    }
+
+    /// The connection has ended.
+    fn ended(&self, stream: &Arc<UnixStream>) {
+        let mut tie = self.tie();
+        if matches!(&*tie, Tie::Caller(caller) if Arc::ptr_eq(caller, stream)) {
+            self.let_go(&mut tie);
+        }
+    }
+
+    fn let_go(&self, tie: &mut Tie) {
+        let before = std::mem::replace(tie, Tie::Detached);
+        self.domain.set_free();
+        if let Tie::Caller(stream) = before {
+            // Tells the caller; gone already, if not.
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    fn tie(&self) -> MutexGuard<'_, Tie> {
+        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
+        self.tie.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn converse(&self, stream: &Arc<UnixStream>) {
         use std::io::Read;
-        let mut writer = stream;
-        let mut reader = BufReader::new(stream);
+        let mut writer: &UnixStream = stream;
+        let mut reader = BufReader::new(writer);
         let is_inside = caller::is_inside(stream);
         loop {
             let mut line = String::new();
@@ -93,7 +189,10 @@ impl Control {
                 _ => return,
             }
             let reply = match serde_json::from_str::<Request>(&line) {
-                Ok(request) => Reply { id: request.id, outcome: self.answer(&request, is_inside) },
+                Ok(request) => {
+                    let outcome = self.answer(&request, stream, is_inside);
+                    Reply { id: request.id, outcome }
+                }
                 Err(error) => {
                     Reply { id: 0, outcome: Outcome::Error(format!("no request: {error}")) }
                 }
@@ -106,7 +205,7 @@ impl Control {
         }
     }
 
-    fn answer(&self, request: &Request, is_inside: bool) -> Outcome {
+    fn answer(&self, request: &Request, stream: &Arc<UnixStream>, is_inside: bool) -> Outcome {
         if request.version != VERSION {
             return Outcome::Error(format!(
                 "this agent speaks version {VERSION} of the protocol, not {}; use the `qcycle` \
@@ -114,8 +213,26 @@ impl Control {
                 request.version
             ));
         }
+        let looks =
+            matches!(request.call, Call::Status | Call::Query { .. } | Call::Attend | Call::Detach);
+        if !looks && self.is_detached() {
+            return Outcome::Error(format!(
+                "the domain `{}` is detached; `qcycle attach` takes it in again",
+                self.name
+            ));
+        }
         match &request.call {
             Call::Status => {}
+            Call::Attend => {
+                if let Err(error) = self.attend(stream) {
+                    return Outcome::Error(error);
+                }
+            }
+            Call::Detach => {
+                if let Err(error) = self.detach() {
+                    return Outcome::Error(error);
+                }
+            }
             Call::Hold if is_inside => drop(self.freezer.spare(|| self.domain.assert_hold())),
             Call::Hold => drop(self.domain.assert_hold()),
             Call::Release => {

@@ -148,7 +148,8 @@ impl Agent {
         let wanted = Wanted { freeze: setup.freeze, by: None };
         let freezer = Freezer::start(wanted).context("cannot freeze programs")?;
         domain.set_backstop(freezer.clone());
-        let control = Control::new(&name, &setup.title, Arc::clone(&domain), Arc::clone(&freezer));
+        let control =
+            Control::of_run(&name, &setup.title, Arc::clone(&domain), Arc::clone(&freezer));
         control.serve(&registration)?;
         let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
             .context("cannot follow programs")?;

@@ -15,6 +15,7 @@ pub fn line(status: &Status) -> String {
     let clock = &status.clock;
     let at = VirtualTime::from_ns(clock.virtual_ns);
     let state = match clock.holds {
+        _ if status.detached => "is detached, and runs".to_owned(),
         0 => "runs".to_owned(),
         1 => "is held (1 hold)".to_owned(),
         holds => format!("is held ({holds} holds)"),

@@ -17,6 +17,7 @@
 //! - [`keep`]: the process between an agent and a program that keeps its terminal and its end
 //! - [`orphans`]: what a program leaves behind
 
+pub mod attach;
 mod caller;
 pub mod client;
 pub mod control;

@@ -38,6 +38,10 @@ pub enum Call {
         /// Which programs; all if none is named.
         program: Option<Selector>,
     },
+    /// Take it in again if it was detached, and detach it when this connection ends.
+    Attend,
+    /// Let it go: no hold, no dilation, and none from now on.
+    Detach,
 }
 
 /// Which programs of a domain are meant.
@@ -101,6 +105,9 @@ pub struct Status {
     pub freeze: Box<FreezeStatus>,
     /// What makes results doubtful.
     pub warnings: Vec<String>,
+    /// Whether it was let go.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub detached: bool,
 }
 
 /// How a domain stands, with programs of it.

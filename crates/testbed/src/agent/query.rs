@@ -31,7 +31,9 @@ pub(super) fn select(domain: &Domain, selector: Option<&Selector>) -> Option<Vec
 
 /// How a domain stands, with these programs of it.
 pub(super) fn detail(domain: &Domain, status: Status, programs: &[Running]) -> Detail {
-    let state = if status.clock.holds > 0 {
+    let state = if status.detached {
+        State::LetGo
+    } else if status.clock.holds > 0 {
         State::Held
     } else if domain.is_at_horizon() {
         State::AtHorizon

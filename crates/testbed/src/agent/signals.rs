@@ -110,6 +110,13 @@ pub(crate) fn tell_when_parent_dies(signal: i32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Makes this process the first of a session of its own: signals of a terminal do not reach it.
+pub(crate) fn new_session() -> io::Result<()> {
+    // SAFETY: takes nothing.
+    let result = unsafe { libc::setsid() };
+    if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// The process that is told of the end of this one.
 pub(crate) fn parent() -> i32 {
     // SAFETY: cannot fail.

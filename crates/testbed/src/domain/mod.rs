@@ -171,6 +171,16 @@ impl Domain {
         });
     }
 
+    /// Releases all holds and lets the clock and all programs run as fast as the host's, from
+    /// where they stand.
+    pub fn set_free(&self) {
+        self.dilate(Tdf::ONE);
+        for program in self.present_programs() {
+            self.change_program(&program, Change::Dilate(Tdf::ONE));
+        }
+        while self.release_hold().is_some() {}
+    }
+
     /// Grants the clock to run up to `horizon`.
     pub fn grant(&self, horizon: VirtualTime) {
         self.change(|clock, now| {

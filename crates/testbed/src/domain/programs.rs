@@ -139,6 +139,11 @@ impl Domain {
         Ok((program, memory))
     }
 
+    /// The programs that are not known to be gone.
+    pub(super) fn present_programs(&self) -> Vec<Arc<Program>> {
+        self.programs().present.values().cloned().collect()
+    }
+
     /// A program by its number.
     #[must_use]
     pub fn program(&self, number: u64) -> Option<Arc<Program>> {

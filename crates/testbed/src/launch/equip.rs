@@ -23,7 +23,7 @@ use crate::domain::Domain;
 pub(super) struct Equipment {
     image: OwnedFd,
     clock: OwnedFd,
-    addresses: Addresses,
+    pub(super) addresses: Addresses,
 }
 
 /// How long a program that should report is left alone before it is looked at; the time grows
@@ -79,8 +79,7 @@ impl Equipment {
         const WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
         let native = self.addresses.vdso;
         let at = vdso + native.syscall;
-        let files = [self.image.as_fd(), self.clock.as_fd(), own];
-        let [image, clock, own] = give(desk, listener, tracee, at, files)?;
+        let [image, clock, own] = give(desk, listener, tracee, at, self.files(own))?;
         let mut mmap = |address: usize, length: usize, access: i32, sharing: i32, fd: u64| {
             let flags = sharing | libc::MAP_FIXED_NOREPLACE;
             let args = [address as u64, length as u64, access as u64, flags as u64, fd, 0];
@@ -97,6 +96,17 @@ impl Equipment {
         mmap(PROCESS, PAGE_SIZE, WRITE, anonymous, u64::MAX)?;
         mmap(CLOCK, PAGE_SIZE, READ, libc::MAP_SHARED, clock)?;
         mmap(OWN, PAGE_SIZE, WRITE, libc::MAP_SHARED, own)?;
+        tracee.write(PROCESS as u64, &self.native_functions(vdso))
+    }
+
+    /// What is mapped into programs: image, clock page, and the program's own page.
+    pub(super) fn files<'f>(&'f self, own: BorrowedFd<'f>) -> [BorrowedFd<'f>; 3] {
+        [self.image.as_fd(), self.clock.as_fd(), own]
+    }
+
+    /// The first words of the page of a program whose vDSO lies at this address.
+    pub(super) fn native_functions(&self, vdso: u64) -> [u64; 3] {
+        let native = self.addresses.vdso;
         let absolute = |offset: Option<u64>| offset.map_or(0, |offset| vdso + offset);
         let process = Process {
             vdso_clock_gettime: absolute(native.clock_gettime),
@@ -104,19 +114,22 @@ impl Equipment {
             vdso_getrandom: absolute(native.getrandom),
             sigsys_action: [0; 4],
         };
-        let words = [process.vdso_clock_gettime, process.vdso_getcpu, process.vdso_getrandom];
-        tracee.write(PROCESS as u64, &words)
+        [process.vdso_clock_gettime, process.vdso_getcpu, process.vdso_getrandom]
+    }
+
+    /// The image as the handler of SIGSYS, `struct sigaction` of the kernel.
+    pub(super) fn action(&self) -> [u64; 4] {
+        const SA_RESTORER: u64 = 0x0400_0000;
+        let flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        let flags = u64::from(flags.cast_unsigned()) | SA_RESTORER;
+        [self.addresses.sigsys, flags, self.addresses.sigreturn, 0]
     }
 
     /// Makes the image handle SIGSYS.
     fn install_handler(&self, tracee: &mut Tracee) -> io::Result<()> {
-        const SA_RESTORER: u64 = 0x0400_0000;
-        let flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
-        let flags = u64::from(flags.cast_unsigned()) | SA_RESTORER;
-        // `struct sigaction` of the kernel, for a moment at the end of the program's page.
-        let action = [self.addresses.sigsys, flags, self.addresses.sigreturn, 0];
+        // For a moment at the end of the program's page.
         let scratch = (PROCESS + PAGE_SIZE - 64) as u64;
-        tracee.write(scratch, &action)?;
+        tracee.write(scratch, &self.action())?;
         let args = [libc::SIGSYS as u64, scratch, 0, 8, 0, 0];
         let number = libc::SYS_rt_sigaction;
         tracee.call(&Call { at: self.addresses.syscall, number, args }).map(drop)

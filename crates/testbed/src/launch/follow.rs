@@ -38,10 +38,11 @@ pub struct Refusal {
 }
 
 /// The threads that put programs into a domain.
-#[derive(Debug)]
 pub struct Follower {
     gate: Gate,
     refusals: Receiver<Refusal>,
+    equipment: Arc<Equipment>,
+    timers: Arc<timers::Service>,
 }
 
 impl Follower {
@@ -52,10 +53,12 @@ impl Follower {
     pub fn start(domain: Arc<Domain>, freezer: Arc<Freezer>) -> io::Result<Self> {
         let (gate, arrivals) = Gate::new()?;
         let (sender, refusals) = mpsc::channel();
+        let timers = timers::Service::start(Arc::clone(&domain))?;
+        let equipment = Arc::new(Equipment::new(&domain)?);
         let work = Arc::new(Work {
             desk: Desk::default(),
-            timers: timers::Service::start(Arc::clone(&domain))?,
-            equipment: Equipment::new(&domain)?,
+            timers: Arc::clone(&timers),
+            equipment: Arc::clone(&equipment),
             domain,
             waits_killably: seccomp::waits_killably(),
             freezer,
@@ -66,13 +69,28 @@ impl Follower {
             receive(&work, &arrivals);
             work.desk.close();
         })?;
-        Ok(Self { gate, refusals })
+        Ok(Self { gate, refusals, equipment, timers })
     }
 
     /// Through which new programs report to this follower.
     #[must_use]
     pub fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    /// Lets no more programs report. Answers those that are refused from now on, until all that
+    /// are followed have ended.
+    #[must_use]
+    pub fn close(self) -> Receiver<Refusal> {
+        self.refusals
+    }
+
+    pub(super) fn equipment(&self) -> &Equipment {
+        &self.equipment
+    }
+
+    pub(super) fn timers(&self) -> &timers::Service {
+        &self.timers
     }
 
     /// The programs refused since the last call.
@@ -85,7 +103,7 @@ impl Follower {
 struct Work {
     domain: Arc<Domain>,
     desk: Desk,
-    equipment: Equipment,
+    equipment: Arc<Equipment>,
     timers: Arc<timers::Service>,
     /// Whether a program that has reported an exec stays where it is until it is answered.
     waits_killably: bool,

@@ -62,9 +62,7 @@ pub(super) fn memory() -> io::Result<OwnedFd> {
 /// Looks everything up once; the kernel maps the same vDSO into all 64-bit programs.
 pub(super) fn addresses() -> io::Result<Addresses> {
     let ours = |name| {
-        elf::symbol(IMAGE_FILE, name)
-            .map(|offset| IMAGE as u64 + offset)
-            .ok_or_else(|| io::Error::other(format!("the image has no symbol {name}")))
+        function(name).ok_or_else(|| io::Error::other(format!("the image has no symbol {name}")))
     };
     Ok(Addresses {
         sigsys: ours("image_sigsys")?,
@@ -72,6 +70,11 @@ pub(super) fn addresses() -> io::Result<Addresses> {
         syscall: ours("image_syscall")?,
         vdso: vdso()?,
     })
+}
+
+/// Where a function of the image lies in programs.
+pub(super) fn function(name: &str) -> Option<u64> {
+    elf::symbol(IMAGE_FILE, name).map(|offset| IMAGE as u64 + offset)
 }
 
 fn vdso() -> io::Result<Vdso> {
@@ -93,7 +96,7 @@ fn vdso() -> io::Result<Vdso> {
 }
 
 /// The vDSO of this process as it lies in memory.
-fn own_vdso() -> Option<&'static [u8]> {
+pub(super) fn own_vdso() -> Option<&'static [u8]> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
     let (from, to) = line.split_whitespace().next()?.split_once('-')?;

@@ -17,11 +17,13 @@
 //! - [`freeze`]: freezing programs while their clock stands still
 //! - [`equip`]: putting a program that stands there into virtual time
 //! - [`members`]: which processes belong to which program
+//! - [`attach`]: taking in a program that runs already
 //! - [`namespaces`]: places for programs that are gone with them
 //! - [`program`]: starting the first program of a tree
 //! - [`arch`]: what depends on the processor
 
 mod arch;
+pub mod attach;
 mod desk;
 mod elf;
 mod equip;

@@ -34,6 +34,12 @@ impl Gate {
         &self.0
     }
 
+    /// Hands the listener of a program over, under a name.
+    pub(super) fn hand_over(&self, name: &str, listener: BorrowedFd<'_>) -> io::Result<()> {
+        let name = if name.is_empty() { "program" } else { name }.as_bytes();
+        fds::send(self.0.as_fd(), &name[..name.len().min(NAME_LENGTH_MAX)], &[listener])
+    }
+
     /// The next listener to arrive; `None` when all gates are closed.
     pub(super) fn arrival(arrivals: &OwnedFd) -> io::Result<Option<Listener>> {
         let mut name = [0; NAME_LENGTH_MAX];

@@ -141,6 +141,12 @@ pub(super) fn stands(listener: BorrowedFd<'_>, id: u64) -> bool {
     unsafe { libc::ioctl(listener.as_raw_fd(), ID_VALID, &raw const id) == 0 }
 }
 
+/// Flags for a filter that reports, as far as this kernel knows them.
+pub(super) fn listener_flags() -> c_ulong {
+    let killable = if waits_killably() { WAIT_KILLABLE } else { 0 };
+    libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | killable
+}
+
 /// Whether this kernel keeps a program in its notified call once that was received, whatever
 /// signals it gets, until it is answered.
 pub(super) fn waits_killably() -> bool {

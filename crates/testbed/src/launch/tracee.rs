@@ -37,10 +37,12 @@ pub(super) struct Call {
     pub(super) args: [u64; 6],
 }
 
-/// A thread traced by this thread, which traces no other. Dropping it detaches.
+/// A thread traced by this thread. Dropping it detaches.
 #[derive(Debug)]
 pub(super) struct Tracee {
     thread: pid_t,
+    /// Whether this thread traces others too.
+    among_others: bool,
     /// What it stopped for; `None` while it runs.
     stop: Option<Stop>,
 }
@@ -53,7 +55,23 @@ impl Tracee {
     pub(super) fn seize(thread: pid_t) -> io::Result<Self> {
         let options = libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_EXITKILL;
         ptrace(libc::PTRACE_SEIZE, thread, 0, options as usize)?;
-        Ok(Self { thread, stop: None })
+        Ok(Self { thread, among_others: false, stop: None })
+    }
+
+    /// Attaches to one thread of many without stopping it. It goes on if we die, and is lost to
+    /// us if it runs another program.
+    ///
+    /// # Errors
+    /// As [`Self::seize`].
+    pub(super) fn seize_among_others(thread: pid_t) -> io::Result<Self> {
+        ptrace(libc::PTRACE_SEIZE, thread, 0, 0)?;
+        Ok(Self::traced_already(thread))
+    }
+
+    /// One of many that this thread traces already: it has taken over the number of another
+    /// thread of its process by running another program.
+    pub(super) const fn traced_already(thread: pid_t) -> Self {
+        Self { thread, among_others: true, stop: None }
     }
 
     /// The thread, which after an exec is the first of its process.
@@ -73,7 +91,7 @@ impl Tracee {
     }
 
     /// Lets it run for one instruction, with this signal delivered (0: none).
-    fn step(&mut self, signal: c_int) -> io::Result<()> {
+    pub(super) fn step(&mut self, signal: c_int) -> io::Result<()> {
         self.stop = None;
         ptrace(libc::PTRACE_SINGLESTEP, self.thread, 0, signal as usize).map(drop)
     }
@@ -91,11 +109,12 @@ impl Tracee {
     fn wait_with(&mut self, flags: c_int) -> io::Result<Option<Stop>> {
         let mut status = 0;
         loop {
-            // Any tracee of this thread, of which there is one: a thread other than the first
+            // Any tracee of this thread, if there is one only: a thread other than the first
             // gets another number in exec. `__WNOTHREAD` keeps the children of others out.
             let flags = flags | libc::__WALL | libc::__WNOTHREAD;
+            let which = if self.among_others { self.thread } else { -1 };
             // SAFETY: `status` is a valid int.
-            let thread = unsafe { libc::waitpid(-1, &raw mut status, flags) };
+            let thread = unsafe { libc::waitpid(which, &raw mut status, flags) };
             if thread == 0 {
                 return Ok(None);
             }
@@ -160,6 +179,16 @@ impl Tracee {
             libc::process_vm_readv(self.thread, &raw const local, 1, &raw const remote, 1, 0)
         };
         usize::try_from(count).map_err(|_| last_error())
+    }
+
+    /// Keeps the signal that it has stopped for from it: one that we have caused.
+    pub(super) fn forget_signal(&mut self) {
+        self.stop = self.stop.map(|_| Stop::Interrupted);
+    }
+
+    /// Whether it is stopped.
+    pub(super) fn is_stopped(&self) -> bool {
+        !matches!(self.stop, None | Some(Stop::Gone))
     }
 
     /// Writes words of 64 bits to its memory, whatever its protection.

@@ -11,7 +11,7 @@ use crate::harness::{BOTH, In, Link, Printed, Running, c, held, sleep_ms};
 /// How one call ended.
 #[derive(Debug)]
 pub(crate) struct Wait {
-    outcome: String,
+    pub(crate) outcome: String,
     pub(crate) waited_ns: i64,
     pub(crate) asked_ns: i64,
     left_ns: i64,

@@ -31,6 +31,9 @@ pub(in crate::launch) const VDSO_PREFIX: &str = "__kernel_";
 pub(in crate::launch) const SYSCALL: [u8; 4] = 0xd400_0001u32.to_le_bytes();
 pub(in crate::launch) const SYSCALL_ALIGNMENT: usize = 4;
 
+/// Whether running programs can be taken in.
+pub(in crate::launch) const ATTACHES: bool = false;
+
 /// The general registers of a stopped thread.
 #[repr(transparent)]
 pub(in crate::launch) struct Registers(user_regs_struct);
@@ -58,6 +61,17 @@ impl Registers {
         self.0.pc -= SYSCALL.len() as u64;
         self.0.regs[8] = number.cast_unsigned();
         self.0.regs[0] = first;
+    }
+
+    /// The system call that the thread was stopped in: not known here.
+    pub(in crate::launch) fn call(&self) -> Option<(i64, [u64; 6], i64)> {
+        None
+    }
+
+    /// Lets the thread make its call again, with this in the register of the number.
+    pub(in crate::launch) fn call_again(&mut self, number: u64) {
+        self.0.pc -= SYSCALL.len() as u64;
+        self.0.regs[8] = number;
     }
 
     /// Prepares a system call by the instruction at an address.

@@ -25,6 +25,9 @@ pub(in crate::launch) const VDSO_PREFIX: &str = "__vdso_";
 pub(in crate::launch) const SYSCALL: [u8; 2] = [0x0f, 0x05];
 pub(in crate::launch) const SYSCALL_ALIGNMENT: usize = 1;
 
+/// Whether running programs can be taken in.
+pub(in crate::launch) const ATTACHES: bool = true;
+
 /// The general registers of a stopped thread.
 #[repr(transparent)]
 pub(in crate::launch) struct Registers(user_regs_struct);
@@ -52,6 +55,23 @@ impl Registers {
         const ERESTARTNOHAND: i64 = 514;
         self.0.orig_rax = number as u64;
         self.0.rax = -ERESTARTNOHAND as u64;
+    }
+
+    /// The system call that the thread was stopped in, as the kernel has left it: number,
+    /// arguments and result.
+    pub(in crate::launch) fn call(&self) -> Option<(i64, [u64; 6], i64)> {
+        let own = &self.0;
+        let args = [own.rdi, own.rsi, own.rdx, own.r10, own.r8, own.r9];
+        let number = own.orig_rax as i64;
+        (number >= 0).then_some((number, args, own.rax as i64))
+    }
+
+    /// Lets the thread make its call again, with this in the register of the number.
+    pub(in crate::launch) fn call_again(&mut self, number: u64) {
+        self.0.rip -= SYSCALL.len() as u64;
+        self.0.rax = number;
+        // So that the kernel does not go on with the call itself.
+        self.0.orig_rax = u64::MAX;
     }
 
     /// Prepares a system call by the instruction at an address.

@@ -16,5 +16,5 @@ mod program;
 mod service;
 mod table;
 
-pub(super) use program::read;
-pub(super) use service::{Service, is_timer_call};
+pub(super) use program::{Process, read};
+pub(super) use service::{KernelTimer, Service, is_timer_call};

@@ -69,13 +69,13 @@ fn whole(count: isize, length: usize) -> io::Result<()> {
 
 /// A process that cannot be mistaken for another one of the same number.
 #[derive(Debug)]
-pub(super) struct Process {
-    pub(super) number: pid_t,
+pub(in crate::launch) struct Process {
+    pub(in crate::launch) number: pid_t,
     handle: OwnedFd,
 }
 
 impl Process {
-    pub(super) fn open(number: pid_t) -> io::Result<Self> {
+    pub(in crate::launch) fn open(number: pid_t) -> io::Result<Self> {
         // SAFETY: takes numbers; the result is checked and owned by nobody else.
         let handle = unsafe { owned(libc::syscall(libc::SYS_pidfd_open, number, 0))? };
         Ok(Self { number, handle })
@@ -91,14 +91,19 @@ impl Process {
         result == 0
     }
 
+    /// A copy of a descriptor of the process.
+    pub(in crate::launch) fn descriptor(&self, fd: c_int) -> io::Result<OwnedFd> {
+        let handle = self.handle.as_raw_fd();
+        // SAFETY: takes numbers; the result is checked and owned by nobody else.
+        unsafe { owned(libc::syscall(libc::SYS_pidfd_getfd, handle, fd, 0)) }
+    }
+
     /// A timerfd of the process.
     ///
     /// # Errors
     /// EBADF if the number is no descriptor, EINVAL if it is no timerfd.
     pub(super) fn timer(&self, fd: c_int) -> io::Result<TimerFd> {
-        let handle = self.handle.as_raw_fd();
-        // SAFETY: takes numbers; the result is checked and owned by nobody else.
-        let copy = unsafe { owned(libc::syscall(libc::SYS_pidfd_getfd, handle, fd, 0))? };
+        let copy = self.descriptor(fd)?;
         let link = fs::read_link(format!("/proc/self/fd/{}", copy.as_raw_fd()))?;
         if link.as_os_str() != "anon_inode:[timerfd]" {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
@@ -145,6 +150,40 @@ impl TimerFd {
         unsafe {
             libc::timerfd_settime(self.0.as_raw_fd(), 0, &raw const none, std::ptr::null_mut())
         };
+    }
+
+    /// Takes its setting over from the kernel, which lets it expire no more. Answers the
+    /// nanoseconds that were left (0: it was not armed) and its period.
+    pub(super) fn take_over(&self) -> io::Result<[i64; 2]> {
+        let unread = self.info("ticks:").unwrap_or(0);
+        let before = self.setting()?;
+        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let none = libc::itimerspec { it_interval: zero, it_value: zero };
+        let mut last = none;
+        // SAFETY: live structures.
+        let set =
+            unsafe { libc::timerfd_settime(self.0.as_raw_fd(), 0, &raw const none, &raw mut last) };
+        if set != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let [left, period] = parts(&last);
+        // It has expired between the two looks.
+        let missed = left > before[0] || left == 0 && before[0] > 0;
+        let unread = unread.unsigned_abs() + u64::from(missed);
+        if unread > 0 {
+            self.expire(unread)?;
+        }
+        Ok([left, period])
+    }
+
+    fn setting(&self) -> io::Result<[i64; 2]> {
+        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut setting = libc::itimerspec { it_interval: zero, it_value: zero };
+        // SAFETY: a live structure.
+        match unsafe { libc::timerfd_gettime(self.0.as_raw_fd(), &raw mut setting) } {
+            0 => Ok(parts(&setting)),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
     /// Adds expirations to those that nobody has read. `TFD_IOC_SET_TICKS` of
@@ -198,6 +237,11 @@ impl TimerFd {
         let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", self.0.as_raw_fd())).ok()?;
         text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
     }
+}
+
+fn parts(setting: &libc::itimerspec) -> [i64; 2] {
+    let ns = |time: libc::timespec| time.tv_sec.saturating_mul(1_000_000_000) + time.tv_nsec;
+    [ns(setting.it_value), ns(setting.it_interval)]
 }
 
 /// The signal of a POSIX timer, `struct siginfo` with `SI_TIMER`.

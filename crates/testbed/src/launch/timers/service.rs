@@ -96,6 +96,26 @@ struct Posix {
     overrun: c_int,
 }
 
+/// A POSIX timer that the kernel keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::launch) struct KernelTimer {
+    /// Its number.
+    pub(in crate::launch) number: c_int,
+    /// The signal and its value; `None` for a timer that only counts.
+    pub(in crate::launch) signal: Option<(c_int, i64)>,
+    /// The thread that gets it.
+    pub(in crate::launch) thread: Option<pid_t>,
+    /// The clock that it counts on.
+    pub(in crate::launch) clock: c_int,
+}
+
+impl KernelTimer {
+    /// Whether it counts on a clock that is virtual.
+    pub(in crate::launch) fn is_virtual(&self) -> bool {
+        epoch_of(self.clock).is_some()
+    }
+}
+
 /// What the program gets: a result, or that the kernel shall do it.
 enum Answer {
     Value(i64),
@@ -144,6 +164,75 @@ impl Service {
             Err(error) => seccomp::fail(listener, id, error.raw_os_error().unwrap_or(libc::EINVAL)),
         };
         ring(&self.changed);
+    }
+
+    /// Takes over a timerfd of a process from the kernel. What is no timerfd stays.
+    pub(in crate::launch) fn take_over_descriptor(
+        &self,
+        process: pid_t,
+        fd: c_int,
+    ) -> io::Result<()> {
+        let owner = Process::open(process)?;
+        let timer = owner.timer(fd)?;
+        if timer.clock().and_then(epoch_of).is_none() {
+            return Ok(());
+        }
+        let mut state = self.lock();
+        if state.number_of(&timer, Process::open(process)?, None).is_some() {
+            // Shared with a process that came before.
+            return Ok(());
+        }
+        let number = state.number_of(&timer, owner, Some(())).expect("made if it is new");
+        let setting = self.continued(timer.take_over()?);
+        let lane = self.lane_of(process);
+        let wanted = (Epoch::Monotonic, 0, setting);
+        self.set(&mut state, Key::Descriptor(number), lane, wanted);
+        drop(state);
+        ring(&self.changed);
+        Ok(())
+    }
+
+    /// Takes over the interval timer of a process, with nanoseconds left and period.
+    pub(in crate::launch) fn take_over_interval(
+        &self,
+        process: pid_t,
+        setting: [i64; 2],
+    ) -> io::Result<()> {
+        let setting = self.continued(setting);
+        self.set_interval(process, process, setting)?;
+        ring(&self.changed);
+        Ok(())
+    }
+
+    /// Takes over a POSIX timer of a process, which keeps its number.
+    pub(in crate::launch) fn take_over_posix(
+        &self,
+        process: pid_t,
+        timer: &KernelTimer,
+        setting: [i64; 2],
+    ) -> io::Result<()> {
+        let Some(epoch) = epoch_of(timer.clock) else { return Ok(()) };
+        let setting = self.continued(setting);
+        let owner = Process::open(process)?;
+        let mut state = self.lock();
+        let KernelTimer { number, signal, thread, .. } = *timer;
+        state.posix.insert((process, number), Posix { owner, epoch, signal, thread, overrun: 0 });
+        let lane = self.lane_of(process);
+        self.set(&mut state, Key::Posix(process, number), lane, (epoch, 0, setting));
+        drop(state);
+        ring(&self.changed);
+        Ok(())
+    }
+
+    /// What the kernel would have let expire after this time, from virtual now on: the clocks of
+    /// the domain went on from those of the host.
+    fn continued(&self, [left, period]: [i64; 2]) -> Setting {
+        if left == 0 {
+            return Setting::default();
+        }
+        let shown = self.domain.now().as_ns() + self.domain.page().epoch(Epoch::Monotonic);
+        let left = (domain::host_now().as_ns().saturating_add(left) - shown).max(1);
+        Setting { left: ProgramSpan::from_ns(left), period: ProgramSpan::from_ns(period) }
     }
 
     /// A process runs another program, whose time goes on as that of the one before: its POSIX
@@ -216,7 +305,8 @@ impl Service {
         let Some(epoch) = epoch_of(clock as c_int) else { return Ok(Answer::Kernel) };
         let mut state = self.lock();
         let last = state.posix.range((process, 0)..=(process, c_int::MAX)).next_back();
-        let number = last.map_or(FIRST_TIMER, |(key, _)| key.1.saturating_add(1));
+        // Those that were taken over have numbers of the kernel.
+        let number = last.map_or(FIRST_TIMER, |(key, _)| key.1.saturating_add(1).max(FIRST_TIMER));
         let (mut signal, mut known_as) = (Some((libc::SIGALRM, i64::from(number))), None);
         if event != 0 {
             // `struct sigevent`: value; signal and kind; thread.
@@ -273,7 +363,8 @@ impl Service {
             _ => {
                 state.posix.remove(&(process, number));
                 state.table.remove(key);
-                Ok(Answer::Value(0))
+                // One that was taken over, the kernel forgets too.
+                Ok(if number < FIRST_TIMER { Answer::Kernel } else { Answer::Value(0) })
             }
         }
     }

@@ -1,0 +1,265 @@
+//! A program with all its threads and children, stopped.
+//!
+//! Whoever runs may start threads and children meanwhile, so the tree is looked at again until
+//! all that it has are stopped: then nobody is left to start more.
+//!
+//! A parent that waits in `vfork` cannot stop before its child has run another program or ended.
+//! So such a child goes on until then, and is found again as a program of its own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
+
+use libc::pid_t;
+use vtime::HostTime;
+
+use super::facts;
+use super::sched::{self, Asleep};
+use crate::domain::host_now;
+use crate::launch::tracee::{Stop, Tracee};
+
+/// How long a tree may take to stand still.
+const LONGEST: Duration = Duration::from_secs(5);
+/// How long a thread that does not stop is waited for before it is asked whether it waits in
+/// `vfork`.
+const VFORK_AFTER: Duration = Duration::from_millis(3);
+const LOOK: Duration = Duration::from_micros(100);
+const SEIZE_TRIES: u32 = 20;
+
+/// A stopped thread.
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) tracee: Tracee,
+    /// The sleep that it was stopped in.
+    pub(super) asleep: Option<Asleep>,
+    pub(super) stopped: HostTime,
+}
+
+/// The threads of a process by number.
+pub(super) type Threads = BTreeMap<pid_t, Thread>;
+
+/// A stopped tree. Dropping it lets everybody go.
+#[derive(Debug)]
+pub(super) struct Tree {
+    /// The processes by number.
+    pub(super) processes: BTreeMap<pid_t, Threads>,
+    root: pid_t,
+    keep_out: Vec<pid_t>,
+}
+
+impl Tree {
+    /// Stops a process and all that comes from it, but for those kept out and what comes from
+    /// them.
+    ///
+    /// # Errors
+    /// When one of them cannot be taken in, or does not stop; says which and why.
+    pub(super) fn stop(root: pid_t, keep_out: &[pid_t]) -> io::Result<Self> {
+        let mut tree = Self { processes: BTreeMap::new(), root, keep_out: keep_out.to_vec() };
+        let until = Instant::now() + LONGEST;
+        while tree.seize_all()? {
+            tree.wait(until)?;
+            if Instant::now() > until {
+                return Err(refusal(root, "it starts threads or children faster than they stop"));
+            }
+        }
+        tree.processes.retain(|_, threads| !threads.is_empty());
+        if tree.processes.contains_key(&root) {
+            Ok(tree)
+        } else {
+            Err(refusal(root, "it has ended"))
+        }
+    }
+
+    /// The name of the program, as the kernel has it.
+    pub(super) fn name(&self) -> String {
+        name_of(self.root)
+    }
+
+    /// Asks all to stop that were not asked yet. Answers whether there were any.
+    fn seize_all(&mut self) -> io::Result<bool> {
+        let mut any = false;
+        let mut processes = vec![self.root];
+        while let Some(process) = processes.pop() {
+            for thread in numbers_in(&format!("/proc/{process}/task")) {
+                let known = self.processes.get(&process);
+                if !known.is_some_and(|threads| threads.contains_key(&thread))
+                    && let Some(new) = seize(process, thread)?
+                {
+                    self.processes.entry(process).or_default().insert(thread, new);
+                    any = true;
+                }
+                processes.extend(self.children(process, thread)?);
+            }
+        }
+        Ok(any)
+    }
+
+    fn children(&self, process: pid_t, thread: pid_t) -> io::Result<Vec<pid_t>> {
+        let path = format!("/proc/{process}/task/{thread}/children");
+        let numbers = match fs::read_to_string(path) {
+            Ok(numbers) => numbers,
+            Err(_) if fs::metadata("/proc/thread-self/children").is_ok() => return Ok(Vec::new()),
+            Err(_) => {
+                return Err(io::Error::other(
+                    "this kernel does not tell what children programs have (CONFIG_PROC_CHILDREN)",
+                ));
+            }
+        };
+        let numbers = numbers.split_whitespace().filter_map(|number| number.parse().ok());
+        Ok(numbers.filter(|number| !self.keep_out.contains(number)).collect())
+    }
+
+    /// Waits until all that were asked have stopped or ended.
+    fn wait(&mut self, until: Instant) -> io::Result<()> {
+        let begun = Instant::now();
+        loop {
+            let mut running = Vec::new();
+            for (process, threads) in &mut self.processes {
+                let mut gone = Vec::new();
+                for (number, thread) in &mut *threads {
+                    match thread.look(*process, *number)? {
+                        Found::Stopped => {}
+                        Found::Running => running.push((*process, *number)),
+                        Found::Gone => gone.push(*number),
+                    }
+                }
+                threads.retain(|number, _| !gone.contains(number));
+            }
+            let Some((process, thread)) = running.first() else { return Ok(()) };
+            if Instant::now() > until {
+                return Err(refusal(
+                    *process,
+                    &format!(
+                        "its thread {thread} does not stop; it waits for a device in the kernel"
+                    ),
+                ));
+            }
+            if begun.elapsed() > VFORK_AFTER {
+                for (process, thread) in running {
+                    self.let_vfork_children_go(process, thread)?;
+                }
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn let_vfork_children_go(&mut self, process: pid_t, thread: pid_t) -> io::Result<()> {
+        for child in self.children(process, thread)? {
+            if share_memory(process, child) {
+                self.processes.remove(&child);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let threads =
+            std::mem::take(&mut self.processes).into_values().flat_map(Threads::into_values);
+        let (stopped, running): (Vec<Thread>, Vec<Thread>) =
+            threads.partition(|thread| thread.tracee.is_stopped());
+        drop(stopped);
+        // Letting go of one that does not stop would wait for it. The kernel does it when this
+        // process ends, which it does when it has told why it failed.
+        running.into_iter().for_each(std::mem::forget);
+    }
+}
+
+enum Found {
+    Stopped,
+    Running,
+    Gone,
+}
+
+impl Thread {
+    fn look(&mut self, process: pid_t, number: pid_t) -> io::Result<Found> {
+        if self.tracee.is_stopped() {
+            return Ok(Found::Stopped);
+        }
+        let signal = match self.tracee.poll()? {
+            None => return Ok(Found::Running),
+            Some(Stop::Gone) => return Ok(Found::Gone),
+            Some(Stop::Interrupted) => {
+                self.stopped = host_now();
+                self.asleep = self.asleep.filter(|asleep| asleep.until_stopped(process, number));
+                return Ok(Found::Stopped);
+            }
+            Some(Stop::Exec) => 0,
+            Some(Stop::Signal(signal)) => signal,
+        };
+        // A signal is about to be delivered: that comes first. Its stop has taken back what was
+        // asked for. Both fail only if the thread is gone, of which the next look tells.
+        let _ = self.tracee.interrupt();
+        let _ = self.tracee.cont(signal);
+        Ok(Found::Running)
+    }
+}
+
+/// Attaches to a thread and asks it to stop; `None` if it has ended.
+fn seize(process: pid_t, thread: pid_t) -> io::Result<Option<Thread>> {
+    // SAFETY: cannot fail.
+    let own = unsafe { libc::gettid() }.to_string();
+    let status = || {
+        let status = fs::read_to_string(format!("/proc/{process}/task/{thread}/status"));
+        status.ok().filter(|status| !facts::has_ended(status))
+    };
+    let Some(text) = status() else { return Ok(None) };
+    if let Some(reason) = facts::obstacle(&text, |tracer| tracer == own) {
+        return Err(refusal(process, &reason));
+    }
+    let asleep = sched::look(process, thread);
+    let mut tries = 0;
+    let tracee = loop {
+        let error = match Tracee::seize_among_others(thread) {
+            Ok(tracee) => break tracee,
+            Err(error) => error,
+        };
+        tries += 1;
+        match status() {
+            None => return Ok(None),
+            Some(status) if facts::field(&status, "TracerPid") == Some(&own) => {
+                break Tracee::traced_already(thread);
+            }
+            // Another thread may be taking its number over at this moment, for an exec.
+            Some(_) if tries < SEIZE_TRIES => std::thread::sleep(LOOK * tries),
+            Some(_) => {
+                return Err(refusal(
+                    process,
+                    &format!(
+                        "cannot attach to it ({error}): it is another user's, or a security \
+                         module forbids it (kernel.yama.ptrace_scope); run as root"
+                    ),
+                ));
+            }
+        }
+    };
+    // Fails only if it is gone, of which a look at it tells.
+    let _ = tracee.interrupt();
+    Ok(Some(Thread { tracee, asleep, stopped: HostTime::ZERO }))
+}
+
+/// Whether two processes have one and the same memory, as before the exec of a `vfork` child.
+fn share_memory(one: pid_t, two: pid_t) -> bool {
+    const KCMP_VM: libc::c_int = 1;
+    // SAFETY: takes numbers only.
+    unsafe { libc::syscall(libc::SYS_kcmp, one, two, KCMP_VM, 0, 0) == 0 }
+}
+
+fn numbers_in(folder: &str) -> Vec<pid_t> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn name_of(process: pid_t) -> String {
+    let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}
+
+/// That a process cannot be taken in, and why.
+pub(super) fn refusal(process: pid_t, reason: &str) -> io::Error {
+    let name = name_of(process);
+    let of = if name.is_empty() { String::new() } else { format!(" ({name})") };
+    io::Error::other(format!("process {process}{of}: {reason}"))
+}
