@@ -2,8 +2,10 @@
 
 use core::mem::MaybeUninit;
 
-use vtime::image::{CLOCK, Kind, OWN, PROCESS, Process};
+use vtime::History;
+use vtime::image::{CLOCK, HISTORY, Kind, OWN, PROCESS, Process};
 use vtime::own::ProgramSnapshot;
+use vtime::own_page::Past;
 use vtime::page::Epoch;
 use vtime::time::NS_PER_S;
 use vtime::{ClockPage, HostTime, OwnPage, ProgramTime};
@@ -101,6 +103,49 @@ fn host_timespec_by_call() -> Timespec {
 #[inline]
 pub(crate) fn now() -> ProgramTime {
     own().now(page(), host_now, relax)
+}
+
+/// The time of the program at a host time that has passed.
+pub(crate) fn past(host: HostTime) -> Past {
+    // SAFETY: mapped by the launcher in the page of the clock; consists of atomics.
+    let history = unsafe { &*(HISTORY as *const History) };
+    own().past(page(), history, host, relax)
+}
+
+/// What `CLOCK_REALTIME` of the program showed when the host's showed `ns`. A host whose time of
+/// day is set between a stamp and this shows in it.
+pub(crate) fn realtime_of_stamp(ns: i64) -> i64 {
+    let since_epoch = host_epoch();
+    let stamped = HostTime::from_ns(ns.saturating_sub(since_epoch));
+    past(stamped).time.as_ns().saturating_add(page().epoch(Epoch::Realtime))
+}
+
+/// How far the host's time of day is ahead of host time. It is read between two readings of host
+/// time; if these lie far apart, as somebody had the processor meanwhile, once more.
+fn host_epoch() -> i64 {
+    let (mut best, mut nearest) = (0, i64::MAX);
+    for _ in 0..4 {
+        let before = host_now().as_ns();
+        let between = host_time_of_day();
+        let apart = host_now().as_ns() - before;
+        if apart < nearest {
+            (best, nearest) = (between - before - apart / 2, apart);
+        }
+        if apart < 1000 {
+            break;
+        }
+    }
+    best
+}
+
+/// The host's time of day, in nanoseconds since 1970.
+pub(crate) fn host_time_of_day() -> i64 {
+    const CLOCK_REALTIME: usize = 0;
+    let mut time = Timespec::default();
+    let args = [CLOCK_REALTIME, &raw mut time as usize, 0, 0, 0, 0];
+    // SAFETY: `time` is a valid timespec.
+    unsafe { arch::syscall(nr::CLOCK_GETTIME, args) };
+    time.saturating_ns()
 }
 
 /// The time of the program at one moment, and the clock page on whose futex words it sleeps.

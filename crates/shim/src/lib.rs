@@ -14,6 +14,8 @@
 //! - [`calls`]: the calls themselves, one file per family
 //! - [`wait`]: waiting for a virtual time on the host
 //! - [`clock`]: the pages at their addresses, and virtual now
+//! - [`further`]: calls that are stopped only in programs that ask for it
+//! - [`stamps`]: stamps of what sockets receive
 //! - [`memory`]: what the arguments of a call point to
 //! - [`arch`]: what depends on the processor: system calls, signal frame
 #![no_std]
@@ -21,7 +23,9 @@
 mod arch;
 mod calls;
 mod clock;
+mod further;
 mod memory;
+mod stamps;
 mod trap;
 mod vdso;
 mod wait;

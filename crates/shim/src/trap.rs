@@ -6,7 +6,10 @@
 use vtime::image::{Kind, PROCESS, Process};
 
 use crate::arch::{self, SignalFrame, nr};
-use crate::calls::{clocks, epoll, events, futex, poll, queues, resumed, signals, sleep};
+use crate::calls::{
+    clocks, epoll, events, futex, poll, queues, receive, resumed, send, signals, sleep, sockets,
+    stamped,
+};
 use crate::clock;
 use crate::wait::Deadline;
 
@@ -76,6 +79,21 @@ fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
         nr::MQ_TIMEDRECEIVE => queues::mq_timedreceive(args),
         nr::IO_GETEVENTS => events::io_getevents(args),
         nr::IO_PGETEVENTS => events::io_pgetevents(args),
+        nr::RECVMMSG => receive::recvmmsg(args),
+        nr::RECVMSG => receive::recvmsg(args),
+        nr::RECVFROM => receive::recvfrom(args),
+        nr::READ => receive::read(args),
+        nr::READV => receive::readv(args),
+        nr::WRITE => send::write(args),
+        nr::WRITEV => send::writev(args),
+        nr::SENDTO => send::sendto(args),
+        nr::SENDMSG => send::sendmsg(args),
+        nr::SENDMMSG => send::sendmmsg(args),
+        nr::CONNECT => sockets::connect(args),
+        nr::ACCEPT => sockets::accept(args),
+        nr::ACCEPT4 => sockets::accept4(args),
+        nr::SETSOCKOPT => sockets::setsockopt(args),
+        nr::IOCTL => stamped::ioctl(args),
         nr::RT_SIGTIMEDWAIT => signals::rt_sigtimedwait(args),
         nr::RT_SIGACTION => signals::rt_sigaction(args),
         nr::RT_SIGPROCMASK => signals::rt_sigprocmask(args, frame),
@@ -101,6 +119,9 @@ fn kind(number: i32) -> Kind {
         nr::RT_SIGTIMEDWAIT => Kind::Sigtimedwait,
         nr::RT_SIGACTION | nr::RT_SIGPROCMASK | nr::RT_SIGSUSPEND => Kind::Signal,
         nr::CLOCK_SETTIME | nr::SETTIMEOFDAY | nr::ADJTIMEX | nr::CLOCK_ADJTIME => Kind::SetClock,
+        nr::RECVMMSG | nr::RECVMSG | nr::RECVFROM | nr::READ | nr::READV => Kind::Socket,
+        nr::WRITE | nr::WRITEV | nr::SENDTO | nr::SENDMSG | nr::SENDMMSG => Kind::Socket,
+        nr::CONNECT | nr::ACCEPT | nr::ACCEPT4 | nr::SETSOCKOPT | nr::IOCTL => Kind::Socket,
         _ => Kind::HostWait,
     }
 }

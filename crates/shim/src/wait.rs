@@ -61,6 +61,10 @@ impl Deadline {
         Self(ProgramTime::from_ns(ns.saturating_sub(clock::page().epoch(epoch))))
     }
 
+    pub(crate) fn has_passed(self) -> bool {
+        self.left_ns() == 0
+    }
+
     /// Nanoseconds of the program left, 0 if it has passed.
     pub(crate) fn left_ns(self) -> i64 {
         (self.0 - clock::now()).as_ns().max(0)

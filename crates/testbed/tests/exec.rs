@@ -31,6 +31,10 @@ mod outside;
 mod programs;
 #[path = "exec/real.rs"]
 mod real;
+#[path = "exec/sockets.rs"]
+mod sockets;
+#[path = "exec/stamps.rs"]
+mod stamps;
 #[path = "exec/timers.rs"]
 mod timers;
 #[path = "exec/waits.rs"]

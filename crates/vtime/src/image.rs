@@ -26,6 +26,8 @@ pub const ORIGINAL: usize = IMAGE + SLOT - PAGE_SIZE;
 pub const PROCESS: usize = IMAGE + SLOT;
 /// [`crate::ClockPage`]: of the time domain. Read only.
 pub const CLOCK: usize = PROCESS + SLOT;
+/// [`crate::History`]: in the second half of the page of the clock. Read only.
+pub const HISTORY: usize = CLOCK + 2048;
 /// [`crate::OwnPage`]: of this program and of what it forks. Read and write.
 pub const OWN: usize = CLOCK + SLOT;
 /// A number that no system call has. A freeze that has cut short a wait of the image lets it make
@@ -77,15 +79,19 @@ pub enum Kind {
     SetClock = 8,
     /// A call about a timer (`timerfd_settime`, `timer_settime`, `setitimer`, `alarm` and such).
     Timer = 9,
-    /// A wait with a timeout that stays on host time.
+    /// Something that stays on host time, because a filter of the program's own is in the way.
     HostWait = 10,
     /// `semtimedop`, `mq_timedsend`, `mq_timedreceive`, `io_getevents`, `io_pgetevents`.
     Queue = 11,
+    /// A socket call whose timeout or whose stamps are the domain's: `recvmmsg`, and those that
+    /// are stopped since the program asked for a timeout (`SO_RCVTIMEO`) or for stamps
+    /// (`SO_TIMESTAMP`) of sockets.
+    Socket = 12,
 }
 
 impl Kind {
     /// All kinds, in the order of their counters.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Clock,
         Self::Sleep,
         Self::Poll,
@@ -98,6 +104,7 @@ impl Kind {
         Self::Timer,
         Self::HostWait,
         Self::Queue,
+        Self::Socket,
     ];
 
     /// The name in reports.
@@ -116,6 +123,7 @@ impl Kind {
             Self::Timer => "timer",
             Self::HostWait => "host-wait",
             Self::Queue => "queue",
+            Self::Socket => "socket",
         }
     }
 

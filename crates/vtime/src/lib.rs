@@ -16,11 +16,13 @@
 //! - [`page`]: the clock page, versioned shared memory with a sequence counter
 //! - [`own`]: a program's own line along the time of its domain, with its inverse
 //! - [`own_page`]: the page of one program: its own line, its counters
+//! - [`history`]: where the map bent lately, for stamps of the past
 //! - [`image`]: where the image and its pages lie in a program
 //! - [`resumed`]: the deadline of a wait that was in progress when its program got its clock
 #![no_std]
 
 pub mod clock;
+pub mod history;
 pub mod image;
 pub mod line;
 pub mod own;
@@ -31,6 +33,7 @@ pub mod resumed;
 pub mod time;
 
 pub use clock::VirtualClock;
+pub use history::History;
 pub use own_page::OwnPage;
 pub use page::ClockPage;
 pub use rate::Tdf;

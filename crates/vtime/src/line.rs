@@ -99,6 +99,11 @@ pub(crate) const fn div_ceil(dividend: u128, divisor: u128) -> u128 {
     if rest == 0 { quotient } else { quotient + 1 }
 }
 
+/// `dividend / divisor`, cut off.
+pub(crate) const fn div_floor(dividend: u128, divisor: u128) -> u128 {
+    div_ceil(dividend + 1, divisor) - 1
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;

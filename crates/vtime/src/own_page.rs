@@ -11,6 +11,7 @@
 
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
+use crate::history::History;
 use crate::image::Counters;
 use crate::own::{OwnClock, OwnLine, ProgramSnapshot};
 use crate::page::{ClockPage, Epoch, Shift};
@@ -77,6 +78,16 @@ impl Identity {
         const HEAD: u64 = VERSION as u64 | (size_of::<OwnPage>() as u64) << 32;
         if magic == MAGIC && version == HEAD { Some(Self { domain, program }) } else { None }
     }
+}
+
+/// A moment that has passed. Its host time is another one than that asked for only if that is
+/// older than all that is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Past {
+    /// Host time.
+    pub host: HostTime,
+    /// Time of the program.
+    pub time: ProgramTime,
 }
 
 impl OwnPage {
@@ -181,6 +192,30 @@ impl OwnPage {
         relax: impl FnMut(u32),
     ) -> (ProgramSnapshot, &'p ClockPage) {
         self.read(domain, relax, |snapshot, clock| (*snapshot, clock))
+    }
+
+    /// The time of the program at a host time that has passed. Before the last change of its own
+    /// line, that of this change; and as [`History::at`] where that knows no more.
+    pub fn past(
+        &self,
+        domain: &ClockPage,
+        history: &History,
+        host: HostTime,
+        relax: impl FnMut(u32),
+    ) -> Past {
+        self.read(domain, relax, |snapshot, clock| {
+            let follows_domain = core::ptr::eq(clock, domain);
+            match history.at(host).filter(|_| follows_domain) {
+                None => Past { host, time: snapshot.at(host) },
+                Some(bend) => Past {
+                    host: bend.host,
+                    time: match &snapshot.own {
+                        None => bend.time.of_program(),
+                        Some(own) => own.at_exactly((bend.time, 0)).0,
+                    },
+                },
+            }
+        })
     }
 
     /// Owner only, between `begin_change` and `end_change` of the clock page of the domain:

@@ -22,6 +22,12 @@ pub(crate) mod nr {
 
     pub(crate) const IO_GETEVENTS: i32 = 4;
     pub(crate) const EPOLL_PWAIT: i32 = 22;
+    pub(crate) const FCNTL: i32 = 25;
+    pub(crate) const IOCTL: i32 = 29;
+    pub(crate) const READ: i32 = 63;
+    pub(crate) const WRITE: i32 = 64;
+    pub(crate) const READV: i32 = 65;
+    pub(crate) const WRITEV: i32 = 66;
     pub(crate) const PSELECT6: i32 = 72;
     pub(crate) const PPOLL: i32 = 73;
     pub(crate) const FUTEX: i32 = 98;
@@ -45,9 +51,21 @@ pub(crate) mod nr {
     pub(crate) const MQ_TIMEDSEND: i32 = 182;
     pub(crate) const MQ_TIMEDRECEIVE: i32 = 183;
     pub(crate) const SEMTIMEDOP: i32 = 192;
+    pub(crate) const ACCEPT: i32 = 202;
+    pub(crate) const CONNECT: i32 = 203;
+    pub(crate) const SENDTO: i32 = 206;
+    pub(crate) const RECVFROM: i32 = 207;
+    pub(crate) const SETSOCKOPT: i32 = 208;
+    pub(crate) const GETSOCKOPT: i32 = 209;
+    pub(crate) const SENDMSG: i32 = 211;
+    pub(crate) const RECVMSG: i32 = 212;
+    pub(crate) const ACCEPT4: i32 = 242;
+    pub(crate) const RECVMMSG: i32 = 243;
     pub(crate) const CLOCK_ADJTIME: i32 = 266;
+    pub(crate) const SENDMMSG: i32 = 269;
     pub(crate) const PROCESS_VM_READV: i32 = 270;
     pub(crate) const PROCESS_VM_WRITEV: i32 = 271;
+    pub(crate) const SECCOMP: i32 = 277;
     pub(crate) const IO_PGETEVENTS: i32 = 292;
     pub(crate) const EPOLL_PWAIT2: i32 = 441;
     pub(crate) const FUTEX_WAITV: i32 = 449;

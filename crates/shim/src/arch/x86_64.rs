@@ -12,12 +12,26 @@ use crate::vdso::{self, ENOSYS, Timeval};
 
 /// Numbers of system calls.
 pub(crate) mod nr {
+    pub(crate) const READ: i32 = 0;
+    pub(crate) const WRITE: i32 = 1;
     pub(crate) const POLL: i32 = 7;
     pub(crate) const RT_SIGACTION: i32 = 13;
     pub(crate) const RT_SIGPROCMASK: i32 = 14;
+    pub(crate) const IOCTL: i32 = 16;
+    pub(crate) const READV: i32 = 19;
+    pub(crate) const WRITEV: i32 = 20;
     pub(crate) const SELECT: i32 = 23;
     pub(crate) const NANOSLEEP: i32 = 35;
     pub(crate) const GETPID: i32 = 39;
+    pub(crate) const CONNECT: i32 = 42;
+    pub(crate) const ACCEPT: i32 = 43;
+    pub(crate) const SENDTO: i32 = 44;
+    pub(crate) const RECVFROM: i32 = 45;
+    pub(crate) const SENDMSG: i32 = 46;
+    pub(crate) const RECVMSG: i32 = 47;
+    pub(crate) const SETSOCKOPT: i32 = 54;
+    pub(crate) const GETSOCKOPT: i32 = 55;
+    pub(crate) const FCNTL: i32 = 72;
     pub(crate) const GETTIMEOFDAY: i32 = 96;
     pub(crate) const SYSINFO: i32 = 99;
     pub(crate) const TIMES: i32 = 100;
@@ -41,9 +55,13 @@ pub(crate) mod nr {
     pub(crate) const PSELECT6: i32 = 270;
     pub(crate) const PPOLL: i32 = 271;
     pub(crate) const EPOLL_PWAIT: i32 = 281;
+    pub(crate) const ACCEPT4: i32 = 288;
+    pub(crate) const RECVMMSG: i32 = 299;
     pub(crate) const CLOCK_ADJTIME: i32 = 305;
+    pub(crate) const SENDMMSG: i32 = 307;
     pub(crate) const PROCESS_VM_READV: i32 = 310;
     pub(crate) const PROCESS_VM_WRITEV: i32 = 311;
+    pub(crate) const SECCOMP: i32 = 317;
     pub(crate) const IO_PGETEVENTS: i32 = 333;
     pub(crate) const EPOLL_PWAIT2: i32 = 441;
     pub(crate) const FUTEX_WAITV: i32 = 449;

@@ -2,9 +2,9 @@
 //!
 //! Waits go on with an absolute host time, so that the remaining semantics are the kernel's. A
 //! wait that is asked again after a hold compares the value again: who changed it meanwhile
-//! makes it answer EAGAIN, which every user of futexes must expect.
+//! makes it answer EAGAIN, which every user of futexes must expect. The kernel asks again in the same
+//! way when a signal comes, also for a waiter that was requeued already.
 
-use vtime::image::Kind;
 use vtime::page::Epoch;
 
 use super::{result, timespec};
@@ -15,6 +15,7 @@ use crate::wait::{self, Deadline, EINVAL, ETIMEDOUT};
 const WAIT: usize = 0;
 const LOCK_PI: usize = 6;
 const WAIT_BITSET: usize = 9;
+const WAIT_REQUEUE_PI: usize = 11;
 const LOCK_PI2: usize = 13;
 const PRIVATE: usize = 128;
 const CLOCK_REALTIME: usize = 256;
@@ -26,39 +27,37 @@ pub(crate) fn futex(args: [usize; 6]) -> isize {
 }
 
 fn futex_or_error(args: [usize; 6]) -> Result<isize, isize> {
-    let [word, operation, value, timeout, _, bitset] = args;
+    let [word, operation, value, timeout, second, bitset] = args;
     let time = timespec(timeout)?;
     let command = operation & !(PRIVATE | CLOCK_REALTIME);
     let epoch = match (command, operation & CLOCK_REALTIME) {
         (WAIT, 0) => None,
-        (WAIT_BITSET | LOCK_PI2, 0) => Some(Epoch::Monotonic),
-        (WAIT_BITSET | LOCK_PI2, _) | (LOCK_PI, 0) => Some(Epoch::Realtime),
-        // What no library uses (`FUTEX_WAIT_REQUEUE_PI`) and what the kernel refuses.
-        _ => {
-            clock::count(Kind::HostWait);
-            // SAFETY: the program's own arguments, which the kernel checks.
-            return Ok(unsafe { arch::syscall(nr::FUTEX, args) });
-        }
+        (WAIT_BITSET | LOCK_PI2 | WAIT_REQUEUE_PI, 0) => Some(Epoch::Monotonic),
+        (WAIT_BITSET | LOCK_PI2 | WAIT_REQUEUE_PI, _) | (LOCK_PI, 0) => Some(Epoch::Realtime),
+        // What the kernel refuses.
+        // SAFETY: the program's own arguments, which the kernel checks.
+        _ => return Ok(unsafe { arch::syscall(nr::FUTEX, args) }),
     };
     let deadline = match epoch {
         None => Deadline::after_ns(time.saturating_ns()),
         Some(epoch) => Deadline::at_ns(epoch, time.saturating_ns()),
     };
     let bitset = if command == WAIT { MATCH_ANY } else { bitset };
-    Ok(futex_until([word, operation, value, 0, 0, bitset], deadline))
+    Ok(futex_until([word, operation, value, 0, second, bitset], deadline))
 }
 
 /// As futex(2) with a timeout, for an operation that has a bit set or ignores it.
 pub(super) fn futex_until(
-    [word, operation, value, _, _, bitset]: [usize; 6],
+    [word, operation, value, _, second, bitset]: [usize; 6],
     deadline: Deadline,
 ) -> isize {
     let native = match operation & !(PRIVATE | CLOCK_REALTIME) {
         LOCK_PI | LOCK_PI2 => LOCK_PI2,
+        WAIT_REQUEUE_PI => WAIT_REQUEUE_PI,
         _ => WAIT_BITSET,
     };
     until(deadline, |until| {
-        let args = [word, native | operation & PRIVATE, value, until, 0, bitset];
+        let args = [word, native | operation & PRIVATE, value, until, second, bitset];
         // SAFETY: the kernel checks the program's word; the time is ours.
         unsafe { arch::syscall(nr::FUTEX, args) }
     })

@@ -4,15 +4,20 @@
 //! What arguments point to is copied by [`crate::memory`], which answers EFAULT as the kernel
 //! does. Arrays are handed to the kernel as they are.
 
+pub(crate) mod buffers;
 pub(crate) mod clocks;
 pub(crate) mod epoll;
 pub(crate) mod events;
 pub(crate) mod futex;
 pub(crate) mod poll;
 pub(crate) mod queues;
+pub(crate) mod receive;
 pub(crate) mod resumed;
+pub(crate) mod send;
 pub(crate) mod signals;
 pub(crate) mod sleep;
+pub(crate) mod sockets;
+pub(crate) mod stamped;
 
 use crate::clock::Timespec;
 use crate::memory;

@@ -39,12 +39,12 @@ pub(crate) fn mq_timedreceive(args: [usize; 6]) -> isize {
     mq_timed(nr::MQ_TIMEDRECEIVE, args)
 }
 
-/// Both take an absolute time of day.
+/// Both take an absolute time of day, the only clock that message queues know.
 fn mq_timed(number: i32, [queue, message, length, priority, timeout, _]: [usize; 6]) -> isize {
     result(timespec(timeout).map(|time| {
         let deadline = Deadline::at_ns(Epoch::Realtime, time.saturating_ns());
         wait::until(deadline, |host_ns| {
-            let until = Timespec::from_ns(host_time_of_day().saturating_add(host_ns));
+            let until = Timespec::from_ns(clock::host_time_of_day().saturating_add(host_ns));
             let args = [queue, message, length, priority, &raw const until as usize, 0];
             // SAFETY: the kernel checks the program's message; the time is ours.
             let result = unsafe { arch::syscall(number, args) };
@@ -52,14 +52,4 @@ fn mq_timed(number: i32, [queue, message, length, priority, timeout, _]: [usize;
         })
         .unwrap_or(ETIMEDOUT)
     }))
-}
-
-/// The host's time of day, the only clock that message queues know.
-fn host_time_of_day() -> i64 {
-    const CLOCK_REALTIME: usize = 0;
-    let mut time = Timespec::default();
-    let args = [CLOCK_REALTIME, &raw mut time as usize, 0, 0, 0, 0];
-    // SAFETY: `time` is a valid timespec.
-    unsafe { arch::syscall(nr::CLOCK_GETTIME, args) };
-    time.saturating_ns()
 }

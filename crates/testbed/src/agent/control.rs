@@ -318,8 +318,9 @@ impl Control {
 pub fn warning(kind: Kind, count: u64) -> Option<String> {
     (count > 0 && kind.leaks_host_time()).then(|| {
         format!(
-            "{count} calls set waits (recvmmsg, SO_RCVTIMEO, SO_SNDTIMEO, FUTEX_WAIT_REQUEUE_PI) \
-             that run on host time: they do not see holds or dilation; wait with poll instead"
+            "{count} times a program asked for timeouts or stamps of sockets (SO_RCVTIMEO, \
+             SO_SNDTIMEO, SO_TIMESTAMP), but its own seccomp filters keep some of its threads \
+             from being watched: these see host time; use poll"
         )
     })
 }

@@ -13,6 +13,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use vtime::history::DomainPage;
 use vtime::page::{Epoch, SETTLE_NS};
 use vtime::{ClockPage, HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
 
@@ -35,7 +36,7 @@ pub struct Start {
 /// The owner's side of a time domain.
 #[derive(Debug)]
 pub struct Domain {
-    page: Shared<ClockPage>,
+    page: Shared<DomainPage>,
     state: Mutex<State>,
     programs: Mutex<programs::Programs>,
     token: u64,
@@ -77,7 +78,7 @@ impl Domain {
     /// # Errors
     /// When the kernel gives no shared memory for the clock page.
     pub fn new(start: Start) -> io::Result<Arc<Self>> {
-        let page = ClockPage::new(epochs(start.realtime_ns));
+        let page = DomainPage::new(ClockPage::new(epochs(start.realtime_ns)));
         let page = Shared::new(c"quartercycle-clock", page)?;
         page.begin_change();
         let now = settled_host_now();
@@ -85,6 +86,7 @@ impl Domain {
         if start.held {
             clock.hold(now);
         }
+        page.history().note_change(now, None, &clock);
         page.end_change(&clock, true, true);
         let state = Mutex::new(State { clock, watchers: Vec::new(), stops: u64::from(start.held) });
         // No two domains of a host begin in the same nanosecond and the same process.
@@ -252,7 +254,7 @@ impl Domain {
 
     /// The clock page, to be mapped into programs.
     #[must_use]
-    pub fn page(&self) -> &Shared<ClockPage> {
+    pub fn page(&self) -> &Shared<DomainPage> {
         &self.page
     }
 
@@ -260,7 +262,9 @@ impl Domain {
         let mut state = self.lock();
         self.page.begin_change();
         let now = settled_host_now();
+        let before = state.clock.clone();
         let (answer, changed) = decide(&mut state.clock, now);
+        self.page.history().note_change(now, Some(&before), &state.clock);
         self.page.end_change(&state.clock, changed.resumes, changed.dilates);
         if changed.resumes {
             page::wake_all(self.page.resumed());

@@ -48,8 +48,11 @@ const ENOSYS: u16 = libc::ENOSYS as u16;
 
 /// FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI and LOCK_PI2, without their flags.
 const FUTEX_WAITS: Test = OneOf(1, 0x7f, &[0, 6, 9, 11, 13]);
-/// SO_RCVTIMEO and SO_SNDTIMEO, with times of either width.
-const SOCKET_TIMEOUTS: Test = OneOf(2, u32::MAX, &[20, 21, 66, 67]);
+/// SIOCGSTAMP and SIOCGSTAMPNS, with times of either width.
+const SOCKET_STAMPS: Test = OneOf(1, u32::MAX, &[0x8906, 0x8907, 0x8010_8906, 0x8010_8907]);
+/// SO_RCVTIMEO and SO_SNDTIMEO, SO_TIMESTAMP, SO_TIMESTAMPNS and SO_TIMESTAMPING, with times of
+/// either width.
+const SOCKET_TIMES: Test = OneOf(2, u32::MAX, &[20, 21, 66, 67, 29, 63, 35, 64, 37, 65]);
 
 /// The rules; what occurs most often comes first. A negative number is that of a call which this
 /// processor does not have.
@@ -100,9 +103,10 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_setitimer, ALWAYS, Notify),
     Rule(libc::SYS_getitimer, ALWAYS, Notify),
     Rule(nr::ALARM, ALWAYS, Notify),
-    // On host time, and counted as such.
+    // The image has more calls stopped once a program sets one of these options.
     Rule(libc::SYS_recvmmsg, &[&[NonNull(4)]], Trap),
-    Rule(libc::SYS_setsockopt, &[&[OneOf(1, u32::MAX, &[1]), SOCKET_TIMEOUTS]], Trap),
+    Rule(libc::SYS_ioctl, &[&[SOCKET_STAMPS]], Trap),
+    Rule(libc::SYS_setsockopt, &[&[OneOf(1, u32::MAX, &[1]), SOCKET_TIMES]], Trap),
     // Waits of a ring happen in the kernel, out of reach; programs have another way.
     Rule(libc::SYS_io_uring_setup, ALWAYS, Fail(ENOSYS)),
 ];
