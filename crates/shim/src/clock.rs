@@ -106,6 +106,7 @@ pub(crate) fn now() -> ProgramTime {
 }
 
 /// The time of the program at a host time that has passed.
+#[inline(never)]
 pub(crate) fn past(host: HostTime) -> Past {
     // SAFETY: mapped by the launcher in the page of the clock; consists of atomics.
     let history = unsafe { &*(HISTORY as *const History) };
@@ -114,6 +115,7 @@ pub(crate) fn past(host: HostTime) -> Past {
 
 /// What `CLOCK_REALTIME` of the program showed when the host's showed `ns`. A host whose time of
 /// day is set between a stamp and this shows in it.
+#[inline(never)]
 pub(crate) fn realtime_of_stamp(ns: i64) -> i64 {
     let since_epoch = host_epoch();
     let stamped = HostTime::from_ns(ns.saturating_sub(since_epoch));
@@ -149,6 +151,7 @@ pub(crate) fn host_time_of_day() -> i64 {
 }
 
 /// The time of the program at one moment, and the clock page on whose futex words it sleeps.
+#[inline(never)]
 pub(crate) fn snapshot() -> (ProgramSnapshot, &'static ClockPage) {
     own().snapshot(page(), relax)
 }

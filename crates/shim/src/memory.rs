@@ -40,6 +40,7 @@ pub(crate) fn write<T: Copy>(address: usize, value: &T) -> Result<(), isize> {
 ///
 /// # Safety
 /// `ours` must be valid for `length` octets.
+#[inline(never)]
 unsafe fn copy(number: i32, ours: usize, theirs: usize, length: usize) -> Result<(), isize> {
     let (ours, theirs) = (Range { base: ours, length }, Range { base: theirs, length });
     // SAFETY: takes nothing.

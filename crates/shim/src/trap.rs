@@ -7,8 +7,8 @@ use vtime::image::{Kind, PROCESS, Process};
 
 use crate::arch::{self, SignalFrame, nr};
 use crate::calls::{
-    clocks, epoll, events, futex, poll, queues, receive, resumed, send, signals, sleep, sockets,
-    stamped,
+    clocks, epoll, events, files, futex, ipc, poll, processor, queues, receive, resumed, send,
+    signals, sleep, sockets, stamped,
 };
 use crate::clock;
 use crate::wait::Deadline;
@@ -62,6 +62,17 @@ fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
         nr::TIME => clocks::time(args),
         nr::SYSINFO => clocks::sysinfo(args),
         nr::TIMES => clocks::times(args),
+        nr::ADJTIMEX => clocks::adjtimex(args),
+        nr::CLOCK_ADJTIME => clocks::clock_adjtime(args),
+        nr::GETRUSAGE => processor::getrusage(args),
+        nr::WAIT4 => processor::wait4(args),
+        nr::WAITID => processor::waitid(args),
+        nr::UTIMENSAT => files::utimensat(args),
+        nr::UTIME | nr::UTIMES => files::utimes(args),
+        nr::FUTIMESAT => files::futimesat(args),
+        nr::SHMCTL => ipc::shmctl(args),
+        nr::SEMCTL => ipc::semctl(args),
+        nr::MSGCTL => ipc::msgctl(args),
         nr::NANOSLEEP => sleep::nanosleep(args),
         nr::CLOCK_NANOSLEEP => sleep::clock_nanosleep(args),
         nr::POLL => poll::poll(args),
@@ -108,7 +119,10 @@ fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
 fn kind(number: i32) -> Kind {
     match number {
         nr::CLOCK_GETTIME | nr::GETTIMEOFDAY | nr::TIME => Kind::Clock,
-        nr::SYSINFO | nr::TIMES => Kind::Clock,
+        nr::SYSINFO | nr::TIMES | nr::ADJTIMEX | nr::CLOCK_ADJTIME => Kind::Clock,
+        nr::GETRUSAGE | nr::WAIT4 | nr::WAITID => Kind::Clock,
+        nr::UTIMENSAT | nr::UTIME | nr::UTIMES | nr::FUTIMESAT => Kind::Clock,
+        nr::SHMCTL | nr::SEMCTL | nr::MSGCTL => Kind::Clock,
         nr::NANOSLEEP | nr::CLOCK_NANOSLEEP => Kind::Sleep,
         nr::POLL | nr::PPOLL => Kind::Poll,
         nr::SELECT | nr::PSELECT6 => Kind::Select,
@@ -118,7 +132,7 @@ fn kind(number: i32) -> Kind {
         nr::IO_GETEVENTS | nr::IO_PGETEVENTS => Kind::Queue,
         nr::RT_SIGTIMEDWAIT => Kind::Sigtimedwait,
         nr::RT_SIGACTION | nr::RT_SIGPROCMASK | nr::RT_SIGSUSPEND => Kind::Signal,
-        nr::CLOCK_SETTIME | nr::SETTIMEOFDAY | nr::ADJTIMEX | nr::CLOCK_ADJTIME => Kind::SetClock,
+        nr::CLOCK_SETTIME | nr::SETTIMEOFDAY => Kind::SetClock,
         nr::RECVMMSG | nr::RECVMSG | nr::RECVFROM | nr::READ | nr::READV => Kind::Socket,
         nr::WRITE | nr::WRITEV | nr::SENDTO | nr::SENDMSG | nr::SENDMMSG => Kind::Socket,
         nr::CONNECT | nr::ACCEPT | nr::ACCEPT4 | nr::SETSOCKOPT | nr::IOCTL => Kind::Socket,

@@ -5,6 +5,7 @@
 use vtime::page::Epoch;
 
 use crate::arch::{self, nr};
+use crate::calls::processor;
 use crate::clock::{self, Timespec};
 
 pub(crate) const ENOSYS: isize = 38;
@@ -43,13 +44,24 @@ pub(crate) unsafe fn clock_gettime(clockid: i32, time: *mut Timespec) -> i32 {
 #[cold]
 #[inline(never)]
 unsafe fn long_way(clockid: i32, time: *mut Timespec) -> i32 {
-    let Some(epoch) = Epoch::of_clockid(clockid) else {
-        let args = [clockid as usize, time as usize, 0, 0, 0, 0];
-        // SAFETY: the kernel checks the pointer itself.
-        return unsafe { arch::syscall(nr::CLOCK_GETTIME, args) } as i32;
+    let ns = match Epoch::of_clockid(clockid) {
+        Some(epoch) => clock::clock_ns(epoch),
+        None if processor::is_processor_clock(clockid) => match processor::clock_ns(clockid) {
+            Ok(ns) => ns,
+            Err(error) => return error as i32,
+        },
+        None => {
+            let args = [clockid as usize, time as usize, 0, 0, 0, 0];
+            // SAFETY: the kernel checks the pointer itself.
+            let answer = unsafe { arch::syscall(nr::CLOCK_GETTIME, args) } as i32;
+            match Epoch::of_alarm_clock(clockid) {
+                Some(epoch) if answer == 0 => clock::clock_ns(epoch),
+                _ => return answer,
+            }
+        }
     };
     // SAFETY: the caller vouches for the pointer.
-    unsafe { time.write(Timespec::from_ns(clock::clock_ns(epoch))) };
+    unsafe { time.write(Timespec::from_ns(ns)) };
     0
 }
 

@@ -66,6 +66,7 @@ impl Deadline {
     }
 
     /// Nanoseconds of the program left, 0 if it has passed.
+    #[inline(never)]
     pub(crate) fn left_ns(self) -> i64 {
         (self.0 - clock::now()).as_ns().max(0)
     }
@@ -85,6 +86,7 @@ enum Step {
 #[derive(Clone, Copy)]
 struct Word(&'static AtomicU32, u32);
 
+#[inline(never)]
 fn step(deadline: Deadline) -> Step {
     let (snapshot, page) = clock::snapshot();
     if snapshot.at(clock::host_now()) >= deadline.0 {

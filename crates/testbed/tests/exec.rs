@@ -37,5 +37,7 @@ mod sockets;
 mod stamps;
 #[path = "exec/timers.rs"]
 mod timers;
+#[path = "exec/times.rs"]
+mod times;
 #[path = "exec/waits.rs"]
 mod waits;

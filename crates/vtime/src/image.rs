@@ -24,6 +24,8 @@ pub const IMAGE_SIZE_MAX: usize = SLOT;
 pub const ORIGINAL: usize = IMAGE + SLOT - PAGE_SIZE;
 /// [`Process`]: of this program alone. Read and write.
 pub const PROCESS: usize = IMAGE + SLOT;
+/// [`crate::processor::Meters`]: behind the former, in the same page.
+pub const METERS: usize = PROCESS + 1024;
 /// [`crate::ClockPage`]: of the time domain. Read only.
 pub const CLOCK: usize = PROCESS + SLOT;
 /// [`crate::History`]: in the second half of the page of the clock. Read only.
@@ -54,12 +56,15 @@ pub struct Process {
 }
 
 const _: () = assert!(size_of::<Process>() == 56);
+// The end of the page is a place for what the launcher lets the program do for it.
+const _: () = assert!(1024 + size_of::<crate::processor::Meters>() <= PAGE_SIZE - 64);
 
 /// What a trapped call was about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(usize)]
 pub enum Kind {
-    /// Reading a clock by a system call, `sysinfo` and `times` included.
+    /// Reading or using a clock by a system call: `sysinfo`, `times`, `getrusage`, `adjtimex`,
+    /// `utimensat` and such included.
     Clock = 0,
     /// `nanosleep`, `clock_nanosleep`.
     Sleep = 1,

@@ -17,6 +17,7 @@
 //! - [`own`]: a program's own line along the time of its domain, with its inverse
 //! - [`own_page`]: the page of one program: its own line, its counters
 //! - [`history`]: where the map bent lately, for stamps of the past
+//! - [`processor`]: processor time in virtual time
 //! - [`image`]: where the image and its pages lie in a program
 //! - [`resumed`]: the deadline of a wait that was in progress when its program got its clock
 #![no_std]
@@ -28,6 +29,7 @@ pub mod line;
 pub mod own;
 pub mod own_page;
 pub mod page;
+pub mod processor;
 pub mod rate;
 pub mod resumed;
 pub mod time;

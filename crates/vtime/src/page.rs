@@ -59,6 +59,16 @@ impl Epoch {
             _ => None,
         }
     }
+
+    /// The same of the clocks that can wake a sleeping machine, which not every machine has.
+    #[must_use]
+    pub const fn of_alarm_clock(clockid: i32) -> Option<Self> {
+        match clockid {
+            8 => Some(Self::Realtime),
+            9 => Some(Self::Boottime),
+            _ => None,
+        }
+    }
 }
 
 /// The page. All fields are written by the owner of the domain only.

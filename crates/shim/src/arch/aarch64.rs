@@ -19,6 +19,9 @@ pub(crate) mod nr {
     pub(crate) const SELECT: i32 = -1002;
     pub(crate) const TIME: i32 = -1003;
     pub(crate) const EPOLL_WAIT: i32 = -1004;
+    pub(crate) const UTIME: i32 = -1005;
+    pub(crate) const UTIMES: i32 = -1006;
+    pub(crate) const FUTIMESAT: i32 = -1007;
 
     pub(crate) const IO_GETEVENTS: i32 = 4;
     pub(crate) const EPOLL_PWAIT: i32 = 22;
@@ -30,6 +33,8 @@ pub(crate) mod nr {
     pub(crate) const WRITEV: i32 = 66;
     pub(crate) const PSELECT6: i32 = 72;
     pub(crate) const PPOLL: i32 = 73;
+    pub(crate) const UTIMENSAT: i32 = 88;
+    pub(crate) const WAITID: i32 = 95;
     pub(crate) const FUTEX: i32 = 98;
     pub(crate) const NANOSLEEP: i32 = 101;
     pub(crate) const CLOCK_SETTIME: i32 = 112;
@@ -42,6 +47,7 @@ pub(crate) mod nr {
     pub(crate) const RT_SIGPROCMASK: i32 = 135;
     pub(crate) const RT_SIGTIMEDWAIT: i32 = 137;
     pub(crate) const TIMES: i32 = 153;
+    pub(crate) const GETRUSAGE: i32 = 165;
     pub(crate) const GETTIMEOFDAY: i32 = 169;
     pub(crate) const SETTIMEOFDAY: i32 = 170;
     pub(crate) const ADJTIMEX: i32 = 171;
@@ -50,7 +56,10 @@ pub(crate) mod nr {
     pub(crate) const SYSINFO: i32 = 179;
     pub(crate) const MQ_TIMEDSEND: i32 = 182;
     pub(crate) const MQ_TIMEDRECEIVE: i32 = 183;
+    pub(crate) const MSGCTL: i32 = 187;
+    pub(crate) const SEMCTL: i32 = 191;
     pub(crate) const SEMTIMEDOP: i32 = 192;
+    pub(crate) const SHMCTL: i32 = 195;
     pub(crate) const ACCEPT: i32 = 202;
     pub(crate) const CONNECT: i32 = 203;
     pub(crate) const SENDTO: i32 = 206;
@@ -61,6 +70,7 @@ pub(crate) mod nr {
     pub(crate) const RECVMSG: i32 = 212;
     pub(crate) const ACCEPT4: i32 = 242;
     pub(crate) const RECVMMSG: i32 = 243;
+    pub(crate) const WAIT4: i32 = 260;
     pub(crate) const CLOCK_ADJTIME: i32 = 266;
     pub(crate) const SENDMMSG: i32 = 269;
     pub(crate) const PROCESS_VM_READV: i32 = 270;
@@ -71,6 +81,9 @@ pub(crate) mod nr {
     pub(crate) const FUTEX_WAITV: i32 = 449;
     pub(crate) const FUTEX_WAIT: i32 = 455;
 }
+
+/// Octets of `struct semid64_ds` at which its times lie.
+pub(crate) const SEMAPHORE_TIMES: &[usize] = &[48, 56];
 
 // What the launcher borrows: a system call with a trap behind it, at an address that the filter
 // exempts, and the return from a signal handler. Debuggers and unwinders know the latter by its

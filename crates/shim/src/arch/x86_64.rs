@@ -21,6 +21,7 @@ pub(crate) mod nr {
     pub(crate) const READV: i32 = 19;
     pub(crate) const WRITEV: i32 = 20;
     pub(crate) const SELECT: i32 = 23;
+    pub(crate) const SHMCTL: i32 = 31;
     pub(crate) const NANOSLEEP: i32 = 35;
     pub(crate) const GETPID: i32 = 39;
     pub(crate) const CONNECT: i32 = 42;
@@ -31,12 +32,17 @@ pub(crate) mod nr {
     pub(crate) const RECVMSG: i32 = 47;
     pub(crate) const SETSOCKOPT: i32 = 54;
     pub(crate) const GETSOCKOPT: i32 = 55;
+    pub(crate) const WAIT4: i32 = 61;
+    pub(crate) const SEMCTL: i32 = 66;
+    pub(crate) const MSGCTL: i32 = 71;
     pub(crate) const FCNTL: i32 = 72;
     pub(crate) const GETTIMEOFDAY: i32 = 96;
+    pub(crate) const GETRUSAGE: i32 = 98;
     pub(crate) const SYSINFO: i32 = 99;
     pub(crate) const TIMES: i32 = 100;
     pub(crate) const RT_SIGTIMEDWAIT: i32 = 128;
     pub(crate) const RT_SIGSUSPEND: i32 = 130;
+    pub(crate) const UTIME: i32 = 132;
     pub(crate) const ADJTIMEX: i32 = 159;
     pub(crate) const SETTIMEOFDAY: i32 = 164;
     pub(crate) const GETTID: i32 = 186;
@@ -50,10 +56,14 @@ pub(crate) mod nr {
     pub(crate) const CLOCK_GETRES: i32 = 229;
     pub(crate) const CLOCK_NANOSLEEP: i32 = 230;
     pub(crate) const EPOLL_WAIT: i32 = 232;
+    pub(crate) const UTIMES: i32 = 235;
     pub(crate) const MQ_TIMEDSEND: i32 = 242;
     pub(crate) const MQ_TIMEDRECEIVE: i32 = 243;
+    pub(crate) const WAITID: i32 = 247;
+    pub(crate) const FUTIMESAT: i32 = 261;
     pub(crate) const PSELECT6: i32 = 270;
     pub(crate) const PPOLL: i32 = 271;
+    pub(crate) const UTIMENSAT: i32 = 280;
     pub(crate) const EPOLL_PWAIT: i32 = 281;
     pub(crate) const ACCEPT4: i32 = 288;
     pub(crate) const RECVMMSG: i32 = 299;
@@ -67,6 +77,9 @@ pub(crate) mod nr {
     pub(crate) const FUTEX_WAITV: i32 = 449;
     pub(crate) const FUTEX_WAIT: i32 = 455;
 }
+
+/// Octets of `struct semid64_ds` at which its times lie.
+pub(crate) const SEMAPHORE_TIMES: &[usize] = &[48, 64];
 
 // What the launcher borrows: a system call with a trap behind it, at an address that the filter
 // exempts, and the return from a signal handler.

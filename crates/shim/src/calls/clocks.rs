@@ -1,14 +1,17 @@
 //! Clocks read by a system call instead of the vDSO: clock_gettime(2), gettimeofday(2), time(2),
 //! and the two calls that tell the time since the start of the system beside other things.
 
+use vtime::image::Kind;
 use vtime::page::Epoch;
 use vtime::time::NS_PER_S;
 
-use super::result;
+use super::{processor, result};
 use crate::arch::{self, nr};
 use crate::clock::{self, Timespec};
 use crate::memory;
 use crate::vdso::{self, Timeval};
+
+const EPERM: isize = -1;
 
 /// Ticks a second in the results of times(2), the same on every Linux.
 const TICKS_PER_S: i64 = 100;
@@ -68,12 +71,56 @@ pub(crate) fn sysinfo([address, ..]: [usize; 6]) -> isize {
 
 /// times(2), whose result counts from an arbitrary point: here from that of `CLOCK_MONOTONIC`.
 /// The host's count corrected by ours would go back and forth, as each is rounded to ticks.
-/// Processor times stay the host's.
 pub(crate) fn times([address, ..]: [usize; 6]) -> isize {
-    // SAFETY: the program's own arguments, which the kernel checks.
-    let native = unsafe { arch::syscall(nr::TIMES, [address, 0, 0, 0, 0, 0]) };
-    if native == memory::EFAULT {
-        return native;
+    const NS_PER_TICK: i64 = NS_PER_S / TICKS_PER_S;
+    if address != 0 {
+        let times = processor::used().map(|ns| ns / NS_PER_TICK);
+        if let Err(error) = memory::write(address, &times) {
+            return error;
+        }
     }
-    (clock::clock_ns(Epoch::Monotonic) / (NS_PER_S / TICKS_PER_S)) as isize
+    (clock::clock_ns(Epoch::Monotonic) / NS_PER_TICK) as isize
+}
+
+/// adjtimex(2) and clock_adjtime(2): asking for the state of a clock is allowed, setting it is
+/// not. How well the host's clock is synchronised is told as it is; the time is the program's.
+pub(crate) fn adjtimex([state, ..]: [usize; 6]) -> isize {
+    result(ask_state(nr::ADJTIMEX, [state, 0, 0, 0, 0, 0], state, true))
+}
+
+/// clock_adjtime(2)
+pub(crate) fn clock_adjtime([clockid, state, ..]: [usize; 6]) -> isize {
+    let is_realtime = Epoch::of_clockid(clockid as i32) == Some(Epoch::Realtime);
+    result(ask_state(nr::CLOCK_ADJTIME, [clockid, state, 0, 0, 0, 0], state, is_realtime))
+}
+
+/// `struct timex` of `include/uapi/linux/timex.h`: octets at which its fields lie.
+const STATUS: usize = 40;
+const TIME: usize = 72;
+const STA_NANO: u32 = 0x2000;
+/// `ADJ_OFFSET_SS_READ`, which only reads, as no bits do.
+const READS: [u32; 2] = [0, 0xa001];
+
+fn ask_state(
+    number: i32,
+    args: [usize; 6],
+    state: usize,
+    is_realtime: bool,
+) -> Result<isize, isize> {
+    // SAFETY: a number, which may have any value.
+    let modes: u32 = unsafe { memory::read(state)? };
+    if !READS.contains(&modes) {
+        clock::count(Kind::SetClock);
+        return Err(EPERM);
+    }
+    // SAFETY: the program's own call, which the kernel checks.
+    let answer = unsafe { arch::syscall(number, args) };
+    if answer >= 0 && is_realtime {
+        // SAFETY: a number, which may have any value.
+        let status: u32 = unsafe { memory::read(state + STATUS)? };
+        let now = Timespec::from_ns(clock::clock_ns(Epoch::Realtime));
+        let part = if status & STA_NANO == 0 { now.nanoseconds / 1000 } else { now.nanoseconds };
+        memory::write(state + TIME, &[now.seconds, part])?;
+    }
+    Ok(answer)
 }

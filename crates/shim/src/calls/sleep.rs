@@ -2,7 +2,7 @@
 
 use vtime::page::Epoch;
 
-use super::{relative, result, timespec};
+use super::{processor, relative, result, timespec};
 use crate::arch::{self, nr};
 use crate::clock::Timespec;
 use crate::memory;
@@ -18,7 +18,10 @@ pub(crate) fn nanosleep([request, remaining, ..]: [usize; 6]) -> isize {
 /// clock_nanosleep(2)
 pub(crate) fn clock_nanosleep(args: [usize; 6]) -> isize {
     let [clockid, flags, request, remaining, ..] = args;
-    // Only these clocks can be slept on; the kernel has an error or CPU time for the others.
+    if processor::is_processor_clock(clockid as i32) {
+        return result(sleep_on_processor(args));
+    }
+    // Only these clocks can be slept on; the kernel has an error for the others.
     let epoch = match clockid as i32 {
         0 => Epoch::Realtime,
         1 => Epoch::Monotonic,
@@ -33,6 +36,35 @@ pub(crate) fn clock_nanosleep(args: [usize; 6]) -> isize {
     match timespec(request) {
         Ok(until) => wait::sleep(Deadline::at_ns(epoch, until.saturating_ns())),
         Err(error) => error,
+    }
+}
+
+/// Longest sleep on processor time of the host, after which it is looked how much of it counts.
+const SLICE_NS_MAX: i64 = 50_000_000;
+
+/// Sleeps until others have used processor time, which they may also do while the clock stands.
+fn sleep_on_processor(args: [usize; 6]) -> Result<isize, isize> {
+    let [clockid, flags, request, remaining, ..] = args;
+    let absolute = flags & TIMER_ABSTIME != 0;
+    let asked = timespec(request)?.saturating_ns();
+    let now = || processor::clock_ns(clockid as i32);
+    let until = if absolute { asked } else { asked.saturating_add(now()?) };
+    loop {
+        let left = until.saturating_sub(now()?);
+        if left <= 0 {
+            return Ok(0);
+        }
+        let slice = Timespec::from_ns(processor::host_ns(left).clamp(1000, SLICE_NS_MAX));
+        let args = [clockid, 0, &raw const slice as usize, 0, 0, 0];
+        // SAFETY: a live timespec; null is allowed.
+        let slept = unsafe { arch::syscall(nr::CLOCK_NANOSLEEP, args) };
+        if slept == EINTR && remaining != 0 && !absolute {
+            let left = until.saturating_sub(now()?).max(0);
+            memory::write(remaining, &Timespec::from_ns(left))?;
+        }
+        if slept < 0 {
+            return Ok(slept);
+        }
     }
 }
 

@@ -126,6 +126,7 @@ pub(super) enum Direction {
 
 /// When a call that begins now and may wait on this descriptor must end. `None` if it waits for
 /// ever, or not at all, or if this is no socket.
+#[inline(never)]
 pub(super) fn deadline(fd: usize, option: usize) -> Option<Deadline> {
     let timeout = timeout(fd, option)?;
     let ns = timeout.seconds.saturating_mul(1_000_000_000) + timeout.microseconds * 1000;
@@ -202,6 +203,7 @@ fn nap(in_vain: u32) {
 }
 
 /// Waits until a socket is ready, or has an error to tell. `None` if the deadline has passed.
+#[inline(never)]
 fn ready(fd: usize, direction: Direction, deadline: Deadline) -> Option<isize> {
     /// `struct pollfd`
     #[repr(C)]

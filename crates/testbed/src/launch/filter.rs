@@ -29,6 +29,8 @@ pub enum Verdict {
 enum Test {
     /// This argument is not zero.
     NonNull(u8),
+    /// This argument is zero.
+    IsNull(u8),
     /// This argument, an `int`, is greater than zero.
     Positive(u8),
     /// The low half of this argument, under a mask, is one of these values.
@@ -40,7 +42,7 @@ enum Test {
 /// A call number, the clauses of which one must hold (none: always), and what happens then.
 struct Rule(c_long, &'static [&'static [Test]], Verdict);
 
-use Test::{NonNull, Not, OneOf, Positive};
+use Test::{IsNull, NonNull, Not, OneOf, Positive};
 use Verdict::{Fail, Notify, Trap};
 
 const ALWAYS: &[&[Test]] = &[&[]];
@@ -48,6 +50,10 @@ const ENOSYS: u16 = libc::ENOSYS as u16;
 
 /// FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI and LOCK_PI2, without their flags.
 const FUTEX_WAITS: Test = OneOf(1, 0x7f, &[0, 6, 9, 11, 13]);
+/// IPC_STAT, SHM_STAT and SHM_STAT_ANY; for semaphores and queues likewise.
+const SHARED_MEMORY_STAT: Test = OneOf(1, 0xff, &[2, 13, 15]);
+const SEMAPHORE_STAT: Test = OneOf(2, 0xff, &[2, 18, 20]);
+const QUEUE_STAT: Test = OneOf(1, 0xff, &[2, 11, 13]);
 /// SIOCGSTAMP and SIOCGSTAMPNS, with times of either width.
 const SOCKET_STAMPS: Test = OneOf(1, u32::MAX, &[0x8906, 0x8907, 0x8010_8906, 0x8010_8907]);
 /// SO_RCVTIMEO and SO_SNDTIMEO, SO_TIMESTAMP, SO_TIMESTAMPNS and SO_TIMESTAMPING, with times of
@@ -92,6 +98,17 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_settimeofday, ALWAYS, Trap),
     Rule(libc::SYS_adjtimex, ALWAYS, Trap),
     Rule(libc::SYS_clock_adjtime, ALWAYS, Trap),
+    // What else tells times of the past or of the processor, or sets those of a file.
+    Rule(libc::SYS_getrusage, ALWAYS, Trap),
+    Rule(libc::SYS_wait4, &[&[NonNull(3)]], Trap),
+    Rule(libc::SYS_waitid, &[&[NonNull(4)]], Trap),
+    Rule(libc::SYS_utimensat, ALWAYS, Trap),
+    Rule(nr::UTIME, &[&[IsNull(1)]], Trap),
+    Rule(nr::UTIMES, &[&[IsNull(1)]], Trap),
+    Rule(nr::FUTIMESAT, &[&[IsNull(2)]], Trap),
+    Rule(libc::SYS_shmctl, &[&[SHARED_MEMORY_STAT]], Trap),
+    Rule(libc::SYS_semctl, &[&[SEMAPHORE_STAT]], Trap),
+    Rule(libc::SYS_msgctl, &[&[QUEUE_STAT]], Trap),
     // Timers expire when the agent says so.
     Rule(libc::SYS_timerfd_settime, ALWAYS, Notify),
     Rule(libc::SYS_timerfd_gettime, ALWAYS, Notify),
@@ -198,6 +215,12 @@ fn condition(test: Test, past: u8) -> Vec<sock_filter> {
             branch(JUMP_EQUAL, 0, 0, 2),
             step(LOAD, argument_high(index)),
             branch(JUMP_EQUAL, 0, past, 0),
+        ],
+        IsNull(index) => vec![
+            step(LOAD, argument_low(index)),
+            branch(JUMP_EQUAL, 0, 0, past + 2),
+            step(LOAD, argument_high(index)),
+            branch(JUMP_EQUAL, 0, 0, past),
         ],
         Positive(index) => vec![
             step(LOAD, argument_low(index)),
@@ -312,6 +335,10 @@ mod tests {
         assert_eq!(decide(libc::SYS_futex, [1, 137 | 256, 0, 77, 0, 0]), TRAP);
         assert_eq!(decide(libc::SYS_ppoll, [0, 0, 77, 0, 0, 0]), TRAP);
         assert_eq!(decide(libc::SYS_clock_gettime, [0; 6]), TRAP);
+        assert_eq!(decide(libc::SYS_shmctl, [3, 2, 77, 0, 0, 0]), TRAP);
+        assert_eq!(decide(libc::SYS_shmctl, [3, 0, 0, 0, 0, 0]), ALLOW, "IPC_RMID");
+        assert_eq!(decide(libc::SYS_shmctl, [3, 11, 0, 0, 0, 0]), ALLOW, "SHM_LOCK");
+        assert_eq!(decide(libc::SYS_semctl, [3, 2, 2, 77, 0, 0]), TRAP);
         assert_eq!(decide(libc::SYS_setsockopt, [3, 1, 20, 77, 16, 0]), TRAP);
         assert_eq!(decide(libc::SYS_setsockopt, [3, 6, 20, 77, 16, 0]), ALLOW);
     }

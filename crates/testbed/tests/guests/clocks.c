@@ -1,7 +1,7 @@
 /* Reads every clock by the vDSO and by system calls, in turn: they must agree, that is, never go
  * back from one reading to the next, whichever way it is taken. Prints what disagrees, then
- * "monotonic" and "realtime" in nanoseconds. With a number, sleeps that many host milliseconds of
- * processor time in between and prints how far each clock got. */
+ * "monotonic" and "realtime" in nanoseconds. With a number, computes for that many milliseconds
+ * of processor time in between and prints how far each clock got. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>

@@ -18,6 +18,9 @@ pub(in crate::launch) mod nr {
     pub(in crate::launch) const TIME: c_long = -1003;
     pub(in crate::launch) const EPOLL_WAIT: c_long = -1004;
     pub(in crate::launch) const ALARM: c_long = -1005;
+    pub(in crate::launch) const UTIME: c_long = -1006;
+    pub(in crate::launch) const UTIMES: c_long = -1007;
+    pub(in crate::launch) const FUTIMESAT: c_long = -1008;
     pub(in crate::launch) const IO_PGETEVENTS: c_long = 292;
 }
 

@@ -10,6 +10,9 @@ pub(in crate::launch) mod nr {
     pub(in crate::launch) const POLL: c_long = libc::SYS_poll;
     pub(in crate::launch) const SELECT: c_long = libc::SYS_select;
     pub(in crate::launch) const ALARM: c_long = libc::SYS_alarm;
+    pub(in crate::launch) const UTIME: c_long = libc::SYS_utime;
+    pub(in crate::launch) const UTIMES: c_long = libc::SYS_utimes;
+    pub(in crate::launch) const FUTIMESAT: c_long = libc::SYS_futimesat;
     pub(in crate::launch) const TIME: c_long = libc::SYS_time;
     pub(in crate::launch) const EPOLL_WAIT: c_long = libc::SYS_epoll_wait;
     pub(in crate::launch) const IO_PGETEVENTS: c_long = 333;
