@@ -8,11 +8,13 @@
 //! - [`protection`]: phasors and the elements that look at them.
 //! - [`stream`]: whether a stream of samples can be trusted.
 //! - [`settings`]: all that a relay is set to, from YAML.
+//! - [`goose`]: when a publisher sends, and what a subscriber believes.
 //! - [`comtrade`]: fault records as relays write them.
 //! - [`waveform`]: the waves that faults make.
 #![forbid(unsafe_code)]
 
 pub mod comtrade;
+pub mod goose;
 pub mod protection;
 pub mod settings;
 pub mod stream;
