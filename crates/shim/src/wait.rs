@@ -113,11 +113,28 @@ pub(crate) fn sleep(deadline: Deadline) -> isize {
     }
 }
 
+/// What a call does natively after a signal handler has run while it waited, see signal(7).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterHandler {
+    /// It answers [`EINTR`], always.
+    Ends,
+    /// It goes on if the handler was installed with SA_RESTART.
+    MayGoOn,
+    /// It goes on, always.
+    GoesOn,
+}
+
+/// Makes a native call that may wait, and that handlers end, until it has something to say.
+pub(crate) fn until(deadline: Deadline, call: impl FnMut(i64) -> Option<isize>) -> Option<isize> {
+    until_or_handler(deadline, AfterHandler::Ends, call)
+}
+
 /// Makes a native call that may wait, again and again until it has something to say or the
 /// deadline has passed. `call` gets the longest host time to wait (relative, in nanoseconds) and
 /// answers `None` if it waited that long in vain. Answers `None` if the deadline has passed.
-pub(crate) fn until(
+pub(crate) fn until_or_handler(
     deadline: Deadline,
+    after: AfterHandler,
     mut call: impl FnMut(i64) -> Option<isize>,
 ) -> Option<isize> {
     let mut look_ns = LOOK_NS_MIN;
@@ -135,7 +152,11 @@ pub(crate) fn until(
                     return Some(result);
                 }
                 let look = clock::host_now() + vtime::HostSpan::from_ns(look_ns);
-                if wait_on(resumed, look) == EINTR {
+                let ended = match after {
+                    AfterHandler::MayGoOn => wait_restartably_on(resumed, look),
+                    _ => wait_on(resumed, look),
+                };
+                if ended == EINTR && after != AfterHandler::GoesOn {
                     return Some(EINTR);
                 }
                 look_ns = (look_ns * 2).min(LOOK_NS_MAX);
@@ -153,4 +174,36 @@ fn wait_on(Word(word, value): Word, until: HostTime) -> isize {
     let args = [word, FUTEX_WAIT_BITSET, value as usize, until, 0, FUTEX_BITSET_MATCH_ANY];
     // SAFETY: the word lies in the clock page; the kernel only reads it.
     unsafe { arch::syscall(nr::FUTEX, args) }
+}
+
+/// As [`wait_on`], but handlers with SA_RESTART do not end it: so the kernel does it for the newer
+/// call, and for it only.
+fn wait_restartably_on(word: Word, until: HostTime) -> isize {
+    const ENOSYS: isize = -38;
+    const FUTEX_32: u32 = 2;
+    let awaited = Awaited {
+        value: u64::from(word.1),
+        address: word.0.as_ptr() as u64,
+        flags: FUTEX_32,
+        reserved: 0,
+    };
+    let time =
+        Timespec { seconds: until.as_ns() / NS_PER_S, nanoseconds: until.as_ns() % NS_PER_S };
+    let time = &raw const time as usize;
+    let args = [&raw const awaited as usize, 1, 0, time, clock::CLOCK_MONOTONIC, 0];
+    // SAFETY: the word lies in the clock page; the kernel only reads it.
+    match unsafe { arch::syscall(nr::FUTEX_WAITV, args) } {
+        // Linux before 5.16.
+        ENOSYS => wait_on(word, until),
+        result => result,
+    }
+}
+
+/// `struct futex_waitv`
+#[repr(C)]
+struct Awaited {
+    value: u64,
+    address: u64,
+    flags: u32,
+    reserved: u32,
 }

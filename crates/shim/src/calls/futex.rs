@@ -10,7 +10,7 @@ use vtime::page::Epoch;
 use super::{result, timespec};
 use crate::arch::{self, nr};
 use crate::clock::{self, CLOCK_MONOTONIC, Timespec};
-use crate::wait::{self, Deadline, EINVAL, ETIMEDOUT};
+use crate::wait::{self, AfterHandler, Deadline, EINVAL, ETIMEDOUT};
 
 const WAIT: usize = 0;
 const LOCK_PI: usize = 6;
@@ -51,12 +51,12 @@ pub(super) fn futex_until(
     [word, operation, value, _, second, bitset]: [usize; 6],
     deadline: Deadline,
 ) -> isize {
-    let native = match operation & !(PRIVATE | CLOCK_REALTIME) {
-        LOCK_PI | LOCK_PI2 => LOCK_PI2,
-        WAIT_REQUEUE_PI => WAIT_REQUEUE_PI,
-        _ => WAIT_BITSET,
+    let (native, after) = match operation & !(PRIVATE | CLOCK_REALTIME) {
+        LOCK_PI | LOCK_PI2 => (LOCK_PI2, AfterHandler::GoesOn),
+        WAIT_REQUEUE_PI => (WAIT_REQUEUE_PI, AfterHandler::Ends),
+        _ => (WAIT_BITSET, AfterHandler::Ends),
     };
-    until(deadline, |until| {
+    until(deadline, after, |until| {
         let args = [word, native | operation & PRIVATE, value, until, second, bitset];
         // SAFETY: the kernel checks the program's word; the time is ours.
         unsafe { arch::syscall(nr::FUTEX, args) }
@@ -66,7 +66,7 @@ pub(super) fn futex_until(
 /// futex_waitv, which waits for any of several words.
 pub(crate) fn futex_waitv([words, count, flags, timeout, clockid, _]: [usize; 6]) -> isize {
     result(absolute(timeout, clockid).map(|deadline| {
-        until(deadline, |until| {
+        until(deadline, AfterHandler::MayGoOn, |until| {
             let args = [words, count, flags, until, CLOCK_MONOTONIC, 0];
             // SAFETY: the kernel checks the program's words; the time is ours.
             unsafe { arch::syscall(nr::FUTEX_WAITV, args) }
@@ -77,7 +77,7 @@ pub(crate) fn futex_waitv([words, count, flags, timeout, clockid, _]: [usize; 6]
 /// futex_wait (Linux 6.7)
 pub(crate) fn futex_wait([word, value, mask, flags, timeout, clockid]: [usize; 6]) -> isize {
     result(absolute(timeout, clockid).map(|deadline| {
-        until(deadline, |until| {
+        until(deadline, AfterHandler::MayGoOn, |until| {
             let args = [word, value, mask, flags, until, CLOCK_MONOTONIC];
             // SAFETY: the kernel checks the program's word; the time is ours.
             unsafe { arch::syscall(nr::FUTEX_WAIT, args) }
@@ -96,8 +96,8 @@ fn absolute(timeout: usize, clockid: usize) -> Result<Deadline, isize> {
 }
 
 /// Waits with a call that takes the address of an absolute host time.
-fn until(deadline: Deadline, call: impl Fn(usize) -> isize) -> isize {
-    wait::until(deadline, |host_ns| {
+fn until(deadline: Deadline, after: AfterHandler, call: impl Fn(usize) -> isize) -> isize {
+    wait::until_or_handler(deadline, after, |host_ns| {
         let until = Timespec::from_ns(clock::host_now().as_ns().saturating_add(host_ns));
         let result = call(&raw const until as usize);
         (result != ETIMEDOUT).then_some(result)

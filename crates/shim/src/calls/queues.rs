@@ -5,7 +5,7 @@ use vtime::page::Epoch;
 use super::{relative, result, timespec};
 use crate::arch::{self, nr};
 use crate::clock::{self, Timespec};
-use crate::wait::{self, Deadline, EAGAIN, ETIMEDOUT, FROZEN};
+use crate::wait::{self, AfterHandler, Deadline, EAGAIN, ETIMEDOUT, FROZEN};
 
 /// semtimedop(2) with a timeout.
 ///
@@ -43,7 +43,7 @@ pub(crate) fn mq_timedreceive(args: [usize; 6]) -> isize {
 fn mq_timed(number: i32, [queue, message, length, priority, timeout, _]: [usize; 6]) -> isize {
     result(timespec(timeout).map(|time| {
         let deadline = Deadline::at_ns(Epoch::Realtime, time.saturating_ns());
-        wait::until(deadline, |host_ns| {
+        wait::until_or_handler(deadline, AfterHandler::MayGoOn, |host_ns| {
             let until = Timespec::from_ns(clock::host_time_of_day().saturating_add(host_ns));
             let args = [queue, message, length, priority, &raw const until as usize, 0];
             // SAFETY: the kernel checks the program's message; the time is ours.
