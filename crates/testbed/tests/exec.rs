@@ -19,7 +19,8 @@ mod follow;
 mod freeze;
 #[path = "exec/guards.rs"]
 mod guards;
-#[path = "exec/harness.rs"]
+#[path = "common/guests.rs"]
+#[allow(dead_code, reason = "shared with other tests, which use more of it")]
 mod harness;
 #[path = "exec/load.rs"]
 mod load;

@@ -39,7 +39,7 @@ pub(crate) fn c(name: &'static str, link: Link) -> PathBuf {
         let mut gcc = Command::new("gcc");
         gcc.args(["-O2", "-Wall", "-Werror", "-pthread"]);
         gcc.args((link == Link::Static).then_some("-static"));
-        gcc.arg("-o").arg(&program).arg(source(&format!("{name}.c")));
+        gcc.arg("-o").arg(&program).args(sources(name));
         compile(&mut gcc);
         program
     })
@@ -89,7 +89,18 @@ pub(crate) fn folder() -> PathBuf {
     folder
 }
 
-fn source(file: &str) -> PathBuf {
+/// The file of a guest in C, or all those in its folder.
+fn sources(name: &str) -> Vec<PathBuf> {
+    let Ok(files) = std::fs::read_dir(source(name)) else {
+        return vec![source(&format!("{name}.c"))];
+    };
+    let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "c"));
+    files.sort();
+    files
+}
+
+pub(crate) fn source(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests").join(file)
 }
 
@@ -161,8 +172,19 @@ pub(crate) fn end(status: std::process::ExitStatus) -> i32 {
 pub(crate) struct Running {
     pub(crate) child: Child,
     stdin: Option<ChildStdin>,
-    stdout: BufReader<ChildStdout>,
+    stdout: Option<BufReader<ChildStdout>>,
     name: Option<String>,
+}
+
+/// What a guest prints, line by line, for a thread of its own.
+pub(crate) struct Lines(BufReader<ChildStdout>);
+
+impl Lines {
+    /// The next line; `None` at the end.
+    pub(crate) fn next_line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        (self.0.read_line(&mut line).unwrap() > 0).then(|| line.trim_end().to_owned())
+    }
 }
 
 impl Running {
@@ -190,7 +212,7 @@ impl Running {
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdin = child.stdin.take();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let stdout = child.stdout.take().map(BufReader::new);
         let name = (place != In::Native).then(|| name.to_owned());
         Self { child, stdin, stdout, name }
     }
@@ -198,12 +220,22 @@ impl Running {
     /// The next line that it prints.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
-        self.stdout.read_line(&mut line).unwrap();
+        self.stdout.as_mut().unwrap().read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 
     pub(crate) fn say(&mut self, line: &str) {
         self.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    /// Closes its input.
+    pub(crate) fn say_no_more(&mut self) {
+        drop(self.stdin.take());
+    }
+
+    /// What it prints from now on, to be read by another thread.
+    pub(crate) fn take_lines(&mut self) -> Lines {
+        Lines(self.stdout.take().unwrap())
     }
 
     /// Asks its domain; nothing happens natively.
@@ -215,7 +247,9 @@ impl Running {
     pub(crate) fn finish(mut self) -> Printed {
         drop(self.stdin.take());
         let mut out = String::new();
-        self.stdout.read_to_string(&mut out).unwrap();
+        if let Some(stdout) = &mut self.stdout {
+            stdout.read_to_string(&mut out).unwrap();
+        }
         Printed { out, err: String::new(), end: end(self.child.wait().unwrap()) }
     }
 }
