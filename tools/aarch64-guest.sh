@@ -3,6 +3,7 @@
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C QCYCLE_GUESTS=/guests
 mount -t proc proc /proc
 mount -t sysfs sys /sys
+mount -t cgroup2 cgroup /sys/fs/cgroup
 mount -t devtmpfs dev /dev
 mkdir -p /dev/pts
 mount -t devpts devpts /dev/pts

@@ -14,8 +14,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly TARGET=aarch64-unknown-linux-gnu CROSS=aarch64-linux-gnu
 readonly GUESTS=crates/testbed/tests/guests
 readonly WORK=$PWD/target/aarch64
-readonly PROGRAMS=(bash coreutils dash grep libpython3-stdlib mount python3-minimal sed strace
-    util-linux)
+readonly PROGRAMS=(bash coreutils dash findutils grep libpython3-stdlib mount procps python3-minimal sed
+    strace util-linux)
 # Seconds; the whole takes 4 minutes of processor time.
 readonly PATIENCE=3600
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$CROSS-gcc
