@@ -4,10 +4,13 @@
 //! Settings are right as a whole before anything runs: every quantity has its unit and lies
 //! within the range of its element, every name that is used exists, and all that is wrong is
 //! told at once, each with its line and the way out. Whoever calls reads the file.
+//!
+//! [`merging_unit`]: the same for the program that feeds relays.
 
 mod cursor;
 mod elements;
 mod goose;
+pub mod merging_unit;
 mod model;
 mod problems;
 mod streams;

@@ -1,0 +1,172 @@
+//! Listens for the trip of a breaker over GOOSE, in a thread of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use substation::settings::merging_unit::TrippedBreaker;
+use substation::wire::ethernet::ETHERTYPE_GOOSE;
+use substation::wire::{Data, Goose};
+
+use crate::packet::{Batch, PacketSocket, wait};
+
+/// How long the end of the program may wait for this thread.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The value of a message that trips, if it is one of the breaker's messages.
+#[derive(Debug)]
+pub struct TripWatch {
+    breaker: TrippedBreaker,
+    was_tripped: bool,
+}
+
+impl TripWatch {
+    /// Before the first message.
+    #[must_use]
+    pub const fn new(breaker: TrippedBreaker) -> Self {
+        Self { breaker, was_tripped: false }
+    }
+
+    /// Whether this frame orders a trip that the last one did not. Messages of test sets, of
+    /// others, and of publishers that need commissioning order nothing.
+    pub fn take(&mut self, frame: &[u8]) -> bool {
+        let Ok(message) = Goose::decode(frame) else { return false };
+        let is_for_us = message.gocb_ref == self.breaker.reference
+            && message.header.destination == self.breaker.destination
+            && message.header.app_id == self.breaker.app_id
+            && !message.simulation
+            && !message.nds_com;
+        if !is_for_us {
+            return false;
+        }
+        let value = message.all_data.elements().nth(self.breaker.value);
+        let is_tripped = value == Some(Data::Boolean(true));
+        let is_new = is_tripped && !self.was_tripped;
+        self.was_tripped = is_tripped;
+        is_new
+    }
+}
+
+/// The thread; trips come out of the receiver as `CLOCK_MONOTONIC` in ns.
+#[derive(Debug)]
+pub struct Listener {
+    /// When trips came.
+    pub trips: Receiver<i64>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Listener {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// When the interface cannot be listened on.
+    pub fn start(interface: &str, breaker: &TrippedBreaker) -> anyhow::Result<Self> {
+        let socket = PacketSocket::open(interface, ETHERTYPE_GOOSE)?;
+        socket.join(breaker.destination)?;
+        let (sender, trips) = channel();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let watch = TripWatch::new(breaker.clone());
+        let ends = is_over.clone();
+        let thread = std::thread::Builder::new()
+            .name("trips".into())
+            .spawn(move || listen(&socket, watch, &sender, &ends))
+            .context("no thread for trips")?;
+        Ok(Self { trips, is_over, thread: Some(thread) })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It panics only for a bug of ours, which it has told already.
+            thread.join().ok();
+        }
+    }
+}
+
+fn listen(socket: &PacketSocket, mut watch: TripWatch, trips: &Sender<i64>, is_over: &AtomicBool) {
+    let mut batch = Batch::new(16);
+    while !is_over.load(Ordering::Relaxed) {
+        // An interface that goes down comes up again or ends the run elsewhere.
+        if !wait(&[socket], PATIENCE).unwrap_or(false) || socket.receive(&mut batch).is_err() {
+            continue;
+        }
+        for frame in batch.frames().filter(|frame| !frame.is_cut) {
+            if watch.take(frame.octets) {
+                let waited_ns = realtime_ns() - frame.received_realtime_ns;
+                trips.send(realtime::now_ns() - waited_ns).ok();
+            }
+        }
+    }
+}
+
+/// `CLOCK_REALTIME`, ns.
+#[must_use]
+pub fn realtime_ns() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use substation::wire::{AllData, Form, Header, MacAddress, UtcTime, Value};
+
+    use super::*;
+
+    const GROUP: MacAddress = MacAddress([1, 0x0c, 0xcd, 1, 0, 1]);
+
+    fn message(reference: &str, values: [bool; 2], simulation: bool) -> Vec<u8> {
+        let (mut encoded, mut frame) = (Vec::new(), Vec::new());
+        Value::encode_all(&values.map(Value::Boolean), Form::Ordinary, &mut encoded);
+        Goose {
+            header: Header {
+                destination: GROUP,
+                source: MacAddress([2, 0, 0, 0, 0, 1]),
+                tag: None,
+                app_id: 1,
+                reserved: [0, 0],
+            },
+            gocb_ref: reference,
+            time_allowed_to_live_ms: 2000,
+            dat_set: "bay/LLN0$trips",
+            go_id: "trips",
+            t: UtcTime::default(),
+            st_num: 1,
+            sq_num: 0,
+            simulation,
+            conf_rev: 1,
+            nds_com: false,
+            all_data: AllData::decode(&encoded).expect("it was encoded"),
+        }
+        .encode(Form::Ordinary, &mut frame);
+        frame
+    }
+
+    #[test]
+    fn only_a_new_trip_of_the_right_publisher_trips() {
+        let mut watch = TripWatch::new(TrippedBreaker {
+            reference: "bay/LLN0$GO$trips".into(),
+            destination: GROUP,
+            app_id: 1,
+            value: 1,
+            opening: Duration::from_millis(50),
+        });
+        let mut take = |reference: &str, values, simulation| {
+            watch.take(&message(reference, values, simulation))
+        };
+        let reference = "bay/LLN0$GO$trips";
+        assert!(!take(reference, [true, false], false));
+        assert!(!take("other/LLN0$GO$trips", [true, true], false));
+        assert!(!take(reference, [false, true], true), "a test set");
+        assert!(take(reference, [false, true], false));
+        assert!(!take(reference, [false, true], false), "the same trip again");
+        assert!(!take(reference, [false, false], false));
+        assert!(take(reference, [false, true], false));
+        assert!(!watch.take(&[0; 60]));
+    }
+}

@@ -1,0 +1,217 @@
+//! The samples of one source at one rate, in order, as integers of a stream: 1 mA and 10 mV.
+//!
+//! Streams of one source share its generator and may be some samples apart, so the newest samples
+//! are kept. A breaker that opens ends each current at its next zero, and the voltage of that
+//! phase is healthy from then on; it closes again when the next episode of the source begins.
+
+use substation::wire::{Quality, Sample};
+
+use super::playback::Playback;
+use super::waves::{Phases, Waves};
+
+/// Samples of all channels at one moment.
+pub type Samples = [Sample; 8];
+
+/// How many samples are kept: more than the longest phase at the fastest rate, and a frame.
+const KEPT: usize = 512;
+/// A bit of a current, in A.
+const CURRENT_BIT_A: f64 = 0.001;
+/// A bit of a voltage, in V.
+const VOLTAGE_BIT_V: f64 = 0.01;
+
+/// Where values come from.
+#[derive(Clone, PartialEq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are a handful of them")]
+pub enum Values {
+    /// They are computed.
+    Waves(Waves),
+    /// They are recorded.
+    Playback(Playback),
+}
+
+/// The generator of one source.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    values: Values,
+    kept: Vec<Samples>,
+    /// The sample that comes next.
+    next: u64,
+    episode: u64,
+    /// The last current of each phase, to see its zero.
+    last_a: [f64; 3],
+    is_interrupted: [bool; 3],
+}
+
+impl Generator {
+    /// A generator before its first sample.
+    #[must_use]
+    pub fn new(values: Values) -> Self {
+        Self {
+            values,
+            kept: vec![Samples::default(); KEPT],
+            next: 0,
+            episode: 0,
+            last_a: [0.0; 3],
+            is_interrupted: [false; 3],
+        }
+    }
+
+    /// The samples with this number, which is among the newest or comes next; `is_open` says
+    /// whether the contacts of the breaker are apart now.
+    ///
+    /// # Panics
+    /// When the sample is forgotten already.
+    pub fn samples(&mut self, number: u64, is_open: bool) -> Samples {
+        assert!(number + KEPT as u64 > self.next, "sample {number} of {}", self.next);
+        while self.next <= number {
+            self.kept[self.next as usize % KEPT] = self.make(self.next, is_open);
+            self.next += 1;
+        }
+        self.kept[number as usize % KEPT]
+    }
+
+    /// When the fault of the present episode began, in seconds since sample 0, once it has.
+    #[must_use]
+    pub fn fault_begun(&self, rate: u16) -> Option<(u64, f64)> {
+        let begin_s = match &self.values {
+            Values::Waves(waves) => waves.inception_s(self.episode)?,
+            Values::Playback(playback) => playback.inception(self.episode)? as f64 / f64::from(rate),
+        };
+        let newest_s = self.next.checked_sub(1)? as f64 / f64::from(rate);
+        (newest_s >= begin_s).then_some((self.episode, begin_s))
+    }
+
+    /// The episode that a sample belongs to.
+    #[must_use]
+    pub fn episode_at(&self, number: u64) -> u64 {
+        match &self.values {
+            Values::Waves(waves) => waves.place(number).0,
+            Values::Playback(playback) => playback.place(number).0,
+        }
+    }
+
+    /// Whether all three currents have ended.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.is_interrupted == [true; 3]
+    }
+
+    fn make(&mut self, number: u64, is_open: bool) -> Samples {
+        let (phases, recorded, (episode, _)) = match &mut self.values {
+            Values::Waves(waves) => (waves.at(number), None, waves.place(number)),
+            Values::Playback(playback) => {
+                let (phases, neutral) = playback.at(number);
+                (phases, Some(neutral), playback.place(number))
+            }
+        };
+        // The breaker that is open when an episode ends closes with the begin of the next.
+        if episode != self.episode {
+            (self.episode, self.is_interrupted) = (episode, [false; 3]);
+        } else if is_open {
+            self.interrupt(&phases);
+        }
+        self.last_a = phases.current_a;
+        self.encode(number, phases, recorded)
+    }
+
+    fn interrupt(&mut self, phases: &Phases) {
+        for phase in 0..3 {
+            let is_zero = self.last_a[phase] * phases.current_a[phase] <= 0.0;
+            self.is_interrupted[phase] |= is_zero;
+        }
+    }
+
+    fn encode(&self, number: u64, mut phases: Phases, recorded: Option<[f64; 2]>) -> Samples {
+        let is_touched = self.is_interrupted.contains(&true);
+        if is_touched {
+            let healthy = match &self.values {
+                Values::Waves(waves) => waves.healthy_voltages(number),
+                Values::Playback(_) => phases.voltage_v,
+            };
+            for phase in (0..3).filter(|phase| self.is_interrupted[*phase]) {
+                phases.current_a[phase] = 0.0;
+                phases.voltage_v[phase] = healthy[phase];
+            }
+        }
+        let sums = [phases.current_a.iter().sum(), phases.voltage_v.iter().sum()];
+        let (neutral, quality) = match recorded {
+            Some(neutral) if !is_touched => (neutral, Quality::GOOD),
+            _ => (sums, Quality::DERIVED),
+        };
+        let sample = |value: f64, bit: f64, quality| Sample { value: (value / bit).round() as i32, quality };
+        let [ia, ib, ic] = phases.current_a.map(|value| sample(value, CURRENT_BIT_A, Quality::GOOD));
+        let [ua, ub, uc] = phases.voltage_v.map(|value| sample(value, VOLTAGE_BIT_V, Quality::GOOD));
+        let neutral_a = sample(neutral[0], CURRENT_BIT_A, quality);
+        let neutral_v = sample(neutral[1], VOLTAGE_BIT_V, quality);
+        [ia, ib, ic, neutral_a, ua, ub, uc, neutral_v]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use substation::settings::merging_unit::{self, Source};
+
+    use super::*;
+
+    const RATE: u16 = 4800;
+
+    /// A fault at 0.2 s of each second.
+    fn generator() -> Generator {
+        let text = "
+merging_unit: test
+frequency: 50 Hz
+sources:
+  bay:
+    kind: waveform
+    voltage: 60 kV
+    current: 400 A
+    fault: {at: 200 ms, every: 1 s, phases: abc, current: 8 kA, voltage_left: 10 %, tau: 20 ms}
+streams:
+  bay: {sv_id: MU01, destination: 01:0c:cd:04:00:01, app_id: 0x4000, rate: 4800 Hz, source: bay}
+";
+        let unit = merging_unit::read(text).unwrap();
+        let Source::Waveform(waveform) = &unit.sources["bay"] else { unreachable!("it is one") };
+        Generator::new(Values::Waves(Waves::new(waveform, RATE)))
+    }
+
+    fn peak_a(generator: &mut Generator, samples: std::ops::Range<u64>, is_open: bool) -> f64 {
+        samples
+            .map(|number| f64::from(generator.samples(number, is_open)[0].value) * 0.001)
+            .fold(0.0, |peak, value| f64::max(peak, value.abs()))
+    }
+
+    #[test]
+    fn a_breaker_ends_the_fault_at_zeros_and_closes_for_the_next() {
+        let mut generator = generator();
+        assert!(peak_a(&mut generator, 0..960, false) < 600.0);
+        assert_eq!(generator.fault_begun(RATE), None);
+        assert!(peak_a(&mut generator, 960..1300, false) > 8000.0);
+        let (episode, begin_s) = generator.fault_begun(RATE).unwrap();
+        assert!(episode == 0 && (0.2..0.22).contains(&begin_s));
+        // It is open from here on; within a period all currents were zero once.
+        let last = generator.samples(1299, true)[0].value;
+        let next = generator.samples(1300, true)[0].value;
+        assert!(last.signum() != next.signum() || next != 0, "it does not chop");
+        peak_a(&mut generator, 1301..1400, true);
+        assert!(generator.is_interrupted());
+        assert_eq!(peak_a(&mut generator, 1400..4800, true), 0.0);
+        let healthy = (4700..4800).map(|n| generator.samples(n, true)[4].value).max().unwrap();
+        assert!(f64::from(healthy) * 0.01 > 80_000.0);
+        assert!(peak_a(&mut generator, 4800..5700, false) > 500.0);
+        assert!(!generator.is_interrupted() && generator.episode_at(5699) == 1);
+        assert!(peak_a(&mut generator, 5700..6100, false) > 8000.0);
+    }
+
+    #[test]
+    fn streams_that_are_some_samples_apart_get_the_same_samples() {
+        let mut generator = generator();
+        let ahead: Vec<Samples> = (0..300).map(|n| generator.samples(n, false)).collect();
+        let behind: Vec<Samples> = (0..300).map(|n| generator.samples(n, true)).collect();
+        assert_eq!(ahead, behind);
+        // Currents and voltages add up to what is derived, to a bit each.
+        for samples in ahead {
+            let sum: i32 = samples[..3].iter().map(|sample| sample.value).sum();
+            assert!((sum - samples[3].value).abs() <= 2 && samples[3].quality.is_derived());
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! A merging unit as a program: many streams of sampled values, each frame at its own time.
+//!
+//! What decides is pure and takes sample numbers and times:
+//! - [`generator`]: the samples of one source, with faults and a breaker that ends them
+//! - [`waves`], [`playback`]: where a generator's values come from
+//! - [`schedule`]: which frame of which stream is due when
+//! - [`disturbance`]: what goes wrong with it
+//! - [`frame`]: the frame as octets
+//! - [`lateness`]: how late frames were sent
+//!
+//! What touches the world:
+//! - [`files`]: fault records and captures
+//! - [`publisher`]: the loop that sleeps, sends and counts
+//! - [`feedback`]: the subscription to a trip
+
+pub mod capture;
+pub mod disturbance;
+pub mod feedback;
+pub mod files;
+pub mod frame;
+pub mod generator;
+pub mod lateness;
+pub mod playback;
+pub mod publisher;
+pub mod schedule;
+pub mod summary;
+pub mod waves;

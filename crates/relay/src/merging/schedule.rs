@@ -1,0 +1,116 @@
+//! Which frame of which stream is due when, on an absolute schedule: lateness never adds up.
+//!
+//! Time is nanoseconds since sample 0, which is at a whole second of the host's clock, so that
+//! `smpCnt` is 0 there. A frame is due when its newest sample is taken, plus the stream's phase.
+
+/// How a stream is cut into frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// Samples a second.
+    pub rate: u16,
+    /// Samples in a frame.
+    pub asdus: u8,
+    /// From the newest sample to sending.
+    pub phase_ns: u64,
+}
+
+impl Pace {
+    /// Number of the first sample of a frame.
+    #[must_use]
+    pub fn first_sample(self, frame: u64) -> u64 {
+        frame * u64::from(self.asdus)
+    }
+
+    /// When a frame is due.
+    #[must_use]
+    pub fn due_ns(self, frame: u64) -> u64 {
+        let newest = self.first_sample(frame + 1) - 1;
+        let taken_ns = u128::from(newest) * 1_000_000_000 / u128::from(self.rate);
+        taken_ns as u64 + self.phase_ns
+    }
+
+    /// From one frame to the next, rounded down.
+    #[must_use]
+    pub fn interval_ns(self) -> u64 {
+        u64::from(self.asdus) * 1_000_000_000 / u64::from(self.rate)
+    }
+
+    /// `smpCnt` of a sample.
+    #[must_use]
+    pub fn smp_cnt(self, sample: u64) -> u16 {
+        (sample % u64::from(self.rate)) as u16
+    }
+}
+
+/// Streams with the frame of each that comes next.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    next: Vec<(Pace, u64)>,
+}
+
+impl Schedule {
+    /// All streams before their first frame.
+    #[must_use]
+    pub fn new(paces: impl IntoIterator<Item = Pace>) -> Self {
+        Self { next: paces.into_iter().map(|pace| (pace, 0)).collect() }
+    }
+
+    /// When the next frame is due; nothing without streams.
+    #[must_use]
+    pub fn next_due_ns(&self) -> Option<u64> {
+        self.next.iter().map(|(pace, frame)| pace.due_ns(*frame)).min()
+    }
+
+    /// Takes the frames that are due at this time, at most one of each stream: stream and frame,
+    /// in the order of the streams.
+    pub fn take_due(&mut self, now_ns: u64, due: &mut Vec<(usize, u64)>) {
+        due.clear();
+        for (stream, (pace, frame)) in self.next.iter_mut().enumerate() {
+            if pace.due_ns(*frame) <= now_ns {
+                due.push((stream, *frame));
+                *frame += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn frames_of_all_streams_come_at_their_times_and_none_twice() {
+        let paces = [(4800, 2, 0), (4000, 1, 0), (14_400, 6, 100_000)];
+        let paces = paces.map(|(rate, asdus, phase_ns)| Pace { rate, asdus, phase_ns });
+        let mut schedule = Schedule::new(paces);
+        let mut frames = [0_u64; 3];
+        let mut due = Vec::new();
+        while let Some(now_ns) = schedule.next_due_ns().filter(|due_ns| *due_ns < 1_000_100_000) {
+            schedule.take_due(now_ns, &mut due);
+            assert!(!due.is_empty());
+            for (stream, frame) in &due {
+                assert_eq!((*frame, paces[*stream].due_ns(*frame)), (frames[*stream], now_ns));
+                frames[*stream] += 1;
+            }
+        }
+        assert_eq!(frames, [2400, 4001, 2400]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_second_holds_as_many_frames_as_it_should_and_ends_where_the_next_begins(
+            rate in 1000u16..15_360, asdus in 1u8..9, second in 0u64..100_000_000,
+        ) {
+            let rate = rate / u16::from(asdus) * u16::from(asdus);
+            let pace = Pace { rate, asdus, phase_ns: 0 };
+            let frames = u64::from(rate / u16::from(asdus));
+            let before_ns = pace.due_ns(second * frames);
+            prop_assert_eq!(pace.due_ns((second + 1) * frames), before_ns + 1_000_000_000);
+            prop_assert_eq!(pace.smp_cnt(pace.first_sample(second * frames)), 0);
+            let step = pace.due_ns(second * frames + 1) - before_ns;
+            prop_assert!(step.abs_diff(pace.interval_ns()) <= 1);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What a merging unit says at its end, for people and as JSON.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// The whole run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Summary {
+    /// Where it sent to.
+    pub interface: String,
+    /// How many streams.
+    pub streams: usize,
+    /// Time between begin and end of publishing, in s.
+    pub duration_s: f64,
+    /// What became of frames.
+    pub frames: Frames,
+    /// How late they were.
+    pub lateness_ns: LatenessFigures,
+    /// What happened at each fault.
+    pub faults: Vec<FaultStamps>,
+    /// What to look at before trusting the figures.
+    pub warnings: Vec<String>,
+}
+
+/// What became of frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Frames {
+    /// Given to the interface, doubled ones twice.
+    pub published: u64,
+    /// Not taken by the interface, or so late that they were left out.
+    pub dropped: u64,
+    /// Sent later than one interval of their stream after they were due.
+    pub late: u64,
+    /// Left out because a disturbance says so.
+    pub lost_on_purpose: u64,
+    /// Sent twice because a disturbance says so.
+    pub doubled_on_purpose: u64,
+    /// Sent behind the next one because a disturbance says so.
+    pub held_back_on_purpose: u64,
+}
+
+/// How late frames were sent, in ns.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct LatenessFigures {
+    pub frames: u64,
+    pub mean: f64,
+    pub p50: u64,
+    pub p90: u64,
+    pub p99: u64,
+    pub p99_9: u64,
+    pub p99_99: u64,
+    pub max: u64,
+}
+
+/// A fault and what came of it. Times of the host are those of `CLOCK_REALTIME`, spans are
+/// measured on `CLOCK_MONOTONIC`.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FaultStamps {
+    /// Name of the source.
+    pub source: String,
+    /// Number of the fault, from 1.
+    pub number: u64,
+    /// When it began, on the host's clock.
+    pub inception_realtime_ns: i64,
+    /// From the inception until the trip came to this interface.
+    pub trip_after_ns: Option<i64>,
+    /// From the inception until all currents were zero, by the samples.
+    pub interrupted_after_ns: Option<i64>,
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Frames { published, dropped, late, .. } = self.frames;
+        let (streams, interface, duration_s) = (self.streams, &self.interface, self.duration_s);
+        writeln!(out, "{streams} streams on {interface} for {duration_s:.3} s")?;
+        writeln!(out, "frames: {published} published, {dropped} dropped, {late} late")?;
+        let spoilt = [
+            (self.frames.lost_on_purpose, "lost"),
+            (self.frames.doubled_on_purpose, "doubled"),
+            (self.frames.held_back_on_purpose, "held back"),
+        ];
+        for (count, what) in spoilt.into_iter().filter(|(count, _)| *count > 0) {
+            writeln!(out, "on purpose: {count} {what}")?;
+        }
+        let us = |ns: u64| ns as f64 / 1000.0;
+        let LatenessFigures { p50, p99, p99_9, p99_99, max, .. } = self.lateness_ns;
+        writeln!(
+            out,
+            "lateness: p50 {:.1} us, p99 {:.1} us, p99.9 {:.1} us, p99.99 {:.1} us, max {:.1} us",
+            us(p50),
+            us(p99),
+            us(p99_9),
+            us(p99_99),
+            us(max)
+        )?;
+        self.faults.iter().try_for_each(|fault| writeln!(out, "{fault}"))?;
+        self.warnings.iter().try_for_each(|warning| writeln!(out, "warning: {warning}"))
+    }
+}
+
+impl fmt::Display for FaultStamps {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inception = self.inception_realtime_ns;
+        let (seconds, rest) = (inception.div_euclid(1_000_000_000), inception.rem_euclid(1_000_000_000));
+        write!(out, "fault {} of {}: inception {seconds}.{rest:09}", self.number, self.source)?;
+        let ms = |ns: i64| ns as f64 / 1e6;
+        if let Some(after_ns) = self.trip_after_ns {
+            write!(out, ", trip {:.3} ms later", ms(after_ns))?;
+        }
+        if let Some(after_ns) = self.interrupted_after_ns {
+            write!(out, ", interrupted {:.3} ms later", ms(after_ns))?;
+        }
+        Ok(())
+    }
+}
