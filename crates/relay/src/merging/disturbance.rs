@@ -36,10 +36,12 @@ impl Disturbances {
         seed: u32,
     ) -> Self {
         let strikes = |disturbance: &Disturbance| {
-            disturbance.streams.is_empty() || disturbance.streams.iter().any(|struck| struck == name)
+            disturbance.streams.is_empty()
+                || disturbance.streams.iter().any(|struck| struck == name)
         };
         let of_stream = all.enumerate().filter(|(_, disturbance)| strikes(disturbance));
-        let own = |index: usize| mixed(u64::from(seed) << 32 | (number as u64) << 16 | index as u64);
+        let own =
+            |index: usize| mixed(u64::from(seed) << 32 | (number as u64) << 16 | index as u64);
         Self { of_stream: of_stream.map(|(index, one)| (one.clone(), own(index))).collect() }
     }
 
@@ -77,9 +79,8 @@ impl Fate {
 
 fn is_on(disturbance: &Disturbance, taken_ns: u64) -> bool {
     let since_ns = u128::from(taken_ns).checked_sub(disturbance.at.as_nanos());
-    since_ns.is_some_and(|since_ns| {
-        disturbance.lasts.is_none_or(|lasts| since_ns < lasts.as_nanos())
-    })
+    since_ns
+        .is_some_and(|since_ns| disturbance.lasts.is_none_or(|lasts| since_ns < lasts.as_nanos()))
 }
 
 /// A number from 0 to below 1.
@@ -128,7 +129,7 @@ mod tests {
             disturbance(DisturbanceKind::Test, 1.0, &[]),
             disturbance(DisturbanceKind::Invalid, 1.0, &["b"]),
         ];
-        let of = |name| Disturbances::of_stream(all.iter(), name, 0, 1);
+        let of = |name: &str| Disturbances::of_stream(all.iter(), name, 0, 1);
         let at = |name: &str, ns| of(name).fate(7, ns);
         assert_eq!(at("a", 999_999_999), Fate::default());
         assert_eq!(at("a", 3_000_000_000), Fate::default());

@@ -1,6 +1,7 @@
 //! Reads the records that settings name, and makes generators of sources.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::Path;
 
@@ -23,17 +24,17 @@ pub fn generators(
 ) -> anyhow::Result<BTreeMap<(String, u16), Generator>> {
     let mut generators = BTreeMap::new();
     for stream in unit.streams.values() {
-        let key = (stream.source.clone(), stream.rate);
-        if !generators.contains_key(&key) {
-            let values = match &unit.sources[&stream.source] {
-                Source::Waveform(waveform) => Values::Waves(Waves::new(waveform, stream.rate)),
-                Source::Playback(settings) => {
-                    let said = || format!("source {}", stream.source);
-                    Values::Playback(playback(settings, folder, stream.rate).with_context(said)?)
-                }
-            };
-            generators.insert(key, Generator::new(values));
-        }
+        let Entry::Vacant(place) = generators.entry((stream.source.clone(), stream.rate)) else {
+            continue;
+        };
+        let values = match &unit.sources[&stream.source] {
+            Source::Waveform(waveform) => Values::Waves(Waves::new(waveform, stream.rate)),
+            Source::Playback(settings) => {
+                let said = || format!("source {}", stream.source);
+                Values::Playback(playback(settings, folder, stream.rate).with_context(said)?)
+            }
+        };
+        place.insert(Generator::new(values));
     }
     Ok(generators)
 }
@@ -46,8 +47,8 @@ fn playback(settings: &Playback, folder: &Path, rate: u16) -> anyhow::Result<pla
         RecordFiles::Capture { file, sv_id, rate } => {
             let path = folder.join(file);
             let octets = fs::read(&path).with_context(|| path.display().to_string())?;
-            let captured = capture::read(&octets, sv_id, *rate)
-                .with_context(|| path.display().to_string())?;
+            let captured =
+                capture::read(&octets, sv_id, *rate).with_context(|| path.display().to_string())?;
             (captured.channels, f64::from(*rate))
         }
     };
@@ -74,7 +75,7 @@ fn comtrade(
     }
     let mut channels = Channels::default();
     for (channel, name) in channels.iter_mut().zip(names) {
-        *channel = if name == "-" {
+        *channel = if name == "none" {
             vec![0.0; record.time_s.len()]
         } else {
             primary(&record, name).with_context(|| configuration.display().to_string())?

@@ -1,8 +1,8 @@
 //! One frame of a stream as octets.
 
 use substation::settings::merging_unit::PublishedStream;
-use substation::wire::{Asdu, Header, MacAddress, SampledValues, Synchronisation};
 use substation::wire::sampled_values::{ASDUS_MAX, Channels};
+use substation::wire::{Asdu, Header, MacAddress, SampledValues, Synchronisation};
 
 use super::disturbance::Fate;
 use super::generator::Samples;
@@ -36,21 +36,24 @@ pub fn write(
             sample.to_octets()
         });
     }
-    let asdu = |(encoded, number): (&'_ Encoded, u64)| (number, Channels::new(&encoded[..]));
     let mut asdus = [Asdu {
         sv_id: &stream.key.sv_id,
         dat_set: None,
         smp_cnt: 0,
         conf_rev: stream.conf_rev,
         refr_tm: None,
-        smp_synch: if fate.is_unsynchronised { Synchronisation::None } else { stream.synchronisation },
+        smp_synch: if fate.is_unsynchronised {
+            Synchronisation::None
+        } else {
+            stream.synchronisation
+        },
         smp_rate: None,
         channels: Channels::new(&encoded[0][..]),
         smp_mod: None,
         gm_identity: None,
     }; ASDUS_MAX];
-    for (asdu, (number, channels)) in asdus.iter_mut().zip(encoded.iter().zip(first..).map(asdu)) {
-        (asdu.smp_cnt, asdu.channels) = (pace.smp_cnt(number), channels);
+    for ((asdu, encoded), number) in asdus.iter_mut().zip(&encoded).zip(first..) {
+        (asdu.smp_cnt, asdu.channels) = (pace.smp_cnt(number), Channels::new(encoded));
     }
     out.clear();
     SampledValues::encode(&header(stream, source), &asdus[..count], out);

@@ -40,6 +40,7 @@ pub struct Generator {
     /// The last current of each phase, to see its zero.
     last_a: [f64; 3],
     is_interrupted: [bool; 3],
+    interrupted_at: Option<u64>,
 }
 
 impl Generator {
@@ -53,6 +54,7 @@ impl Generator {
             episode: 0,
             last_a: [0.0; 3],
             is_interrupted: [false; 3],
+            interrupted_at: None,
         }
     }
 
@@ -75,7 +77,9 @@ impl Generator {
     pub fn fault_begun(&self, rate: u16) -> Option<(u64, f64)> {
         let begin_s = match &self.values {
             Values::Waves(waves) => waves.inception_s(self.episode)?,
-            Values::Playback(playback) => playback.inception(self.episode)? as f64 / f64::from(rate),
+            Values::Playback(playback) => {
+                playback.inception(self.episode)? as f64 / f64::from(rate)
+            }
         };
         let newest_s = self.next.checked_sub(1)? as f64 / f64::from(rate);
         (newest_s >= begin_s).then_some((self.episode, begin_s))
@@ -90,10 +94,10 @@ impl Generator {
         }
     }
 
-    /// Whether all three currents have ended.
+    /// The sample from which on all three currents are zero, in this episode.
     #[must_use]
-    pub fn is_interrupted(&self) -> bool {
-        self.is_interrupted == [true; 3]
+    pub const fn interrupted_at(&self) -> Option<u64> {
+        self.interrupted_at
     }
 
     fn make(&mut self, number: u64, is_open: bool) -> Samples {
@@ -106,18 +110,21 @@ impl Generator {
         };
         // The breaker that is open when an episode ends closes with the begin of the next.
         if episode != self.episode {
-            (self.episode, self.is_interrupted) = (episode, [false; 3]);
+            (self.episode, self.is_interrupted, self.interrupted_at) = (episode, [false; 3], None);
         } else if is_open {
-            self.interrupt(&phases);
+            self.interrupt(number, &phases);
         }
         self.last_a = phases.current_a;
         self.encode(number, phases, recorded)
     }
 
-    fn interrupt(&mut self, phases: &Phases) {
+    fn interrupt(&mut self, number: u64, phases: &Phases) {
         for phase in 0..3 {
             let is_zero = self.last_a[phase] * phases.current_a[phase] <= 0.0;
             self.is_interrupted[phase] |= is_zero;
+        }
+        if self.is_interrupted == [true; 3] {
+            self.interrupted_at.get_or_insert(number);
         }
     }
 
@@ -138,9 +145,12 @@ impl Generator {
             Some(neutral) if !is_touched => (neutral, Quality::GOOD),
             _ => (sums, Quality::DERIVED),
         };
-        let sample = |value: f64, bit: f64, quality| Sample { value: (value / bit).round() as i32, quality };
-        let [ia, ib, ic] = phases.current_a.map(|value| sample(value, CURRENT_BIT_A, Quality::GOOD));
-        let [ua, ub, uc] = phases.voltage_v.map(|value| sample(value, VOLTAGE_BIT_V, Quality::GOOD));
+        let sample =
+            |value: f64, bit: f64, quality| Sample { value: (value / bit).round() as i32, quality };
+        let [ia, ib, ic] =
+            phases.current_a.map(|value| sample(value, CURRENT_BIT_A, Quality::GOOD));
+        let [ua, ub, uc] =
+            phases.voltage_v.map(|value| sample(value, VOLTAGE_BIT_V, Quality::GOOD));
         let neutral_a = sample(neutral[0], CURRENT_BIT_A, quality);
         let neutral_v = sample(neutral[1], VOLTAGE_BIT_V, quality);
         [ia, ib, ic, neutral_a, ua, ub, uc, neutral_v]
@@ -193,12 +203,12 @@ streams:
         let next = generator.samples(1300, true)[0].value;
         assert!(last.signum() != next.signum() || next != 0, "it does not chop");
         peak_a(&mut generator, 1301..1400, true);
-        assert!(generator.is_interrupted());
+        assert!(generator.interrupted_at().is_some_and(|at| (1300..1400).contains(&at)));
         assert_eq!(peak_a(&mut generator, 1400..4800, true), 0.0);
         let healthy = (4700..4800).map(|n| generator.samples(n, true)[4].value).max().unwrap();
         assert!(f64::from(healthy) * 0.01 > 80_000.0);
         assert!(peak_a(&mut generator, 4800..5700, false) > 500.0);
-        assert!(!generator.is_interrupted() && generator.episode_at(5699) == 1);
+        assert!(generator.interrupted_at().is_none() && generator.episode_at(5699) == 1);
         assert!(peak_a(&mut generator, 5700..6100, false) > 8000.0);
     }
 

@@ -34,7 +34,9 @@ impl Playback {
             if is_same { channel.clone() } else { resample(channel, from_hz, to_hz) }
         });
         let samples = (0..channels[0].len()).map(|index| {
-            channels.each_ref().map(|channel| Some(channel[index]).filter(|v| v.is_finite()).unwrap_or(0.0))
+            channels
+                .each_ref()
+                .map(|channel| Some(channel[index]).filter(|v| v.is_finite()).unwrap_or(0.0))
         });
         let inception = inception_s.map(|inception_s| (inception_s * to_hz).round() as u64);
         Self { samples: samples.collect(), inception }
@@ -83,7 +85,8 @@ mod tests {
 
     #[test]
     fn another_rate_is_another_number_of_samples_of_the_same_wave() {
-        let wave = |n: i32, rate: f64| (2.0 * std::f64::consts::PI * 50.0 * f64::from(n) / rate).cos();
+        let wave =
+            |n: i32, rate: f64| (2.0 * std::f64::consts::PI * 50.0 * f64::from(n) / rate).cos();
         let channels: Channels =
             std::array::from_fn(|_| (0..2000).map(|n| 1000.0 * wave(n, 1600.0)).collect());
         let playback = Playback::new(&channels, 1600.0, 4800, None);

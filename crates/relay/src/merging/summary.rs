@@ -103,7 +103,8 @@ impl fmt::Display for Summary {
 impl fmt::Display for FaultStamps {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inception = self.inception_realtime_ns;
-        let (seconds, rest) = (inception.div_euclid(1_000_000_000), inception.rem_euclid(1_000_000_000));
+        let (seconds, rest) =
+            (inception.div_euclid(1_000_000_000), inception.rem_euclid(1_000_000_000));
         write!(out, "fault {} of {}: inception {seconds}.{rest:09}", self.number, self.source)?;
         let ms = |ns: i64| ns as f64 / 1e6;
         if let Some(after_ns) = self.trip_after_ns {

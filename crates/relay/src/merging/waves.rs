@@ -44,9 +44,11 @@ impl Waves {
     pub fn new(settings: &Waveform, rate: u16) -> Self {
         let fault = settings.fault.as_ref();
         let inception_s = fault.map(|fault| inception_s(fault, settings));
-        let [mut currents, mut voltages] =
-            [(settings.current, &settings.current_harmonics), (settings.voltage, &settings.voltage_harmonics)]
-                .map(|(phasor, harmonics)| three_phases(phasor, harmonics, settings.frequency_hz));
+        let [mut currents, mut voltages] = [
+            (settings.current, &settings.current_harmonics),
+            (settings.voltage, &settings.voltage_harmonics),
+        ]
+        .map(|(phasor, harmonics)| three_phases(phasor, harmonics, settings.frequency_hz));
         if let (Some(fault), Some(begin_s)) = (fault, inception_s) {
             add_fault(&mut currents, &mut voltages, fault, settings.voltage, begin_s);
         }
@@ -57,7 +59,11 @@ impl Waves {
                 settings.frequency_hz,
                 transformer.remanence,
             );
-            Transformers { phases: std::array::from_fn(|_| new.clone()), new, ratio: transformer.ratio }
+            Transformers {
+                phases: std::array::from_fn(|_| new.clone()),
+                new,
+                ratio: transformer.ratio,
+            }
         });
         let every = fault.and_then(|fault| fault.every);
         Self {
@@ -69,7 +75,8 @@ impl Waves {
             lasts_s: fault
                 .and_then(|fault| fault.lasts)
                 .map_or(f64::INFINITY, |lasts| lasts.as_secs_f64()),
-            every_samples: every.map(|every| (every.as_secs_f64() * f64::from(rate)).round() as u64),
+            every_samples: every
+                .map(|every| (every.as_secs_f64() * f64::from(rate)).round() as u64),
         }
     }
 
@@ -89,7 +96,9 @@ impl Waves {
                 transformers.phases = std::array::from_fn(|_| transformers.new.clone());
             }
             let step_s = 1.0 / f64::from(self.rate);
-            for (transformer, current_a) in transformers.phases.iter_mut().zip(&mut phases.current_a) {
+            for (transformer, current_a) in
+                transformers.phases.iter_mut().zip(&mut phases.current_a)
+            {
                 let secondary_a = transformer.pass(*current_a / transformers.ratio, step_s);
                 *current_a = secondary_a * transformers.ratio;
             }
@@ -163,14 +172,16 @@ fn add_fault(
 ) {
     let angle = |phasor: Complex| Complex::polar_deg(1.0, phasor.angle_deg());
     let lag = Complex::polar_deg(fault.current_a, -fault.lag_deg);
-    let turned = [0.0, -120.0, 120.0].map(|shift_deg| Complex::polar_deg(1.0, voltage.angle_deg() + shift_deg));
+    let turned = [0.0, -120.0, 120.0]
+        .map(|shift_deg| Complex::polar_deg(1.0, voltage.angle_deg() + shift_deg));
     let steady: [Complex; 3] = match fault.phases {
         [true, true, false] => pair(angle(turned[0] - turned[1]) * lag, 0, 1),
         [false, true, true] => pair(angle(turned[1] - turned[2]) * lag, 1, 2),
         [true, false, true] => pair(angle(turned[2] - turned[0]) * lag, 2, 0),
         _ => turned.map(|turned| turned * lag),
     };
-    for (phase, steady) in steady.into_iter().enumerate().filter(|(phase, _)| fault.phases[*phase]) {
+    for (phase, steady) in steady.into_iter().enumerate().filter(|(phase, _)| fault.phases[*phase])
+    {
         let end_s = f64::INFINITY;
         let offset_tau_s = fault.tau.as_secs_f64();
         currents[phase].fault = Some(Fault { begin_s, end_s, steady, offset_tau_s });
@@ -259,9 +270,8 @@ mod tests {
     fn a_fault_that_lasts_is_over_and_saturation_takes_current_away() {
         let mut short = settings([true, false, false], 0.0);
         short.fault.as_mut().unwrap().lasts = Some(Duration::from_millis(100));
-        let peak = |all: &[Phases]| {
-            all.iter().map(|phases| phases.current_a[0].abs()).fold(0.0, f64::max)
-        };
+        let peak =
+            |all: &[Phases]| all.iter().map(|phases| phases.current_a[0].abs()).fold(0.0, f64::max);
         let all = run(&short, 0..4800);
         assert!(peak(&all[1000..1400]) > 8000.0 && peak(&all[1600..]) < 700.0);
         let ideal = run(&settings([true; 3], 0.0), 960..2000);

@@ -40,6 +40,16 @@ pub fn read(text: &str) -> Result<Relay, Problems> {
     collector.finish(relay)
 }
 
+/// A time such as `60 s` or `500ms`, as command lines name it.
+///
+/// # Errors
+/// What is wrong with the text, and the way out.
+pub fn parse_time(text: &str) -> Result<Duration, String> {
+    let seconds = units::parse(text, Unit::Time).map_err(|(what, out)| format!("{what}; {out}"))?;
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| format!("{} is no time; give one of 0 s or more", problems::quoted(text)))
+}
+
 fn relay(value: &tree::Value, collector: &Collector) -> Option<Relay> {
     let top = Map::new(value, "", collector)?;
     let name = top.text("relay");

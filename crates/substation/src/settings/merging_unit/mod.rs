@@ -148,7 +148,7 @@ pub enum RecordFiles {
         configuration: String,
         /// The `.dat` file.
         data: String,
-        /// Names of its channels for Ia Ib Ic In Ua Ub Uc Un; `-` for one that stays zero.
+        /// Names of its channels for Ia Ib Ic In Ua Ub Uc Un; `none` for one that stays zero.
         channels: Vec<String>,
     },
     /// Sampled values as somebody captured them.

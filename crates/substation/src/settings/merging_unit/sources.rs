@@ -137,7 +137,11 @@ fn comtrade(map: &Map<'_>) -> Option<Playback> {
     let inception = map.optional_time("inception", Duration::ZERO, TIME_MAX);
     if !channels.is_empty() && channels.len() != 8 {
         let what = format!("{} channels", channels.len());
-        map.wrong("channels", what, "name those of Ia Ib Ic In Ua Ub Uc Un, `-` for none");
+        map.wrong(
+            "channels",
+            what,
+            "name those of Ia Ib Ic In Ua Ub Uc Un, `none` for one that stays zero",
+        );
     }
     let record = RecordFiles::Comtrade { configuration: configuration?, data: data?, channels };
     Some(Playback { record, inception })

@@ -1,0 +1,260 @@
+//! `qcmerge`: a merging unit as a program. It reads settings, makes this thread as much of a
+//! real-time one as it may, publishes, and says at the end what became of each frame.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::{Args, Parser, Subcommand};
+use relay::merging::files::generators;
+use relay::merging::publisher::Publisher;
+use substation::settings::merging_unit::{self, MergingUnit, STREAMS_MAX};
+use substation::settings::parse_time;
+
+/// Settings are wrong (`EX_DATAERR`).
+const BAD_SETTINGS: u8 = 65;
+/// The interface, a right or a file is missing (`EX_UNAVAILABLE`).
+const UNAVAILABLE: u8 = 69;
+
+const EXAMPLES: &str = "\
+Examples:
+  qcmerge stream --interface v0 --streams 20 --rate 4800 --duration 60s
+      twenty streams as IEC 61869-9 prefers them for protection
+  qcmerge stream --interface v0 --streams 20 --settings-only >bay.yaml
+      the same as settings, to go on from
+  qcmerge check bay.yaml
+      tells everything that is wrong with settings, with lines
+  qcmerge run bay.yaml --interface v0 --core 1 --priority 80 --json
+      publishes on a core of its own and prints figures for other programs
+
+Ctrl-C ends it and prints the summary. Publishing needs CAP_NET_RAW, a priority CAP_SYS_NICE,
+locked memory CAP_IPC_LOCK. Exit codes: 0 done, 64 usage, 65 settings are wrong, 69 an interface,
+file or right is missing.";
+
+/// Publishes sampled values as merging units do: paced, many streams, with faults.
+#[derive(Parser)]
+#[command(name = "qcmerge", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Publishes what settings describe
+    Run {
+        /// The settings
+        settings: PathBuf,
+        /// The interface; without, the one that the settings name
+        #[arg(long)]
+        interface: Option<String>,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Publishes alike streams of steady load, without settings
+    Stream {
+        /// The interface
+        #[arg(long, required_unless_present = "settings_only")]
+        interface: Option<String>,
+        #[command(flatten)]
+        alike: Alike,
+        /// Print the settings of these streams instead of publishing them
+        #[arg(long)]
+        settings_only: bool,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Tells everything that is wrong with settings
+    Check {
+        /// The settings
+        settings: PathBuf,
+    },
+}
+
+#[derive(Args)]
+struct Alike {
+    /// How many
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=STREAMS_MAX as i64))]
+    streams: u16,
+    /// Samples a second: 4000, 4800 and 14400 are usual
+    #[arg(long, default_value_t = 4800, value_parser = clap::value_parser!(u16).range(1000..=15_360))]
+    rate: u16,
+    /// Samples in a frame; as the profile of the rate has it if not given
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=8))]
+    asdus: Option<u8>,
+    /// Frequency in Hz
+    #[arg(long, default_value_t = 50.0)]
+    frequency: f64,
+    /// How much later each stream sends than the one before it, such as 10us
+    #[arg(long, default_value = "0s", value_parser = parse_time)]
+    phase: Duration,
+}
+
+#[derive(Args)]
+struct How {
+    /// How long, such as 60s; until Ctrl-C if neither this nor the settings say
+    #[arg(long, value_parser = parse_time)]
+    duration: Option<Duration>,
+    /// The core to stay on
+    #[arg(long)]
+    core: Option<usize>,
+    /// Priority of SCHED_FIFO, 1 to 99
+    #[arg(long, value_parser = clap::value_parser!(i32).range(1..=99))]
+    priority: Option<i32>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        error.print().ok();
+        let code = if error.use_stderr() { 64 } else { 0 };
+        std::process::exit(code);
+    });
+    match command(cli.command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("qcmerge: {error:#}");
+            ExitCode::from(UNAVAILABLE)
+        }
+    }
+}
+
+fn command(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Check { settings } => {
+            let Some(unit) = read(&settings, &text_of(&settings)?) else {
+                return Ok(ExitCode::from(BAD_SETTINGS));
+            };
+            generators(&unit, folder_of(&settings))?;
+            println!("{}: {} streams, nothing is wrong", settings.display(), unit.streams.len());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Run { settings, interface, how } => {
+            let Some(unit) = read(&settings, &text_of(&settings)?) else {
+                return Ok(ExitCode::from(BAD_SETTINGS));
+            };
+            publish(&unit, folder_of(&settings), interface.as_deref(), &how)
+        }
+        Command::Stream { alike, settings_only: true, .. } => {
+            print!("{}", alike.settings());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Stream { interface, alike, how, .. } => {
+            let Some(unit) = read(Path::new("qcmerge stream"), &alike.settings()) else {
+                return Ok(ExitCode::from(BAD_SETTINGS));
+            };
+            publish(&unit, Path::new("."), interface.as_deref(), &how)
+        }
+    }
+}
+
+fn text_of(path: &Path) -> anyhow::Result<String> {
+    fs::read_to_string(path).with_context(|| path.display().to_string())
+}
+
+fn folder_of(settings: &Path) -> &Path {
+    settings.parent().unwrap_or(Path::new("."))
+}
+
+/// The settings, or `None` after telling everything that is wrong with them.
+fn read(path: &Path, text: &str) -> Option<MergingUnit> {
+    match merging_unit::read(text) {
+        Ok(unit) => Some(unit),
+        Err(problems) => {
+            for problem in problems.iter() {
+                eprintln!("{}: {problem}", path.display());
+            }
+            None
+        }
+    }
+}
+
+fn publish(
+    unit: &MergingUnit,
+    folder: &Path,
+    interface: Option<&str>,
+    how: &How,
+) -> anyhow::Result<ExitCode> {
+    let Some(interface) = interface.or(unit.interface.as_deref()) else {
+        bail!("no interface; name one with `--interface` or `interface:` in the settings");
+    };
+    let is_over = Arc::new(AtomicBool::new(false));
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        signal_hook::flag::register(signal, is_over.clone()).context("no handler of signals")?;
+    }
+    let generators = generators(unit, folder)?;
+    let said = || format!("interface {interface} (publishing needs CAP_NET_RAW)");
+    let publisher = Publisher::new(unit, interface, generators).with_context(said)?;
+    let (tell, told) = channel::<String>();
+    // Printing may block, and publishing may not.
+    let printer = std::thread::spawn(move || told.iter().for_each(|line| eprintln!("{line}")));
+    let warnings = become_real_time(how);
+    let duration = how.duration.or(unit.duration);
+    let summary = publisher.run(duration, &is_over, &tell, warnings).with_context(said)?;
+    drop(tell);
+    printer.join().ok();
+    if how.json {
+        println!("{}", serde_json::to_string_pretty(&summary)?);
+    } else {
+        print!("{summary}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Takes the core and priority that were asked for; what is refused is a warning, because the
+/// figures then say less.
+fn become_real_time(how: &How) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut note = |what: &str, result: std::io::Result<()>| {
+        if let Err(error) = result {
+            warnings.push(format!("{what}: {error}"));
+        }
+    };
+    // Without a priority the kernel may put off each wake-up by 50 us to save power.
+    note("exact wake-ups", fs::write("/proc/self/timerslack_ns", "1"));
+    if how.core.is_some() || how.priority.is_some() {
+        note("memory that stays", realtime::lock_memory());
+    }
+    if let Some(core) = how.core {
+        note(&format!("core {core}"), realtime::pin(core));
+    }
+    if let Some(priority) = how.priority {
+        note(&format!("priority {priority}"), realtime::fifo(priority));
+    }
+    warnings
+}
+
+impl Alike {
+    /// These streams as settings.
+    fn settings(&self) -> String {
+        let Self { streams, rate, asdus, frequency, phase } = self;
+        let mut text = format!(
+            "merging_unit: alike\nfrequency: {frequency} Hz\n\nsources:\n  \
+             load: {{kind: waveform, voltage: 63.5 kV, current: 400 A, lag: 30 deg}}\n\nstreams:\n"
+        );
+        for number in 1..=*streams {
+            let own_phase_us = phase.as_nanos() as f64 / 1000.0 * f64::from(number - 1);
+            write!(
+                text,
+                "  MU{number:02}: {{sv_id: MU{number:02}, destination: 01:0c:cd:04:{:02x}:{:02x}, \
+                 app_id: 0x4000, rate: {rate} Hz, phase: {own_phase_us} us, source: load",
+                number >> 8,
+                number & 0xff
+            )
+            .expect("a text takes all");
+            if let Some(asdus) = asdus {
+                write!(text, ", asdus: {asdus}").expect("a text takes all");
+            }
+            text.push_str("}\n");
+        }
+        text
+    }
+}

@@ -1,0 +1,323 @@
+//! `qcmerge` over a cable: every frame of every stream, in order and at its time, as settings have
+//! it, and as decoders of others see it.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use iec61850_sv::{SvFrame, decode_sav_pdu};
+use relay::packet::{Batch, PacketSocket, wait};
+use substation::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
+use substation::wire::{
+    AllData, Form, Goose, Header, MacAddress, SampledValues, Synchronisation, UtcTime, Validity,
+    Value,
+};
+
+/// A frame that came, and when.
+struct Came {
+    octets: Vec<u8>,
+    at_ns: i64,
+}
+
+fn qcmerge(arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_qcmerge"))
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("qcmerge starts")
+}
+
+/// Everything that comes until the program has ended, and what it said.
+fn run(arguments: &[&str]) -> (Vec<Came>, serde_json::Value) {
+    let socket = PacketSocket::open("west", ETHERTYPE_SAMPLED_VALUES).expect("it opens");
+    socket.join_all().expect("it joins");
+    let mut child = qcmerge(arguments);
+    let (mut came, mut batch) = (Vec::new(), Batch::new(256));
+    let mut is_running = true;
+    while is_running {
+        is_running = child.try_wait().expect("it is ours").is_none();
+        wait(&[&socket], Duration::from_millis(20)).expect("it waits");
+        while socket.receive(&mut batch).expect("it receives") > 0 {
+            came.extend(batch.frames().map(|frame| Came {
+                octets: frame.octets.to_vec(),
+                at_ns: frame.received_realtime_ns,
+            }));
+        }
+    }
+    assert_eq!(socket.kernel_counters().expect("it counts").dropped, 0);
+    let output = child.wait_with_output().expect("it has ended");
+    let [said, warned] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    let summary = serde_json::from_str(&said);
+    (came, summary.unwrap_or_else(|error| panic!("{error}: {said}{warned}")))
+}
+
+fn count(summary: &serde_json::Value, what: &str) -> u64 {
+    summary["frames"][what].as_u64().expect("it is a number")
+}
+
+#[test]
+fn twenty_streams_come_whole_in_order_and_paced() {
+    if !support::cable("twenty streams over a cable") {
+        return;
+    }
+    let arguments = ["stream", "--interface", "east", "--streams", "20", "--rate", "4800"];
+    let (came, summary) = run(&[&arguments[..], &["--duration", "1s", "--json"]].concat());
+    assert_eq!(summary["streams"], 20);
+    let (published, dropped) = (count(&summary, "published"), count(&summary, "dropped"));
+    assert_eq!((published, published + dropped), (came.len() as u64, 48_000));
+    let mut samples: BTreeMap<String, Vec<u16>> = BTreeMap::new();
+    for frame in &came {
+        let frame = SampledValues::decode(&frame.octets).expect("it is a frame");
+        assert_eq!(frame.count(), 2);
+        for asdu in frame.asdus() {
+            samples.entry(asdu.sv_id.to_owned()).or_default().push(asdu.smp_cnt);
+        }
+    }
+    assert_eq!(samples.len(), 20);
+    for counts in samples.values() {
+        assert!(counts.is_sorted(), "in order");
+        assert!(dropped > 0 || counts.iter().copied().eq(0..4800));
+    }
+    // Half of all frames cannot come before half of the time is over: they are paced.
+    let middle_ns = came[came.len() / 2].at_ns - came[0].at_ns;
+    assert!(middle_ns > 400_000_000, "{middle_ns}");
+    // The first sample of a second is taken at a whole second of the host, never earlier.
+    assert!((0..900_000_000).contains(&(came[0].at_ns % 1_000_000_000)));
+}
+
+#[test]
+fn decoders_of_others_see_the_same() {
+    if !support::cable("frames for other decoders") {
+        return;
+    }
+    for (rate, asdus) in [("4000", 1), ("4800", 2), ("14400", 6)] {
+        let arguments = ["stream", "--interface", "east", "--rate", rate, "--duration", "50ms"];
+        let (came, _) = run(&[&arguments[..], &["--json"]].concat());
+        assert!(!came.is_empty());
+        for frame in &came {
+            let ours = SampledValues::decode(&frame.octets).expect("it is a frame");
+            let theirs = SvFrame::decode(&frame.octets).expect("they decode it");
+            let theirs = decode_sav_pdu(&theirs.pdu_bytes).expect("they decode it");
+            assert_eq!(theirs.asdus.len(), asdus);
+            for (ours, theirs) in ours.asdus().zip(&theirs.asdus) {
+                assert_eq!((ours.sv_id, ours.smp_cnt), (&theirs.sv_id[..], theirs.smp_cnt));
+                let channels = theirs.sample.chunks(8).zip(ours.channels.iter());
+                assert!(channels.into_iter().all(|(theirs, ours)| theirs == ours.to_octets()));
+            }
+        }
+        compare_with_tshark(&came);
+    }
+}
+
+/// Names and numbers of samples as tshark reads them from a capture.
+fn compare_with_tshark(came: &[Came]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("came.pcap");
+    let mut capture = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0002_0004, 0, 0, 65535, 1] {
+        capture.extend(word.to_be_bytes());
+    }
+    for Came { octets, .. } in came {
+        let length = octets.len() as u32;
+        capture.extend([0, 0, length, length].map(u32::to_be_bytes).as_flattened());
+        capture.extend(octets);
+    }
+    std::fs::write(&path, capture).expect("it is written");
+    let fields = ["-T", "fields", "-E", "aggregator=,", "-e", "sv.svID", "-e", "sv.smpCnt"];
+    let Ok(output) = Command::new("tshark").arg("-r").arg(&path).args(fields).output() else {
+        println!("tshark: not measured: it is not installed");
+        return;
+    };
+    let listed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let told: Vec<&str> = listed.lines().collect();
+    let ours: Vec<String> = came
+        .iter()
+        .map(|frame| {
+            let frame = SampledValues::decode(&frame.octets).expect("it is a frame");
+            let (names, numbers): (Vec<_>, Vec<_>) =
+                frame.asdus().map(|asdu| (asdu.sv_id, asdu.smp_cnt.to_string())).unzip();
+            format!("{}\t{}", names.join(","), numbers.join(","))
+        })
+        .collect();
+    assert_eq!(told, ours);
+}
+
+const DISTURBED: &str = "
+merging_unit: test
+frequency: 50 Hz
+sources:
+  bay: {kind: waveform, voltage: 60 kV, current: 400 A}
+streams:
+  MU01: {sv_id: MU01, destination: 01:0c:cd:04:00:01, app_id: 0x4000, rate: 4000 Hz, source: bay}
+disturbances:
+  lost: {kind: loss, share: 5 %, at: 100 ms, lasts: 100 ms}
+  doubled: {kind: duplicate, share: 5 %, at: 200 ms, lasts: 100 ms}
+  swapped: {kind: reorder, share: 5 %, at: 300 ms, lasts: 100 ms}
+  clock: {kind: unsynchronised, at: 400 ms, lasts: 100 ms}
+  bad: {kind: invalid, at: 500 ms, lasts: 100 ms}
+";
+
+#[test]
+fn disturbances_are_seen_on_the_wire_as_they_are_counted() {
+    if !support::cable("disturbed frames over a cable") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("bay.yaml");
+    std::fs::write(&path, DISTURBED).expect("it is written");
+    let path = path.to_str().expect("it is text");
+    let (came, summary) =
+        run(&["run", path, "--interface", "east", "--duration", "700ms", "--json"]);
+    if count(&summary, "dropped") > 0 {
+        println!("disturbed frames: not measured: this host stood still meanwhile");
+        return;
+    }
+    let asdus: Vec<(u16, Synchronisation, Validity)> = came
+        .iter()
+        .map(|frame| {
+            let frame = SampledValues::decode(&frame.octets).expect("it is a frame");
+            let first = frame.first();
+            let sample = first.channels.get(0).expect("there are eight");
+            (first.smp_cnt, first.smp_synch, sample.quality.validity())
+        })
+        .collect();
+    let steps = |wanted: std::ops::Range<u16>, is: fn(i32) -> bool| {
+        let inside = asdus.windows(2).filter(|pair| wanted.contains(&pair[0].0));
+        inside.filter(|pair| is(i32::from(pair[1].0) - i32::from(pair[0].0))).count() as u64
+    };
+    let whole: std::collections::BTreeSet<u16> = asdus.iter().map(|asdu| asdu.0).collect();
+    let lost = (0..2800).filter(|number| !whole.contains(number)).count() as u64;
+    assert_eq!(lost, count(&summary, "lost_on_purpose"));
+    assert!(
+        (1..=60).contains(&lost)
+            && (400..800).contains(&(0..2800).find(|n| !whole.contains(n)).unwrap_or(0))
+    );
+    assert_eq!(steps(800..1200, |step| step == 0), count(&summary, "doubled_on_purpose"));
+    let held_back = count(&summary, "held_back_on_purpose");
+    assert!((1..=held_back).contains(&steps(1200..1610, |step| step < 0)));
+    for (number, synchronisation, validity) in asdus {
+        let is_lost = (1600..2000).contains(&number);
+        assert_eq!(synchronisation == Synchronisation::None, is_lost, "{number}");
+        assert_eq!(validity == Validity::Invalid, (2000..2400).contains(&number), "{number}");
+    }
+}
+
+const TRIPPED: &str = "
+merging_unit: test
+frequency: 50 Hz
+sources:
+  bay:
+    kind: waveform
+    voltage: 60 kV
+    current: 400 A
+    fault: {at: 200 ms, phases: abc, current: 8 kA, voltage_left: 10 %, tau: 20 ms}
+streams:
+  MU01: {sv_id: MU01, destination: 01:0c:cd:04:00:01, app_id: 0x4000, rate: 4000 Hz, source: bay}
+breaker: {reference: B/LLN0$GO$g, destination: 01:0c:cd:01:00:01, app_id: 1, opening: 40 ms}
+";
+
+/// Trips as soon as the current is a fault's, as a relay would.
+fn trip_at_fault() {
+    let samples = PacketSocket::open("west", ETHERTYPE_SAMPLED_VALUES).expect("it opens");
+    samples.join_all().expect("it joins");
+    let trips = PacketSocket::open("west", ETHERTYPE_GOOSE).expect("it opens");
+    let (mut batch, mut frame) = (Batch::new(16), trip());
+    frame[6..12].copy_from_slice(&trips.address().0);
+    while wait(&[&samples], Duration::from_secs(10)).expect("it waits") {
+        samples.receive(&mut batch).expect("it receives");
+        let is_fault = |octets: &[u8]| {
+            let frame = SampledValues::decode(octets).expect("it is a frame");
+            frame.first().channels.iter().take(3).any(|sample| sample.value.abs() > 4_000_000)
+        };
+        if batch.frames().any(|frame| is_fault(frame.octets)) {
+            assert_eq!(trips.send(&[&frame]).expect("it sends"), 1);
+            return;
+        }
+    }
+    panic!("no fault came");
+}
+
+fn trip() -> Vec<u8> {
+    let (mut encoded, mut frame) = (Vec::new(), Vec::new());
+    Value::encode_all(&[Value::Boolean(true)], Form::Ordinary, &mut encoded);
+    Goose {
+        header: Header {
+            destination: MacAddress([1, 0x0c, 0xcd, 1, 0, 1]),
+            source: MacAddress::default(),
+            tag: None,
+            app_id: 1,
+            reserved: [0, 0],
+        },
+        gocb_ref: "B/LLN0$GO$g",
+        time_allowed_to_live_ms: 2000,
+        dat_set: "B/LLN0$trips",
+        go_id: "trips",
+        t: UtcTime::default(),
+        st_num: 2,
+        sq_num: 0,
+        simulation: false,
+        conf_rev: 1,
+        nds_com: false,
+        all_data: AllData::decode(&encoded).expect("it was encoded"),
+    }
+    .encode(Form::Ordinary, &mut frame);
+    frame
+}
+
+#[test]
+fn a_trip_ends_the_fault_after_the_time_of_the_breaker() {
+    if !support::cable("a trip over a cable") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("bay.yaml");
+    std::fs::write(&path, TRIPPED).expect("it is written");
+    let path = path.to_str().expect("it is text");
+    let child = qcmerge(&["run", path, "--interface", "east", "--duration", "800ms", "--json"]);
+    trip_at_fault();
+    let output = child.wait_with_output().expect("it ends");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let fault = &summary["faults"][0];
+    let span_ns = |what: &str| fault[what].as_i64().unwrap_or_else(|| panic!("{summary}"));
+    let (trip_ns, interrupted_ns) = (span_ns("trip_after_ns"), span_ns("interrupted_after_ns"));
+    assert!(trip_ns > 0, "{summary}");
+    // The contacts part 40 ms after the trip, and within a period and a half all arcs are out,
+    // the offset included; how late the host was is in both.
+    let after_trip_ns = interrupted_ns - trip_ns;
+    assert!((39_000_000..80_000_000).contains(&after_trip_ns), "{summary}");
+    // A begin within half a period of `at`, at a whole-second grid of samples.
+    let within_ns = fault["inception_realtime_ns"].as_i64().expect("a number") % 1_000_000_000;
+    assert!((190_000_000..230_000_000).contains(&within_ns), "{summary}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("fault 1 of bay: inception"));
+}
+
+#[test]
+fn what_is_wrong_is_told_and_nothing_is_sent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("bay.yaml");
+    let said = |text: &str, command: &[&str]| {
+        std::fs::write(&path, text).expect("it is written");
+        let path = path.to_str().expect("it is text");
+        let mut arguments = command.to_vec();
+        arguments.insert(1, path);
+        let output = qcmerge(&arguments).wait_with_output().expect("it ends");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, told) = said(&DISTURBED.replace("5 %", "5"), &["check"]);
+    assert_eq!((code, told.lines().count()), (Some(65), 3), "{told}");
+    assert!(told.contains("line 9: disturbances.lost.share: `5` has no unit"), "{told}");
+    let (code, told) = said(DISTURBED, &["run"]);
+    assert!(code == Some(69) && told.contains("no interface; name one with"), "{told}");
+    let (code, told) = said(DISTURBED, &["run", "--interface", "nowhere"]);
+    assert!(code == Some(69) && told.contains("interface nowhere"), "{told}");
+    let record = DISTURBED.replace(
+        "{kind: waveform, voltage: 60 kV, current: 400 A}",
+        "{kind: capture, file: none.pcap, sv_id: MU01, rate: 4000 Hz}",
+    );
+    let (code, told) = said(&record, &["check"]);
+    assert!(code == Some(69) && told.contains("none.pcap: No such file"), "{told}");
+    assert_eq!(said(DISTURBED, &["check"]), (Some(0), String::new()));
+}

@@ -1,0 +1,99 @@
+//! Settings of a whole merging unit, and everything that is wrong with them at once.
+
+use std::time::Duration;
+
+use substation::settings::merging_unit::{self, DisturbanceKind, RecordFiles, Source};
+
+const GOOD: &str = include_str!("data/merging_unit.yaml");
+
+#[test]
+fn a_whole_merging_unit_is_read() {
+    let unit = merging_unit::read(GOOD).expect("the settings are good");
+    assert_eq!((unit.name.as_str(), unit.streams.len(), unit.sources.len()), ("bay-Q01", 3, 3));
+    let [line, fast, replay] = ["line", "fast", "replay"].map(|name| &unit.streams[name]);
+    assert_eq!(
+        [line, fast, replay].map(|stream| (stream.rate, stream.asdus)),
+        [(4800, 2), (14_400, 6), (4000, 1)]
+    );
+    assert_eq!(fast.phase, Duration::from_micros(150));
+    assert_eq!((line.tag.map(|tag| tag.priority()), replay.tag), (Some(4), None));
+    let Source::Waveform(bay) = &unit.sources["bay"] else { panic!("{:?}", unit.sources["bay"]) };
+    assert_eq!(bay.current_harmonics, [(5, 0.03), (7, 0.02)]);
+    let fault = bay.fault.as_ref().expect("it has one");
+    assert_eq!((fault.phases, fault.inception_deg), ([true, true, false], 90.0));
+    assert_eq!(bay.transformer.expect("it has one").ratio, 1000.0);
+    let Source::Playback(record) = &unit.sources["record"] else { panic!("it is a record") };
+    assert!(
+        matches!(&record.record, RecordFiles::Comtrade { channels, .. } if channels.len() == 8)
+    );
+    assert_eq!(unit.disturbances["lossy"].kind, DisturbanceKind::Loss);
+    assert_eq!(unit.breaker.expect("it has one").opening, Duration::from_millis(50));
+}
+
+/// What is said of the good settings with one text replaced by another.
+fn said(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from}");
+    merging_unit::read(&GOOD.replacen(from, to, 1)).expect_err(to).to_string()
+}
+
+#[test]
+fn each_problem_is_told_with_its_line_and_the_way_out() {
+    for (from, to, problem) in [
+        (
+            "rate: 14400 Hz",
+            "rate: 14400 Hz, asdus: 7",
+            "line 38: streams.fast.asdus: 14400 samples a second are no whole number of frames of 7; give a divisor of `rate`",
+        ),
+        (
+            "source: bay}",
+            "source: boy}",
+            "line 38: streams.fast.source: there is no source `boy`; there are: bay, record, capture",
+        ),
+        (
+            "every: 2 s",
+            "every: 2.005 s",
+            "line 17: sources.bay.fault.every: it is 100.250 periods, so the wave would jump; give a whole number of periods",
+        ),
+        (
+            "lasts: 300 ms",
+            "lasts: 1.6 s",
+            "line 17: sources.bay.fault.every: the next fault would begin before this one is over; give more",
+        ),
+        (
+            "5: 3 %",
+            "51: 3 %",
+            "line 12: sources.bay.current_harmonics.51: `51` is no number of a harmonic; give 2 to 50",
+        ),
+        (
+            "[IA, IB, IC, none, UA, UB, UC, none]",
+            "[IA, IB, IC]",
+            "line 29: sources.record.channels: 3 channels; name those of Ia Ib Ic In Ua Ub Uc Un, `none` for one that stays zero",
+        ),
+        (
+            "kind: loss",
+            "kind: lost",
+            "line 42: disturbances.lossy.kind: `lost` is none of the words; there are: loss, duplicate, reorder, unsynchronised, invalid, questionable, test",
+        ),
+        (
+            "streams: [line, fast]",
+            "streams: [lane]",
+            "line 42: disturbances.lossy.streams: there is no stream `lane`; there are: line, fast, replay",
+        ),
+        (
+            "MU02, destination: 01:0c:cd:04:00:02",
+            "MU01, destination: 01:0c:cd:04:00:01",
+            "line 38: streams.fast: destination, APPID and svID are those of `line`; give each stream its own",
+        ),
+    ] {
+        assert_eq!(said(from, to), problem, "{to}");
+    }
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let text = "merging_unit: x\nfrequency: 50\nsources: {}\nstreams:\n  a: {rate: 10 Hz}\n";
+    let problems = merging_unit::read(text).expect_err("much is wrong");
+    let lines: Vec<usize> = problems.iter().map(|problem| problem.line).collect();
+    assert_eq!(lines, [2, 5, 5, 5, 5, 5], "{problems}");
+    assert!(merging_unit::read("").is_err() && merging_unit::read("[]").is_err());
+}
