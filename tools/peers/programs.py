@@ -15,7 +15,7 @@ from .suites import Run, Suite
 
 FOLDER = Path(__file__).parent / "programs"
 FACT = re.compile(r"^fact (.+): (yes|no)$", re.MULTILINE)
-PROGRAMS = ["redis.sh", "nginx.sh", "modbus.py", "dnp3_points.py"]
+PROGRAMS = ["redis.sh", "nginx.sh", "modbus.py", "dnp3_points.py", "ping.sh"]
 PLACES = tuple(place.name for place in places.ALL)
 
 # The server is asked to end, so that the shell that waits for it ends too.

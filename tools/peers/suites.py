@@ -21,7 +21,7 @@ CPYTHON_MODULES = """
     test_asyncio test_socket test_subprocess
 """.split()
 # Debian's, of which the page tells the versions.
-PACKAGES = ["libpython3.11-testsuite", "redis-server", "nginx-light", "curl", "iperf3"]
+PACKAGES = ["libpython3.11-testsuite", "redis-server", "nginx-light", "curl", "iputils-ping", "iperf3"]
 GO_PACKAGES = ["time", "context", "net", "sync", "os/exec", "os/signal"]
 
 # Tests that are not run, and why.
