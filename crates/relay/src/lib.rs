@@ -2,10 +2,31 @@
 //! them.
 //!
 //! What a relay decides is in the crate `substation`, without a system call; here are the sockets,
-//! clocks and threads round it.
+//! clocks and threads round it. Three threads of a relay may never wait for anything but their
+//! next work: the one that receives, the protection task, and the canary. Whatever may block is
+//! done by the thread that started them, which they reach through queues without locks.
 //!
 //! - [`merging`]: what publishes sampled values, `qcmerge`.
 //! - [`packet`]: frames of one EtherType in batches, stamped by the kernel.
+//! - [`receive`], [`task`], [`canary`]: the three threads.
+//! - [`blame`]: why a task was late.
+//! - [`publish`], [`subscribed`]: GOOSE out and in.
+//! - [`exchange`]: measurements from real-time threads to the one that may block.
+//! - [`run`]: all of it together; [`records`], [`metrics`], [`top`]: what comes out.
 
+pub mod blame;
+pub mod canary;
+pub mod cli;
+pub mod exchange;
 pub mod merging;
+pub mod metrics;
 pub mod packet;
+pub mod prepare;
+pub mod publish;
+pub mod receive;
+pub mod records;
+pub mod run;
+pub mod subscribed;
+pub mod task;
+pub mod top;
+pub mod totals;

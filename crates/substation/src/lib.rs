@@ -6,6 +6,7 @@
 //!
 //! - [`wire`]: sampled values and GOOSE as octets.
 //! - [`protection`]: phasors and the elements that look at them.
+//! - [`engine`]: all elements of a relay, run together.
 //! - [`stream`]: whether a stream of samples can be trusted.
 //! - [`settings`]: all that a relay is set to, from YAML.
 //! - [`goose`]: when a publisher sends, and what a subscriber believes.
@@ -14,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod comtrade;
+pub mod engine;
 pub mod goose;
 pub mod protection;
 pub mod settings;

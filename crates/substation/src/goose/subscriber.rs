@@ -164,8 +164,14 @@ impl Subscriber {
         if self.is_lost { Liveness::Lost } else { Liveness::Alive }
     }
 
-    /// Counts a message whose values are not of the kinds that were expected.
-    pub fn misconfigured(&mut self) -> Reception {
+    /// A message has arrived that [`Expected::matches`], and whose values are not of the kinds that
+    /// were expected.
+    pub fn refuse(&mut self) {
+        self.counters.received += 1;
+        self.misconfigured();
+    }
+
+    fn misconfigured(&mut self) -> Reception {
         self.counters.misconfigured += 1;
         Reception::Refused
     }

@@ -87,20 +87,30 @@ impl Filter {
     /// gives fewer than two samples for a period of the harmonic.
     #[must_use]
     pub fn new(rate: u32, frequency_hz: f64, harmonic: u8, offset: Option<Duration>) -> Self {
+        let taps_max = (f64::from(rate) / FREQUENCY_HZ_MIN) as usize + 4;
+        let mut filter = Self { coefficients: Vec::with_capacity(taps_max), period_samples: 0.0 };
+        filter.tune(rate, frequency_hz, harmonic, offset);
+        filter
+    }
+
+    /// Makes it the filter for another frequency, as [`Filter::new`] would be, without asking for
+    /// memory: a task in real time follows the frequency with it.
+    pub fn tune(&mut self, rate: u32, frequency_hz: f64, harmonic: u8, offset: Option<Duration>) {
         assert!((FREQUENCY_HZ_MIN..=FREQUENCY_HZ_MAX).contains(&frequency_hz), "{frequency_hz} Hz");
-        let period_samples = f64::from(rate) / frequency_hz;
-        let step_rad = 2.0 * PI * f64::from(harmonic) / period_samples;
+        self.period_samples = f64::from(rate) / frequency_hz;
+        let step_rad = 2.0 * PI * f64::from(harmonic) / self.period_samples;
         assert!(harmonic > 0 && step_rad < PI, "harmonic {harmonic} at {rate} samples a second");
-        let weights = weights(period_samples);
-        let count = weights.len();
+        self.coefficients.clear();
+        let weights = weights(self.period_samples);
+        self.coefficients.extend(weights.map(|weight| Complex::new(weight, 0.0)));
         // Angles count from the newest sample, which is at zero.
-        let wave = |index: usize| Complex::polar(1.0, step_rad * (count - 1 - index) as f64);
-        let mut taps: Vec<Complex> =
-            weights.iter().enumerate().map(|(index, weight)| wave(index) * *weight).collect();
-        if let Some(offset) = offset {
-            taps = behind_mimic(&taps, offset.as_secs_f64() * f64::from(rate));
+        for (tap, wave) in self.coefficients.iter_mut().rev().zip(turns(step_rad)) {
+            *tap = wave * tap.re;
         }
-        Self { coefficients: exact_at(&taps, step_rad), period_samples }
+        if let Some(offset) = offset {
+            put_behind_mimic(&mut self.coefficients, offset.as_secs_f64() * f64::from(rate));
+        }
+        make_exact_at(&mut self.coefficients, step_rad);
     }
 
     /// Samples that a phasor is made of.
@@ -137,43 +147,49 @@ impl Filter {
 
 /// How much of each sample belongs to one period that ends at the newest: the trapezoid rule,
 /// with the oldest end where the period begins between two samples.
-fn weights(period_samples: f64) -> Vec<f64> {
+fn weights(period_samples: f64) -> impl Iterator<Item = f64> {
     let whole = period_samples.floor();
     let part = period_samples - whole;
     let count = whole as usize + 2;
-    let mut weights = vec![1.0; count];
-    weights[count - 1] = 0.5;
-    // Oldest first: the piece of width `part` between the two oldest samples ends at a value that
-    // lies on the line between them.
-    weights[0] = part * part / 2.0;
-    weights[1] = 0.5 + part - part * part / 2.0;
-    weights
+    (0..count).map(move |index| match index {
+        // Oldest first: the piece of width `part` between the two oldest samples ends at a value
+        // that lies on the line between them.
+        0 => part * part / 2.0,
+        1 => 0.5 + part - part * part / 2.0,
+        _ if index == count - 1 => 0.5,
+        _ => 1.0,
+    })
+}
+
+/// Powers of the number with this angle, from the zeroth on. Each is made of the one before: a
+/// hundred sines are what a task has no time for, and a hundred roundings are far below a sample's.
+fn turns(step_rad: f64) -> impl Iterator<Item = Complex> {
+    let step = Complex::polar(1.0, step_rad);
+    std::iter::successors(Some(Complex::ONE), move |turn| Some(*turn * step))
 }
 
 /// The taps with `(1 + τ) x[n] - τ x[n-1]` in front of them; one more than before.
-fn behind_mimic(taps: &[Complex], tau_samples: f64) -> Vec<Complex> {
-    let tap = |index: Option<usize>| index.and_then(|i| taps.get(i)).copied().unwrap_or_default();
-    (0..=taps.len())
-        .map(|index| {
-            tap(index.checked_sub(1)) * (1.0 + tau_samples) - tap(Some(index)) * tau_samples
-        })
-        .collect()
+fn put_behind_mimic(taps: &mut Vec<Complex>, tau_samples: f64) {
+    taps.push(Complex::ZERO);
+    for index in (0..taps.len()).rev() {
+        let newer = index.checked_sub(1).map_or(Complex::ZERO, |newer| taps[newer]);
+        taps[index] = newer * (1.0 + tau_samples) - taps[index] * tau_samples;
+    }
 }
 
 /// Scales taps so that a sinusoid of `step_rad` a sample comes out as its phasor exactly.
 ///
 /// Such a sinusoid is `(X z^n + X* z^-n) / √2`, and taps make `(a X + b X*) / √2` of it; solved
 /// for `X`, this is a change of the taps.
-fn exact_at(taps: &[Complex], step_rad: f64) -> Vec<Complex> {
-    let newest = taps.len() - 1;
+fn make_exact_at(taps: &mut [Complex], step_rad: f64) {
     let response = |sign: f64| -> Complex {
-        let wave =
-            |index: usize| Complex::polar(1.0, sign * step_rad * (index as f64 - newest as f64));
-        taps.iter().enumerate().map(|(index, tap)| *tap * wave(index)).sum()
+        taps.iter().rev().zip(turns(-sign * step_rad)).map(|(tap, wave)| *tap * wave).sum()
     };
     let (direct, image) = (response(1.0), response(-1.0));
     let scale = SQRT_2 / (direct.square() - image.square());
-    taps.iter().map(|tap| (direct.conjugate() * *tap - image * tap.conjugate()) * scale).collect()
+    for tap in taps {
+        *tap = (direct.conjugate() * *tap - image * tap.conjugate()) * scale;
+    }
 }
 
 /// The root mean square value over one period, harmonics included.
@@ -187,8 +203,7 @@ impl Rms {
     #[must_use]
     pub fn new(rate: u32, frequency_hz: f64) -> Self {
         let period_samples = f64::from(rate) / frequency_hz;
-        let weights =
-            weights(period_samples).iter().map(|weight| weight / period_samples).collect();
+        let weights = weights(period_samples).map(|weight| weight / period_samples).collect();
         Self { weights }
     }
 

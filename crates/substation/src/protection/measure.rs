@@ -32,6 +32,9 @@ pub struct Measuring {
     fundamental: Filter,
     second: Filter,
     fifth: Filter,
+    /// All harmonics of residual quantities, for the frequency below.
+    residual: [Filter; HARMONIC_MAX],
+    residual_hz: f64,
 }
 
 /// What was measured.
@@ -70,6 +73,8 @@ impl Measuring {
             fundamental: filter(1),
             second: filter(2),
             fifth: filter(5),
+            residual: std::array::from_fn(|index| filter(index as u8 + 1)),
+            residual_hz: nominal_hz,
         }
     }
 
@@ -108,22 +113,21 @@ impl Measuring {
     }
 
     /// Residual current and voltage with their harmonics, for earth faults.
-    #[must_use]
-    pub fn residual(&self) -> Option<Residual> {
+    pub fn residual(&mut self) -> Option<Residual> {
+        self.tune_residual();
         let mut residual = Residual {
             current: [Complex::ZERO; HARMONIC_MAX],
             voltage: [Complex::ZERO; HARMONIC_MAX],
         };
-        for (index, harmonic) in (1..=HARMONIC_MAX as u8).enumerate() {
-            let filter = Filter::new(self.rate, self.frequency_hz, harmonic, Some(OFFSET));
-            residual.current[index] = self.three(&filter, 0, 0)?.into_iter().sum();
-            let sum: Complex = self.three(&filter, 4, 0)?.into_iter().sum();
+        for (index, filter) in self.residual.iter().enumerate() {
+            residual.current[index] = self.three(filter, 0, 0)?.into_iter().sum();
+            let sum: Complex = self.three(filter, 4, 0)?.into_iter().sum();
             residual.voltage[index] = sum * (1.0 / 3.0);
         }
         Some(residual)
     }
 
-    /// Tracks the frequency, and makes new filters when it has changed.
+    /// Tracks the frequency, and tunes the filters when it has changed.
     fn follow(&mut self) {
         let back = FrequencyTracker::back_samples(&self.fundamental);
         let now = self.three(&self.fundamental, 4, 0);
@@ -133,8 +137,20 @@ impl Measuring {
         let frequency_hz = self.tracker.frequency_hz().clamp(FREQUENCY_HZ_MIN, FREQUENCY_HZ_MAX);
         if (frequency_hz - self.frequency_hz).abs() > STEP_HZ {
             self.frequency_hz = frequency_hz;
-            let filter = |harmonic| Filter::new(self.rate, frequency_hz, harmonic, Some(OFFSET));
-            (self.fundamental, self.second, self.fifth) = (filter(1), filter(2), filter(5));
+            let filters = [(&mut self.fundamental, 1), (&mut self.second, 2), (&mut self.fifth, 5)];
+            for (filter, harmonic) in filters {
+                filter.tune(self.rate, frequency_hz, harmonic, Some(OFFSET));
+            }
+        }
+    }
+
+    /// Tunes the filters of residual quantities, where anybody asks for them.
+    fn tune_residual(&mut self) {
+        if self.residual_hz != self.frequency_hz {
+            self.residual_hz = self.frequency_hz;
+            for (filter, harmonic) in self.residual.iter_mut().zip(1..) {
+                filter.tune(self.rate, self.frequency_hz, harmonic, Some(OFFSET));
+            }
         }
     }
 

@@ -21,15 +21,16 @@ pub struct Matrix {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TripLogic {
     matrix: Matrix,
-    /// When the trip of a breaker was last asked for.
-    asked: BTreeMap<String, SampleTime>,
+    /// When the trip of each breaker was last asked for, while it lasts.
+    asked: BTreeMap<String, Option<SampleTime>>,
 }
 
 impl TripLogic {
     /// No trips.
     #[must_use]
-    pub const fn new(matrix: Matrix) -> Self {
-        Self { matrix, asked: BTreeMap::new() }
+    pub fn new(matrix: Matrix) -> Self {
+        let breakers = matrix.elements_by_breaker.keys();
+        Self { asked: breakers.map(|breaker| (breaker.clone(), None)).collect(), matrix }
     }
 
     /// Looks at what the elements say, by name; answers the breakers that are tripped now.
@@ -39,22 +40,22 @@ impl TripLogic {
         decisions: &BTreeMap<String, Decision>,
     ) -> impl Iterator<Item = &str> {
         let operates = |name: &String| decisions.get(name).is_some_and(|decision| decision.operate);
-        for (breaker, elements) in &self.matrix.elements_by_breaker {
-            if elements.iter().any(operates) {
-                match self.asked.get_mut(breaker) {
-                    Some(asked) => *asked = now,
-                    None => drop(self.asked.insert(breaker.clone(), now)),
-                }
-            }
-        }
         let Matrix { pulse_min, lockout, .. } = self.matrix;
-        self.asked.retain(|_, asked| lockout || now == *asked || now.since(*asked) < pulse_min);
-        self.asked.keys().map(String::as_str)
+        let rows = self.matrix.elements_by_breaker.values();
+        for (asked, elements) in self.asked.values_mut().zip(rows) {
+            if elements.iter().any(operates) {
+                *asked = Some(now);
+            }
+            *asked =
+                asked.filter(|asked| lockout || now == *asked || now.since(*asked) < pulse_min);
+        }
+        let tripped = self.asked.iter().filter(|(_, asked)| asked.is_some());
+        tripped.map(|(breaker, _)| breaker.as_str())
     }
 
     /// Takes back trips that stay.
     pub fn reset(&mut self) {
-        self.asked.clear();
+        self.asked.values_mut().for_each(|asked| *asked = None);
     }
 }
 

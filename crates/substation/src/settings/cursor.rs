@@ -98,7 +98,8 @@ impl<'a> Map<'a> {
         read()
     }
 
-    fn optional_text(&self, key: &str) -> Option<&'a str> {
+    /// A text that may be left out.
+    pub(super) fn optional_text(&self, key: &str) -> Option<&'a str> {
         match &self.optional(key)?.content {
             Content::Text(text) if !text.is_empty() => Some(text),
             _ => {

@@ -1,5 +1,5 @@
 //! Settings of a relay from one YAML text: streams, elements, which elements trip which breakers,
-//! and the GOOSE messages that say so.
+//! the GOOSE messages that say so and those of others, and the host that it runs on.
 //!
 //! Settings are right as a whole before anything runs: every quantity has its unit and lies
 //! within the range of its element, every name that is used exists, and all that is wrong is
@@ -10,20 +10,24 @@
 mod cursor;
 mod elements;
 mod goose;
+mod host;
 pub mod merging_unit;
 mod model;
 mod problems;
 mod streams;
+mod subscriptions;
 mod tree;
 mod units;
 
 use std::time::Duration;
 
+pub use host::{Host, Thread};
 pub use model::{
     Element, Function, GooseControl, Quantity, Relay, Signal, SignalKind, Stream,
     SynchronisationNeeded,
 };
 pub use problems::{Problem, Problems};
+pub use subscriptions::{Entry, Subscription};
 
 use crate::protection::trip::Matrix;
 use cursor::Map;
@@ -58,8 +62,11 @@ fn relay(value: &tree::Value, collector: &Collector) -> Option<Relay> {
     let elements = elements::read(&top);
     let trips = trips(&top);
     let goose = goose::read(&top);
+    let subscriptions = subscriptions::read(&top);
+    let host = host::read(&top);
     top.finish();
-    Some(Relay { name: name?, frequency_hz: frequency_hz?, streams, elements, trips, goose })
+    let (name, frequency_hz) = (name?, frequency_hz?);
+    Some(Relay { name, frequency_hz, streams, elements, trips, goose, subscriptions, host })
 }
 
 /// The trip matrix: a breaker for each key, with its elements.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::host::Host;
+use super::subscriptions::Subscription;
 use crate::protection::trip::Matrix;
 use crate::protection::{
     admittance, breaker_failure, differential, direction, distance, frequency_limit, overcurrent,
@@ -26,6 +28,10 @@ pub struct Relay {
     pub trips: Matrix,
     /// GOOSE messages that it publishes, by name.
     pub goose: BTreeMap<String, GooseControl>,
+    /// GOOSE messages of other devices, by name.
+    pub subscriptions: BTreeMap<String, Subscription>,
+    /// Where and how it runs.
+    pub host: Host,
 }
 
 /// A stream of sampled values.

@@ -1,0 +1,7 @@
+//! `qcrelay`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    relay::cli::main()
+}

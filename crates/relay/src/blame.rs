@@ -1,0 +1,80 @@
+//! Why a task was not done in time: the host took the core, the receiving thread did, or the task
+//! itself needed that long.
+//!
+//! The canary wakes up with the task, on its core and before it: whatever delays the canary is
+//! none of the relay's. The rest is told by the processor time of the threads.
+
+/// What is known of a cycle that ended too late.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Evidence {
+    /// By how much it ended too late.
+    pub excess_ns: i64,
+    /// From the due time to the end.
+    pub elapsed_ns: i64,
+    /// Processor time of the task meanwhile.
+    pub task_cpu_ns: i64,
+    /// How late the canary woke up at the worst meanwhile.
+    pub canary_late_ns: i64,
+    /// How long the receiving thread was at work meanwhile.
+    pub receive_busy_ns: i64,
+}
+
+/// Who took the time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Cause {
+    /// The host: its kernel, its interrupts, a hypervisor, other programs.
+    Host,
+    /// The thread that receives.
+    Receive,
+    /// The task.
+    Task,
+}
+
+impl Cause {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Host, Self::Receive, Self::Task];
+
+    /// As reports call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Receive => "receive",
+            Self::Task => "task",
+        }
+    }
+}
+
+/// Who took at least half of what was too much; the host if nobody else did.
+#[must_use]
+pub fn cause(evidence: &Evidence) -> Cause {
+    let took_half = |ns: i64| 2 * ns >= evidence.excess_ns;
+    let taken_away_ns = evidence.elapsed_ns - evidence.task_cpu_ns;
+    if took_half(evidence.canary_late_ns) {
+        Cause::Host
+    } else if took_half(evidence.receive_busy_ns.min(taken_away_ns)) {
+        Cause::Receive
+    } else if took_half(taken_away_ns) {
+        Cause::Host
+    } else {
+        Cause::Task
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_overrun_has_one_cause() {
+        let late = Evidence { excess_ns: 400, elapsed_ns: 1400, ..Evidence::default() };
+        let busy = Evidence { task_cpu_ns: 1350, ..late };
+        assert_eq!(cause(&busy), Cause::Task);
+        assert_eq!(cause(&Evidence { canary_late_ns: 390, ..busy }), Cause::Host);
+        let starved = Evidence { task_cpu_ns: 100, ..late };
+        assert_eq!(cause(&starved), Cause::Host);
+        assert_eq!(cause(&Evidence { receive_busy_ns: 800, ..starved }), Cause::Receive);
+        // At work on another core meanwhile, it took nothing away.
+        assert_eq!(cause(&Evidence { receive_busy_ns: 800, ..busy }), Cause::Task);
+    }
+}

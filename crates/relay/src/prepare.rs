@@ -1,0 +1,64 @@
+//! What makes a host let a thread act in time, and what is said where it does not.
+
+use std::fs::read_to_string;
+
+use substation::settings::Thread;
+
+/// Octets of receive buffer below which a pause of a tenth of a second loses frames.
+const BUFFER_OCTETS_MIN: usize = 16 << 20;
+
+/// Binds the calling thread and gives it its priority; answers what was refused, with the way out.
+#[must_use]
+pub fn thread(name: &str, settings: Thread) -> Vec<String> {
+    let mut refused = Vec::new();
+    if let Some(core) = settings.core
+        && let Err(error) = realtime::pin(core)
+    {
+        refused.push(format!(
+            "{name}: core {core} is refused ({error}): name one that the control group's cpuset has"
+        ));
+    }
+    if let Err(error) = realtime::fifo(settings.priority) {
+        let priority = settings.priority;
+        refused.push(format!(
+            "{name}: SCHED_FIFO {priority} is refused ({error}): give CAP_SYS_NICE, and in a control \
+             group of version 1 a share in cpu.rt_runtime_us"
+        ));
+    }
+    refused
+}
+
+/// Locks memory, keeps processors awake, and looks at what else stands in the way.
+#[must_use]
+pub fn process() -> (Vec<String>, Option<realtime::AwakeProcessors>) {
+    let mut missing = Vec::new();
+    if let Err(error) = realtime::lock_memory() {
+        missing.push(format!(
+            "memory cannot be locked ({error}): give CAP_IPC_LOCK or raise `ulimit -l`"
+        ));
+    }
+    let awake = realtime::AwakeProcessors::ask();
+    if let Err(error) = &awake {
+        missing.push(format!(
+            "processors may sleep deeply ({error}): give write access to /dev/cpu_dma_latency"
+        ));
+    }
+    let runtime_us = read_to_string("/proc/sys/kernel/sched_rt_runtime_us").unwrap_or_default();
+    if runtime_us.trim().parse::<i64>().is_ok_and(|us| us >= 0) {
+        missing.push(
+            "real-time threads are throttled: set `sysctl kernel.sched_rt_runtime_us=-1`".into(),
+        );
+    }
+    (missing, awake.ok())
+}
+
+/// What is wrong with a receive buffer.
+#[must_use]
+pub fn receive_buffer(octets: usize) -> Option<String> {
+    (octets < BUFFER_OCTETS_MIN).then(|| {
+        format!(
+            "the receive buffer has only {octets} octets: give CAP_NET_ADMIN, or raise \
+             `sysctl net.core.rmem_max`"
+        )
+    })
+}

@@ -1,0 +1,183 @@
+//! The thread that receives: takes frames in batches, decodes them, and queues what the relay
+//! subscribes to. All that it leaves is counted.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use rtrb::Producer;
+use substation::SampleTime;
+use substation::engine::Arrival;
+use substation::goose::Expected;
+use substation::stream::StreamKey;
+use substation::wire::{Goose, SampledValues};
+
+use crate::exchange::{Filler, histogram, record};
+use crate::packet::{Batch, FRAME_OCTETS_MAX, Frame, PacketSocket, wait};
+
+/// Frames taken at once.
+const BATCH: usize = 64;
+/// How soon it notices that it shall stop.
+const WAIT: Duration = Duration::from_millis(100);
+/// Time between two hand-overs of measurements.
+const HAND_OVER_NS: i64 = 250_000_000;
+
+/// A GOOSE frame on its way to the task.
+#[derive(Clone, Copy, Debug)]
+pub struct GooseFrame {
+    /// When it came.
+    pub at: SampleTime,
+    octets: [u8; FRAME_OCTETS_MAX],
+    length: usize,
+}
+
+impl GooseFrame {
+    /// The frame.
+    #[must_use]
+    pub fn octets(&self) -> &[u8] {
+        &self.octets[..self.length]
+    }
+}
+
+/// What became of frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// All that came.
+    pub frames: u64,
+    /// Refused by the decoder.
+    pub malformed: u64,
+    /// Samples and messages of streams and publishers that nobody subscribed to.
+    pub unknown: u64,
+    /// Samples and messages that found the queue to the task full.
+    pub queue_full: u64,
+}
+
+/// Measurements of the thread.
+#[derive(Debug)]
+pub struct Sheet {
+    /// From the kernel's stamp to here, for each frame.
+    pub latency: Histogram<u64>,
+    /// Since the begin.
+    pub counters: Counters,
+}
+
+impl Default for Sheet {
+    fn default() -> Self {
+        Self { latency: histogram(), counters: Counters::default() }
+    }
+}
+
+/// What is subscribed to, and where it goes.
+#[derive(Debug)]
+pub struct Receiver {
+    /// Streams in the order of their names.
+    pub streams: Vec<StreamKey>,
+    /// GOOSE messages in the order of their names.
+    pub messages: Vec<Expected>,
+    /// Samples to the task.
+    pub samples: Producer<Arrival>,
+    /// Messages to the task.
+    pub goose: Producer<GooseFrame>,
+    /// Measurements.
+    pub sheet: Filler<Sheet>,
+    counters: Counters,
+}
+
+impl Receiver {
+    /// Nothing has come yet.
+    #[must_use]
+    pub fn new(
+        streams: Vec<StreamKey>,
+        messages: Vec<Expected>,
+        samples: Producer<Arrival>,
+        goose: Producer<GooseFrame>,
+        sheet: Filler<Sheet>,
+    ) -> Self {
+        Self { streams, messages, samples, goose, sheet, counters: Counters::default() }
+    }
+
+    /// Receives until it shall stop; `busy_ns` sums up how long it was at work.
+    ///
+    /// # Errors
+    /// Those of the sockets, such as an interface that is gone. One that is down is waited for.
+    pub fn run(
+        mut self,
+        sampled_values: &PacketSocket,
+        goose: &PacketSocket,
+        busy_ns: &AtomicI64,
+        stop: &AtomicBool,
+    ) -> io::Result<Box<Sheet>> {
+        let mut batch = Batch::new(BATCH);
+        let mut handed_over_ns = realtime::now_ns();
+        while !stop.load(Ordering::Relaxed) {
+            wait(&[sampled_values, goose], WAIT)?;
+            let begin_ns = realtime::now_ns();
+            if receive(sampled_values, &mut batch)? > 0 {
+                self.take(&batch, Self::take_samples);
+            }
+            if receive(goose, &mut batch)? > 0 {
+                self.take(&batch, Self::take_message);
+            }
+            let end_ns = realtime::now_ns();
+            busy_ns.fetch_add(end_ns - begin_ns, Ordering::Relaxed);
+            self.sheet.sheet().counters = self.counters;
+            if end_ns - handed_over_ns > HAND_OVER_NS {
+                handed_over_ns = end_ns;
+                self.sheet.hand_over();
+            }
+        }
+        self.sheet.sheet().counters = self.counters;
+        Ok(self.sheet.finish())
+    }
+
+    fn take(&mut self, batch: &Batch, kind: fn(&mut Self, SampleTime, &[u8])) {
+        // One reading of both clocks for the batch: the frames are already here.
+        let (realtime_ns, now_ns) = (realtime::realtime_ns(), realtime::now_ns());
+        for Frame { octets, received_realtime_ns, .. } in batch.frames() {
+            self.counters.frames += 1;
+            let latency_ns = realtime_ns - received_realtime_ns;
+            record(&mut self.sheet.sheet().latency, latency_ns);
+            let at_ns = (now_ns - latency_ns.max(0)).max(0);
+            kind(self, SampleTime::from_ns(at_ns as u64), octets);
+        }
+    }
+
+    fn take_samples(&mut self, at: SampleTime, octets: &[u8]) {
+        let Ok(frame) = SampledValues::decode(octets) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        for asdu in frame.asdus() {
+            let stream = self.streams.iter().position(|key| key.matches(&frame.header, &asdu));
+            let Some(stream) = stream else {
+                self.counters.unknown += 1;
+                continue;
+            };
+            let arrival = Arrival::new(stream as u16, at, frame.header, &asdu);
+            self.counters.queue_full += u64::from(self.samples.push(arrival).is_err());
+        }
+    }
+
+    fn take_message(&mut self, at: SampleTime, octets: &[u8]) {
+        let Ok(message) = Goose::decode(octets) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        if !self.messages.iter().any(|expected| expected.matches(&message)) {
+            self.counters.unknown += 1;
+            return;
+        }
+        let mut frame = GooseFrame { at, octets: [0; FRAME_OCTETS_MAX], length: octets.len() };
+        frame.octets[..octets.len()].copy_from_slice(octets);
+        self.counters.queue_full += u64::from(self.goose.push(frame).is_err());
+    }
+}
+
+/// An interface that is down tells so once and then is silent; it may come up again.
+fn receive(socket: &PacketSocket, batch: &mut Batch) -> io::Result<usize> {
+    match socket.receive(batch) {
+        Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => Ok(0),
+        result => result,
+    }
+}

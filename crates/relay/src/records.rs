@@ -1,0 +1,80 @@
+//! The sequence of events and the windows of measurements, as one JSON object a line.
+
+use serde_json::{Value, json};
+use substation::engine::Change;
+use substation::settings::{Entry, Relay};
+
+use crate::task::{Event, What};
+use crate::totals::{liveness_name, state_name};
+
+/// Names behind the numbers of events.
+#[derive(Debug)]
+pub struct Names {
+    streams: Vec<String>,
+    elements: Vec<String>,
+    breakers: Vec<String>,
+    subscriptions: Vec<(String, Vec<Entry>)>,
+}
+
+impl Names {
+    /// Those of a relay.
+    #[must_use]
+    pub fn of(relay: &Relay) -> Self {
+        let subscriptions = relay.subscriptions.iter();
+        Self {
+            streams: relay.streams.keys().cloned().collect(),
+            elements: relay.elements.keys().cloned().collect(),
+            breakers: relay.trips.elements_by_breaker.keys().cloned().collect(),
+            subscriptions: subscriptions
+                .map(|(name, s)| (name.clone(), s.entries.clone()))
+                .collect(),
+        }
+    }
+
+    /// The line of an event.
+    #[must_use]
+    pub fn line(&self, event: &Event) -> Value {
+        let mut line = match event.what {
+            What::Change(Change::Start(n, on)) => json!({"start": self.elements[n], "on": on}),
+            What::Change(Change::Operate(n, on)) => json!({"operate": self.elements[n], "on": on}),
+            What::Change(Change::Trip(n, on)) => json!({"trip": self.breakers[n], "on": on}),
+            What::Change(Change::Stream(n, state)) => {
+                json!({"stream": self.streams[n], "state": state_name(state)})
+            }
+            What::Publisher(n, liveness) => {
+                json!({"publisher": self.subscriptions[n].0, "state": liveness_name(liveness)})
+            }
+            What::Value(n, entry, value) => self.value(n, entry, value),
+            What::Overrun(cause, evidence) => json!({
+                "overrun": cause.name(),
+                "excess_ns": evidence.excess_ns,
+                "elapsed_ns": evidence.elapsed_ns,
+                "task_cpu_ns": evidence.task_cpu_ns,
+                "canary_late_ns": evidence.canary_late_ns,
+                "receive_busy_ns": evidence.receive_busy_ns,
+            }),
+        };
+        line["realtime_ns"] = json!(event.realtime_ns);
+        line
+    }
+
+    fn value(&self, subscription: usize, entry: usize, value: Option<bool>) -> Value {
+        let (name, entries) = &self.subscriptions[subscription];
+        match &entries[entry] {
+            Entry::Position(breaker) => {
+                let position = match value {
+                    Some(true) => "closed",
+                    Some(false) => "open",
+                    None => "unknown",
+                };
+                json!({"breaker": breaker, "position": position, "publisher": name})
+            }
+            Entry::Block(element) => {
+                json!({"block": element, "on": value == Some(true), "publisher": name})
+            }
+            Entry::Quality | Entry::Unused => {
+                json!({"entry": entry, "value": value, "publisher": name})
+            }
+        }
+    }
+}

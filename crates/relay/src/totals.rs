@@ -1,0 +1,242 @@
+//! All measurements of a relay since its begin, and their maxima in the window of now.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use serde_json::{Value, json};
+use substation::goose::{self, Liveness};
+use substation::settings::Relay;
+use substation::stream::{self, State};
+
+use crate::blame::Cause;
+use crate::exchange::histogram;
+use crate::packet::KernelCounters;
+use crate::{receive, task};
+
+/// Times of one kind.
+#[derive(Debug)]
+pub struct Times {
+    /// Since the begin, in ns.
+    pub all: Histogram<u64>,
+    window_ns_max: u64,
+}
+
+impl Times {
+    fn new() -> Self {
+        Self { all: histogram(), window_ns_max: 0 }
+    }
+
+    /// Takes in what came since the last time, and leaves it empty.
+    pub fn absorb(&mut self, new: &mut Histogram<u64>) {
+        self.window_ns_max = self.window_ns_max.max(new.max());
+        self.all.add(&*new).expect("both have the same bounds");
+        new.reset();
+    }
+
+    fn summary(&self) -> Value {
+        let all = &self.all;
+        json!({
+            "count": all.len(),
+            "mean_ns": all.mean().round() as u64,
+            "p50_ns": all.value_at_quantile(0.5),
+            "p99_ns": all.value_at_quantile(0.99),
+            "p99.9_ns": all.value_at_quantile(0.999),
+            "max_ns": all.max(),
+        })
+    }
+}
+
+/// All measurements.
+#[derive(Debug)]
+pub struct Totals {
+    /// Name of the relay.
+    pub relay: String,
+    /// Receive latency, age of samples, wake-ups and duration of the task, wake-ups of the canary.
+    pub times: BTreeMap<&'static str, Times>,
+    /// Of the receiving thread.
+    pub receive: receive::Counters,
+    /// Of the kernel's sockets.
+    pub kernel_dropped: u64,
+    /// Of the task.
+    pub task: task::Counters,
+    /// Streams by name.
+    pub streams: BTreeMap<String, (State, stream::Counters)>,
+    /// Subscriptions by name.
+    pub subscriptions: BTreeMap<String, (Liveness, goose::Counters)>,
+    /// What stands in the way of acting in time.
+    pub warnings: Vec<String>,
+}
+
+impl Totals {
+    /// Nothing is measured yet.
+    #[must_use]
+    pub fn new(relay: &Relay) -> Self {
+        let names = ["receive", "age", "wakeup", "task", "canary"];
+        let streams = relay.streams.keys();
+        let subscriptions = relay.subscriptions.keys();
+        Self {
+            relay: relay.name.clone(),
+            times: names.into_iter().map(|name| (name, Times::new())).collect(),
+            receive: receive::Counters::default(),
+            kernel_dropped: 0,
+            task: task::Counters::default(),
+            streams: streams
+                .map(|name| (name.clone(), (State::Waiting, stream::Counters::default())))
+                .collect(),
+            subscriptions: subscriptions
+                .map(|name| (name.clone(), (Liveness::Waiting, goose::Counters::default())))
+                .collect(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn absorb(&mut self, name: &'static str, new: &mut Histogram<u64>) {
+        self.times.get_mut(name).expect("all names are made at the begin").absorb(new);
+    }
+
+    /// Takes in what the receiving thread measured.
+    pub fn receive(&mut self, sheet: &mut receive::Sheet) {
+        self.absorb("receive", &mut sheet.latency);
+        self.receive = sheet.counters;
+    }
+
+    /// Takes in what the task measured.
+    pub fn task(&mut self, sheet: &mut task::Sheet) {
+        self.absorb("age", &mut sheet.age);
+        self.absorb("wakeup", &mut sheet.lateness);
+        self.absorb("task", &mut sheet.duration);
+        self.task = sheet.counters;
+        for (to, from) in self.streams.values_mut().zip(&sheet.streams) {
+            *to = *from;
+        }
+        for (to, from) in self.subscriptions.values_mut().zip(&sheet.subscriptions) {
+            *to = *from;
+        }
+    }
+
+    /// Takes in what the canary measured.
+    pub fn canary(&mut self, lateness: &mut Histogram<u64>) {
+        self.absorb("canary", lateness);
+    }
+
+    /// Takes in what the kernel counted.
+    pub fn kernel(&mut self, counters: KernelCounters) {
+        self.kernel_dropped += u64::from(counters.dropped);
+    }
+
+    /// The maxima since this was last called.
+    pub fn close_window(&mut self) -> Value {
+        let each = self.times.iter_mut().map(|(name, times)| {
+            (format!("{name}_ns_max"), json!(std::mem::take(&mut times.window_ns_max)))
+        });
+        Value::Object(each.collect())
+    }
+
+    /// Everything, as it stands.
+    #[must_use]
+    pub fn summary(&self) -> Value {
+        let times: BTreeMap<_, _> =
+            self.times.iter().map(|(name, times)| (*name, times.summary())).collect();
+        let streams: BTreeMap<_, Value> = self
+            .streams
+            .iter()
+            .map(|(name, (state, counters))| {
+                (name, labelled(state_name(*state), &stream_counters(counters)))
+            })
+            .collect();
+        let subscriptions: BTreeMap<_, Value> = self
+            .subscriptions
+            .iter()
+            .map(|(name, (liveness, counters))| {
+                (name, labelled(liveness_name(*liveness), &goose_counters(counters)))
+            })
+            .collect();
+        let task = self.task;
+        json!({
+            "relay": self.relay,
+            "streams": streams,
+            "subscriptions": subscriptions,
+            "times": times,
+            "frames": {
+                "received": self.receive.frames,
+                "malformed": self.receive.malformed,
+                "unknown": self.receive.unknown,
+                "queue_full": self.receive.queue_full,
+                "kernel_dropped": self.kernel_dropped,
+            },
+            "task": {
+                "cycles": task.cycles,
+                "skipped": task.skipped,
+                "overruns": Cause::ALL.iter().zip(task.overruns)
+                    .map(|(cause, count)| (cause.name(), count)).collect::<BTreeMap<_, _>>(),
+                "published": task.published,
+                "unsent": task.unsent,
+                "events_lost": task.events_lost,
+            },
+            "warnings": self.warnings,
+        })
+    }
+}
+
+fn labelled(state: &str, counters: &[(&str, u64)]) -> Value {
+    let counted = counters.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
+    Value::Object(std::iter::once(("state".to_owned(), json!(state))).chain(counted).collect())
+}
+
+/// Counters of a stream by name.
+#[must_use]
+pub fn stream_counters(counters: &stream::Counters) -> [(&'static str, u64); 14] {
+    [
+        ("received", counters.received),
+        ("used", counters.used),
+        ("lost", counters.lost),
+        ("held", counters.held),
+        ("late", counters.late),
+        ("duplicated", counters.duplicated),
+        ("out_of_order", counters.out_of_order),
+        ("strange", counters.strange),
+        ("misconfigured", counters.misconfigured),
+        ("simulated", counters.simulated),
+        ("unsynchronised", counters.unsynchronised),
+        ("invalid", counters.invalid),
+        ("test", counters.test),
+        ("restarts", counters.restarts),
+    ]
+}
+
+/// Counters of a subscription by name.
+#[must_use]
+pub fn goose_counters(counters: &goose::Counters) -> [(&'static str, u64); 10] {
+    [
+        ("received", counters.received),
+        ("changes", counters.changes),
+        ("repeated", counters.repeated),
+        ("lost", counters.lost),
+        ("states_lost", counters.states_lost),
+        ("old", counters.old),
+        ("misconfigured", counters.misconfigured),
+        ("simulated", counters.simulated),
+        ("silences", counters.silences),
+        ("restarts", counters.restarts),
+    ]
+}
+
+/// A state in a word.
+#[must_use]
+pub const fn state_name(state: State) -> &'static str {
+    match state {
+        State::Waiting => "waiting",
+        State::Valid => "valid",
+        State::Invalid => "invalid",
+    }
+}
+
+/// Whether a publisher is heard, in a word.
+#[must_use]
+pub const fn liveness_name(liveness: Liveness) -> &'static str {
+    match liveness {
+        Liveness::Waiting => "waiting",
+        Liveness::Alive => "alive",
+        Liveness::Lost => "lost",
+    }
+}

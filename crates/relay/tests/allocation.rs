@@ -1,0 +1,86 @@
+//! A relay in its stride asks for no memory: not while the frequency moves, not when a fault comes
+//! and trips, not for a stream that breaks off.
+
+#[path = "support/feeder.rs"]
+mod feeder;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use feeder::{MergingUnit, RATE};
+use substation::SampleTime;
+use substation::engine::{Arrival, Change, Engine};
+use substation::settings;
+use substation::stream::State;
+use substation::wire::SampledValues;
+
+thread_local! {
+    static ASKED: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ASKED.with(|asked| asked.set(asked.get() + 1));
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Every kind of element at once, on the feeder's stream.
+const SETTINGS: &str = include_str!("../../substation/tests/data/relay.yaml");
+
+/// Runs a relay on a feeder of this frequency whose fault comes at that time; samples between
+/// `gap` are lost. Answers all changes and how often memory was asked for.
+fn run(frequency_hz: f64, fault_at_s: f64, gap: std::ops::Range<u32>) -> (Vec<(u32, Change)>, u64) {
+    let text = SETTINGS.replace("sv_id: MU02", "sv_id: MU99");
+    let relay = settings::read(&text).expect("the settings are good");
+    let mut engine = Engine::new(&relay);
+    let unit = MergingUnit::new(1, Some(fault_at_s), frequency_hz);
+    let mut changes = Vec::with_capacity(4096);
+    let mut asked = 0;
+    for number in 0..RATE * 3 / 2 {
+        let now = SampleTime::of_sample(number.into(), RATE);
+        let frame = unit.frame(number);
+        let decoded = SampledValues::decode(&frame).expect("it is a frame");
+        let before = ASKED.with(Cell::get);
+        if !gap.contains(&number) {
+            engine.sample(&Arrival::new(0, now, decoded.header, decoded.first()));
+        }
+        if number % 4 == 0 {
+            changes.extend(engine.step(now).iter().map(|change| (number, *change)));
+        }
+        asked += ASKED.with(Cell::get) - before;
+    }
+    (changes, asked)
+}
+
+#[test]
+fn a_relay_asks_for_no_memory_and_trips() {
+    for frequency_hz in [50.0, 49.3, 51.7] {
+        let (changes, asked) = run(frequency_hz, 1.0, 0..0);
+        assert_eq!(asked, 0, "at {frequency_hz} Hz");
+        // The place of Q0 among the breakers is 0; the fault begins at sample 4000.
+        let trip = changes.iter().find(|(_, change)| *change == Change::Trip(0, true));
+        let (number, _) = trip.expect("it trips");
+        assert!((RATE..RATE + 160).contains(number), "{frequency_hz} Hz: at {number}");
+    }
+}
+
+#[test]
+fn a_stream_that_breaks_off_at_the_fault_trips_nothing() {
+    let (changes, asked) = run(50.0, 1.0, RATE - 20..RATE * 2);
+    assert_eq!(asked, 0);
+    assert!(changes.iter().any(|(_, change)| *change == Change::Stream(0, State::Invalid)));
+    assert!(!changes.iter().any(|(_, change)| matches!(change, Change::Trip(_, true))));
+}

@@ -1,0 +1,149 @@
+//! All elements of a relay, run together: samples in as they come, one step each millisecond,
+//! decisions out.
+//!
+//! The relay acts on nothing that it does not trust. An element is given phasors only while its
+//! streams are valid, as well synchronised as the settings want, of good quality in the channels
+//! that it looks at, and while no subscribed message blocks it; else it is given none, forgets
+//! what it had begun, and cannot operate. Once made, nothing here asks for memory.
+
+mod arrival;
+mod element;
+mod stream;
+
+use std::collections::BTreeMap;
+
+use crate::protection::Decision;
+use crate::protection::trip::TripLogic;
+use crate::settings::Relay;
+use crate::stream::{Counters, State};
+use crate::time::SampleTime;
+pub use arrival::Arrival;
+use element::Running;
+use stream::Subscribed;
+
+/// Something that is other than it was at the step before. Numbers are places in the order of
+/// the names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// An element sees a fault, or no longer.
+    Start(usize, bool),
+    /// An element has operated, or has dropped off.
+    Operate(usize, bool),
+    /// A breaker is tripped, or no longer.
+    Trip(usize, bool),
+    /// A stream can be used or not.
+    Stream(usize, State),
+}
+
+/// A relay without its inputs and outputs.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    streams: Vec<Subscribed>,
+    elements: Vec<Running>,
+    blocked: Vec<bool>,
+    /// By name, in the order of `elements`.
+    decisions: BTreeMap<String, Decision>,
+    breakers: Vec<String>,
+    logic: TripLogic,
+    tripped: Vec<bool>,
+    changes: Vec<Change>,
+}
+
+impl Engine {
+    /// Everything at rest.
+    #[must_use]
+    pub fn new(relay: &Relay) -> Self {
+        let streams: Vec<Subscribed> = relay
+            .streams
+            .values()
+            .map(|stream| Subscribed::new(stream, relay.frequency_hz))
+            .collect();
+        let names: Vec<&String> = relay.streams.keys().collect();
+        let breakers: Vec<String> = relay.trips.elements_by_breaker.keys().cloned().collect();
+        let elements: Vec<Running> = relay
+            .elements
+            .values()
+            .map(|element| Running::new(element, &names, &breakers))
+            .collect();
+        let changes_max = streams.len() + 2 * elements.len() + breakers.len();
+        Self {
+            blocked: vec![false; elements.len()],
+            decisions: relay.elements.keys().map(|n| (n.clone(), Decision::NONE)).collect(),
+            tripped: vec![false; breakers.len()],
+            logic: TripLogic::new(relay.trips.clone()),
+            changes: Vec::with_capacity(changes_max),
+            streams,
+            elements,
+            breakers,
+        }
+    }
+
+    /// A sample has come.
+    pub fn sample(&mut self, arrival: &Arrival) {
+        if let Some(stream) = self.streams.get_mut(usize::from(arrival.stream)) {
+            stream.receive(arrival);
+        }
+    }
+
+    /// Whether a message of another device blocks an element.
+    pub fn block(&mut self, element: usize, is_blocked: bool) {
+        self.blocked[element] = is_blocked;
+    }
+
+    /// Looks at everything at this moment; answers what has changed.
+    pub fn step(&mut self, now: SampleTime) -> &[Change] {
+        self.changes.clear();
+        for (index, stream) in self.streams.iter_mut().enumerate() {
+            if let Some(state) = stream.step(now) {
+                self.changes.push(Change::Stream(index, state));
+            }
+        }
+        let each = self.elements.iter_mut().zip(self.decisions.values_mut()).zip(&self.blocked);
+        for (index, ((element, decision), is_blocked)) in each.enumerate() {
+            let new = element.step(now, &mut self.streams, &self.tripped, *is_blocked);
+            if new.start != decision.start {
+                self.changes.push(Change::Start(index, new.start));
+            }
+            if new.operate != decision.operate {
+                self.changes.push(Change::Operate(index, new.operate));
+            }
+            *decision = new;
+        }
+        self.trip(now);
+        &self.changes
+    }
+
+    /// Whether an element has started or operated.
+    #[must_use]
+    pub fn decision(&self, element: usize) -> Decision {
+        self.decisions.values().nth(element).copied().unwrap_or_default()
+    }
+
+    /// Whether a breaker is tripped.
+    #[must_use]
+    pub fn is_tripped(&self, breaker: usize) -> bool {
+        self.tripped.get(breaker).copied().unwrap_or(false)
+    }
+
+    /// Counters of each stream, in the order of their names.
+    pub fn counters(&self) -> impl ExactSizeIterator<Item = (State, &Counters)> {
+        self.streams.iter().map(|stream| (stream.state(), stream.counters()))
+    }
+
+    /// When the newest sample of each stream came, if there is one.
+    pub fn newest(&self) -> impl ExactSizeIterator<Item = Option<SampleTime>> {
+        self.streams.iter().map(Subscribed::newest)
+    }
+
+    fn trip(&mut self, now: SampleTime) {
+        let mut tripped = self.logic.update(now, &self.decisions).peekable();
+        for (index, name) in self.breakers.iter().enumerate() {
+            // Both are in the order of the names.
+            let is_tripped = tripped.next_if(|tripped| *tripped == name).is_some();
+            if is_tripped != self.tripped[index] {
+                self.tripped[index] = is_tripped;
+                self.changes.push(Change::Trip(index, is_tripped));
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! One subscribed stream: its supervision, and what is measured of it.
+
+use std::f64::consts::PI;
+use std::ops::Range;
+use std::time::Duration;
+
+use super::arrival::Arrival;
+use crate::protection::admittance::Residual;
+use crate::protection::differential::Side;
+use crate::protection::measure::CHANNELS;
+use crate::protection::{Complex, Measured, Measuring};
+use crate::settings::{Stream, SynchronisationNeeded};
+use crate::stream::{Counters, State, Supervision, Verdict};
+use crate::time::SampleTime;
+use crate::wire::Synchronisation;
+
+/// A of one bit of a current and V of one bit of a voltage (9-2LE).
+const UNITS: [f64; CHANNELS] = [1e-3, 1e-3, 1e-3, 1e-3, 1e-2, 1e-2, 1e-2, 1e-2];
+/// Voltage below which the frequency is not looked at: induced noise has any.
+const VOLTAGE_V_MIN: f64 = 100.0;
+/// Phase currents among the channels.
+pub(super) const CURRENTS: Range<usize> = 0..3;
+/// Phase voltages among the channels.
+pub(super) const VOLTAGES: Range<usize> = 4..7;
+/// Newest samples of two streams further apart than this are not compared.
+const APART_MAX: Duration = Duration::from_millis(3);
+
+/// A stream.
+#[derive(Clone, Debug)]
+pub(super) struct Subscribed {
+    supervision: Supervision,
+    needed: SynchronisationNeeded,
+    rate: u16,
+    measuring: Measuring,
+    /// Of the newest sample that was used.
+    synchronisation: Synchronisation,
+    smp_cnt: u16,
+    newest: Option<SampleTime>,
+    state: State,
+    measured: Option<Measured>,
+}
+
+impl Subscribed {
+    pub(super) fn new(stream: &Stream, frequency_hz: f64) -> Self {
+        let rate = stream.supervision.rate;
+        Self {
+            supervision: Supervision::new(stream.supervision),
+            needed: stream.synchronisation,
+            rate,
+            measuring: Measuring::new(rate.into(), frequency_hz, VOLTAGE_V_MIN),
+            synchronisation: Synchronisation::None,
+            smp_cnt: 0,
+            newest: None,
+            state: State::Waiting,
+            measured: None,
+        }
+    }
+
+    pub(super) fn receive(&mut self, arrival: &Arrival) {
+        let asdu = arrival.asdu();
+        match self.supervision.receive(arrival.at, arrival.header(), &asdu) {
+            Verdict::Use { held } => (0..held).for_each(|_| self.measuring.hold()),
+            Verdict::Begin => self.measuring.clear(),
+            Verdict::Drop => return,
+        }
+        let mut sample = [0.0; CHANNELS];
+        for ((to, raw), unit) in sample.iter_mut().zip(asdu.channels.iter()).zip(UNITS) {
+            *to = f64::from(raw.value) * unit;
+        }
+        self.measuring.push(&sample);
+        (self.smp_cnt, self.synchronisation) = (asdu.smp_cnt, asdu.smp_synch);
+        self.newest = Some(arrival.at);
+    }
+
+    /// Measures what can be trusted now; answers the state if it is another one.
+    pub(super) fn step(&mut self, now: SampleTime) -> Option<State> {
+        self.supervision.poll(now);
+        let is_valid = self.supervision.state() == State::Valid && self.is_synchronised_enough();
+        self.measured = if is_valid { self.measuring.measure() } else { None };
+        let state = self.state();
+        (std::mem::replace(&mut self.state, state) != state).then_some(state)
+    }
+
+    pub(super) const fn counters(&self) -> &Counters {
+        self.supervision.counters()
+    }
+
+    /// As supervision sees it, and invalid without the clock that it must follow.
+    pub(super) fn state(&self) -> State {
+        match self.supervision.state() {
+            State::Valid if !self.is_synchronised_enough() => State::Invalid,
+            state => state,
+        }
+    }
+
+    pub(super) const fn newest(&self) -> Option<SampleTime> {
+        self.newest
+    }
+
+    /// What was measured, if all these channels can be used.
+    pub(super) fn measured(&self, channels: &[Range<usize>]) -> Option<&Measured> {
+        let are_usable = channels.iter().cloned().flatten().all(|c| self.supervision.is_usable(c));
+        self.measured.as_ref().filter(|_| are_usable)
+    }
+
+    /// Residual quantities, as [`Subscribed::measured`].
+    pub(super) fn residual(&mut self) -> Option<Residual> {
+        self.measured(&[CURRENTS, VOLTAGES])?;
+        self.measuring.residual()
+    }
+
+    /// The currents as one side of a differential element in A, turned to the moment of the newest
+    /// sample of `reference`. Both must follow a clock, whatever else the settings say.
+    pub(super) fn side(&self, reference: &Self) -> Option<Side> {
+        let follows = |stream: &Self| stream.supervision.is_synchronised();
+        let measured = self.measured(&[CURRENTS])?;
+        if !follows(self) || !follows(reference) {
+            return None;
+        }
+        let ahead_s = wrapped(reference.second() - self.second());
+        let turn = |phasors: [Complex; 3], order: f64| {
+            let angle_rad = 2.0 * PI * measured.bay.frequency_hz * order * ahead_s;
+            phasors.map(|phasor| phasor * Complex::polar(1.0, angle_rad))
+        };
+        let Side { fundamental, second, fifth } = measured.side();
+        (ahead_s.abs() <= APART_MAX.as_secs_f64()).then(|| Side {
+            fundamental: turn(fundamental, 1.0),
+            second: turn(second, 2.0),
+            fifth: turn(fifth, 5.0),
+        })
+    }
+
+    /// Where in its second the newest sample is.
+    fn second(&self) -> f64 {
+        f64::from(self.smp_cnt) / f64::from(self.rate)
+    }
+
+    fn is_synchronised_enough(&self) -> bool {
+        match self.needed {
+            SynchronisationNeeded::None => true,
+            SynchronisationNeeded::Local => self.synchronisation.is_synchronised(),
+            SynchronisationNeeded::Global => self.synchronisation == Synchronisation::Global,
+        }
+    }
+}
+
+/// A difference of two places in a second, the short way round.
+fn wrapped(difference_s: f64) -> f64 {
+    difference_s - difference_s.round()
+}
