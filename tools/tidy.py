@@ -101,6 +101,7 @@ UNSAFE_MODULES = [
     "crates/testbed/src/fds.rs",
     "crates/testbed/src/domain/page.rs",
     "crates/testbed/src/launch/*",
+    "crates/testbed/src/network/process_bus.rs",
     "crates/testbed/src/network/tap.rs",
     "crates/testbed/src/network/timer.rs",
     "crates/testbed/src/plant/library.rs",

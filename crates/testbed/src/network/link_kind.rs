@@ -66,7 +66,8 @@ fn from_infos(infos: &[LinkInfo]) -> LinkKind {
     }
 }
 
-fn ask(question: LinkMessage) -> anyhow::Result<LinkMessage> {
+/// What the kernel says of the interface that a question names.
+pub(super) fn ask(question: LinkMessage) -> anyhow::Result<LinkMessage> {
     let mut message = NetlinkMessage::from(RouteNetlinkMessage::GetLink(question));
     message.header.flags = NLM_F_REQUEST;
     message.finalize();

@@ -21,6 +21,7 @@
 //! - [`emulator`]: the thread between TAP devices and fabric
 //! - [`stats`]: what it counted
 //! - [`link_kind()`]: what kind of link an interface of the host is
+//! - [`process_bus`]: kernel links between namespaces, for relays that run in host time
 
 pub mod attacker;
 pub mod capture;
@@ -29,6 +30,7 @@ pub mod fabric;
 pub mod link;
 mod link_kind;
 pub mod plan;
+pub mod process_bus;
 pub mod repeats;
 pub mod stats;
 pub mod switch;

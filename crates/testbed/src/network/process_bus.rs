@@ -1,0 +1,288 @@
+//! A process bus of kernel links between network namespaces: what a merging unit and relays of
+//! this host are tested on, in host time.
+//!
+//! Namespaces without names, held by descriptors: they and all links in them vanish with the last
+//! process that is in them or holds one, also after a kill. Three ways to wire them, as relays in
+//! containers and virtual machines are wired: a cable (veth), a software bridge, or macvlan on the
+//! receiving end of a cable. macvlan gets the cutoff of -1 that sampled values need, and it is read
+//! back, because a kernel that does not know it says nothing.
+//!
+//! veth(4), network_namespaces(7), rtnetlink(7), `Documentation/networking/` of the kernel.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoMacVlan, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    MacVlanMode, State,
+};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+
+use super::link_kind::{CUTOFF_AT_ONCE, LinkKind, ask, link_kind};
+
+/// Name of the interface in each namespace.
+pub const INTERFACE: &str = "bus0";
+/// Until the kernel's worker has seen both ends of a cable up, what is sent is thrown away.
+const CARRIER_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How publisher and relays are wired.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Wiring {
+    /// One cable.
+    Veth,
+    /// A cable from each to a software bridge.
+    Bridge,
+    /// A cable, and on its far end a macvlan for each relay.
+    Macvlan,
+}
+
+/// A process bus; it is gone when this and all processes on it are.
+#[derive(Debug)]
+pub struct ProcessBus {
+    /// Where the merging unit belongs.
+    pub publisher: NetworkNamespace,
+    /// Where relays belong.
+    pub relays: Vec<NetworkNamespace>,
+    /// What is between them.
+    between: NetworkNamespace,
+}
+
+/// A network namespace without a name.
+#[derive(Debug)]
+pub struct NetworkNamespace(OwnedFd);
+
+impl ProcessBus {
+    /// Wires a publisher and this many relays.
+    ///
+    /// # Errors
+    /// Without root, when the kernel lacks a kind of link, for more than one relay on one cable,
+    /// and when macvlan does not take its cutoff.
+    pub fn lay(wiring: Wiring, relays: usize) -> anyhow::Result<Self> {
+        if relays == 0 || wiring == Wiring::Veth && relays > 1 {
+            bail!("{relays} relays on {wiring:?}: a cable has one, others have one or more");
+        }
+        let make = |_| NetworkNamespace::new();
+        let bus = Self {
+            publisher: make(0)?,
+            relays: (0..relays).map(make).collect::<anyhow::Result<_>>()?,
+            between: make(0)?,
+        };
+        let wired = bus.between.run(|| bus.wire(wiring)).context("wiring a process bus")?;
+        let ends = || bus.relays.iter().chain([&bus.publisher]);
+        ends().try_for_each(|end| end.run(|| order(up(INTERFACE), 0)))?;
+        ends().try_for_each(|end| end.run(|| wait_until_up(INTERFACE)))?;
+        bus.between.run(|| wired.iter().try_for_each(|name| wait_until_up(name)))?;
+        if wiring == Wiring::Macvlan {
+            bus.relays.iter().try_for_each(|relay| relay.run(check_cutoff))?;
+        }
+        Ok(bus)
+    }
+
+    /// Makes the links, in the namespace between; answers the names of those that stay there.
+    fn wire(&self, wiring: Wiring) -> anyhow::Result<Vec<String>> {
+        match wiring {
+            Wiring::Veth => {
+                cable("near", &self.publisher, self.relays.first())?;
+                Ok(Vec::new())
+            }
+            Wiring::Bridge => self.bridge(),
+            Wiring::Macvlan => {
+                cable("uplink", &self.publisher, None)?;
+                order(up("uplink"), 0)?;
+                let uplink = shown("uplink")?.header.index;
+                self.relays.iter().try_for_each(|relay| macvlan(uplink, relay))?;
+                Ok(vec!["uplink".to_owned()])
+            }
+        }
+    }
+
+    fn bridge(&self) -> anyhow::Result<Vec<String>> {
+        make_link(named("bridge"), vec![LinkInfo::Kind(InfoKind::Bridge)])?;
+        order(up("bridge"), 0)?;
+        let bridge = shown("bridge")?.header.index;
+        let mut ports = Vec::new();
+        for end in [&self.publisher].into_iter().chain(&self.relays) {
+            let port = format!("port{}", ports.len());
+            cable(&port, end, None)?;
+            let mut joined = up(&port);
+            joined.attributes.push(LinkAttribute::Controller(bridge));
+            order(joined, 0)?;
+            ports.push(port);
+        }
+        Ok(ports)
+    }
+}
+
+/// A cable from an end to another one, or to an interface `here` of the present namespace.
+fn cable(
+    here: &str,
+    end: &NetworkNamespace,
+    other: Option<&NetworkNamespace>,
+) -> anyhow::Result<()> {
+    let mut peer = named(INTERFACE);
+    peer.attributes.push(end.attribute());
+    let mut near = named(if other.is_some() { INTERFACE } else { here });
+    near.attributes.extend(other.map(NetworkNamespace::attribute));
+    let infos =
+        vec![LinkInfo::Kind(InfoKind::Veth), LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer)))];
+    make_link(near, infos).context("a veth pair")
+}
+
+/// A macvlan in a namespace, which hands multicast over at once.
+fn macvlan(uplink: u32, relay: &NetworkNamespace) -> anyhow::Result<()> {
+    let mut link = named(INTERFACE);
+    link.attributes.extend([LinkAttribute::Link(uplink), relay.attribute()]);
+    let settings =
+        vec![InfoMacVlan::Mode(MacVlanMode::Bridge), InfoMacVlan::BcCutoff(CUTOFF_AT_ONCE)];
+    let infos =
+        vec![LinkInfo::Kind(InfoKind::MacVlan), LinkInfo::Data(InfoData::MacVlan(settings))];
+    make_link(link, infos).context("a macvlan")
+}
+
+fn check_cutoff() -> anyhow::Result<()> {
+    match link_kind(INTERFACE)? {
+        LinkKind::Macvlan { cutoff: Some(CUTOFF_AT_ONCE) } => Ok(()),
+        other => bail!(
+            "macvlan did not take a cutoff of {CUTOFF_AT_ONCE} but is {other:?}: Linux 6.4 or \
+             newer is needed, or sampled values are late and lost; wire a bridge instead"
+        ),
+    }
+}
+
+impl NetworkNamespace {
+    /// A fresh one, in which interfaces have no IPv6 and so send nothing by themselves.
+    fn new() -> anyhow::Result<Self> {
+        on_own_thread(|| {
+            // SAFETY: takes a number; network namespaces belong to threads, and this one ends.
+            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+                let error = io::Error::last_os_error();
+                return Err(error).context("a network namespace (needs root)");
+            }
+            for which in ["all", "default"] {
+                // A kernel without IPv6 has nothing to switch off.
+                fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1").ok();
+            }
+            Ok(Self(File::open("/proc/thread-self/ns/net")?.into()))
+        })
+    }
+
+    /// Runs something in it, on a thread of its own.
+    ///
+    /// # Errors
+    /// Those of what is run, and when the namespace cannot be entered.
+    pub fn run<T: Send>(
+        &self,
+        act: impl FnOnce() -> anyhow::Result<T> + Send,
+    ) -> anyhow::Result<T> {
+        on_own_thread(|| {
+            enter(self.0.as_fd())?;
+            act()
+        })
+    }
+
+    /// Has a program start in it, and end when the calling thread does.
+    ///
+    /// # Errors
+    /// When there are no more descriptors.
+    pub fn host(&self, command: &mut Command) -> io::Result<()> {
+        let namespace = self.0.try_clone()?;
+        // SAFETY: between fork and exec this makes two system calls and asks for no memory.
+        unsafe {
+            command.pre_exec(move || {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                enter(namespace.as_fd())
+            });
+        }
+        Ok(())
+    }
+
+    fn attribute(&self) -> LinkAttribute {
+        LinkAttribute::NetNsFd(self.0.as_raw_fd())
+    }
+}
+
+impl AsFd for NetworkNamespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: takes numbers; it changes the calling thread only.
+    match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Runs something on a thread that ends with it.
+fn on_own_thread<T: Send>(act: impl FnOnce() -> anyhow::Result<T> + Send) -> anyhow::Result<T> {
+    thread::scope(|scope| {
+        scope.spawn(act).join().unwrap_or_else(|_| bail!("a thread of the network panicked"))
+    })
+}
+
+fn named(name: &str) -> LinkMessage {
+    let mut link = LinkMessage::default();
+    link.attributes.push(LinkAttribute::IfName(name.to_owned()));
+    link
+}
+
+fn up(name: &str) -> LinkMessage {
+    let mut link = named(name);
+    link.header.flags = LinkFlags::Up;
+    link.header.change_mask = LinkFlags::Up;
+    link
+}
+
+fn make_link(mut link: LinkMessage, infos: Vec<LinkInfo>) -> anyhow::Result<()> {
+    link.attributes.push(LinkAttribute::LinkInfo(infos));
+    order(link, NLM_F_CREATE | NLM_F_EXCL)
+}
+
+/// Has the kernel make or change a link of the present namespace.
+fn order(link: LinkMessage, flags: u16) -> anyhow::Result<()> {
+    let mut message = NetlinkMessage::from(RouteNetlinkMessage::NewLink(link));
+    message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+    message.finalize();
+    let mut octets = vec![0; message.buffer_len()];
+    message.serialize(&mut octets);
+    let socket = Socket::new(NETLINK_ROUTE)?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    socket.send(&octets, 0)?;
+    let (answer, _) = socket.recv_from_full()?;
+    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
+        .context("the kernel's answer cannot be read")?;
+    match answer.payload {
+        NetlinkPayload::Error(error) if error.code.is_none() => Ok(()),
+        NetlinkPayload::Error(error) => Err(io::Error::from_raw_os_error(-error.raw_code()).into()),
+        other => bail!("the kernel answers with something else: {other:?}"),
+    }
+}
+
+/// What the kernel says of an interface of the present namespace.
+fn shown(name: &str) -> anyhow::Result<LinkMessage> {
+    ask(named(name)).with_context(|| format!("interface {name}"))
+}
+
+fn wait_until_up(name: &str) -> anyhow::Result<()> {
+    let begin = Instant::now();
+    while !shown(name)?.attributes.contains(&LinkAttribute::OperState(State::Up)) {
+        if begin.elapsed() > CARRIER_PATIENCE {
+            bail!("{name} is not up after {} s", CARRIER_PATIENCE.as_secs());
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}
