@@ -39,8 +39,12 @@ pub fn fifo(priority: i32) -> io::Result<()> {
         parameters.sched_priority = priority;
         parameters
     };
+    // The function of the same name refuses everything in musl, and static programs use that.
     // SAFETY: the structure is read.
-    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) })
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const parameters)
+    };
+    check(result as i32)
 }
 
 /// Keeps all memory of this process, now and later, from being paged out.
