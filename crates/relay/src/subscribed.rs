@@ -114,3 +114,91 @@ impl Subscribed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use substation::settings;
+    use substation::wire::{AllData, Form, Header, MacAddress, UtcTime, Value};
+
+    const SETTINGS: &str = "
+relay: bay
+frequency: 50 Hz
+streams: {s: {sv_id: S, destination: '01:0c:cd:04:00:01', app_id: 0x4000, rate: 4000 Hz}}
+elements: {I>: {function: overcurrent, stream: s, pick_up: 1 kA, delay: 0 s}}
+subscriptions:
+  breaker:
+    reference: Q0
+    destination: 01:0c:cd:01:00:02
+    app_id: 2
+    conf_rev: 1
+    entries: [position Q0, quality, block I>, unused]
+";
+
+    /// Hands a message with these values over at that time; answers what is known then.
+    fn give(to: &mut Subscribed, ms: u64, st_num: u32, values: &[Value]) -> Vec<Option<bool>> {
+        let mut encoded = Vec::new();
+        Value::encode_all(values, Form::Ordinary, &mut encoded);
+        let address = MacAddress([1, 0x0c, 0xcd, 1, 0, 2]);
+        let header = Header {
+            destination: address,
+            source: MacAddress::default(),
+            tag: None,
+            app_id: 2,
+            reserved: [0, 0],
+        };
+        let message = Goose {
+            header,
+            gocb_ref: "Q0",
+            time_allowed_to_live_ms: 100,
+            dat_set: "ds",
+            go_id: "id",
+            t: UtcTime::from_realtime_ns(ms * 1_000_000, 0),
+            st_num,
+            sq_num: 0,
+            simulation: false,
+            conf_rev: 1,
+            nds_com: false,
+            all_data: AllData::decode(&encoded).expect("it was encoded"),
+        };
+        let now = SampleTime::from_ns(ms * 1_000_000);
+        to.receive(now, &message);
+        to.poll(now);
+        to.values().to_vec()
+    }
+
+    fn values(position: u8, quality: u8, block: bool) -> [Value; 4] {
+        [
+            Value::BitString(vec![position], 6),
+            Value::BitString(vec![quality, 0], 3),
+            Value::Boolean(block),
+            Value::VisibleString("whatever".into()),
+        ]
+    }
+
+    #[test]
+    fn positions_and_blocks_are_known_while_the_publisher_is_heard() {
+        let relay = settings::read(SETTINGS).expect("the settings are good");
+        let mut all = Subscribed::of(&relay);
+        let subscribed = &mut all[0];
+        let known = give(subscribed, 0, 1, &values(0x80, 0, true));
+        assert_eq!(known[..3], [Some(true), None, Some(true)]);
+        assert!(subscribed.blocks().eq([(0, true)]));
+        // Open; of questionable quality; between the ends; silent.
+        assert_eq!(give(subscribed, 1, 2, &values(0x40, 0, false))[0], Some(false));
+        assert_eq!(give(subscribed, 2, 3, &values(0x40, 0xc0, false))[0], None);
+        assert_eq!(give(subscribed, 3, 4, &values(0x00, 0, true))[0], None);
+        assert_eq!(subscribed.poll(SampleTime::from_ns(104_000_000)), Liveness::Lost);
+        assert!(subscribed.blocks().eq([(0, false)]));
+    }
+
+    #[test]
+    fn values_of_other_kinds_change_nothing() {
+        let relay = settings::read(SETTINGS).expect("the settings are good");
+        let mut all = Subscribed::of(&relay);
+        let [position, quality, block, unused] = values(0x80, 0, true);
+        let swapped = [block, quality, position, unused];
+        assert_eq!(give(&mut all[0], 0, 1, &swapped), [None; 4]);
+        assert_eq!((all[0].counters().misconfigured, all[0].counters().received), (1, 1));
+    }
+}

@@ -267,6 +267,39 @@ fn frames(octets: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
+fn ctrl_c_ends_a_relay_with_its_summary_and_nothing_is_left() {
+    if !support::cable("Ctrl-C to a relay") {
+        return;
+    }
+    assert!(support::ip("link set dev lo up"));
+    let relay = Relay::start(|records| settings(1, records), "60s");
+    // SAFETY: takes numbers only; the child has not been waited for.
+    assert_eq!(unsafe { libc::kill(relay.child.id() as i32, libc::SIGINT) }, 0);
+    let output = relay.child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("a summary");
+    assert!(count(&summary, "/task/cycles") > 0);
+    assert!(relay::top::fetch("127.0.0.1:9462".parse().expect("an address")).is_err());
+}
+
+#[test]
+fn what_is_missing_is_told_with_its_exit_code() {
+    if !support::cable("a relay without an interface") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("relay.yaml");
+    let records = folder.path().join("records.jsonl");
+    std::fs::write(&path, settings(1, &records.display().to_string())).expect("it writes");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_qcrelay"));
+    let output = command.arg("run").arg(&path).args(["--interface", "nowhere"]).output();
+    let output = output.expect("it runs");
+    assert_eq!(output.status.code(), Some(69));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("interface nowhere cannot be opened"), "{said}");
+}
+
+#[test]
 fn bad_settings_are_told_by_line_with_their_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("relay.yaml");
