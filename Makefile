@@ -2,11 +2,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-bench setup-conformance setup-aarch64 demo test conformance check-aarch64 test-aarch64 bench fuzz clean
+.PHONY: help setup setup-test setup-bench setup-conformance setup-aarch64 demo test conformance check-aarch64 test-aarch64 bench container fuzz clean
 
 # The shim is an image for other programs, built by the build script of `testbed`: never here.
 CRATES := -p vtime -p realtime -p substation -p relay -p testbed
 PYTHON := .venv/bin/python
+# A target whose programs need no loader, so that a container holds the program alone.
+MUSL := $(shell uname -m)-unknown-linux-musl
 # The tests that `make test-aarch64` runs; empty: all of tests/exec.rs.
 TESTS ?=
 # What the bench compares native programs with; empty: `qcycle exec --`.
@@ -64,6 +66,12 @@ bench: setup-bench ## compare programs in virtual time with native ones; writes 
 conformance: setup-conformance ## run peers' own tests and programs in virtual time; writes a page of results
 	cargo build --locked --release -p testbed
 	PYTHONPATH=tools $(PYTHON) -m peers --write-page
+
+container: ## make OCI bundles of the programs on a process bus in target/container, without a registry
+	cargo build --locked --release --target $(MUSL) -p relay --bins
+	set -- $$(find target/$(MUSL)/release -maxdepth 1 -type f -executable); for binary; do \
+		python3 tools/container.py --binary "$$binary" \
+			--bundle "target/container/$${binary##*/}"; done
 
 fuzz: ## fuzz the decoders of frames for 24 minutes
 	tools/fuzz.sh
