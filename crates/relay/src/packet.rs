@@ -389,7 +389,7 @@ fn hardware_address(socket: &OwnedFd, interface: &str) -> io::Result<MacAddress>
     let octets = unsafe { request.ifr_ifru.ifru_hwaddr.sa_data };
     let mut address = MacAddress::default();
     for (to, from) in address.0.iter_mut().zip(octets) {
-        *to = from as u8;
+        *to = from.to_ne_bytes()[0];
     }
     Ok(address)
 }

@@ -1,7 +1,7 @@
 //! A relay as a whole: sockets, queues, three real-time threads, and the thread that called, which
 //! does all that may block until somebody says stop.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, LineWriter, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -245,9 +245,11 @@ fn open(interface: &str, ethertype: u16) -> Result<PacketSocket> {
 }
 
 fn records(path: Option<&str>) -> Result<Option<LineWriter<File>>> {
-    let create =
-        |path: &str| -> io::Result<LineWriter<File>> { Ok(LineWriter::new(File::create(path)?)) };
-    path.map(create).transpose().map_err(|error| {
+    // A relay that is started again goes on with the sequence of events that it had.
+    let open = |path: &str| -> io::Result<LineWriter<File>> {
+        Ok(LineWriter::new(OpenOptions::new().create(true).append(true).open(path)?))
+    };
+    path.map(open).transpose().map_err(|error| {
         anyhow!(Missing(format!(
             "records cannot be written to {} ({error}): name another file",
             path.unwrap_or_default()

@@ -1,0 +1,132 @@
+//! A relay as a whole, on steady waves: what it does not trust reaches no element.
+
+use std::f64::consts::{PI, SQRT_2};
+
+use substation::SampleTime;
+use substation::engine::{Arrival, Change, Engine};
+use substation::settings;
+use substation::wire::sampled_values::Channels;
+use substation::wire::{Asdu, Header, MacAddress, Quality, Sample, Synchronisation};
+
+const RATE: u32 = 4000;
+const SETTINGS: &str = "
+relay: bay
+frequency: 50 Hz
+streams:
+  a: {sv_id: A, destination: '01:0c:cd:04:00:01', app_id: 0x4000, rate: 4000 Hz}
+  b: {sv_id: B, destination: '01:0c:cd:04:00:02', app_id: 0x4000, rate: 4000 Hz, synchronisation: none}
+elements:
+  I: {function: overcurrent, stream: a, pick_up: 500 A, delay: 0 s}
+  Id:
+    function: differential
+    streams: [a, b]
+    rated: [1 kA, 1 kA]
+    clocks: [0, 0]
+    pick_up: 30 %
+    slope: 30 %
+    knee: 3
+    slope_beyond: 70 %
+    unrestrained: 8
+    delay: 0 ms
+trips: {breakers: {Q0: [I], Q1: [Id]}}
+";
+
+/// A steady three-phase current of 1 kA; `sign` is -1 where it flows out.
+fn arrival(
+    stream: u16,
+    number: u32,
+    sign: f64,
+    quality: Quality,
+    clock: Synchronisation,
+) -> Arrival {
+    let value = |phase: f64| {
+        let angle = 2.0 * PI * (50.0 * f64::from(number) / f64::from(RATE) - phase / 3.0);
+        (sign * SQRT_2 * 1e6 * angle.cos()) as i32
+    };
+    let zero = Sample { value: 0, quality };
+    let mut samples = [zero.to_octets(); 8];
+    for (sample, phase) in samples.iter_mut().zip([0.0, 1.0, 2.0]) {
+        *sample = Sample { value: value(phase), quality }.to_octets();
+    }
+    let header = Header {
+        destination: MacAddress::default(),
+        source: MacAddress::default(),
+        tag: None,
+        app_id: 0x4000,
+        reserved: [0, 0],
+    };
+    let asdu = Asdu {
+        sv_id: "any",
+        dat_set: None,
+        smp_cnt: (number % RATE) as u16,
+        conf_rev: 1,
+        refr_tm: None,
+        smp_synch: clock,
+        smp_rate: None,
+        channels: Channels::new(&samples),
+        smp_mod: None,
+        gm_identity: None,
+    };
+    Arrival::new(stream, SampleTime::of_sample(number.into(), RATE), header, &asdu)
+}
+
+/// Breakers that were tripped within half a second of what `samples` make of each number.
+fn trips(block: bool, samples: impl Fn(u32) -> Vec<Arrival>) -> [bool; 2] {
+    let relay = settings::read(SETTINGS).expect("the settings are good");
+    let mut engine = Engine::new(&relay);
+    engine.block(0, block);
+    let mut tripped = [false; 2];
+    for number in 0..RATE / 2 {
+        samples(number).iter().for_each(|arrival| engine.sample(arrival));
+        if number % 4 == 0 {
+            for change in engine.step(SampleTime::of_sample(number.into(), RATE)) {
+                if let Change::Trip(breaker, true) = change {
+                    tripped[*breaker] = true;
+                }
+            }
+        }
+    }
+    tripped
+}
+
+#[test]
+fn an_element_sees_what_can_be_trusted_and_is_not_blocked() {
+    use Synchronisation::{Global, Local, None as Nobody};
+    let run = |block, quality, clock| {
+        trips(block, |number| vec![arrival(0, number, 1.0, quality, clock)])
+    };
+    assert_eq!(run(false, Quality::GOOD, Global), [true, false]);
+    assert_eq!(run(true, Quality::GOOD, Global), [false, false]);
+    for quality in [Quality::INVALID, Quality::TEST] {
+        assert_eq!(run(false, quality, Global), [false, false]);
+    }
+    // The settings want one that follows universal time.
+    assert_eq!(run(false, Quality::GOOD, Local), [false, false]);
+    assert_eq!(run(false, Quality::GOOD, Nobody), [false, false]);
+}
+
+#[test]
+fn currents_of_two_streams_are_compared_at_one_moment_and_only_with_clocks() {
+    let good = Quality::GOOD;
+    let run = |delay: u32, sign_b: f64, clock_b| {
+        trips(true, |number| {
+            let late = number.checked_sub(delay);
+            let b = late.map(|taken| {
+                let mut late = arrival(1, taken, sign_b, good, clock_b);
+                late.at = SampleTime::of_sample(number.into(), RATE);
+                late
+            });
+            std::iter::once(arrival(0, number, 1.0, good, Synchronisation::Global))
+                .chain(b)
+                .collect()
+        })[1]
+    };
+    // What flows in flows out, also where the second stream comes eight samples (36 degrees)
+    // later than the first.
+    assert!(!run(0, -1.0, Synchronisation::Global));
+    assert!(!run(8, -1.0, Synchronisation::Global));
+    // Both flow in.
+    assert!(run(8, 1.0, Synchronisation::Global));
+    // Without a clock nobody knows, whatever the settings of the stream want.
+    assert!(!run(0, 1.0, Synchronisation::None));
+}
