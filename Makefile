@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-bench setup-conformance setup-aarch64 demo test conformance check-aarch64 test-aarch64 bench container fuzz clean
+.PHONY: help setup setup-test setup-bench setup-conformance setup-aarch64 demo test conformance check-aarch64 test-aarch64 bench container fuzz fuzz-calls clean
 
 # The shim is an image for other programs, built by the build script of `testbed`: never here.
 CRATES := -p vtime -p realtime -p substation -p relay -p testbed
@@ -11,6 +11,8 @@ PYTHON := .venv/bin/python
 MUSL := $(shell uname -m)-unknown-linux-musl
 # The tests that `make test-aarch64` runs; empty: all of tests/exec.rs.
 TESTS ?=
+# Which random calls `make fuzz-calls` makes: another seed, other calls.
+SEEDS ?= 1-1000
 # What the bench compares native programs with; empty: `qcycle exec --`.
 BENCH_PREFIX ?=
 bench_prefix := $(if $(BENCH_PREFIX),--prefix '$(BENCH_PREFIX)')
@@ -57,6 +59,9 @@ check-aarch64: setup-aarch64 ## check that all compiles for boards with an AArch
 
 test-aarch64: setup-aarch64 ## run the guest programs on an emulated AArch64 board; TESTS=names
 	tools/aarch64.sh test $(TESTS)
+
+fuzz-calls: setup-test ## make random calls natively and in virtual time; SEEDS=1-1000
+	QCYCLE_FUZZ_SEEDS=$(SEEDS) cargo test --locked -p testbed --test conformance fuzz -- --nocapture
 
 bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
 	cargo bench --locked -p substation --bench decode

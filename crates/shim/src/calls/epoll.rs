@@ -1,6 +1,6 @@
 //! epoll_wait(2), epoll_pwait(2) and epoll_pwait2(2).
 
-use super::{Mask, relative, result};
+use super::{Mask, relative, result_or_kernel};
 use crate::arch::{self, nr};
 use crate::clock::Timespec;
 use crate::wait::{self, Deadline, FROZEN};
@@ -19,20 +19,22 @@ pub(crate) fn epoll_wait([epoll, events, count, timeout_ms, ..]: [usize; 6]) -> 
 }
 
 /// epoll_pwait(2)
-pub(crate) fn epoll_pwait([epoll, events, count, timeout_ms, mask, _]: [usize; 6]) -> isize {
+pub(crate) fn epoll_pwait(args: [usize; 6]) -> isize {
+    let [epoll, events, count, timeout_ms, mask, mask_size] = args;
     let events = Events { epoll, events, count };
-    result(Mask::read(mask).map(|mask| wait_ms(events, timeout_ms, &mask)))
+    let outcome = Mask::read(mask, mask_size).map(|mask| wait_ms(events, timeout_ms, &mask));
+    result_or_kernel(nr::EPOLL_PWAIT, args, outcome)
 }
 
 /// epoll_pwait2(2)
 pub(crate) fn epoll_pwait2(args: [usize; 6]) -> isize {
-    result(pwait2_or_error(args))
+    result_or_kernel(nr::EPOLL_PWAIT2, args, pwait2_or_error(args))
 }
 
 fn pwait2_or_error(args: [usize; 6]) -> Result<isize, isize> {
-    let [epoll, events, count, timeout, mask, _] = args;
+    let [epoll, events, count, timeout, mask, mask_size] = args;
     let events = Events { epoll, events, count };
-    let mask = Mask::read(mask)?;
+    let mask = Mask::read(mask, mask_size)?;
     if timeout == 0 {
         return Ok(native_ms(events, -1, &mask));
     }

@@ -1,8 +1,11 @@
 //! Waiting for events of asynchronous input and output: io_getevents(2) and io_pgetevents(2).
 
-use super::{relative, result};
+use vtime::time::NS_PER_S;
+
+use super::result_or_kernel;
 use crate::arch::{self, nr};
 use crate::clock::Timespec;
+use crate::memory;
 use crate::wait::{self, Deadline};
 
 /// Octets of a `struct io_event`.
@@ -20,7 +23,21 @@ pub(crate) fn io_pgetevents(args: [usize; 6]) -> isize {
 
 /// At least `least` events are waited for; those that came before the clock was held count too.
 fn collect(number: i32, args: [usize; 6]) -> isize {
-    result(relative(args[4]).map(|deadline| collect_until(number, args, deadline)))
+    let outcome = span(args[4]).map(|deadline| collect_until(number, args, deadline));
+    result_or_kernel(number, args, outcome)
+}
+
+/// The kernel takes any time here, without regard to overflows, and one that is negative for one
+/// that never comes.
+fn span(address: usize) -> Result<Deadline, isize> {
+    // SAFETY: two numbers, which may have any value.
+    let time: Timespec = unsafe { memory::read(address)? };
+    let ns = match time.seconds.wrapping_mul(NS_PER_S).wrapping_add(time.nanoseconds) {
+        _ if time.seconds >= i64::MAX / NS_PER_S => i64::MAX,
+        ..0 => i64::MAX,
+        ns => ns,
+    };
+    Ok(Deadline::after_ns(ns))
 }
 
 /// As io_pgetevents(2) with a timeout.

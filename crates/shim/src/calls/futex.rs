@@ -7,7 +7,7 @@
 
 use vtime::page::Epoch;
 
-use super::{result, timespec};
+use super::{result_or_kernel, timespec};
 use crate::arch::{self, nr};
 use crate::clock::{self, CLOCK_MONOTONIC, Timespec};
 use crate::wait::{self, AfterHandler, Deadline, EINVAL, ETIMEDOUT};
@@ -23,7 +23,7 @@ pub(super) const MATCH_ANY: usize = 0xffff_ffff;
 
 /// futex(2)
 pub(crate) fn futex(args: [usize; 6]) -> isize {
-    result(futex_or_error(args))
+    result_or_kernel(nr::FUTEX, args, futex_or_error(args))
 }
 
 fn futex_or_error(args: [usize; 6]) -> Result<isize, isize> {
@@ -64,25 +64,29 @@ pub(super) fn futex_until(
 }
 
 /// futex_waitv, which waits for any of several words.
-pub(crate) fn futex_waitv([words, count, flags, timeout, clockid, _]: [usize; 6]) -> isize {
-    result(absolute(timeout, clockid).map(|deadline| {
+pub(crate) fn futex_waitv(args: [usize; 6]) -> isize {
+    let [words, count, flags, timeout, clockid, _] = args;
+    let outcome = absolute(timeout, clockid).map(|deadline| {
         until(deadline, AfterHandler::MayGoOn, |until| {
             let args = [words, count, flags, until, CLOCK_MONOTONIC, 0];
             // SAFETY: the kernel checks the program's words; the time is ours.
             unsafe { arch::syscall(nr::FUTEX_WAITV, args) }
         })
-    }))
+    });
+    result_or_kernel(nr::FUTEX_WAITV, args, outcome)
 }
 
 /// futex_wait (Linux 6.7)
-pub(crate) fn futex_wait([word, value, mask, flags, timeout, clockid]: [usize; 6]) -> isize {
-    result(absolute(timeout, clockid).map(|deadline| {
+pub(crate) fn futex_wait(args: [usize; 6]) -> isize {
+    let [word, value, mask, flags, timeout, clockid] = args;
+    let outcome = absolute(timeout, clockid).map(|deadline| {
         until(deadline, AfterHandler::MayGoOn, |until| {
             let args = [word, value, mask, flags, until, CLOCK_MONOTONIC];
             // SAFETY: the kernel checks the program's word; the time is ours.
             unsafe { arch::syscall(nr::FUTEX_WAIT, args) }
         })
-    }))
+    });
+    result_or_kernel(nr::FUTEX_WAIT, args, outcome)
 }
 
 /// A deadline on one of the two clocks that futexes know.

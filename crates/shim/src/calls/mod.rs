@@ -22,6 +22,7 @@ pub(crate) mod sleep;
 pub(crate) mod sockets;
 pub(crate) mod stamped;
 
+use crate::arch;
 use crate::clock::Timespec;
 use crate::memory;
 use crate::wait::{Deadline, EINVAL};
@@ -54,14 +55,29 @@ pub(crate) fn result(outcome: Result<isize, isize>) -> isize {
     }
 }
 
+/// The result of a call, or what the kernel says to arguments that cannot be read or are wrong.
+///
+/// It has an order of its own in which it looks at arguments, and makes no wait of wrong ones.
+pub(crate) fn result_or_kernel(
+    number: i32,
+    args: [usize; 6],
+    outcome: Result<isize, isize>,
+) -> isize {
+    // SAFETY: the program's own arguments, which the kernel checks.
+    outcome.unwrap_or_else(|_| unsafe { arch::syscall(number, args) })
+}
+
 /// A signal mask of a program without the signal of the image, for one native call.
 pub(crate) struct Mask(u64);
 
 impl Mask {
-    /// The mask at an address, if the program gave one.
-    pub(crate) fn read(address: usize) -> Result<Option<Self>, isize> {
+    /// The mask at an address, if the program gave one, and its size.
+    pub(crate) fn read(address: usize, size: usize) -> Result<Option<Self>, isize> {
         if address == 0 {
             return Ok(None);
+        }
+        if size != size_of::<u64>() {
+            return Err(EINVAL);
         }
         // SAFETY: a number, which may have any value.
         let mask: u64 = unsafe { memory::read(address)? };

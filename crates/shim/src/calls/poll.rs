@@ -2,12 +2,12 @@
 
 use core::mem::MaybeUninit;
 
-use super::{Mask, relative, result, write_left};
+use super::{Mask, relative, result, result_or_kernel, write_left};
 use crate::arch::{self, nr};
 use crate::clock::Timespec;
 use crate::memory;
 use crate::vdso::Timeval;
-use crate::wait::{self, Deadline, EINVAL};
+use crate::wait::{self, Deadline, EINTR, EINVAL};
 
 /// poll(2) with a finite timeout.
 pub(crate) fn poll([fds, count, timeout_ms, ..]: [usize; 6]) -> isize {
@@ -17,11 +17,11 @@ pub(crate) fn poll([fds, count, timeout_ms, ..]: [usize; 6]) -> isize {
 
 /// ppoll(2)
 pub(crate) fn ppoll(args: [usize; 6]) -> isize {
-    result(ppoll_or_error(args))
+    result_or_kernel(nr::PPOLL, args, ppoll_or_error(args))
 }
 
 fn ppoll_or_error([fds, count, timeout, mask, mask_size, _]: [usize; 6]) -> Result<isize, isize> {
-    let mask = Mask::read(mask)?;
+    let mask = Mask::read(mask, mask_size)?;
     if timeout == 0 {
         let args = [fds, count, 0, Mask::address(&mask), mask_size, 0];
         // SAFETY: the program's own call, with another mask.
@@ -53,7 +53,7 @@ pub(super) fn poll_until(
 
 /// select(2) with a timeout.
 pub(crate) fn select(args: [usize; 6]) -> isize {
-    result(select_or_error(args))
+    result_or_kernel(nr::SELECT, args, select_or_error(args))
 }
 
 fn select_or_error(args: [usize; 6]) -> Result<isize, isize> {
@@ -66,7 +66,10 @@ fn select_or_error(args: [usize; 6]) -> Result<isize, isize> {
     // The kernel takes any number of microseconds here.
     let ns = span.seconds.saturating_mul(1_000_000_000);
     let deadline = Deadline::after_ns(ns.saturating_add(span.microseconds.saturating_mul(1000)));
-    let ready = select_until(count, [read, write, except], deadline, &None)?;
+    let ready = result(select_until(count, [read, write, except], deadline, &None));
+    if ready == memory::EFAULT || ready == EINVAL {
+        return Ok(ready);
+    }
     let left = Timespec::from_ns(deadline.left_ns());
     let left = Timeval { seconds: left.seconds, microseconds: left.nanoseconds / 1000 };
     let _ = memory::write(timeout, &left);
@@ -75,18 +78,18 @@ fn select_or_error(args: [usize; 6]) -> Result<isize, isize> {
 
 /// pselect6(2)
 pub(crate) fn pselect6(args: [usize; 6]) -> isize {
-    result(pselect6_or_error(args))
+    result_or_kernel(nr::PSELECT6, args, pselect6_or_error(args))
 }
 
 fn pselect6_or_error(args: [usize; 6]) -> Result<isize, isize> {
     let [count, read, write, except, timeout, mask] = args;
     // The sixth argument points to the address and the size of a mask.
-    let mask = match mask {
-        0 => 0,
+    let [mask, mask_size] = match mask {
+        0 => [0; 2],
         // SAFETY: numbers, which may have any value.
-        mask => unsafe { memory::read::<[usize; 2]>(mask) }?[0],
+        mask => unsafe { memory::read(mask) }?,
     };
-    let mask = Mask::read(mask)?;
+    let mask = Mask::read(mask, mask_size)?;
     if timeout == 0 {
         let mask = [Mask::address(&mask), 8];
         let args = [count, read, write, except, 0, mask.as_ptr() as usize];
@@ -94,7 +97,7 @@ fn pselect6_or_error(args: [usize; 6]) -> Result<isize, isize> {
         return Ok(unsafe { arch::syscall(nr::PSELECT6, args) });
     }
     let deadline = relative(timeout)?;
-    let ready = select_until(count, [read, write, except], deadline, &mask)?;
+    let ready = result(select_until(count, [read, write, except], deadline, &mask));
     write_left(timeout, deadline);
     Ok(ready)
 }
@@ -123,16 +126,19 @@ fn select_until(
             kept.write(unsafe { memory::read(set + word * size_of::<u64>())? });
         }
     }
+    let restore = || {
+        for (copy, set) in asked.iter().zip(sets).filter(|(_, set)| *set != 0) {
+            for (word, kept) in copy.iter().enumerate().take(words) {
+                // SAFETY: written in the loop above.
+                let kept = unsafe { kept.assume_init() };
+                let _ = memory::write(set + word * size_of::<u64>(), &kept);
+            }
+        }
+    };
     let mut first = true;
     let ready = wait::until(deadline, |host_ns| {
         if !first {
-            for (copy, set) in asked.iter().zip(sets).filter(|(_, set)| *set != 0) {
-                for (word, kept) in copy.iter().enumerate().take(words) {
-                    // SAFETY: written in the loop above.
-                    let kept = unsafe { kept.assume_init() };
-                    let _ = memory::write(set + word * size_of::<u64>(), &kept);
-                }
-            }
+            restore();
         }
         first = false;
         let timeout = Timespec::from_ns(host_ns);
@@ -144,5 +150,9 @@ fn select_until(
         let result = unsafe { arch::syscall(nr::PSELECT6, args) };
         (result != 0).then_some(result)
     });
+    if ready == Some(EINTR) {
+        // It may have been emptied by a look, and the kernel leaves it as it is.
+        restore();
+    }
     Ok(ready.unwrap_or(0))
 }

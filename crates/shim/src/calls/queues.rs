@@ -2,7 +2,7 @@
 
 use vtime::page::Epoch;
 
-use super::{relative, result, timespec};
+use super::{relative, result_or_kernel, timespec};
 use crate::arch::{self, nr};
 use crate::clock::{self, Timespec};
 use crate::wait::{self, AfterHandler, Deadline, EAGAIN, ETIMEDOUT, FROZEN};
@@ -12,7 +12,8 @@ use crate::wait::{self, AfterHandler, Deadline, EAGAIN, ETIMEDOUT, FROZEN};
 /// EAGAIN means that the time is over or, at once, that an operation must not wait: so one that
 /// comes before the native wait can be over is the program's.
 pub(crate) fn semtimedop(args: [usize; 6]) -> isize {
-    result(relative(args[3]).map(|deadline| semop_until(args, deadline)))
+    let outcome = relative(args[3]).map(|deadline| semop_until(args, deadline));
+    result_or_kernel(nr::SEMTIMEDOP, args, outcome)
 }
 
 /// As semtimedop(2) with a timeout.
@@ -40,8 +41,9 @@ pub(crate) fn mq_timedreceive(args: [usize; 6]) -> isize {
 }
 
 /// Both take an absolute time of day, the only clock that message queues know.
-fn mq_timed(number: i32, [queue, message, length, priority, timeout, _]: [usize; 6]) -> isize {
-    result(timespec(timeout).map(|time| {
+fn mq_timed(number: i32, args: [usize; 6]) -> isize {
+    let [queue, message, length, priority, timeout, _] = args;
+    let outcome = timespec(timeout).map(|time| {
         let deadline = Deadline::at_ns(Epoch::Realtime, time.saturating_ns());
         wait::until_or_handler(deadline, AfterHandler::MayGoOn, |host_ns| {
             let until = Timespec::from_ns(clock::host_time_of_day().saturating_add(host_ns));
@@ -51,5 +53,6 @@ fn mq_timed(number: i32, [queue, message, length, priority, timeout, _]: [usize;
             (result != ETIMEDOUT).then_some(result)
         })
         .unwrap_or(ETIMEDOUT)
-    }))
+    });
+    result_or_kernel(number, args, outcome)
 }

@@ -11,7 +11,7 @@ use crate::wait::Deadline;
 
 /// Answers such a call; `None` for any other.
 pub(crate) fn resume(number: i32, args: [usize; 6], deadline: Deadline) -> Option<isize> {
-    let [first, second, third, fourth, fifth, _] = args;
+    let [first, second, third, fourth, fifth, sixth] = args;
     let events = Events { epoll: first, events: second, count: third };
     Some(match number {
         nr::NANOSLEEP => result(sleep::sleep_until(deadline, second)),
@@ -19,7 +19,7 @@ pub(crate) fn resume(number: i32, args: [usize; 6], deadline: Deadline) -> Optio
         nr::POLL => poll::poll_until(first, second, deadline, &None),
         nr::EPOLL_WAIT => epoll::wait_until(events, deadline, &None),
         nr::EPOLL_PWAIT | nr::EPOLL_PWAIT2 => {
-            result(Mask::read(fifth).map(|mask| epoll::wait_until(events, deadline, &mask)))
+            result(Mask::read(fifth, sixth).map(|mask| epoll::wait_until(events, deadline, &mask)))
         }
         nr::FUTEX => futex::futex_until([first, second, third, 0, 0, futex::MATCH_ANY], deadline),
         nr::RT_SIGTIMEDWAIT => signals::sigwait_until(args, deadline),

@@ -6,7 +6,7 @@
 
 use vtime::image::{PROCESS, Process};
 
-use super::{Mask, SIGSYS_BIT, relative, result};
+use super::{Mask, SIGSYS_BIT, relative, result, result_or_kernel};
 use crate::arch::{self, SignalFrame, nr};
 use crate::clock::Timespec;
 use crate::memory;
@@ -21,7 +21,8 @@ const UNBLOCKABLE: u64 = 1 << (9 - 1) | 1 << (19 - 1);
 
 /// rt_sigtimedwait(2) with a timeout.
 pub(crate) fn rt_sigtimedwait(args: [usize; 6]) -> isize {
-    result(relative(args[2]).map(|deadline| sigwait_until(args, deadline)))
+    let outcome = relative(args[2]).map(|deadline| sigwait_until(args, deadline));
+    result_or_kernel(nr::RT_SIGTIMEDWAIT, args, outcome)
 }
 
 /// As rt_sigtimedwait(2) with a timeout.
@@ -83,7 +84,8 @@ fn rt_sigprocmask_or_error(
     let before = frame.mask;
     // SAFETY: a number, which may have any value.
     let set: u64 = unsafe { memory::read(set)? };
-    let wanted = match how {
+    // An int.
+    let wanted = match how & 0xffff_ffff {
         SIG_BLOCK => before | set,
         SIG_UNBLOCK => before & !set,
         SIG_SETMASK => set,
@@ -97,9 +99,11 @@ fn rt_sigprocmask_or_error(
 }
 
 /// rt_sigsuspend(2)
-pub(crate) fn rt_sigsuspend([mask, size, ..]: [usize; 6]) -> isize {
-    result(Mask::read(mask).map(|mask| {
+pub(crate) fn rt_sigsuspend(args: [usize; 6]) -> isize {
+    let [mask, size, ..] = args;
+    let outcome = Mask::read(mask, size).map(|mask| {
         // SAFETY: the program's own call, with another mask.
         unsafe { arch::syscall(nr::RT_SIGSUSPEND, [Mask::address(&mask), size, 0, 0, 0, 0]) }
-    }))
+    });
+    result_or_kernel(nr::RT_SIGSUSPEND, args, outcome)
 }

@@ -46,6 +46,15 @@ const SLICE_NS_MAX: i64 = 50_000_000;
 fn sleep_on_processor(args: [usize; 6]) -> Result<isize, isize> {
     let [clockid, flags, request, remaining, ..] = args;
     let absolute = flags & TIMER_ABSTIME != 0;
+    // The kernel says whether this clock can be slept on.
+    let none = Timespec::default();
+    let probe = [clockid, 0, &raw const none as usize, 0, 0, 0];
+    // SAFETY: a live timespec; null is allowed.
+    let refused = unsafe { arch::syscall(nr::CLOCK_NANOSLEEP, probe) };
+    if refused < 0 && refused != EINTR {
+        // SAFETY: the program's own arguments, which the kernel refuses in an order of its own.
+        return Ok(unsafe { arch::syscall(nr::CLOCK_NANOSLEEP, args) });
+    }
     let asked = timespec(request)?.saturating_ns();
     let now = || processor::clock_ns(clockid as i32);
     let until = if absolute { asked } else { asked.saturating_add(now()?) };

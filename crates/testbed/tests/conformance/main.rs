@@ -9,6 +9,7 @@
 #![expect(clippy::unwrap_used, reason = "all of this file is a test")]
 
 mod cells;
+mod fuzz;
 #[path = "../common/guests.rs"]
 #[allow(dead_code, reason = "shared with other tests, which use more of it")]
 mod harness;

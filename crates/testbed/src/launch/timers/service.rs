@@ -268,10 +268,12 @@ impl Service {
 
     fn timerfd_settime(&self, thread: pid_t, process: pid_t, args: [u64; 6]) -> io::Result<Answer> {
         let [fd, flags, new, old, ..] = args;
+        let wanted = read_setting(thread, new)?;
+        // An int.
+        let flags = flags & u64::from(u32::MAX);
         if flags & !(TIMER_ABSTIME | CANCEL_ON_SET) != 0 {
             return Err(invalid());
         }
-        let wanted = read_setting(thread, new)?;
         let owner = Process::open(process)?;
         let timer = owner.timer(fd as c_int)?;
         let epoch = timer.clock().and_then(epoch_of).ok_or_else(invalid)?;
@@ -377,6 +379,9 @@ impl Service {
     }
 
     fn getitimer(&self, thread: pid_t, process: pid_t, args: [u64; 6]) -> io::Result<Answer> {
+        if args[1] == 0 {
+            return Err(io::Error::from_raw_os_error(libc::EFAULT));
+        }
         let left = self.left(&self.lock(), Key::Interval(process));
         write_micro(thread, args[1], left)
     }
