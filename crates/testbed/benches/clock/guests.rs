@@ -14,6 +14,10 @@ pub(crate) struct Guests {
     pub(crate) clock_static: PathBuf,
     /// `clock.go`, which has no libc; `None` without a Go compiler.
     pub(crate) clock_go: Option<PathBuf>,
+    /// `Clock.java`, compiled as it starts; `None` without a Java that can do so.
+    pub(crate) clock_java: Option<PathBuf>,
+    /// `calls.c`.
+    pub(crate) calls: PathBuf,
     /// `start.c`.
     pub(crate) start: PathBuf,
 }
@@ -33,12 +37,14 @@ pub(crate) fn build(folder: &Path) -> Result<Guests> {
         clock_dynamic: c("clock.c", "clock-dynamic", &[])?,
         clock_static: c("clock.c", "clock-static", &["-static"])?,
         clock_go: go(&sources.join("clock.go"), folder)?,
+        clock_java: is_there("javac").then(|| sources.join("Clock.java")),
+        calls: c("calls.c", "calls", &[])?,
         start: c("start.c", "start", &[])?,
     })
 }
 
 fn go(source: &Path, folder: &Path) -> Result<Option<PathBuf>> {
-    if Command::new("go").arg("version").output().is_err() {
+    if !is_there("go") {
         return Ok(None);
     }
     let program = folder.join("clock-go");
@@ -48,6 +54,12 @@ fn go(source: &Path, folder: &Path) -> Result<Option<PathBuf>> {
     go.env("GOCACHE", folder.join("go-cache"));
     compile(go.args(["build", "-o"]).arg(&program).arg(source))?;
     Ok(Some(program))
+}
+
+/// Whether there is such a program in `PATH`.
+pub(crate) fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 fn compile(command: &mut Command) -> Result<()> {

@@ -6,7 +6,9 @@
 //!
 //! `--tiny` makes the runs as short as they can be and writes beside the real figures; tests run
 //! it so that the bench cannot rot. `--prefix 'COMMAND ARGS'` measures something else, such as
-//! `env`, which should give ratios near 1 and shows the noise of the machine.
+//! `env`, which should give ratios near 1 and shows the noise of the machine. What a user would use
+//! instead, libfaketime, is measured beside it where it is installed and can do what is asked:
+//! programs with a shared libc.
 
 mod figures;
 mod guests;
@@ -31,8 +33,13 @@ fn main() -> Result<()> {
         figures.extend(comparison.measure(&options)?);
     }
     print!("{}", figures::table(&figures));
-    if guests.clock_go.is_none() {
-        println!("not run: the guest in Go, there is no `go` in PATH");
+    let absent = [
+        (guests.clock_go.is_none(), "the guest in Go, there is no `go` in PATH"),
+        (guests.clock_java.is_none(), "the guest in Java, there is no `javac` in PATH"),
+        (!guests::is_there(RIVAL), "libfaketime, there is no `faketime` in PATH"),
+    ];
+    for (_, what) in absent.iter().filter(|(is_absent, _)| *is_absent) {
+        println!("not run: {what}");
     }
     let file = match options.size {
         Size::Full => scratch.with_file_name("bench.json"),
@@ -41,6 +48,9 @@ fn main() -> Result<()> {
     let json = serde_json::to_string_pretty(&figures)? + "\n";
     std::fs::write(&file, json).with_context(|| format!("cannot write {}", file.display()))
 }
+
+/// The command of libfaketime.
+const RIVAL: &str = "faketime";
 
 /// How long to measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,6 +113,8 @@ struct Comparison {
     unit: &'static str,
     sample: Sample,
     command: Vec<OsString>,
+    /// Whether libfaketime changes anything for it.
+    has_rival: bool,
 }
 
 /// Where samples come from.
@@ -122,15 +134,21 @@ fn comparisons(guests: &Guests, size: Size) -> Vec<Comparison> {
     let printed = |name, unit, program: &PathBuf, arguments: &[&str]| {
         let mut command = vec![program.clone().into_os_string()];
         command.extend(arguments.iter().map(OsString::from));
-        Comparison { name, unit, sample: Sample::Printed, command }
+        Comparison { name, unit, sample: Sample::Printed, command, has_rival: false }
     };
+    let rivalled = |comparison| Comparison { has_rival: true, ..comparison };
     let vdso = ["vdso", &batches, &reads];
     let mut comparisons = vec![
-        printed("clock_gettime, C", "ns", &guests.clock_dynamic, &vdso),
+        rivalled(printed("clock_gettime, C", "ns", &guests.clock_dynamic, &vdso)),
         printed("clock_gettime, static C", "ns", &guests.clock_static, &vdso),
     ];
     if let Some(go) = &guests.clock_go {
         comparisons.push(printed("time.Now, Go", "ns", go, &[&batches, &reads]));
+    }
+    if let Some(java) = &guests.clock_java {
+        let mut comparison = printed("System.nanoTime, Java", "ns", java, &[&batches, &reads]);
+        comparison.command.insert(0, "java".into());
+        comparisons.push(comparison);
     }
     let raw = ["syscall", &batches, &syscalls];
     comparisons.push(printed(
@@ -139,33 +157,55 @@ fn comparisons(guests: &Guests, size: Size) -> Vec<Comparison> {
         &guests.clock_dynamic,
         &raw,
     ));
-    comparisons.push(printed("/bin/true as a child", "µs", &guests.start, &[&starts]));
+    let let_through = [
+        ("read", "read"),
+        ("write", "write"),
+        ("epoll_wait without a timeout", "epoll_wait"),
+        ("futex, waking", "futex_wake"),
+    ];
+    for (name, call) in let_through {
+        comparisons.push(printed(name, "ns", &guests.calls, &[call, &batches, &syscalls]));
+    }
+    let start = printed("/bin/true as a child", "µs", &guests.start, &[&starts]);
+    comparisons.push(rivalled(start));
     comparisons.push(Comparison {
         name: "/bin/true as the whole command",
         unit: "µs",
         sample: Sample::WholeCommand,
         command: vec!["/bin/true".into()],
+        has_rival: true,
     });
     comparisons
 }
 
 impl Comparison {
+    /// What virtual time does to it, and what libfaketime does.
+    fn measure(&self, options: &Options) -> Result<Vec<Figure>> {
+        let mut figures = self.pairs(options, &options.prefix, &options.prefix_name)?.to_vec();
+        if self.has_rival && guests::is_there(RIVAL) {
+            // An offset of nothing: what is measured is the way to the clock.
+            let prefix = [RIVAL, "-f", "+0"].map(str::to_owned);
+            let [_, rival] = self.pairs(options, &prefix, "under libfaketime")?;
+            figures.push(rival);
+        }
+        Ok(figures)
+    }
+
     /// Runs the pairs, with the order swapped from pair to pair, and says what they show.
-    fn measure(&self, options: &Options) -> Result<[Figure; 2]> {
+    fn pairs(&self, options: &Options, prefix: &[String], name: &str) -> Result<[Figure; 2]> {
         let mut pairs = Vec::new();
         for number in 0..options.size.pairs() {
             let mut pair = Pair::default();
             if number % 2 == 0 {
                 pair.native = self.run(&[])?;
-                pair.prefixed = self.run(&options.prefix)?;
+                pair.prefixed = self.run(prefix)?;
             } else {
-                pair.prefixed = self.run(&options.prefix)?;
+                pair.prefixed = self.run(prefix)?;
                 pair.native = self.run(&[])?;
             }
             pairs.push(pair);
         }
-        figures::compare(self.name, &options.prefix_name, self.unit, &pairs)
-            .context("a guest printed no samples")
+        figures::compare(self.name, name, self.unit, &pairs).context("a guest printed no samples")
     }
 
     fn run(&self, prefix: &[String]) -> Result<Vec<f64>> {

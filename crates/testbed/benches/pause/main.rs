@@ -9,21 +9,21 @@
 #[path = "../clock/figures.rs"]
 #[allow(dead_code, reason = "comparisons in pairs are the other bench's")]
 mod figures;
+mod guest;
+mod lateness;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::Arc;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use testbed::domain::{Domain, Freeze, Start};
-use testbed::launch::Follower;
-use testbed::launch::freeze::{Freezer, Method, Wanted};
-use testbed::launch::program;
+use testbed::domain::Freeze;
+use testbed::launch::freeze::{Method, Wanted};
 
 use figures::{Figure, of_samples, table};
+use guest::Guest;
 
 /// What is measured, and how often.
 struct Size {
@@ -31,11 +31,17 @@ struct Size {
     pauses: usize,
     turns: usize,
     load: (usize, usize),
+    waits: usize,
 }
 
-const TINY: Size = Size { programs: &[1, 4], pauses: 3, turns: 50, load: (20, 10) };
-const FULL: Size =
-    Size { programs: &[1, 16, 100, 1000], pauses: 100, turns: 10_000, load: (1000, 1000) };
+const TINY: Size = Size { programs: &[1, 4], pauses: 3, turns: 50, load: (20, 10), waits: 1 };
+const FULL: Size = Size {
+    programs: &[1, 16, 100, 1000],
+    pauses: 100,
+    turns: 10_000,
+    load: (1000, 1000),
+    waits: 20,
+};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -58,6 +64,8 @@ fn main() -> Result<()> {
     figures.extend(turns(&build(scratch, "turns")?, size.turns)?);
     eprintln!("bench: {} programs with timers over {} holds", size.load.0, size.load.1);
     figures.extend(load(&build(scratch, "../../tests/guests/load")?, size.load)?);
+    eprintln!("bench: each waiting call over a hold, {} times", size.waits);
+    figures.extend(lateness::figures(&build(scratch, "../../tests/guests/waits")?, size.waits)?);
     print!("{}", table(&figures));
     let file = if is_tiny {
         scratch.join("bench-pause-tiny.json")
@@ -66,48 +74,6 @@ fn main() -> Result<()> {
     };
     let json = serde_json::to_string_pretty(&figures)? + "\n";
     std::fs::write(&file, json).with_context(|| format!("cannot write {}", file.display()))
-}
-
-/// A domain, and one tree of programs in it.
-struct Guest {
-    domain: Arc<Domain>,
-    freezer: Arc<Freezer>,
-    _follower: Follower,
-    child: Child,
-    stdin: Option<ChildStdin>,
-    stdout: BufReader<ChildStdout>,
-}
-
-impl Guest {
-    fn start(wanted: Wanted, program: &Path, arguments: &[String]) -> Result<Self> {
-        let domain = Domain::new(Start::default())?;
-        let freezer = Freezer::start(wanted)?;
-        domain.set_backstop(freezer.clone());
-        let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))?;
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = program::in_domain(&mut command, follower.gate(), "guest").spawn()?;
-        let stdin = child.stdin.take();
-        let stdout = BufReader::new(child.stdout.take().context("its output is a pipe")?);
-        Ok(Self { domain, freezer, _follower: follower, child, stdin, stdout })
-    }
-
-    fn line(&mut self) -> Result<String> {
-        let mut line = String::new();
-        self.stdout.read_line(&mut line)?;
-        Ok(line)
-    }
-
-    /// What it prints after the end of its input.
-    fn finish(&mut self) -> Result<String> {
-        drop(self.stdin.take());
-        let mut text = String::new();
-        self.stdout.read_to_string(&mut text)?;
-        let status = self.child.wait()?;
-        self.freezer.close();
-        ensure!(status.success(), "a guest ended with {status}: {text}");
-        Ok(text)
-    }
 }
 
 fn figure(name: String, unit: &str, samples: &[f64]) -> Result<Figure> {
@@ -260,7 +226,7 @@ fn build(folder: &Path, source: &str) -> Result<PathBuf> {
     let name = Path::new(source).file_name().context("a source has a name")?;
     let program = folder.join(format!("pause-{}", name.display()));
     let mut gcc = Command::new("gcc");
-    gcc.args(["-O2", "-Wall", "-Werror", "-static", "-o"]).arg(&program);
+    gcc.args(["-O2", "-Wall", "-Werror", "-pthread", "-static", "-o"]).arg(&program);
     let output = gcc.arg(sources.join(format!("{source}.c"))).output()?;
     std::io::stderr().write_all(&output.stderr)?;
     ensure!(output.status.success(), "{gcc:?} failed");
