@@ -15,6 +15,7 @@ mod lateness;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -88,7 +89,7 @@ fn timed(what: impl FnOnce()) -> f64 {
 }
 
 fn pauses(idle: &Path, programs: usize, count: usize) -> Result<Vec<Figure>> {
-    let mut figures = vec![seen(idle, programs, count)?];
+    let mut figures = seen(idle, programs, count)?.to_vec();
     for by in Method::ALL {
         let wanted = Wanted { freeze: Freeze::Strict, by: Some(by) };
         let mut guest = Guest::start(wanted, idle, &[programs.to_string()])?;
@@ -111,20 +112,35 @@ fn pauses(idle: &Path, programs: usize, count: usize) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// From asking for a hold until it is in force: then no program reads anything else from the page,
-/// however many there are. What another processor needs to see the store is the hardware's.
-fn seen(idle: &Path, programs: usize, count: usize) -> Result<Figure> {
+/// From asking for a hold to another processor finding in the page of the programs that their clock
+/// stands, which is all that each of them looks at, whatever their number. And how long the call
+/// takes that asks, which also tells those who wait for a change.
+fn seen(idle: &Path, programs: usize, count: usize) -> Result<[Figure; 2]> {
     let wanted = Wanted { freeze: Freeze::Off, by: None };
     let mut guest = Guest::start(wanted, idle, &[programs.to_string()])?;
     guest.line()?;
-    let mut samples = Vec::new();
+    let (mut seen, mut called) = (Vec::new(), Vec::new());
     for _ in 0..count {
-        samples.push(timed(|| _ = guest.domain.assert_hold()));
+        let domain = Arc::clone(&guest.domain);
+        let watcher = thread::spawn(move || {
+            while domain.page().holds() == 0 {
+                std::hint::spin_loop();
+            }
+            Instant::now()
+        });
+        // It watches by then.
+        thread::sleep(Duration::from_millis(2));
+        let asked = Instant::now();
+        called.push(timed(|| _ = guest.domain.assert_hold()));
+        let saw = watcher.join().expect("a watcher does not panic");
+        seen.push(saw.duration_since(asked).as_secs_f64() * 1e6);
         guest.domain.release_hold();
-        thread::sleep(Duration::from_millis(1));
     }
     guest.finish()?;
-    figure(format!("a pause seen by {programs} programs"), "µs", &samples)
+    Ok([
+        figure(format!("a pause seen by {programs} programs"), "µs", &seen)?,
+        figure(format!("the call that pauses {programs} programs"), "µs", &called)?,
+    ])
 }
 
 /// The same programs, natively: signals sent, as Hannon et al. count it.
