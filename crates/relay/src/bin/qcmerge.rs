@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Args, Parser, Subcommand};
+use relay::merging::expected::trip_after_ns;
 use relay::merging::files::generators;
 use relay::merging::publisher::Publisher;
 use substation::settings::merging_unit::{self, MergingUnit, STREAMS_MAX};
@@ -30,6 +31,8 @@ Examples:
       the same as settings, to go on from
   qcmerge check bay.yaml
       tells everything that is wrong with settings, with lines
+  qcmerge expect bay.yaml relay.yaml
+      how long the relay's filter needs by itself, in ms
   qcmerge run bay.yaml --interface v0 --core 1 --priority 80 --json
       publishes on a core of its own and prints figures for other programs
 
@@ -69,6 +72,14 @@ enum Command {
         settings_only: bool,
         #[command(flatten)]
         how: How,
+    },
+    /// Tells how long after the first inception a relay that takes no time would trip, in ms:
+    /// what its filter and elements need, without software and network
+    Expect {
+        /// The settings of the merging unit
+        settings: PathBuf,
+        /// Those of the relay
+        relay: PathBuf,
     },
     /// Tells everything that is wrong with settings
     Check {
@@ -137,6 +148,7 @@ fn command(command: Command) -> anyhow::Result<ExitCode> {
             println!("{}: {} streams, nothing is wrong", settings.display(), unit.streams.len());
             Ok(ExitCode::SUCCESS)
         }
+        Command::Expect { settings, relay } => expect(&settings, &relay),
         Command::Run { settings, interface, how } => {
             let Some(unit) = read(&settings, &text_of(&settings)?) else {
                 return Ok(ExitCode::from(BAD_SETTINGS));
@@ -154,6 +166,25 @@ fn command(command: Command) -> anyhow::Result<ExitCode> {
             publish(&unit, Path::new("."), interface.as_deref(), &how)
         }
     }
+}
+
+fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<ExitCode> {
+    let Some(unit) = read(settings, &text_of(settings)?) else {
+        return Ok(ExitCode::from(BAD_SETTINGS));
+    };
+    let relay = match substation::settings::read(&text_of(relay_path)?) {
+        Ok(relay) => relay,
+        Err(problems) => {
+            problems.iter().for_each(|one| eprintln!("{}: {one}", relay_path.display()));
+            return Ok(ExitCode::from(BAD_SETTINGS));
+        }
+    };
+    let generators = generators(&unit, folder_of(settings))?;
+    match trip_after_ns(&unit, &relay, generators) {
+        Some(after_ns) => println!("{:.6}", after_ns as f64 / 1e6),
+        None => bail!("no fault of these sources trips this relay within a minute"),
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn text_of(path: &Path) -> anyhow::Result<String> {

@@ -6,6 +6,7 @@
 //! - [`schedule`]: which frame of which stream is due when
 //! - [`disturbance`]: what goes wrong with it
 //! - [`frame`]: the frame as octets
+//! - [`expected`]: when a relay that takes no time would trip
 //! - [`lateness`]: how late frames were sent
 //!
 //! What touches the world:
@@ -15,6 +16,7 @@
 
 pub mod capture;
 pub mod disturbance;
+pub mod expected;
 pub mod feedback;
 pub mod files;
 pub mod frame;
