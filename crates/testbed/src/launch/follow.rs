@@ -22,6 +22,7 @@ use super::desk::{Desk, Job};
 use super::equip::Equipment;
 use super::freeze::Freezer;
 use super::members;
+use super::privileges;
 use super::program::{Gate, Listener};
 use super::seccomp;
 use super::timers;
@@ -243,6 +244,10 @@ impl Work {
             Ok(true) => {}
             // The exec has failed, or the program is gone.
             Ok(false) | Err(_) => return Outcome::Done,
+        }
+        if let Some(missing) = privileges::missing(tracee.thread()) {
+            tracee.kill();
+            return Outcome::Refused(missing);
         }
         match self.equip(job, tracee, before) {
             Ok(()) => Outcome::Done,

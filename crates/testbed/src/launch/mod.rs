@@ -16,6 +16,7 @@
 //! - [`desk`]: who works on which exec
 //! - [`freeze`]: freezing programs while their clock stands still
 //! - [`equip`]: putting a program that stands there into virtual time
+//! - [`privileges`]: programs that their file should give more than they can be given
 //! - [`members`]: which processes belong to which program
 //! - [`attach`]: taking in a program that runs already
 //! - [`namespaces`]: places for programs that are gone with them
@@ -33,6 +34,7 @@ pub mod freeze;
 mod image;
 pub mod members;
 pub mod namespaces;
+mod privileges;
 pub mod program;
 mod seccomp;
 mod timers;

@@ -37,3 +37,83 @@ fn goroutines_sleep_as_long_as_they_asked_while_the_runtime_preempts_them() {
         assert_eq!((printed.out.as_str(), printed.end), ("ok false\n", 0), "{place:?}");
     }
 }
+
+#[test]
+fn a_file_that_gives_another_user_is_refused_by_name() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    const NOBODY: u32 = 65_534;
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("gifted");
+    std::fs::copy("/bin/true", &program).unwrap();
+    if chown(&program, Some(NOBODY), Some(NOBODY)).is_err() {
+        println!("not measured: only root gives files to others");
+        return;
+    }
+    let mode = |mode| std::fs::set_permissions(&program, PermissionsExt::from_mode(mode)).unwrap();
+    for (bits, what) in [(0o4755, "as user 65534"), (0o2755, "as group 65534")] {
+        mode(bits);
+        let printed = run(&mut command(In::Virtual("1"), &program, &[]));
+        assert_eq!(printed.end, -libc::SIGKILL);
+        let line = format!("{} is to run {what}", program.display());
+        assert!(printed.err.contains(&line), "{}", printed.err);
+    }
+    mode(0o755);
+    assert_eq!(run(&mut command(In::Virtual("1"), &program, &[])).end, 0);
+    // One's own: it gives nothing.
+    chown(&program, Some(0), Some(0)).unwrap();
+    mode(0o6755);
+    assert_eq!(run(&mut command(In::Virtual("1"), &program, &[])).end, 0);
+}
+
+/// Memory, descriptors and files as they seldom are. Each prints the same natively.
+#[test]
+fn programs_in_odd_circumstances_run() {
+    let shell = |script: &'static str| ("/bin/sh", vec!["-c", script]);
+    let python = |script: &'static str| ("python3", vec!["-c", script]);
+    let cases = [
+        shell("LD_BIND_NOW=1 sleep 0.01 && echo slept"),
+        shell("setarch -R sleep 0.01 && echo slept"),
+        shell("setarch -L sleep 0.01 && echo slept"),
+        shell("ulimit -v 200000; sleep 0.01 && echo slept"),
+        python(
+            "import os, time; os.closerange(3, 4096); time.sleep(0.01); os.system('echo closed')",
+        ),
+        python(
+            "import os\n\
+             file = os.memfd_create('program', 0)\n\
+             os.write(file, open('/bin/echo', 'rb').read())\n\
+             os.execve(file, ['echo', 'memory'], {})",
+        ),
+        python(
+            "import ctypes, signal\n\
+             PR_SET_DUMPABLE = 4\n\
+             assert ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0) == 0\n\
+             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})\n\
+             signal.setitimer(signal.ITIMER_REAL, 0.01)\n\
+             print(signal.sigwait({signal.SIGALRM}))",
+        ),
+        python(
+            "import os\n\
+             child = os.posix_spawn('/bin/echo', ['echo', 'spawned'], {})\n\
+             os.waitpid(child, 0)",
+        ),
+    ];
+    for (program, arguments) in cases {
+        let [native, virtually] = BOTH.map(|place| run(&mut command(place, program, &arguments)));
+        assert_eq!(native, virtually, "{arguments:?}");
+        assert_eq!(native.end, 0, "{arguments:?}: {}", native.err);
+        assert!(!native.out.is_empty(), "{arguments:?}");
+    }
+}
+
+/// docs/limitations.md: who has a filter cannot enter strict mode, and has one in virtual time.
+#[test]
+fn filters_of_a_program_s_own_go_together_with_ours() {
+    for place in BOTH {
+        let printed = run(&mut command(place, c("guards", Link::Dynamic), &["filter"]));
+        assert_eq!((printed.out.as_str(), printed.end), ("waits 6\n", -libc::SIGSYS), "{place:?}");
+        let printed = run(&mut command(place, c("guards", Link::Dynamic), &["strict"]));
+        let entered = if place == In::Native { "strict\n" } else { "refused\n" };
+        assert_eq!(printed.out, entered, "{place:?}");
+    }
+}

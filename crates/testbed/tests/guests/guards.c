@@ -2,15 +2,19 @@
  * test compares that with the same mode run natively. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -281,6 +285,34 @@ static void pointer(void)
 	printf("%d\n", nanosleep((void *)8, NULL) ? errno : 0);
 }
 
+/* A filter of its own, which lets all calls pass but one. */
+static void filter(void)
+{
+	struct sock_filter code[] = {
+		{ BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr) },
+		{ BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_chroot },
+		{ BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS },
+		{ BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW },
+	};
+	struct sock_fprog program = { 4, code };
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		perror("filter");
+	printf("waits %d\n", waits_work());
+	fflush(stdout);
+	syscall(SYS_chroot, "/");
+	printf("not reached\n");
+}
+
+static void strict(void)
+{
+	/* From here on only read, write and exit are allowed. */
+	int error = prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) ? errno : 0;
+	const char *line = error == EINVAL ? "refused\n" : "strict\n";
+	syscall(SYS_write, 1, line, strlen(line));
+	syscall(SYS_exit, 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -290,6 +322,8 @@ int main(int argc, char **argv)
 		{ "blocked", blocked }, { "masked", masked }, { "sigsys", sigsys }, { "jumps", jumps },
 		{ "cancel", cancel }, { "alternate", alternate }, { "nested", nested }, { "wrong", wrong },
 		{ "pointer", pointer },
+		{ "filter", filter },
+		{ "strict", strict },
 	};
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (argc > 1 && !strcmp(argv[1], modes[i].name))
