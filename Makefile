@@ -49,6 +49,7 @@ test: setup-test ## check format, lints, tests and taste
 	cargo test --locked -p testbed --bench pause -- --tiny
 	$(PYTHON) -W error::ResourceWarning -m unittest discover -s scenarios/voltage-stability
 	$(PYTHON) -W error -m unittest discover -s scenarios/feeder-fault
+	$(PYTHON) -W error -m unittest discover -s scenarios/relay-load
 	$(PYTHON) -W error -m unittest discover -s tools
 	tools/aarch64.sh check
 	$(PYTHON) tools/tidy.py

@@ -14,7 +14,8 @@ use testbed::agent::{attach, client, daemon, exec, keep, listing, node, registry
 use testbed::domain::{Freeze, Start};
 use testbed::exit::Exit;
 use testbed::launch::freeze::{self, Method, Wanted};
-use testbed::{check, report, run, scenario};
+use testbed::network::process_bus::Wiring;
+use testbed::{bus, check, report, run, scenario};
 use vtime::{Tdf, VirtualSpan};
 
 /// Does power-grid control software act in time? Runs unmodified programs in virtual time
@@ -174,6 +175,24 @@ enum Command {
         #[arg(long, short)]
         output: Option<PathBuf>,
     },
+    /// Run a publisher and relays on a process bus of kernel links, in host time.
+    #[command(after_help = "Example:\n  \
+        qcycle bus --wiring macvlan \\\n    \
+        --publisher 'qcmerge stream --interface bus0 --streams 20 --duration 60s --json >merge.json' \\\n    \
+        --relay 'qcrelay run relay.yaml --interface bus0 --duration 63s --json >relay.json'\n\n\
+        Each is a shell command in a network namespace of its own, in which the interface is bus0. \
+        Needs root. Nothing is left behind, also after a kill.")]
+    Bus {
+        /// `veth` (one relay), `bridge`, or `macvlan` with a cutoff of -1, which is read back.
+        #[arg(long)]
+        wiring: Wiring,
+        /// The command of the merging unit.
+        #[arg(long)]
+        publisher: String,
+        /// The command of a relay; may be given again.
+        #[arg(long = "relay", required = true)]
+        relays: Vec<String>,
+    },
     /// Tell whether this host is ready for protection software, and what to mend.
     ///
     /// Reads the settings that take time away from real-time tasks, and measures how late threads
@@ -297,6 +316,9 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             let written = report::write(&runs, &output)?;
             println!("report: {} ({} charts)", output.display(), written.charts);
             Ok(Exit::Met)
+        }
+        Command::Bus { wiring, publisher, relays } => {
+            bus::run(&bus::Options { wiring, publisher, relays })
         }
         Command::Check { cores, interface, duration, json } => {
             eprintln!("qcycle: measuring wake-ups for {duration}");

@@ -9,6 +9,7 @@
 //! - [`network`]: links and switches in virtual time
 //! - [`latency`]: how late this platform lets programs act
 //! - [`check`]: whether this host is ready for protection software
+//! - [`bus`]: programs on a process bus in host time
 //! - [`run`]: one execution of a scenario, from start to verdict
 //! - [`results`]: what a run leaves behind, and the verdicts drawn from it
 //! - [`report`]: one HTML page drawn from run folders
@@ -17,6 +18,7 @@
 //! - [`fds`]: messages with descriptors between processes
 
 pub mod agent;
+pub mod bus;
 pub mod check;
 pub mod devices;
 pub mod domain;

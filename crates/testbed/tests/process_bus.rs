@@ -90,3 +90,22 @@ fn a_cable_has_two_ends() {
     let error = ProcessBus::lay(Wiring::Veth, 2).expect_err("it has no third");
     assert!(error.to_string().contains("a cable has one"), "{error}");
 }
+
+#[test]
+fn programs_of_a_bus_run_and_their_failure_is_told() {
+    if lay(Wiring::Bridge, 2).is_none() {
+        return;
+    }
+    let run = |publisher: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_qcycle"));
+        command.args(["bus", "--wiring", "bridge", "--publisher", publisher]);
+        command.args(["--relay", "grep bus0 /proc/self/net/dev", "--relay", "true"]);
+        command.output().expect("it runs")
+    };
+    let output = run("true");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 1);
+    let output = run("false");
+    assert_eq!(output.status.code(), Some(12));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("false"));
+}

@@ -37,7 +37,7 @@ pub const INTERFACE: &str = "bus0";
 const CARRIER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How publisher and relays are wired.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, clap::ValueEnum)]
 pub enum Wiring {
     /// One cable.
     Veth,

@@ -1,0 +1,52 @@
+//! Runs programs on a process bus in host time: a publisher and relays, each in a network namespace
+//! of its own, wired as asked for.
+//!
+//! The programs are shell commands, as they may be containers (`runc run …`) or redirect what they
+//! say. Nothing is in virtual time here: what is measured is this host.
+
+use std::process::{Child, Command};
+
+use anyhow::Context;
+
+use crate::exit::Exit;
+use crate::network::process_bus::{NetworkNamespace, ProcessBus, Wiring};
+
+/// What to run, and on what.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// How they are wired.
+    pub wiring: Wiring,
+    /// The command of the publisher.
+    pub publisher: String,
+    /// Those of relays.
+    pub relays: Vec<String>,
+}
+
+/// Starts relays and publisher, and waits until all have ended by themselves.
+///
+/// # Errors
+/// When the bus cannot be laid, or a shell does not start.
+pub fn run(options: &Options) -> anyhow::Result<Exit> {
+    let bus = ProcessBus::lay(options.wiring, options.relays.len())?;
+    let ends = bus.relays.iter().zip(&options.relays);
+    let mut programs: Vec<(&String, Child)> =
+        ends.map(|(end, command)| start(end, command)).collect::<anyhow::Result<_>>()?;
+    programs.push(start(&bus.publisher, &options.publisher)?);
+    let mut exit = Exit::Met;
+    for (command, program) in &mut programs {
+        let status = program.wait().with_context(|| (*command).clone())?;
+        if !status.success() {
+            eprintln!("qcycle: {status}: {command}");
+            exit = Exit::PartFailed;
+        }
+    }
+    Ok(exit)
+}
+
+fn start<'c>(end: &NetworkNamespace, command: &'c String) -> anyhow::Result<(&'c String, Child)> {
+    let mut shell = Command::new("sh");
+    // In place of the shell, so that what ends with this program is the command.
+    end.host(shell.args(["-c", &format!("exec {command}")]))?;
+    let child = shell.spawn().with_context(|| command.clone())?;
+    Ok((command, child))
+}
