@@ -72,11 +72,16 @@ pub fn attach(attach: &Attach) -> anyhow::Result<()> {
     let _ = BufReader::new(&stream).read(&mut [0]);
     let there = super::registry::connect(&name).is_ok_and(|stream| stream.is_some());
     if there {
-        println!("detached {name}: its program goes on, as fast as the host");
+        tell(format_args!("detached {name}: its program goes on, as fast as the host"));
     } else {
-        println!("{name} has ended");
+        tell(format_args!("{name} has ended"));
     }
     Ok(())
+}
+
+/// Tells the user; whoever has closed the output meanwhile does not want to know.
+fn tell(what: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stdout(), "{what}");
 }
 
 /// Takes a program in that was detached.
@@ -86,7 +91,7 @@ fn again(name: &str, attach: &Attach) -> anyhow::Result<(Status, UnixStream)> {
     }
     let (status, stream) = client::attend(name)?;
     client::call(name, super::protocol::Call::Dilate { tdf: attach.tdf.to_string() })?;
-    println!("attached {name} again");
+    tell(format_args!("attached {name} again"));
     Ok((status, stream))
 }
 
@@ -110,10 +115,10 @@ fn begin(attach: &Attach) -> anyhow::Result<(Status, UnixStream)> {
         Said::Failed(reason) => bail!(reason),
         Said::Taken { name, processes, threads, stood_ns } => {
             let attended = client::attend(&name)?;
-            println!(
+            tell(format_args!(
                 "attached {name}: {processes} process(es), {threads} thread(s), stood for {:.1} ms",
                 stood_ns as f64 / 1e6
-            );
+            ));
             Ok(attended)
         }
     }

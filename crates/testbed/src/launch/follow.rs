@@ -117,7 +117,7 @@ enum Outcome {
     /// The program is in virtual time, or there was none after all.
     Done,
     /// It is not, and must not run.
-    Refused(String),
+    Refused(Refusal),
 }
 
 /// Starts one more worker.
@@ -185,7 +185,6 @@ impl Work {
     fn exec(&self, job: &Job) {
         let (listener, id) = (job.listener.as_fd(), job.notification.id);
         let thread = job.notification.thread.cast_signed();
-        let program = name_of(thread);
         let mut tries = 0;
         let outcome = loop {
             tries += 1;
@@ -208,14 +207,14 @@ impl Work {
                 Some(Tracer::Nobody) if tries < 3 => {}
                 // The answer fails only if the program is gone.
                 _ => match seccomp::fail(listener, id, libc::EPERM) {
-                    Ok(()) => break Outcome::Refused(cannot_attach(&error)),
+                    Ok(()) => break refused(thread, cannot_attach(&error)),
                     Err(_) => break Outcome::Done,
                 },
             }
         };
-        if let Outcome::Refused(reason) = outcome {
+        if let Outcome::Refused(refusal) = outcome {
             // Nobody hears it if the owner is gone.
-            let _ = self.refusals.send(Refusal { program, reason });
+            let _ = self.refusals.send(refusal);
         }
     }
 
@@ -245,18 +244,21 @@ impl Work {
             // The exec has failed, or the program is gone.
             Ok(false) | Err(_) => return Outcome::Done,
         }
-        if let Some(missing) = privileges::missing(tracee.thread()) {
-            tracee.kill();
-            return Outcome::Refused(missing);
-        }
-        match self.equip(job, tracee, before) {
-            Ok(()) => Outcome::Done,
-            Err(error) => {
-                tracee.kill();
-                let gone = error.kind() == io::ErrorKind::NotFound;
-                if gone { Outcome::Done } else { Outcome::Refused(error.to_string()) }
-            }
-        }
+        let reason = match privileges::missing(tracee.thread()) {
+            Some(missing) => missing,
+            None => match self.equip(job, tracee, before) {
+                Ok(()) => return Outcome::Done,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    tracee.kill();
+                    return Outcome::Done;
+                }
+                Err(error) => error.to_string(),
+            },
+        };
+        // Named as long as it is there.
+        let outcome = refused(tracee.thread(), reason);
+        tracee.kill();
+        outcome
     }
 
     /// Puts a program that stands at its first instruction into virtual time, where the one with
@@ -313,6 +315,11 @@ fn tracer_of(thread: libc::pid_t) -> Option<Tracer> {
     }
 }
 
+fn refused(thread: libc::pid_t, reason: String) -> Outcome {
+    Outcome::Refused(Refusal { program: name_of(thread), reason })
+}
+
+/// The file that it runs: before its exec that of the program which wanted to become another.
 fn name_of(thread: libc::pid_t) -> String {
     std::fs::read_link(format!("/proc/{thread}/exe"))
         .map_or_else(|_| thread.to_string(), |path| path.display().to_string())

@@ -39,11 +39,9 @@ pub(super) fn missing(process: libc::pid_t) -> Option<String> {
     if elsewhere() || ignores_gifts(&file) {
         return None;
     }
-    let name = fs::read_link(&file).unwrap_or_else(|_| file.into());
     Some(format!(
-        "{} is to run {what}, which programs in virtual time cannot be given; run qcycle as a \
-         user who needs no more, or a copy of the file without that",
-        name.display()
+        "it is to run {what}, which programs in virtual time cannot be given; run qcycle as a \
+         user who needs no more, or a copy of the file without that"
     ))
 }
 

@@ -159,10 +159,17 @@ fn goroutines_that_sleep_are_not_early() {
     let process = guest.child.id().cast_signed();
     // SAFETY: signals to a child of ours.
     let signal = |number| assert_eq!(unsafe { libc::kill(process, number) }, 0);
+    let until_stopped = || {
+        let stat = || std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+        while !stat().contains(") T ") {
+            assert!(!stat().contains(") Z "), "it ran on and ended");
+            sleep_ms(1);
+        }
+    };
     signal(libc::SIGSTOP);
+    until_stopped();
     let attached = Attached::to(guest.child.id(), "go-attached");
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
-    assert!(stat.contains(") T "), "{stat}");
+    until_stopped();
     signal(libc::SIGCONT);
     let printed = guest.finish();
     assert!(printed.out.starts_with("ok"), "{}", printed.out);

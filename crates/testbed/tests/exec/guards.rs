@@ -1,6 +1,8 @@
 //! Programs whose use of signals the image must survive, natively and in virtual time alike.
 
-use crate::harness::{BOTH, In, Link, c, command, go, run};
+use std::process::Command;
+
+use crate::harness::{BOTH, In, Link, c, command, go, is_there, run};
 
 #[test]
 fn what_programs_do_with_signals_has_the_same_outcome() {
@@ -54,7 +56,7 @@ fn a_file_that_gives_another_user_is_refused_by_name() {
         mode(bits);
         let printed = run(&mut command(In::Virtual("1"), &program, &[]));
         assert_eq!(printed.end, -libc::SIGKILL);
-        let line = format!("{} is to run {what}", program.display());
+        let line = format!("refused {}: it is to run {what}", program.display());
         assert!(printed.err.contains(&line), "{}", printed.err);
     }
     mode(0o755);
@@ -103,6 +105,45 @@ fn programs_in_odd_circumstances_run() {
         assert_eq!(native, virtually, "{arguments:?}");
         assert_eq!(native.end, 0, "{arguments:?}: {}", native.err);
         assert!(!native.out.is_empty(), "{arguments:?}");
+    }
+}
+
+/// A program where the image must lie is refused by its own name, not that of who started it.
+#[test]
+fn a_program_at_the_address_of_the_image_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let [source, program] = ["low.c", "low"].map(|name| folder.path().join(name));
+    std::fs::write(&source, "int main(void) { return 0; }\n").unwrap();
+    let segment = format!("-Wl,-Ttext-segment={:#x}", vtime::image::IMAGE);
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-static", "-no-pie", &segment, "-o"]).arg(&program).arg(&source);
+    if !gcc.status().is_ok_and(|status| status.success()) {
+        println!("not measured: no compiler links programs to {:#x}", vtime::image::IMAGE);
+        return;
+    }
+    assert_eq!(run(&mut command(In::Native, &program, &[])).end, 0);
+    let printed = run(&mut command(In::Virtual("1"), &program, &[]));
+    assert_eq!(printed.end, -libc::SIGKILL);
+    let line = format!("refused {}: it has something of its own at", program.display());
+    assert!(printed.err.contains(&line), "{}", printed.err);
+}
+
+/// Tracers may come and go while a program waits: it is followed at its execs only.
+#[test]
+fn tracers_attach_to_a_program_that_runs() {
+    let tracers = [
+        ("strace", "strace -qq -o /dev/null -p $!"),
+        ("gdb", "gdb -batch -nx -p $! -ex detach </dev/null >/dev/null 2>&1"),
+    ];
+    for (tracer, attach) in tracers {
+        if !is_there(tracer) {
+            continue;
+        }
+        let script = format!("sleep 1 & {attach} || echo refused; wait $!; echo ended $?");
+        for place in BOTH {
+            let printed = run(&mut command(place, "sh", &["-c", &script]));
+            assert_eq!(printed.out, "ended 0\n", "{tracer}, {place:?}: {}", printed.err);
+        }
     }
 }
 
