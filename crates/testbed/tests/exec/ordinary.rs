@@ -93,7 +93,7 @@ fn a_program_whose_file_cannot_be_read_is_refused_and_says_why() {
 }
 
 #[test]
-fn set_user_id_programs_run_without_the_privileges_of_their_owner() {
+fn set_user_id_programs_of_root_are_refused_to_an_ordinary_user() {
     let user = Ordinary::new();
     if !user.is_root {
         println!("not measured: to make a set-user-id program of root takes root");
@@ -103,5 +103,7 @@ fn set_user_id_programs_run_without_the_privileges_of_their_owner() {
     let id = user.copy(Path::new("/usr/bin/id"), 0o4755);
     assert_eq!(run(user.command(&id).arg("-u")).out, "0\n");
     let printed = run(user.command(&qcycle).args(["exec", "--"]).arg(&id).arg("-u"));
-    assert_eq!(printed.out, format!("{NOBODY}\n"));
+    assert_eq!((printed.out.as_str(), printed.end), ("", -libc::SIGKILL));
+    let line = format!("refused {}: it is to run as user 0", id.display());
+    assert!(printed.err.contains(&line), "{}", printed.err);
 }
