@@ -68,8 +68,20 @@ fn from_infos(infos: &[LinkInfo]) -> LinkKind {
 
 /// What the kernel says of the interface that a question names.
 pub(super) fn ask(question: LinkMessage) -> anyhow::Result<LinkMessage> {
-    let mut message = NetlinkMessage::from(RouteNetlinkMessage::GetLink(question));
-    message.header.flags = NLM_F_REQUEST;
+    match exchange(RouteNetlinkMessage::GetLink(question), NLM_F_REQUEST)? {
+        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => Ok(link),
+        NetlinkPayload::Error(error) => Err(io::Error::from_raw_os_error(-error.raw_code()).into()),
+        other => bail!("the kernel answers with something else: {other:?}"),
+    }
+}
+
+/// Sends the kernel one message and takes its answer.
+pub(super) fn exchange(
+    message: RouteNetlinkMessage,
+    flags: u16,
+) -> anyhow::Result<NetlinkPayload<RouteNetlinkMessage>> {
+    let mut message = NetlinkMessage::from(message);
+    message.header.flags = flags;
     message.finalize();
     let mut octets = vec![0; message.buffer_len()];
     message.serialize(&mut octets);
@@ -79,11 +91,7 @@ pub(super) fn ask(question: LinkMessage) -> anyhow::Result<LinkMessage> {
     let (answer, _) = socket.recv_from_full()?;
     let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
         .context("the kernel's answer cannot be read")?;
-    match answer.payload {
-        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => Ok(link),
-        NetlinkPayload::Error(error) => Err(io::Error::from_raw_os_error(-error.raw_code()).into()),
-        other => bail!("the kernel answers with something else: {other:?}"),
-    }
+    Ok(answer.payload)
 }
 
 #[cfg(test)]

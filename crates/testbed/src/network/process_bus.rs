@@ -18,18 +18,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
-};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoMacVlan, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
     MacVlanMode, State,
 };
-use netlink_sys::protocols::NETLINK_ROUTE;
-use netlink_sys::{Socket, SocketAddr};
 
-use super::link_kind::{CUTOFF_AT_ONCE, LinkKind, ask, link_kind};
+use super::link_kind::{CUTOFF_AT_ONCE, LinkKind, ask, exchange, link_kind};
 
 /// Name of the interface in each namespace.
 pub const INTERFACE: &str = "bus0";
@@ -253,18 +249,8 @@ fn make_link(mut link: LinkMessage, infos: Vec<LinkInfo>) -> anyhow::Result<()> 
 
 /// Has the kernel make or change a link of the present namespace.
 fn order(link: LinkMessage, flags: u16) -> anyhow::Result<()> {
-    let mut message = NetlinkMessage::from(RouteNetlinkMessage::NewLink(link));
-    message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-    message.finalize();
-    let mut octets = vec![0; message.buffer_len()];
-    message.serialize(&mut octets);
-    let socket = Socket::new(NETLINK_ROUTE)?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    socket.send(&octets, 0)?;
-    let (answer, _) = socket.recv_from_full()?;
-    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
-        .context("the kernel's answer cannot be read")?;
-    match answer.payload {
+    let order = RouteNetlinkMessage::NewLink(link);
+    match exchange(order, NLM_F_REQUEST | NLM_F_ACK | flags)? {
         NetlinkPayload::Error(error) if error.code.is_none() => Ok(()),
         NetlinkPayload::Error(error) => Err(io::Error::from_raw_os_error(-error.raw_code()).into()),
         other => bail!("the kernel answers with something else: {other:?}"),
