@@ -1,30 +1,47 @@
 //! The calls that make a thread a real-time one: a core of its own, SCHED_FIFO, memory that stays,
-//! processors that do not sleep deeply, and sleeping until an absolute time.
+//! processors that do not sleep deeply, and sleeping until an absolute time; and, in [`packet`],
+//! frames, in [`datagram`], datagrams in batches with the kernel's stamps; in [`clock`], how far
+//! `CLOCK_REALTIME` may be off.
 //!
 //! Shared by the testbed, which measures with them, and the relay, which lives by them.
 //!
 //! sched(7), sched_setaffinity(2), mlockall(2), clock_nanosleep(2), and
 //! `Documentation/power/pm_qos_interface.rst` of the kernel for `/dev/cpu_dma_latency`.
 
+pub mod clock;
+pub mod datagram;
+pub mod packet;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+
+/// What the kernel takes for the calling thread.
+const CALLER: i32 = 0;
 
 /// Binds the calling thread to one core.
 ///
 /// # Errors
 /// Those of sched_setaffinity(2); a core beyond what the kernel may have is `EINVAL`.
 pub fn pin(core: usize) -> io::Result<()> {
-    if core >= libc::CPU_SETSIZE as usize {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    pin_thread(CALLER, [core])
+}
+
+/// Binds a thread of any process to some cores.
+///
+/// # Errors
+/// As for [`pin`]; `ESRCH` for a thread that is no more, `EPERM` for one of somebody else.
+pub fn pin_thread(thread: i32, cores: impl IntoIterator<Item = usize>) -> io::Result<()> {
+    // SAFETY: a set of bits, all zero.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for core in cores {
+        if core >= libc::CPU_SETSIZE as usize {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        // SAFETY: `core` is within the set.
+        unsafe { libc::CPU_SET(core, &mut set) };
     }
-    // SAFETY: a set of bits, all zero, and `core` is within it.
-    let set = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(core, &mut set);
-        set
-    };
     // SAFETY: the set is read for the size that is given.
-    check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) })
+    check(unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set) })
 }
 
 /// Gives the calling thread this priority of SCHED_FIFO, 1 to 99.
@@ -33,7 +50,15 @@ pub fn pin(core: usize) -> io::Result<()> {
 /// Those of sched_setscheduler(2): `EPERM` without the right, or in a control group without
 /// real-time share.
 pub fn fifo(priority: i32) -> io::Result<()> {
-    // SAFETY: a plain structure of numbers; 0 is the calling thread.
+    fifo_thread(CALLER, priority)
+}
+
+/// Gives a thread of any process this priority of SCHED_FIFO, 1 to 99.
+///
+/// # Errors
+/// As for [`fifo`]; `ESRCH` for a thread that is no more.
+pub fn fifo_thread(thread: i32, priority: i32) -> io::Result<()> {
+    // SAFETY: a plain structure of numbers.
     let parameters = unsafe {
         let mut parameters: libc::sched_param = std::mem::zeroed();
         parameters.sched_priority = priority;
@@ -42,7 +67,7 @@ pub fn fifo(priority: i32) -> io::Result<()> {
     // The function of the same name refuses everything in musl, and static programs use that.
     // SAFETY: the structure is read.
     let result = unsafe {
-        libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const parameters)
+        libc::syscall(libc::SYS_sched_setscheduler, thread, libc::SCHED_FIFO, &raw const parameters)
     };
     check(result as i32)
 }
@@ -92,6 +117,35 @@ pub fn thread_cpu_ns() -> i64 {
     read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// What the kernel knows of its clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ClockState {
+    /// Somebody keeps it, and has told the kernel so lately.
+    pub is_synchronised: bool,
+    /// Its hardware reports a failure.
+    pub has_failed: bool,
+    /// How wrong it can be, in microseconds.
+    pub error_us_max: u64,
+    /// How far atomic time is ahead of universal time, in s; 0 if nobody has said.
+    pub tai_offset_s: i32,
+}
+
+/// What the kernel knows of its clock (adjtimex(2)).
+#[must_use]
+pub fn clock_state() -> ClockState {
+    // SAFETY: a plain structure of numbers; no mode is set, so nothing is changed.
+    let mut told: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is written.
+    let state = unsafe { libc::adjtimex(&raw mut told) };
+    ClockState {
+        is_synchronised: !matches!(state, -1 | libc::TIME_ERROR)
+            && told.status & libc::STA_UNSYNC == 0,
+        has_failed: told.status & libc::STA_CLOCKERR != 0,
+        error_us_max: u64::try_from(told.maxerror).unwrap_or(u64::MAX),
+        tai_offset_s: told.tai,
+    }
+}
+
 fn read_ns(clock: libc::clockid_t) -> i64 {
     // SAFETY: a plain structure of numbers.
     let mut now: libc::timespec = unsafe { std::mem::zeroed() };
@@ -99,6 +153,20 @@ fn read_ns(clock: libc::clockid_t) -> i64 {
     let result = unsafe { libc::clock_gettime(clock, &raw mut now) };
     assert_eq!(result, 0, "these clocks are always there");
     now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// Has the kernel end this process when the one that started it ends.
+///
+/// # Errors
+/// Those of prctl(2), and `ESRCH` if that one has ended already.
+pub fn end_with_parent() -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+    // SAFETY: takes nothing.
+    match unsafe { libc::getppid() } {
+        1 => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+        _ => Ok(()),
+    }
 }
 
 /// Sleeps until `CLOCK_MONOTONIC` is there; signals do not end it.

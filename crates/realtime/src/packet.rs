@@ -1,0 +1,488 @@
+//! Frames of one EtherType from and to one interface, in batches, each stamped by the kernel when
+//! it came.
+//!
+//! `recvmmsg` on a plain packet socket with a large buffer: on two cores and twenty streams it
+//! lost nothing where rings (`TPACKET_V3`) hand frames over late and one call a frame falls
+//! behind. Bound to an EtherType, the socket gets tagged frames too, but never their tags: the
+//! kernel takes them off before it looks at the type. Frames that this host sends do not come back.
+//!
+//! packet(7), recvmmsg(2), socket(7) (`SO_RCVBUFFORCE`), and `Documentation/networking/
+//! timestamping.rst` of the kernel (`SO_TIMESTAMPNS`).
+
+use std::ffi::CString;
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+/// Octets of receive buffer that are asked for: more than a tenth of a second of 100 Mbit/s, of
+/// which the kernel counts several times the length of each frame.
+const RECEIVE_BUFFER_OCTETS: i32 = 16 << 20;
+/// Longest frame: an Ethernet frame of 1500 octets with tag and the trailer of a redundancy
+/// protocol, rounded up.
+pub const FRAME_OCTETS_MAX: usize = 2048;
+/// Octets for what the kernel tells beside a frame: a time, and room to spare.
+const CONTROL_OCTETS: usize = 64;
+
+/// A hardware address, as it stands in an Ethernet frame.
+pub type HardwareAddress = [u8; 6];
+
+/// A socket on one interface for one EtherType.
+#[derive(Debug)]
+pub struct PacketSocket {
+    fd: OwnedFd,
+    interface: String,
+    interface_index: i32,
+    address: HardwareAddress,
+    receive_buffer_octets: usize,
+}
+
+/// What the kernel says of a socket's frames since it was last asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct KernelCounters {
+    /// All that came, the dropped ones included.
+    pub frames: u32,
+    /// Those that found the receive buffer full.
+    pub dropped: u32,
+}
+
+/// Whether an interface carries frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Link {
+    /// It does.
+    Up,
+    /// It would, but there is nobody at the other end.
+    NoCarrier,
+    /// It was taken down.
+    Down,
+    /// It was deleted, or given to another network namespace.
+    Gone,
+}
+
+impl Link {
+    /// In a word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::NoCarrier => "no carrier",
+            Self::Down => "down",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl PacketSocket {
+    /// Opens a socket for the frames of `ethertype` that come to `interface`, with as large a
+    /// receive buffer as this process may have.
+    ///
+    /// # Errors
+    /// `EPERM` without `CAP_NET_RAW`, `ENODEV` when there is no such interface, and those of
+    /// packet(7).
+    pub fn open(interface: &str, ethertype: u16) -> io::Result<Self> {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        // Protocol 0 until it is bound: nothing of other interfaces gets in beforehand.
+        // SAFETY: takes numbers only.
+        let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
+        // SAFETY: the descriptor is new and nobody else's.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let interface_index = interface_index(interface)?;
+        let address = hardware_address(&fd, interface)?;
+        let interface = interface.to_owned();
+        let mut socket = Self { fd, interface, interface_index, address, receive_buffer_octets: 0 };
+        socket.grow_receive_buffer()?;
+        socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32)?;
+        socket.bind(ethertype)?;
+        Ok(socket)
+    }
+
+    /// The hardware address of the interface.
+    #[must_use]
+    pub const fn address(&self) -> HardwareAddress {
+        self.address
+    }
+
+    /// Whether the interface that it was opened on carries frames (netdevice(7), `SIOCGIFFLAGS`).
+    #[must_use]
+    pub fn link(&self) -> Link {
+        // One of the same name may be another one by now.
+        if interface_index(&self.interface).ok() != Some(self.interface_index) {
+            return Link::Gone;
+        }
+        let mut request = interface_request(&self.interface);
+        // SAFETY: the request is a structure of the size that this call reads and writes.
+        let asked = check(unsafe {
+            libc::ioctl(self.fd.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request)
+        });
+        if asked.is_err() {
+            return Link::Gone;
+        }
+        // SAFETY: that ioctl sets this member of the union.
+        let flags = i32::from(unsafe { request.ifr_ifru.ifru_flags });
+        match (flags & libc::IFF_UP != 0, flags & libc::IFF_RUNNING != 0) {
+            (false, _) => Link::Down,
+            (true, false) => Link::NoCarrier,
+            (true, true) => Link::Up,
+        }
+    }
+
+    /// Octets of receive buffer as the kernel counts them, twice what was granted.
+    #[must_use]
+    pub const fn receive_buffer_octets(&self) -> usize {
+        self.receive_buffer_octets
+    }
+
+    /// Has the interface take frames for this group in, for as long as the socket is open.
+    ///
+    /// # Errors
+    /// Those of `PACKET_ADD_MEMBERSHIP`; more groups than the interface can filter are no error,
+    /// it then takes all in.
+    pub fn join(&self, group: HardwareAddress) -> io::Result<()> {
+        self.add_membership(libc::PACKET_MR_MULTICAST, group)
+    }
+
+    /// Has the interface take frames for all groups in, for as long as the socket is open.
+    ///
+    /// # Errors
+    /// Those of `PACKET_ADD_MEMBERSHIP`.
+    pub fn join_all(&self) -> io::Result<()> {
+        self.add_membership(libc::PACKET_MR_ALLMULTI, HardwareAddress::default())
+    }
+
+    /// Takes waiting frames in, at most as many as the batch holds; returns how many. None are
+    /// waiting: 0, at once.
+    ///
+    /// # Errors
+    /// Those of recvmmsg(2); `ENETDOWN` once when the interface goes down.
+    pub fn receive(&self, batch: &mut Batch) -> io::Result<usize> {
+        batch.receive(&self.fd)
+    }
+
+    /// Sends whole frames in their order; returns how many the interface took.
+    ///
+    /// # Errors
+    /// Those of sendmmsg(2), when not even the first was taken.
+    pub fn send(&self, frames: &[&[u8]]) -> io::Result<usize> {
+        const AT_ONCE: usize = 64;
+        let mut sent = 0;
+        for frames in frames.chunks(AT_ONCE) {
+            match self.send_some(frames) {
+                Ok(count) => sent += count,
+                Err(error) if sent == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(sent)
+    }
+
+    /// How many frames came and were dropped since this was last called.
+    ///
+    /// # Errors
+    /// Those of `PACKET_STATISTICS`.
+    pub fn kernel_counters(&self) -> io::Result<KernelCounters> {
+        let statistics: libc::tpacket_stats =
+            self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS)?;
+        Ok(KernelCounters { frames: statistics.tp_packets, dropped: statistics.tp_drops })
+    }
+
+    fn send_some(&self, frames: &[&[u8]]) -> io::Result<usize> {
+        // On the stack: a task that publishes may not ask for memory.
+        // SAFETY: both are plain structures of numbers and pointers, for which zero is valid.
+        let (mut pieces, mut messages): ([libc::iovec; 64], [libc::mmsghdr; 64]) =
+            unsafe { (zeroed(), zeroed()) };
+        for (piece, frame) in pieces.iter_mut().zip(frames) {
+            piece.iov_base = frame.as_ptr().cast_mut().cast();
+            piece.iov_len = frame.len();
+        }
+        for (message, piece) in messages.iter_mut().zip(&mut pieces) {
+            message.msg_hdr.msg_iov = piece;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        let count = frames.len() as u32;
+        // SAFETY: the first `count` messages point to frames that are borrowed for this call and
+        // that are only read.
+        check(unsafe {
+            libc::sendmmsg(
+                self.fd.as_raw_fd(),
+                messages.as_mut_ptr(),
+                count,
+                libc::MSG_DONTWAIT as _,
+            )
+        })
+        .map(|sent| sent as usize)
+    }
+
+    /// `SO_RCVBUFFORCE` passes `net.core.rmem_max` and needs `CAP_NET_ADMIN`; without it, as much
+    /// as that limit allows.
+    fn grow_receive_buffer(&mut self) -> io::Result<()> {
+        if self.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER_OCTETS).is_err() {
+            self.set(libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER_OCTETS)?;
+        }
+        let octets: i32 = self.get(libc::SOL_SOCKET, libc::SO_RCVBUF)?;
+        self.receive_buffer_octets = octets as usize;
+        Ok(())
+    }
+
+    fn bind(&self, ethertype: u16) -> io::Result<()> {
+        // SAFETY: a plain structure of numbers.
+        let mut place: libc::sockaddr_ll = unsafe { zeroed() };
+        place.sll_family = libc::AF_PACKET as u16;
+        place.sll_protocol = ethertype.to_be();
+        place.sll_ifindex = self.interface_index;
+        let octets = size_of_val(&place) as libc::socklen_t;
+        // SAFETY: the address is read for the size that is given.
+        check(unsafe { libc::bind(self.fd.as_raw_fd(), (&raw const place).cast(), octets) })?;
+        Ok(())
+    }
+
+    fn add_membership(&self, kind: i32, group: HardwareAddress) -> io::Result<()> {
+        // SAFETY: a plain structure of numbers.
+        let mut request: libc::packet_mreq = unsafe { zeroed() };
+        request.mr_ifindex = self.interface_index;
+        request.mr_type = kind as u16;
+        request.mr_alen = group.len() as u16;
+        request.mr_address[..group.len()].copy_from_slice(&group);
+        self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
+    }
+
+    fn set<T>(&self, level: i32, name: i32, value: &T) -> io::Result<()> {
+        set_option(&self.fd, level, name, value)
+    }
+
+    /// An option whose value is a plain structure of numbers.
+    fn get<T: Plain>(&self, level: i32, name: i32) -> io::Result<T> {
+        // SAFETY: `Plain` types are numbers only.
+        let mut value: T = unsafe { zeroed() };
+        let mut octets = size_of::<T>() as libc::socklen_t;
+        // SAFETY: the value is written for at most its size.
+        check(unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                level,
+                name,
+                (&raw mut value).cast(),
+                &raw mut octets,
+            )
+        })?;
+        Ok(value)
+    }
+}
+
+/// Types that any octets are a value of.
+trait Plain {}
+impl Plain for i32 {}
+impl Plain for libc::tpacket_stats {}
+
+/// Waits until one of the sockets has a frame, or the time is over; returns whether one has.
+///
+/// # Errors
+/// Those of poll(2); a signal is none, it ends the wait early.
+///
+/// # Panics
+/// With more than 16 sockets: no host has so many process buses.
+pub fn wait(sockets: &[&PacketSocket], at_most: Duration) -> io::Result<bool> {
+    // SAFETY: plain structures of numbers.
+    let mut watched: [libc::pollfd; 16] = unsafe { zeroed() };
+    assert!(sockets.len() <= watched.len(), "{} sockets", sockets.len());
+    for (watched, socket) in watched.iter_mut().zip(sockets) {
+        watched.fd = socket.fd.as_raw_fd();
+        watched.events = libc::POLLIN;
+    }
+    let timeout_ms = i32::try_from(at_most.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: the first `sockets.len()` entries are set.
+    let ready =
+        unsafe { libc::poll(watched.as_mut_ptr(), sockets.len() as libc::nfds_t, timeout_ms) };
+    match check(ready) {
+        Ok(ready) => Ok(ready > 0),
+        Err(error) if is_nothing_yet(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// One frame of a batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame<'b> {
+    /// From the destination address on, without the tag.
+    pub octets: &'b [u8],
+    /// When the kernel got it, in nanoseconds since 1970 (`CLOCK_REALTIME`).
+    pub received_realtime_ns: i64,
+    /// The frame is longer than [`FRAME_OCTETS_MAX`] and was cut.
+    pub is_cut: bool,
+}
+
+/// Room for frames, allocated once.
+pub struct Batch {
+    frames: Vec<[u8; FRAME_OCTETS_MAX]>,
+    controls: Vec<Control>,
+    pieces: Vec<libc::iovec>,
+    messages: Vec<libc::mmsghdr>,
+    count: usize,
+}
+
+// SAFETY: the pointers in `pieces` and `messages` are set anew to this batch's own buffers before
+// each use and mean nothing in between.
+unsafe impl Send for Batch {}
+
+/// Room for what the kernel tells beside a frame, aligned as cmsg(3) wants it.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Control([u8; CONTROL_OCTETS]);
+
+impl std::fmt::Debug for Batch {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Batch of {} with {} frames", self.frames.len(), self.count)
+    }
+}
+
+impl Batch {
+    /// Room for `frames` frames.
+    #[must_use]
+    pub fn new(frames: usize) -> Self {
+        // SAFETY: both are plain structures of numbers and pointers, for which zero is valid.
+        let (piece, message): (libc::iovec, libc::mmsghdr) = unsafe { (zeroed(), zeroed()) };
+        Self {
+            frames: vec![[0; FRAME_OCTETS_MAX]; frames],
+            controls: vec![Control([0; CONTROL_OCTETS]); frames],
+            pieces: vec![piece; frames],
+            messages: vec![message; frames],
+            count: 0,
+        }
+    }
+
+    /// How many frames it has room for.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// The frames that were received last.
+    pub fn frames(&self) -> impl ExactSizeIterator<Item = Frame<'_>> {
+        let received = self.frames.iter().zip(&self.messages).take(self.count);
+        received.map(|(octets, message)| Frame {
+            octets: &octets[..(message.msg_len as usize).min(FRAME_OCTETS_MAX)],
+            received_realtime_ns: stamp_ns(&message.msg_hdr),
+            is_cut: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+        })
+    }
+
+    /// Takes what waits at a socket in; returns how many. None are waiting: 0, at once.
+    pub(crate) fn receive(&mut self, socket: &impl AsRawFd) -> io::Result<usize> {
+        self.count = 0;
+        self.aim();
+        // SAFETY: `aim` has set each message to buffers of the batch, which stay where they are;
+        // the count is that of the messages; no time-out is given.
+        let count = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                self.messages.as_mut_ptr(),
+                self.messages.len() as u32,
+                libc::MSG_DONTWAIT as _,
+                std::ptr::null_mut(),
+            )
+        };
+        match check(count) {
+            Ok(count) => self.count = count as usize,
+            Err(error) if is_nothing_yet(&error) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(self.count)
+    }
+
+    /// Points each message to its buffers: the kernel has overwritten the lengths.
+    fn aim(&mut self) {
+        let buffers = self.frames.iter_mut().zip(&mut self.controls);
+        let parts = self.pieces.iter_mut().zip(&mut self.messages);
+        for ((frame, control), (piece, message)) in buffers.zip(parts) {
+            piece.iov_base = frame.as_mut_ptr().cast();
+            piece.iov_len = FRAME_OCTETS_MAX;
+            message.msg_hdr.msg_iov = piece;
+            message.msg_hdr.msg_iovlen = 1;
+            message.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
+            message.msg_hdr.msg_controllen = CONTROL_OCTETS as _;
+        }
+    }
+}
+
+/// The time that the kernel told beside a frame; zero if it told none.
+fn stamp_ns(message: &libc::msghdr) -> i64 {
+    // SAFETY: the kernel has filled the buffer of this message and set its length.
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(message) };
+    while !next.is_null() {
+        // SAFETY: a header within the buffer, by the macros' own bounds.
+        let head = unsafe { *next };
+        if (head.cmsg_level, head.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+            // SAFETY: a time stands behind this header; it may lie unaligned.
+            let at = unsafe { libc::CMSG_DATA(next).cast::<libc::timespec>().read_unaligned() };
+            return at.tv_sec * 1_000_000_000 + at.tv_nsec;
+        }
+        // SAFETY: the header is one of this message.
+        next = unsafe { libc::CMSG_NXTHDR(message, next) };
+    }
+    0
+}
+
+/// Sets an option of a socket.
+pub(crate) fn set_option<T>(
+    socket: &impl AsRawFd,
+    level: i32,
+    name: i32,
+    value: &T,
+) -> io::Result<()> {
+    let octets = size_of::<T>() as libc::socklen_t;
+    let value = std::ptr::from_ref(value).cast();
+    // SAFETY: the value is read for its size.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value, octets) })?;
+    Ok(())
+}
+
+fn interface_index(interface: &str) -> io::Result<i32> {
+    let name = CString::new(interface).map_err(|_| io::Error::from_raw_os_error(libc::ENODEV))?;
+    // SAFETY: a text that ends with zero.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        index => Ok(index as i32),
+    }
+}
+
+fn hardware_address(socket: &OwnedFd, interface: &str) -> io::Result<HardwareAddress> {
+    // SAFETY: a plain structure of numbers.
+    let mut request: libc::ifreq = unsafe { zeroed() };
+    // The last octet stays zero: the kernel's names are shorter than the field.
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes().take(libc::IFNAMSIZ - 1)) {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: the request holds a name and is written by the kernel.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request) })?;
+    // SAFETY: that ioctl sets this member of the union.
+    let octets = unsafe { request.ifr_ifru.ifru_hwaddr.sa_data };
+    let mut address = HardwareAddress::default();
+    for (to, from) in address.iter_mut().zip(octets) {
+        *to = from.to_ne_bytes()[0];
+    }
+    Ok(address)
+}
+
+/// A question about an interface, for netdevice(7).
+fn interface_request(interface: &str) -> libc::ifreq {
+    // SAFETY: a plain structure of numbers.
+    let mut request: libc::ifreq = unsafe { zeroed() };
+    // The last octet stays zero: the kernel's names are shorter than the field.
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes().take(libc::IFNAMSIZ - 1)) {
+        *to = from as libc::c_char;
+    }
+    request
+}
+
+fn is_nothing_yet(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+pub(crate) fn check(result: i32) -> io::Result<i32> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
