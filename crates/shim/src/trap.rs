@@ -8,7 +8,7 @@ use vtime::image::{Kind, PROCESS, Process};
 use crate::arch::{self, SignalFrame, nr};
 use crate::calls::{
     clocks, epoll, events, files, futex, ipc, poll, processor, queues, receive, resumed, send,
-    signals, sleep, sockets, stamped,
+    signals, sleep, sockets, stamped, timers,
 };
 use crate::clock;
 use crate::wait::Deadline;
@@ -49,6 +49,10 @@ unsafe extern "C" fn image_sigsys(signal: i32, info: *const SignalInfo, frame: *
 
 /// Answers a call that the filter has stopped.
 fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
+    if timers::is_about_a_timer(number) {
+        // The agent counts it.
+        return timers::ask(number, args);
+    }
     let kind = kind(number);
     clock::count(kind);
     if let Some(deadline) = vtime::resumed::deadline(frame.registers.number())

@@ -36,6 +36,9 @@ pub const OWN: usize = CLOCK + SLOT;
 /// this call in place of its own, so that it learns of the freeze by `ENOSYS`; unless a handler
 /// of the program runs, for then the answer is `EINTR`.
 pub const FROZEN_CALL: usize = 4095;
+/// The sixth argument, which no call of a timer has, of those that the image makes to ask the agent.
+/// Without it they go to the kernel.
+pub const ASKS: u32 = 0x5143_5449;
 /// Octets to map for each of the three pages.
 pub const PAGE_SIZE: usize = 4096;
 

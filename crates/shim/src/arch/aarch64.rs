@@ -22,6 +22,7 @@ pub(crate) mod nr {
     pub(crate) const UTIME: i32 = -1005;
     pub(crate) const UTIMES: i32 = -1006;
     pub(crate) const FUTIMESAT: i32 = -1007;
+    pub(crate) const ALARM: i32 = -1008;
 
     pub(crate) const IO_GETEVENTS: i32 = 4;
     pub(crate) const EPOLL_PWAIT: i32 = 22;
@@ -33,10 +34,19 @@ pub(crate) mod nr {
     pub(crate) const WRITEV: i32 = 66;
     pub(crate) const PSELECT6: i32 = 72;
     pub(crate) const PPOLL: i32 = 73;
+    pub(crate) const TIMERFD_SETTIME: i32 = 86;
+    pub(crate) const TIMERFD_GETTIME: i32 = 87;
     pub(crate) const UTIMENSAT: i32 = 88;
     pub(crate) const WAITID: i32 = 95;
     pub(crate) const FUTEX: i32 = 98;
     pub(crate) const NANOSLEEP: i32 = 101;
+    pub(crate) const GETITIMER: i32 = 102;
+    pub(crate) const SETITIMER: i32 = 103;
+    pub(crate) const TIMER_CREATE: i32 = 107;
+    pub(crate) const TIMER_GETTIME: i32 = 108;
+    pub(crate) const TIMER_GETOVERRUN: i32 = 109;
+    pub(crate) const TIMER_SETTIME: i32 = 110;
+    pub(crate) const TIMER_DELETE: i32 = 111;
     pub(crate) const CLOCK_SETTIME: i32 = 112;
     pub(crate) const CLOCK_GETTIME: i32 = 113;
     pub(crate) const CLOCK_GETRES: i32 = 114;

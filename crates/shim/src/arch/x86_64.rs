@@ -23,6 +23,9 @@ pub(crate) mod nr {
     pub(crate) const SELECT: i32 = 23;
     pub(crate) const SHMCTL: i32 = 31;
     pub(crate) const NANOSLEEP: i32 = 35;
+    pub(crate) const GETITIMER: i32 = 36;
+    pub(crate) const ALARM: i32 = 37;
+    pub(crate) const SETITIMER: i32 = 38;
     pub(crate) const GETPID: i32 = 39;
     pub(crate) const CONNECT: i32 = 42;
     pub(crate) const ACCEPT: i32 = 43;
@@ -51,6 +54,11 @@ pub(crate) mod nr {
     pub(crate) const FUTEX: i32 = 202;
     pub(crate) const IO_GETEVENTS: i32 = 208;
     pub(crate) const SEMTIMEDOP: i32 = 220;
+    pub(crate) const TIMER_CREATE: i32 = 222;
+    pub(crate) const TIMER_SETTIME: i32 = 223;
+    pub(crate) const TIMER_GETTIME: i32 = 224;
+    pub(crate) const TIMER_GETOVERRUN: i32 = 225;
+    pub(crate) const TIMER_DELETE: i32 = 226;
     pub(crate) const CLOCK_SETTIME: i32 = 227;
     pub(crate) const CLOCK_GETTIME: i32 = 228;
     pub(crate) const CLOCK_GETRES: i32 = 229;
@@ -65,6 +73,8 @@ pub(crate) mod nr {
     pub(crate) const PPOLL: i32 = 271;
     pub(crate) const UTIMENSAT: i32 = 280;
     pub(crate) const EPOLL_PWAIT: i32 = 281;
+    pub(crate) const TIMERFD_SETTIME: i32 = 286;
+    pub(crate) const TIMERFD_GETTIME: i32 = 287;
     pub(crate) const ACCEPT4: i32 = 288;
     pub(crate) const RECVMMSG: i32 = 299;
     pub(crate) const CLOCK_ADJTIME: i32 = 305;

@@ -21,6 +21,7 @@ pub(crate) mod signals;
 pub(crate) mod sleep;
 pub(crate) mod sockets;
 pub(crate) mod stamped;
+pub(crate) mod timers;
 
 use crate::arch;
 use crate::clock::Timespec;

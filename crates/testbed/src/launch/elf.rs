@@ -27,6 +27,23 @@ pub(super) fn symbol(object: &[u8], name: &str) -> Option<u64> {
     })
 }
 
+/// Whether a program needs a loader, which a container or guest without libraries does not have;
+/// `None` for what is no program of 64 bits.
+pub(crate) fn needs_loader(object: &[u8]) -> Option<bool> {
+    const PT_INTERP: u32 = 3;
+    if object.get(..5)? != b"\x7fELF\x02" {
+        return None;
+    }
+    let headers = usize::try_from(long(object, 32)?).ok()?;
+    let (size, count) = (usize::from(half(object, 54)?), usize::from(half(object, 56)?));
+    for index in 0..count {
+        if word(object, headers.checked_add(index * size)?)? == PT_INTERP {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
 /// The entries of the dynamic section.
 fn dynamic(object: &[u8]) -> Option<Vec<(u64, u64)>> {
     const PT_DYNAMIC: u32 = 2;
@@ -50,15 +67,15 @@ fn dynamic(object: &[u8]) -> Option<Vec<(u64, u64)>> {
 }
 
 fn half(object: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(object.get(at..at + 2)?.try_into().ok()?))
+    Some(u16::from_le_bytes(object.get(at..at.checked_add(2)?)?.try_into().ok()?))
 }
 
 fn word(object: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(object.get(at..at + 4)?.try_into().ok()?))
+    Some(u32::from_le_bytes(object.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
 fn long(object: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(object.get(at..at + 8)?.try_into().ok()?))
+    Some(u64::from_le_bytes(object.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
 #[cfg(test)]
@@ -66,9 +83,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_test_of_this_crate_needs_a_loader() {
+        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(needs_loader(&own), Some(true));
+    }
+
+    #[test]
     fn what_is_no_object_has_no_symbols() {
         assert_eq!(symbol(b"", "x"), None);
         assert_eq!(symbol(b"\x7fELF", "x"), None);
         assert_eq!(symbol(&[0xff; 4096], "x"), None);
+        assert_eq!(needs_loader(b"\x7fELF\x02"), None);
+        assert_eq!(needs_loader(&[0xff; 4096]), None);
     }
 }

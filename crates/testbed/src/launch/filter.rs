@@ -7,7 +7,7 @@
 //! next to nothing. Argument order as in `syscall(2)`, the same on all processors.
 
 use libc::{c_long, sock_filter};
-use vtime::image::{IMAGE, IMAGE_SIZE_MAX};
+use vtime::image::{ASKS, IMAGE, IMAGE_SIZE_MAX};
 
 use super::arch::{ARCHITECTURE, nr};
 
@@ -18,8 +18,10 @@ pub enum Verdict {
     Allow,
     /// The image answers it (SIGSYS).
     Trap,
-    /// The agent is told: it follows an exec, and answers a call about a timer.
+    /// The agent is told: it follows an exec.
     Notify,
+    /// The image asks the agent: as `Trap`, and what the image calls with [`ASKS`] is notified.
+    Ask,
     /// It fails with this error number.
     Fail(u16),
 }
@@ -43,7 +45,7 @@ enum Test {
 struct Rule(c_long, &'static [&'static [Test]], Verdict);
 
 use Test::{IsNull, NonNull, Not, OneOf, Positive};
-use Verdict::{Fail, Notify, Trap};
+use Verdict::{Ask, Fail, Notify, Trap};
 
 const ALWAYS: &[&[Test]] = &[&[]];
 const ENOSYS: u16 = libc::ENOSYS as u16;
@@ -109,17 +111,18 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_shmctl, &[&[SHARED_MEMORY_STAT]], Trap),
     Rule(libc::SYS_semctl, &[&[SEMAPHORE_STAT]], Trap),
     Rule(libc::SYS_msgctl, &[&[QUEUE_STAT]], Trap),
-    // Timers expire when the agent says so.
-    Rule(libc::SYS_timerfd_settime, ALWAYS, Notify),
-    Rule(libc::SYS_timerfd_gettime, ALWAYS, Notify),
-    Rule(libc::SYS_timer_create, ALWAYS, Notify),
-    Rule(libc::SYS_timer_settime, ALWAYS, Notify),
-    Rule(libc::SYS_timer_gettime, ALWAYS, Notify),
-    Rule(libc::SYS_timer_getoverrun, ALWAYS, Notify),
-    Rule(libc::SYS_timer_delete, ALWAYS, Notify),
-    Rule(libc::SYS_setitimer, ALWAYS, Notify),
-    Rule(libc::SYS_getitimer, ALWAYS, Notify),
-    Rule(nr::ALARM, ALWAYS, Notify),
+    // Timers expire when the agent says so. The image asks it with all signals blocked: the kernel
+    // cuts a notified call short before the agent has seen it, which no call of a timer ever is.
+    Rule(libc::SYS_timerfd_settime, ALWAYS, Ask),
+    Rule(libc::SYS_timerfd_gettime, ALWAYS, Ask),
+    Rule(libc::SYS_timer_create, ALWAYS, Ask),
+    Rule(libc::SYS_timer_settime, ALWAYS, Ask),
+    Rule(libc::SYS_timer_gettime, ALWAYS, Ask),
+    Rule(libc::SYS_timer_getoverrun, ALWAYS, Ask),
+    Rule(libc::SYS_timer_delete, ALWAYS, Ask),
+    Rule(libc::SYS_setitimer, ALWAYS, Ask),
+    Rule(libc::SYS_getitimer, ALWAYS, Ask),
+    Rule(nr::ALARM, ALWAYS, Ask),
     // The image has more calls stopped once a program sets one of these options.
     Rule(libc::SYS_recvmmsg, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_ioctl, &[&[SOCKET_STAMPS]], Trap),
@@ -183,14 +186,24 @@ fn body(clauses: &[&[Test]], result: Verdict) -> Vec<sock_filter> {
     let end = u32::try_from(IMAGE + IMAGE_SIZE_MAX).expect("the image lies low");
     let start = u32::try_from(IMAGE).expect("the image lies low");
     // The address is that behind the instruction, so the first one of the image is excluded.
+    let image = match result {
+        Ask => vec![
+            step(LOAD, argument_low(5)),
+            branch(JUMP_EQUAL, ASKS, 0, 1),
+            verdict(Notify),
+            verdict(Verdict::Allow),
+        ],
+        _ => vec![verdict(Verdict::Allow)],
+    };
+    let past = u8::try_from(image.len()).expect("a rule is short");
     let mut code = vec![
         step(LOAD, ADDRESS_HIGH),
-        branch(JUMP_EQUAL, 0, 0, 4),
+        branch(JUMP_EQUAL, 0, 0, 3 + past),
         step(LOAD, ADDRESS_LOW),
-        branch(JUMP_GREATER, start, 0, 2),
-        branch(JUMP_GREATER, end, 1, 0),
-        verdict(Verdict::Allow),
+        branch(JUMP_GREATER, start, 0, 1 + past),
+        branch(JUMP_GREATER, end, past, 0),
     ];
+    code.extend(image);
     for clause in clauses {
         let mut tests: Vec<sock_filter> = Vec::new();
         // From the last test to the first, so that each knows how far it is to the next clause.
@@ -254,7 +267,7 @@ const fn branch(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
 fn verdict(verdict: Verdict) -> sock_filter {
     let value = match verdict {
         Verdict::Allow => libc::SECCOMP_RET_ALLOW,
-        Trap => libc::SECCOMP_RET_TRAP,
+        Trap | Ask => libc::SECCOMP_RET_TRAP,
         Notify => libc::SECCOMP_RET_USER_NOTIF,
         Fail(error) => libc::SECCOMP_RET_ERRNO | u32::from(error),
     };
@@ -355,7 +368,7 @@ mod tests {
             (nr::SELECT, [1, 1, 1, 1, 0, 0], ALLOW),
             (nr::SELECT, [1, 1, 1, 1, 77, 0], TRAP),
             (nr::TIME, [0; 6], TRAP),
-            (nr::ALARM, [0; 6], libc::SECCOMP_RET_USER_NOTIF),
+            (nr::ALARM, [0; 6], TRAP),
         ];
         for (number, args, verdict) in calls.into_iter().filter(|call| call.0 >= 0) {
             assert_eq!(decide(number, args), verdict, "{number} {args:?}");
@@ -373,6 +386,24 @@ mod tests {
     }
 
     #[test]
+    fn calls_of_timers_are_told_to_the_agent_by_the_image_alone() {
+        let code = program();
+        let from = |address: usize, sixth| {
+            let (number, args) = (libc::SYS_timer_settime, [1, 0, 77, 0, 0, sixth]);
+            run(&code, &Call { number, architecture: ARCHITECTURE, address: address as u64, args })
+        };
+        let asks = u64::from(ASKS);
+        assert_eq!(from(IMAGE + 2, asks), libc::SECCOMP_RET_USER_NOTIF);
+        assert_eq!(from(IMAGE + 2, 0), ALLOW, "the launcher borrows the image's call");
+        for sixth in [0, asks] {
+            assert_eq!(from(0x40_1000, sixth), TRAP);
+            assert_eq!(from(IMAGE, sixth), TRAP);
+            assert_eq!(from(IMAGE + IMAGE_SIZE_MAX + 1, sixth), TRAP);
+            assert_eq!(from(IMAGE + (1 << 32), sixth), TRAP);
+        }
+    }
+
+    #[test]
     fn other_architectures_are_refused() {
         let call = Call { number: 39, architecture: 0x4000_0003, address: 0, args: [0; 6] };
         assert_eq!(run(&program(), &call), libc::SECCOMP_RET_ERRNO | u32::from(ENOSYS));
@@ -385,12 +416,13 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the image calls passes; an exec is always reported; the filter always ends.
+        /// Whatever the image calls passes, unless it asks; an exec is always reported; the filter always ends.
         #[test]
         fn decides_any_call(number in 0..600i64, args: [u64; 6], offset in 1..IMAGE_SIZE_MAX as u64) {
             let code = program();
             let from = |address| run(&code, &Call { number, architecture: ARCHITECTURE, address, args });
-            prop_assert_eq!(from(IMAGE as u64 + offset), ALLOW);
+            let asks = args[5] as u32 == ASKS;
+            prop_assert!(from(IMAGE as u64 + offset) == ALLOW || asks);
             let outside = from((IMAGE + IMAGE_SIZE_MAX) as u64 + offset);
             if number == libc::SYS_execve || number == libc::SYS_execveat {
                 prop_assert_eq!(outside, libc::SECCOMP_RET_USER_NOTIF);

@@ -26,7 +26,7 @@
 mod arch;
 pub mod attach;
 mod desk;
-mod elf;
+pub(crate) mod elf;
 mod equip;
 pub mod filter;
 mod follow;

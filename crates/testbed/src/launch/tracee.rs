@@ -8,10 +8,15 @@
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
+use std::time::Duration;
 
 use libc::{c_int, c_void, pid_t};
 
 use super::arch::{Registers, SYSCALL};
+
+/// How often one of many is looked at before this thread sleeps in between.
+const LOOKS_AT_ONCE: u32 = 100;
+const LOOK: Duration = Duration::from_micros(20);
 
 /// Why a traced thread has stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +89,14 @@ impl Tracee {
         ptrace(libc::PTRACE_INTERRUPT, self.thread, 0, 0).map(drop)
     }
 
+    /// Whether it still stands where it has stopped: not if it was killed, or if another thread
+    /// has its number.
+    pub(super) fn stands(&self) -> bool {
+        let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
+        let data = info.as_mut_ptr() as usize;
+        self.is_stopped() && ptrace(libc::PTRACE_GETSIGINFO, self.thread, 0, data).is_ok()
+    }
+
     /// Lets it run, with this signal delivered (0: none).
     pub(super) fn cont(&mut self, signal: c_int) -> io::Result<()> {
         self.stop = None;
@@ -97,8 +110,28 @@ impl Tracee {
     }
 
     /// Waits for it to stop.
+    ///
+    /// # Errors
+    /// `NotFound` for the first thread of a process that ends, as long as this thread has not heard
+    /// of the end of the others: the kernel reports it last, so a wait would never end.
     pub(super) fn wait(&mut self) -> io::Result<Stop> {
-        self.wait_with(0).map(|stop| stop.expect("a blocking wait answers with a stop"))
+        if !self.among_others {
+            let stop = self.wait_with(0)?;
+            return Ok(stop.expect("a blocking wait answers with a stop"));
+        }
+        for looks in 0u32.. {
+            if let Some(stop) = self.poll()? {
+                return Ok(stop);
+            }
+            if looks < LOOKS_AT_ONCE {
+                std::thread::yield_now();
+            } else if has_ended(self.thread) {
+                return Err(io::ErrorKind::NotFound.into());
+            } else {
+                std::thread::sleep(LOOK);
+            }
+        }
+        unreachable!("it stops or ends")
     }
 
     /// Whether it has stopped or gone; `None` while it runs.
@@ -287,6 +320,13 @@ impl Drop for Tracee {
             }
         }
     }
+}
+
+/// Whether a thread is a zombie.
+fn has_ended(thread: pid_t) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{thread}/stat"));
+    // The name in parentheses may contain anything.
+    stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z')))
 }
 
 /// Whether a call was interrupted such that the kernel would make it again: `ERESTARTSYS`,

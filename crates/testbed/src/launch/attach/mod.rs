@@ -22,6 +22,7 @@
 
 mod facts;
 mod put;
+mod reaper;
 mod sched;
 mod timers;
 mod tree;

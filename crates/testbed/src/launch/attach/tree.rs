@@ -15,6 +15,7 @@ use libc::pid_t;
 use vtime::HostTime;
 
 use super::facts;
+use super::reaper::Reaper;
 use super::sched::{self, Asleep};
 use crate::domain::host_now;
 use crate::launch::tracee::{Stop, Tracee};
@@ -34,6 +35,8 @@ pub(super) struct Thread {
     /// The sleep that it was stopped in.
     pub(super) asleep: Option<Asleep>,
     pub(super) stopped: HostTime,
+    /// Whether it is the first of its process, which has the same number.
+    is_first: bool,
 }
 
 /// The threads of a process by number.
@@ -57,7 +60,8 @@ impl Tree {
     pub(super) fn stop(root: pid_t, keep_out: &[pid_t]) -> io::Result<Self> {
         let mut tree = Self { processes: BTreeMap::new(), root, keep_out: keep_out.to_vec() };
         let until = Instant::now() + LONGEST;
-        while tree.seize_all()? {
+        let reaper = Reaper::start()?;
+        while tree.seize_all(&reaper)? {
             tree.wait(until)?;
             if Instant::now() > until {
                 return Err(refusal(root, "it starts threads or children faster than they stop"));
@@ -77,16 +81,25 @@ impl Tree {
     }
 
     /// Asks all to stop that were not asked yet. Answers whether there were any.
-    fn seize_all(&mut self) -> io::Result<bool> {
+    fn seize_all(&mut self, reaper: &Reaper) -> io::Result<bool> {
         let mut any = false;
         let mut processes = vec![self.root];
         while let Some(process) = processes.pop() {
             for thread in numbers_in(&format!("/proc/{process}/task")) {
-                let known = self.processes.get(&process);
-                if !known.is_some_and(|threads| threads.contains_key(&thread))
+                let threads = self.processes.entry(process).or_default();
+                if !threads.contains_key(&thread)
                     && let Some(new) = seize(process, thread)?
                 {
-                    self.processes.entry(process).or_default().insert(thread, new);
+                    reaper.traced(thread);
+                    // Fails if it has ended, of which a look at it tells, or has run another
+                    // program meanwhile: then it is the first of its process.
+                    if new.tracee.interrupt().is_err()
+                        && let Some(first) = threads.get_mut(&process)
+                        && !first.tracee.stands()
+                    {
+                        first.ask_anew(process);
+                    }
+                    threads.insert(thread, new);
                     any = true;
                 }
                 processes.extend(self.children(process, thread)?);
@@ -158,8 +171,10 @@ impl Drop for Tree {
     fn drop(&mut self) {
         let threads =
             std::mem::take(&mut self.processes).into_values().flat_map(Threads::into_values);
-        let (stopped, running): (Vec<Thread>, Vec<Thread>) =
+        let (mut stopped, running): (Vec<Thread>, Vec<Thread>) =
             threads.partition(|thread| thread.tracee.is_stopped());
+        // If a process was killed, the kernel tells of the end of its first thread last.
+        stopped.sort_by_key(|thread| thread.is_first);
         drop(stopped);
         // Letting go of one that does not stop would wait for it. The kernel does it when this
         // process ends, which it does when it has told why it failed.
@@ -174,9 +189,21 @@ enum Found {
 }
 
 impl Thread {
+    /// Asks whoever has the number now to stop.
+    fn ask_anew(&mut self, number: pid_t) {
+        // There is nobody to let go: what had the number has ended.
+        std::mem::forget(std::mem::replace(&mut self.tracee, Tracee::traced_already(number)));
+        self.asleep = None;
+        // Fails if it has ended, or is not traced; a look at it tells.
+        let _ = self.tracee.interrupt();
+    }
+
     fn look(&mut self, process: pid_t, number: pid_t) -> io::Result<Found> {
-        if self.tracee.is_stopped() {
+        if self.tracee.stands() {
             return Ok(Found::Stopped);
+        }
+        if self.tracee.is_stopped() {
+            self.ask_anew(number);
         }
         let signal = match self.tracee.poll()? {
             None => return Ok(Found::Running),
@@ -197,7 +224,7 @@ impl Thread {
     }
 }
 
-/// Attaches to a thread and asks it to stop; `None` if it has ended.
+/// Attaches to a thread; `None` if it has ended.
 fn seize(process: pid_t, thread: pid_t) -> io::Result<Option<Thread>> {
     // SAFETY: cannot fail.
     let own = unsafe { libc::gettid() }.to_string();
@@ -235,9 +262,7 @@ fn seize(process: pid_t, thread: pid_t) -> io::Result<Option<Thread>> {
             }
         }
     };
-    // Fails only if it is gone, of which a look at it tells.
-    let _ = tracee.interrupt();
-    Ok(Some(Thread { tracee, asleep, stopped: HostTime::ZERO }))
+    Ok(Some(Thread { tracee, asleep, stopped: HostTime::ZERO, is_first: process == thread }))
 }
 
 /// Whether two processes have one and the same memory, as before the exec of a `vfork` child.
@@ -262,4 +287,39 @@ pub(super) fn refusal(process: pid_t, reason: &str) -> io::Error {
     let name = name_of(process);
     let of = if name.is_empty() { String::new() } else { format!(" ({name})") };
     io::Error::other(format!("process {process}{of}: {reason}"))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// A program of four threads that wait.
+    pub(in super::super) fn threads() -> Child {
+        let program = "import threading\n\
+                       for _ in range(3): threading.Thread(target=threading.Event().wait).start()\n\
+                       print('ready', flush=True)";
+        let mut python = Command::new("python3");
+        let mut child = python.args(["-c", program]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        child
+    }
+
+    #[test]
+    fn a_program_that_is_killed_while_it_stands_is_reaped() {
+        let mut child = threads();
+        let process = child.id().cast_signed();
+        let mut tree = Tree::stop(process, &[]).unwrap();
+        assert_eq!(tree.processes[&process].len(), 4);
+        child.kill().unwrap();
+        let first = tree.processes.get_mut(&process).unwrap().get_mut(&process).unwrap();
+        // It has stopped, so its end is the next that is to be heard of it; and the last.
+        assert_eq!(first.tracee.wait().unwrap_err().kind(), io::ErrorKind::NotFound);
+        drop(tree);
+        // The tracer is its parent here, and has reaped it by hearing of its end.
+        assert_eq!(child.wait().unwrap_err().raw_os_error(), Some(libc::ECHILD));
+    }
 }
