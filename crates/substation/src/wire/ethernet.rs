@@ -5,6 +5,7 @@
 //! are left alone. The stated length decides where the PDU ends.
 
 use std::fmt;
+use std::str::FromStr;
 
 use super::ber::{Reader, Writer};
 use super::error::{Fault, Field, WireError};
@@ -25,6 +26,44 @@ const SIMULATED: u16 = 0x8000;
 /// A MAC address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct MacAddress(pub [u8; 6]);
+
+impl MacAddress {
+    /// All stations.
+    pub const BROADCAST: Self = Self([0xff; 6]);
+
+    /// Whether this is a group address (multicast or broadcast): the first bit on the wire.
+    #[must_use]
+    pub const fn is_group(self) -> bool {
+        self.0[0] & 1 != 0
+    }
+
+    /// Whether bridges keep frames to this address on their link: `01-80-C2-00-00-00` to `0F`
+    /// (802.1Q, table 8-1: spanning tree, pause, LLDP, peer delay).
+    #[must_use]
+    pub const fn is_link_local(self) -> bool {
+        matches!(self.0, [0x01, 0x80, 0xc2, 0x00, 0x00, 0x00..=0x0f])
+    }
+}
+
+/// A text is no address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoAddress;
+
+impl FromStr for MacAddress {
+    type Err = NoAddress;
+
+    /// Six octets of two hexadecimal digits, with `:` or `-` between them.
+    fn from_str(text: &str) -> Result<Self, NoAddress> {
+        let octet = |part: &str| match part.as_bytes() {
+            [a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => {
+                u8::from_str_radix(part, 16).ok()
+            }
+            _ => None,
+        };
+        let octets: Option<Vec<u8>> = text.split([':', '-']).map(octet).collect();
+        octets.and_then(|octets| octets.try_into().ok()).map(Self).ok_or(NoAddress)
+    }
+}
 
 impl fmt::Display for MacAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -156,5 +195,17 @@ fn ethertype_at(frame: &[u8], at: usize) -> Result<u16, WireError> {
             let fault = Fault::Cut { has: frame.len(), needs };
             Err(WireError { field: Field::Ethernet, octet: 0, fault })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_group_addresses_stay_on_their_link() {
+        assert!(MacAddress([0x01, 0x80, 0xc2, 0, 0, 0x0e]).is_link_local());
+        assert!(!MacAddress([0x01, 0x80, 0xc2, 0, 0, 0x10]).is_link_local());
+        assert!(!MacAddress::BROADCAST.is_link_local());
     }
 }

@@ -10,6 +10,7 @@ pub mod data;
 mod error;
 pub mod ethernet;
 pub mod goose;
+mod quality;
 pub mod sampled_values;
 mod utc_time;
 
@@ -17,5 +18,6 @@ pub use data::{AllData, Data, Elements, Form, Value, Width};
 pub use error::{Fault, Field, WireError};
 pub use ethernet::{Header, MacAddress, Tag};
 pub use goose::Goose;
-pub use sampled_values::{Asdu, Quality, Sample, SampledValues, Synchronisation, Validity};
+pub use quality::{Quality, Validity};
+pub use sampled_values::{Asdu, Sample, SampledValues, Synchronisation};
 pub use utc_time::UtcTime;

@@ -13,6 +13,7 @@ use std::fmt;
 use super::ber::{Reader, Writer};
 use super::error::{Fault, Field, WireError};
 use super::ethernet::{ETHERTYPE_SAMPLED_VALUES, Header};
+use super::quality::Quality;
 use super::utc_time::UtcTime;
 
 /// Most ASDUs of a frame.
@@ -82,23 +83,6 @@ pub struct Sample {
     pub value: i32,
     /// How far it can be trusted.
     pub quality: Quality,
-}
-
-/// Quality of a sample: 13 bits of IEC 61850-7-3 and `derived` of 9-2LE.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Quality(pub u32);
-
-/// What the quality says at first sight.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Validity {
-    /// Use it.
-    Good,
-    /// Do not use it.
-    Invalid,
-    /// Means nothing; do not use it.
-    Reserved,
-    /// Something is wrong with it, and the receiver decides.
-    Questionable,
 }
 
 impl<'a> SampledValues<'a> {
@@ -298,46 +282,6 @@ impl Sample {
     }
 }
 
-impl Quality {
-    /// Good, and nothing else to say.
-    pub const GOOD: Self = Self(0);
-    /// Invalid.
-    pub const INVALID: Self = Self(1);
-    /// Good, made by a test.
-    pub const TEST: Self = Self(1 << 11);
-    /// Good, computed from other channels instead of measured.
-    pub const DERIVED: Self = Self(1 << 13);
-
-    /// What to make of the sample.
-    #[must_use]
-    pub const fn validity(self) -> Validity {
-        match self.0 & 3 {
-            0 => Validity::Good,
-            1 => Validity::Invalid,
-            2 => Validity::Reserved,
-            _ => Validity::Questionable,
-        }
-    }
-
-    /// Whether a test made it.
-    #[must_use]
-    pub const fn is_test(self) -> bool {
-        self.0 & Self::TEST.0 != 0
-    }
-
-    /// Whether it was computed from other channels.
-    #[must_use]
-    pub const fn is_derived(self) -> bool {
-        self.0 & Self::DERIVED.0 != 0
-    }
-
-    /// Whether a protection function may use it: good, and no test.
-    #[must_use]
-    pub const fn is_usable(self) -> bool {
-        matches!(self.validity(), Validity::Good) && !self.is_test()
-    }
-}
-
 impl Synchronisation {
     const fn from_octet(octet: u8) -> Self {
         match octet {
@@ -460,13 +404,6 @@ mod tests {
             refusal(&|frame| frame[36] = 0x07),
             "svID at octet 37: the text has characters that may not be there"
         );
-    }
-
-    #[test]
-    fn quality_tells_what_may_be_used() {
-        assert!(Quality::GOOD.is_usable() && Quality::DERIVED.is_usable());
-        assert!(!Quality::INVALID.is_usable() && !Quality::TEST.is_usable());
-        assert_eq!(Quality(3).validity(), Validity::Questionable);
     }
 
     proptest! {
