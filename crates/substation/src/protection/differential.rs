@@ -65,6 +65,15 @@ pub struct Side {
 }
 
 impl Side {
+    /// This side of a line without the current that charges a susceptance between the phases and
+    /// earth at these voltages, still in A (87L). Harmonics are left: they only block.
+    #[must_use]
+    pub fn without_charging(&self, voltages: [Complex; 3], susceptance_s: f64) -> Self {
+        let charging = voltages.map(|voltage| voltage * Complex::new(0.0, susceptance_s));
+        let fundamental = std::array::from_fn(|phase| self.fundamental[phase] - charging[phase]);
+        Self { fundamental, ..*self }
+    }
+
     /// This side of a transformer as the other sees it: `clock` is the number of its vector
     /// group, by which it lags in twelfths of a turn; the zero sequence, which the other side does
     /// not see, is taken out; `base_a` is its rated current.
@@ -288,6 +297,26 @@ mod tests {
                 assert!(all.fold(0.0, f64::max) < 1e-9, "clock {clock}");
             }
         }
+    }
+
+    #[test]
+    fn what_charges_a_line_is_no_difference() {
+        // 200 uS at 100 kV are 20 A, of which each end brings half.
+        let voltages = side(100_000.0, 30.0).fundamental;
+        let end = |load_deg: f64| {
+            let mut end = side(400.0, load_deg);
+            for (current, voltage) in end.fundamental.iter_mut().zip(voltages) {
+                *current = *current + voltage * Complex::new(0.0, 100e-6);
+            }
+            end
+        };
+        let ends = [end(0.0), end(180.0)];
+        let largest = |ends: &[Side]| {
+            (0..3).map(|phase| difference(ends, |end| end.fundamental[phase])).fold(0.0, f64::max)
+        };
+        assert!((largest(&ends) - 20.0).abs() < 1e-6);
+        let without = ends.map(|end| end.without_charging(voltages, 100e-6));
+        assert!(largest(&without) < 1e-6);
     }
 
     #[test]

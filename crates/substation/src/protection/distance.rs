@@ -6,8 +6,8 @@
 //! the circle grows to behind the relay for faults ahead and shrinks for faults behind (memory
 //! polarised mho, Calero 2006).
 //!
-//! It knows neither power swings nor load encroachment, and does not notice by itself that a
-//! voltage transformer's fuse has blown.
+//! It knows nothing of load encroachment; power swings and blown fuses of voltage transformers are
+//! seen by elements of their own, which block it.
 
 use std::time::Duration;
 

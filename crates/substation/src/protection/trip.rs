@@ -33,17 +33,19 @@ impl TripLogic {
         Self { asked: breakers.map(|breaker| (breaker.clone(), None)).collect(), matrix }
     }
 
-    /// Looks at what the elements say, by name; answers the breakers that are tripped now.
+    /// Looks at what the elements say, by name, and at which breakers another device wants tripped,
+    /// in the order of their names; answers the breakers that are tripped now.
     pub fn update(
         &mut self,
         now: SampleTime,
         decisions: &BTreeMap<String, Decision>,
+        ordered: &[bool],
     ) -> impl Iterator<Item = &str> {
         let operates = |name: &String| decisions.get(name).is_some_and(|decision| decision.operate);
         let Matrix { pulse_min, lockout, .. } = self.matrix;
         let rows = self.matrix.elements_by_breaker.values();
-        for (asked, elements) in self.asked.values_mut().zip(rows) {
-            if elements.iter().any(operates) {
+        for (index, (asked, elements)) in self.asked.values_mut().zip(rows).enumerate() {
+            if ordered.get(index) == Some(&true) || elements.iter().any(operates) {
                 *asked = Some(now);
             }
             *asked =
@@ -78,7 +80,8 @@ mod tests {
     fn tripped(logic: &mut TripLogic, ms: u64, operating: &str) -> Vec<String> {
         let operate = Decision { start: true, operate: true };
         let decisions = [(operating.to_owned(), operate)].into();
-        logic.update(SampleTime::from_ns(ms * 1_000_000), &decisions).map(str::to_owned).collect()
+        let now = SampleTime::from_ns(ms * 1_000_000);
+        logic.update(now, &decisions, &[false, false]).map(str::to_owned).collect()
     }
 
     #[test]
@@ -88,6 +91,15 @@ mod tests {
         assert_eq!(tripped(&mut logic, 10, "Z1"), ["Q0", "Q1"]);
         assert_eq!(tripped(&mut logic, 109, "another"), ["Q0", "Q1"]);
         assert!(tripped(&mut logic, 110, "another").is_empty());
+    }
+
+    #[test]
+    fn another_device_trips_the_breaker_that_it_names() {
+        let mut logic = logic(false);
+        let at = |ms: u64| SampleTime::from_ns(ms * 1_000_000);
+        assert!(logic.update(at(0), &BTreeMap::new(), &[false, true]).eq(["Q1"]));
+        assert!(logic.update(at(99), &BTreeMap::new(), &[false, false]).eq(["Q1"]));
+        assert_eq!(logic.update(at(100), &BTreeMap::new(), &[false, false]).count(), 0);
     }
 
     #[test]
