@@ -8,16 +8,20 @@
 //! - [`protection`]: phasors and the elements that look at them.
 //! - [`engine`]: all elements of a relay, run together.
 //! - [`stream`]: whether a stream of samples can be trusted.
+//! - [`scl`]: parameters of streams and messages from the files of a substation.
 //! - [`settings`]: all that a relay is set to, from YAML.
 //! - [`goose`]: when a publisher sends, and what a subscriber believes.
 //! - [`comtrade`]: fault records as relays write them.
 //! - [`waveform`]: the waves that faults make.
+//! - [`quorum`]: four relays that act as one.
 #![forbid(unsafe_code)]
 
 pub mod comtrade;
 pub mod engine;
 pub mod goose;
 pub mod protection;
+pub mod quorum;
+pub mod scl;
 pub mod settings;
 pub mod stream;
 pub mod time;

@@ -60,6 +60,8 @@ pub struct Settings {
     pub recovery_samples: u32,
     /// Whether frames of test sets (simulation bit) are taken instead of refused.
     pub simulated: bool,
+    /// Whether channels of a test (quality) are used: this relay takes part in it.
+    pub takes_tests: bool,
 }
 
 /// What became of samples.
@@ -318,7 +320,8 @@ impl Supervision {
         for (in_row, sample) in self.usable_in_row.iter_mut().zip(asdu.channels.iter()) {
             invalid |= sample.quality.validity() != Validity::Good;
             test |= sample.quality.is_test();
-            *in_row = if sample.quality.is_usable() { in_row.saturating_add(1) } else { 0 };
+            let is_usable = sample.quality.is_usable(self.settings.takes_tests);
+            *in_row = if is_usable { in_row.saturating_add(1) } else { 0 };
         }
         self.counters.invalid += u64::from(invalid);
         self.counters.test += u64::from(test);
@@ -370,6 +373,7 @@ mod tests {
             late_max: Duration::from_millis(2),
             recovery_samples: 80,
             simulated: false,
+            takes_tests: false,
         })
     }
 

@@ -45,6 +45,7 @@ impl Line {
             late_max: Duration::from_millis(2),
             recovery_samples: 100,
             simulated: false,
+            takes_tests: false,
         };
         Self {
             supervision: Supervision::new(settings),

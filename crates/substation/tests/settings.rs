@@ -2,7 +2,7 @@
 
 use substation::protection::curve::{Curve, Reset};
 use substation::protection::overcurrent::Timing;
-use substation::settings::{self, Function, SignalKind};
+use substation::settings::{self, Entry, Function, SignalKind};
 
 const GOOD: &str = include_str!("data/relay.yaml");
 
@@ -11,7 +11,7 @@ fn a_whole_relay_is_read() {
     let relay = settings::read(GOOD).expect("the settings are good");
     assert_eq!(
         (relay.name.as_str(), relay.streams.len(), relay.elements.len()),
-        ("bay-Q01", 2, 10)
+        ("bay-Q01", 2, 12)
     );
     assert_eq!(relay.streams["line"].supervision.recovery_samples, 100);
     let Function::Overcurrent { settings, .. } = relay.elements["I>"].function else {
@@ -76,12 +76,22 @@ fn each_problem_is_told_with_its_line_and_the_way_out() {
         (
             "Q1: [Id]",
             "Q1: [87T]",
-            "line N: trips.breakers.Q1: there is no element `87T`; there are: I>>, I>, IE>, I> ahead, U<, f<, Z1, Id, Y0, BF",
+            "line N: trips.breakers.Q1: there is no element `87T`; there are: I>>, I>, IE>, I> ahead, U<, f<, Z1, FF, PS, Id, Y0, BF",
         ),
         (
             "trip Q1",
             "trip Q9",
             "line N: goose.trips.signals: `trip Q9` names nothing that is there; there are: Q0, Q1",
+        ),
+        (
+            "fuse_failure: FF",
+            "fuse_failure: PS",
+            "line N: elements.Z1.fuse_failure: there is no element with `function: fuse_failure` on its stream `PS`; there are: FF",
+        ),
+        (
+            "trip Q1,",
+            "quality, quality,",
+            "line N: goose.trips.signals: there is no signal before this `quality`; write it behind the signal whose quality it is",
         ),
         (
             "repeat_max: 1 s",
@@ -94,6 +104,48 @@ fn each_problem_is_told_with_its_line_and_the_way_out() {
         let expected = problem.replace("line N", &format!("line {line}"));
         assert_eq!(said(from, to), expected);
     }
+}
+
+#[test]
+fn entries_of_messages_name_what_is_there() {
+    let with = |entries: &str| {
+        let text = format!(
+            "{GOOD}\nsubscriptions:\n  other: {{reference: R, destination: '01:0c:cd:01:00:02', app_id: 2, \
+             conf_rev: 1, entries: [{entries}]}}\n"
+        );
+        settings::read(&text).map_err(|problems| {
+            problems.iter().map(|problem| problem.what.clone()).collect::<Vec<_>>().join("; ")
+        })
+    };
+    let relay = with("trip Q0, quality, initiate BF, block I>").expect("these are there");
+    let named = |name: &str| name.to_owned();
+    let expected = [
+        Entry::Trip(named("Q0")),
+        Entry::Quality,
+        Entry::Initiate(named("BF")),
+        Entry::Block(named("I>")),
+    ];
+    assert_eq!(relay.subscriptions["other"].entries, expected);
+    for (entries, what) in [
+        ("trip Q9", "there is no breaker `Q9`"),
+        ("initiate I>", "there is no breaker failure element `I>`"),
+        ("block Q0", "there is no element `Q0`"),
+        ("position", "`position` is no entry"),
+        ("quality of it", "`quality of it` is no entry"),
+    ] {
+        assert_eq!(with(entries), Err(what.to_owned()), "{entries}");
+    }
+}
+
+#[test]
+fn in_a_test_each_signal_says_that_it_is_one() {
+    let text = GOOD.replacen("frequency: 50 Hz", "frequency: 50 Hz\nmode: test", 1);
+    let problems = settings::read(&text).expect_err("its signals have no quality");
+    assert_eq!(problems.iter().count(), 4);
+    let signals = "[trip Q0, quality, trip Q1, quality, start I>, quality, operate Z1, quality]";
+    let text = text.replacen("[trip Q0, trip Q1, start I>, operate Z1]", signals, 1);
+    let relay = settings::read(&text).expect("now they have");
+    assert!(relay.streams["line"].supervision.takes_tests);
 }
 
 #[test]

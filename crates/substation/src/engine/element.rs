@@ -7,7 +7,9 @@ use crate::protection::differential::{Differential, Side};
 use crate::protection::direction::Directional;
 use crate::protection::distance::Distance;
 use crate::protection::frequency_limit::Frequency;
+use crate::protection::fuse_failure::FuseFailure;
 use crate::protection::overcurrent::{Current, Overcurrent};
+use crate::protection::power_swing::PowerSwing;
 use crate::protection::voltage::Voltage;
 use crate::protection::{Complex, Decision, Measured};
 use crate::settings::{Element, Function, Quantity};
@@ -31,6 +33,7 @@ enum Kind {
     Differential {
         element: Differential,
         rated: Vec<(f64, u8)>,
+        charging_s: f64,
         /// Room for what all sides measure.
         sides: Vec<Side>,
     },
@@ -39,9 +42,27 @@ enum Kind {
         breaker: Option<usize>,
         element: BreakerFailure,
     },
+    FuseFailure(FuseFailure),
+    PowerSwing(PowerSwing),
+}
+
+/// What an element is told beside what it sees.
+#[derive(Debug)]
+pub(super) struct Orders<'e> {
+    /// It may not look.
+    pub(super) is_blocked: bool,
+    /// Another device has tripped the breaker that it watches.
+    pub(super) is_initiated: bool,
+    /// Breakers that were tripped at the step before.
+    pub(super) tripped: &'e [bool],
 }
 
 impl Running {
+    /// Whether it does not trip but blocks others, which must know at the same step.
+    pub(super) const fn is_guard(&self) -> bool {
+        matches!(self.kind, Kind::FuseFailure(_) | Kind::PowerSwing(_))
+    }
+
     pub(super) fn new(element: &Element, streams: &[&String], breakers: &[String]) -> Self {
         let place =
             |name: &String| streams.iter().position(|known| *known == name).unwrap_or(usize::MAX);
@@ -53,7 +74,8 @@ impl Running {
             Function::Voltage(settings) => Kind::Voltage(Voltage::new(*settings)),
             Function::Frequency(settings) => Kind::Frequency(Frequency::new(*settings)),
             Function::Distance(settings) => Kind::Distance(Distance::new(*settings)),
-            Function::Differential { settings, sides } => Kind::Differential {
+            Function::Differential { settings, sides, charging_s } => Kind::Differential {
+                charging_s: *charging_s,
                 element: Differential::new(*settings),
                 rated: sides.clone(),
                 sides: Vec::with_capacity(sides.len()),
@@ -63,21 +85,24 @@ impl Running {
                 breaker: breakers.iter().position(|known| known == breaker),
                 element: BreakerFailure::new(*settings),
             },
+            Function::FuseFailure(settings) => Kind::FuseFailure(FuseFailure::new(*settings)),
+            Function::PowerSwing(settings) => Kind::PowerSwing(PowerSwing::new(*settings)),
         };
         Self { streams: element.streams.iter().map(place).collect(), kind }
     }
 
-    /// What it says now; `tripped` is of the step before.
+    /// What it says now.
     pub(super) fn step(
         &mut self,
         now: SampleTime,
         streams: &mut [Subscribed],
-        tripped: &[bool],
-        is_blocked: bool,
+        orders: &Orders<'_>,
     ) -> Decision {
+        let is_blocked = orders.is_blocked;
         let stream = self.streams.first().copied().filter(|_| !is_blocked);
-        if let Kind::Differential { element, rated, sides } = &mut self.kind {
-            let all_there = !is_blocked && gather(&self.streams, streams, rated, sides).is_some();
+        if let Kind::Differential { element, rated, charging_s, sides } = &mut self.kind {
+            let all_there =
+                !is_blocked && gather(&self.streams, streams, rated, *charging_s, sides).is_some();
             return element.update(now, all_there.then_some(&sides[..]));
         }
         if let Kind::Admittance(element) = &mut self.kind {
@@ -94,6 +119,8 @@ impl Running {
             }
             Kind::Directional(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::Distance(element) => element.update(now, measured(&both).map(|m| &m.bay)),
+            Kind::FuseFailure(element) => element.update(now, measured(&both).map(|m| &m.bay)),
+            Kind::PowerSwing(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::Voltage(element) => {
                 let phases_v = |m: &Measured| m.bay.voltages.map(Complex::magnitude);
                 element.update(now, measured(&voltages).map(phases_v))
@@ -102,7 +129,8 @@ impl Running {
                 element.update(now, measured(&voltages).and_then(|m| m.frequency_hz))
             }
             Kind::BreakerFailure { breaker, element } => {
-                let trip = breaker.is_some_and(|breaker| tripped[breaker]);
+                let trip =
+                    orders.is_initiated || breaker.is_some_and(|breaker| orders.tripped[breaker]);
                 let current_a =
                     measured(&currents).map(|m| current(Quantity::Phases, m).fundamental_a);
                 let orders = element.update(now, trip, current_a);
@@ -112,6 +140,21 @@ impl Running {
                 unreachable!("these two were served above")
             }
         }
+    }
+}
+
+impl Running {
+    /// Whether its streams can be trusted in the channels that it looks at.
+    pub(super) fn sees(&self, streams: &[Subscribed]) -> bool {
+        let channels: &[_] = match self.kind {
+            Kind::Overcurrent(..) | Kind::Differential { .. } | Kind::BreakerFailure { .. } => {
+                &[CURRENTS]
+            }
+            Kind::Voltage(_) | Kind::Frequency(_) => &[VOLTAGES],
+            _ => &[CURRENTS, VOLTAGES],
+        };
+        let mut places = self.streams.iter();
+        places.all(|place| streams.get(*place).is_some_and(|s| s.measured(channels).is_some()))
     }
 }
 
@@ -126,17 +169,27 @@ fn current(of: Quantity, measured: &Measured) -> Current {
     }
 }
 
-/// Collects all sides of a differential element; `None` if one of them is missing.
+/// Collects all sides of a differential element; `None` if one of them is missing, or if the charging
+/// current of a line would have to be known and no side has voltages.
 fn gather(
     places: &[usize],
     streams: &[Subscribed],
     rated: &[(f64, u8)],
+    charging_s: f64,
     sides: &mut Vec<Side>,
 ) -> Option<()> {
     sides.clear();
     let reference = streams.get(*places.first()?)?;
+    // Each end that has voltages takes its part of the line's charging current.
+    let ends = places.iter().filter(|place| {
+        streams.get(**place).is_some_and(|stream| stream.measured(&[VOLTAGES]).is_some())
+    });
+    let part_s = match ends.count() {
+        0 if charging_s > 0.0 => return None,
+        ends => charging_s / ends.max(1) as f64,
+    };
     for (place, (base_a, clock)) in places.iter().zip(rated) {
-        sides.push(streams.get(*place)?.side(reference)?.referred(*clock, *base_a));
+        sides.push(streams.get(*place)?.side(reference, part_s)?.referred(*clock, *base_a));
     }
     Some(())
 }

@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 
 use crate::protection::Decision;
 use crate::protection::trip::TripLogic;
-use crate::settings::Relay;
+use crate::settings::{Element, Relay};
 use crate::stream::{Counters, State};
 use crate::time::SampleTime;
 pub use arrival::Arrival;
-use element::Running;
+use element::{Orders, Running};
 use stream::Subscribed;
 
 /// Something that is other than it was at the step before. Numbers are places in the order of
@@ -41,10 +41,20 @@ pub struct Engine {
     streams: Vec<Subscribed>,
     elements: Vec<Running>,
     blocked: Vec<bool>,
+    /// Breaker failure elements that another device told of a trip.
+    initiated: Vec<bool>,
+    /// Elements that have something to look at that they can trust.
+    seeing: Vec<bool>,
+    /// Elements that block each element.
+    guards: Vec<Vec<usize>>,
+    /// Elements that block others now.
+    guarding: Vec<bool>,
     /// By name, in the order of `elements`.
     decisions: BTreeMap<String, Decision>,
     breakers: Vec<String>,
     logic: TripLogic,
+    /// Breakers that another device trips.
+    ordered: Vec<bool>,
     tripped: Vec<bool>,
     changes: Vec<Change>,
 }
@@ -65,9 +75,16 @@ impl Engine {
             .values()
             .map(|element| Running::new(element, &names, &breakers))
             .collect();
+        let place = |name: &String| relay.elements.keys().position(|known| known == name);
+        let places = |element: &Element| element.guards.iter().filter_map(place).collect();
         let changes_max = streams.len() + 2 * elements.len() + breakers.len();
         Self {
             blocked: vec![false; elements.len()],
+            initiated: vec![false; elements.len()],
+            seeing: vec![false; elements.len()],
+            guarding: vec![false; elements.len()],
+            guards: relay.elements.values().map(places).collect(),
+            ordered: vec![false; breakers.len()],
             decisions: relay.elements.keys().map(|n| (n.clone(), Decision::NONE)).collect(),
             tripped: vec![false; breakers.len()],
             logic: TripLogic::new(relay.trips.clone()),
@@ -85,9 +102,26 @@ impl Engine {
         }
     }
 
-    /// Whether a message of another device blocks an element.
-    pub fn block(&mut self, element: usize, is_blocked: bool) {
-        self.blocked[element] = is_blocked;
+    /// A message of another device blocks an element.
+    pub fn block(&mut self, element: usize) {
+        self.blocked[element] = true;
+    }
+
+    /// A message of another device tells a breaker failure element of a trip.
+    pub fn initiate(&mut self, element: usize) {
+        self.initiated[element] = true;
+    }
+
+    /// A message of another device trips a breaker.
+    pub fn order(&mut self, breaker: usize) {
+        self.ordered[breaker] = true;
+    }
+
+    /// No message of another device wants anything.
+    pub fn forget_orders(&mut self) {
+        for orders in [&mut self.blocked, &mut self.initiated, &mut self.ordered] {
+            orders.fill(false);
+        }
     }
 
     /// Looks at everything at this moment; answers what has changed.
@@ -98,17 +132,9 @@ impl Engine {
                 self.changes.push(Change::Stream(index, state));
             }
         }
-        let each = self.elements.iter_mut().zip(self.decisions.values_mut()).zip(&self.blocked);
-        for (index, ((element, decision), is_blocked)) in each.enumerate() {
-            let new = element.step(now, &mut self.streams, &self.tripped, *is_blocked);
-            if new.start != decision.start {
-                self.changes.push(Change::Start(index, new.start));
-            }
-            if new.operate != decision.operate {
-                self.changes.push(Change::Operate(index, new.operate));
-            }
-            *decision = new;
-        }
+        // Those that block others first.
+        self.decide(now, true);
+        self.decide(now, false);
         self.trip(now);
         &self.changes
     }
@@ -117,6 +143,12 @@ impl Engine {
     #[must_use]
     pub fn decision(&self, element: usize) -> Decision {
         self.decisions.values().nth(element).copied().unwrap_or_default()
+    }
+
+    /// Whether an element has something to look at that it can trust.
+    #[must_use]
+    pub fn sees(&self, element: usize) -> bool {
+        self.seeing.get(element).copied().unwrap_or(false)
     }
 
     /// Whether a breaker is tripped.
@@ -135,8 +167,31 @@ impl Engine {
         self.streams.iter().map(Subscribed::newest)
     }
 
+    /// What the elements say that block others, or that do not.
+    fn decide(&mut self, now: SampleTime, guards: bool) {
+        let each = self.elements.iter_mut().zip(self.decisions.values_mut()).enumerate();
+        for (index, (element, decision)) in each.filter(|(_, (e, _))| e.is_guard() == guards) {
+            let is_guarded = self.guards[index].iter().any(|guard| self.guarding[*guard]);
+            let orders = Orders {
+                is_blocked: self.blocked[index] || is_guarded,
+                is_initiated: self.initiated[index],
+                tripped: &self.tripped,
+            };
+            let new = element.step(now, &mut self.streams, &orders);
+            self.seeing[index] = element.sees(&self.streams);
+            self.guarding[index] = guards && new.operate;
+            if new.start != decision.start {
+                self.changes.push(Change::Start(index, new.start));
+            }
+            if new.operate != decision.operate {
+                self.changes.push(Change::Operate(index, new.operate));
+            }
+            *decision = new;
+        }
+    }
+
     fn trip(&mut self, now: SampleTime) {
-        let mut tripped = self.logic.update(now, &self.decisions).peekable();
+        let mut tripped = self.logic.update(now, &self.decisions, &self.ordered).peekable();
         for (index, name) in self.breakers.iter().enumerate() {
             // Both are in the order of the names.
             let is_tripped = tripped.next_if(|tripped| *tripped == name).is_some();

@@ -110,8 +110,9 @@ impl Subscribed {
     }
 
     /// The currents as one side of a differential element in A, turned to the moment of the newest
-    /// sample of `reference`. Both must follow a clock, whatever else the settings say.
-    pub(super) fn side(&self, reference: &Self) -> Option<Side> {
+    /// sample of `reference`, without what charges `charging_s` where there are voltages. Both must
+    /// follow a clock, whatever else the settings say.
+    pub(super) fn side(&self, reference: &Self, charging_s: f64) -> Option<Side> {
         let follows = |stream: &Self| stream.supervision.is_synchronised();
         let measured = self.measured(&[CURRENTS])?;
         if !follows(self) || !follows(reference) {
@@ -122,7 +123,9 @@ impl Subscribed {
             let angle_rad = 2.0 * PI * measured.bay.frequency_hz * order * ahead_s;
             phasors.map(|phasor| phasor * Complex::polar(1.0, angle_rad))
         };
-        let Side { fundamental, second, fifth } = measured.side();
+        let charged_s = self.measured(&[VOLTAGES]).map_or(0.0, |_| charging_s);
+        let Side { fundamental, second, fifth } =
+            measured.side().without_charging(measured.bay.voltages, charged_s);
         (ahead_s.abs() <= APART_MAX.as_secs_f64()).then(|| Side {
             fundamental: turn(fundamental, 1.0),
             second: turn(second, 2.0),

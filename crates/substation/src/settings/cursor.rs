@@ -54,6 +54,22 @@ impl<'a> Map<'a> {
         }
     }
 
+    /// As [`Map::names_below`], of those mappings in which a key has this text.
+    pub(super) fn names_below_where(&self, key: &str, inner: &str, text: &str) -> Vec<String> {
+        let value = self.entries.iter().find(|(name, ..)| name == key).map(|(.., value)| value);
+        let Some(Content::Mapping(entries)) = value.map(|value| &value.content) else {
+            return Vec::new();
+        };
+        let has_it = |value: &Value| match &value.content {
+            Content::Mapping(entries) => entries.iter().any(|(name, _, value)| {
+                name == inner && matches!(&value.content, Content::Text(found) if found == text)
+            }),
+            _ => false,
+        };
+        let named = entries.iter().filter(|(.., value)| has_it(value));
+        named.map(|(name, ..)| name.clone()).collect()
+    }
+
     /// Makes keys known that could not be read because others contradict them.
     pub(super) fn know(&self, keys: &[&str]) {
         self.asked.borrow_mut().extend(keys.iter().map(|key| (*key).to_owned()));
@@ -225,13 +241,8 @@ impl<'a> Map<'a> {
     /// A multicast address.
     pub(super) fn group_address(&self, key: &str) -> Option<MacAddress> {
         let text = self.text(key)?;
-        let octets: Option<Vec<u8>> = text
-            .split([':', '-'])
-            .map(|part| if part.len() == 2 { u8::from_str_radix(part, 16).ok() } else { None })
-            .collect();
-        let address: Option<[u8; 6]> = octets.and_then(|octets| octets.try_into().ok());
-        match address {
-            Some(address) if address[0] & 1 == 1 => Some(MacAddress(address)),
+        match text.parse::<MacAddress>() {
+            Ok(address) if address.is_group() => Some(address),
             _ => {
                 let what = format!("{} is no multicast address", quoted(&text));
                 self.wrong(key, what, "write it as `01:0c:cd:04:00:01`");

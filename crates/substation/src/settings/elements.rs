@@ -13,13 +13,13 @@ use crate::protection::overcurrent::Timing;
 use crate::protection::voltage::{Phases, Side};
 use crate::protection::{
     Complex, admittance, breaker_failure, differential, direction, distance, frequency_limit,
-    overcurrent, voltage,
+    fuse_failure, overcurrent, power_swing, voltage,
 };
 
 /// Longest delay of any element.
 const DELAY_MAX: Duration = Duration::from_secs(300);
 /// Functions by the word that settings use.
-const FUNCTIONS: [&str; 8] = [
+const FUNCTIONS: [&str; 10] = [
     "overcurrent",
     "directional_overcurrent",
     "voltage",
@@ -28,6 +28,8 @@ const FUNCTIONS: [&str; 8] = [
     "differential",
     "admittance",
     "breaker_failure",
+    "fuse_failure",
+    "power_swing",
 ];
 
 pub(super) fn read(top: &Map<'_>) -> BTreeMap<String, Element> {
@@ -45,12 +47,13 @@ pub(super) fn read(top: &Map<'_>) -> BTreeMap<String, Element> {
             map.name("stream", "stream", streams.iter()).into_iter().collect()
         };
         let read = function.and_then(|word| one(word, &map, used.len(), &breakers));
+        let guards = function.map_or(Vec::new(), |word| guards(word, &map, top));
         // What is not known cannot be checked for keys that are too many.
         if function.is_some() {
             map.finish();
         }
         if let Some(function) = read {
-            elements.insert(name, Element { streams: used, function });
+            elements.insert(name, Element { streams: used, function, guards });
         }
     }
     elements
@@ -71,6 +74,8 @@ fn one(word: &str, map: &Map<'_>, sides: usize, breakers: &[String]) -> Option<F
         "distance" => distance_settings(map).map(Function::Distance),
         "differential" => differential_settings(map, sides),
         "admittance" => admittance_settings(map).map(Function::Admittance),
+        "fuse_failure" => fuse_failure_settings(map).map(Function::FuseFailure),
+        "power_swing" => power_swing_settings(map).map(Function::PowerSwing),
         _ => breaker_failure_settings(map, breakers),
     }
 }
@@ -211,6 +216,7 @@ fn differential_settings(map: &Map<'_>, sides: usize) -> Option<Function> {
     let fifth = map.optional_quantity("fifth_harmonic_max", Unit::Share, 0.05..=1.0);
     let delay = delay(map);
     let rated = list(map, "rated", Unit::Current, 1.0..=100_000.0, sides);
+    let charging_s = map.optional_quantity("charging", Unit::Admittance, 0.0..=0.1);
     let clocks = if map.has("clocks") {
         list(map, "clocks", Unit::Number, 0.0..=11.0, sides)
     } else {
@@ -233,7 +239,7 @@ fn differential_settings(map: &Map<'_>, sides: usize) -> Option<Function> {
     };
     let clocks = clocks?;
     let sides = rated?.into_iter().zip(clocks.into_iter().map(|clock| clock as u8)).collect();
-    Some(Function::Differential { settings, sides })
+    Some(Function::Differential { settings, sides, charging_s: charging_s.unwrap_or(0.0) })
 }
 
 /// A list of as many quantities as there are sides.
@@ -289,4 +295,51 @@ fn breaker_failure_settings(map: &Map<'_>, breakers: &[String]) -> Option<Functi
     }
     let settings = breaker_failure::Settings { pick_up_a: pick_up_a?, retrip_delay, backup_delay };
     Some(Function::BreakerFailure { breaker: breaker?, settings })
+}
+
+fn fuse_failure_settings(map: &Map<'_>) -> Option<fuse_failure::Settings> {
+    let healthy_v = map.quantity("healthy", Unit::Voltage, 1.0..=1e6);
+    let unbalance_v = map.quantity("unbalance", Unit::Voltage, 1.0..=1e6);
+    let current_a_min = map.quantity("current_min", Unit::Current, 1.0..=100_000.0);
+    Some(fuse_failure::Settings {
+        healthy_v: healthy_v?,
+        unbalance_v: unbalance_v?,
+        current_a_min: current_a_min?,
+    })
+}
+
+fn power_swing_settings(map: &Map<'_>) -> Option<power_swing::Settings> {
+    let impedance = |key: &str| map.quantity(key, Unit::Impedance, 0.01..=1000.0);
+    let (resistance_ohm, reactance_ohm) = (impedance("resistance"), impedance("reactance"));
+    let band_ohm = impedance("band");
+    let [shortest, longest] = [5, 500].map(Duration::from_millis);
+    let crossing_min = map.optional_time("crossing_min", shortest, longest);
+    let hold_max =
+        map.optional_time("hold_max", Duration::from_millis(100), Duration::from_secs(60));
+    let current_a_min = map.quantity("current_min", Unit::Current, 1.0..=100_000.0);
+    Some(power_swing::Settings {
+        resistance_ohm: resistance_ohm?,
+        reactance_ohm: reactance_ohm?,
+        band_ohm: band_ohm?,
+        crossing_min: crossing_min.unwrap_or(Duration::from_millis(30)),
+        hold_max: hold_max.unwrap_or(Duration::from_secs(2)),
+        current_a_min: current_a_min?,
+    })
+}
+
+/// Elements that block this one; those that look at voltages may have them.
+fn guards(function: &str, map: &Map<'_>, top: &Map<'_>) -> Vec<String> {
+    let kinds: &[&str] = match function {
+        "distance" => &["fuse_failure", "power_swing"],
+        "directional_overcurrent" | "voltage" | "admittance" => &["fuse_failure"],
+        _ => &[],
+    };
+    let guard = |kind: &&str| {
+        map.optional_text(kind)?;
+        let on_stream = top.names_below_where("elements", "stream", map.optional_text("stream")?);
+        let mut known = top.names_below_where("elements", "function", kind);
+        known.retain(|name| on_stream.contains(name));
+        map.name(kind, &format!("element with `function: {kind}` on its stream"), known.iter())
+    };
+    kinds.iter().filter_map(guard).collect()
 }

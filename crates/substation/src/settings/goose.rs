@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::cursor::Map;
-use super::model::{GooseControl, Signal, SignalKind};
+use super::model::{GooseControl, Mode, Signal, SignalKind};
 use super::problems::{listed, quoted};
 use crate::wire::{Form, Tag};
 
-/// Booleans that fit into a frame beside the names.
+/// Values that fit into a frame beside the names.
 const SIGNALS_MAX: usize = 256;
 
 /// Names that a signal may have.
@@ -17,21 +17,33 @@ struct Known {
     breakers: Vec<String>,
 }
 
-pub(super) fn read(top: &Map<'_>) -> BTreeMap<String, GooseControl> {
+pub(super) fn read(top: &Map<'_>, mode: Mode) -> BTreeMap<String, GooseControl> {
     let breakers = top.map("trips").map(|trips| trips.names_below("breakers")).unwrap_or_default();
     let known = Known { elements: top.names_below("elements"), breakers };
     let mut messages = BTreeMap::new();
     let Some(all) = top.map("goose") else { return messages };
     for name in all.names() {
         let Some(map) = all.map(&name) else { continue };
-        if let Some(message) = one(&map, &known) {
+        if let Some(message) = one(&map, &known, mode) {
             messages.insert(name, message);
         }
     }
     messages
 }
 
-fn one(map: &Map<'_>, known: &Known) -> Option<GooseControl> {
+fn one(map: &Map<'_>, known: &Known, mode: Mode) -> Option<GooseControl> {
+    let signals = signals(map, known);
+    if mode == Mode::Test {
+        for signal in unqualified(&signals) {
+            let what = format!("nothing would say of {} that it is a test", quoted(&signal.name));
+            map.wrong("signals", what, "write `quality` behind each signal, or `mode: on`");
+        }
+    }
+    control(map, signals)
+}
+
+/// A message that says this; what says it is read here.
+pub(super) fn control(map: &Map<'_>, signals: Vec<Signal>) -> Option<GooseControl> {
     let reference = map.visible_text("reference");
     let data_set = map.visible_text("data_set");
     let go_id = map.visible_text("go_id");
@@ -46,7 +58,6 @@ fn one(map: &Map<'_>, known: &Known) -> Option<GooseControl> {
         Some("fixed_length") => Form::FixedLength,
         _ => Form::Ordinary,
     };
-    let signals = signals(map, known);
     map.finish();
     let (repeat_min, repeat_max) = (repeat_min?, repeat_max?);
     if repeat_max < repeat_min {
@@ -74,21 +85,32 @@ fn signals(map: &Map<'_>, known: &Known) -> Vec<Signal> {
         let what = format!("{} signals do not fit into a frame", texts.len());
         map.wrong("signals", what, format!("publish at most {SIGNALS_MAX} in a message"));
     }
-    let mut signals = Vec::new();
+    let mut signals: Vec<Signal> = Vec::new();
     for text in &texts {
+        if text == "quality" {
+            match signals.last().and_then(quality_of) {
+                Some(quality) => signals.push(quality),
+                None => map.wrong(
+                    "signals",
+                    "there is no signal before this `quality`",
+                    "write it behind the signal whose quality it is",
+                ),
+            }
+            continue;
+        }
         let (kind, name) = match text.split_once(' ') {
             Some(("trip", name)) => (SignalKind::Trip, name),
             Some(("start", name)) => (SignalKind::Start, name),
             Some(("operate", name)) => (SignalKind::Operate, name),
             _ => {
-                let way_out = "write it as `trip Q0`, `start I>` or `operate I>`";
+                let way_out = "write it as `trip Q0`, `start I>`, `operate I>` or `quality`";
                 map.wrong("signals", format!("{} is no signal", quoted(text)), way_out);
                 continue;
             }
         };
         let names = match kind {
             SignalKind::Trip => &known.breakers,
-            SignalKind::Start | SignalKind::Operate => &known.elements,
+            _ => &known.elements,
         };
         if names.iter().any(|known| known == name) {
             signals.push(Signal { kind, name: name.into() });
@@ -98,4 +120,24 @@ fn signals(map: &Map<'_>, known: &Known) -> Vec<Signal> {
         }
     }
     signals
+}
+
+/// The quality behind a signal; nothing behind a quality.
+fn quality_of(signal: &Signal) -> Option<Signal> {
+    let kind = match signal.kind {
+        SignalKind::Start | SignalKind::Operate => SignalKind::ElementQuality,
+        SignalKind::Trip => SignalKind::TripQuality,
+        SignalKind::ElementQuality | SignalKind::TripQuality => return None,
+    };
+    Some(Signal { kind, name: signal.name.clone() })
+}
+
+/// Signals that have no quality behind them.
+fn unqualified(signals: &[Signal]) -> impl Iterator<Item = &Signal> {
+    let behind = signals.iter().skip(1).map(Some).chain([None]);
+    let each = signals.iter().zip(behind).filter(|(signal, behind)| {
+        let quality = quality_of(signal);
+        quality.is_some() && quality.as_ref() != *behind
+    });
+    each.map(|(signal, _)| signal)
 }

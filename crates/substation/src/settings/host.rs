@@ -1,6 +1,7 @@
 //! Reads `host`: where and how a relay runs. What it decides does not depend on any of it.
 
 use super::cursor::Map;
+use super::problems::quoted;
 
 /// Where a relay runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,12 +16,25 @@ pub struct Host {
     pub task: Thread,
     /// Priority of the thread that measures what the host takes away, on the core of the task.
     pub canary_priority: i32,
+    /// Group of the kernel's resctrl that the real-time threads join, for a share of the cache.
+    pub cache_group: Option<String>,
+    /// What to do when an interface that was up is down.
+    pub when_down: WhenDown,
     /// Whether to refuse to run without what real-time threads need.
     pub require_realtime: bool,
     /// Address and port where metrics are served; none for nowhere.
     pub metrics: Option<std::net::SocketAddr>,
     /// File for the sequence of events and windows of measurements, one JSON object a line.
     pub records: Option<String>,
+}
+
+/// What a relay does when an interface that was up is down, or has nobody at its other end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WhenDown {
+    /// It says so and waits.
+    Alarm,
+    /// It ends.
+    End,
 }
 
 /// A real-time thread.
@@ -37,17 +51,26 @@ const RECEIVE_PRIORITY: i32 = 80;
 const TASK_PRIORITY: i32 = 75;
 const CANARY_PRIORITY: i32 = 90;
 
+impl Default for Host {
+    /// What holds without settings.
+    fn default() -> Self {
+        Self {
+            interface: None,
+            station_interface: None,
+            receive: Thread { core: None, priority: RECEIVE_PRIORITY },
+            task: Thread { core: None, priority: TASK_PRIORITY },
+            canary_priority: CANARY_PRIORITY,
+            cache_group: None,
+            when_down: WhenDown::Alarm,
+            require_realtime: false,
+            metrics: None,
+            records: None,
+        }
+    }
+}
+
 pub(super) fn read(top: &Map<'_>) -> Host {
-    let mut host = Host {
-        interface: None,
-        station_interface: None,
-        receive: Thread { core: None, priority: RECEIVE_PRIORITY },
-        task: Thread { core: None, priority: TASK_PRIORITY },
-        canary_priority: CANARY_PRIORITY,
-        require_realtime: false,
-        metrics: None,
-        records: None,
-    };
+    let mut host = Host::default();
     let Some(map) = top.map("host") else { return host };
     host.interface = map.optional_text("interface").map(str::to_owned);
     host.station_interface = map.optional_text("station_interface").map(str::to_owned);
@@ -57,6 +80,10 @@ pub(super) fn read(top: &Map<'_>) -> Host {
     if host.canary_priority <= host.task.priority {
         let what = "a canary that does not come before the task sees nothing";
         map.wrong("canary_priority", what, format!("give more than {}", host.task.priority));
+    }
+    host.cache_group = cache_group(&map);
+    if map.optional_choice("interface_down", &["alarm", "end"]) == Some("end") {
+        host.when_down = WhenDown::End;
     }
     host.require_realtime = map.optional_choice("require_realtime", &["yes", "no"]) == Some("yes");
     host.metrics = map.optional_text("metrics").and_then(|text| {
@@ -79,4 +106,15 @@ fn thread(map: &Map<'_>, [core, priority_key]: [&str; 2], priority_default: i32)
 
 fn priority(map: &Map<'_>, key: &str, default: i32) -> i32 {
     map.optional_whole(key, 1..=98).map_or(default, |priority| priority as i32)
+}
+
+/// The name of one folder.
+fn cache_group(map: &Map<'_>) -> Option<String> {
+    let group = map.optional_text("cache_group")?;
+    let is_name = group != "." && group != ".." && !group.contains('/');
+    if !is_name {
+        let way_out = "name a folder of /sys/fs/resctrl, without a path";
+        map.wrong("cache_group", format!("{} is no group", quoted(group)), way_out);
+    }
+    is_name.then(|| group.to_owned())
 }

@@ -5,7 +5,8 @@
 //! within the range of its element, every name that is used exists, and all that is wrong is
 //! told at once, each with its line and the way out. Whoever calls reads the file.
 //!
-//! [`merging_unit`]: the same for the program that feeds relays.
+//! [`merging_unit`]: the same for the program that feeds relays. [`quorum`]: for those that act as
+//! one.
 
 mod cursor;
 mod elements;
@@ -14,6 +15,7 @@ mod host;
 pub mod merging_unit;
 mod model;
 mod problems;
+pub mod quorum;
 mod streams;
 mod subscriptions;
 mod tree;
@@ -21,9 +23,9 @@ mod units;
 
 use std::time::Duration;
 
-pub use host::{Host, Thread};
+pub use host::{Host, Thread, WhenDown};
 pub use model::{
-    Element, Function, GooseControl, Quantity, Relay, Signal, SignalKind, Stream,
+    Element, Function, GooseControl, Mode, Quantity, Relay, Signal, SignalKind, Stream,
     SynchronisationNeeded,
 };
 pub use problems::{Problem, Problems};
@@ -58,15 +60,19 @@ fn relay(value: &tree::Value, collector: &Collector) -> Option<Relay> {
     let top = Map::new(value, "", collector)?;
     let name = top.text("relay");
     let frequency_hz = top.quantity("frequency", Unit::Frequency, 45.0..=65.0);
-    let streams = streams::read(&top, frequency_hz.unwrap_or(50.0));
+    let mode = match top.optional_choice("mode", &["on", "test"]) {
+        Some("test") => Mode::Test,
+        _ => Mode::On,
+    };
+    let streams = streams::read(&top, frequency_hz.unwrap_or(50.0), mode);
     let elements = elements::read(&top);
     let trips = trips(&top);
-    let goose = goose::read(&top);
+    let goose = goose::read(&top, mode);
     let subscriptions = subscriptions::read(&top);
     let host = host::read(&top);
     top.finish();
     let (name, frequency_hz) = (name?, frequency_hz?);
-    Some(Relay { name, frequency_hz, streams, elements, trips, goose, subscriptions, host })
+    Some(Relay { name, frequency_hz, mode, streams, elements, trips, goose, subscriptions, host })
 }
 
 /// The trip matrix: a breaker for each key, with its elements.

@@ -7,8 +7,8 @@ use super::host::Host;
 use super::subscriptions::Subscription;
 use crate::protection::trip::Matrix;
 use crate::protection::{
-    admittance, breaker_failure, differential, direction, distance, frequency_limit, overcurrent,
-    voltage,
+    admittance, breaker_failure, differential, direction, distance, frequency_limit, fuse_failure,
+    overcurrent, power_swing, voltage,
 };
 use crate::stream::{self, StreamKey};
 use crate::wire::{Form, MacAddress, Tag};
@@ -20,6 +20,8 @@ pub struct Relay {
     pub name: String,
     /// Nominal frequency, in Hz.
     pub frequency_hz: f64,
+    /// Whether it is at work or takes part in a test.
+    pub mode: Mode,
     /// Streams that it subscribes to, by name.
     pub streams: BTreeMap<String, Stream>,
     /// Elements by name.
@@ -32,6 +34,16 @@ pub struct Relay {
     pub subscriptions: BTreeMap<String, Subscription>,
     /// Where and how it runs.
     pub host: Host,
+}
+
+/// Whether a relay is at work (`Mod` of LLN0, IEC 61850-7-4 annex A).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// It is: what comes from a test is not used.
+    On,
+    /// It takes part in a test: what comes from one is used as well, and what it says itself has
+    /// the quality of a test, so that devices at work do not follow it.
+    Test,
 }
 
 /// A stream of sampled values.
@@ -63,6 +75,8 @@ pub struct Element {
     pub streams: Vec<String>,
     /// What it does.
     pub function: Function,
+    /// Elements that block it while they see something: a blown fuse, a power swing.
+    pub guards: Vec<String>,
 }
 
 /// Which current an overcurrent element looks at.
@@ -90,12 +104,17 @@ pub enum Function {
         settings: differential::Settings,
         /// Rated current of each side, in A, and the number of its vector group.
         sides: Vec<(f64, u8)>,
+        /// Susceptance of the line between the sides, whose charging current is no difference, in
+        /// S; zero where there is none.
+        charging_s: f64,
     },
     Admittance(admittance::Settings),
     BreakerFailure {
         breaker: String,
         settings: breaker_failure::Settings,
     },
+    FuseFailure(fuse_failure::Settings),
+    PowerSwing(power_swing::Settings),
 }
 
 /// A GOOSE message.
@@ -121,16 +140,16 @@ pub struct GooseControl {
     pub repeat_max: Duration,
     /// How integers are encoded.
     pub form: Form,
-    /// What it says, one boolean each.
+    /// What it says: booleans, and quality where it is wanted.
     pub signals: Vec<Signal>,
 }
 
-/// One boolean of a message.
+/// One value of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Signal {
     /// What of it.
     pub kind: SignalKind,
-    /// Name of the element or breaker.
+    /// Name of the element or breaker, also behind its value.
     pub name: String,
 }
 
@@ -143,4 +162,8 @@ pub enum SignalKind {
     Operate,
     /// A breaker is tripped.
     Trip,
+    /// Quality of a start or operation: invalid while the element sees nothing that it can trust.
+    ElementQuality,
+    /// Quality of a trip.
+    TripQuality,
 }

@@ -4,19 +4,21 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::cursor::Map;
-use super::model::{Stream, SynchronisationNeeded};
+use super::model::{Mode, Stream, SynchronisationNeeded};
 use super::problems::quoted;
 use super::units::Unit;
 use crate::stream::{Settings, StreamKey};
 
-pub(super) fn read(top: &Map<'_>, frequency_hz: f64) -> BTreeMap<String, Stream> {
+pub(super) fn read(top: &Map<'_>, frequency_hz: f64, mode: Mode) -> BTreeMap<String, Stream> {
     let mut streams = BTreeMap::new();
     let Some(all) = top.map("streams") else {
         top.wrong("streams", "`streams` is missing", "add at least one stream");
         return streams;
     };
     for name in all.names() {
-        let Some(stream) = all.map(&name).and_then(|map| one(&map, frequency_hz)) else { continue };
+        let Some(stream) = all.map(&name).and_then(|map| one(&map, frequency_hz, mode)) else {
+            continue;
+        };
         if let Some((other, _)) =
             streams.iter().find(|(_, known): &(_, &Stream)| known.key == stream.key)
         {
@@ -28,7 +30,7 @@ pub(super) fn read(top: &Map<'_>, frequency_hz: f64) -> BTreeMap<String, Stream>
     streams
 }
 
-fn one(map: &Map<'_>, frequency_hz: f64) -> Option<Stream> {
+fn one(map: &Map<'_>, frequency_hz: f64, mode: Mode) -> Option<Stream> {
     let sv_id = map.visible_text("sv_id");
     let destination = map.group_address("destination");
     let app_id = map.whole("app_id", 0x4000..=0x7fff);
@@ -58,6 +60,7 @@ fn one(map: &Map<'_>, frequency_hz: f64) -> Option<Stream> {
         late_max: late_max.unwrap_or(Duration::from_millis(3)),
         recovery_samples,
         simulated,
+        takes_tests: mode == Mode::Test,
     };
     let key = StreamKey { destination: destination?, app_id: app_id? as u16, sv_id: sv_id? };
     Some(Stream { key, supervision, synchronisation })

@@ -72,6 +72,21 @@ pub enum Source {
     Waveform(Waveform),
     /// They are those of a record.
     Playback(Playback),
+    /// They follow a simulated grid.
+    Plant(Plant),
+}
+
+/// A place in a simulated grid, whose quantities are files with a number each.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plant {
+    /// Where the files are.
+    pub folder: String,
+    /// The bus with the voltages: `680` for `bus.680.v1` and so on.
+    pub bus: String,
+    /// The element with the currents: `line.650632` for `line.650632.i1`.
+    pub element: String,
+    /// How often they are read.
+    pub every: Duration,
 }
 
 /// Three symmetrical phases, and perhaps a fault.
@@ -209,4 +224,6 @@ pub struct TrippedBreaker {
     pub value: usize,
     /// From the message to contacts apart.
     pub opening: Duration,
+    /// File that gets a 0 then: the breaker in a simulated grid.
+    pub position: Option<String>,
 }

@@ -136,6 +136,7 @@ fn breaker(map: &Map<'_>) -> Option<TrippedBreaker> {
     let app_id = map.whole("app_id", 0..=0xbfff);
     let value = map.optional_whole("value", 0..=255).unwrap_or(0);
     let opening = map.time("opening", Duration::ZERO, Duration::from_secs(10));
+    let position = map.optional_text("position").map(str::to_owned);
     map.finish();
     Some(TrippedBreaker {
         reference: reference?,
@@ -143,5 +144,6 @@ fn breaker(map: &Map<'_>) -> Option<TrippedBreaker> {
         app_id: app_id? as u16,
         value: value as usize,
         opening: opening?,
+        position,
     })
 }

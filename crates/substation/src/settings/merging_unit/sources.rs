@@ -7,7 +7,7 @@ use super::super::cursor::Map;
 use super::super::problems::quoted;
 use super::super::units::Unit;
 use super::read::TIME_MAX;
-use super::{Playback, RecordFiles, Source, Transformer, Waveform, WaveformFault};
+use super::{Plant, Playback, RecordFiles, Source, Transformer, Waveform, WaveformFault};
 use crate::protection::Complex;
 
 /// Currents and voltages that 32 bits of 1 mA and 10 mV hold with room for an offset.
@@ -24,11 +24,12 @@ pub(super) fn read(top: &Map<'_>, frequency_hz: f64) -> BTreeMap<String, Source>
     };
     for name in all.names() {
         let Some(map) = all.map(&name) else { continue };
-        let kind = map.choice("kind", &["waveform", "comtrade", "capture"]);
+        let kind = map.choice("kind", &["waveform", "comtrade", "capture", "plant"]);
         let source = match kind {
             Some("waveform") => waveform(&map, frequency_hz).map(Source::Waveform),
             Some("comtrade") => comtrade(&map).map(Source::Playback),
-            Some(_) => capture(&map).map(Source::Playback),
+            Some("capture") => capture(&map).map(Source::Playback),
+            Some(_) => plant(&map).map(Source::Plant),
             None => continue,
         };
         map.finish();
@@ -128,6 +129,18 @@ fn transformer(map: &Map<'_>) -> Option<Transformer> {
         saturation_v: saturation_v?,
         remanence,
     })
+}
+
+fn plant(map: &Map<'_>) -> Option<Plant> {
+    let folder = map.optional_text("folder").unwrap_or("/plant").to_owned();
+    let (bus, element) = (map.text("bus"), map.text("element"));
+    let every = map.optional_time("every", Duration::from_micros(100), Duration::from_secs(1));
+    if let Some(element) = element.as_ref().filter(|element| !element.contains('.')) {
+        let what = format!("{} has no class", quoted(element));
+        map.wrong("element", what, "give class and name, as in `line.650632`");
+    }
+    let every = every.unwrap_or(Duration::from_millis(1));
+    Some(Plant { folder, bus: bus?, element: element?, every })
 }
 
 fn comtrade(map: &Map<'_>) -> Option<Playback> {

@@ -1,0 +1,85 @@
+//! What state machines ask of the program round them, and what they tell it.
+
+use super::{Action, Evidence, Gen, Message, NodeId, Party, Scheme};
+
+/// One thing to be done, in the order in which they come.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Effect<P, C, K> {
+    /// Move the breaker. To be done, and gen and action written down where a restart finds them,
+    /// before anything that follows.
+    Operate {
+        /// How.
+        action: Action,
+        /// The number of the breaker's next action.
+        generation: Gen,
+    },
+    /// Send a message through the channel.
+    Send {
+        /// To whom.
+        to: Party,
+        /// What.
+        message: Message<P, C, K>,
+    },
+    /// Use this working key of a node from now on and no older one. The counter is to be written
+    /// down, where a restart finds it, before anything that follows.
+    Adopt {
+        /// Whose key.
+        node: NodeId,
+        /// The key with its certificate.
+        key: K,
+        /// Its counter.
+        counter: u64,
+    },
+    /// Use no working key of this node until it announces one: the breaker node knows a newer one
+    /// than this node does. The counter is to be written down.
+    Distrust {
+        /// Whose key.
+        node: NodeId,
+        /// The least counter of a key to be adopted.
+        counter: u64,
+    },
+    /// A node has said what no correct one says.
+    Blame(Evidence<P>),
+    /// A message changed nothing.
+    Refused {
+        /// From whom.
+        from: Party,
+        /// Why.
+        why: Refusal,
+    },
+}
+
+/// Why a message changed nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Refusal {
+    /// Nobody sends this to this node in this protocol.
+    Misdirected,
+    /// About an action that the breaker has done already, as far as this node knows.
+    OldGen,
+    /// About an action that does not come next yet, as far as this node knows.
+    FutureGen,
+    /// The breaker stands so already.
+    Impossible,
+    /// Its tick is too long ago.
+    Stale,
+    /// Its tick is too far ahead.
+    Early,
+    /// The breaker has moved just now.
+    Dwell,
+    /// It says nothing new.
+    Repeated,
+    /// Its sender has had enough proofs verified in this tick.
+    Budget,
+    /// A proof, certificate or key is wrong.
+    Wrong,
+    /// A key that was superseded by a newer one.
+    OldKey,
+}
+
+/// The effects of a scheme.
+pub type EffectOf<S> =
+    Effect<<S as Scheme>::Proof, <S as Scheme>::Certificate, <S as Scheme>::WorkingKey>;
+
+/// The messages of a scheme.
+pub type MessageOf<S> =
+    Message<<S as Scheme>::Proof, <S as Scheme>::Certificate, <S as Scheme>::WorkingKey>;

@@ -1,0 +1,256 @@
+//! Peer Protocol, relay side: shares to the three peers at once and at each begin of a tick, a
+//! certificate to the breaker node as soon as two relay nodes have said the same for one tick.
+//!
+//! A share speaks for its tick and the next one, so that two nodes whose clocks differ by a tick
+//! have one in common without another round. Which common tick is certified matters: the newest
+//! may be one ahead of this node's clock, and a breaker node whose clock is behind would refuse it
+//! as too early. So it is the newest that has begun here, and only if there is none, the next one,
+//! which then has begun at the peer.
+//!
+//! The price of one corrupt share is one combination: whoever sent it is not asked again for this
+//! gen.
+
+use std::collections::BTreeMap;
+
+use super::relay::Speaker;
+use super::{
+    Attempt, Effect, EffectOf, Evidence, Gen, Message, Misdeed, NODES, NoCertificate, NodeId,
+    Party, QUORUM, Refusal, Scheme, Tick,
+};
+
+/// The voice of a relay node in the Peer Protocol.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Peer<P, C> {
+    /// All that follows is about this action of the breaker and the only one possible in it.
+    generation: Gen,
+    /// What each node has said, by tick: the first proof of each.
+    proofs: [BTreeMap<Tick, P>; NODES],
+    /// Who has sent a wrong proof.
+    wrong: [bool; NODES],
+    /// In which tick evidence against a node was given last: once is enough.
+    blamed: [Option<Tick>; NODES],
+    certificates: BTreeMap<Tick, C>,
+    /// When a certificate was sent last, and for which tick.
+    sent: Option<(Tick, Tick)>,
+}
+
+/// What was heard from a peer.
+pub(super) struct Heard<P> {
+    pub(super) node: NodeId,
+    pub(super) attempt: Attempt,
+    pub(super) tick: Tick,
+    pub(super) proofs: [P; 2],
+}
+
+impl<P: Clone + Eq, C: Clone> Peer<P, C> {
+    pub(super) fn new() -> Self {
+        Self {
+            generation: Gen(0),
+            proofs: Default::default(),
+            wrong: [false; NODES],
+            blamed: [None; NODES],
+            certificates: BTreeMap::new(),
+            sent: None,
+        }
+    }
+
+    /// The breaker has come to this gen.
+    pub(super) fn reached(&mut self, generation: Gen) {
+        if self.generation != generation {
+            *self = Self { generation, blamed: self.blamed, ..Self::new() };
+        }
+    }
+
+    /// A node has a new key: what it said with the old one is void, and so is what was held
+    /// against it.
+    pub(super) fn forget(&mut self, node: NodeId) {
+        self.proofs[node.index()].clear();
+        self.wrong[node.index()] = false;
+    }
+
+    /// Says in this tick what is attempted, and certifies it if others have said so already.
+    pub(super) fn speak<S: Scheme<Proof = P, Certificate = C>>(
+        &mut self,
+        tick: Tick,
+        attempt: Attempt,
+        speaker: &Speaker,
+        scheme: &mut S,
+        effects: &mut Vec<EffectOf<S>>,
+    ) {
+        let proof = self.own_proof(tick, attempt, speaker, scheme);
+        let proof_next = self.own_proof(tick.plus(1), attempt, speaker, scheme);
+        if let (Some(proof), Some(proof_next)) = (proof, proof_next) {
+            for node in NodeId::ALL.into_iter().filter(|&node| node != speaker.me) {
+                let (proof, proof_next) = (proof.clone(), proof_next.clone());
+                let message = Message::Share { attempt, tick, proof, proof_next };
+                effects.push(Effect::Send { to: Party::Relay(node), message });
+            }
+        }
+        self.combine(tick, attempt, speaker, scheme, effects);
+    }
+
+    fn own_proof<S: Scheme<Proof = P, Certificate = C>>(
+        &mut self,
+        tick: Tick,
+        attempt: Attempt,
+        speaker: &Speaker,
+        scheme: &mut S,
+    ) -> Option<P> {
+        let own = &mut self.proofs[speaker.me.index()];
+        if let Some(proof) = own.get(&tick) {
+            return Some(proof.clone());
+        }
+        let proof = scheme.prove(&speaker.statement(attempt, tick))?;
+        own.insert(tick, proof.clone());
+        Some(proof)
+    }
+
+    /// Keeps what a peer says, the first word for each tick.
+    pub(super) fn hear<S: Scheme<Proof = P, Certificate = C>>(
+        &mut self,
+        now: Tick,
+        heard: Heard<P>,
+        possible: Attempt,
+        speaker: &Speaker,
+        effects: &mut Vec<EffectOf<S>>,
+    ) -> Result<(), Refusal> {
+        let Heard { node, attempt, tick, proofs: [proof, proof_next] } = heard;
+        let freshness = speaker.parameters.freshness_ticks;
+        if attempt.generation < possible.generation {
+            return Err(Refusal::OldGen);
+        }
+        if attempt.generation > possible.generation {
+            return Err(Refusal::FutureGen);
+        }
+        if tick < now.minus(freshness) {
+            return Err(Refusal::Stale);
+        }
+        if tick > now.plus(freshness) {
+            return Err(Refusal::Early);
+        }
+        if attempt.action != possible.action {
+            let statement = speaker.statement(attempt, tick);
+            self.blame::<S>(now, node, Misdeed::Impossible { statement, proof }, effects);
+            return Err(Refusal::Impossible);
+        }
+        let mut news = false;
+        for (tick, proof) in [(tick, proof), (tick.plus(1), proof_next)] {
+            match self.proofs[node.index()].get(&tick) {
+                None => {
+                    self.proofs[node.index()].insert(tick, proof);
+                    news = true;
+                }
+                Some(first) if *first != proof => {
+                    let statement = speaker.statement(attempt, tick);
+                    let proofs = [first.clone(), proof];
+                    let misdeed = Misdeed::Equivocation { statement, proofs };
+                    self.blame::<S>(now, node, misdeed, effects);
+                }
+                Some(_) => {}
+            }
+        }
+        if news { Ok(()) } else { Err(Refusal::Repeated) }
+    }
+
+    /// Makes a certificate of this node's proof and a peer's and sends it, if that was not done
+    /// for this tick.
+    pub(super) fn combine<S: Scheme<Proof = P, Certificate = C>>(
+        &mut self,
+        now: Tick,
+        attempt: Attempt,
+        speaker: &Speaker,
+        scheme: &mut S,
+        effects: &mut Vec<EffectOf<S>>,
+    ) {
+        // Each round but the last rules a peer out, and there are no more than three.
+        for _ in 1..NODES {
+            let Some((tick, peer)) = self.candidate(now, speaker.me) else { return };
+            if self.sent == Some((now, tick)) {
+                return;
+            }
+            let certificate = match self.certificates.get(&tick) {
+                Some(certificate) => Ok(certificate.clone()),
+                None => self.certify((tick, peer), attempt, speaker, scheme),
+            };
+            match certificate {
+                Ok(certificate) => {
+                    self.certificates.insert(tick, certificate.clone());
+                    self.sent = Some((now, tick));
+                    let message = Message::Certificate { attempt, tick, certificate };
+                    effects.push(Effect::Send { to: Party::Breaker, message });
+                    return;
+                }
+                // Another peer's may go together with this node's.
+                Err(NoCertificate::NotTogether) => {
+                    self.proofs[peer.index()].remove(&tick);
+                }
+                Err(NoCertificate::Wrong(culprit)) => {
+                    let proof = self.proofs[culprit.index()].remove(&tick);
+                    self.wrong[culprit.index()] = culprit != speaker.me;
+                    if let Some(proof) = proof.filter(|_| culprit != speaker.me) {
+                        let statement = speaker.statement(attempt, tick);
+                        let misdeed = Misdeed::WrongProof { statement, proof };
+                        self.blame::<S>(now, culprit, misdeed, effects);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The tick to be certified, and with whom: the newest that has begun, else the next one.
+    fn candidate(&self, now: Tick, me: NodeId) -> Option<(Tick, NodeId)> {
+        let own = &self.proofs[me.index()];
+        let begun = own.range(..=now).rev();
+        let ahead = own.range(now.plus(1)..);
+        begun.chain(ahead).find_map(|(&tick, _)| {
+            let agrees = |node: &NodeId| {
+                *node != me
+                    && !self.wrong[node.index()]
+                    && self.proofs[node.index()].contains_key(&tick)
+            };
+            NodeId::ALL.into_iter().find(agrees).map(|node| (tick, node))
+        })
+    }
+
+    fn certify<S: Scheme<Proof = P, Certificate = C>>(
+        &self,
+        with: (Tick, NodeId),
+        attempt: Attempt,
+        speaker: &Speaker,
+        scheme: &mut S,
+    ) -> Result<C, NoCertificate> {
+        let (tick, peer) = with;
+        let proofs: [(NodeId, &P); QUORUM] = [speaker.me, peer].map(|node| {
+            let proof = self.proofs[node.index()].get(&tick);
+            (node, proof.expect("a candidate tick is one for which both have a proof"))
+        });
+        scheme.combine(&speaker.statement(attempt, tick), proofs)
+    }
+
+    /// What has expired is forgotten.
+    pub(super) fn expire(&mut self, now: Tick, speaker: &Speaker) {
+        let oldest = now.minus(speaker.parameters.freshness_ticks);
+        for proofs in &mut self.proofs {
+            proofs.retain(|&tick, _| tick >= oldest);
+        }
+        self.certificates.retain(|&tick, _| tick >= oldest);
+        self.sent = self.sent.filter(|&(at, _)| at == now);
+        for blamed in &mut self.blamed {
+            *blamed = blamed.filter(|&at| at == now);
+        }
+    }
+
+    fn blame<S: Scheme<Proof = P, Certificate = C>>(
+        &mut self,
+        now: Tick,
+        node: NodeId,
+        misdeed: Misdeed<P>,
+        effects: &mut Vec<EffectOf<S>>,
+    ) {
+        let blamed = &mut self.blamed[node.index()];
+        if *blamed != Some(now) {
+            *blamed = Some(now);
+            effects.push(Effect::Blame(Evidence { node, misdeed }));
+        }
+    }
+}

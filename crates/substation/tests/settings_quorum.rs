@@ -1,0 +1,110 @@
+//! Settings of relays that act as one: all that is wrong is told at once, with line and way out.
+
+use substation::quorum::decider::ForeignEntry;
+use substation::quorum::{Action, Protocol};
+use substation::settings::quorum::{Decides, read_breaker, read_node, read_rejuvenation};
+
+const QUORUM: &str = "\
+quorum:
+  protocol: peer
+  membership: membership
+  keys: node-0.secret
+  memory: node-0.memory
+  addresses: ['[::1]:7400', '[::1]:7401', '[::1]:7402', '[::1]:7403']
+  breaker_address: '[::1]:7404'
+  dwell_before_close: 5 ms
+";
+
+const GOOSE: &str = "\
+node: A
+decides:
+  by: goose
+  interface: relay0
+  reference: F1/LLN0$GO$trips
+  destination: 01:0c:cd:01:00:01
+  app_id: 1
+  conf_rev: 1
+  entries: [trip, unused, close]
+host: {interface: eth1}
+";
+
+fn told<T: std::fmt::Debug>(result: Result<T, substation::settings::Problems>) -> Vec<String> {
+    result.expect_err("something is wrong").iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_harness_beside_a_foreign_relay() {
+    let node = read_node(&format!("{GOOSE}{QUORUM}")).expect("these are good");
+    assert_eq!(node.quorum.protocol, Protocol::Peer);
+    assert_eq!(node.quorum.parameters.dwell_before_close.as_millis(), 5);
+    let Decides::Goose { interface, entries, expected } = node.decides else {
+        panic!("{:?}", node.decides);
+    };
+    let (trip, close) = (ForeignEntry::Decides(Action::Trip), ForeignEntry::Decides(Action::Close));
+    assert_eq!((interface.as_str(), expected.entries), ("relay0", 3));
+    assert_eq!(entries, [trip, ForeignEntry::Unused, close]);
+}
+
+#[test]
+fn goose_of_a_relay_over_a_shared_network_is_refused() {
+    let shared = format!("{GOOSE}{QUORUM}").replace("relay0", "eth1");
+    let told = told(read_node(&shared));
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with("line 4: decides.interface: GOOSE between relay and harness"));
+    assert!(told[0].ends_with("name one that leads to the relay and nowhere else"), "{told:?}");
+}
+
+#[test]
+fn everything_that_is_wrong_with_a_node_is_told_at_once() {
+    let text = "\
+node: A
+frequency: 60 Hz
+decides: {by: space_vector, stream: MU2, pick_up: 1 kA, drop_off: 2 kA}
+streams:
+  MU1: {sv_id: MU1, destination: 01:0c:cd:04:00:01, app_id: 0x4000, rate: 4800 Hz}
+quorum:
+  protocol: consensus
+  membership: membership
+  keys: node-0.secret
+  addresses: [127.0.0.1:7400, 127.0.0.1:7401, 127.0.0.1]
+  breaker_address: 127.0.0.1:7404
+  dwell_before_close: 2 ms
+host: {priority: 95, canary_priority: 90, core: 1, receive_core: 2}
+";
+    let told = told(read_node(text));
+    for (line, word) in [
+        (3, "there is no stream `MU2`"),
+        (3, "it is above `pick_up`"),
+        (7, "`consensus` is none of the words"),
+        (7, "`memory` is missing"),
+        (10, "`127.0.0.1` is no address with a port"),
+        (12, "lets statements from before an action lead to the next"),
+        (13, "a canary that does not come before the node sees nothing"),
+        (13, "there is no such key here"),
+    ] {
+        let is_told =
+            told.iter().any(|one| one.starts_with(&format!("line {line}: ")) && one.contains(word));
+        assert!(is_told, "line {line}, {word}: {told:#?}");
+    }
+    assert_eq!(told.len(), 8, "{told:#?}");
+}
+
+#[test]
+fn two_parties_at_one_address_are_refused() {
+    let twice = format!("{GOOSE}{QUORUM}").replace(":7404", ":7402");
+    assert!(told(read_node(&twice))[0].contains("two parties have one address"));
+    let mixed = format!("{GOOSE}{QUORUM}").replace("'[::1]:7404'", "127.0.0.1:7404");
+    assert!(told(read_node(&mixed))[0].contains("some are IPv4 and some IPv6"));
+}
+
+#[test]
+fn what_a_breaker_node_and_a_rejuvenator_lack_is_told() {
+    let bare = told(read_breaker("breaker: Q0\ngoose: {}\n"));
+    assert!(bare.iter().any(|one| one.contains("`quorum` is missing")), "{bare:#?}");
+    assert!(bare.iter().any(|one| one.contains("no interface is named to send it to")));
+    let breaker = read_breaker(&format!("breaker: Q0\ninitially: open\n{QUORUM}"));
+    let breaker = breaker.expect("these are good");
+    assert_eq!((breaker.initially, breaker.goose), (Action::Trip, None));
+    let three = "status: 127.0.0.1:1\ninterval: 1 s\nnodes: {0: [a], 1: [b], 3: [d]}\n";
+    assert!(told(read_rejuvenation(three))[0].contains("`2` is missing"));
+}
