@@ -1,5 +1,8 @@
 //! The command line of `qcrelay`. Exit codes are those of `qcycle`.
 
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,28 +13,34 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+use substation::scl;
 use substation::settings::{self, Relay};
 
+use crate::quorum::cli as quorum;
 use crate::run::{Ended, Missing, run};
 use crate::top;
 
 /// Done.
-const DONE: u8 = 0;
+pub(crate) const DONE: u8 = 0;
 /// A part died that the relay needs; what was measured up to then is told.
-const PART_FAILED: u8 = 12;
+pub(crate) const PART_FAILED: u8 = 12;
 /// A command line that makes no sense.
 const USAGE: u8 = 64;
 /// The settings are wrong.
-const BAD_SETTINGS: u8 = 65;
+pub(crate) const BAD_SETTINGS: u8 = 65;
 /// Something is missing on this host.
 const BROKEN_SETUP: u8 = 69;
 /// Ended by Ctrl-C or a signal.
-const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Octets of settings that are read.
+const SETTINGS_OCTETS_MAX: u64 = 16 << 20;
 
 const EXAMPLES: &str = "\
 Examples:
   qcrelay check relay.yaml
   qcrelay run relay.yaml --interface eth1 --duration 60s --json
+  qcrelay import bay.cid --own REL1 > relay.yaml
   qcrelay top 127.0.0.1:9462
 
 Exit codes: 0 done, 12 a part died, 64 usage, 65 bad settings, 69 something is missing on this \
@@ -66,6 +75,25 @@ enum Command {
         /// Settings in YAML
         settings: PathBuf,
     },
+    /// Run a relay node: one of four relays that act as one
+    Node(quorum::Run),
+    /// Run the breaker node of relays that act as one
+    Breaker(quorum::Run),
+    /// Make the keys of relays that act as one
+    Keys(quorum::Keys),
+    /// Start relay nodes, and have them destroyed and born anew, one after the other
+    Rejuvenate(quorum::Rejuvenate),
+    /// Print what a file of a substation (ICD, CID, SCD) says of streams and messages, as settings
+    Import {
+        /// File in SCL
+        file: PathBuf,
+        /// Nominal frequency, which no such file tells
+        #[arg(long, default_value_t = 50.0, value_name = "HZ")]
+        frequency: f64,
+        /// The device that the relay is: its messages are published, those of others heard
+        #[arg(long, value_name = "IED")]
+        own: Option<String>,
+    },
     /// Show the metrics of a running relay, once a second
     Top {
         /// Where it serves them
@@ -99,6 +127,10 @@ pub fn main() -> ExitCode {
 
 fn command(command: Command) -> Result<u8> {
     match command {
+        Command::Node(run) => quorum::node(&run),
+        Command::Breaker(run) => quorum::breaker(&run),
+        Command::Keys(keys) => quorum::keys(&keys),
+        Command::Rejuvenate(rejuvenate) => quorum::rejuvenate(&rejuvenate),
         Command::Check { settings } => {
             let Some(relay) = read(&settings)? else { return Ok(BAD_SETTINGS) };
             let (streams, elements) = (relay.streams.len(), relay.elements.len());
@@ -110,6 +142,7 @@ fn command(command: Command) -> Result<u8> {
             relay.host.interface = interface.or(relay.host.interface);
             run_it(&relay, duration, json)
         }
+        Command::Import { file, frequency, own } => import(&file, frequency, own.as_deref()),
         Command::Top { address, once } => loop {
             let metrics = top::fetch(address).with_context(|| format!("asking {address}"))?;
             let clear = if once { "" } else { "\x1b[H\x1b[2J" };
@@ -148,11 +181,47 @@ fn run_it(relay: &Relay, duration: Option<Duration>, json: bool) -> Result<u8> {
     Ok(if stop.load(Ordering::Relaxed) { INTERRUPTED } else { DONE })
 }
 
+/// Prints what a file says; what it lacks goes to the terminal.
+fn import(path: &Path, frequency_hz: f64, own: Option<&str>) -> Result<u8> {
+    if !(45.0..=65.0).contains(&frequency_hz) {
+        eprintln!("qcrelay: --frequency {frequency_hz} is out of range: give 45 to 65");
+        return Ok(USAGE);
+    }
+    let station = match scl::read(&text(path, scl::OCTETS_MAX as u64)?) {
+        Ok(station) => station,
+        Err(error) => {
+            eprintln!("{}: {error}", path.display());
+            return Ok(BAD_SETTINGS);
+        }
+    };
+    let devices: BTreeSet<&str> = station.messages.iter().map(|m| m.device.as_str()).collect();
+    if let Some(own) = own.filter(|own| !devices.contains(own)) {
+        let there: Vec<&str> = devices.into_iter().collect();
+        eprintln!("{}: {own} sends no message; there are: {}", path.display(), there.join(", "));
+        return Ok(BAD_SETTINGS);
+    }
+    let (yaml, unfit) = scl::settings(&station, &scl::Wanted { frequency_hz, own });
+    print!("{yaml}");
+    for left_out in &station.left_out {
+        eprintln!("{}: {left_out}", path.display());
+    }
+    for left_out in &unfit {
+        eprintln!("{}: {left_out}", path.display());
+    }
+    Ok(DONE)
+}
+
+/// A text of at most so many octets and one.
+fn text(path: &Path, octets_max: u64) -> Result<String> {
+    let mut text = String::new();
+    let mut take = || File::open(path)?.take(octets_max + 1).read_to_string(&mut text);
+    take().map_err(|error| Missing(format!("{} cannot be read ({error})", path.display())))?;
+    Ok(text)
+}
+
 /// The settings; problems are printed.
 fn read(path: &Path) -> Result<Option<Relay>> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Missing(format!("{} cannot be read ({error})", path.display())))?;
-    match settings::read(&text) {
+    match settings::read(&text(path, SETTINGS_OCTETS_MAX)?) {
         Ok(relay) => Ok(Some(relay)),
         Err(problems) => {
             eprintln!("{}: {problems}", path.display());
@@ -161,7 +230,7 @@ fn read(path: &Path) -> Result<Option<Relay>> {
     }
 }
 
-fn span(text: &str) -> Result<Duration, String> {
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let number = text.trim_end_matches(char::is_alphabetic);
     let factor = match &text[number.len()..] {
         "ms" => 1e-3,

@@ -7,22 +7,30 @@
 //! done by the thread that started them, which they reach through queues without locks.
 //!
 //! - [`merging`]: what publishes sampled values, `qcmerge`.
-//! - [`packet`]: frames of one EtherType in batches, stamped by the kernel.
 //! - [`receive`], [`task`], [`canary`]: the three threads.
 //! - [`blame`]: why a task was late.
 //! - [`publish`], [`subscribed`]: GOOSE out and in.
+//! - [`cache`]: a share of the processor's cache for them.
+//! - [`clock`]: what stamps say of the clock.
+//! - [`links`]: whether interfaces are still there.
 //! - [`exchange`]: measurements from real-time threads to the one that may block.
+//! - [`quorum`]: nodes of relays that act as one.
+//! - [`hostile`]: what tests set against them.
 //! - [`run`]: all of it together; [`records`], [`metrics`], [`top`]: what comes out.
 
 pub mod blame;
+pub mod cache;
 pub mod canary;
 pub mod cli;
+pub mod clock;
 pub mod exchange;
+pub mod hostile;
+pub mod links;
 pub mod merging;
 pub mod metrics;
-pub mod packet;
 pub mod prepare;
 pub mod publish;
+pub mod quorum;
 pub mod receive;
 pub mod records;
 pub mod run;

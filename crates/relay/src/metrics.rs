@@ -6,6 +6,8 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
+use realtime::packet::Link;
+
 use crate::blame::Cause;
 use crate::totals::{Totals, goose_counters, state_name, stream_counters};
 
@@ -74,6 +76,10 @@ pub fn text(totals: &Totals) -> String {
             labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
         let _infallible = writeln!(out, "qcrelay_{name}{{{}}} {value}", labels.join(","));
     };
+    for (name, link) in &totals.links {
+        line("interface_up", &[("interface", name)], f64::from(u8::from(*link == Link::Up)));
+    }
+    line("clock_synchronised", &[], f64::from(u8::from(totals.clock.is_synchronised)));
     for (name, (state, counters)) in &totals.streams {
         let is_valid = state_name(*state) == "valid";
         line("stream_valid", &[("stream", name)], f64::from(u8::from(is_valid)));

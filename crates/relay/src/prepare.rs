@@ -1,16 +1,24 @@
 //! What makes a host let a thread act in time, and what is said where it does not.
 
 use std::fs::read_to_string;
+use std::path::Path;
 
 use substation::settings::Thread;
+
+use crate::cache;
 
 /// Octets of receive buffer below which a pause of a tenth of a second loses frames.
 const BUFFER_OCTETS_MIN: usize = 16 << 20;
 
-/// Binds the calling thread and gives it its priority; answers what was refused, with the way out.
+/// Binds the calling thread, gives it its priority and its share of the cache; answers what was
+/// refused, with the way out.
 #[must_use]
-pub fn thread(name: &str, settings: Thread) -> Vec<String> {
-    let mut refused = Vec::new();
+pub fn thread(name: &str, settings: Thread, cache_group: Option<&str>) -> Vec<String> {
+    let mut refused: Vec<String> = cache_group
+        .and_then(|group| cache::join(Path::new(cache::GROUPS), group))
+        .map(|refused| format!("{name}: {refused}"))
+        .into_iter()
+        .collect();
     if let Some(core) = settings.core
         && let Err(error) = realtime::pin(core)
     {

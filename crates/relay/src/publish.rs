@@ -4,24 +4,22 @@
 use substation::SampleTime;
 use substation::engine::Engine;
 use substation::goose::{Message, Publisher};
-use substation::settings::{GooseControl, Relay, SignalKind};
-use substation::wire::{AllData, Goose, Header, MacAddress, UtcTime};
+use substation::settings::{GooseControl, Mode, Relay, Signal, SignalKind};
+use substation::wire::{AllData, Goose, Header, MacAddress, Quality, UtcTime};
 
 /// Octets for a frame, so that encoding asks for no memory.
 const FRAME_OCTETS: usize = 2048;
-/// Quality of `t`: the clock follows nobody that this program knows of, accuracy unspecified.
-const CLOCK_QUALITY: u8 = 0x3f;
-
 /// One message.
 #[derive(Debug)]
 pub struct Published {
     control: GooseControl,
-    /// Places of the signals' elements and breakers.
-    places: Vec<usize>,
+    /// Its values: what, the place of the element or breaker, and where it stands in `encoded`.
+    values: Vec<(SignalKind, usize, usize)>,
+    quality: Quality,
     source: MacAddress,
     publisher: Publisher,
-    /// All values, encoded: tag, length and octet of a boolean each.
-    values: Vec<u8>,
+    /// All values, encoded.
+    encoded: Vec<u8>,
     t: UtcTime,
     frame: Vec<u8>,
 }
@@ -34,21 +32,32 @@ impl Published {
     }
 
     fn new(control: &GooseControl, relay: &Relay, source: MacAddress) -> Self {
-        let place = |signal: &substation::settings::Signal| match signal.kind {
-            SignalKind::Trip => {
-                relay.trips.elements_by_breaker.keys().position(|name| *name == signal.name)
+        let breakers = &relay.trips.elements_by_breaker;
+        let place = |signal: &Signal| match signal.kind {
+            SignalKind::Trip | SignalKind::TripQuality => {
+                breakers.keys().position(|name| *name == signal.name)
             }
-            SignalKind::Start | SignalKind::Operate => {
-                relay.elements.keys().position(|name| *name == signal.name)
-            }
+            _ => relay.elements.keys().position(|name| *name == signal.name),
         };
-        let places = control.signals.iter().map(|signal| {
-            place(signal).expect("settings name only elements and breakers that are there")
-        });
+        let mut encoded = Vec::new();
+        let mut values = Vec::new();
+        for signal in &control.signals {
+            let head: &[u8] = match signal.kind {
+                SignalKind::ElementQuality | SignalKind::TripQuality => &[0x84, 3, 3, 0, 0],
+                _ => &[0x83, 1, 0],
+            };
+            let at = encoded.len() + head.len();
+            let place =
+                place(signal).expect("settings name only elements and breakers that are there");
+            values.push((signal.kind, place, at));
+            encoded.extend(head);
+        }
         Self {
-            places: places.collect(),
+            values,
+            // A test marks all that comes of it.
+            quality: if relay.mode == Mode::Test { Quality::TEST } else { Quality::GOOD },
             publisher: Publisher::new(control.repeat_min, control.repeat_max),
-            values: control.signals.iter().flat_map(|_| [0x83, 1, 0]).collect(),
+            encoded,
             control: control.clone(),
             source,
             t: UtcTime::default(),
@@ -56,53 +65,69 @@ impl Published {
         }
     }
 
-    /// The frame to be sent now, if there is one.
-    pub fn step(&mut self, now: SampleTime, realtime_ns: u64, engine: &Engine) -> Option<&[u8]> {
+    /// The frame to be sent now, if there is one; a new state has `stamp`.
+    pub fn step(&mut self, now: SampleTime, stamp: UtcTime, engine: &Engine) -> Option<&[u8]> {
         let mut has_changed = self.publisher.next().is_none();
-        let signals = self.control.signals.iter().zip(&self.places);
-        for ((signal, place), value) in signals.zip(self.values.chunks_exact_mut(3)) {
-            let is_true = match signal.kind {
-                SignalKind::Trip => engine.is_tripped(*place),
-                SignalKind::Start => engine.decision(*place).start,
-                SignalKind::Operate => engine.decision(*place).operate,
+        for (kind, place, end) in &self.values {
+            let boolean = |is_true| [0, if is_true { 0xff } else { 0 }];
+            let new = match kind {
+                SignalKind::Trip => boolean(engine.is_tripped(*place)),
+                SignalKind::Start => boolean(engine.decision(*place).start),
+                SignalKind::Operate => boolean(engine.decision(*place).operate),
+                SignalKind::TripQuality => self.quality.to_bits(),
+                SignalKind::ElementQuality if engine.sees(*place) => self.quality.to_bits(),
+                SignalKind::ElementQuality => {
+                    Quality(self.quality.0 | Quality::INVALID.0).to_bits()
+                }
             };
-            let octet = if is_true { 0xff } else { 0 };
-            has_changed |= value[2] != octet;
-            value[2] = octet;
+            let octets = match kind {
+                SignalKind::TripQuality | SignalKind::ElementQuality => &new[..],
+                _ => &new[1..],
+            };
+            let value = &mut self.encoded[end - octets.len()..*end];
+            has_changed |= value != octets;
+            value.copy_from_slice(octets);
         }
         let message = if has_changed {
-            self.t = UtcTime::from_realtime_ns(realtime_ns, CLOCK_QUALITY);
+            self.t = stamp;
             self.publisher.change(now)
         } else {
             self.publisher.poll(now)?
         };
-        self.encode(message);
+        encode(&self.control, self.source, message, self.t, &self.encoded, &mut self.frame);
         Some(&self.frame)
     }
+}
 
-    fn encode(&mut self, message: Message) {
-        let control = &self.control;
-        let goose = Goose {
-            header: Header {
-                destination: control.destination,
-                source: self.source,
-                tag: Some(control.tag),
-                app_id: control.app_id,
-                reserved: [0, 0],
-            },
-            gocb_ref: &control.reference,
-            time_allowed_to_live_ms: message.time_allowed_to_live_ms,
-            dat_set: &control.data_set,
-            go_id: &control.go_id,
-            t: self.t,
-            st_num: message.st_num,
-            sq_num: message.sq_num,
-            simulation: false,
-            conf_rev: control.conf_rev,
-            nds_com: false,
-            all_data: AllData::decode(&self.values).expect("these are booleans"),
-        };
-        self.frame.clear();
-        goose.encode(control.form, &mut self.frame);
-    }
+/// The frame of a message; `values` are encoded already.
+pub(crate) fn encode(
+    control: &GooseControl,
+    source: MacAddress,
+    message: Message,
+    t: UtcTime,
+    values: &[u8],
+    frame: &mut Vec<u8>,
+) {
+    let goose = Goose {
+        header: Header {
+            destination: control.destination,
+            source,
+            tag: Some(control.tag),
+            app_id: control.app_id,
+            reserved: [0, 0],
+        },
+        gocb_ref: &control.reference,
+        time_allowed_to_live_ms: message.time_allowed_to_live_ms,
+        dat_set: &control.data_set,
+        go_id: &control.go_id,
+        t,
+        st_num: message.st_num,
+        sq_num: message.sq_num,
+        simulation: false,
+        conf_rev: control.conf_rev,
+        nds_com: false,
+        all_data: AllData::decode(values).expect("these were encoded here"),
+    };
+    frame.clear();
+    goose.encode(control.form, frame);
 }

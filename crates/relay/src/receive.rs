@@ -14,7 +14,7 @@ use substation::stream::StreamKey;
 use substation::wire::{Goose, SampledValues};
 
 use crate::exchange::{Filler, histogram, record};
-use crate::packet::{Batch, FRAME_OCTETS_MAX, Frame, PacketSocket, wait};
+use realtime::packet::{Batch, FRAME_OCTETS_MAX, Frame, PacketSocket, wait};
 
 /// Frames taken at once.
 const BATCH: usize = 64;

@@ -72,6 +72,12 @@ impl Names {
             Entry::Block(element) => {
                 json!({"block": element, "on": value == Some(true), "publisher": name})
             }
+            Entry::Trip(breaker) => {
+                json!({"order": breaker, "on": value == Some(true), "publisher": name})
+            }
+            Entry::Initiate(element) => {
+                json!({"initiate": element, "on": value == Some(true), "publisher": name})
+            }
             Entry::Quality | Entry::Unused => {
                 json!({"entry": entry, "value": value, "publisher": name})
             }

@@ -4,7 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, LineWriter, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,12 +15,14 @@ use serde_json::json;
 use substation::engine::Engine;
 use substation::goose::Liveness;
 use substation::settings::{Relay, Thread};
+use substation::wire::MacAddress;
 use substation::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 
 use crate::canary::{self, Seen};
+use crate::clock;
 use crate::exchange::{exchange, histogram};
+use crate::links::{Look, Watched};
 use crate::metrics::Server;
-use crate::packet::PacketSocket;
 use crate::prepare;
 use crate::publish::Published;
 use crate::receive::{self, Receiver};
@@ -28,6 +30,7 @@ use crate::records::Names;
 use crate::subscribed::Subscribed;
 use crate::task::{self, Event, PERIOD_NS, Task};
 use crate::totals::Totals;
+use realtime::packet::PacketSocket;
 
 /// How long the task may stand still before samples find its queue full.
 const QUEUE: Duration = Duration::from_millis(500);
@@ -83,10 +86,16 @@ pub fn run(
     let sampled_values = open(interface, ETHERTYPE_SAMPLED_VALUES)?;
     let goose = open(station, ETHERTYPE_GOOSE)?;
     for stream in relay.streams.values() {
-        sampled_values.join(stream.key.destination).context("joining the group of a stream")?;
+        sampled_values.join(stream.key.destination.0).context("joining the group of a stream")?;
     }
     for subscription in relay.subscriptions.values() {
-        goose.join(subscription.expected.destination).context("joining the group of a message")?;
+        goose
+            .join(subscription.expected.destination.0)
+            .context("joining the group of a message")?;
+    }
+    let mut watched = vec![(Watched::new(interface, host.when_down), &sampled_values)];
+    if station != interface {
+        watched.push((Watched::new(station, host.when_down), &goose));
     }
     let server = host.metrics.map(Server::bind).transpose().context("serving metrics")?;
     let mut records = records(host.records.as_deref())?;
@@ -108,6 +117,7 @@ pub fn run(
     let (canary_sheet, mut canary_out) = exchange(histogram);
 
     let (seen, busy_ns) = (Seen::default(), AtomicI64::new(0));
+    let clock_quality = AtomicU8::new(clock::quality(&realtime::clock_state()));
     let ending = Arc::new(AtomicBool::new(false));
     let receiver = Receiver::new(
         relay.streams.values().map(|stream| stream.key.clone()).collect(),
@@ -121,7 +131,7 @@ pub fn run(
         subscribed.iter().map(|s| (Liveness::Waiting, vec![None; s.values().len()])).collect();
     let task = Task {
         engine: Engine::new(relay),
-        published: Published::of(relay, goose.address()),
+        published: Published::of(relay, MacAddress(goose.address())),
         subscribed,
         samples,
         goose: messages,
@@ -129,6 +139,7 @@ pub fn run(
         events,
         sheet: task_sheet,
         canary: &seen,
+        clock_quality: &clock_quality,
         receive_busy_ns: &busy_ns,
         told,
         counters: task::Counters::default(),
@@ -144,7 +155,8 @@ pub fn run(
             let prepared = prepared.clone();
             move || {
                 // Whoever asked may have given up; the thread runs and sees that it shall stop.
-                let _gone = prepared.send(prepare::thread(name, settings));
+                let group = host.cache_group.as_deref();
+                let _gone = prepared.send(prepare::thread(name, settings, group));
             }
         };
         let (ready_receive, ready_task, ready_canary) = (
@@ -189,6 +201,8 @@ pub fn run(
             if !is_over {
                 thread::sleep(LOOK);
             }
+            totals.clock = realtime::clock_state();
+            clock_quality.store(clock::quality(&totals.clock), Ordering::Relaxed);
             receive_out.collect(|sheet| totals.receive(sheet));
             task_out.collect(|sheet| totals.task(sheet));
             canary_out.collect(|lateness| totals.canary(lateness));
@@ -196,10 +210,22 @@ pub fn run(
             while let Ok(event) = events_out.pop() {
                 failure = failure.or(write(&names.line(&event)).err().map(|e| format!("{e:#}")));
             }
+            for (watched, socket) in &mut watched {
+                let Look { changed, failure: ended } = watched.look(socket.link());
+                failure = failure.or(ended);
+                let Some(link) = changed else { continue };
+                totals.links.insert(watched.interface().to_owned(), link);
+                let line = json!({
+                    "interface": watched.interface(),
+                    "state": link.name(),
+                    "realtime_ns": realtime::realtime_ns(),
+                });
+                failure = failure.or(write(&line).err().map(|e| format!("{e:#}")));
+            }
             if let Some(server) = &server {
                 server.serve(&totals);
             }
-            if window.elapsed() >= WINDOW || is_over {
+            if window.elapsed() >= WINDOW || is_over || failure.is_some() {
                 window = Instant::now();
                 let line = json!({
                     "window": totals.close_window(),
@@ -233,7 +259,11 @@ pub fn run(
     })
 }
 
-fn open(interface: &str, ethertype: u16) -> Result<PacketSocket> {
+/// Opens a socket on an interface.
+///
+/// # Errors
+/// What is missing, with the way out.
+pub(crate) fn open(interface: &str, ethertype: u16) -> Result<PacketSocket> {
     PacketSocket::open(interface, ethertype).map_err(|error| {
         let way_out = match error.raw_os_error() {
             Some(libc::EPERM) => "give CAP_NET_RAW",

@@ -1,36 +1,55 @@
-//! What messages of other devices say: positions of breakers, and elements to be blocked.
+//! What messages of other devices say: positions of breakers, elements to be blocked, breakers to be
+//! tripped, trips that a breaker failure element must know of.
 //!
-//! While a publisher is silent, positions are unknown and nothing is blocked: a relay that cannot
-//! hear its neighbour clears faults rather than waits for it.
+//! While a publisher is silent, or what it says has no good quality, positions are unknown, nothing
+//! is blocked and nothing tripped: a relay that cannot hear its neighbour clears faults rather than
+//! waits for it, and trips on nothing that it does not trust.
 
 use substation::SampleTime;
 use substation::goose::{Counters, Liveness, Reception, Subscriber};
-use substation::settings::{Entry, Relay};
-use substation::wire::{Data, Goose};
+use substation::settings::{Entry, Mode, Relay};
+use substation::wire::{Data, Goose, Quality};
 
 /// One subscription.
 #[derive(Debug)]
 pub struct Subscribed {
     subscriber: Subscriber,
     entries: Vec<Entry>,
-    /// The element that each entry blocks.
-    blocks: Vec<Option<usize>>,
+    /// The element or breaker that each entry is for, by its number.
+    places: Vec<Option<usize>>,
     values: Vec<Option<bool>>,
+    takes_tests: bool,
+}
+
+/// What a value of a message wants done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// An element may not look.
+    Block(usize),
+    /// A breaker is to be tripped.
+    Trip(usize),
+    /// A breaker failure element is told of a trip.
+    Initiate(usize),
 }
 
 impl Subscribed {
     /// The subscriptions of a relay.
     #[must_use]
     pub fn of(relay: &Relay) -> Vec<Self> {
+        let breakers = &relay.trips.elements_by_breaker;
         let place = |entry: &Entry| match entry {
-            Entry::Block(name) => relay.elements.keys().position(|known| known == name),
+            Entry::Block(name) | Entry::Initiate(name) => {
+                relay.elements.keys().position(|known| known == name)
+            }
+            Entry::Trip(name) => breakers.keys().position(|known| known == name),
             Entry::Position(_) | Entry::Quality | Entry::Unused => None,
         };
         let subscriptions = relay.subscriptions.values();
         subscriptions
             .map(|subscription| Self {
                 subscriber: Subscriber::new(subscription.expected.clone()),
-                blocks: subscription.entries.iter().map(place).collect(),
+                places: subscription.entries.iter().map(place).collect(),
+                takes_tests: relay.mode == Mode::Test,
                 values: vec![None; subscription.entries.len()],
                 entries: subscription.entries.clone(),
             })
@@ -64,10 +83,18 @@ impl Subscribed {
         self.subscriber.counters()
     }
 
-    /// Elements that it may block, and whether it does.
-    pub fn blocks(&self) -> impl Iterator<Item = (usize, bool)> {
-        let known = self.blocks.iter().zip(&self.values);
-        known.filter_map(|(element, value)| Some(((*element)?, *value == Some(true))))
+    /// What it may want done, and whether it does.
+    pub fn orders(&self) -> impl Iterator<Item = (Order, bool)> {
+        let known = self.entries.iter().zip(&self.places).zip(&self.values);
+        known.filter_map(|((entry, place), value)| {
+            let order = match entry {
+                Entry::Block(_) => Order::Block,
+                Entry::Trip(_) => Order::Trip,
+                Entry::Initiate(_) => Order::Initiate,
+                Entry::Position(_) | Entry::Quality | Entry::Unused => return None,
+            };
+            Some((order((*place)?), *value == Some(true)))
+        })
     }
 
     /// The value of each entry, unknown without a publisher and without quality.
@@ -82,8 +109,12 @@ impl Subscribed {
                 Data::BitString(bits) => bits.len() == 2,
                 other => matches!(other, Data::Boolean(_)),
             },
-            Entry::Block(_) => matches!(data, Data::Boolean(_)),
-            Entry::Quality => matches!(data, Data::BitString(bits) if bits.len() == 13),
+            Entry::Block(_) | Entry::Trip(_) | Entry::Initiate(_) => {
+                matches!(data, Data::Boolean(_))
+            }
+            Entry::Quality => {
+                matches!(data, Data::BitString(bits) if Quality::from_bits(bits).is_some())
+            }
             Entry::Unused => true,
         })
     }
@@ -92,10 +123,9 @@ impl Subscribed {
         let mut before = None;
         for (index, data) in message.all_data.elements().enumerate() {
             match (self.entries.get(index), data) {
-                (Some(Entry::Quality), Data::BitString(quality)) => {
-                    let is_set = |bit| quality.get(bit) == Some(true);
-                    // Validity in the first two, test in the twelfth.
-                    if let (Some(before), true) = (before, is_set(0) || is_set(1) || is_set(11)) {
+                (Some(Entry::Quality), Data::BitString(bits)) => {
+                    let quality = Quality::from_bits(bits).unwrap_or(Quality::INVALID);
+                    if let (Some(before), false) = (before, quality.is_usable(self.takes_tests)) {
                         self.values[before] = None;
                     }
                 }
@@ -183,13 +213,13 @@ subscriptions:
         let subscribed = &mut all[0];
         let known = give(subscribed, 0, 1, &values(0x80, 0, true));
         assert_eq!(known[..3], [Some(true), None, Some(true)]);
-        assert!(subscribed.blocks().eq([(0, true)]));
+        assert!(subscribed.orders().eq([(Order::Block(0), true)]));
         // Open; of questionable quality; between the ends; silent.
         assert_eq!(give(subscribed, 1, 2, &values(0x40, 0, false))[0], Some(false));
         assert_eq!(give(subscribed, 2, 3, &values(0x40, 0xc0, false))[0], None);
         assert_eq!(give(subscribed, 3, 4, &values(0x00, 0, true))[0], None);
         assert_eq!(subscribed.poll(SampleTime::from_ns(104_000_000)), Liveness::Lost);
-        assert!(subscribed.blocks().eq([(0, false)]));
+        assert!(subscribed.orders().eq([(Order::Block(0), false)]));
     }
 
     #[test]

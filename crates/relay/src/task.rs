@@ -2,7 +2,7 @@
 //! sends what has changed.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 
 use hdrhistogram::Histogram;
 use rtrb::{Consumer, Producer};
@@ -10,15 +10,15 @@ use substation::SampleTime;
 use substation::engine::{Arrival, Change, Engine};
 use substation::goose::{self, Liveness};
 use substation::stream::{self, State};
-use substation::wire::Goose;
+use substation::wire::{Goose, UtcTime};
 
 use crate::blame::{Cause, Evidence, cause};
 use crate::canary::Seen;
 use crate::exchange::{Filler, histogram, record};
-use crate::packet::PacketSocket;
 use crate::publish::Published;
 use crate::receive::GooseFrame;
-use crate::subscribed::Subscribed;
+use crate::subscribed::{Order, Subscribed};
+use realtime::packet::PacketSocket;
 
 /// Time between two cycles.
 pub const PERIOD_NS: i64 = 1_000_000;
@@ -100,6 +100,8 @@ pub struct Task<'t> {
     pub sheet: Filler<Sheet>,
     /// What the canary saw.
     pub canary: &'t Seen,
+    /// What the stamps of messages say of the clock.
+    pub clock_quality: &'t AtomicU8,
     /// How long the receiving thread was at work.
     pub receive_busy_ns: &'t AtomicI64,
     /// What of subscriptions was told last.
@@ -176,8 +178,10 @@ impl Task<'_> {
             let event = Event { realtime_ns, what: What::Change(*change) };
             self.counters.events_lost += u64::from(self.events.push(event).is_err());
         }
+        let clock_quality = self.clock_quality.load(Ordering::Relaxed);
+        let stamp = UtcTime::from_realtime_ns(realtime_ns as u64, clock_quality);
         for published in &mut self.published {
-            if let Some(frame) = published.step(now, realtime_ns as u64, &self.engine) {
+            if let Some(frame) = published.step(now, stamp, &self.engine) {
                 match send(self.bus, frame) {
                     Ok(()) => self.counters.published += 1,
                     Err(_) => self.counters.unsent += 1,
@@ -186,7 +190,7 @@ impl Task<'_> {
         }
     }
 
-    /// What other devices say: what they block, and what is new.
+    /// What other devices say: what they want done, and what is new.
     fn listen(&mut self, now: SampleTime, realtime_ns: i64) {
         let each = self.subscribed.iter_mut().zip(&mut self.told).enumerate();
         for (number, (subscribed, (told_liveness, told_values))) in each {
@@ -206,8 +210,19 @@ impl Task<'_> {
                     tell(What::Value(number, entry, *value));
                 }
             }
-            for (element, is_blocked) in subscribed.blocks() {
-                self.engine.block(element, is_blocked);
+        }
+        self.obey();
+    }
+
+    /// What subscribed messages want done; where two say something of one thing, either is enough.
+    fn obey(&mut self) {
+        self.engine.forget_orders();
+        for (order, _) in self.subscribed.iter().flat_map(Subscribed::orders).filter(|each| each.1)
+        {
+            match order {
+                Order::Block(element) => self.engine.block(element),
+                Order::Trip(breaker) => self.engine.order(breaker),
+                Order::Initiate(element) => self.engine.initiate(element),
             }
         }
     }

@@ -22,7 +22,11 @@ pub fn fetch(address: SocketAddr) -> io::Result<String> {
     if head.contains(" 200 ") { Ok(body.to_owned()) } else { Err(wrong()) }
 }
 
-/// What a person wants to see of it: counters that are not zero, times in microseconds.
+/// Of these, 0 is what to look at.
+const STATES: [&str; 4] =
+    ["clock_synchronised{", "interface_up{", "publisher_alive{", "stream_valid{"];
+
+/// What a person wants to see of it: states, counters that are not zero, times in microseconds.
 #[must_use]
 pub fn page(metrics: &str) -> String {
     let mut page = String::new();
@@ -32,7 +36,9 @@ pub fn page(metrics: &str) -> String {
         let Ok(number) = value.parse::<f64>() else { continue };
         let shown = match name.starts_with("seconds{") {
             true => format!("{:>14.1} us", number * 1e6),
-            false if number == 0.0 && !name.ends_with("_valid}") => continue,
+            false if number == 0.0 && !STATES.iter().any(|state| name.starts_with(state)) => {
+                continue;
+            }
             false => format!("{number:>14}"),
         };
         page.push_str(&format!("{shown:<18} {name}\n"));
@@ -46,8 +52,14 @@ mod tests {
 
     #[test]
     fn a_page_shows_times_and_what_was_counted() {
-        let metrics = "qcrelay_seconds{of=\"task\"} 0.000053\nqcrelay_a{} 0\nqcrelay_b{} 7\n";
+        let metrics = "qcrelay_seconds{of=\"task\"} 0.000053\nqcrelay_a{} 0\nqcrelay_b{} 7\n\
+                       qcrelay_stream_valid{stream=\"s\"} 0\n";
         let shown = page(metrics);
-        assert!(shown.contains("53.0 us") && shown.contains("7") && !shown.contains("a{}"));
+        assert!(
+            shown.contains("53.0 us")
+                && shown.contains("7")
+                && shown.contains("stream_valid")
+                && !shown.contains("a{}")
+        );
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
+use realtime::ClockState;
+use realtime::packet::{KernelCounters, Link};
 use serde_json::{Value, json};
 use substation::goose::{self, Liveness};
 use substation::settings::Relay;
@@ -10,7 +12,6 @@ use substation::stream::{self, State};
 
 use crate::blame::Cause;
 use crate::exchange::histogram;
-use crate::packet::KernelCounters;
 use crate::{receive, task};
 
 /// Times of one kind.
@@ -42,7 +43,18 @@ impl Times {
             "p99_ns": all.value_at_quantile(0.99),
             "p99.9_ns": all.value_at_quantile(0.999),
             "max_ns": all.max(),
+            "histogram": self.bins(),
         })
+    }
+
+    /// Upper bound in ns and count of each bin that is not empty, eight bins to a doubling.
+    fn bins(&self) -> Vec<(u64, u64)> {
+        const STEP: f64 = 1.09;
+        self.all
+            .iter_log(1000, STEP)
+            .map(|bin| (bin.value_iterated_to(), bin.count_since_last_iteration()))
+            .filter(|&(_, count)| count > 0)
+            .collect()
     }
 }
 
@@ -63,6 +75,10 @@ pub struct Totals {
     pub streams: BTreeMap<String, (State, stream::Counters)>,
     /// Subscriptions by name.
     pub subscriptions: BTreeMap<String, (Liveness, goose::Counters)>,
+    /// What the kernel knows of its clock.
+    pub clock: ClockState,
+    /// Interfaces by name.
+    pub links: BTreeMap<String, Link>,
     /// What stands in the way of acting in time.
     pub warnings: Vec<String>,
 }
@@ -86,6 +102,8 @@ impl Totals {
             subscriptions: subscriptions
                 .map(|name| (name.clone(), (Liveness::Waiting, goose::Counters::default())))
                 .collect(),
+            clock: ClockState::default(),
+            links: BTreeMap::new(),
             warnings: Vec::new(),
         }
     }
@@ -173,6 +191,8 @@ impl Totals {
                 "unsent": task.unsent,
                 "events_lost": task.events_lost,
             },
+            "interfaces": self.links.iter().map(|(name, link)| (name, link.name()))
+                .collect::<BTreeMap<_, _>>(),
             "warnings": self.warnings,
         })
     }

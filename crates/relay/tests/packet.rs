@@ -4,14 +4,13 @@ mod support;
 
 use std::time::Duration;
 
-use relay::packet::{Batch, FRAME_OCTETS_MAX, PacketSocket, wait};
-use substation::wire::MacAddress;
+use realtime::packet::{Batch, FRAME_OCTETS_MAX, HardwareAddress, PacketSocket, wait};
 use substation::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 
-const GROUP: MacAddress = MacAddress([1, 0x0c, 0xcd, 4, 0, 1]);
+const GROUP: HardwareAddress = [1, 0x0c, 0xcd, 4, 0, 1];
 
-fn frame(from: MacAddress, tag: Option<u16>, ethertype: u16, number: u16) -> Vec<u8> {
-    let mut frame = [GROUP.0, from.0].concat();
+fn frame(from: HardwareAddress, tag: Option<u16>, ethertype: u16, number: u16) -> Vec<u8> {
+    let mut frame = [GROUP, from].concat();
     if let Some(tag) = tag {
         frame.extend([0x81, 0x00]);
         frame.extend(tag.to_be_bytes());

@@ -3,21 +3,28 @@
 
 #[path = "support/feeder.rs"]
 mod feeder;
+#[path = "support/paced.rs"]
+mod paced;
+#[path = "support/running.rs"]
+mod running;
 mod support;
 
+use std::cell::Cell;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use feeder::{FAULT_A, MergingUnit, RATE};
-use relay::packet::{Batch, PacketSocket, wait};
+use paced::publish;
+use realtime::packet::{Batch, PacketSocket, wait};
+use running::{Relay, count};
 use serde_json::Value;
 use substation::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use substation::wire::{Data, Goose, SampledValues};
 
 /// Settings of a relay for so many of these streams: an element that such a fault starts, and one
 /// that a current 15 % higher would.
-fn settings(streams: u8, records: &str) -> String {
+fn settings(streams: u8, records: &str, metrics: &str) -> String {
     let mut text = String::from("relay: feeder\nfrequency: 50 Hz\nstreams:\n");
     for number in 1..=streams {
         text += &format!(
@@ -42,92 +49,12 @@ goose:
     repeat_min: 4 ms
     repeat_max: 1 s
     signals: [trip Q0, trip Q1, start low]
-host: {{interface: west, records: {records}, metrics: '127.0.0.1:9462'}}
+host: {{interface: west, cache_group: nobody-made-it, records: {records}, metrics: '{metrics}'}}
 ",
         FAULT_A * 0.85,
         FAULT_A * 1.15
     );
     text
-}
-
-/// A publisher that was kept from its work for longer says nothing about a relay.
-const LATE_NS_MAX: i64 = 300_000_000;
-
-/// A relay that runs, and the folder with what it wrote.
-struct Relay {
-    child: Child,
-    folder: tempfile::TempDir,
-}
-
-impl Relay {
-    /// Starts it on the west end and waits until it listens.
-    fn start(text: impl FnOnce(&str) -> String, duration: &str) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let records = folder.path().join("records.jsonl");
-        let path = folder.path().join("relay.yaml");
-        let text = text(&records.display().to_string());
-        std::fs::write(&path, text).expect("it writes");
-        let child = Command::new(env!("CARGO_BIN_EXE_qcrelay"))
-            .arg("run")
-            .arg(&path)
-            .args(["--json", "--duration", duration])
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        let mut relay = Self { child, folder };
-        while !relay.is_running() {
-            let ended = relay.child.try_wait().expect("it is a child");
-            assert!(ended.is_none(), "it ended: {ended:?}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        relay
-    }
-
-    fn is_running(&self) -> bool {
-        let metrics = relay::top::fetch("127.0.0.1:9462".parse().expect("an address"));
-        metrics.is_ok_and(|text| text.contains("cycles_total{what=\"run\"}"))
-    }
-
-    /// Its summary and its records, at its end.
-    fn finish(self) -> (Value, Vec<Value>) {
-        let output = self.child.wait_with_output().expect("it ends");
-        assert!(output.status.success(), "{}", output.status);
-        let records = std::fs::read_to_string(self.folder.path().join("records.jsonl"));
-        let records = records.expect("there are records");
-        let parse = |line: &str| serde_json::from_str(line).expect("one object a line");
-        let summary = parse(&String::from_utf8_lossy(&output.stdout));
-        (summary, records.lines().map(parse).collect())
-    }
-}
-
-/// Sends frames at the pace of their numbers; what is late is sent at once. Answers whether this
-/// machine let it: after a long silence a relay must begin anew.
-fn publish(
-    bus: &PacketSocket,
-    count: u32,
-    rate: u32,
-    frames: impl Fn(u32) -> Vec<Vec<u8>>,
-) -> bool {
-    // What the processors of a test have to do beside it may delay it, as they would a device.
-    let _refused = realtime::fifo(60);
-    let begin_ns = realtime::now_ns();
-    let mut late_ns_max = 0;
-    for number in 0..count {
-        let frames = frames(number);
-        let due_ns = begin_ns + i64::from(number) * 1_000_000_000 / i64::from(rate);
-        realtime::sleep_until(due_ns);
-        late_ns_max = late_ns_max.max(realtime::now_ns() - due_ns);
-        let frames: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
-        assert_eq!(bus.send(&frames).expect("it sends"), frames.len());
-    }
-    if late_ns_max > LATE_NS_MAX {
-        println!("not measured: the publisher itself was {late_ns_max} ns late");
-    }
-    late_ns_max <= LATE_NS_MAX
-}
-
-fn count(summary: &Value, path: &str) -> u64 {
-    summary.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("{path}: {summary}"))
 }
 
 #[test]
@@ -136,7 +63,7 @@ fn a_fault_is_tripped_by_goose_and_no_sample_is_lost() {
         return;
     }
     assert!(support::ip("link set dev lo up"));
-    let relay = Relay::start(|records| settings(1, records), "5s");
+    let relay = Relay::start(|records, metrics| settings(1, records, metrics), "5s");
     let bus = PacketSocket::open("east", ETHERTYPE_SAMPLED_VALUES).expect("it opens");
     let goose = PacketSocket::open("east", ETHERTYPE_GOOSE).expect("it opens");
     goose.join_all().expect("it joins");
@@ -181,7 +108,7 @@ fn hostile_frames_change_nothing_but_a_counter() {
         return;
     }
     assert!(support::ip("link set dev lo up"));
-    let relay = Relay::start(|records| settings(1, records), "4s");
+    let relay = Relay::start(|records, metrics| settings(1, records, metrics), "4s");
     let bus = PacketSocket::open("east", ETHERTYPE_SAMPLED_VALUES).expect("it opens");
     let (unit, faulty) = (MergingUnit::new(1, None, 50.0), MergingUnit::new(1, Some(0.0), 50.0));
     let stranger = MergingUnit::new(2, None, 50.0);
@@ -221,6 +148,62 @@ fn hostile_frames_change_nothing_but_a_counter() {
     }
 }
 
+/// A frame whose samples are all of this quality: its lowest octets.
+fn of_quality(mut frame: Vec<u8>, quality: [u8; 2]) -> Vec<u8> {
+    let samples = frame.len() - 64;
+    for sample in frame[samples..].chunks_exact_mut(8) {
+        sample[6..].copy_from_slice(&quality);
+    }
+    frame
+}
+
+#[test]
+fn a_fault_on_a_stream_that_cannot_be_trusted_trips_nothing_until_it_can() {
+    if !support::cable("untrusted streams to a relay") {
+        return;
+    }
+    assert!(support::ip("link set dev lo up"));
+    let relay = Relay::start(|records, metrics| settings(1, records, metrics), "600s");
+    let bus = PacketSocket::open("east", ETHERTYPE_SAMPLED_VALUES).expect("it opens");
+    let faulty = MergingUnit::new(1, Some(0.0), 50.0);
+    let span = RATE * 2 / 5;
+    let trusted_from_ns = Cell::new(i64::MAX);
+    let is_measured = publish(&bus, 6 * span, RATE, |number| {
+        let mut frame = faulty.frame(number);
+        match number / span {
+            0 => frame = of_quality(frame, [0x00, 0x01]),
+            1 => frame = of_quality(frame, [0x08, 0x00]),
+            2 => {
+                let clock = frame.windows(3).position(|octets| octets == [0x85, 1, 2]);
+                frame[clock.expect("it has a clock") + 2] = 0;
+            }
+            // Two in a row are missing, again and again.
+            3 if number % 10 < 2 => return vec![],
+            // A test set, which nobody expects: the reserved word behind tag and length.
+            4 => frame[22] |= 0x80,
+            5 if number % span == 0 => trusted_from_ns.set(realtime::realtime_ns()),
+            _ => {}
+        }
+        vec![frame]
+    });
+    relay.interrupt();
+    let (summary, records) = relay.finish();
+    if !is_measured {
+        return;
+    }
+    let stream = |what: &str| count(&summary, &format!("/streams/s01/{what}"));
+    for what in ["invalid", "test", "unsynchronised", "simulated"] {
+        assert_eq!(stream(what), u64::from(span), "{what}: {summary}");
+    }
+    assert_eq!(stream("lost"), u64::from(span / 5 + span), "{summary}");
+    let acted =
+        |line: &&Value| ["start", "operate", "trip"].iter().any(|key| line.get(key).is_some());
+    let first = records.iter().find(acted).expect("a stream that can be trusted trips");
+    let at = first["realtime_ns"].as_i64().expect("a time");
+    assert!(at >= trusted_from_ns.get(), "{first}");
+    assert!(records.iter().any(|line| line["trip"] == "Q0" && line["on"] == true), "{records:?}");
+}
+
 #[test]
 fn a_capture_of_4800_samples_a_second_is_taken_whole() {
     if !support::cable("a capture to a relay") {
@@ -232,11 +215,11 @@ fn a_capture_of_4800_samples_a_second_is_taken_whole() {
     let frames = frames(&octets);
     let first = SampledValues::decode(&frames[0]).expect("it is well-formed");
     let asdu = first.first();
-    let text = |records: &str| {
+    let text = |records: &str, metrics: &str| {
         format!(
             "relay: capture\nfrequency: 60 Hz\nstreams:\n  s: {{sv_id: {}, destination: '{}', \
              app_id: {}, rate: 4800 Hz, conf_rev: {}, late_max: 20 ms, synchronisation: none}}\n\
-             host: {{interface: west, records: {records}, metrics: '127.0.0.1:9462'}}\n",
+             host: {{interface: west, records: {records}, metrics: '{metrics}'}}\n",
             asdu.sv_id, first.header.destination, first.header.app_id, asdu.conf_rev
         )
     };
@@ -272,13 +255,15 @@ fn ctrl_c_ends_a_relay_with_its_summary_and_nothing_is_left() {
         return;
     }
     assert!(support::ip("link set dev lo up"));
-    let relay = Relay::start(|records| settings(1, records), "60s");
-    // SAFETY: takes numbers only; the child has not been waited for.
-    assert_eq!(unsafe { libc::kill(relay.child.id() as i32, libc::SIGINT) }, 0);
-    let output = relay.child.wait_with_output().expect("it ends");
+    let relay = Relay::start(|records, metrics| settings(1, records, metrics), "60s");
+    relay.interrupt();
+    let (output, _) = relay.end();
     assert_eq!(output.status.code(), Some(130));
     let summary: Value = serde_json::from_slice(&output.stdout).expect("a summary");
     assert!(count(&summary, "/task/cycles") > 0);
+    let warnings = summary["warnings"].as_array().expect("there is a list");
+    let of_cache = |warning: &&Value| warning.to_string().contains("cache group nobody-made-it");
+    assert_eq!(warnings.iter().filter(of_cache).count(), 3, "one for each thread: {warnings:?}");
     assert!(relay::top::fetch("127.0.0.1:9462".parse().expect("an address")).is_err());
 }
 
@@ -290,20 +275,49 @@ fn what_is_missing_is_told_with_its_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("relay.yaml");
     let records = folder.path().join("records.jsonl");
-    std::fs::write(&path, settings(1, &records.display().to_string())).expect("it writes");
+    std::fs::write(&path, settings(1, &records.display().to_string(), "127.0.0.1:9462"))
+        .expect("it writes");
     let mut command = Command::new(env!("CARGO_BIN_EXE_qcrelay"));
     let output = command.arg("run").arg(&path).args(["--interface", "nowhere"]).output();
     let output = output.expect("it runs");
     assert_eq!(output.status.code(), Some(69));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("interface nowhere cannot be opened"), "{said}");
+    let text = settings(1, &records.display().to_string(), "127.0.0.1:9462");
+    let strict = text.replace("cache_group", "require_realtime: yes, cache_group");
+    std::fs::write(&path, strict).expect("it writes");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_qcrelay"));
+    let output = command.arg("run").arg(&path).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(69));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("task: cache group nobody-made-it"), "{said}");
+}
+
+#[test]
+fn files_of_a_substation_are_imported() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../substation/tests/data/bay.cid");
+    let import = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_qcrelay"));
+        let output = command.arg("import").arg(&path).args(arguments).output().expect("it runs");
+        let [out, error] = [output.stdout, output.stderr].map(String::from_utf8);
+        (output.status.code(), out.expect("text"), error.expect("text"))
+    };
+    let (code, yaml, told) = import(&["--frequency", "60"]);
+    assert_eq!(code, Some(0));
+    assert_eq!(told.lines().count(), 3, "{told}");
+    let relay = substation::settings::read(&yaml).expect("a relay reads it");
+    assert_eq!(relay.streams["MU01_MU_MSVCB01"].supervision.rate, 4800);
+    let (code, _, told) = import(&["--own", "REL9"]);
+    assert_eq!(code, Some(65));
+    assert!(told.contains("REL9 sends no message; there are: Q0, REL1"), "{told}");
+    assert_eq!(import(&["--frequency", "5"]).0, Some(64));
 }
 
 #[test]
 fn bad_settings_are_told_by_line_with_their_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("relay.yaml");
-    let wrong = settings(1, "none").replace("delay: 10 ms", "delay: 10");
+    let wrong = settings(1, "none", "127.0.0.1:9462").replace("delay: 10 ms", "delay: 10");
     std::fs::write(&path, wrong).expect("it writes");
     let output = Command::new(env!("CARGO_BIN_EXE_qcrelay")).arg("check").arg(&path).output();
     let output = output.expect("it runs");

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Args, Parser, Subcommand};
+use relay::merging::alternate::Alternate;
 use relay::merging::expected::trip_after_ns;
 use relay::merging::files::generators;
 use relay::merging::publisher::Publisher;
@@ -35,6 +36,8 @@ Examples:
       how long the relay's filter needs by itself, in ms
   qcmerge run bay.yaml --interface v0 --core 1 --priority 80 --json
       publishes on a core of its own and prints figures for other programs
+  qcmerge alternate --interface v0 --actions 1000 --interval 50ms --records steps.jsonl
+      a current that steps up and down, and when each step was sent
 
 Ctrl-C ends it and prints the summary. Publishing needs CAP_NET_RAW, a priority CAP_SYS_NICE,
 locked memory CAP_IPC_LOCK. Exit codes: 0 done, 64 usage, 65 settings are wrong, 69 an interface,
@@ -80,6 +83,17 @@ enum Command {
         settings: PathBuf,
         /// Those of the relay
         relay: PathBuf,
+    },
+    /// Publishes one stream whose current steps up and down, and tells when each step was sent
+    Alternate {
+        #[command(flatten)]
+        alternate: Alternate,
+        /// The core to stay on
+        #[arg(long)]
+        core: Option<usize>,
+        /// Priority of SCHED_FIFO, 1 to 99
+        #[arg(long, value_parser = clap::value_parser!(i32).range(1..=99))]
+        priority: Option<i32>,
     },
     /// Tells everything that is wrong with settings
     Check {
@@ -146,6 +160,14 @@ fn command(command: Command) -> anyhow::Result<ExitCode> {
             };
             generators(&unit, folder_of(&settings))?;
             println!("{}: {} streams, nothing is wrong", settings.display(), unit.streams.len());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Alternate { alternate, core, priority } => {
+            let is_over = ended_by_signals()?;
+            for warning in become_real_time(core, priority) {
+                eprintln!("qcmerge: warning: {warning}");
+            }
+            println!("{}", alternate.run(&is_over)?);
             Ok(ExitCode::SUCCESS)
         }
         Command::Expect { settings, relay } => expect(&settings, &relay),
@@ -217,17 +239,14 @@ fn publish(
     let Some(interface) = interface.or(unit.interface.as_deref()) else {
         bail!("no interface; name one with `--interface` or `interface:` in the settings");
     };
-    let is_over = Arc::new(AtomicBool::new(false));
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        signal_hook::flag::register(signal, is_over.clone()).context("no handler of signals")?;
-    }
+    let is_over = ended_by_signals()?;
     let generators = generators(unit, folder)?;
     let said = || format!("interface {interface} (publishing needs CAP_NET_RAW)");
     let publisher = Publisher::new(unit, interface, generators).with_context(said)?;
     let (tell, told) = channel::<String>();
     // Printing may block, and publishing may not.
     let printer = std::thread::spawn(move || told.iter().for_each(|line| eprintln!("{line}")));
-    let warnings = become_real_time(how);
+    let warnings = become_real_time(how.core, how.priority);
     let duration = how.duration.or(unit.duration);
     let summary = publisher.run(duration, &is_over, &tell, warnings).with_context(said)?;
     drop(tell);
@@ -240,9 +259,18 @@ fn publish(
     Ok(ExitCode::SUCCESS)
 }
 
+/// A flag that Ctrl-C and the like set.
+fn ended_by_signals() -> anyhow::Result<Arc<AtomicBool>> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        signal_hook::flag::register(signal, is_over.clone()).context("no handler of signals")?;
+    }
+    Ok(is_over)
+}
+
 /// Takes the core and priority that were asked for; what is refused is a warning, because the
 /// figures then say less.
-fn become_real_time(how: &How) -> Vec<String> {
+fn become_real_time(core: Option<usize>, priority: Option<i32>) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut note = |what: &str, result: std::io::Result<()>| {
         if let Err(error) = result {
@@ -251,13 +279,13 @@ fn become_real_time(how: &How) -> Vec<String> {
     };
     // Without a priority the kernel may put off each wake-up by 50 us to save power.
     note("exact wake-ups", fs::write("/proc/self/timerslack_ns", "1"));
-    if how.core.is_some() || how.priority.is_some() {
+    if core.is_some() || priority.is_some() {
         note("memory that stays", realtime::lock_memory());
     }
-    if let Some(core) = how.core {
+    if let Some(core) = core {
         note(&format!("core {core}"), realtime::pin(core));
     }
-    if let Some(priority) = how.priority {
+    if let Some(priority) = priority {
         note(&format!("priority {priority}"), realtime::fifo(priority));
     }
     warnings

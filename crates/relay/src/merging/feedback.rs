@@ -9,9 +9,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use substation::settings::merging_unit::TrippedBreaker;
 use substation::wire::ethernet::ETHERTYPE_GOOSE;
-use substation::wire::{Data, Goose};
+use substation::wire::{Data, Goose, Quality};
 
-use crate::packet::{Batch, PacketSocket, wait};
+use realtime::packet::{Batch, PacketSocket, wait};
 
 /// How long the end of the program may wait for this thread.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -31,7 +31,8 @@ impl TripWatch {
     }
 
     /// Whether this frame orders a trip that the last one did not. Messages of test sets, of
-    /// others, and of publishers that need commissioning order nothing.
+    /// others, and of publishers that need commissioning order nothing, nor does a value whose
+    /// quality says that it is a test or not good.
     pub fn take(&mut self, frame: &[u8]) -> bool {
         let Ok(message) = Goose::decode(frame) else { return false };
         let is_for_us = message.gocb_ref == self.breaker.reference
@@ -42,8 +43,16 @@ impl TripWatch {
         if !is_for_us {
             return false;
         }
-        let value = message.all_data.elements().nth(self.breaker.value);
-        let is_tripped = value == Some(Data::Boolean(true));
+        let mut values = message.all_data.elements().skip(self.breaker.value);
+        let value = values.next();
+        // A quality stands behind the value that it is of.
+        let is_usable = match values.next() {
+            Some(Data::BitString(bits)) => {
+                Quality::from_bits(bits).is_none_or(|quality| quality.is_usable(false))
+            }
+            _ => true,
+        };
+        let is_tripped = value == Some(Data::Boolean(true)) && is_usable;
         let is_new = is_tripped && !self.was_tripped;
         self.was_tripped = is_tripped;
         is_new
@@ -66,7 +75,7 @@ impl Listener {
     /// When the interface cannot be listened on.
     pub fn start(interface: &str, breaker: &TrippedBreaker) -> anyhow::Result<Self> {
         let socket = PacketSocket::open(interface, ETHERTYPE_GOOSE)?;
-        socket.join(breaker.destination)?;
+        socket.join(breaker.destination.0)?;
         let (sender, trips) = channel();
         let is_over = Arc::new(AtomicBool::new(false));
         let watch = TripWatch::new(breaker.clone());
@@ -120,9 +129,9 @@ mod tests {
 
     const GROUP: MacAddress = MacAddress([1, 0x0c, 0xcd, 1, 0, 1]);
 
-    fn message(reference: &str, values: [bool; 2], simulation: bool) -> Vec<u8> {
+    fn message(reference: &str, values: &[Value], simulation: bool) -> Vec<u8> {
         let (mut encoded, mut frame) = (Vec::new(), Vec::new());
-        Value::encode_all(&values.map(Value::Boolean), Form::Ordinary, &mut encoded);
+        Value::encode_all(values, Form::Ordinary, &mut encoded);
         Goose {
             header: Header {
                 destination: GROUP,
@@ -155,9 +164,10 @@ mod tests {
             app_id: 1,
             value: 1,
             opening: Duration::from_millis(50),
+            position: None,
         });
-        let mut take = |reference: &str, values, simulation| {
-            watch.take(&message(reference, values, simulation))
+        let mut take = |reference: &str, values: [bool; 2], simulation| {
+            watch.take(&message(reference, &values.map(Value::Boolean), simulation))
         };
         let reference = "bay/LLN0$GO$trips";
         assert!(!take(reference, [true, false], false));
@@ -168,5 +178,24 @@ mod tests {
         assert!(!take(reference, [false, false], false));
         assert!(take(reference, [false, true], false));
         assert!(!watch.take(&[0; 60]));
+    }
+
+    #[test]
+    fn a_trip_of_a_test_or_of_no_good_quality_trips_nothing() {
+        let breaker = TrippedBreaker {
+            reference: "bay".into(),
+            destination: GROUP,
+            app_id: 1,
+            value: 0,
+            opening: Duration::from_millis(50),
+            position: None,
+        };
+        for (quality, trips) in
+            [(Quality::GOOD, true), (Quality::TEST, false), (Quality::INVALID, false)]
+        {
+            let bits = Value::BitString(quality.to_bits().into(), 3);
+            let frame = message("bay", &[Value::Boolean(true), bits], false);
+            assert_eq!(TripWatch::new(breaker.clone()).take(&frame), trips, "{quality:?}");
+        }
     }
 }

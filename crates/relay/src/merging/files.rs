@@ -11,6 +11,7 @@ use substation::settings::merging_unit::{MergingUnit, Playback, RecordFiles, Sou
 
 use super::capture;
 use super::generator::{Generator, Values};
+use super::plant::PhasorWaves;
 use super::playback::{self, Channels};
 use super::waves::Waves;
 
@@ -29,6 +30,7 @@ pub fn generators(
         };
         let values = match &unit.sources[&stream.source] {
             Source::Waveform(waveform) => Values::Waves(Waves::new(waveform, stream.rate)),
+            Source::Plant(_) => Values::Plant(PhasorWaves::new(unit.frequency_hz, stream.rate)),
             Source::Playback(settings) => {
                 let said = || format!("source {}", stream.source);
                 Values::Playback(playback(settings, folder, stream.rate).with_context(said)?)

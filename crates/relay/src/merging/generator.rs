@@ -6,6 +6,7 @@
 
 use substation::wire::{Quality, Sample};
 
+use super::plant::{PhasorWaves, Phasors};
 use super::playback::Playback;
 use super::waves::{Phases, Waves};
 
@@ -27,6 +28,8 @@ pub enum Values {
     Waves(Waves),
     /// They are recorded.
     Playback(Playback),
+    /// They follow a simulated grid.
+    Plant(PhasorWaves),
 }
 
 /// The generator of one source.
@@ -72,6 +75,13 @@ impl Generator {
         self.kept[number as usize % KEPT]
     }
 
+    /// What the samples from now on are made of, where they follow a simulated grid.
+    pub const fn set_phasors(&mut self, phasors: Phasors) {
+        if let Values::Plant(waves) = &mut self.values {
+            waves.set(phasors);
+        }
+    }
+
     /// When the fault of the present episode began, in seconds since sample 0, once it has.
     #[must_use]
     pub fn fault_begun(&self, rate: u16) -> Option<(u64, f64)> {
@@ -80,6 +90,8 @@ impl Generator {
             Values::Playback(playback) => {
                 playback.inception(self.episode)? as f64 / f64::from(rate)
             }
+            // Whoever makes the grid fail knows when.
+            Values::Plant(_) => return None,
         };
         let newest_s = self.next.checked_sub(1)? as f64 / f64::from(rate);
         (newest_s >= begin_s).then_some((self.episode, begin_s))
@@ -91,6 +103,7 @@ impl Generator {
         match &self.values {
             Values::Waves(waves) => waves.place(number).0,
             Values::Playback(playback) => playback.place(number).0,
+            Values::Plant(_) => 0,
         }
     }
 
@@ -106,6 +119,11 @@ impl Generator {
             Values::Playback(playback) => {
                 let (phases, neutral) = playback.at(number);
                 (phases, Some(neutral), playback.place(number))
+            }
+            // The grid itself ends the current when its breaker opens.
+            Values::Plant(waves) => {
+                let phases = waves.at(number);
+                return self.encode(number, phases, None);
             }
         };
         // The breaker that is open when an episode ends closes with the begin of the next.
@@ -133,7 +151,7 @@ impl Generator {
         if is_touched {
             let healthy = match &self.values {
                 Values::Waves(waves) => waves.healthy_voltages(number),
-                Values::Playback(_) => phases.voltage_v,
+                Values::Playback(_) | Values::Plant(_) => phases.voltage_v,
             };
             for phase in (0..3).filter(|phase| self.is_interrupted[*phase]) {
                 phases.current_a[phase] = 0.0;

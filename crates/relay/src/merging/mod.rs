@@ -7,13 +7,18 @@
 //! - [`disturbance`]: what goes wrong with it
 //! - [`frame`]: the frame as octets
 //! - [`expected`]: when a relay that takes no time would trip
+//! - [`alternation`]: a current that steps up and down again and again
 //! - [`lateness`]: how late frames were sent
 //!
 //! What touches the world:
 //! - [`files`]: fault records and captures
 //! - [`publisher`]: the loop that sleeps, sends and counts
+//! - [`plant`]: phasors of a simulated grid
 //! - [`feedback`]: the subscription to a trip
+//! - [`alternate`]: the loop that sends steps and tells when
 
+pub mod alternate;
+pub mod alternation;
 pub mod capture;
 pub mod disturbance;
 pub mod expected;
@@ -22,6 +27,7 @@ pub mod files;
 pub mod frame;
 pub mod generator;
 pub mod lateness;
+pub mod plant;
 pub mod playback;
 pub mod publisher;
 pub mod schedule;

@@ -13,16 +13,18 @@ use std::time::Duration;
 
 use substation::SampleTime;
 use substation::protection::breaker::{self, Breaker};
-use substation::settings::merging_unit::{MergingUnit, PublishedStream};
+use substation::settings::merging_unit::{MergingUnit, PublishedStream, Source, TrippedBreaker};
+use substation::wire::MacAddress;
 
 use super::disturbance::{Disturbances, Fate};
 use super::feedback::{Listener, realtime_ns};
 use super::frame;
 use super::generator::{Generator, Samples};
 use super::lateness::Lateness;
+use super::plant::{self, PlantFile};
 use super::schedule::{Pace, Schedule};
 use super::summary::{FaultStamps, Frames, LatenessFigures, Summary};
-use crate::packet::PacketSocket;
+use realtime::packet::PacketSocket;
 
 /// The first sample is at least this much later than now.
 const LEAD_NS: i64 = 100_000_000;
@@ -42,6 +44,7 @@ pub struct Publisher {
     schedule: Schedule,
     listener: Option<Listener>,
     opening: Duration,
+    position: Position,
     lateness: Lateness,
     frames: Frames,
     faults: Vec<FaultStamps>,
@@ -67,6 +70,15 @@ struct SourceState {
     breaker: Option<(Breaker, u64)>,
     /// The fault of this episode, by its place in the list.
     fault: Option<(u64, usize)>,
+    /// Where its phasors are, if it follows a simulated grid.
+    plant: Option<PlantFile>,
+}
+
+/// The position of a breaker in a simulated grid, if there is one.
+#[derive(Debug)]
+struct Position {
+    file: Option<String>,
+    opens_ns: Option<i64>,
 }
 
 /// Frames that are sent together: buffers that are used again and again.
@@ -111,21 +123,23 @@ impl Publisher {
                 held_back: None,
             })
             .collect();
-        let sources = generators.into_iter().map(|((name, rate), generator)| SourceState {
-            name,
-            rate,
-            generator,
-            breaker: None,
-            fault: None,
+        let sources = generators.into_iter().map(|((name, rate), generator)| {
+            let plant = match &unit.sources[&name] {
+                Source::Plant(plant) => Some(PlantFile::open(plant)?),
+                Source::Waveform(_) | Source::Playback(_) => None,
+            };
+            Ok(SourceState { name, rate, generator, breaker: None, fault: None, plant })
         });
+        let sources = sources.collect::<anyhow::Result<_>>()?;
         Ok(Self {
             socket,
             interface: interface.to_owned(),
             schedule: Schedule::new(streams.iter().map(|stream| stream.pace)),
             streams,
-            sources: sources.collect(),
+            sources,
             listener,
             opening: unit.breaker.as_ref().map_or(Duration::ZERO, |breaker| breaker.opening),
+            position: Position::of(unit.breaker.as_ref()),
             lateness: Lateness::default(),
             frames: Frames::default(),
             faults: Vec::new(),
@@ -155,12 +169,13 @@ impl Publisher {
             self.schedule.take_due(due_ns, &mut due);
             batch.count = 0;
             for (stream, number) in &due {
-                self.prepare(*stream, *number, &mut batch);
+                self.prepare(*stream, *number, &mut batch)?;
             }
             let at_ns = begin_ns + due_ns as i64;
             realtime::sleep_until(at_ns);
             self.send(&batch, at_ns, self.streams[due[0].0].pace.interval_ns())?;
             self.take_trips(begin_ns, tell);
+            self.position.open_when_due()?;
             self.note_faults(begin_ns, tell);
         }
         let over_ns = realtime::now_ns().max(begin_ns) - begin_ns;
@@ -168,14 +183,22 @@ impl Publisher {
     }
 
     /// Makes a frame of a stream, or what a disturbance makes of it.
-    fn prepare(&mut self, stream: usize, number: u64, batch: &mut Batch) {
+    fn prepare(&mut self, stream: usize, number: u64, batch: &mut Batch) -> anyhow::Result<()> {
         let outgoing = &mut self.streams[stream];
         let taken_ns = outgoing.pace.due_ns(number) - outgoing.pace.phase_ns;
         let fate = outgoing.disturbances.fate(number, taken_ns);
         let source = &mut self.sources[outgoing.source];
+        source.follow_plant(taken_ns)?;
         let buffer = batch.next();
         let sample = |number| source.samples(number);
-        frame::write(&outgoing.settings, self.socket.address(), number, fate, sample, buffer);
+        frame::write(
+            &outgoing.settings,
+            MacAddress(self.socket.address()),
+            number,
+            fate,
+            sample,
+            buffer,
+        );
         self.frames.count(fate);
         if fate.is_lost {
             batch.count -= 1;
@@ -188,6 +211,7 @@ impl Publisher {
             batch.add(again);
             batch.add(outgoing.held_back.take());
         }
+        Ok(())
     }
 
     fn send(&mut self, batch: &Batch, at_ns: i64, interval_ns: u64) -> anyhow::Result<()> {
@@ -223,6 +247,7 @@ impl Publisher {
     fn take_trips(&mut self, begin_ns: i64, tell: &Sender<String>) {
         let Some(listener) = &self.listener else { return };
         while let Ok(trip_ns) = listener.trips.try_recv() {
+            self.position.tripped(trip_ns + self.opening.as_nanos() as i64);
             for source in &mut self.sources {
                 let since_begin = SampleTime::from_ns((trip_ns - begin_ns).max(0) as u64);
                 source.trip(since_begin, self.opening);
@@ -311,6 +336,14 @@ impl SourceState {
         self.generator.samples(number, is_open)
     }
 
+    fn follow_plant(&mut self, now_ns: u64) -> anyhow::Result<()> {
+        let Some(plant) = &mut self.plant else { return Ok(()) };
+        if let Some(phasors) = plant.read_when_due(now_ns)? {
+            self.generator.set_phasors(phasors);
+        }
+        Ok(())
+    }
+
     /// A trip opens the breaker for the episode in which it comes.
     fn trip(&mut self, at: SampleTime, opening: Duration) {
         let number = u128::from(at.ns()) * u128::from(self.rate) / 1_000_000_000;
@@ -322,6 +355,25 @@ impl SourceState {
         let mut breaker = Breaker::new(breaker::Settings { opening, closing: Duration::ZERO });
         breaker.trip(at);
         self.breaker = Some((breaker, episode));
+    }
+}
+
+impl Position {
+    fn of(breaker: Option<&TrippedBreaker>) -> Self {
+        Self { file: breaker.and_then(|breaker| breaker.position.clone()), opens_ns: None }
+    }
+
+    /// Its contacts are apart at this time.
+    fn tripped(&mut self, opens_ns: i64) {
+        self.opens_ns = self.opens_ns.or(Some(opens_ns));
+    }
+
+    fn open_when_due(&mut self) -> anyhow::Result<()> {
+        if self.opens_ns.is_none_or(|opens_ns| realtime::now_ns() < opens_ns) {
+            return Ok(());
+        }
+        // It opens once: nothing in the grid closes it again but whoever runs the grid.
+        self.file.take().map_or(Ok(()), |file| plant::open_breaker(&file))
     }
 }
 
@@ -352,7 +404,7 @@ impl Frames {
 }
 
 /// `CLOCK_MONOTONIC` at the next whole second of `CLOCK_REALTIME`.
-fn next_second_ns() -> i64 {
+pub(super) fn next_second_ns() -> i64 {
     let offset_ns = realtime_offset_ns();
     let earliest_ns = realtime::now_ns() + LEAD_NS + offset_ns;
     let second_ns = 1_000_000_000;

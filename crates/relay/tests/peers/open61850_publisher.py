@@ -1,8 +1,11 @@
 """Publishes 20 streams of 4800 samples a second with open61850 for some seconds.
 
 Usage: open61850_publisher.py INTERFACE SECONDS
+Prints what the engine says of it, as JSON.
 """
 
+import dataclasses
+import json
 import sys
 import time
 
@@ -21,7 +24,7 @@ def main() -> None:
     publisher.start()
     time.sleep(float(sys.argv[2]))
     publisher.stop()
-    print(publisher.stats())
+    print(json.dumps(dataclasses.asdict(publisher.stats())))
 
 
 main()

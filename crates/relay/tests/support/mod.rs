@@ -1,5 +1,6 @@
-//! A pair of interfaces that only the thread of one test sees.
+//! Interfaces that only the thread of one test sees.
 
+use std::io::Write as _;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
@@ -7,23 +8,61 @@ use std::time::Duration;
 /// Puts this thread into a network namespace of its own, in which `east` and `west` are the two
 /// ends of one cable; it vanishes with the thread. Says why and returns `false` where that is not
 /// allowed.
+#[allow(dead_code, reason = "each test uses a part of it")]
 pub(crate) fn cable(of_what: &str) -> bool {
-    // SAFETY: takes a number only; network namespaces belong to threads.
-    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-        let error = std::io::Error::last_os_error();
-        println!("{of_what}: not measured: a network namespace needs root ({error})");
+    if !namespace(of_what) {
         return false;
     }
     if !ip("link add name east type veth peer name west") {
-        println!("{of_what}: not measured: no veth pair can be made here");
+        not_measured(of_what, "no veth pair can be made here");
         return false;
     }
-    assert!(ip("link set dev east up") && ip("link set dev west up"));
-    // Until the kernel's worker has seen both ends up, what is sent is silently thrown away.
-    while ["east", "west"].iter().any(|end| !is_up(end)) {
-        sleep(Duration::from_millis(2));
+    bring_up(&["east", "west"]);
+    true
+}
+
+/// As [`cable`], a bridge with these ends instead.
+#[allow(dead_code, reason = "each test uses a part of it")]
+pub(crate) fn bus(of_what: &str, ends: &[&str]) -> bool {
+    if !namespace(of_what) {
+        return false;
+    }
+    if !ip("link add name bus type bridge mcast_snooping 0") {
+        not_measured(of_what, "no bridge can be made here");
+        return false;
+    }
+    assert!(ip("link set dev bus up"));
+    for end in ends {
+        assert!(ip(&format!("link add name {end} type veth peer name port-{end}")));
+        assert!(ip(&format!("link set dev port-{end} master bus up")));
+    }
+    bring_up(ends);
+    true
+}
+
+/// Puts this thread into a network namespace of its own.
+fn namespace(of_what: &str) -> bool {
+    // SAFETY: takes a number only; network namespaces belong to threads.
+    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+        let error = std::io::Error::last_os_error();
+        not_measured(of_what, &format!("a network namespace needs root ({error})"));
+        return false;
     }
     true
+}
+
+fn bring_up(ends: &[&str]) {
+    assert!(ends.iter().all(|end| ip(&format!("link set dev {end} up"))));
+    // Until the kernel's worker has seen both ends up, what is sent is silently thrown away.
+    while ends.iter().any(|end| !is_up(end)) {
+        sleep(Duration::from_millis(2));
+    }
+}
+
+/// Says what this host does not let a test measure, past what tests print: that is shown only where
+/// one fails.
+pub(crate) fn not_measured(what: &str, why: &str) {
+    let _closed = writeln!(std::io::stderr(), "{what}: not measured: {why}");
 }
 
 /// Runs `ip` with these arguments.

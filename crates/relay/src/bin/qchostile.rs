@@ -1,0 +1,139 @@
+//! `qchostile`: what tests set against relays that act as one. It holds the keys of a node that it
+//! was given, or none, and does its worst.
+
+use std::fs;
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Parser, Subcommand};
+use relay::hostile::attack::Attack;
+use relay::hostile::insider::{self, Plan};
+use relay::hostile::outsider;
+use relay::quorum::birth::folder_of;
+use substation::settings::parse_time;
+use substation::settings::quorum::read_node;
+
+/// Settings are wrong (`EX_DATAERR`).
+const BAD_SETTINGS: u8 = 65;
+/// The interface, a right or a file is missing (`EX_UNAVAILABLE`).
+const UNAVAILABLE: u8 = 69;
+
+/// A hostile relay node and an intruder on the network, for tests.
+#[derive(Parser)]
+#[command(name = "qchostile", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Speaks with the keys that settings of a relay node name
+    Insider {
+        /// The settings
+        settings: PathBuf,
+        /// What it does
+        #[arg(long, value_enum)]
+        attack: Attack,
+        /// How many valid-looking copies go with each message
+        #[arg(long, default_value_t = 0)]
+        copies: u32,
+        /// Number of its working keys; one that was used before makes them old keys
+        #[arg(long, default_value_t = 1)]
+        counter: u64,
+        /// The breaker's next action, if nobody tells it because the keys are worth nothing
+        #[arg(long)]
+        assumed: Option<u64>,
+        /// How long
+        #[arg(long, value_parser = parse_time)]
+        duration: Option<Duration>,
+    },
+    /// Takes down all datagrams of the protocol that pass an interface
+    Record {
+        /// The interface
+        interface: String,
+        /// The file
+        file: PathBuf,
+    },
+    /// Sends what was taken down again and again
+    Replay {
+        /// The interface
+        interface: String,
+        /// The file
+        file: PathBuf,
+        /// Frames a second
+        #[arg(long, default_value_t = 10_000)]
+        rate: u32,
+    },
+    /// Sends datagrams that look right up to their tag, under another's address
+    Flood {
+        /// The interface
+        interface: String,
+        /// Whose address it takes
+        #[arg(long)]
+        from: SocketAddrV4,
+        /// Whom it floods
+        #[arg(long)]
+        to: SocketAddrV4,
+        /// Number of the alleged sender; 4 is the breaker node
+        #[arg(long)]
+        sender: u8,
+        /// Number of the recipient
+        #[arg(long)]
+        recipient: u8,
+        /// Key epoch
+        #[arg(long, default_value_t = 1)]
+        epoch: u32,
+        /// Datagrams a second
+        #[arg(long, default_value_t = 100_000)]
+        rate: u32,
+    },
+}
+
+fn main() -> ExitCode {
+    match command(Cli::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("qchostile: {error:#}");
+            ExitCode::from(UNAVAILABLE)
+        }
+    }
+}
+
+fn command(command: Command) -> anyhow::Result<ExitCode> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        signal_hook::flag::register(signal, stop.clone()).context("no handler of signals")?;
+    }
+    match command {
+        Command::Insider { settings, attack, copies, counter, assumed, duration } => {
+            let text =
+                fs::read_to_string(&settings).with_context(|| settings.display().to_string())?;
+            let node = match read_node(&text) {
+                Ok(node) => node,
+                Err(problems) => {
+                    eprintln!("{}: {problems}", settings.display());
+                    return Ok(ExitCode::from(BAD_SETTINGS));
+                }
+            };
+            let plan = Plan { attack, copies, counter, assumed, duration };
+            println!("{}", insider::run(&node.quorum, &folder_of(&settings), plan, &stop)?);
+        }
+        Command::Record { interface, file } => {
+            println!("{}", outsider::record(&interface, &file, &stop)?);
+        }
+        Command::Replay { interface, file, rate } => {
+            println!("{}", outsider::replay(&interface, &file, rate, &stop)?);
+        }
+        Command::Flood { interface, from, to, sender, recipient, epoch, rate } => {
+            let about = (sender, recipient, epoch);
+            println!("{}", outsider::flood(&interface, (from, to), about, rate, &stop)?);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,181 @@
+//! What a hostile node says in a tick, knowing how the breaker stands and holding the keys of one
+//! node. Everything is of the right form, and sealed as its own channel wants it; so it passes all
+//! but what the attack is about.
+
+use clap::ValueEnum;
+use substation::quorum::certificate::Keyring;
+use substation::quorum::wire::{Certificate, Message, Proof, TwoSignatures};
+use substation::quorum::{
+    Action, Attempt, Gen, NodeId, Party, Protocol, Scheme, Statement, Subject, Tick,
+};
+
+/// What it does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Attack {
+    /// Wants whatever the breaker can do next, all the time, with proofs that are right
+    Push,
+    /// The same, with one bit of each proof flipped
+    Flip,
+    /// Says one thing to one and another to others, and trip and close at once
+    Equivocate,
+    /// Wants the last action again, in its gen
+    OldGen,
+    /// Wants the action after the next
+    FutureGen,
+    /// Speaks for ticks to come
+    Early,
+    /// Speaks for ticks that have passed
+    Late,
+    /// Says everything a tick too late
+    Slow,
+    /// Says nothing but that it is there
+    Silent,
+    /// One after the other, a tick each
+    All,
+}
+
+impl Attack {
+    /// All that say something.
+    const TURNS: [Self; 8] = [
+        Self::Push,
+        Self::Flip,
+        Self::Equivocate,
+        Self::OldGen,
+        Self::FutureGen,
+        Self::Early,
+        Self::Late,
+        Self::Slow,
+    ];
+
+    /// What it is in this tick.
+    #[must_use]
+    pub const fn now(self, tick: Tick) -> Self {
+        match self {
+            Self::All => Self::TURNS[(tick.0 % Self::TURNS.len() as u64) as usize],
+            attack => attack,
+        }
+    }
+}
+
+/// How things stand when it speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scene {
+    /// Who it is.
+    pub me: NodeId,
+    /// What statements are about.
+    pub subject: Subject,
+    /// The breaker's next action.
+    pub generation: Gen,
+    /// What the breaker did last.
+    pub stands: Action,
+    /// When.
+    pub tick: Tick,
+    /// How many copies go with each message, each of them a bit different.
+    pub copies: u32,
+}
+
+/// What is said in this tick, and to whom.
+pub fn say(
+    attack: Attack,
+    scene: &Scene,
+    keys: &mut Keyring,
+    say: &mut impl FnMut(Party, Message),
+) {
+    let Scene { generation, stands, tick, .. } = *scene;
+    let possible = Attempt { action: stands.opposite(), generation };
+    let last = Attempt { action: stands, generation: Gen(generation.0.saturating_sub(1)) };
+    let after = Attempt { action: stands, generation: generation.next() };
+    let whole = None;
+    match attack.now(tick) {
+        Attack::Push | Attack::All => speak(scene, keys, possible, tick, whole, say),
+        Attack::Flip => speak(scene, keys, possible, tick, Some(tick.0 as usize), say),
+        Attack::Equivocate => {
+            let impossible = Attempt { action: stands, generation };
+            speak(scene, keys, impossible, tick, whole, &mut |to, message| {
+                if to.octet() % 2 == 0 {
+                    say(to, message);
+                }
+            });
+            speak(scene, keys, possible, tick, whole, say);
+            speak(scene, keys, possible, tick, Some(7), say);
+        }
+        Attack::OldGen => speak(scene, keys, last, tick, whole, say),
+        Attack::FutureGen => speak(scene, keys, after, tick, whole, say),
+        Attack::Early => {
+            for ahead in [2, 3, 50] {
+                speak(scene, keys, possible, tick.plus(ahead), whole, say);
+            }
+        }
+        Attack::Late => {
+            for behind in [2, 3, 50] {
+                speak(scene, keys, possible, tick.minus(behind), whole, say);
+            }
+        }
+        Attack::Slow => speak(scene, keys, possible, tick.minus(1), whole, say),
+        Attack::Silent => {}
+    }
+}
+
+/// A vote, or shares and a certificate, for this attempt; with a bit of each proof flipped, if one
+/// is named, and always in the copies.
+fn speak(
+    scene: &Scene,
+    keys: &mut Keyring,
+    attempt: Attempt,
+    tick: Tick,
+    flipped: Option<usize>,
+    say: &mut impl FnMut(Party, Message),
+) {
+    let Attempt { action, generation } = attempt;
+    let mut prove = |tick| {
+        let statement = Statement { subject: scene.subject, action, generation, tick };
+        keys.prove(&statement)
+    };
+    let (Some(proof), Some(proof_next)) = (prove(tick), prove(tick.plus(1))) else { return };
+    let copies = 1..=scene.copies as usize;
+    for bit in [flipped].into_iter().chain(copies.map(Some)) {
+        let (proof, proof_next) = (with_flipped(proof, bit), with_flipped(proof_next, bit));
+        match scene.subject.protocol {
+            Protocol::Arbiter => say(Party::Breaker, Message::Vote { attempt, tick, proof }),
+            Protocol::Peer => {
+                for node in NodeId::ALL.into_iter().filter(|node| *node != scene.me) {
+                    let share = Message::Share { attempt, tick, proof, proof_next };
+                    say(Party::Relay(node), share);
+                }
+                let certificate = forged(scene.me, proof);
+                say(Party::Breaker, Message::Certificate { attempt, tick, certificate });
+            }
+        }
+    }
+}
+
+/// A proof with one bit flipped.
+fn with_flipped(proof: Proof, bit: Option<usize>) -> Proof {
+    let Some(bit) = bit else { return proof };
+    let flip = |octets: &mut [u8]| {
+        let place = bit % (8 * octets.len());
+        octets[place / 8] ^= 1 << (place % 8);
+    };
+    let mut proof = proof;
+    match &mut proof {
+        Proof::Signature(octets) => flip(octets),
+        Proof::Bls(octets) => flip(octets),
+        Proof::Frost(shares) => {
+            shares.iter_mut().flatten().for_each(|share| flip(&mut share.z_share));
+        }
+    }
+    proof
+}
+
+/// A certificate out of one proof: the other half is made up.
+fn forged(me: NodeId, proof: Proof) -> Certificate {
+    let other = NodeId::ALL[usize::from(me == NodeId::ALL[0])];
+    match proof {
+        Proof::Signature(signature) => {
+            let two = TwoSignatures::new((me, signature), (other, signature));
+            Certificate::TwoSignatures(two.expect("these are two nodes"))
+        }
+        Proof::Bls(share) => Certificate::Bls(share),
+        Proof::Frost(_) => Certificate::Frost([7; 64]),
+    }
+}

@@ -1,0 +1,91 @@
+//! Whether the interfaces of a relay are still there: a socket on one that went down tells so once
+//! and is silent from then on, and silence is also what a quiet bus sounds like.
+//!
+//! An interface that is down, or whose cable is out, may come again and the socket then goes on by
+//! itself; so that is an alarm, or the end where settings say so. One that was deleted never comes
+//! again, not even under the same name: the relay ends, and whoever watches it starts it anew.
+
+use realtime::packet::Link;
+use substation::settings::WhenDown;
+
+/// One interface that is watched.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Watched {
+    interface: String,
+    when_down: WhenDown,
+    link: Option<Link>,
+    was_up: bool,
+}
+
+/// What became of a look at an interface.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Look {
+    /// Its link is another one than at the last look.
+    pub changed: Option<Link>,
+    /// Why the relay ends.
+    pub failure: Option<String>,
+}
+
+impl Watched {
+    /// Nothing is known of it yet.
+    #[must_use]
+    pub fn new(interface: &str, when_down: WhenDown) -> Self {
+        Self { interface: interface.to_owned(), when_down, link: None, was_up: false }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn interface(&self) -> &str {
+        &self.interface
+    }
+
+    /// Its link is this one now. One that was never up is waited for in any case.
+    pub fn look(&mut self, link: Link) -> Look {
+        let changed = (self.link.replace(link) != Some(link)).then_some(link);
+        self.was_up |= link == Link::Up;
+        let interface = &self.interface;
+        let failure = match link {
+            Link::Up => None,
+            Link::Gone => Some(format!(
+                "interface {interface} is gone: start the relay again when it is there"
+            )),
+            Link::NoCarrier | Link::Down => {
+                let state = link.name();
+                (self.was_up && self.when_down == WhenDown::End).then(|| {
+                    format!(
+                        "interface {interface} is {state}: mend it and start the relay again, or \
+                         set `interface_down: alarm` in `host` to wait for it"
+                    )
+                })
+            }
+        };
+        Look { changed, failure }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_that_comes_again_is_an_alarm_and_told_once_each_time() {
+        let mut watched = Watched::new("west", WhenDown::Alarm);
+        let links = [Link::NoCarrier, Link::Up, Link::Up, Link::Down, Link::Down, Link::Up];
+        let told: Vec<Option<Link>> =
+            links.iter().map(|link| watched.look(*link).changed).collect();
+        let [carrier, up, down] = [Link::NoCarrier, Link::Up, Link::Down].map(Some);
+        assert_eq!(told, [carrier, up, None, down, None, up]);
+        assert_eq!(watched.look(Link::NoCarrier).failure, None);
+        assert!(watched.look(Link::Gone).failure.is_some_and(|told| told.contains("west is gone")));
+    }
+
+    #[test]
+    fn where_settings_say_so_one_that_was_up_ends_the_relay() {
+        let mut watched = Watched::new("west", WhenDown::End);
+        assert_eq!(watched.look(Link::Down).failure, None);
+        assert_eq!(watched.look(Link::Up).failure, None);
+        for link in [Link::Down, Link::NoCarrier] {
+            assert!(watched.look(link).failure.is_some_and(|told| told.contains(link.name())));
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! `qcmerge alternate`: one stream whose current steps above and below the limits of a relay, and
+//! when each step was sent. Whoever measures actions begins to count here.
+
+use std::f64::consts::{SQRT_2, TAU};
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use realtime::packet::{Batch, PacketSocket};
+use serde_json::json;
+use substation::settings::merging_unit::PublishedStream;
+use substation::settings::parse_time;
+use substation::stream::StreamKey;
+use substation::wire::ethernet::ETHERTYPE_GOOSE;
+use substation::wire::{Data, Goose, MacAddress, Quality, Sample, Synchronisation, Tag};
+
+use super::alternation::{Alternation, Step};
+use super::disturbance::Fate;
+use super::frame;
+use super::generator::Samples;
+use super::lateness::Lateness;
+use super::publisher::next_second_ns;
+
+/// Samples later than this are left out: no merging unit sends them, and a relay that is told of the
+/// past decides on the past.
+const GIVE_UP_NS: i64 = 2_000_000;
+/// How long the stream goes on after the last step.
+const TAIL: Duration = Duration::from_millis(500);
+
+/// The group of the breaker node's message.
+const GROUP: [u8; 6] = [1, 0x0c, 0xcd, 1, 0, 1];
+
+/// What is to be published.
+#[derive(Clone, Debug, Args)]
+#[group(skip)]
+pub struct Alternate {
+    /// The interface
+    #[arg(long)]
+    interface: String,
+    /// Samples a second
+    #[arg(long, default_value_t = 4800, value_parser = clap::value_parser!(u16).range(1000..=15_360))]
+    rate: u16,
+    /// Frequency in Hz
+    #[arg(long, default_value_t = 60.0)]
+    frequency: f64,
+    /// How many steps; odd ones go up, even ones down
+    #[arg(long)]
+    actions: u64,
+    /// From one step to the next
+    #[arg(long, default_value = "50ms", value_parser = parse_time)]
+    interval: Duration,
+    /// Up to this much more, by chance, so that steps fall on all phases of a tick
+    #[arg(long, default_value = "5ms", value_parser = parse_time)]
+    jitter: Duration,
+    /// What chance begins with: the same seed, the same steps
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// From the first sample to the first step
+    #[arg(long, default_value = "2s", value_parser = parse_time)]
+    settle: Duration,
+    /// The low current in A
+    #[arg(long, default_value_t = 400.0)]
+    load: f64,
+    /// The high current in A
+    #[arg(long, default_value_t = 5000.0)]
+    fault: f64,
+    /// Name of the stream
+    #[arg(long, default_value = "MU01")]
+    sv_id: String,
+    /// Wait for the breaker after each step: reference of the GOOSE message of the breaker node, sent to
+    /// 01:0c:cd:01:00:01
+    #[arg(long)]
+    follow: Option<String>,
+    /// File for when each step was sent, one JSON object a line
+    #[arg(long)]
+    records: PathBuf,
+}
+
+/// A step that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    step: Step,
+    before_ns: i64,
+    after_ns: i64,
+    /// How much later than it was due.
+    late_ns: i64,
+}
+
+impl Alternate {
+    /// Publishes until the last step or `is_over`; answers figures.
+    ///
+    /// # Errors
+    /// When the interface cannot be sent to, or the records not be written.
+    pub fn run(&self, is_over: &AtomicBool) -> anyhow::Result<serde_json::Value> {
+        let interval = self.interval()?;
+        let socket = PacketSocket::open(&self.interface, 0).with_context(|| {
+            format!("interface {} (publishing needs CAP_NET_RAW)", self.interface)
+        })?;
+        let file =
+            File::create(&self.records).with_context(|| self.records.display().to_string())?;
+        let (tell, told) = channel();
+        let writer = thread::spawn(move || write(&told, BufWriter::new(file)));
+        let first = samples(self.settle, self.rate).max(1);
+        let mut alternation = Alternation::new(first, interval, self.seed);
+        let (stream, tail) = (self.stream(), samples(TAIL, self.rate));
+        let begin_ns = next_second_ns();
+        let (mut lateness, mut frame, mut left_out) = (Lateness::default(), Vec::new(), 0_u64);
+        let (mut number, mut end) = (0, u64::MAX);
+        let mut breaker = self.follow.as_deref().map(|of| Followed::open(&self.interface, of));
+        let mut breaker = breaker.take().transpose()?;
+        while number < end && !is_over.load(Ordering::Relaxed) {
+            let at_ns = begin_ns + due_ns(number, self.rate);
+            realtime::sleep_until(at_ns);
+            if realtime::now_ns() - at_ns > GIVE_UP_NS {
+                left_out += 1;
+                number += 1;
+                continue;
+            }
+            let is_due = alternation.steps() < self.actions && alternation.is_due(number);
+            let may_step = is_due && has_followed(&mut breaker, alternation.is_up())?;
+            let step = if may_step { alternation.sample(number) } else { None };
+            let is_up = alternation.is_up();
+            let source = MacAddress(socket.address());
+            frame::write(
+                &stream,
+                source,
+                number,
+                Fate::default(),
+                |n| self.values(n, is_up),
+                &mut frame,
+            );
+            let before_ns = realtime::realtime_ns();
+            socket.send(&[&frame]).context("sending a sample")?;
+            let after_ns = realtime::realtime_ns();
+            let late_ns = realtime::now_ns() - at_ns;
+            lateness.count(late_ns.max(0) as u64, 1);
+            if let Some(step) = step {
+                // The writer ends with an error of its own, which is told at the end.
+                let _ended = tell.send(Sent { step, before_ns, after_ns, late_ns });
+            }
+            let is_done = end == u64::MAX
+                && alternation.steps() == self.actions
+                && has_followed(&mut breaker, is_up)?;
+            if is_done {
+                end = number + tail;
+            }
+            number += 1;
+        }
+        drop(tell);
+        writer.join().expect("the writer does not panic").context("writing records")?;
+        Ok(json!({
+            "actions": alternation.steps(),
+            "frames": lateness.frames(),
+            "left_out": left_out,
+            "late_ns_mean": lateness.mean_ns(),
+            "late_ns_p99": lateness.quantile_ns(0.99),
+            "late_ns_max": lateness.max_ns(),
+        }))
+    }
+
+    fn interval(&self) -> anyhow::Result<[u64; 2]> {
+        let least = samples(self.interval, self.rate);
+        if least == 0 {
+            bail!("an interval of {:?} is shorter than a sample: give more", self.interval);
+        }
+        Ok([least, least + samples(self.jitter, self.rate)])
+    }
+
+    fn stream(&self) -> PublishedStream {
+        PublishedStream {
+            key: StreamKey {
+                destination: MacAddress([1, 0x0c, 0xcd, 4, 0, 1]),
+                app_id: 0x4000,
+                sv_id: self.sv_id.clone(),
+            },
+            tag: Some(Tag::new(4, 0)),
+            conf_rev: 1,
+            rate: self.rate,
+            asdus: 1,
+            phase: Duration::ZERO,
+            synchronisation: Synchronisation::Global,
+            source: String::new(),
+        }
+    }
+
+    /// Three symmetrical currents; voltages stay away, which no element here looks at.
+    fn values(&self, number: u64, is_up: bool) -> Samples {
+        let rms_a = if is_up { self.fault } else { self.load };
+        let turns = number as f64 / f64::from(self.rate) * self.frequency;
+        std::array::from_fn(|channel| {
+            let value_a = if channel < 3 {
+                rms_a * SQRT_2 * (TAU * (turns - channel as f64 / 3.0)).cos()
+            } else {
+                0.0
+            };
+            Sample { value: (value_a * 1e3).round() as i32, quality: Quality::GOOD }
+        })
+    }
+}
+
+/// The breaker, as its GOOSE message tells of it.
+struct Followed {
+    socket: PacketSocket,
+    batch: Batch,
+    reference: String,
+    is_open: bool,
+}
+
+impl Followed {
+    fn open(interface: &str, reference: &str) -> anyhow::Result<Self> {
+        let socket =
+            PacketSocket::open(interface, ETHERTYPE_GOOSE).context("listening for GOOSE")?;
+        socket.join(GROUP).context("joining the group of the breaker node")?;
+        let (batch, reference) = (Batch::new(16), reference.to_owned());
+        Ok(Self { socket, batch, reference, is_open: false })
+    }
+
+    /// Whether the breaker was operated as the current wants it: open while it is high.
+    fn has_followed(&mut self, is_up: bool) -> anyhow::Result<bool> {
+        self.socket.receive(&mut self.batch).context("listening for GOOSE")?;
+        for frame in self.batch.frames() {
+            let Ok(message) = Goose::decode(frame.octets) else { continue };
+            if message.gocb_ref == self.reference
+                && let Some(Data::Boolean(is_open)) = message.all_data.elements().next()
+            {
+                self.is_open = is_open;
+            }
+        }
+        Ok(self.is_open == is_up)
+    }
+}
+
+/// Whether the last step was followed, if somebody follows.
+fn has_followed(breaker: &mut Option<Followed>, is_up: bool) -> anyhow::Result<bool> {
+    breaker.as_mut().map_or(Ok(true), |breaker| breaker.has_followed(is_up))
+}
+
+fn samples(span: Duration, rate: u16) -> u64 {
+    (span.as_nanos() * u128::from(rate) / 1_000_000_000) as u64
+}
+
+fn due_ns(number: u64, rate: u16) -> i64 {
+    (u128::from(number) * 1_000_000_000 / u128::from(rate)) as i64
+}
+
+/// Writes all steps; whoever looks, or ends this program, finds those of up to a moment ago.
+fn write(told: &Receiver<Sent>, mut out: BufWriter<File>) -> std::io::Result<()> {
+    while let Ok(sent) = told.recv() {
+        for sent in std::iter::once(sent).chain(told.try_iter()) {
+            write_step(&sent, &mut out)?;
+        }
+        out.flush()?;
+    }
+    Ok(())
+}
+
+fn write_step(sent: &Sent, out: &mut impl std::io::Write) -> std::io::Result<()> {
+    let Sent { step, before_ns, after_ns, late_ns } = sent;
+    let line = json!({
+        "action_number": step.number,
+        "action": if step.is_up { "trip" } else { "close" },
+        "before_send_ns": before_ns,
+        "after_send_ns": after_ns,
+        "late_ns": late_ns,
+    });
+    writeln!(out, "{line}")
+}

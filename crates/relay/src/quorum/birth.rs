@@ -1,0 +1,128 @@
+//! From files of keys to what a party runs on. The root secrets of a relay node are in memory for
+//! this moment only: they certify new working keys, and are wiped.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use substation::quorum::certificate::Keyring;
+use substation::quorum::channel::Channels;
+use substation::quorum::keys::{Membership, RootSecrets, Secret, Working};
+use substation::quorum::{NodeId, Party};
+use substation::settings::quorum::Quorum;
+use zeroize::{Zeroize as _, Zeroizing};
+
+/// What a party is made of before it runs.
+#[derive(Debug)]
+pub struct Identity {
+    /// Who takes part.
+    pub membership: Membership,
+    /// Its root secrets.
+    root: RootSecrets,
+}
+
+impl Identity {
+    /// Reads membership and keys, whose paths are relative to `folder`.
+    ///
+    /// # Errors
+    /// What is wrong with them, and the way out.
+    pub fn read(quorum: &Quorum, folder: &Path) -> Result<Self> {
+        let path = folder.join(&quorum.membership);
+        let place = || path.display().to_string();
+        let text = fs::read_to_string(&path).with_context(place)?;
+        let membership = Membership::read(&text).with_context(place)?;
+        let path = folder.join(&quorum.keys);
+        let root = secrets(&path)?;
+        if let Some(misfit) = root.misfit(&membership) {
+            bail!("{} and {}: {misfit}", quorum.membership, path.display());
+        }
+        Ok(Self { membership, root })
+    }
+
+    /// Whose it is.
+    #[must_use]
+    pub const fn party(&self) -> Party {
+        self.root.party
+    }
+
+    /// The relay node that it is of.
+    ///
+    /// # Errors
+    /// When it is that of the breaker node.
+    pub fn node(&self) -> Result<NodeId> {
+        match self.root.party {
+            Party::Relay(node) => Ok(node),
+            Party::Breaker => bail!("these are keys of the breaker node: run `qcrelay breaker`"),
+        }
+    }
+
+    /// Working keys of a relay node, numbered `counter`; the root secrets are gone afterwards.
+    ///
+    /// # Errors
+    /// When the membership holds a key that nobody can have.
+    pub fn born(self, counter: u64) -> Result<(Membership, Channels, Keyring)> {
+        let working = Working::born(&self.root, &self.membership, counter, &seed()?);
+        self.working(working)
+    }
+
+    /// What the breaker node runs on.
+    ///
+    /// # Errors
+    /// When these are keys of a relay node, or the membership holds a key that nobody can have.
+    pub fn of_breaker(self) -> Result<(Membership, Channels, Keyring)> {
+        if self.root.party != Party::Breaker {
+            bail!("these are keys of a relay node: run `qcrelay node`");
+        }
+        let working = Working::of_breaker(&self.root, &self.membership);
+        self.working(working)
+    }
+
+    fn working(self, working: Option<Working>) -> Result<(Membership, Channels, Keyring)> {
+        let Self { membership, root } = self;
+        let unusable = || anyhow!("the membership has a key that is none: make keys anew");
+        let working = working.ok_or_else(unusable)?;
+        let keyring = Keyring::new(&membership, &working, root.share.as_ref());
+        let keyring = keyring.map_err(|_| unusable())?;
+        let channels = Channels::new(working, &membership);
+        Ok((membership, channels, keyring))
+    }
+}
+
+/// Reads a file of secrets, which nobody else may be able to read.
+///
+/// # Errors
+/// When it cannot be read, is open to others, or is none.
+pub fn secrets(path: &Path) -> Result<RootSecrets> {
+    let place = || path.display().to_string();
+    let mut file = File::open(path).with_context(place)?;
+    let metadata = file.metadata().with_context(place)?;
+    if metadata.permissions().mode() & 0o077 != 0 {
+        bail!("{}: others may read these secrets: `chmod 600` it, or make keys anew", place());
+    }
+    // Never grows, so that no part of it is left behind elsewhere.
+    let mut text = Zeroizing::new(String::with_capacity(metadata.len() as usize + 1));
+    file.read_to_string(&mut text).with_context(place)?;
+    RootSecrets::read(&text).with_context(place)
+}
+
+/// Octets from the kernel, for one use.
+///
+/// # Errors
+/// When `/dev/urandom` is not there.
+pub fn seed() -> Result<Secret> {
+    let mut octets = [0; 32];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut octets))
+        .context("/dev/urandom cannot be read, so no key can be made")?;
+    let seed = Secret::new(octets);
+    octets.zeroize();
+    Ok(seed)
+}
+
+/// The path of a file that settings name, relative to the folder of the settings.
+#[must_use]
+pub fn folder_of(settings: &Path) -> PathBuf {
+    settings.parent().map_or_else(PathBuf::new, Path::to_path_buf)
+}

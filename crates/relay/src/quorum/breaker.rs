@@ -1,0 +1,272 @@
+//! The loop of the breaker node: votes or certificates in, and when the state machine says so, the
+//! order to the breaker first, then what a restart finds, then acknowledgements.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use substation::SampleTime;
+use substation::quorum::certificate::Keyring;
+use substation::quorum::wire::{Payload, WorkingKey};
+use substation::quorum::{
+    Action, Breaker, BreakerEvent, BreakerEventOf, Counters, Effect, Gen, Message, NODES, NodeId,
+    Party, Remembered as Core,
+};
+
+use super::bus::Received;
+use super::harness::{Asked, Harness};
+use super::memory::{Found, Memory};
+use super::operate::Operator;
+use super::records::{Acted, What};
+use super::status::Shown;
+
+/// Gens that are left out after the host was started anew: more than the breaker can act while the
+/// disk is behind by seconds, at one action for each dwell.
+const LEFT_OUT: u64 = 1024;
+
+/// What the breaker node must find again after a restart.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Remembered {
+    /// Whether the last action was a trip.
+    is_open: bool,
+    /// The number of the next action.
+    generation: u64,
+    /// When the last one was, in ns since 1970.
+    acted_at_ns: u64,
+    /// The least numbers of working keys.
+    counters: [u64; NODES],
+    /// Working keys in use, with their numbers.
+    keys: [Option<Key>; NODES],
+}
+
+/// A working key as it is written down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Key {
+    counter: u64,
+    signing_key: [u8; 32],
+    channel_key: [u8; 32],
+    /// In two halves, which is what the library of the file's format knows.
+    signature: [[u8; 32]; 2],
+}
+
+impl From<&WorkingKey> for Key {
+    fn from(key: &WorkingKey) -> Self {
+        let WorkingKey { counter, signing_key, channel_key, signature } = *key;
+        let mut halves = [[0; 32]; 2];
+        halves.as_flattened_mut().copy_from_slice(&signature);
+        Self { counter, signing_key, channel_key, signature: halves }
+    }
+}
+
+impl From<&Key> for WorkingKey {
+    fn from(key: &Key) -> Self {
+        let Key { counter, signing_key, channel_key, signature: halves } = *key;
+        let mut signature = [0; 64];
+        signature.copy_from_slice(halves.as_flattened());
+        Self { counter, signing_key, channel_key, signature }
+    }
+}
+
+impl Remembered {
+    /// What it starts with: what was found, or a breaker that never acted.
+    #[must_use]
+    pub fn or_new(found: Option<Found<Self>>, initially: Action) -> Self {
+        let Some(Found { mut remembered, is_other_boot }) = found else {
+            return Self {
+                is_open: initially == Action::Trip,
+                generation: 0,
+                acted_at_ns: 0,
+                counters: [0; NODES],
+                keys: [None; NODES],
+            };
+        };
+        if is_other_boot {
+            remembered.generation = remembered.generation.saturating_add(LEFT_OUT);
+        }
+        remembered
+    }
+
+    /// How the breaker stands.
+    #[must_use]
+    pub const fn state(&self) -> Action {
+        if self.is_open { Action::Trip } else { Action::Close }
+    }
+
+    /// What the state machine is told.
+    fn core(&self) -> Core {
+        let mut counters = Counters::default();
+        for (node, key) in NodeId::ALL.into_iter().zip(&self.keys) {
+            if let Some(key) = key {
+                counters.adopt(node, key.counter);
+            }
+            let _is_higher = counters.raise(node, self.counters[node.index()]);
+        }
+        Core {
+            state: self.state(),
+            generation: Gen(self.generation),
+            acted_at: SampleTime::from_ns(self.acted_at_ns),
+            counters,
+        }
+    }
+
+    fn take(&mut self, core: &Core) {
+        self.is_open = core.state == Action::Trip;
+        self.generation = core.generation.0;
+        self.acted_at_ns = core.acted_at.ns();
+        self.counters = core.counters.highest();
+    }
+}
+
+/// Everything that a breaker node has and uses.
+#[derive(Debug)]
+pub struct BreakerLoop<'s> {
+    harness: Harness,
+    breaker: Breaker,
+    operator: Operator<'s>,
+    memory: Memory,
+    remembered: Remembered,
+    shown: Arc<Shown>,
+    effects: Vec<Asked>,
+    /// When the kernel got the first vote for the next action that was not refused.
+    first_vote_ns: Option<i64>,
+    actions: u64,
+}
+
+impl<'s> BreakerLoop<'s> {
+    /// A breaker node that starts now and goes on with what is remembered.
+    ///
+    /// # Errors
+    /// Those of the file that a restart finds.
+    pub fn new(
+        mut harness: Harness,
+        (subject, parameters): (substation::quorum::Subject, substation::quorum::Parameters),
+        operator: Operator<'s>,
+        (mut memory, remembered): (Memory, Remembered),
+        shown: Arc<Shown>,
+    ) -> io::Result<Self> {
+        let now = harness.clock.read();
+        for (node, key) in NodeId::ALL.into_iter().zip(&remembered.keys) {
+            if let Some(key) = key {
+                harness.adopt(now, node, &key.into());
+            }
+        }
+        memory.write_through(&remembered)?;
+        let breaker = Breaker::new(now.common, subject, parameters, remembered.core());
+        shown.stands(&breaker.remembered());
+        Ok(Self {
+            harness,
+            breaker,
+            operator,
+            memory,
+            remembered,
+            shown,
+            effects: Vec::with_capacity(64),
+            first_vote_ns: None,
+            actions: 0,
+        })
+    }
+
+    /// Runs until it shall stop; answers what became of everything.
+    ///
+    /// # Errors
+    /// Those of sockets and of the file that a restart finds.
+    pub fn run(mut self, stop: &AtomicBool) -> io::Result<Value> {
+        let mut inbox = Vec::with_capacity(128);
+        while !stop.load(Ordering::Relaxed) {
+            let now = self.harness.clock.read();
+            if self.harness.begins_tick(now).is_some() {
+                self.operator.poll(now);
+            }
+            self.harness.receive(&mut inbox)?;
+            for Received { from, payload, stamp_ns } in inbox.drain(..) {
+                let (Party::Relay(from), Payload::Message(message)) = (from, payload) else {
+                    continue;
+                };
+                self.shown.heard(from, stamp_ns);
+                self.step(BreakerEvent::Received { from, message }, Some((from, stamp_ns)))?;
+            }
+            if self.harness.clock.read().common >= self.breaker.next_deadline() {
+                self.step(BreakerEvent::Deadline, None)?;
+            }
+            self.harness.wait(None, self.breaker.next_deadline())?;
+        }
+        let mut summary = self.harness.summary();
+        summary["actions"] = self.actions.into();
+        summary["gen"] = self.remembered.generation.into();
+        summary["state"] = self.remembered.state().to_string().into();
+        summary["goose_unsent"] = json!(self.operator.unsent());
+        Ok(summary)
+    }
+
+    fn step(
+        &mut self,
+        event: BreakerEventOf<Keyring>,
+        received: Option<(NodeId, i64)>,
+    ) -> io::Result<()> {
+        let now = self.harness.clock.read();
+        let votes = matches!(
+            event,
+            BreakerEvent::Received {
+                message: Message::Vote { .. } | Message::Certificate { .. },
+                ..
+            }
+        );
+        self.harness.scheme.take_spent_ns();
+        let mut effects = std::mem::take(&mut self.effects);
+        self.breaker.step(now.common, event, &mut self.harness.scheme, &mut effects);
+        let cryptography_ns = self.harness.scheme.take_spent_ns();
+        let was_refused = effects.iter().any(|effect| matches!(effect, Effect::Refused { .. }));
+        if let (Some((_, stamp_ns)), true, false) = (received, votes, was_refused) {
+            self.first_vote_ns.get_or_insert(stamp_ns);
+        }
+        let mut acted = None;
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Operate { action, generation } => {
+                    self.operator.order(now, action);
+                    let operated_ns = self.harness.clock.read().realtime_ns();
+                    self.remember()?;
+                    self.actions += 1;
+                    let (from, received_ns) = received.expect("only what was received completes");
+                    acted = Some(Acted {
+                        action,
+                        generation,
+                        decided_ns: now.realtime_ns(),
+                        operated_ns,
+                        received_ns,
+                        first_received_ns: self.first_vote_ns.take().unwrap_or(received_ns),
+                        from,
+                        cryptography_ns,
+                        acknowledging_ns: self.harness.clock.read().realtime_ns(),
+                    });
+                }
+                Effect::Adopt { node, key, .. } => {
+                    self.remembered.keys[node.index()] = Some((&key).into());
+                    self.remember()?;
+                    self.harness.adopt(now, node, &key);
+                }
+                Effect::Distrust { node, counter } => {
+                    self.remembered.keys[node.index()] = None;
+                    self.remember()?;
+                    self.harness.distrust(now, node, counter);
+                }
+                effect => self.harness.carry_out(now, effect),
+            }
+        }
+        self.effects = effects;
+        if let Some(acted) = acted {
+            self.harness.tell(now, What::Acted(acted));
+        }
+        Ok(())
+    }
+
+    /// Writes down how the breaker stands, and shows it.
+    fn remember(&mut self) -> io::Result<()> {
+        let core = self.breaker.remembered();
+        self.remembered.take(&core);
+        self.shown.stands(&core);
+        self.memory.write(&self.remembered)
+    }
+}

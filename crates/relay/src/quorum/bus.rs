@@ -1,0 +1,177 @@
+//! Datagrams from and to the other parties: nothing leaves here that the channel has not found to
+//! be authentic and new.
+//!
+//! Each party has a socket, a small buffer in the kernel and an allowance of its own, so that
+//! whoever floods is left waiting by himself: a socket whose allowance for this tick is used up is
+//! not looked at before the next one.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use realtime::datagram::{DatagramSocket, Ready};
+use realtime::packet::Batch;
+use serde::Serialize;
+use substation::quorum::Party;
+use substation::quorum::channel::{Channels, Refusal};
+use substation::quorum::wire::Payload;
+use substation::settings::quorum::Quorum;
+
+/// Datagrams taken from one party at once, before it is another one's turn.
+const BATCH: usize = 16;
+/// Datagrams taken from one party in a tick: a hundred times what a correct one sends, and what
+/// comes with 100,000 a second, so that a flood of that rate never queues up.
+const ALLOWANCE: usize = 128;
+
+/// What became of datagrams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Counters {
+    /// All that came.
+    pub received: u64,
+    /// Authentic and new.
+    pub opened: u64,
+    /// No datagrams of this protocol.
+    pub malformed: u64,
+    /// For somebody else, or from another's address.
+    pub misdirected: u64,
+    /// Under keys of another epoch.
+    pub other_epoch: u64,
+    /// From somebody whose working key is not known.
+    pub unknown_key: u64,
+    /// Seen before.
+    pub replayed: u64,
+    /// With a wrong tag.
+    pub wrong_tag: u64,
+    /// Times that a party had to wait for the next tick.
+    pub floods: u64,
+    /// Sent.
+    pub sent: u64,
+    /// Not taken by the kernel.
+    pub unsent: u64,
+}
+
+/// A datagram that is authentic and new.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// From whom.
+    pub from: Party,
+    /// What it says.
+    pub payload: Payload,
+    /// When the kernel got it, in ns since 1970.
+    pub stamp_ns: i64,
+}
+
+/// All other parties.
+#[derive(Debug)]
+pub struct Bus {
+    channels: Channels,
+    peers: Vec<Peer>,
+    batch: Batch,
+    counters: Counters,
+}
+
+#[derive(Debug)]
+struct Peer {
+    party: Party,
+    socket: DatagramSocket,
+    allowance: usize,
+    /// It may have something.
+    is_ready: bool,
+}
+
+impl Bus {
+    /// Opens a socket for each of the others.
+    ///
+    /// # Errors
+    /// Those of the sockets, such as an address that this host does not have.
+    pub fn open(quorum: &Quorum, channels: Channels) -> io::Result<Self> {
+        let me = channels.working().party();
+        let local = quorum.address(me);
+        let others = Party::ALL.into_iter().filter(|party| *party != me);
+        let peers = others.map(|party| {
+            let socket = DatagramSocket::open(local, quorum.address(party))?;
+            Ok(Peer { party, socket, allowance: ALLOWANCE, is_ready: true })
+        });
+        let peers = peers.collect::<io::Result<_>>()?;
+        Ok(Self { channels, peers, batch: Batch::new(BATCH), counters: Counters::default() })
+    }
+
+    /// Keys of all channels.
+    pub const fn channels(&mut self) -> &mut Channels {
+        &mut self.channels
+    }
+
+    /// What became of datagrams.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// A tick has begun: everybody may be heard again.
+    pub fn begin_tick(&mut self) {
+        for peer in &mut self.peers {
+            peer.allowance = ALLOWANCE;
+            peer.is_ready = true;
+        }
+    }
+
+    /// Sockets of those who may be heard now.
+    pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let heard = self.peers.iter().filter(|peer| peer.allowance > 0);
+        heard.map(|peer| peer.socket.as_fd())
+    }
+
+    /// Those of [`Bus::sockets`] that have something, as a wait has found; only these are looked at
+    /// before the next tick or the next wait. Answers how many there were.
+    pub fn found(&mut self, ready: Ready) -> usize {
+        let heard = self.peers.iter_mut().filter(|peer| peer.allowance > 0);
+        heard.enumerate().map(|(place, peer)| peer.is_ready = ready.has(place)).count()
+    }
+
+    /// Takes some datagrams of each party in.
+    ///
+    /// # Errors
+    /// Those of the sockets.
+    pub fn receive(&mut self, inbox: &mut Vec<Received>) -> io::Result<()> {
+        for peer in self.peers.iter_mut().filter(|peer| peer.allowance > 0 && peer.is_ready) {
+            let count = peer.socket.receive(&mut self.batch)?;
+            peer.allowance = peer.allowance.saturating_sub(count);
+            self.counters.received += count as u64;
+            self.counters.floods += u64::from(peer.allowance == 0);
+            for datagram in self.batch.frames() {
+                match self.channels.open(datagram.octets) {
+                    Ok((from, payload)) if from == peer.party => {
+                        self.counters.opened += 1;
+                        let stamp_ns = datagram.received_realtime_ns;
+                        inbox.push(Received { from, payload, stamp_ns });
+                    }
+                    Ok(_) => self.counters.misdirected += 1,
+                    Err(refusal) => *self.counters.of(refusal) += 1,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a payload; what the kernel does not take is lost, as datagrams may be.
+    pub fn send(&mut self, to: Party, payload: &Payload) {
+        let Some(peer) = self.peers.iter().find(|peer| peer.party == to) else { return };
+        let counters = &mut self.counters;
+        self.channels.seal(to, payload, |octets| match peer.socket.send(octets) {
+            Ok(true) => counters.sent += 1,
+            Ok(false) | Err(_) => counters.unsent += 1,
+        });
+    }
+}
+
+impl Counters {
+    const fn of(&mut self, refusal: Refusal) -> &mut u64 {
+        match refusal {
+            Refusal::Malformed(_) => &mut self.malformed,
+            Refusal::Misdirected => &mut self.misdirected,
+            Refusal::Epoch(_) => &mut self.other_epoch,
+            Refusal::UnknownKey => &mut self.unknown_key,
+            Refusal::Replayed => &mut self.replayed,
+            Refusal::Tag => &mut self.wrong_tag,
+        }
+    }
+}

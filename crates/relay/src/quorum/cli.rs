@@ -1,0 +1,185 @@
+//! The part of the command line that is about relays that act as one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::{Args, ValueEnum};
+use substation::quorum::wire::CertificateKind;
+use substation::quorum::{BreakerId, Epoch, StationId};
+use substation::settings::Problems;
+use substation::settings::quorum::{read_breaker, read_node, read_rejuvenation};
+
+use super::birth::folder_of;
+use super::keys::{Wanted, make};
+use super::rejuvenate::Rejuvenator;
+use super::run::{Ended, run_breaker, run_node};
+use crate::cli::{BAD_SETTINGS, DONE, INTERRUPTED, PART_FAILED, span};
+use crate::run::Missing;
+
+/// What `qcrelay node` and `qcrelay breaker` are told.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Settings in YAML; files that they name are relative to their folder
+    settings: PathBuf,
+    /// End after this time, such as `90s`, `500ms` or `24h`
+    #[arg(long, value_parser = span)]
+    duration: Option<Duration>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+    /// Only check the settings
+    #[arg(long)]
+    check: bool,
+    /// End when the program that started this one ends
+    #[arg(long)]
+    end_with_parent: bool,
+}
+
+/// What `qcrelay keys` is told.
+#[derive(Debug, Args)]
+pub struct Keys {
+    /// Folder for the files
+    folder: PathBuf,
+    /// Number of the station
+    #[arg(long)]
+    station: u32,
+    /// Number of the breaker in it
+    #[arg(long, default_value_t = 1)]
+    breaker: u16,
+    /// Key epoch; without, the one after that of the keys that are replaced, or 1
+    #[arg(long)]
+    epoch: Option<u32>,
+    /// How certificates of the Peer Protocol are made
+    #[arg(long, value_enum, default_value_t = Certificate::TwoSignatures)]
+    certificate: Certificate,
+    /// Replace keys that are there
+    #[arg(long)]
+    force: bool,
+}
+
+/// How certificates are made.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Certificate {
+    /// Two signatures (Ed25519); the breaker node knows all nodes' keys
+    TwoSignatures,
+    /// One signature that two nodes make together (FROST, RFC 9591)
+    Frost,
+    /// One signature combined of two shares (threshold BLS)
+    Bls,
+}
+
+/// What `qcrelay rejuvenate` is told.
+#[derive(Debug, Args)]
+pub struct Rejuvenate {
+    /// Settings in YAML
+    settings: PathBuf,
+}
+
+/// Runs a relay node.
+///
+/// # Errors
+/// What is missing on this host, and what is wrong with files.
+pub fn node(run: &Run) -> Result<u8> {
+    let Some(settings) = read(&run.settings, read_node)? else { return Ok(BAD_SETTINGS) };
+    run.all(&settings.name, |folder, stop| run_node(&settings, folder, run.duration, stop))
+}
+
+/// Runs the breaker node.
+///
+/// # Errors
+/// What is missing on this host, and what is wrong with files.
+pub fn breaker(run: &Run) -> Result<u8> {
+    let Some(settings) = read(&run.settings, read_breaker)? else { return Ok(BAD_SETTINGS) };
+    run.all(&settings.name, |folder, stop| run_breaker(&settings, folder, run.duration, stop))
+}
+
+/// Makes keys.
+///
+/// # Errors
+/// When files are there already, or cannot be written.
+pub fn keys(keys: &Keys) -> Result<u8> {
+    let wanted = Wanted {
+        folder: keys.folder.clone(),
+        station: StationId(keys.station),
+        breaker: BreakerId(keys.breaker),
+        epoch: keys.epoch.map(Epoch),
+        certificate: match keys.certificate {
+            Certificate::TwoSignatures => CertificateKind::TwoSignatures,
+            Certificate::Frost => CertificateKind::Frost,
+            Certificate::Bls => CertificateKind::Bls,
+        },
+        force: keys.force,
+    };
+    let (epoch, paths) = make(&wanted)?;
+    println!("station {}, breaker {}, key epoch {}:", keys.station, keys.breaker, epoch.0);
+    for path in paths {
+        println!("  {}", path.display());
+    }
+    println!("carry each secret to its party, and remove it here");
+    Ok(DONE)
+}
+
+/// Has nodes born anew.
+///
+/// # Errors
+/// When a node cannot be started.
+pub fn rejuvenate(arguments: &Rejuvenate) -> Result<u8> {
+    let path = &arguments.settings;
+    let Some(settings) = read(path, read_rejuvenation)? else { return Ok(BAD_SETTINGS) };
+    let stop = stop()?;
+    println!("{}", Rejuvenator::start(&settings)?.run(&stop)?);
+    Ok(INTERRUPTED)
+}
+
+impl Run {
+    fn all(&self, name: &str, run: impl FnOnce(&Path, &AtomicBool) -> Result<Ended>) -> Result<u8> {
+        if self.check {
+            println!("{}: good: {name}", self.settings.display());
+            return Ok(DONE);
+        }
+        if self.end_with_parent {
+            realtime::end_with_parent().context("ending with the parent")?;
+        }
+        let stop = stop()?;
+        let Ended { summary, failure } = run(&folder_of(&self.settings), &stop)?;
+        for warning in summary["warnings"].as_array().into_iter().flatten() {
+            eprintln!("qcrelay: warning: {}", warning.as_str().unwrap_or_default());
+        }
+        if self.json {
+            println!("{summary}");
+        } else {
+            println!("{summary:#}");
+        }
+        if let Some(failure) = failure {
+            eprintln!("qcrelay: {failure}");
+            return Ok(PART_FAILED);
+        }
+        Ok(if stop.load(Ordering::Relaxed) { INTERRUPTED } else { DONE })
+    }
+}
+
+/// A flag that Ctrl-C and the like set.
+fn stop() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).context("catching signals")?;
+    }
+    Ok(stop)
+}
+
+/// The settings; problems are printed.
+fn read<T>(path: &Path, read: impl FnOnce(&str) -> Result<T, Problems>) -> Result<Option<T>> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| Missing(format!("{} cannot be read ({error})", path.display())))?;
+    match read(&text) {
+        Ok(settings) => Ok(Some(settings)),
+        Err(problems) => {
+            eprintln!("{}: {problems}", path.display());
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What a relay node and the breaker node have in common: datagrams, keys, the clock, and what is
+//! told of all that happens.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use realtime::datagram::wait_until;
+use rtrb::Producer;
+use serde_json::{Map, Value, json};
+use substation::SampleTime;
+use substation::quorum::certificate::Keyring;
+use substation::quorum::wire::{Payload, WorkingKey};
+use substation::quorum::{Effect, EffectOf, NODES, NodeId, Party, Refusal, Tick};
+
+use super::bus::{Bus, Received};
+use super::clock::{Clock, Now};
+use super::records::{Event, What, name_of};
+use super::timed::Timed;
+
+/// What state machines ask of a program that proves with a keyring.
+pub type Asked = EffectOf<Keyring>;
+
+/// Sockets that are waited for, at most: four parties, samples and GOOSE.
+const WATCHED_MAX: usize = 8;
+
+/// The part of a node that both kinds share.
+#[derive(Debug)]
+pub struct Harness {
+    /// The time.
+    pub clock: Clock,
+    /// The other parties.
+    pub bus: Bus,
+    /// Keys of proofs and certificates.
+    pub scheme: Timed<Keyring>,
+    events: Producer<Event>,
+    events_lost: u64,
+    tick: Tick,
+    /// What state machines refused, from whom and why.
+    refused: BTreeMap<(Party, Refusal), u64>,
+    misdeeds: [u64; NODES],
+}
+
+impl Harness {
+    /// Before the first tick; events go to `events`.
+    #[must_use]
+    pub fn new(bus: Bus, keyring: Keyring, events: Producer<Event>) -> Self {
+        Self {
+            clock: Clock::new(),
+            bus,
+            scheme: Timed::new(keyring),
+            events,
+            events_lost: 0,
+            tick: Tick::default(),
+            refused: BTreeMap::new(),
+            misdeeds: [0; NODES],
+        }
+    }
+
+    /// Whether a tick has begun since this was last asked; if so, everybody is heard again.
+    pub fn begins_tick(&mut self, now: Now) -> Option<Tick> {
+        let tick = Tick::at(now.common);
+        let has_begun = tick != std::mem::replace(&mut self.tick, tick);
+        has_begun.then(|| self.bus.begin_tick()).map(|()| tick)
+    }
+
+    /// Waits for a datagram, the other socket, or common time: at the latest the next tick. Answers
+    /// whether the other socket has something.
+    ///
+    /// # Errors
+    /// Those of ppoll(2).
+    pub fn wait(
+        &mut self,
+        other: Option<BorrowedFd<'_>>,
+        deadline: SampleTime,
+    ) -> io::Result<bool> {
+        let mut sockets = [const { None }; WATCHED_MAX];
+        let mut count = 0;
+        for (place, socket) in sockets.iter_mut().zip(self.bus.sockets().chain(other)) {
+            *place = Some(socket);
+            count += 1;
+        }
+        let Some(first) = sockets[0] else {
+            // All were heard enough in this tick.
+            return wait_until(&[], self.at_latest(deadline)).map(|_| false);
+        };
+        let known: [BorrowedFd<'_>; WATCHED_MAX] = sockets.map(|socket| socket.unwrap_or(first));
+        let ready = wait_until(&known[..count], self.at_latest(deadline))?;
+        Ok(ready.has(self.bus.found(ready)))
+    }
+
+    fn at_latest(&self, deadline: SampleTime) -> i64 {
+        self.tick.plus(1).begin().min(deadline).ns() as i64
+    }
+
+    /// Takes some datagrams of each party in.
+    ///
+    /// # Errors
+    /// Those of the sockets.
+    pub fn receive(&mut self, inbox: &mut Vec<Received>) -> io::Result<()> {
+        inbox.clear();
+        self.bus.receive(inbox)
+    }
+
+    /// Uses a working key from now on.
+    pub fn adopt(&mut self, now: Now, node: NodeId, key: &WorkingKey) {
+        // Keys that mean nothing are those of a node that is heard no more, and no concern of ours.
+        self.scheme.get().adopt(node, key);
+        self.bus.channels().adopt(node, key);
+        self.tell(now, What::Adopted { node, counter: key.counter });
+    }
+
+    /// Uses no working key of a node until it announces one.
+    pub fn distrust(&mut self, now: Now, node: NodeId, counter: u64) {
+        self.scheme.get().distrust(node);
+        self.bus.channels().distrust(node, counter);
+        self.tell(now, What::Distrusted { node, counter });
+    }
+
+    /// Does what is the same in both kinds of nodes: sends, and takes down.
+    pub fn carry_out(&mut self, now: Now, effect: Asked) {
+        match effect {
+            Effect::Send { to, message } => self.bus.send(to, &Payload::Message(message)),
+            Effect::Refused { from, why } => *self.refused.entry((from, why)).or_default() += 1,
+            Effect::Blame(evidence) => {
+                self.misdeeds[evidence.node.index()] += 1;
+                self.tell(now, What::Blamed(Box::new(evidence)));
+            }
+            Effect::Operate { .. } | Effect::Adopt { .. } | Effect::Distrust { .. } => {
+                unreachable!("each kind of node does these by itself")
+            }
+        }
+    }
+
+    /// Takes something down; the thread that may block writes it.
+    pub fn tell(&mut self, now: Now, what: What) {
+        let event = Event { realtime_ns: now.realtime_ns(), what };
+        self.events_lost += u64::from(self.events.push(event).is_err());
+    }
+
+    /// What became of everything.
+    #[must_use]
+    pub fn summary(&self) -> Value {
+        let mut refused = Map::new();
+        for ((party, why), count) in &self.refused {
+            refused.insert(format!("{}: {why:?}", name_of(*party)), (*count).into());
+        }
+        json!({
+            "datagrams": self.bus.counters(),
+            "refused": refused,
+            "misdeeds": self.misdeeds,
+            "clock_jumps": self.clock.jumps(),
+            "events_lost": self.events_lost,
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! `qcrelay keys`: all keys of a station as files, one for everybody and one for each party.
+//!
+//! Whoever runs it knows all secrets for a moment. So it is done where none of the parties is, and
+//! each file of secrets is carried to its party and removed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use substation::quorum::keys::{Membership, generate};
+use substation::quorum::wire::CertificateKind;
+use substation::quorum::{BreakerId, Epoch, Party, StationId};
+
+use super::birth::seed;
+
+/// The file that all parties have in common.
+pub const MEMBERSHIP: &str = "membership";
+
+/// What is to be made.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Where.
+    pub folder: PathBuf,
+    /// The station.
+    pub station: StationId,
+    /// Its breaker.
+    pub breaker: BreakerId,
+    /// The key epoch; without, the one after that of the membership that is there, or 1.
+    pub epoch: Option<Epoch>,
+    /// How certificates are made.
+    pub certificate: CertificateKind,
+    /// Whether files that are there are replaced.
+    pub force: bool,
+}
+
+/// The file of a party's secrets.
+#[must_use]
+pub fn file_of(party: Party) -> String {
+    match party {
+        Party::Relay(node) => format!("node-{}.secret", node.number()),
+        Party::Breaker => "breaker.secret".into(),
+    }
+}
+
+/// Makes the keys of a station; answers the epoch and the files.
+///
+/// # Errors
+/// When files are there already, or cannot be written.
+pub fn make(wanted: &Wanted) -> Result<(Epoch, Vec<PathBuf>)> {
+    let folder = &wanted.folder;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .with_context(|| folder.display().to_string())?;
+    let names = [MEMBERSHIP.to_owned()].into_iter().chain(Party::ALL.map(file_of));
+    let paths: Vec<PathBuf> = names.map(|name| folder.join(name)).collect();
+    if !wanted.force
+        && let Some(path) = paths.iter().find(|path| path.exists())
+    {
+        bail!(
+            "{} is there: name another folder, or replace all keys of the station with --force",
+            path.display()
+        );
+    }
+    let epoch = match wanted.epoch {
+        Some(epoch) => epoch,
+        None => next_epoch(&paths[0])?,
+    };
+    let station = generate(wanted.station, epoch, wanted.breaker, wanted.certificate, &seed()?);
+    // The membership last: whoever finds it finds all.
+    for (path, secrets) in paths[1..].iter().zip(&station.secrets) {
+        write(path, secrets.text().as_bytes(), 0o600)?;
+    }
+    write(&paths[0], station.membership.to_string().as_bytes(), 0o644)?;
+    File::open(folder).and_then(|folder| folder.sync_all()).context("bringing keys to the disk")?;
+    Ok((epoch, paths))
+}
+
+fn next_epoch(membership: &Path) -> Result<Epoch> {
+    let Ok(text) = fs::read_to_string(membership) else { return Ok(Epoch(1)) };
+    let known = Membership::read(&text).with_context(|| {
+        format!("{} is to be replaced; say with --epoch which it is", membership.display())
+    })?;
+    Ok(Epoch(known.epoch.0.saturating_add(1)))
+}
+
+/// Writes a file beside its place and moves it there, so that it is whole or not there at all.
+fn write(path: &Path, octets: &[u8], mode: u32) -> Result<()> {
+    let beside = path.with_extension("new");
+    let write = || -> std::io::Result<()> {
+        // What a run that was killed left behind.
+        match fs::remove_file(&beside) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside)?;
+        file.write_all(octets)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    write().with_context(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::quorum::birth::secrets;
+
+    fn wanted(folder: &Path) -> Wanted {
+        Wanted {
+            folder: folder.to_owned(),
+            station: StationId(7),
+            breaker: BreakerId(1),
+            epoch: None,
+            certificate: CertificateKind::TwoSignatures,
+            force: false,
+        }
+    }
+
+    #[test]
+    fn keys_fit_together_and_nobody_else_can_read_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let wanted = wanted(&folder.path().join("keys"));
+        let (epoch, paths) = make(&wanted).expect("keys");
+        assert_eq!((epoch, paths.len()), (Epoch(1), 6));
+        let text = fs::read_to_string(&paths[0]).expect("a membership");
+        let membership = Membership::read(&text).expect("a membership");
+        for (path, party) in paths[1..].iter().zip(Party::ALL) {
+            let mode = path.metadata().expect("a file").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{}", path.display());
+            let root = secrets(path).expect("secrets");
+            assert_eq!((root.party, root.misfit(&membership)), (party, None));
+            fs::set_permissions(path, fs::Permissions::from_mode(0o640)).expect("a mode");
+            let refused = secrets(path).expect_err("others may read it").to_string();
+            assert!(refused.contains("chmod 600"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn keys_are_replaced_only_by_force_and_then_of_the_next_epoch() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut wanted = wanted(folder.path());
+        make(&wanted).expect("keys");
+        let before = fs::read(folder.path().join("node-2.secret")).expect("secrets");
+        let refused = make(&wanted).expect_err("they are there").to_string();
+        assert!(refused.contains("--force"), "{refused}");
+        assert_eq!(fs::read(folder.path().join("node-2.secret")).expect("secrets"), before);
+        wanted.force = true;
+        assert_eq!(make(&wanted).expect("keys").0, Epoch(2));
+        wanted.epoch = Some(Epoch(9));
+        assert_eq!(make(&wanted).expect("keys").0, Epoch(9));
+    }
+}

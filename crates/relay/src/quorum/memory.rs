@@ -1,0 +1,191 @@
+//! What a restart finds again: gen and state of the breaker, keys and counters.
+//!
+//! It is written by the thread that must be in time, so a write is one call into the page cache of
+//! a file that is open and has its size: a killed process loses nothing. The disk follows from
+//! another thread. What a host loses that loses its power is a few last writes; its next start is
+//! another boot, is told so, and makes up for it.
+//!
+//! The file has two slots that are written in turn, so that one of them is whole at any time, and
+//! is locked, so that no party runs twice.
+
+use std::borrow::Cow;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, bail};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Octets of a slot: a page, which the kernel takes whole or not at all.
+const SLOT_OCTETS: usize = 4096;
+
+/// What is in a slot.
+#[derive(Serialize, Deserialize)]
+struct Slot<'b, T> {
+    /// Counts the writes.
+    number: u64,
+    /// The boot of the host in which it was written.
+    boot: Cow<'b, str>,
+    remembered: T,
+}
+
+/// What was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found<T> {
+    /// What was written last.
+    pub remembered: T,
+    /// The host was started since, perhaps after it lost its power.
+    pub is_other_boot: bool,
+}
+
+/// The file.
+#[derive(Debug)]
+pub struct Memory {
+    file: Arc<File>,
+    boot: String,
+    number: u64,
+    buffer: Vec<u8>,
+    is_new: Arc<AtomicBool>,
+}
+
+/// Brings what was written to the disk, from a thread that may wait.
+#[derive(Debug)]
+pub struct Disk {
+    file: Arc<File>,
+    is_new: Arc<AtomicBool>,
+}
+
+impl Memory {
+    /// Opens the file or makes it; answers what was written last.
+    ///
+    /// # Errors
+    /// When it cannot be opened, is in use, or holds something else.
+    pub fn open<T: DeserializeOwned>(path: &Path) -> Result<(Self, Option<Found<T>>)> {
+        let place = || path.display().to_string();
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .with_context(place)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                bail!("{}: in use: this party runs already", path.display())
+            }
+            Err(TryLockError::Error(error)) => return Err(error).with_context(place),
+        }
+        let mut octets = Vec::new();
+        file.read_to_end(&mut octets).with_context(place)?;
+        let newest = octets.chunks(SLOT_OCTETS).filter_map(read_slot::<T>);
+        let newest = newest.max_by_key(|slot| slot.number);
+        if newest.is_none() && octets.iter().any(|octet| *octet != 0) {
+            bail!("{}: this is no memory of a node; name another file", path.display());
+        }
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
+        let memory = Self {
+            file: Arc::new(file),
+            number: newest.as_ref().map_or(0, |slot| slot.number),
+            buffer: Vec::with_capacity(SLOT_OCTETS),
+            is_new: Arc::default(),
+            boot,
+        };
+        // So that the size is on the disk before anything depends on it.
+        memory.file.set_len(2 * SLOT_OCTETS as u64).with_context(place)?;
+        let found = newest.map(|slot| Found {
+            is_other_boot: slot.boot != memory.boot,
+            remembered: slot.remembered,
+        });
+        Ok((memory, found))
+    }
+
+    /// Writes where a restart of the program finds it.
+    ///
+    /// # Errors
+    /// Those of pwrite(2): a disk that is gone.
+    pub fn write<T: Serialize>(&mut self, remembered: &T) -> io::Result<()> {
+        self.number += 1;
+        self.buffer.clear();
+        let slot = Slot { number: self.number, boot: Cow::Borrowed(&self.boot), remembered };
+        serde_json::to_writer(&mut self.buffer, &slot)?;
+        assert!(self.buffer.len() < SLOT_OCTETS, "what is remembered is small");
+        self.buffer.resize(SLOT_OCTETS, b'\n');
+        self.file.write_all_at(&self.buffer, self.number % 2 * SLOT_OCTETS as u64)?;
+        self.is_new.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Writes where a restart of the host finds it, and waits for that.
+    ///
+    /// # Errors
+    /// Those of pwrite(2) and fsync(2).
+    pub fn write_through<T: Serialize>(&mut self, remembered: &T) -> io::Result<()> {
+        self.write(remembered)?;
+        self.file.sync_all()
+    }
+
+    /// The side of the thread that may wait.
+    #[must_use]
+    pub fn disk(&self) -> Disk {
+        Disk { file: Arc::clone(&self.file), is_new: Arc::clone(&self.is_new) }
+    }
+}
+
+impl Disk {
+    /// Brings what is new to the disk.
+    ///
+    /// # Errors
+    /// Those of fdatasync(2).
+    pub fn follow(&self) -> io::Result<()> {
+        if self.is_new.swap(false, Ordering::Acquire) { self.file.sync_data() } else { Ok(()) }
+    }
+}
+
+fn read_slot<T: DeserializeOwned>(octets: &[u8]) -> Option<Slot<'static, T>> {
+    let Slot { number, boot, remembered } = serde_json::from_slice(octets).ok()?;
+    Some(Slot { number, boot: Cow::Owned(Cow::into_owned(boot)), remembered })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_is_found_and_a_torn_slot_costs_one_write() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("memory");
+        let (mut memory, found) = Memory::open::<u64>(&path).expect("it opens");
+        assert_eq!(found, None);
+        for value in 1..=5_u64 {
+            memory.write(&value).expect("it writes");
+        }
+        memory.disk().follow().expect("it syncs");
+        let again = Memory::open::<u64>(&path).expect_err("it is in use");
+        assert!(again.to_string().contains("runs already"), "{again}");
+        drop(memory);
+        let (memory, found) = Memory::open::<u64>(&path).expect("it opens");
+        assert_eq!(found, Some(Found { remembered: 5, is_other_boot: false }));
+        // The fifth lies in the second slot.
+        memory.file.write_all_at(b"torn", SLOT_OCTETS as u64).expect("it writes");
+        drop(memory);
+        let (_, found) = Memory::open::<u64>(&path).expect("it opens");
+        assert_eq!(found.map(|found| found.remembered), Some(4));
+    }
+
+    #[test]
+    fn another_boot_is_told_and_another_file_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("memory");
+        std::fs::write(&path, br#"{"number":7,"boot":"earlier","remembered":9}"#).expect("written");
+        let (_, found) = Memory::open::<u64>(&path).expect("it opens");
+        assert_eq!(found, Some(Found { remembered: 9, is_other_boot: true }));
+        std::fs::write(&path, "a text").expect("written");
+        assert!(Memory::open::<u64>(&path).is_err());
+    }
+}

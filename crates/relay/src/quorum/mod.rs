@@ -1,0 +1,33 @@
+//! Nodes of relays that act as one, as programs: what `substation::quorum` decides, with sockets,
+//! a clock, threads and files round it.
+//!
+//! A node has one thread that must be in time. It takes samples and datagrams in, lets the relay
+//! and the state machine decide, and sends what they say: nothing is handed from thread to thread
+//! on the way from a sample to a vote. A canary beside it measures what the host takes away, and
+//! the thread that called does whatever may block.
+//!
+//! - [`clock`]: the one place that reads the time.
+//! - [`bus`]: datagrams from and to the other parties.
+//! - [`harness`]: what both kinds of nodes have in common; [`timed`]: how long cryptography takes.
+//! - [`node`], [`breaker`]: the loops; [`frames`]: samples and GOOSE in; [`operate`]: the breaker.
+//! - [`birth`]: keys into memory; [`memory`]: what a restart finds again; [`keys`]: files of keys.
+//! - [`run`]: threads and the end; [`canary`], [`records`], [`status`]: what comes out.
+//! - [`rejuvenate`]: nodes destroyed and born anew, one after the other.
+
+pub mod birth;
+pub mod breaker;
+pub mod bus;
+pub mod canary;
+pub mod cli;
+pub mod clock;
+pub mod frames;
+pub mod harness;
+pub mod keys;
+pub mod memory;
+pub mod node;
+pub mod operate;
+pub mod records;
+pub mod rejuvenate;
+pub mod run;
+pub mod status;
+pub mod timed;

@@ -1,0 +1,235 @@
+//! The loop of a relay node: samples and datagrams in, what the relay and the state machine decide
+//! out, all in one thread, so that nothing waits for another thread between a sample and a vote.
+//!
+//! It decides on the newest sample only: after a pause, those that wait are all taken in before
+//! anything is said.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use substation::quorum::certificate::Keyring;
+use substation::quorum::decider::{Decider, Decision};
+use substation::quorum::keys::Secret;
+use substation::quorum::wire::{Certificate, Payload, Proof};
+use substation::quorum::{
+    Action, Counters, Effect, Event, EventOf, Message, NODES, Party, Relay, Speaker, Tick,
+};
+
+use super::bus::Received;
+use super::clock::Now;
+use super::frames::{Frames, Taken};
+use super::harness::{Asked, Harness};
+use super::memory::Memory;
+use super::records::What;
+
+/// What a relay node must find again after a restart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Remembered {
+    /// The number of its own working keys.
+    pub counter: u64,
+    /// The least numbers of the others' working keys.
+    pub counters: [u64; NODES],
+}
+
+impl Remembered {
+    /// What the state machine is told of the others' keys: their numbers, and that none is there.
+    #[must_use]
+    pub fn known(&self) -> Counters {
+        let mut known = Counters::default();
+        for (node, counter) in substation::quorum::NodeId::ALL.into_iter().zip(self.counters) {
+            let _is_higher = known.raise(node, counter);
+        }
+        known
+    }
+}
+
+/// Where seeds come from: random octets of the kernel.
+pub type Seeds = Box<dyn FnMut() -> Option<Secret> + Send>;
+
+/// Everything that a relay node has and uses.
+pub struct Node<'s> {
+    /// Datagrams, keys, clock.
+    pub harness: Harness,
+    /// What decides.
+    pub decider: Decider,
+    /// Where samples come from.
+    pub frames: Frames<'s>,
+    /// The state machine.
+    pub relay: Relay<Proof, Certificate>,
+    /// What a restart finds.
+    pub memory: Memory,
+    /// What is in it.
+    pub remembered: Remembered,
+    /// Seeds of nonces, where certificates need some.
+    pub seeds: Option<Seeds>,
+    effects: Vec<Asked>,
+    told: Option<Decision>,
+    has_certified: bool,
+}
+
+impl<'s> Node<'s> {
+    /// A node that is born now.
+    #[must_use]
+    pub fn new(
+        mut harness: Harness,
+        speaker: Speaker,
+        decider: Decider,
+        frames: Frames<'s>,
+        (memory, remembered): (Memory, Remembered),
+        seeds: Option<Seeds>,
+    ) -> Self {
+        let now = harness.clock.read();
+        let counter = remembered.counter;
+        harness.tell(now, What::Born { counter });
+        let known = remembered.known();
+        // What its relay says is known with the first sample.
+        let relay = Relay::born(now.common, speaker, Action::Close, counter, known);
+        Self {
+            harness,
+            decider,
+            frames,
+            relay,
+            memory,
+            remembered,
+            seeds,
+            effects: Vec::with_capacity(64),
+            told: None,
+            has_certified: false,
+        }
+    }
+
+    /// Runs until it shall stop; answers what became of everything.
+    ///
+    /// # Errors
+    /// Those of sockets and of the file that a restart finds.
+    pub fn run(mut self, stop: &AtomicBool) -> io::Result<Value> {
+        let mut inbox = Vec::with_capacity(128);
+        let mut has_frames = true;
+        while !stop.load(Ordering::Relaxed) {
+            let now = self.harness.clock.read();
+            let tick = self.harness.begins_tick(now);
+            // At each tick whatever the wait has found: it may have ended before a pause of the host.
+            let taken = if has_frames || tick.is_some() {
+                self.frames.receive(now, &mut self.decider)?
+            } else {
+                Taken::NOTHING
+            };
+            if taken.is_all && (taken.count > 0 || tick.is_some()) {
+                self.decide()?;
+            }
+            if let Some(tick) = tick {
+                self.commit(tick);
+            }
+            self.harness.receive(&mut inbox)?;
+            for received in inbox.drain(..) {
+                self.take(received)?;
+            }
+            if self.harness.clock.read().common >= self.relay.next_deadline() {
+                self.step(Event::Deadline, 0)?;
+            }
+            has_frames = if taken.is_all {
+                self.harness.wait(Some(self.frames.socket()), self.relay.next_deadline())?
+            } else {
+                true
+            };
+        }
+        let mut summary = self.harness.summary();
+        summary["frames"] = json!(self.frames.counters());
+        Ok(summary)
+    }
+
+    fn decide(&mut self) -> io::Result<()> {
+        let now = self.harness.clock.read();
+        let Some(decision) = self.decider.look(now.own) else { return Ok(()) };
+        if self.told.replace(decision) != Some(decision) {
+            let sample_ns = self.frames.newest_ns();
+            self.harness.tell(now, What::Decided { decision, sample_ns });
+        }
+        let event = match decision {
+            Decision::Decided(action) => Event::Decided(action),
+            Decision::Withdrawn => Event::Withdrawn,
+        };
+        self.step(event, 0)
+    }
+
+    /// Gives peers commitments to new nonces, where certificates need them.
+    fn commit(&mut self, tick: Tick) {
+        let Some(seed) = self.seeds.as_mut().and_then(|seeds| seeds()) else { return };
+        for (node, commitments) in self.harness.scheme.get().commitments(tick, &seed) {
+            self.harness.bus.send(Party::Relay(node), &Payload::Commitments(commitments));
+        }
+    }
+
+    fn take(&mut self, received: Received) -> io::Result<()> {
+        let Received { from, payload, stamp_ns } = received;
+        match (from, payload) {
+            (from, Payload::Message(message)) => {
+                self.step(Event::Received { from, message }, stamp_ns)
+            }
+            (Party::Relay(node), Payload::Commitments(commitments)) => {
+                self.harness.scheme.get().committed(node, &commitments);
+                Ok(())
+            }
+            (Party::Breaker, Payload::Commitments(_)) => Ok(()),
+        }
+    }
+
+    fn step(&mut self, event: EventOf<Keyring>, received_ns: i64) -> io::Result<()> {
+        let now = self.harness.clock.read();
+        let before = (self.relay.attempt(), self.relay.generation());
+        let learns = match &event {
+            Event::Received { message: Message::Acknowledgement(by), .. } => Some(*by),
+            _ => None,
+        };
+        self.harness.scheme.take_spent_ns();
+        let mut effects = std::mem::take(&mut self.effects);
+        self.relay.step(now.common, event, &mut self.harness.scheme, &mut effects);
+        let cryptography_ns = self.harness.scheme.take_spent_ns();
+        let certifies = effects.iter().any(|effect| {
+            matches!(effect, Effect::Send { message: Message::Certificate { .. }, .. })
+        });
+        for effect in effects.drain(..) {
+            self.carry_out(now, effect)?;
+        }
+        self.effects = effects;
+        let attempt = self.relay.attempt();
+        if attempt != before.0 {
+            self.has_certified = false;
+        }
+        if let (Some(attempt), true) = (attempt, attempt != before.0) {
+            let sent = self.harness.clock.read();
+            self.harness.tell(sent, What::Spoke { attempt, cryptography_ns });
+        }
+        if let (Some(attempt), true, false) = (attempt, certifies, self.has_certified) {
+            self.has_certified = true;
+            let sent = self.harness.clock.read();
+            self.harness.tell(sent, What::Certified { attempt, received_ns, cryptography_ns });
+        }
+        if let (Some(by), true) = (learns, self.relay.generation() != before.1) {
+            let (generation, state) = (by.generation, by.state);
+            let acted_at_ns = by.acted_at.ns() as i64;
+            self.harness.tell(now, What::Learnt { generation, state, acted_at_ns, received_ns });
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, now: Now, effect: Asked) -> io::Result<()> {
+        match effect {
+            Effect::Adopt { node, key, counter } => {
+                self.remembered.counters[node.index()] = counter;
+                self.memory.write(&self.remembered)?;
+                self.harness.adopt(now, node, &key);
+            }
+            Effect::Distrust { node, counter } => {
+                self.remembered.counters[node.index()] = counter;
+                self.memory.write(&self.remembered)?;
+                self.harness.distrust(now, node, counter);
+            }
+            Effect::Operate { .. } => unreachable!("a relay node has no breaker"),
+            effect => self.harness.carry_out(now, effect),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! The breaker itself, and the GOOSE message that operates it: `trip` and `close`, of which one is
+//! true, and the position of the contacts as a double point, which takes its time.
+
+use realtime::packet::PacketSocket;
+use substation::SampleTime;
+use substation::goose::Publisher;
+use substation::protection::breaker::{Breaker, Position, Settings};
+use substation::quorum::Action;
+use substation::settings::GooseControl;
+use substation::wire::{MacAddress, UtcTime};
+
+use super::clock::Now;
+use crate::publish;
+
+/// Octets for a frame, so that encoding asks for no memory.
+const FRAME_OCTETS: usize = 2048;
+/// Quality of `t`: the clock follows nobody that this program knows of, accuracy unspecified.
+const CLOCK_QUALITY: u8 = 0x3f;
+
+/// What operates the breaker.
+#[derive(Debug)]
+pub struct Operator<'s> {
+    breaker: Breaker,
+    ordered: Action,
+    message: Option<Outgoing<'s>>,
+}
+
+#[derive(Debug)]
+struct Outgoing<'s> {
+    control: GooseControl,
+    publisher: Publisher,
+    socket: &'s PacketSocket,
+    values: Values,
+    t: UtcTime,
+    frame: Vec<u8>,
+    unsent: u64,
+}
+
+/// All values, encoded: two booleans and a bit string of two bits.
+type Values = [u8; 10];
+
+impl<'s> Operator<'s> {
+    /// A breaker that stands so since long ago, and where its message goes.
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        stands: Action,
+        message: Option<(&GooseControl, &'s PacketSocket)>,
+    ) -> Self {
+        let mut breaker = Breaker::new(settings);
+        if stands == Action::Trip {
+            breaker.trip(SampleTime::ZERO);
+        }
+        let message = message.map(|(control, socket)| Outgoing {
+            control: control.clone(),
+            publisher: Publisher::new(control.repeat_min, control.repeat_max),
+            socket,
+            values: [0; 10],
+            t: UtcTime::default(),
+            frame: Vec::with_capacity(FRAME_OCTETS),
+            unsent: 0,
+        });
+        Self { breaker, ordered: stands, message }
+    }
+
+    /// Orders an action; the message is sent before this comes back.
+    pub fn order(&mut self, now: Now, action: Action) {
+        self.ordered = action;
+        if action == Action::Trip {
+            self.breaker.trip(now.own);
+        }
+        self.poll(now);
+    }
+
+    /// Time has passed: the contacts may have moved, or the message be due again.
+    pub fn poll(&mut self, now: Now) {
+        // A breaker that still opens does not listen, so the order to close stands until it does.
+        if self.ordered == Action::Close {
+            self.breaker.close(now.own);
+        }
+        let position = self.breaker.position(now.own);
+        if let Some(message) = &mut self.message {
+            message.send(now, self.ordered, position);
+        }
+    }
+
+    /// Frames that the interface did not take.
+    #[must_use]
+    pub fn unsent(&self) -> u64 {
+        self.message.as_ref().map_or(0, |message| message.unsent)
+    }
+}
+
+impl Outgoing<'_> {
+    fn send(&mut self, now: Now, ordered: Action, position: Position) {
+        let values = encoded(ordered, position);
+        let has_changed = self.publisher.next().is_none() || values != self.values;
+        let message = if has_changed {
+            self.values = values;
+            self.t = UtcTime::from_realtime_ns(now.common.ns(), CLOCK_QUALITY);
+            self.publisher.change(now.own)
+        } else {
+            let Some(message) = self.publisher.poll(now.own) else { return };
+            message
+        };
+        let source = MacAddress(self.socket.address());
+        publish::encode(&self.control, source, message, self.t, &self.values, &mut self.frame);
+        let sent = self.socket.send(&[&self.frame]).unwrap_or(0);
+        self.unsent += u64::from(sent == 0);
+    }
+}
+
+fn encoded(ordered: Action, position: Position) -> Values {
+    let boolean = |is_true| if is_true { 0xff } else { 0 };
+    let point = match position {
+        Position::Intermediate => 0x00,
+        Position::Open => 0x40,
+        Position::Closed => 0x80,
+    };
+    let (trip, close) = (boolean(ordered == Action::Trip), boolean(ordered == Action::Close));
+    [0x83, 1, trip, 0x83, 1, close, 0x84, 2, 6, point]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use substation::wire::{AllData, Data};
+
+    use super::*;
+
+    #[test]
+    fn the_message_says_trip_close_and_position() {
+        let values = encoded(Action::Trip, Position::Closed);
+        let data = AllData::decode(&values).expect("three values");
+        let said: Vec<_> = data.elements().collect();
+        assert!(matches!(said[..2], [Data::Boolean(true), Data::Boolean(false)]), "{said:?}");
+        let Data::BitString(point) = said[2] else { panic!("{said:?}") };
+        assert_eq!([point.get(0), point.get(1)], [Some(true), Some(false)]);
+    }
+
+    #[test]
+    fn an_order_to_close_waits_until_the_breaker_is_open() {
+        let travel = Duration::from_millis(40);
+        let mut operator =
+            Operator::new(Settings { opening: travel, closing: travel }, Action::Close, None);
+        let at = |ms: u64| {
+            let time = SampleTime::from_ns(ms * 1_000_000);
+            Now { common: time, own: time }
+        };
+        operator.order(at(0), Action::Trip);
+        operator.order(at(20), Action::Close);
+        assert_eq!(operator.breaker.position(at(39).own), Position::Intermediate);
+        operator.poll(at(40));
+        assert_eq!(operator.breaker.position(at(79).own), Position::Intermediate);
+        assert_eq!(operator.breaker.position(at(80).own), Position::Closed);
+    }
+}

@@ -1,0 +1,195 @@
+//! What happened in a node, and a line of JSON for each: the sequence of events, and all times that
+//! an action can be explained with.
+
+use serde_json::{Value, json};
+use substation::quorum::decider::Decision;
+use substation::quorum::wire::Proof;
+use substation::quorum::{Action, Attempt, Evidence, Gen, Misdeed, NodeId, Party, Statement};
+
+/// Something for the sequence of events.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// When, in ns since 1970.
+    pub realtime_ns: i64,
+    /// What.
+    pub what: What,
+}
+
+/// What happened; times end in `_ns` and are ns since 1970 if they are no spans.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names are those of the reference page")]
+pub enum What {
+    /// A node runs, with working keys of this number.
+    Born { counter: u64 },
+    /// The relay decides something else than before; the newest sample was stamped so.
+    Decided { decision: Decision, sample_ns: i64 },
+    /// An attempt begins: its first message is sent.
+    Spoke { attempt: Attempt, cryptography_ns: i64 },
+    /// The first certificate of an attempt is sent.
+    Certified { attempt: Attempt, received_ns: i64, cryptography_ns: i64 },
+    /// The breaker node tells of another gen than before; or of one for the first time.
+    Learnt { generation: Gen, state: Action, acted_at_ns: i64, received_ns: i64 },
+    /// The breaker was operated, and that is told from `acknowledging_ns` on.
+    Acted(Acted),
+    /// A key is used from now on.
+    Adopted { node: NodeId, counter: u64 },
+    /// No key of a node is used until it announces one.
+    Distrusted { node: NodeId, counter: u64 },
+    /// Somebody said what no correct node says.
+    Blamed(Box<Evidence<Proof>>),
+    /// The canary was late.
+    Stall { late_ns: i64 },
+}
+
+/// An action of the breaker, and where its time went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Acted {
+    /// What.
+    pub action: Action,
+    /// Which; the next one has this number.
+    pub generation: Gen,
+    /// Common time by which it was decided.
+    pub decided_ns: i64,
+    /// When the order had left.
+    pub operated_ns: i64,
+    /// When the kernel got the datagram that completed it.
+    pub received_ns: i64,
+    /// When the kernel got the first vote that counted for it; the same if there was one only.
+    pub first_received_ns: i64,
+    /// Who sent the datagram that completed it.
+    pub from: NodeId,
+    /// Cryptography in it.
+    pub cryptography_ns: i64,
+    /// When the first acknowledgement was about to be sent.
+    pub acknowledging_ns: i64,
+}
+
+impl Event {
+    /// As a line.
+    #[must_use]
+    pub fn line(&self) -> Value {
+        let mut line = self.what.line();
+        line["realtime_ns"] = self.realtime_ns.into();
+        line
+    }
+}
+
+impl What {
+    fn line(&self) -> Value {
+        match self {
+            Self::Born { counter } => json!({"event": "born", "counter": counter}),
+            Self::Decided { decision, sample_ns } => json!({
+                "event": "decided",
+                "decision": match decision {
+                    Decision::Decided(action) => action.to_string(),
+                    Decision::Withdrawn => "nothing".into(),
+                },
+                "sample_ns": sample_ns,
+            }),
+            Self::Spoke { attempt, cryptography_ns } => {
+                attempted("spoke", attempt, json!({"cryptography_ns": cryptography_ns}))
+            }
+            Self::Certified { attempt, received_ns, cryptography_ns } => attempted(
+                "certified",
+                attempt,
+                json!({"received_ns": received_ns, "cryptography_ns": cryptography_ns}),
+            ),
+            Self::Learnt { generation, state, acted_at_ns, received_ns } => json!({
+                "event": "learnt",
+                "gen": generation.0,
+                "state": state.to_string(),
+                "acted_at_ns": acted_at_ns,
+                "received_ns": received_ns,
+            }),
+            Self::Acted(acted) => acted.line(),
+            Self::Adopted { node, counter } => {
+                json!({"event": "adopted", "node": node.number(), "counter": counter})
+            }
+            Self::Distrusted { node, counter } => {
+                json!({"event": "distrusted", "node": node.number(), "counter": counter})
+            }
+            Self::Blamed(evidence) => blamed(evidence),
+            Self::Stall { late_ns } => json!({"event": "stall", "late_ns": late_ns}),
+        }
+    }
+}
+
+fn attempted(event: &str, attempt: &Attempt, mut more: Value) -> Value {
+    more["event"] = event.into();
+    more["action"] = attempt.action.to_string().into();
+    more["gen"] = attempt.generation.0.into();
+    more
+}
+
+impl Acted {
+    fn line(&self) -> Value {
+        json!({
+            "event": "acted",
+            "action": self.action.to_string(),
+            "gen": self.generation.0,
+            "decided_ns": self.decided_ns,
+            "operated_ns": self.operated_ns,
+            "received_ns": self.received_ns,
+            "first_received_ns": self.first_received_ns,
+            "from": self.from.number(),
+            "cryptography_ns": self.cryptography_ns,
+            "acknowledging_ns": self.acknowledging_ns,
+        })
+    }
+}
+
+/// Evidence with the octets that were signed and what was put under them, so that others can see
+/// for themselves.
+fn blamed(evidence: &Evidence<Proof>) -> Value {
+    let said = |what: &str, statement: &Statement, proofs: Vec<String>| {
+        json!({
+            "event": "blamed",
+            "node": evidence.node.number(),
+            "misdeed": what,
+            "statement": statement.to_string(),
+            "statement_octets": hexadecimal(&statement.encode()),
+            "proofs": proofs,
+        })
+    };
+    match &evidence.misdeed {
+        Misdeed::WrongProof { statement, proof } => {
+            said("wrong proof", statement, vec![proof_octets(proof)])
+        }
+        Misdeed::Equivocation { statement, proofs } => {
+            said("equivocation", statement, proofs.iter().map(proof_octets).collect())
+        }
+        Misdeed::Impossible { statement, proof } => {
+            said("impossible", statement, vec![proof_octets(proof)])
+        }
+    }
+}
+
+fn proof_octets(proof: &Proof) -> String {
+    match proof {
+        Proof::Signature(octets) => hexadecimal(octets),
+        Proof::Bls(octets) => hexadecimal(octets),
+        Proof::Frost(shares) => {
+            let shares = shares.iter().flatten().map(|share| {
+                let serials = [share.own_serial, share.peer_serial].map(u64::to_be_bytes);
+                hexadecimal(&[&serials.concat()[..], &share.z_share[..]].concat())
+            });
+            shares.collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+/// Two digits for each octet.
+#[must_use]
+pub fn hexadecimal(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// A party in a word.
+#[must_use]
+pub const fn name_of(party: Party) -> &'static str {
+    const NODES: [&str; 4] = ["node 0", "node 1", "node 2", "node 3"];
+    match party {
+        Party::Relay(node) => NODES[node.index()],
+        Party::Breaker => "breaker",
+    }
+}

@@ -1,0 +1,304 @@
+//! A node as a whole: files, sockets, two real-time threads, and the thread that called, which does
+//! all that may block until somebody says stop.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, LineWriter, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use realtime::packet::PacketSocket;
+use rtrb::{Consumer, RingBuffer};
+use serde_json::Value;
+use substation::engine::Engine;
+use substation::quorum::decider::{Decider, Elements, Foreign, Instantaneous};
+use substation::quorum::wire::CertificateKind;
+use substation::quorum::{NodeId, Protocol, Speaker};
+use substation::settings::quorum::{BreakerNode, Decides, Node as NodeSettings, NodeHost};
+use substation::settings::{Thread, WhenDown};
+use substation::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
+
+use super::birth::{Identity, seed};
+use super::breaker::{self, BreakerLoop};
+use super::bus::Bus;
+use super::canary;
+use super::clock;
+use super::frames::Frames;
+use super::harness::Harness;
+use super::memory::{Disk, Memory};
+use super::node::{self, Node, Seeds};
+use super::operate::Operator;
+use super::records::Event;
+use super::status::{Server, Shown};
+use crate::links::Watched;
+use crate::prepare;
+use crate::run::{Missing, open};
+
+/// Events that may wait for being written.
+const EVENTS_MAX: usize = 4096;
+/// How often the thread that may block looks round.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How a node ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// What became of everything.
+    pub summary: Value,
+    /// Why before its time, if it was.
+    pub failure: Option<String>,
+}
+
+/// Runs a relay node until `stop`, or for `duration`; files are relative to `folder`.
+///
+/// # Errors
+/// What is missing on this host, and what is wrong with files.
+pub fn run_node(
+    settings: &NodeSettings,
+    folder: &Path,
+    duration: Option<Duration>,
+    stop: &AtomicBool,
+) -> Result<Ended> {
+    let (quorum, host) = (&settings.quorum, &settings.host);
+    let identity = Identity::read(quorum, folder)?;
+    let me = identity.node()?;
+    let interface = match &settings.decides {
+        Decides::Goose { interface, .. } => Some(interface.as_str()),
+        _ => host.interface.as_deref(),
+    };
+    let Some(interface) = interface else {
+        bail!(Missing("no interface is named: add `interface` to `host`".into()));
+    };
+    let (socket, streams, decider) = relay(settings, interface)?;
+    let (mut memory, found) = Memory::open::<node::Remembered>(&folder.join(&quorum.memory))?;
+    let mut remembered = found.map(|found| found.remembered).unwrap_or_default();
+    remembered.counter += 1;
+    // On the disk before anybody sees the key: no number is ever used twice.
+    memory.write_through(&remembered).context("writing down the number of the working keys")?;
+    let (membership, channels, keyring) = identity.born(remembered.counter)?;
+    let speaker =
+        Speaker { me, subject: membership.subject(quorum.protocol), parameters: quorum.parameters };
+    let needs_nonces = quorum.protocol == Protocol::Peer
+        && membership.certificate.kind() == CertificateKind::Frost;
+    let seeds = needs_nonces.then(|| Box::new(|| seed().ok()) as Seeds);
+    let (events, events_out) = RingBuffer::new(EVENTS_MAX);
+    let bus = Bus::open(quorum, channels).with_context(|| address_missing(me))?;
+    let harness = Harness::new(bus, keyring, events);
+    let disk = memory.disk();
+    let frames = Frames::new(&socket, streams);
+    let work = Node::new(harness, speaker, decider, frames, (memory, remembered), seeds);
+    let around = Around {
+        host,
+        party: format!("node {}", me.number()),
+        socket: Some((interface, &socket)),
+        disk,
+        events: events_out,
+        status: None,
+        duration,
+        stop,
+    };
+    around.run(folder, |ending| work.run(ending))
+}
+
+/// What decides, and where its frames come from.
+fn relay(
+    settings: &NodeSettings,
+    interface: &str,
+) -> Result<(PacketSocket, Option<Vec<substation::stream::StreamKey>>, Decider)> {
+    Ok(match &settings.decides {
+        Decides::Elements { relay, breaker, close_after } => {
+            let keys: Vec<_> = relay.streams.values().map(|stream| stream.key.clone()).collect();
+            let elements = Elements::new(Engine::new(relay), *breaker, *close_after);
+            (samples(interface, &keys)?, Some(keys), Decider::Elements(Box::new(elements)))
+        }
+        Decides::SpaceVector { stream, settings, closes } => {
+            let keys = vec![stream.key.clone()];
+            let element = Instantaneous::new(stream, *settings, *closes);
+            (samples(interface, &keys)?, Some(keys), Decider::Instantaneous(Box::new(element)))
+        }
+        Decides::Goose { expected, entries, .. } => {
+            let socket = open(interface, ETHERTYPE_GOOSE)?;
+            socket.join(expected.destination.0).context("joining the group of the relay")?;
+            let foreign = Foreign::new(expected.clone(), entries.clone());
+            (socket, None, Decider::Foreign(Box::new(foreign)))
+        }
+    })
+}
+
+fn samples(interface: &str, keys: &[substation::stream::StreamKey]) -> Result<PacketSocket> {
+    let socket = open(interface, ETHERTYPE_SAMPLED_VALUES)?;
+    for key in keys {
+        socket.join(key.destination.0).context("joining the group of a stream")?;
+    }
+    Ok(socket)
+}
+
+fn address_missing(node: NodeId) -> Missing {
+    Missing(format!("{node}: its address in `addresses` cannot be used: name one of this host"))
+}
+
+/// Runs the breaker node until `stop`, or for `duration`; files are relative to `folder`.
+///
+/// # Errors
+/// What is missing on this host, and what is wrong with files.
+pub fn run_breaker(
+    settings: &BreakerNode,
+    folder: &Path,
+    duration: Option<Duration>,
+    stop: &AtomicBool,
+) -> Result<Ended> {
+    let (quorum, host) = (&settings.quorum, &settings.host);
+    let identity = Identity::read(quorum, folder)?;
+    let interface = host.interface.as_deref();
+    let socket = match (&settings.goose, interface) {
+        (Some(_), Some(interface)) => Some((interface, open(interface, 0)?)),
+        _ => None,
+    };
+    let (memory, found) = Memory::open(&folder.join(&quorum.memory))?;
+    let remembered = breaker::Remembered::or_new(found, settings.initially);
+    let (membership, mut channels, keyring) = identity.of_breaker()?;
+    // Nodes that run on have seen its numbers up to some time ago.
+    channels.number_after(realtime::realtime_ns() as u64);
+    let (events, events_out) = RingBuffer::new(EVENTS_MAX);
+    let bus = Bus::open(quorum, channels)
+        .context("the address in `breaker_address` cannot be used: name one of this host")?;
+    let harness = Harness::new(bus, keyring, events);
+    let message = settings.goose.as_ref().zip(socket.as_ref().map(|(_, socket)| socket));
+    let operator = Operator::new(settings.breaker, remembered.state(), message);
+    let shown = Arc::new(Shown::default());
+    let status = settings.status.map(Server::bind).transpose().context("serving the status")?;
+    let disk = memory.disk();
+    let about = (membership.subject(quorum.protocol), quorum.parameters);
+    let work = BreakerLoop::new(harness, about, operator, (memory, remembered), shown.clone())
+        .context("writing down how the breaker stands")?;
+    let around = Around {
+        host,
+        party: "breaker".into(),
+        socket: socket.as_ref().map(|(interface, socket)| (*interface, socket)),
+        disk,
+        events: events_out,
+        status: status.map(|status| (status, shown)),
+        duration,
+        stop,
+    };
+    around.run(folder, |ending| work.run(ending))
+}
+
+/// What is round the thread that must be in time.
+struct Around<'s> {
+    host: &'s NodeHost,
+    party: String,
+    socket: Option<(&'s str, &'s PacketSocket)>,
+    disk: Disk,
+    events: Consumer<Event>,
+    status: Option<(Server, Arc<Shown>)>,
+    duration: Option<Duration>,
+    stop: &'s AtomicBool,
+}
+
+impl Around<'_> {
+    fn run(
+        mut self,
+        folder: &Path,
+        work: impl FnOnce(&AtomicBool) -> io::Result<Value> + Send,
+    ) -> Result<Ended> {
+        let host = self.host;
+        let mut records = host.records.as_deref().map(|path| records(&folder.join(path)));
+        let mut records = records.take().transpose()?;
+        let (mut warnings, _awake) = prepare::process();
+        warnings.extend(clock::doubt());
+        let (stall_events, stalls_out) = RingBuffer::new(EVENTS_MAX);
+        let ending = AtomicBool::new(false);
+        let mut failure = None;
+        let mut watched =
+            self.socket.map(|(interface, _)| Watched::new(interface, WhenDown::Alarm));
+        let before = Thread { core: host.thread.core, priority: host.canary_priority };
+        let mut queues = [stalls_out];
+        let result = thread::scope(|scope| -> Result<Value> {
+            let (prepared, refused) = mpsc::channel();
+            let ready = |name: &'static str, settings: Thread| {
+                let prepared = prepared.clone();
+                // Whoever asked may have given up; the thread runs and sees that it shall stop.
+                move || drop(prepared.send(prepare::thread(name, settings, None)))
+            };
+            let (ready_node, ready_canary) = (ready("node", host.thread), ready("canary", before));
+            let ending = &ending;
+            let node =
+                thread::Builder::new().name("node".into()).spawn_scoped(scope, move || {
+                    ready_node();
+                    work(ending)
+                })?;
+            thread::Builder::new().name("canary".into()).spawn_scoped(scope, move || {
+                ready_canary();
+                canary::run(host.stall_min, stall_events, ending);
+            })?;
+            warnings.extend((0..2).filter_map(|_| refused.recv().ok()).flatten());
+            if host.require_realtime && !warnings.is_empty() {
+                ending.store(true, Ordering::Relaxed);
+                return Err(anyhow!(Missing(warnings.join("\n"))));
+            }
+            eprintln!("qcrelay: {} runs", self.party);
+            let begin = Instant::now();
+            let mut is_over = false;
+            while !is_over && failure.is_none() && !node.is_finished() {
+                is_over = self.stop.load(Ordering::Relaxed)
+                    || self.duration.is_some_and(|duration| begin.elapsed() >= duration);
+                if !is_over {
+                    thread::sleep(LOOK);
+                }
+                failure = self.look(&mut records, &mut queues).err().map(|e| format!("{e:#}"));
+                if let (Some(watched), Some((_, socket))) = (&mut watched, self.socket) {
+                    failure = failure.take().or(watched.look(socket.link()).failure);
+                }
+            }
+            ending.store(true, Ordering::Relaxed);
+            let ended = node.join().expect("a thread of the node does not panic: that ends it");
+            Ok(ended.unwrap_or_else(|error| {
+                failure.get_or_insert_with(|| format!("the node: {error}"));
+                Value::Null
+            }))
+        });
+        let mut summary = result?;
+        if let Err(error) = self.look(&mut records, &mut queues) {
+            failure.get_or_insert_with(|| format!("{error:#}"));
+        }
+        summary["party"] = self.party.into();
+        summary["warnings"] = warnings.into();
+        Ok(Ended { summary, failure })
+    }
+
+    /// Writes what has happened, lets the disk follow, and answers who asks.
+    fn look(
+        &mut self,
+        records: &mut Option<LineWriter<File>>,
+        queues: &mut [Consumer<Event>],
+    ) -> Result<()> {
+        for queue in queues.iter_mut().chain([&mut self.events]) {
+            while let Ok(event) = queue.pop() {
+                if let Some(out) = records {
+                    writeln!(out, "{}", event.line()).context("writing records")?;
+                }
+            }
+        }
+        self.disk.follow().context("bringing to the disk what a restart finds")?;
+        if let Some((server, shown)) = &self.status {
+            server.serve(shown);
+        }
+        Ok(())
+    }
+}
+
+/// A file that goes on with the sequence of events that it had.
+fn records(path: &Path) -> Result<LineWriter<File>> {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    let file = file.map_err(|error| {
+        anyhow!(Missing(format!(
+            "records cannot be written to {} ({error}): name another file",
+            path.display()
+        )))
+    })?;
+    Ok(LineWriter::new(file))
+}

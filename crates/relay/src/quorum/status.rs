@@ -1,0 +1,108 @@
+//! How the breaker stands and who is heard, for whoever asks: one line of JSON for each connection.
+//!
+//! It is for the breaker node's own host, where whoever has nodes born anew runs, and tells nothing
+//! that acknowledgements do not tell.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use substation::quorum::{Action, NODES, NodeId, Remembered};
+
+/// How long one who asks may take: whoever is slower is not waited for.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// How long one who asks waits for the answer.
+const ANSWER: Duration = Duration::from_millis(500);
+
+/// What the thread that must be in time shows to the others.
+#[derive(Debug, Default)]
+pub struct Shown {
+    heard_ns: [AtomicI64; NODES],
+    counters: [AtomicU64; NODES],
+    generation: AtomicU64,
+    is_open: AtomicBool,
+}
+
+/// How it stands.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// When something authentic came from each node last, in ns since 1970; 0 for never.
+    pub heard_ns: [i64; NODES],
+    /// The number of each node's working keys.
+    pub counters: [u64; NODES],
+    /// The number of the next action.
+    pub generation: u64,
+    /// Whether the last action was a trip.
+    pub is_open: bool,
+    /// When this was said, in ns since 1970.
+    pub now_ns: i64,
+}
+
+impl Shown {
+    /// Something authentic came from a node.
+    pub fn heard(&self, node: NodeId, at_ns: i64) {
+        self.heard_ns[node.index()].store(at_ns, Ordering::Relaxed);
+    }
+
+    /// The breaker stands so.
+    pub fn stands(&self, remembered: &Remembered) {
+        for (shown, counter) in self.counters.iter().zip(remembered.counters.highest()) {
+            shown.store(counter, Ordering::Relaxed);
+        }
+        self.generation.store(remembered.generation.0, Ordering::Relaxed);
+        self.is_open.store(remembered.state == Action::Trip, Ordering::Relaxed);
+    }
+
+    /// All of it, now.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        Status {
+            heard_ns: self.heard_ns.each_ref().map(|at_ns| at_ns.load(Ordering::Relaxed)),
+            counters: self.counters.each_ref().map(|counter| counter.load(Ordering::Relaxed)),
+            generation: self.generation.load(Ordering::Relaxed),
+            is_open: self.is_open.load(Ordering::Relaxed),
+            now_ns: realtime::realtime_ns(),
+        }
+    }
+}
+
+/// Answers whoever asks.
+#[derive(Debug)]
+pub struct Server(TcpListener);
+
+impl Server {
+    /// Listens at an address.
+    ///
+    /// # Errors
+    /// When the address is in use or not of this host.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self(listener))
+    }
+
+    /// Answers those who wait.
+    pub fn serve(&self, shown: &Shown) {
+        while let Ok((mut caller, _)) = self.0.accept() {
+            let line = serde_json::to_string(&shown.status()).expect("these are plain numbers");
+            let answered =
+                caller.set_write_timeout(Some(PATIENCE)).and_then(|()| writeln!(caller, "{line}"));
+            // Whoever has gone needs no answer.
+            drop(answered);
+        }
+    }
+}
+
+/// Asks a breaker node how it stands.
+///
+/// # Errors
+/// When nobody answers, or somebody else.
+pub fn ask(address: SocketAddr) -> io::Result<Status> {
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER)?;
+    stream.set_read_timeout(Some(ANSWER))?;
+    let mut line = String::new();
+    stream.read_to_string(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}

@@ -1,0 +1,75 @@
+//! A scheme that takes down how long it was at work, so that an action that took long can be
+//! explained.
+
+use substation::quorum::scheme::NoCertificate;
+use substation::quorum::{NodeId, QUORUM, Scheme, Statement};
+
+/// A scheme with a stop-watch.
+#[derive(Debug)]
+pub struct Timed<S> {
+    scheme: S,
+    spent_ns: i64,
+}
+
+impl<S> Timed<S> {
+    /// Nothing was spent yet.
+    #[must_use]
+    pub const fn new(scheme: S) -> Self {
+        Self { scheme, spent_ns: 0 }
+    }
+
+    /// The scheme itself.
+    pub const fn get(&mut self) -> &mut S {
+        &mut self.scheme
+    }
+
+    /// How long it was at work since this was last asked.
+    pub const fn take_spent_ns(&mut self) -> i64 {
+        std::mem::replace(&mut self.spent_ns, 0)
+    }
+
+    fn time<T>(&mut self, work: impl FnOnce(&mut S) -> T) -> T {
+        let begin_ns = realtime::now_ns();
+        let result = work(&mut self.scheme);
+        self.spent_ns += realtime::now_ns() - begin_ns;
+        result
+    }
+}
+
+impl<S: Scheme> Scheme for Timed<S> {
+    type Proof = S::Proof;
+    type Certificate = S::Certificate;
+    type WorkingKey = S::WorkingKey;
+
+    fn prove(&mut self, statement: &Statement) -> Option<S::Proof> {
+        self.time(|scheme| scheme.prove(statement))
+    }
+
+    fn is_proof(&mut self, node: NodeId, statement: &Statement, proof: &S::Proof) -> bool {
+        self.time(|scheme| scheme.is_proof(node, statement, proof))
+    }
+
+    fn combine(
+        &mut self,
+        statement: &Statement,
+        proofs: [(NodeId, &S::Proof); QUORUM],
+    ) -> Result<S::Certificate, NoCertificate> {
+        self.time(|scheme| scheme.combine(statement, proofs))
+    }
+
+    fn certifies(&mut self, statement: &Statement, certificate: &S::Certificate) -> bool {
+        self.time(|scheme| scheme.certifies(statement, certificate))
+    }
+
+    fn working_key(&self) -> Option<S::WorkingKey> {
+        self.scheme.working_key()
+    }
+
+    fn counter(key: &S::WorkingKey) -> u64 {
+        S::counter(key)
+    }
+
+    fn is_certified(&mut self, node: NodeId, key: &S::WorkingKey) -> bool {
+        self.time(|scheme| scheme.is_certified(node, key))
+    }
+}

@@ -1,0 +1,92 @@
+//! What a relay does when its interface goes: it never runs on in silence.
+
+#[path = "support/running.rs"]
+mod running;
+mod support;
+
+use running::Relay;
+use serde_json::Value;
+
+/// A relay on the west end of a cable, and of another for GOOSE.
+fn start(of_what: &str, interface_down: &str) -> Option<Relay> {
+    if !support::cable(of_what) {
+        return None;
+    }
+    assert!(support::ip("link set dev lo up"));
+    assert!(support::ip("link add name station type veth peer name other"));
+    assert!(support::ip("link set dev station up") && support::ip("link set dev other up"));
+    let settings = |records: &str, metrics: &str| {
+        format!(
+            "relay: bay\nfrequency: 50 Hz\nstreams:\n  s: {{sv_id: S, destination: \
+             '01:0c:cd:04:00:01', app_id: 0x4000, rate: 4000 Hz}}\nhost:\n  interface: west\n  \
+             station_interface: station\n  interface_down: {interface_down}\n  records: {records}\n  \
+             metrics: '{metrics}'\n"
+        )
+    };
+    let mut relay = Relay::start(settings, "600s");
+    for interface in ["west", "station"] {
+        assert!(relay.wait_until(&up(interface, 1)), "{interface} is up");
+    }
+    Some(relay)
+}
+
+fn up(interface: &str, value: u8) -> String {
+    format!("qcrelay_interface_up{{interface=\"{interface}\"}} {value}")
+}
+
+/// How it ended, what it said of that, and the states of an interface that it recorded.
+fn end(relay: Relay, interface: &str) -> (Option<i32>, String, Vec<String>) {
+    let (output, records) = relay.end();
+    let of_interface = |line: &&Value| line["interface"] == interface;
+    let states = records.iter().filter(of_interface).map(|line| line["state"].to_string());
+    let states = states.map(|state| state.trim_matches('"').to_owned()).collect();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned(), states)
+}
+
+#[test]
+fn an_interface_that_goes_down_is_an_alarm_and_comes_again() {
+    let Some(mut relay) = start("an interface that goes down and comes again", "alarm") else {
+        return;
+    };
+    assert!(support::ip("link set dev west down"));
+    assert!(relay.wait_until(&up("west", 0)));
+    assert!(support::ip("link set dev west up"));
+    assert!(relay.wait_until(&up("west", 1)));
+    // The other end: the cable is out.
+    assert!(support::ip("link set dev east down"));
+    assert!(relay.wait_until(&up("west", 0)));
+    relay.interrupt();
+    let (code, _, states) = end(relay, "west");
+    assert_eq!(code, Some(130));
+    assert_eq!(
+        (&states[..3], states.last().map(String::as_str)),
+        (&["up", "down", "up"].map(str::to_owned)[..], Some("no carrier"),)
+    );
+}
+
+#[test]
+fn an_interface_that_goes_down_ends_it_where_settings_say_so() {
+    for (interface, command, state) in [
+        ("west", "link set dev west down", "down"),
+        ("station", "link set dev other down", "no carrier"),
+    ] {
+        let Some(relay) = start("an interface that goes down", "end") else { return };
+        assert!(support::ip(command));
+        let (code, said, states) = end(relay, interface);
+        assert_eq!(code, Some(12), "{said}");
+        assert!(said.contains(&format!("interface {interface} is {state}: mend it")), "{said}");
+        assert_eq!(states, ["up", state]);
+    }
+}
+
+#[test]
+fn an_interface_that_is_deleted_ends_it_whatever_settings_say() {
+    for interface in ["west", "station"] {
+        let Some(relay) = start("an interface that is deleted", "alarm") else { return };
+        assert!(support::ip(&format!("link del dev {interface}")));
+        let (code, said, states) = end(relay, interface);
+        assert_eq!(code, Some(12), "{said}");
+        assert!(said.contains(&format!("interface {interface} is gone")), "{said}");
+        assert_eq!(states.last().map(String::as_str), Some("gone"));
+    }
+}

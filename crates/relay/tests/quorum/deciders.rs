@@ -1,0 +1,169 @@
+//! What a node decides by: protection elements, and a relay of somebody else that speaks GOOSE on a
+//! wire of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::{JoinHandle, sleep};
+use std::time::Duration;
+
+use realtime::packet::PacketSocket;
+use substation::wire::{AllData, Form, Goose, Header, MacAddress, UtcTime, Value};
+
+use crate::station::{STREAM, Station, number};
+use crate::support::ip;
+
+/// An overcurrent element trips, and its drop-off closes again.
+#[test]
+fn elements_decide() {
+    for protocol in ["arbiter", "peer"] {
+        let name = format!("{protocol}, elements");
+        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+        station.decide(protocol, |_| {
+            format!(
+                "decides: {{by: elements, breaker: Q0, close_after: 20 ms}}\n{STREAM}elements:\n  \
+                 I>>: {{function: overcurrent, stream: MU01, pick_up: 2 kA, delay: 0 ms}}\ntrips: \
+                 {{pulse_min: 10 ms, breakers: {{Q0: [I>>]}}}}\n"
+            )
+        });
+        station.start(&[0, 1, 2, 3]);
+        station.run(10).check(10, 2);
+    }
+}
+
+/// Harnesses beside relays of somebody else: two that agree are obeyed, one alone is not, and
+/// neither is what a test set says.
+#[test]
+fn relays_of_somebody_else_decide() {
+    for protocol in ["arbiter", "peer"] {
+        let name = format!("{protocol}, foreign relays");
+        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+        for node in 0..4 {
+            assert!(ip(&format!("link add name relay{node} type veth peer name wire{node}")));
+            assert!(ip(&format!("link set dev relay{node} up")));
+            assert!(ip(&format!("link set dev wire{node} up")));
+        }
+        station.decide(protocol, |node| {
+            format!(
+                "decides: {{by: goose, interface: wire{node}, reference: {REFERENCE}, destination: \
+                 01:0c:cd:01:00:02, app_id: 2, conf_rev: 1, entries: [trip, close]}}\n"
+            )
+        });
+        let relays = [0, 1, 2, 3].map(|node| Foreign::start(&format!("relay{node}")));
+        station.start(&[0, 1, 2, 3]);
+        let stays = |generation: u64, what: &str| {
+            sleep(ALONE);
+            assert_eq!(station.status().generation, generation, "{what}");
+        };
+        relays[0].say(TRIP);
+        stays(0, "one of four wants a trip");
+        for relay in &relays {
+            relay.say(TRIP | TEST);
+        }
+        stays(0, "what a test set wants");
+        relays[1].say(TRIP);
+        relays[3].say(TRIP);
+        station.wait_for("two relays have tripped", |status| status.generation == 1);
+        assert!(station.status().is_open);
+        relays[2].say(CLOSE);
+        stays(1, "one of four wants to close");
+        for relay in &relays {
+            relay.say(NOTHING);
+        }
+        stays(1, "nobody wants anything");
+        relays[0].say(CLOSE);
+        relays[2].say(CLOSE);
+        station.wait_for("two relays have closed", |status| status.generation == 2);
+        assert!(!station.status().is_open);
+        for relay in &relays {
+            relay.say(TRIP | CLOSE);
+        }
+        station.wait_for("trip beats close", |status| status.generation == 3);
+        let acted = station.acted();
+        let gens: Vec<u64> = acted.iter().map(|line| number(line, "gen")).collect();
+        assert_eq!(gens, [1, 2, 3]);
+        let actions: Vec<_> = acted.iter().map(|line| line["action"].as_str()).collect();
+        assert_eq!(actions, [Some("trip"), Some("close"), Some("trip")]);
+    }
+}
+
+const REFERENCE: &str = "F1/LLN0$GO$trips";
+/// What a foreign relay says, as bits.
+const NOTHING: u32 = 0;
+const TRIP: u32 = 1;
+const CLOSE: u32 = 2;
+/// By a test set.
+const TEST: u32 = 4;
+/// How long something that must not happen is waited for: many ticks.
+const ALONE: Duration = Duration::from_millis(200);
+/// From one message to the next.
+const REPEATED: Duration = Duration::from_millis(5);
+
+/// A relay of somebody else: it repeats what it says until it says something else.
+struct Foreign {
+    said: Arc<AtomicU32>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Foreign {
+    fn start(interface: &str) -> Self {
+        let socket = PacketSocket::open(interface, 0).expect("its wire is there");
+        let (said, is_over) = (Arc::new(AtomicU32::new(NOTHING)), Arc::new(AtomicBool::new(false)));
+        let (says, ends) = (said.clone(), is_over.clone());
+        let thread = std::thread::spawn(move || {
+            let (mut st_num, mut sq_num, mut last) = (1, 0, says.load(Ordering::Relaxed));
+            while !ends.load(Ordering::Relaxed) {
+                let said = says.load(Ordering::Relaxed);
+                if said != last {
+                    (st_num, sq_num, last) = (st_num + 1, 0, said);
+                }
+                // What the interface does not take is repeated soon.
+                let _taken = socket.send(&[&message(said, st_num, sq_num)]);
+                sq_num += 1;
+                sleep(REPEATED);
+            }
+        });
+        Self { said, is_over, thread: Some(thread) }
+    }
+
+    fn say(&self, what: u32) {
+        self.said.store(what, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("it does not panic");
+        }
+    }
+}
+
+fn message(said: u32, st_num: u32, sq_num: u32) -> Vec<u8> {
+    let (mut data, mut frame) = (Vec::new(), Vec::new());
+    let values = [TRIP, CLOSE].map(|bit| Value::Boolean(said & bit != 0));
+    Value::encode_all(&values, Form::Ordinary, &mut data);
+    Goose {
+        header: Header {
+            destination: MacAddress([1, 0x0c, 0xcd, 1, 0, 2]),
+            source: MacAddress([2, 0, 0, 0, 0, 1]),
+            tag: None,
+            app_id: 2,
+            reserved: [0; 2],
+        },
+        gocb_ref: REFERENCE,
+        time_allowed_to_live_ms: 2000,
+        dat_set: "F1/LLN0$trips",
+        go_id: "trips",
+        t: UtcTime::default(),
+        st_num,
+        sq_num,
+        simulation: said & TEST != 0,
+        conf_rev: 1,
+        nds_com: false,
+        all_data: AllData::decode(&data).expect("it was encoded"),
+    }
+    .encode(Form::Ordinary, &mut frame);
+    frame
+}

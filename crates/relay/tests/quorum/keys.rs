@@ -1,0 +1,91 @@
+//! Whoever has keys that are worth nothing is not heard, whatever he says: no action without a step,
+//! and none lost.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::spells::Spells;
+use crate::station::{Station, number};
+
+/// Actions under each attack.
+const ACTIONS: u64 = 8;
+
+/// Keys of an earlier epoch, keys of one's own making, and those of another node: each as node 3, at
+/// the address of node 3.
+#[test]
+fn keys_that_are_not_of_this_node_and_epoch_are_worth_nothing() {
+    for protocol in ["arbiter", "peer"] {
+        let name = format!("{protocol}, worthless keys");
+        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+        for (folder, epoch) in [("earlier", "1"), ("made-up", "2")] {
+            fs::create_dir(station.folder().join(folder)).expect("it is not there");
+            station.keys(&[folder, "--epoch", epoch]);
+        }
+        // The keys of this station are of epoch 2 from here on.
+        station.keys(&[".", "--force"]);
+        let path = station.folder().join("node-3.yaml");
+        let settings = fs::read_to_string(path).expect("settings");
+        let write = |name: &str, changes: &[(&str, &str)]| {
+            let changed = changes.iter().fold(settings.clone(), |text, (from, to)| {
+                assert!(text.contains(from), "{from}");
+                text.replace(from, to)
+            });
+            fs::write(station.folder().join(format!("{name}.yaml")), changed).expect("it writes");
+        };
+        for name in ["earlier", "made-up"] {
+            let [membership, secret] = ["membership", "node-3.secret"]
+                .map(|file| [format!(": {file}"), format!(": {name}/{file}")]);
+            write(name, &[(&membership[0], &membership[1]), (&secret[0], &secret[1])]);
+        }
+        let addresses = ("127.0.0.1:7402, 127.0.0.1:7403", "127.0.0.1:7403, 127.0.0.1:7402");
+        write("another", &[("node-3.secret", "node-2.secret"), addresses]);
+
+        station.start(&[0, 1, 2]);
+        let steps = station.start_steps(u64::MAX);
+        let counters = station.status().counters;
+        let mut all = Vec::new();
+        for attack in ["earlier", "made-up", "another"] {
+            let assumed = station.status().generation.to_string();
+            let how = ["--attack", "push", "--copies", "50", "--counter", "9"];
+            let settings = format!("{attack}.yaml");
+            let arguments = ["insider", &settings, "--assumed", &assumed];
+            let name = format!("{protocol}, {attack} keys");
+            let spells = Spells::of(&name, &mut station, &[&arguments[..], &how].concat());
+            for said in &spells.said {
+                let said: Value = serde_json::from_str(said).expect("a summary");
+                assert!(number(&said, "said") > 0, "{said}");
+            }
+            assert_eq!(station.status().counters, counters, "{attack}");
+            all.push(spells);
+        }
+        let outcome = station.conclude(&steps.end());
+        outcome.check_each(2);
+        all.iter().for_each(|spells| spells.compare(&outcome, 1));
+        let datagrams = &outcome.breaker["datagrams"];
+        assert!(number(datagrams, "other_epoch") > 0, "earlier keys: {datagrams}");
+        assert!(
+            number(datagrams, "unknown_key") > 0,
+            "keys of a node that is not there: {datagrams}"
+        );
+        // Neither who is not heard, nor whom he says he is.
+        assert!(outcome.blamed.is_empty(), "{:?}", outcome.blamed);
+    }
+}
+
+/// Old keys of a node are worth nothing once newer ones are known.
+#[test]
+fn old_keys_are_worth_nothing() {
+    let Some(mut station) = Station::new("old keys", "arbiter", "two-signatures") else { return };
+    station.start(&[0, 1, 2, 3]);
+    station.kill_node(3);
+    station.start_node(3);
+    station.wait_for("node 3 has a second key", |status| status.counters[3] == 2);
+    station.kill_node(3);
+    station.start_hostile(&["insider", "node-3.yaml", "--attack", "push", "--counter", "1"]);
+    let outcome = station.run(ACTIONS);
+    outcome.check(ACTIONS, 2);
+    assert_eq!(outcome.breaker["refused"]["node 3: Repeated"], Value::Null);
+    let adopted = outcome.records.iter().filter(|l| l["event"] == "adopted" && l["node"] == 3);
+    assert_eq!(adopted.map(|line| number(line, "counter")).collect::<Vec<_>>(), [1, 2]);
+}

@@ -1,0 +1,50 @@
+//! An intruder on the network, without keys: it floods, under the address of a correct node, and sends
+//! again what it has heard. No decision changes, and honest ones are not held up.
+
+use crate::spells::Spells;
+use crate::station::{Station, number};
+
+#[test]
+fn a_flood_without_keys_changes_nothing_and_holds_nobody_up() {
+    for protocol in ["arbiter", "peer"] {
+        let name = format!("{protocol}, flood");
+        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+        station.start(&[0, 1, 2, 3]);
+        let addresses = ["--from", "127.0.0.1:7401", "--to", "127.0.0.1:7404"];
+        let parties = ["--sender", "1", "--recipient", "4", "--rate", "100000"];
+        let attack = [&["flood", "lo"][..], &addresses, &parties].concat();
+        let steps = station.start_steps(u64::MAX);
+        let spells = Spells::of(&name, &mut station, &attack);
+        eprintln!("{name}: datagrams in each spell: {}", spells.said.join(", "));
+        let outcome = station.conclude(&steps.end());
+        outcome.check_each(2);
+        spells.compare(&outcome, 1);
+        let datagrams = &outcome.breaker["datagrams"];
+        assert!(number(datagrams, "wrong_tag") > 1000, "{datagrams}");
+    }
+}
+
+#[test]
+fn a_recording_of_a_whole_run_is_worth_nothing() {
+    for protocol in ["arbiter", "peer"] {
+        let name = format!("{protocol}, replay");
+        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+        station.start_hostile(&["record", "lo", "recording"]);
+        station.start(&[0, 1, 2, 3]);
+        assert!(station.start_steps(4).finish().status.success());
+        let recorded: u64 = station.end_hostile().parse().expect("a count");
+        assert!(recorded > 20, "{recorded}");
+        // The same station goes on, with its own past as noise.
+        let before = station.status().generation;
+        assert_eq!(before, 4);
+        let steps = station.start_steps(u64::MAX);
+        let attack = ["replay", "lo", "recording", "--rate", "5000"];
+        let spells = Spells::of(&name, &mut station, &attack);
+        let mut outcome = station.conclude(&steps.end());
+        outcome.acted.drain(..before as usize);
+        outcome.check_each(2);
+        spells.compare(&outcome, before + 1);
+        let datagrams = &outcome.breaker["datagrams"];
+        assert!(number(datagrams, "replayed") > 0, "{datagrams}");
+    }
+}

@@ -1,0 +1,104 @@
+//! A `qcrelay` that runs beside a test (`QCRELAY` names another build of it), and what it told.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// What a machine under any load does within.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A relay that runs, and the folder with what it wrote.
+pub(crate) struct Relay {
+    child: Child,
+    folder: tempfile::TempDir,
+    metrics: String,
+}
+
+impl Relay {
+    /// Starts it with these settings, which are told where records go and where metrics are served,
+    /// and waits until it runs. It ends after `duration`.
+    pub(crate) fn start(text: impl FnOnce(&str, &str) -> String, duration: &str) -> Self {
+        Self::start_at(9462, text, duration)
+    }
+
+    /// As [`Relay::start`], where more than one runs.
+    pub(crate) fn start_at(
+        port: u16,
+        text: impl FnOnce(&str, &str) -> String,
+        duration: &str,
+    ) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let records = folder.path().join("records.jsonl");
+        let path = folder.path().join("relay.yaml");
+        let metrics = format!("127.0.0.1:{port}");
+        std::fs::write(&path, text(&records.display().to_string(), &metrics)).expect("it writes");
+        let ours = || env!("CARGO_BIN_EXE_qcrelay").into();
+        let child = Command::new(std::env::var_os("QCRELAY").unwrap_or_else(ours))
+            .arg("run")
+            .arg(&path)
+            .args(["--json", "--duration", duration])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut relay = Self { child, folder, metrics };
+        while !relay.metrics().is_some_and(|text| text.contains("cycles_total{what=\"run\"}")) {
+            let ended = relay.child.try_wait().expect("it is a child");
+            assert!(ended.is_none(), "it ended: {ended:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        relay
+    }
+
+    /// What it serves, while it runs.
+    pub(crate) fn metrics(&self) -> Option<String> {
+        relay::top::fetch(self.metrics.parse().expect("an address")).ok()
+    }
+
+    /// Waits until it serves this line, and answers whether it did.
+    pub(crate) fn wait_until(&mut self, line: &str) -> bool {
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            if self.metrics().is_some_and(|text| text.lines().any(|each| each == line)) {
+                return true;
+            }
+            let ended = self.child.try_wait().expect("it is a child");
+            assert!(ended.is_none(), "it ended without `{line}`: {ended:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        false
+    }
+
+    /// Ends it as Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        // SAFETY: takes numbers only; the child has not been waited for.
+        assert_eq!(unsafe { libc::kill(self.child.id() as i32, libc::SIGINT) }, 0);
+    }
+
+    /// What it printed and its records, at its end.
+    pub(crate) fn end(self) -> (Output, Vec<Value>) {
+        let output = self.child.wait_with_output().expect("it ends");
+        let records = std::fs::read_to_string(self.folder.path().join("records.jsonl"));
+        let records = records.expect("there are records");
+        (output, records.lines().map(parse).collect())
+    }
+
+    /// Its summary and its records, at its end, which must be a good one.
+    pub(crate) fn finish(self) -> (Value, Vec<Value>) {
+        let (output, records) = self.end();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 130)), "{}: {said}", output.status);
+        (parse(&String::from_utf8_lossy(&output.stdout)), records)
+    }
+}
+
+fn parse(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+/// A number of a summary.
+pub(crate) fn count(summary: &Value, path: &str) -> u64 {
+    summary.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("{path}: {summary}"))
+}
