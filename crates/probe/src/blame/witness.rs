@@ -1,0 +1,331 @@
+//! Gathers the evidence: reads what the kernel tells, and puts it into the terms of the verdict.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::task::Identity;
+use super::timeline::{IDLE, occupants};
+use super::typical::Typical;
+use super::verdict::{Case, Occupant, Who, verdict};
+use crate::core_time::CoreTimes;
+use crate::facts::Facts;
+use crate::host::Host;
+use crate::meter::Gap;
+use crate::stage::Stage;
+use crate::stream::{Evidence, Ran, Seen, Stall};
+use crate::sys::switches::{Recorder, Switch};
+
+/// Stalls of one thread that are explained each time the collector looks; the longest are.
+const EXPLAINED_MAX: usize = 4;
+/// Tasks that are named for one stall.
+const NAMED_MAX: usize = 8;
+/// The collector looks at least ten times a second: a stall that is this long has kept it away as
+/// well if nothing ran, ns.
+const FREEZE_NS_MIN: i64 = 300_000_000;
+/// After the program goes on, its own handler of SIGCONT runs within this, ns.
+const CONTINUE_NS_MAX: i64 = 200_000_000;
+/// Number of the first namespace of processes (`PROC_PID_INIT_INO` of the kernel).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// A sample that was far too late.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Late {
+    pub(crate) thread: usize,
+    pub(crate) core: usize,
+    /// `CLOCK_MONOTONIC`.
+    pub(crate) at_ns: i64,
+    pub(crate) length_ns: i64,
+}
+
+/// Watches over the threads of a measurement.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    host: Host,
+    stage: Stage,
+    virtualised: bool,
+    /// Whether the numbers of tasks are those of the machine: elsewhere, 0 is also who is outside.
+    sees_all_tasks: bool,
+    recorders: BTreeMap<usize, Recorder>,
+    threads: Vec<Watched>,
+    meters: BTreeSet<i32>,
+    late: Vec<Late>,
+    looked_ns: i64,
+}
+
+#[derive(Debug)]
+struct Watched {
+    tid: i32,
+    typical: Typical,
+    run_delay: Option<RunDelay>,
+}
+
+/// How long a thread was ready and did not run, and how much of that is usual.
+#[derive(Clone, Copy, Debug, Default)]
+struct RunDelay {
+    total_ns: i64,
+    usual_ns_per_s: i64,
+}
+
+impl Witness {
+    /// Begins to watch threads and meters of these numbers, with recorders for some cores.
+    pub(crate) fn new(
+        stage: &Stage,
+        threads: &[i32],
+        meters: &[i32],
+        recorders: Vec<(usize, Recorder)>,
+    ) -> Self {
+        let host = Host::this();
+        let namespace = std::fs::read_link("/proc/self/ns/pid");
+        let watched = |&tid| Watched { tid, typical: Typical::default(), run_delay: None };
+        let mut witness = Self {
+            virtualised: Facts::of(&host).virtualised.is_some(),
+            sees_all_tasks: namespace.is_ok_and(|name| name.as_os_str() == FIRST_PID_NAMESPACE),
+            recorders: recorders.into_iter().collect(),
+            threads: threads.iter().map(watched).collect(),
+            meters: meters.iter().copied().collect(),
+            late: Vec::new(),
+            looked_ns: stage.began_ns,
+            stage: stage.clone(),
+            host,
+        };
+        witness.read_run_delays(stage.began_ns, &BTreeSet::new());
+        witness
+    }
+
+    /// A sample was taken; returns from which latency on the next is urgent.
+    pub(crate) fn see(&mut self, late: Late) -> i64 {
+        let typical = &mut self.threads[late.thread].typical;
+        if typical.is_late(late.length_ns) {
+            self.late.push(late);
+        }
+        typical.late_ns()
+    }
+
+    /// Explains what was too late since it last did, and gaps that meters saw.
+    pub(crate) fn explain(
+        &mut self,
+        now_ns: i64,
+        core_times: &CoreTimes,
+        gaps: &[(usize, Gap)],
+    ) -> Vec<Stall> {
+        let mut late = std::mem::take(&mut self.late);
+        late.sort_by_key(|late| (late.thread, -late.length_ns));
+        let mut stalls = Vec::new();
+        if !late.is_empty() || !gaps.is_empty() {
+            let steal_ns = core_times.stolen_since_read_ns();
+            let seen = self.look(now_ns, steal_ns);
+            for of_one in late.chunk_by(|a, b| a.thread == b.thread) {
+                let explain = |late: &Late| self.explain_late(late, &seen);
+                stalls.extend(of_one.iter().take(EXPLAINED_MAX).map(explain));
+            }
+            for core in gaps.iter().map(|(core, _)| *core).collect::<BTreeSet<_>>() {
+                let mut of_one: Vec<&Gap> =
+                    gaps.iter().filter(|(of, _)| *of == core).map(|(_, gap)| gap).collect();
+                of_one.sort_by_key(|gap| -gap.length_ns);
+                let explain = |gap: &&Gap| self.explain_gap(core, gap, &seen);
+                stalls.extend(of_one.iter().take(EXPLAINED_MAX).map(explain));
+            }
+        }
+        let unusual = late.iter().map(|late| late.thread).collect();
+        self.read_run_delays(now_ns, &unusual);
+        self.looked_ns = now_ns;
+        stalls
+    }
+
+    fn look(&self, now_ns: i64, steal_ns: BTreeMap<usize, i64>) -> Look {
+        let switches = |(core, recorder): (&usize, &Recorder)| (*core, recorder.switches());
+        let run_delay = |watched: &Watched| {
+            let (total_ns, before) = (self.run_delay_ns(watched.tid)?, watched.run_delay?);
+            let since_s = (now_ns - self.looked_ns) as f64 / 1e9;
+            let usual_ns = (before.usual_ns_per_s as f64 * since_s) as i64;
+            Some((total_ns - before.total_ns - usual_ns).max(0))
+        };
+        Look {
+            switches: self.recorders.iter().map(switches).collect(),
+            run_delay_ns: self.threads.iter().map(run_delay).collect(),
+            steal_ns,
+            own: own_tasks(&self.host),
+        }
+    }
+
+    fn explain_late(&self, late: &Late, look: &Look) -> Stall {
+        let end_ns = late.at_ns + late.length_ns;
+        let ran = look
+            .switches
+            .get(&late.core)
+            .map(|switches| {
+                let mut ran = occupants(switches, late.at_ns, end_ns);
+                // It ran at the very end, or it would not have been late but lost.
+                ran.remove(&self.threads[late.thread].tid);
+                ran
+            })
+            .filter(|ran| !ran.is_empty());
+        let named = ran.as_ref().map(|ran| self.named(ran));
+        let continued_ns = self.stage.control.continued_ns();
+        let continued =
+            (late.at_ns + late.length_ns / 2..end_ns + CONTINUE_NS_MAX).contains(&continued_ns);
+        let run_delay_ns = look.run_delay_ns[late.thread];
+        let mut case = Case {
+            length_ns: late.length_ns,
+            seen_by: Seen::Wakeup,
+            priority: self.stage.plan.priority,
+            virtualised: self.virtualised,
+            continued,
+            frozen: self.is_frozen(late, look),
+            run_delay_ns,
+            steal_ns: look.steal_ns.get(&late.core).copied(),
+            occupants: named
+                .as_ref()
+                .map(|named| named.iter().map(|(one, _)| one.clone()).collect()),
+            suspect: None,
+        };
+        // A search through all tasks, and so only where nothing better is to be had.
+        if case.occupants.is_none() && run_delay_ns.is_some_and(|ns| 2 * ns >= late.length_ns) {
+            case.suspect = self.suspect(late.core, &look.own);
+        }
+        let idle = |(one, _): &&(Occupant, Ran)| one.who == Who::Nobody;
+        let evidence = Evidence {
+            run_delay_ns,
+            steal_ns: case.steal_ns,
+            continued_at_ns: continued.then(|| continued_ns - self.stage.began_ns),
+            idle_ns: named
+                .as_ref()
+                .map(|named| named.iter().filter(idle).map(|(one, _)| one.ran_ns).sum()),
+            ran: named
+                .into_iter()
+                .flatten()
+                .filter(|one| !idle(&one))
+                .map(|(_, ran)| ran)
+                .collect(),
+        };
+        self.stall(late.core, late.at_ns, &case, evidence)
+    }
+
+    fn explain_gap(&self, core: usize, gap: &Gap, look: &Look) -> Stall {
+        let case = Case {
+            length_ns: gap.length_ns,
+            seen_by: Seen::Meter,
+            priority: None,
+            virtualised: self.virtualised,
+            continued: (gap.at_ns..gap.at_ns + gap.length_ns + CONTINUE_NS_MAX)
+                .contains(&self.stage.control.continued_ns()),
+            frozen: false,
+            run_delay_ns: None,
+            steal_ns: look.steal_ns.get(&core).copied(),
+            occupants: None,
+            suspect: None,
+        };
+        let evidence = Evidence { steal_ns: case.steal_ns, ..Evidence::default() };
+        self.stall(core, gap.at_ns, &case, evidence)
+    }
+
+    fn stall(&self, core: usize, at_ns: i64, case: &Case, evidence: Evidence) -> Stall {
+        let (cause, who) = verdict(case);
+        let at_ns = at_ns - self.stage.began_ns;
+        let (length_ns, seen_by) = (case.length_ns, case.seen_by);
+        Stall { core, at_ns, length_ns, seen_by, cause, who, evidence }
+    }
+
+    /// Who had a core, longest first, for the verdict and for people.
+    fn named(&self, ran: &BTreeMap<i32, i64>) -> Vec<(Occupant, Ran)> {
+        let mut ran: Vec<(i32, i64)> = ran.iter().map(|(&tid, &ran_ns)| (tid, ran_ns)).collect();
+        ran.sort_by_key(|(_, ran_ns)| -ran_ns);
+        if !self.sees_all_tasks {
+            ran.retain(|(tid, _)| *tid != IDLE);
+        }
+        let one = |(tid, ran_ns): (i32, i64)| {
+            let identity = Identity::of(&self.host, tid);
+            let known = identity.as_ref();
+            let described = Ran {
+                tid,
+                name: known.map_or_else(String::new, |known| known.name.clone()),
+                policy: known.map_or_else(String::new, |known| known.policy.to_string()),
+                kernel: known.is_some_and(|known| known.kernel),
+                ran_ns,
+            };
+            let who = match identity {
+                _ if tid == IDLE || self.meters.contains(&tid) => Who::Nobody,
+                Some(known) if known.kernel => Who::Kernel(known.name),
+                Some(known) => Who::Task(known.name, Some(known.policy)),
+                None => Who::Task(format!("task {tid}, gone since"), None),
+            };
+            (Occupant { who, ran_ns }, described)
+        };
+        ran.into_iter().take(NAMED_MAX).map(one).collect()
+    }
+
+    /// Whether nothing of this program ran anywhere for most of a stall, and something else did.
+    fn is_frozen(&self, late: &Late, look: &Look) -> bool {
+        let fifth_ns = late.length_ns / 5;
+        if late.length_ns < FREEZE_NS_MIN || self.looked_ns > late.at_ns + fifth_ns {
+            return false;
+        }
+        let (begin_ns, end_ns) = (late.at_ns + fifth_ns, late.at_ns + late.length_ns - fifth_ns);
+        let within = look
+            .switches
+            .values()
+            .flatten()
+            .filter(|switch| (begin_ns..end_ns).contains(&switch.at_ns));
+        let (mut own, mut others) = (false, false);
+        for switch in within {
+            own |= look.own.contains(&switch.to);
+            others |= switch.to != IDLE && !look.own.contains(&switch.to);
+        }
+        others && !own
+    }
+
+    /// The most urgent task that ran last on a core and may delay a thread of this plan.
+    fn suspect(&self, core: usize, own: &BTreeSet<i32>) -> Option<String> {
+        let priority = Some(self.stage.plan.priority?);
+        let tasks = self.host.names("/proc").into_iter().flat_map(|pid| {
+            let tids = if pid.bytes().all(|octet| octet.is_ascii_digit()) {
+                self.host.names(&format!("/proc/{pid}/task"))
+            } else {
+                Vec::new()
+            };
+            tids.into_iter().filter_map(|tid| tid.parse::<i32>().ok())
+        });
+        let others = tasks.filter(|tid| !own.contains(tid));
+        others
+            .filter_map(|tid| Identity::of(&self.host, tid))
+            .filter(|one| one.core == core && !one.kernel && one.policy.may_delay(priority))
+            .max_by_key(|one| one.policy.urgency())
+            .map(|one| format!("{} ({})", one.name, one.policy))
+    }
+
+    /// Reads run delays for later. What a thread that was late had to wait is not its usual delay.
+    fn read_run_delays(&mut self, now_ns: i64, unusual: &BTreeSet<usize>) {
+        let since_ns = (now_ns - self.looked_ns).max(1);
+        for index in 0..self.threads.len() {
+            let total_ns = self.run_delay_ns(self.threads[index].tid);
+            let before = self.threads[index].run_delay.unwrap_or_default();
+            let is_first = before.total_ns == 0;
+            self.threads[index].run_delay = total_ns.map(|total_ns| RunDelay {
+                total_ns,
+                usual_ns_per_s: if is_first || unusual.contains(&index) {
+                    before.usual_ns_per_s
+                } else {
+                    ((total_ns - before.total_ns) as f64 / since_ns as f64 * 1e9) as i64
+                },
+            });
+        }
+    }
+
+    /// How long one of our threads was ready and did not run: the second number of its `schedstat`.
+    fn run_delay_ns(&self, tid: i32) -> Option<i64> {
+        let text = self.host.text(&format!("/proc/self/task/{tid}/schedstat"))?;
+        text.split_whitespace().nth(1)?.parse().ok()
+    }
+}
+
+/// What was read for a few stalls together.
+struct Look {
+    switches: BTreeMap<usize, Vec<Switch>>,
+    run_delay_ns: Vec<Option<i64>>,
+    steal_ns: BTreeMap<usize, i64>,
+    own: BTreeSet<i32>,
+}
+
+fn own_tasks(host: &Host) -> BTreeSet<i32> {
+    let names = host.names("/proc/self/task");
+    names.iter().filter_map(|tid| tid.parse().ok()).collect()
+}

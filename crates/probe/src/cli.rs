@@ -1,0 +1,358 @@
+//! The command line of `qcprobe`. Exit codes are those of `qcycle`.
+
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Parser, Subcommand};
+
+use crate::attend::{self, Tended};
+use crate::control::Control;
+use crate::cores::{self, Cores};
+use crate::plan::BadPlan;
+use crate::stream::{NotAStream, Outcome, Reader};
+use crate::sys::signal;
+use crate::{Facts, Host, Kind, Plan, init, run, show};
+
+/// Done.
+const DONE: u8 = 0;
+/// The platform lacks what the plan asks for; the stream says what.
+const NOT_MEASURED: u8 = 11;
+/// The stream could not be written to its end.
+const PART_FAILED: u8 = 12;
+/// A command line that makes no sense.
+const USAGE: u8 = 64;
+/// The plan is wrong, or a file is no stream.
+const BAD_DATA: u8 = 65;
+/// Something is missing on this host.
+const BROKEN_SETUP: u8 = 69;
+/// Ended by Ctrl-C or a signal; what was measured is whole.
+const INTERRUPTED: u8 = 130;
+
+const EXAMPLES: &str = "\
+Examples:
+  qcprobe run --cores 0-1 --duration 60s --output native.qcs
+  qcprobe run --probe eventfd --cores 1 --period 500us --output - | qcprobe show -
+  qcprobe run --plan plan.json --output - > far.qcs
+  ssh bay3 ./qcprobe run --plan - --output - < plan.json > far.qcs
+  qcprobe show native.qcs
+  qcprobe facts
+
+Exit codes: 0 done, 11 not measured, 12 the stream could not be written, 64 usage, 65 bad plan or \
+stream, 69 something is missing on this host, 130 interrupted (the stream is whole).";
+
+#[derive(Parser)]
+#[command(
+    name = "qcprobe",
+    version,
+    about = "Measures how late a platform lets programs act, and who was to blame",
+    after_help = EXAMPLES
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure, until the end of the plan or Ctrl-C
+    #[command(after_help = EXAMPLES)]
+    Run(RunArguments),
+    /// Be the first process of a guest: make it ready, attend, and turn it off
+    #[command(hide = true)]
+    Init,
+    /// Carry out the order on the standard input, until that ends: what `qcycle latency` starts
+    Attend,
+    /// Keep a load running: what `attend` starts
+    #[command(hide = true)]
+    Keep {
+        #[arg(long)]
+        parent: u32,
+        #[arg(long)]
+        cores: Option<Cores>,
+        #[arg(required = true, last = true)]
+        words: Vec<String>,
+    },
+    /// Print what this machine says about itself, as JSON
+    Facts,
+    /// Print what a stream says, for people
+    Show {
+        /// A file, or `-` for the standard input
+        stream: PathBuf,
+    },
+}
+
+#[derive(Args)]
+struct RunArguments {
+    /// Plan as JSON, or `-` for the standard input; the options below change it
+    #[arg(long)]
+    plan: Option<PathBuf>,
+    /// Where the stream goes: a file, or `-` for the standard output
+    #[arg(long, default_value = "-")]
+    output: PathBuf,
+    /// timer, timerfd, eventfd, signal, pipe, futex, udp, ethernet, gpio, noise or page-fault
+    #[arg(long, value_parser = kind)]
+    probe: Option<Kind>,
+    /// One thread for each of these cores, such as `0-2,5`; without a plan: all of this process
+    #[arg(long)]
+    cores: Option<Cores>,
+    /// Of SCHED_FIFO, 1 to 99, or `none` for ordinary threads
+    #[arg(long, value_parser = priority)]
+    priority: Option<Priority>,
+    /// Between two samples, such as `250us` or `10ms`
+    #[arg(long, value_parser = span_ns)]
+    period: Option<u64>,
+    /// How long, such as `30s`, `5min` or `8h`
+    #[arg(long, value_parser = span_ns)]
+    duration: Option<u64>,
+    /// Do not lock memory
+    #[arg(long)]
+    no_lock_memory: bool,
+    /// Let processors sleep as deeply as they like
+    #[arg(long)]
+    no_hold_awake: bool,
+    /// Let the kernel choose the core of each thread
+    #[arg(long)]
+    not_pinned: bool,
+    /// Have a thread of the lowest priority spin on each core, which keeps it from idling
+    #[arg(long)]
+    stall_meter: bool,
+    /// Have the kernel record switches between tasks, for surer blame and later wake-ups
+    #[arg(long)]
+    record_switches: bool,
+}
+
+/// The main function of `qcprobe`.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Nothing is left to be done about a terminal that is gone.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { USAGE } else { DONE });
+        }
+    };
+    let done = match arguments.command {
+        Command::Run(arguments) => measure(&arguments),
+        Command::Init => be_init(),
+        Command::Attend => carry_out(),
+        Command::Keep { parent, cores, words } => keep(parent, &words, cores.as_ref()),
+        Command::Facts => print_facts(),
+        Command::Show { stream } => print_stream(&stream),
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("qcprobe: {error:#}");
+            ExitCode::from(code_of(&error))
+        }
+    }
+}
+
+fn code_of(error: &anyhow::Error) -> u8 {
+    if error.is::<BadPlan>() || error.is::<NotAStream>() { BAD_DATA } else { BROKEN_SETUP }
+}
+
+fn measure(arguments: &RunArguments) -> Result<u8> {
+    let plan = arguments.plan()?;
+    let control = Arc::new(Control::default());
+    signal::obey(&control).context("handlers of signals")?;
+    let ended = if arguments.output == Path::new("-") {
+        if io::stdout().is_terminal() {
+            bail!(
+                "a stream is nothing for a terminal: name a file with --output, or | qcprobe show -"
+            );
+        }
+        run(&plan, io::stdout().lock(), &control).map(|(_, outcome)| outcome)
+    } else {
+        let path = &arguments.output;
+        let file = File::create(path).with_context(|| format!("{}", path.display()))?;
+        run(&plan, OnDisk(file), &control).map(|(_, outcome)| outcome)
+    };
+    match ended {
+        Ok(Outcome::Finished) => Ok(DONE),
+        Ok(Outcome::Interrupted) => Ok(INTERRUPTED),
+        Ok(Outcome::NotMeasured(reason) | Outcome::Failed(reason)) => {
+            eprintln!("qcprobe: {}: not measured: {reason}", plan.probe);
+            Ok(NOT_MEASURED)
+        }
+        Err(error) => {
+            eprintln!("qcprobe: writing the stream: {error}");
+            Ok(PART_FAILED)
+        }
+    }
+}
+
+fn carry_out() -> Result<u8> {
+    let control = Arc::new(Control::default());
+    signal::obey(&control).context("handlers of signals")?;
+    let input = BufReader::new(io::stdin());
+    Ok(match attend::tend(input, io::stdout().lock(), &control)? {
+        Tended::Measured(Outcome::Finished) | Tended::Kept => DONE,
+        Tended::Measured(Outcome::Interrupted) => INTERRUPTED,
+        Tended::Measured(Outcome::NotMeasured(reason) | Outcome::Failed(reason)) => {
+            eprintln!("qcprobe: not measured: {reason}");
+            NOT_MEASURED
+        }
+        Tended::LoadMissing => NOT_MEASURED,
+    })
+}
+
+fn keep(parent: u32, words: &[String], cores: Option<&Cores>) -> Result<u8> {
+    let cores: Vec<usize> = cores.iter().flat_map(|cores| cores.iter()).collect();
+    let kept = attend::keep(parent, words, &cores).context("keeping a load")?;
+    Ok(if kept { DONE } else { NOT_MEASURED })
+}
+
+/// A file of which all that was flushed survives a crash of the machine.
+struct OnDisk(File);
+
+impl Write for OnDisk {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.0.write(octets)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.0.sync_data() {
+            // Pipes and devices cannot, and need not.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+            result => result,
+        }
+    }
+}
+
+fn be_init() -> Result<u8> {
+    match init::run()? {}
+}
+
+fn print_facts() -> Result<u8> {
+    println!("{}", serde_json::to_string_pretty(&Facts::of_this_machine())?);
+    Ok(DONE)
+}
+
+fn print_stream(path: &Path) -> Result<u8> {
+    let from: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path).with_context(|| format!("{}", path.display()))?)
+    };
+    let reader =
+        Reader::new(BufReader::new(from)).with_context(|| format!("{}", path.display()))?;
+    let shown = show::Shown::of(reader);
+    print!("{shown}");
+    Ok(DONE)
+}
+
+impl RunArguments {
+    fn plan(&self) -> Result<Plan> {
+        let mut plan = match &self.plan {
+            Some(path) => read_plan(path)?,
+            None => Plan {
+                cores: cores::chosen(&Host::this(), None)?.iter().collect(),
+                ..Plan::default()
+            },
+        };
+        if let Some(cores) = &self.cores {
+            plan.cores = cores::chosen(&Host::this(), Some(cores))?.iter().collect();
+        }
+        if let Some(Priority(priority)) = self.priority {
+            plan.priority = priority;
+        }
+        plan.probe = self.probe.unwrap_or(plan.probe);
+        plan.period_ns = self.period.unwrap_or(plan.period_ns);
+        plan.duration_ns = self.duration.unwrap_or(plan.duration_ns);
+        plan.lock_memory &= !self.no_lock_memory;
+        plan.hold_awake &= !self.no_hold_awake;
+        plan.pinned &= !self.not_pinned;
+        plan.stall_meter |= self.stall_meter;
+        plan.record_switches |= self.record_switches;
+        plan.check()?;
+        Ok(plan)
+    }
+}
+
+fn read_plan(path: &Path) -> Result<Plan> {
+    let text = if path == Path::new("-") {
+        io::read_to_string(io::stdin())
+    } else {
+        std::fs::read_to_string(path)
+    };
+    let text = text.with_context(|| format!("{}", path.display()))?;
+    Plan::from_json(&text).with_context(|| format!("{}", path.display()))
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    let names = || Kind::ALL.map(Kind::name).join(", ");
+    Kind::named(name).ok_or_else(|| format!("one of {}", names()))
+}
+
+/// A priority as an option: none is a value of its own.
+#[derive(Clone, Copy)]
+struct Priority(Option<i32>);
+
+fn priority(text: &str) -> Result<Priority, String> {
+    if text == "none" {
+        return Ok(Priority(None));
+    }
+    let priority = text.parse().map_err(|_| "1 to 99, or `none`".to_owned())?;
+    Ok(Priority(Some(priority)))
+}
+
+/// A time such as `250us`, in ns.
+fn span_ns(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let factor: u64 = match &text[digits.len()..] {
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "min" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return Err("write a whole number and ns, us, ms, s, min or h".to_owned()),
+    };
+    let number: u64 = digits.parse().map_err(|_| format!("`{digits}` is no whole number"))?;
+    number.checked_mul(factor).ok_or_else(|| "that is too long".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_in_itself_consistent() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_a_unit() {
+        assert_eq!(span_ns("250us"), Ok(250_000));
+        assert_eq!(span_ns("8h"), Ok(28_800_000_000_000));
+        for wrong in ["", "5", "1.5s", "ms", "-1s", "99999999999h", "5 s"] {
+            assert!(span_ns(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn options_change_the_plan_that_is_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plan.json");
+        std::fs::write(&path, r#"{"cores": [0], "priority": 50, "stall_meter": true}"#).unwrap();
+        let path = path.to_str().unwrap();
+        let of = |options: &[&str]| {
+            let words = [&["qcprobe", "run", "--plan", path], options].concat();
+            let Command::Run(run) = Arguments::try_parse_from(words).unwrap().command else {
+                unreachable!("the command is run")
+            };
+            run.plan()
+        };
+        let plan = of(&["--period", "10ms", "--priority", "none", "--not-pinned"]).unwrap();
+        assert_eq!((plan.period_ns, plan.priority, plan.pinned), (10_000_000, None, false));
+        assert!(plan.stall_meter && plan.lock_memory);
+        assert_eq!(of(&[]).unwrap().priority, Some(50));
+        assert_eq!(code_of(&of(&["--priority", "100"]).unwrap_err()), BAD_DATA);
+    }
+}

@@ -1,0 +1,203 @@
+//! The first and only program of a guest: it makes the guest ready, hands an order to
+//! `qcprobe attend`, carries what that says out of the guest, and turns the guest off.
+//!
+//! A guest has no disk and no network. Its first file system holds this program, the loads, the
+//! modules of the kernel that a virtual serial port needs ([`MODULES`]), and the order ([`ORDER`]). The stream leaves through that port ([`PORT`]), which costs
+//! the guest one notification for a block; a serial line would cost one for each octet, and be
+//! measured as well. What the host says through the port reaches `attend` as its input, so that a
+//! guest can be told to stop, and ends when the host closes its end.
+
+mod port;
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use self::port::Port;
+use crate::sys::guest::{self, Wish};
+
+/// The program in the guest.
+pub const PROGRAM: &str = "/qcprobe";
+/// The order of `attend`, one line of JSON, in the guest.
+pub const ORDER: &str = "/order.json";
+/// The folder of the modules to load.
+pub const MODULES: &str = "/modules";
+/// The name of the virtual serial port.
+pub const PORT: &str = "qcprobe";
+/// Where the loads are.
+pub const PROGRAMS: &str = "/bin";
+
+/// File systems that programs expect: type and place.
+const FILE_SYSTEMS: [(&str, &str); 6] = [
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("tmpfs", "/dev/shm"),
+    ("tmpfs", "/tmp"),
+    ("tmpfs", "/run"),
+];
+/// A port is there this long after its modules at the latest.
+const PORT_MAX: Duration = Duration::from_secs(30);
+/// What the host has not taken by then, it does not want.
+const DRAIN_MAX: Duration = Duration::from_secs(30);
+
+/// Does all of it, as process 1 of a guest, and turns the guest off.
+///
+/// # Errors
+/// When this is not process 1: nothing has happened.
+pub fn run() -> io::Result<std::convert::Infallible> {
+    if std::process::id() != 1 {
+        let why = "`qcprobe init` is the first process of a guest, and this is no guest";
+        return Err(io::Error::other(why));
+    }
+    if let Err(error) = attend() {
+        // On the console, which the host shows when a guest says nothing through its port.
+        eprintln!("qcprobe: init: {error}");
+    }
+    guest::end_all_others();
+    // The last words on the console shall be those above, and not the kernel's farewell.
+    let _ = fs::write("/proc/sys/kernel/printk", "0");
+    guest::turn_off()
+}
+
+fn attend() -> io::Result<()> {
+    for (kind, place) in FILE_SYSTEMS {
+        fs::create_dir_all(place).map_err(|error| told(&error, place))?;
+        guest::mount(kind, place).map_err(|error| told(&error, place))?;
+    }
+    guest::name_host("guest").map_err(|error| told(&error, "the name of the host"))?;
+    load_modules()?;
+    let mut port = open_port()?;
+    let order = fs::read(ORDER).map_err(|error| told(&error, ORDER))?;
+    let mut child = Command::new(PROGRAM)
+        .arg("attend")
+        .env_clear()
+        .env("PATH", PROGRAMS)
+        .env("HOME", "/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| told(&error, PROGRAM))?;
+    if let Some(input) = &mut child.stdin {
+        input.write_all(&order)?;
+        input.write_all(b"\n")?;
+    }
+    // What the host is told must not wait for the loads. The first process of a guest may do this.
+    realtime::fifo(1).map_err(|error| told(&error, "SCHED_FIFO"))?;
+    carry(&mut child, &mut port)?;
+    let status = child.wait()?;
+    port.drain(DRAIN_MAX)?;
+    if !status.success() {
+        return Err(io::Error::other(format!("attend has ended with {status}")));
+    }
+    Ok(())
+}
+
+/// Loads all modules, those that others need first: one whose needs are not there yet is refused,
+/// and is tried again after the others.
+fn load_modules() -> io::Result<()> {
+    let mut left: Vec<PathBuf> = fs::read_dir(MODULES)
+        .map_err(|error| told(&error, MODULES))?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<io::Result<_>>()?;
+    left.sort();
+    while !left.is_empty() {
+        let before = left.len();
+        let mut refused = None;
+        left.retain(|path| match load_module(path) {
+            Ok(()) => false,
+            Err(error) => {
+                refused.get_or_insert_with(|| told(&error, &path.to_string_lossy()));
+                true
+            }
+        });
+        if let Some(error) = refused.filter(|_| left.len() == before) {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn load_module(path: &Path) -> io::Result<()> {
+    // One that is compressed is unpacked by the kernel, which must be told.
+    let is_packed = path.extension().is_none_or(|extension| extension != "ko");
+    guest::load_module(&File::open(path)?, is_packed)
+}
+
+/// Opens the port once it is there: drivers find their devices some time after they are loaded.
+fn open_port() -> io::Result<Port> {
+    let until = Instant::now() + PORT_MAX;
+    loop {
+        if let Some(path) = port_named(PORT) {
+            let mut options = File::options();
+            // A blocking write would wait for the host with interrupts disabled.
+            options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+            match options.open(&path) {
+                Ok(file) => return Ok(Port::new(file)),
+                // Its file follows its name.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(told(&error, PORT)),
+            }
+        }
+        if Instant::now() >= until {
+            let why = format!("there is no virtual serial port named {PORT}");
+            return Err(io::Error::other(why));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn port_named(name: &str) -> Option<PathBuf> {
+    let ports = fs::read_dir("/sys/class/virtio-ports").ok()?.filter_map(Result::ok);
+    let is_ours = |path: &PathBuf| {
+        fs::read_to_string(path.join("name")).is_ok_and(|found| found.trim() == name)
+    };
+    let path = ports.map(|entry| entry.path()).find(is_ours)?;
+    Some(Path::new("/dev").join(path.file_name()?))
+}
+
+/// Carries the output of `attend` to the host, and what the host says to `attend`, until there is
+/// no more output.
+fn carry(child: &mut Child, port: &mut Port) -> io::Result<()> {
+    let Some(mut output) = child.stdout.take() else { return Ok(()) };
+    let mut input = child.stdin.take();
+    let mut block = vec![0; 64 << 10];
+    loop {
+        // No more than the host takes: the pipe holds the rest.
+        let of_output = Wish { fd: &output, read: !port.is_pending(), write: false };
+        let of_port = Wish { fd: port.file(), read: input.is_some(), write: port.is_pending() };
+        let wishes = [Some(of_output), Some(of_port).filter(|_| !port.is_closed())];
+        let [of_output, of_port] = guest::wait_for(wishes, None)?;
+        if of_output.read && !port.is_pending() {
+            match output.read(&mut block)? {
+                0 => return Ok(()),
+                count => port.take(&block[..count]),
+            }
+        }
+        if of_port.ended {
+            port.close();
+            input = None;
+        }
+        if port.is_pending() {
+            port.write()?;
+        }
+        if of_port.read
+            && !port.is_closed()
+            && let Some(count) = port.read(&mut block)?
+        {
+            let said = &block[..count];
+            let forwarded = input.as_mut().map_or(Ok(()), |input| input.write_all(said));
+            // An `attend` that listens no more is about to end.
+            if said.is_empty() || forwarded.is_err() {
+                input = None;
+            }
+        }
+    }
+}
+
+fn told(error: &io::Error, what: &str) -> io::Error {
+    io::Error::new(error.kind(), format!("{what}: {error}"))
+}

@@ -1,0 +1,133 @@
+//! The stall meter: a thread of the lowest class that looks at the clock all the time, and notes
+//! when it could not although it was not waiting for another task.
+//!
+//! Then the core itself was gone: to a hypervisor, to firmware, to interrupts. For how long it
+//! waited for others the kernel tells (run delay). Because it spins, the core never idles: wake-ups
+//! become faster, a sibling thread of the processor slower, and power is burnt. Hence it is off
+//! unless asked for.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use crate::plan::Plan;
+use crate::stage::Stage;
+use crate::threads::{Role, Task};
+
+/// From this length on a gap is noted, ns.
+const GAP_NS: i64 = 50_000;
+/// A gap that is shorter than this holds no switch to another task and back, ns.
+const NO_SWITCH_NS: i64 = 1_000;
+/// Gaps that wait for the collector; more in a tenth of a second are not worth knowing singly.
+const QUEUE: usize = 1024;
+
+/// A time in which a core was gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Gap {
+    /// When it began, `CLOCK_MONOTONIC`.
+    pub(crate) at_ns: i64,
+    pub(crate) length_ns: i64,
+}
+
+/// A task for each core of the plan, and where its gaps arrive.
+pub(crate) fn tasks(plan: &Plan) -> (Vec<Task>, Vec<rtrb::Consumer<Gap>>) {
+    let task = |&core: &usize| {
+        let (gaps, arrive) = rtrb::RingBuffer::new(QUEUE);
+        let work = Box::new(move |stage| spin(&stage, gaps));
+        (Task { name: format!("meter-{core}"), core, role: Role::Meter, work }, arrive)
+    };
+    plan.cores.iter().map(task).unzip()
+}
+
+/// Whether this kernel tells how long a task waits for others; without that a meter cannot tell
+/// them from a core that is gone.
+pub(crate) fn is_possible() -> bool {
+    RunDelay::of_this_thread().is_some()
+}
+
+/// Spins until the stage ends.
+fn spin(stage: &Stage, mut gaps: rtrb::Producer<Gap>) {
+    let Some(run_delay) = RunDelay::of_this_thread() else { return };
+    let mut waited_ns = run_delay.ns();
+    let mut before_ns = realtime::now_ns();
+    while before_ns < stage.end_ns() && !stage.control.is_stopped() {
+        let now_ns = realtime::now_ns();
+        if now_ns - before_ns < NO_SWITCH_NS {
+            before_ns = now_ns;
+            continue;
+        }
+        let until_now_ns = run_delay.ns();
+        let length_ns = now_ns - before_ns - (until_now_ns - waited_ns);
+        if length_ns >= GAP_NS {
+            // If there is no room the collector has enough of them.
+            let _ = gaps.push(Gap { at_ns: before_ns, length_ns });
+        }
+        waited_ns = until_now_ns;
+        // What was just done is no gap.
+        before_ns = realtime::now_ns();
+    }
+}
+
+/// How long a thread was ready and another one ran: the second number of its `schedstat`
+/// (`Documentation/scheduler/sched-stats.rst` of the kernel).
+struct RunDelay {
+    file: File,
+}
+
+impl RunDelay {
+    /// That of the calling thread; `None` if the kernel does not count it.
+    fn of_this_thread() -> Option<Self> {
+        let delay = Self { file: File::open("/proc/thread-self/schedstat").ok()? };
+        // Where nothing is counted, even the thread's own turns are none.
+        delay.numbers().filter(|numbers| numbers[2] > 0).map(|_| delay)
+    }
+
+    fn ns(&self) -> i64 {
+        self.numbers().map_or(0, |numbers| numbers[1])
+    }
+
+    fn numbers(&self) -> Option<[i64; 3]> {
+        // No memory is asked for: this is read at each gap.
+        let mut octets = [0; 64];
+        let count = self.file.read_at(&mut octets, 0).ok()?;
+        let text = std::str::from_utf8(&octets[..count]).ok()?;
+        let mut numbers = text.split_ascii_whitespace().map_while(|word| word.parse().ok());
+        Some([numbers.next()?, numbers.next()?, numbers.next()?])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::control::Control;
+
+    /// A busy thread on the same core takes nearly all of it: that is waiting, and no gap.
+    #[test]
+    fn a_core_that_others_have_is_not_gone() {
+        if !is_possible() {
+            return eprintln!("not tested: this kernel does not count run delays");
+        }
+        let stage = Stage {
+            plan: Arc::new(Plan { duration_ns: 300_000_000, ..Plan::default() }),
+            began_ns: realtime::now_ns(),
+            control: Arc::new(Control::default()),
+        };
+        let (gaps, mut arrive) = rtrb::RingBuffer::new(QUEUE);
+        let waited_ns = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                realtime::pin(0).unwrap();
+                while realtime::now_ns() < stage.end_ns() {}
+            });
+            let meter = scope.spawn(|| {
+                realtime::pin(0).unwrap();
+                crate::sys::thread::lowest_priority().unwrap();
+                spin(&stage, gaps);
+                RunDelay::of_this_thread().unwrap().ns()
+            });
+            meter.join().unwrap()
+        });
+        let gone_ns: i64 = std::iter::from_fn(|| arrive.pop().ok()).map(|gap| gap.length_ns).sum();
+        assert!(gone_ns < waited_ns, "{gone_ns} ns gone, {waited_ns} ns waited");
+    }
+}

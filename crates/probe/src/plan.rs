@@ -1,0 +1,237 @@
+//! What is to be measured: which probe, on which cores, how urgently, how often, how long.
+//!
+//! A plan is data. It travels as JSON to the machine that is measured, comes back in the head of
+//! the stream, and is all that is needed to repeat a measurement.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Of SCHED_FIFO (sched(7)).
+const PRIORITIES: std::ops::RangeInclusive<i32> = 1..=99;
+/// Shorter than this a period is over before a wake-up is; cyclictest stops there too, ns.
+const PERIOD_NS_MIN: u64 = 10_000;
+/// Ten years: sums with times of a clock stay far from the end of an `i64`, ns.
+const SPAN_NS_MAX: u64 = 10 * 365 * 86_400 * 1_000_000_000;
+/// More threads than this are a mistake, not a machine.
+const CORES_MAX: usize = 4096;
+
+/// One way to ask the platform how late it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Sleeps until absolute times (clock_nanosleep(2)), as cyclictest does.
+    Timer,
+    /// Reads a timer that expires periodically (timerfd_create(2)).
+    Timerfd,
+    /// Another thread writes an eventfd(2); from the write to the reader's wake-up.
+    Eventfd,
+    /// Another thread sends a real-time signal; from tgkill(2) to the return of sigwaitinfo(2).
+    Signal,
+    /// Another thread writes a pipe(7).
+    Pipe,
+    /// Another thread wakes a futex(2).
+    Futex,
+    /// A datagram over the loopback interface, from send to return of recvmsg(2).
+    Udp,
+    /// A frame over a pair of virtual interfaces in a network namespace of the probe's own.
+    Ethernet,
+    /// An edge on a GPIO line, from the kernel's stamp to user space.
+    Gpio,
+    /// A busy loop looks at the clock; the longest gap of each period, as oslat does.
+    Noise,
+    /// The first touch of a page of memory, once a period.
+    PageFault,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Timer,
+        Self::Timerfd,
+        Self::Eventfd,
+        Self::Signal,
+        Self::Pipe,
+        Self::Futex,
+        Self::Udp,
+        Self::Ethernet,
+        Self::Gpio,
+        Self::Noise,
+        Self::PageFault,
+    ];
+
+    /// As plans write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Timer => "timer",
+            Self::Timerfd => "timerfd",
+            Self::Eventfd => "eventfd",
+            Self::Signal => "signal",
+            Self::Pipe => "pipe",
+            Self::Futex => "futex",
+            Self::Udp => "udp",
+            Self::Ethernet => "ethernet",
+            Self::Gpio => "gpio",
+            Self::Noise => "noise",
+            Self::PageFault => "page-fault",
+        }
+    }
+
+    /// The kind of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(self.name())
+    }
+}
+
+/// What is to be measured. In JSON each key may be left out, and an unknown one is an error.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Plan {
+    /// Which probe.
+    pub probe: Kind,
+    /// One thread for each; thread `i` belongs to `cores[i]`.
+    pub cores: Vec<usize>,
+    /// Of SCHED_FIFO, 1 to 99; none: ordinary threads (SCHED_OTHER).
+    pub priority: Option<i32>,
+    /// Between two samples, ns.
+    pub period_ns: u64,
+    /// How long, ns.
+    pub duration_ns: u64,
+    /// Whether all memory is locked and touched before it begins (mlockall(2)).
+    pub lock_memory: bool,
+    /// Whether processors are kept out of deep idle states (`/dev/cpu_dma_latency` held at 0).
+    pub hold_awake: bool,
+    /// Whether each thread is bound to its core. If not, the cores only say how many threads.
+    pub pinned: bool,
+    /// Whether a thread of the lowest priority spins on each core and notes gaps. It keeps the core
+    /// from idling, and so changes what a wake-up costs: see `docs/reference/qcprobe.md`.
+    pub stall_meter: bool,
+    /// Whether the kernel records each context switch of the cores (perf_event_open(2)), so that a
+    /// stall can be blamed on the very task. It makes each wake-up a little later; without it, and
+    /// where it is not allowed, coarser evidence is used.
+    pub record_switches: bool,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            probe: Kind::Timer,
+            cores: vec![0],
+            priority: Some(90),
+            period_ns: 1_000_000,
+            duration_ns: 10_000_000_000,
+            lock_memory: true,
+            hold_awake: true,
+            pinned: true,
+            stall_meter: false,
+            record_switches: false,
+        }
+    }
+}
+
+/// A plan that cannot be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadPlan {
+    key: &'static str,
+    problem: String,
+}
+
+impl fmt::Display for BadPlan {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "plan, {}: {}", self.key, self.problem)
+    }
+}
+
+impl std::error::Error for BadPlan {}
+
+impl Plan {
+    /// Reads a plan from JSON, and checks it.
+    ///
+    /// # Errors
+    /// What is wrong, with its place or key.
+    pub fn from_json(text: &str) -> Result<Self, BadPlan> {
+        let plan: Self = serde_json::from_str(text)
+            .map_err(|error| BadPlan { key: "JSON", problem: error.to_string() })?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// Whether it can be carried out anywhere at all.
+    ///
+    /// # Errors
+    /// The first key that is out of range, and the range.
+    pub fn check(&self) -> Result<(), BadPlan> {
+        let bad = |key, problem: String| Err(BadPlan { key, problem });
+        if self.cores.is_empty() || self.cores.len() > CORES_MAX {
+            return bad("cores", format!("{} of them; 1 to {CORES_MAX}", self.cores.len()));
+        }
+        if self.cores.iter().collect::<BTreeSet<_>>().len() < self.cores.len() {
+            return bad("cores", "one stands there twice".to_owned());
+        }
+        if let Some(priority) = self.priority.filter(|priority| !PRIORITIES.contains(priority)) {
+            return bad("priority", format!("{priority}; 1 to 99, or null for none"));
+        }
+        if !(PERIOD_NS_MIN..=SPAN_NS_MAX).contains(&self.period_ns) {
+            return bad("period_ns", format!("{}; at least {PERIOD_NS_MIN}", self.period_ns));
+        }
+        if !(self.period_ns..=SPAN_NS_MAX).contains(&self.duration_ns) {
+            let (duration, period) = (self.duration_ns, self.period_ns);
+            return bad("duration_ns", format!("{duration}; at least one period ({period})"));
+        }
+        Ok(())
+    }
+
+    /// Samples of one thread if none is missed.
+    #[must_use]
+    pub fn samples_per_thread(&self) -> u64 {
+        self.duration_ns / self.period_ns.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_has_a_default_and_what_is_unknown_is_an_error() {
+        assert_eq!(Plan::from_json("{}"), Ok(Plan::default()));
+        let plan = Plan::from_json(r#"{"probe": "page-fault", "priority": null}"#).unwrap();
+        assert_eq!((plan.probe, plan.priority), (Kind::PageFault, None));
+        let error = Plan::from_json(r#"{"perod_ns": 5}"#).unwrap_err().to_string();
+        assert!(error.contains("perod_ns") && error.contains("line 1"), "{error}");
+    }
+
+    #[test]
+    fn a_plan_out_of_range_names_its_key() {
+        for (text, key) in [
+            (r#"{"cores": []}"#, "cores"),
+            (r#"{"cores": [1, 1]}"#, "cores"),
+            (r#"{"priority": 0}"#, "priority"),
+            (r#"{"priority": 100}"#, "priority"),
+            (r#"{"period_ns": 0}"#, "period_ns"),
+            (r#"{"duration_ns": 999999}"#, "duration_ns"),
+            (r#"{"duration_ns": 18446744073709551615}"#, "duration_ns"),
+        ] {
+            let error = Plan::from_json(text).unwrap_err();
+            assert_eq!(error.key, key, "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn kinds_are_written_by_their_names() {
+        for kind in Kind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+            assert_eq!(Kind::named(kind.name()), Some(kind));
+        }
+        assert_eq!(Kind::named("ptp"), None);
+    }
+}

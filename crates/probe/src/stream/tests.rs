@@ -1,0 +1,154 @@
+//! Streams as stories: whole, cut off anywhere, damaged anywhere, and not streams at all.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Facts, Plan};
+
+fn header() -> Header {
+    Header {
+        plan: Plan::default(),
+        facts: Facts { kernel_release: "6.1.0-rt".to_owned(), ..Facts::default() },
+        began_realtime_ns: 1_700_000_000_000_000_000,
+        began_monotonic_ns: 5,
+        version: "0.1.0".to_owned(),
+    }
+}
+
+fn a_stall() -> Stall {
+    let ran = Ran {
+        tid: 71,
+        name: "spinner".to_owned(),
+        policy: "FIFO 99".to_owned(),
+        kernel: false,
+        ran_ns: 5_000_000,
+    };
+    Stall {
+        core: 1,
+        at_ns: 1_000_000,
+        length_ns: 5_000_300,
+        seen_by: Seen::Wakeup,
+        cause: Cause::Load,
+        who: "spinner".to_owned(),
+        evidence: Evidence { run_delay_ns: Some(5_000_000), ran: vec![ran], ..Evidence::default() },
+    }
+}
+
+fn the_end() -> End {
+    End { at_ns: 9, outcome: Outcome::Finished }
+}
+
+/// A stream of these samples of thread 1, with a stall in between.
+fn stream_of(runs: &[Vec<Sample>]) -> Vec<u8> {
+    let mut stream = Writer::new(Vec::new(), &header()).unwrap();
+    let mut first = 0;
+    for samples in runs {
+        stream.samples(1, first, samples).unwrap();
+        stream.note(&Note::Stall(a_stall())).unwrap();
+        first += samples.len() as u64;
+    }
+    stream.end(&the_end()).unwrap()
+}
+
+fn read(octets: &[u8]) -> Vec<Item> {
+    Reader::new(octets).unwrap().collect()
+}
+
+fn samples_in(items: &[Item]) -> Vec<Sample> {
+    let of = |item: &Item| match item {
+        Item::Samples(block) => block.samples.clone(),
+        _ => Vec::new(),
+    };
+    items.iter().flat_map(of).collect()
+}
+
+fn a_sample() -> impl Strategy<Value = Sample> {
+    // Mostly as they are in life, and sometimes anything.
+    prop_oneof![
+        9 => (0i64..1 << 50, 0i64..1 << 30)
+            .prop_map(|(at_ns, latency_ns)| Sample { at_ns, latency_ns }),
+        1 => any::<(i64, i64)>().prop_map(|(at_ns, latency_ns)| Sample { at_ns, latency_ns }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_was_written_is_read(runs in vec(vec(a_sample(), 0..40), 0..6)) {
+        let octets = stream_of(&runs);
+        let items = read(&octets);
+        prop_assert_eq!(samples_in(&items), runs.concat());
+        prop_assert_eq!(items.last(), Some(&Item::End(the_end())));
+        let stall = Item::Note(Box::new(Note::Stall(a_stall())));
+        prop_assert_eq!(items.iter().filter(|item| **item == stall).count(), runs.len());
+    }
+
+    #[test]
+    fn cut_anywhere_it_keeps_all_whole_blocks_and_says_so(
+        runs in vec(vec(a_sample(), 1..40), 1..6),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let octets = stream_of(&runs);
+        let at = cut.index(octets.len());
+        let Ok(reader) = Reader::new(&octets[..at]) else { return Ok(()) };
+        let items: Vec<Item> = reader.collect();
+        prop_assert!(matches!(items.last(), Some(Item::Cut(_))));
+        let (all, kept) = (read(&octets), items.len() - 1);
+        prop_assert_eq!(&items[..kept], &all[..kept]);
+    }
+
+    #[test]
+    fn a_flipped_bit_is_never_a_sample(
+        runs in vec(vec(a_sample(), 1..40), 1..6),
+        place in any::<prop::sample::Index>(),
+        bit in 0u8..8,
+    ) {
+        let mut octets = stream_of(&runs);
+        let all = read(&octets);
+        let at = place.index(octets.len());
+        octets[at] ^= 1 << bit;
+        let Ok(reader) = Reader::new(octets.as_slice()) else { return Ok(()) };
+        let items: Vec<Item> = reader.collect();
+        let kept = items.len() - 1;
+        prop_assert!(matches!(items.last(), Some(Item::Cut(_))));
+        prop_assert_eq!(&items[..kept], &all[..kept]);
+    }
+
+    #[test]
+    fn any_octets_are_read_without_harm(octets: Vec<u8>, whole: bool) {
+        // Also such as have their checksums right.
+        let mut stream = if whole { stream_of(&[]) } else { Vec::new() };
+        for tag in [block::Tag::Samples, block::Tag::Note, block::Tag::Header] {
+            block::write(&mut stream, tag, &octets).unwrap();
+        }
+        let _ = Reader::new(stream.as_slice()).map(Iterator::count);
+        let _ = Reader::new(octets.as_slice()).map(Iterator::count);
+        let _ = samples::decode(&octets);
+    }
+}
+
+#[test]
+fn a_quiet_core_needs_three_octets_a_sample() {
+    let samples: Vec<Sample> = (0..100_000)
+        .map(|i| Sample { at_ns: i * 1_000_000, latency_ns: 3_000 + (i * 7919) % 2_000 })
+        .collect();
+    let octets = stream_of(std::slice::from_ref(&samples));
+    assert!(octets.len() < 3 * samples.len() + 4_000, "{} octets", octets.len());
+    let items = read(&octets);
+    assert_eq!(samples_in(&items), samples);
+    let firsts: Vec<u64> = items
+        .iter()
+        .filter_map(|item| if let Item::Samples(block) = item { Some(block.first) } else { None })
+        .collect();
+    assert_eq!(firsts[..3], [0, 4096, 8192]);
+}
+
+#[test]
+fn what_is_no_stream_is_refused_with_the_reason() {
+    let refused = |octets: &[u8]| Reader::new(octets).unwrap_err().to_string();
+    assert!(refused(b"").contains("too short"));
+    assert!(refused(b"PAR1....").contains("does not begin with `QCS1`"));
+    assert!(refused(b"QCS9....").contains("version `QCS9`"));
+    assert!(refused(b"QCS1").contains("ends before its head"));
+    assert!(refused(b"QCS1Hxxxxxxxxx").contains("octets; at most"));
+}

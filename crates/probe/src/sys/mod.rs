@@ -1,0 +1,11 @@
+//! System calls that neither the standard library nor `realtime` has, each as a safe function.
+
+pub(crate) mod guest;
+pub(crate) mod page;
+pub(crate) mod process;
+pub(crate) mod signal;
+pub(crate) mod switches;
+pub(crate) mod thread;
+pub(crate) mod timerfd;
+pub(crate) mod veth;
+pub(crate) mod wake;

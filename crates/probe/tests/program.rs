@@ -1,0 +1,218 @@
+//! `qcprobe` as others use it: a program that writes a stream, and may be ended in any way.
+
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use probe::stream::{Counts, Item, Note, Outcome, Reader, Samples};
+use probe::{Kind, Plan};
+
+/// What it is asked to do on a machine where nothing is allowed.
+fn modest() -> Plan {
+    Plan {
+        priority: None,
+        period_ns: 1_000_000,
+        duration_ns: 300_000_000,
+        lock_memory: false,
+        hold_awake: false,
+        ..Plan::default()
+    }
+}
+
+fn qcprobe() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_qcprobe"))
+}
+
+/// Runs it with the plan on its standard input.
+fn start(plan: &Plan, output: &Path) -> Child {
+    let mut child = qcprobe()
+        .args(["run", "--plan", "-", "--output"])
+        .arg(output)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("cargo has built qcprobe");
+    let plan = serde_json::to_vec(plan).expect("a plan is JSON");
+    let mut input = child.stdin.take().expect("its input is a pipe");
+    input.write_all(&plan).expect("it reads its plan");
+    drop(input);
+    child
+}
+
+fn read(octets: &[u8]) -> Vec<Item> {
+    Reader::new(octets).map(Iterator::collect).unwrap_or_default()
+}
+
+fn samples(items: &[Item]) -> Vec<&Samples> {
+    let mut samples = Vec::new();
+    for item in items {
+        if let Item::Samples(block) = item {
+            samples.push(block);
+        }
+    }
+    samples
+}
+
+fn last_counts(items: &[Item]) -> Counts {
+    let of = |item: &Item| match item {
+        Item::Note(note) => match &**note {
+            Note::Counts { threads, .. } => threads.first().cloned(),
+            _ => None,
+        },
+        _ => None,
+    };
+    items.iter().rev().find_map(of).expect("counts are written at the end")
+}
+
+/// Waits until this many samples are in the file, however long that takes.
+fn wait_for_samples(file: &Path, count: usize) -> Vec<Item> {
+    loop {
+        let items = read(&std::fs::read(file).unwrap_or_default());
+        if samples(&items).iter().map(|block| block.samples.len()).sum::<usize>() >= count {
+            return items;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args([name, &child.id().to_string()]).status();
+    assert!(status.is_ok_and(|status| status.success()), "kill {name}");
+}
+
+#[test]
+fn each_period_is_a_sample_or_a_miss_and_the_counts_say_so() {
+    let mut child = start(&modest(), Path::new("-"));
+    let mut octets = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut octets).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let reader = Reader::new(BufReader::new(octets.as_slice())).unwrap();
+    assert_eq!(reader.header().plan, modest());
+    assert!(!reader.header().facts.kernel_release.is_empty());
+    let items: Vec<Item> = reader.collect();
+    assert!(matches!(items.last(), Some(Item::End(end)) if end.outcome == Outcome::Finished));
+    let counts = last_counts(&items);
+    let mut next = 0;
+    for block in samples(&items) {
+        assert_eq!(block.first, next, "nothing is lost in so short a time");
+        next += block.samples.len() as u64;
+        assert!(block.samples.iter().all(|sample| sample.at_ns % 1_000_000 == 0));
+        assert!(block.samples.iter().all(|sample| sample.latency_ns >= 0));
+    }
+    assert_eq!((counts.taken, counts.lost, counts.taken + counts.missed), (next, 0, 300));
+    assert!(counts.cpu_ns > 0 && counts.voluntary_switches > 0);
+}
+
+#[test]
+fn killed_in_the_middle_it_leaves_all_that_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("killed.qcs");
+    let mut child = start(&Plan { duration_ns: 3_600_000_000_000, ..modest() }, &file);
+    let before = wait_for_samples(&file, 700);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let after = read(&std::fs::read(&file).unwrap());
+    assert!(matches!(after.last(), Some(Item::Cut(_))), "{:?}", after.last());
+    assert_eq!(after[..before.len() - 1], before[..before.len() - 1]);
+}
+
+#[test]
+fn asked_to_end_it_ends_its_stream() {
+    for (name, code) in [("-INT", 130), ("-TERM", 130), ("-HUP", 130)] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ended.qcs");
+        let mut child = start(&Plan { duration_ns: 3_600_000_000_000, ..modest() }, &file);
+        wait_for_samples(&file, 1);
+        signal(&child, name);
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        let items = read(&std::fs::read(&file).unwrap());
+        let Some(Item::End(end)) = items.last() else { panic!("{:?}", items.last()) };
+        assert_eq!(end.outcome, Outcome::Interrupted);
+    }
+}
+
+#[test]
+fn a_core_that_is_not_there_is_not_measured_and_the_stream_says_why() {
+    let mut child = start(&Plan { cores: vec![4000], ..modest() }, Path::new("-"));
+    let mut octets = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut octets).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(11));
+    let items = read(&octets);
+    let Some(Item::End(end)) = items.last() else { panic!("{:?}", items.last()) };
+    let Outcome::NotMeasured(reason) = &end.outcome else { panic!("{:?}", end.outcome) };
+    assert!(reason.starts_with("core 4000: "), "{reason}");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it() {
+    let mut child = start(&Plan { duration_ns: 3_600_000_000_000, ..modest() }, Path::new("-"));
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(12));
+}
+
+#[test]
+fn a_stream_is_shown_and_what_is_none_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shown.qcs");
+    assert!(start(&modest(), &file).wait().unwrap().success());
+    let shown = qcprobe().arg("show").arg(&file).output().unwrap();
+    let text = String::from_utf8(shown.stdout).unwrap();
+    assert!(text.starts_with("timer every 1000 µs, ordinary threads\n"), "{text}");
+    assert!(text.ends_with("finished\n"), "{text}");
+    std::fs::write(&file, "PAR1").unwrap();
+    let refused = qcprobe().arg("show").arg(&file).output().unwrap();
+    assert_eq!(refused.status.code(), Some(65));
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("does not begin with `QCS1`"));
+}
+
+#[test]
+fn real_time_priority_is_had_or_its_lack_is_named() {
+    let plan = Plan { priority: Some(80), lock_memory: true, hold_awake: true, ..modest() };
+    let mut child = start(&plan, Path::new("-"));
+    let mut octets = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut octets).unwrap();
+    child.wait().unwrap();
+    let items = read(&octets);
+    let Some(Item::End(end)) = items.last() else { panic!("{:?}", items.last()) };
+    match &end.outcome {
+        Outcome::Finished => assert!(!samples(&items).is_empty()),
+        Outcome::NotMeasured(reason) => {
+            assert!(reason.starts_with("SCHED_FIFO 80: ") && reason.contains("CAP_SYS_NICE"));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_kind_of_probe_takes_a_sample_or_a_miss_each_period() {
+    for kind in Kind::ALL {
+        let plan = Plan { probe: kind, duration_ns: 100_000_000, ..modest() };
+        let mut child = start(&plan, Path::new("-"));
+        let mut octets = Vec::new();
+        child.stdout.take().unwrap().read_to_end(&mut octets).unwrap();
+        child.wait().unwrap();
+        let items = read(&octets);
+        let Some(Item::End(end)) = items.last() else { panic!("{kind}: {:?}", items.last()) };
+        match &end.outcome {
+            Outcome::Finished => {
+                let counts = last_counts(&items);
+                assert_eq!((counts.taken + counts.missed, counts.lost), (100, 0), "{kind}");
+                let samples = samples(&items);
+                let mut latencies =
+                    samples.iter().flat_map(|block| &block.samples).map(|one| one.latency_ns);
+                assert!(counts.taken > 0 && latencies.all(|ns| ns >= 0), "{kind}");
+                let has_gaps = items.iter().any(
+                    |item| matches!(item, Item::Note(note) if matches!(**note, Note::Gaps(_))),
+                );
+                assert_eq!(has_gaps, kind == Kind::Noise, "{kind}");
+            }
+            // What a machine may lack.
+            Outcome::NotMeasured(reason) => {
+                assert!(matches!(kind, Kind::Ethernet | Kind::Gpio | Kind::Udp), "{reason}");
+                assert!(reason.starts_with(kind.name()) && reason.len() > 20, "{reason}");
+            }
+            other => panic!("{kind}: {other:?}"),
+        }
+    }
+}
