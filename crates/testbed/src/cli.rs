@@ -15,7 +15,7 @@ use testbed::domain::{Freeze, Start};
 use testbed::exit::Exit;
 use testbed::launch::freeze::{self, Method, Wanted};
 use testbed::network::process_bus::Wiring;
-use testbed::{bus, check, report, run, scenario};
+use testbed::{bus, check, latency, report, run, scenario};
 use vtime::{Tdf, VirtualSpan};
 
 /// Does power-grid control software act in time? Runs unmodified programs in virtual time
@@ -216,6 +216,21 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Tell how late platforms let programs act, with a verdict for each deadline: this machine,
+    /// containers, guests, others by ssh.
+    #[command(after_help = "Examples:\n  \
+        qcycle latency                         two minutes: this machine under tp1 to tp4\n  \
+        qcycle latency --profile tp3 --duration 8h\n  \
+        qcycle latency --platform native --platform container\n  \
+        qcycle latency --matrix matrix.yaml\n  \
+        qcycle latency --resume runs/latency-20260131-125959\n  \
+        qcycle latency --list\n  \
+        qcycle latency compare runs/host-6 runs/host-7\n\n\
+        Keys of a matrix: docs/reference/latency.md.\n\
+        Exit codes: 0 all limits kept (those of the matrix, else those of power grids), 10 one is\n\
+        not, 11 a limit or cell could not be measured, 12 a cell failed, 65 wrong matrix, 69\n\
+        something is missing on this machine, 130 interrupted (what was measured is kept).")]
+    Latency(Box<latency::command::Arguments>),
     /// Remove what runs that were killed have left behind on this host.
     Clean,
     #[command(hide = true)]
@@ -331,10 +346,15 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             }
             Ok(if report.is_ready() { Exit::Met } else { Exit::Missed })
         }
+        Command::Latency(arguments) => latency::command::run(*arguments),
         Command::Clean => {
             let left = registry::remove_dead()?;
             let groups = freeze::sweep();
-            println!("removed {left} sockets and {groups} control groups of agents that are gone");
+            let platforms = latency::platform::sweep();
+            println!(
+                "removed {left} sockets and {groups} control groups of agents that are gone, and \
+                 what {platforms} measurements of latency needed"
+            );
             Ok(Exit::Met)
         }
         Command::Warden { group } => {

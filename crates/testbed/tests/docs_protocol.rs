@@ -53,7 +53,7 @@ fn what(example: &Value) -> &'static str {
                 "order prepare"
             }
             Order::Begin => "order begin",
-            Order::Answer { outcome: Answer::Value(_), .. } => "order answer value",
+            Order::Answer { outcome: Answer::Values(_), .. } => "order answer values",
             Order::Answer { outcome: Answer::Error(_), .. } => "order answer error",
             Order::Status => "order status",
             Order::End => "order end",
@@ -99,7 +99,7 @@ fn every_message_is_described_as_it_is() {
         "reply error",
         "order prepare",
         "order begin",
-        "order answer value",
+        "order answer values",
         "order answer error",
         "order status",
         "order end",

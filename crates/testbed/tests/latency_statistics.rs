@@ -1,7 +1,6 @@
 //! The statistics of latencies against those of NumPy and SciPy, on the same samples.
 //!
-//! What SciPy said is stored beside `latency/expect.py`, which made it; where SciPy is installed,
-//! it is asked again.
+//! What SciPy said is stored beside `latency/expect.py`, which made it, and it is asked again.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -9,13 +8,13 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use testbed::latency::statistics::{Comparison, Percentile, Summary, sorted};
+use testbed::latency::statistics::{Comparison, Distribution, Percentile, Summary};
 
 /// Floating point in another order of operations.
 const RELATIVE: f64 = 1e-9;
 
 /// As `samples` of expect.py.
-fn samples(name: &str) -> Vec<u32> {
+fn samples(name: &str) -> Distribution {
     let names = ["smooth", "spiky", "shifted", "coarse"];
     let mut state = names.iter().position(|other| *other == name).unwrap() as u64 + 1;
     let draw = |index: u64| {
@@ -32,7 +31,7 @@ fn samples(name: &str) -> Vec<u32> {
             _ => value,
         }
     };
-    sorted(&(0..5000).map(draw).collect::<Vec<u32>>())
+    Distribution::of(&(0..5000).map(draw).collect::<Vec<u32>>())
 }
 
 fn folder() -> &'static Path {
@@ -94,12 +93,10 @@ fn summaries_and_comparisons_are_those_of_scipy() {
 
 #[test]
 fn scipy_still_says_so() {
-    let asked = Command::new("python3").arg(folder().join("expect.py")).output().unwrap();
-    if !asked.status.success() {
-        let error = String::from_utf8_lossy(&asked.stderr);
-        assert!(error.contains("No module named"), "{error}");
-        eprintln!("not measured: SciPy is not installed");
-        return;
-    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut python = Command::new(root.join(".venv/bin/python"));
+    let asked = python.arg(folder().join("expect.py")).output();
+    let asked = asked.expect("`make setup-test` puts Python and SciPy into .venv");
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     compare_with(&serde_json::from_slice(&asked.stdout).unwrap());
 }

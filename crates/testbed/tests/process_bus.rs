@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
-use relay::packet::{Batch, PacketSocket, wait};
+use realtime::packet::{Batch, PacketSocket, wait};
 use substation::wire::MacAddress;
 use substation::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
 use testbed::network::process_bus::{INTERFACE, ProcessBus, Wiring};
@@ -38,11 +38,11 @@ fn frames_arrive_at_every_relay_in_order() {
         let publisher = bus.publisher.run(open).expect("it opens");
         let receivers: Vec<PacketSocket> =
             bus.relays.iter().map(|relay| relay.run(open).expect("it opens")).collect();
-        receivers.iter().for_each(|receiver| receiver.join(GROUP).expect("it joins"));
+        receivers.iter().for_each(|receiver| receiver.join(GROUP.0).expect("it joins"));
         let frames: Vec<Vec<u8>> = (0..1000_u16)
             .map(|number| {
                 let type_octets = ETHERTYPE_SAMPLED_VALUES.to_be_bytes();
-                let mut frame = [&GROUP.0[..], &publisher.address().0, &type_octets].concat();
+                let mut frame = [&GROUP.0[..], &publisher.address(), &type_octets].concat();
                 frame.extend(number.to_be_bytes());
                 frame.resize(200, 0xa5);
                 frame

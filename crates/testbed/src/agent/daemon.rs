@@ -225,7 +225,7 @@ impl Agent {
             .filter_map(|(name, node)| Some((name.clone(), node.tap.take()?)))
             .collect();
         let domain = Arc::clone(&self.domain);
-        let started = emulator::start(plan, taps, domain, zero, &self.setup.captures);
+        let started = emulator::start(plan, taps, domain, zero, self.setup.captures.as_deref());
         self.network = Some(started.context("cannot start the network")?);
         Ok(())
     }

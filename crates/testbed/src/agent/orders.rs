@@ -41,8 +41,8 @@ pub enum Order {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// The value read, or the value written.
-    Value(#[serde(with = "number")] f64),
+    /// The values read, in the order of the points, or the value written.
+    Values(#[serde(with = "numbers")] Vec<f64>),
     /// Why not.
     Error(String),
 }
@@ -83,8 +83,8 @@ pub struct Setup {
     pub links: Vec<Link>,
     /// What happens in the network.
     pub events: Vec<Event>,
-    /// Folder for captures.
-    pub captures: PathBuf,
+    /// Folder for captures, if frames are kept.
+    pub captures: Option<PathBuf>,
 }
 
 /// From the agent to the runner. Times are virtual, in nanoseconds since the domain began.
@@ -103,13 +103,13 @@ pub enum Report {
         /// What and why.
         reason: String,
     },
-    /// A program reads or writes a point; the clock is held until the answer.
+    /// A program reads points, or writes one; the clock is held until the answer.
     Ask {
         /// Number to be repeated in the answer.
         ask: u64,
-        /// The point.
-        point: PointName,
-        /// The value to set; a read if `None`.
+        /// The points.
+        points: Vec<PointName>,
+        /// The value to set each of them to; a read if `None`.
         #[serde(with = "number_or_none")]
         write: Option<f64>,
         /// When.
@@ -176,15 +176,16 @@ pub struct Ended {
 
 /// Numbers as text: JSON knows neither infinity nor what is no number, and a plant that diverges
 /// answers both.
-mod number {
+mod numbers {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    pub(super) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(value)
+    pub(super) fn serialize<S: Serializer>(values: &[f64], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(values.iter().map(f64::to_string))
     }
 
-    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<f64, D::Error> {
-        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<f64>, D::Error> {
+        let texts = Vec::<String>::deserialize(from)?;
+        texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
     }
 }
 
@@ -203,7 +204,7 @@ mod freeze_text {
     }
 }
 
-/// As [`number`], where there may be none.
+/// As [`numbers`], one where there may be none.
 mod number_or_none {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
@@ -223,14 +224,16 @@ mod tests {
 
     #[test]
     fn what_is_no_number_reaches_the_other_side_as_it_is() {
-        for value in [f64::NAN, f64::INFINITY, -0.0, 0.1, f64::MIN_POSITIVE, 1e300] {
-            let order = Order::Answer { ask: 1, outcome: Answer::Value(value) };
-            let text = serde_json::to_string(&order).unwrap();
-            let Order::Answer { outcome: Answer::Value(read), .. } =
-                serde_json::from_str(&text).unwrap()
-            else {
-                panic!("{text} is another order");
-            };
+        let values = [f64::NAN, f64::INFINITY, -0.0, 0.1, f64::MIN_POSITIVE, 1e300];
+        let order = Order::Answer { ask: 1, outcome: Answer::Values(values.into()) };
+        let text = serde_json::to_string(&order).unwrap();
+        let Order::Answer { outcome: Answer::Values(read), .. } =
+            serde_json::from_str(&text).unwrap()
+        else {
+            panic!("{text} is another order");
+        };
+        assert_eq!(read.len(), values.len());
+        for (read, value) in read.iter().zip(values) {
             assert!(read.to_bits() == value.to_bits() || read.is_nan() && value.is_nan());
         }
     }
@@ -238,9 +241,9 @@ mod tests {
     #[test]
     fn a_write_never_becomes_a_read_on_the_way() {
         for write in [None, Some(f64::NAN), Some(2.5)] {
-            let point = PointName("storage.es.kW".into());
+            let points = vec![PointName("storage.es.kW".into())];
             let text =
-                serde_json::to_string(&Report::Ask { ask: 1, point, write, at_ns: 0 }).unwrap();
+                serde_json::to_string(&Report::Ask { ask: 1, points, write, at_ns: 0 }).unwrap();
             let Report::Ask { write: read, .. } = serde_json::from_str(&text).unwrap() else {
                 panic!("{text} is another report");
             };

@@ -61,7 +61,12 @@ impl Points {
         })
     }
 
-    fn ask(&self, point: &PointName, write: Option<f64>, at: VirtualTime) -> Result<f64, String> {
+    fn ask(
+        &self,
+        points: &[PointName],
+        write: Option<f64>,
+        at: VirtualTime,
+    ) -> Result<Vec<f64>, String> {
         const OVER: &str = "the run is over";
         let begun = Instant::now();
         let (sender, receiver) = channel();
@@ -75,12 +80,12 @@ impl Points {
             state.waiting.insert(ask, sender);
             ask
         };
-        self.owner.tell(&Report::Ask { ask, point: point.clone(), write, at_ns: at.as_ns() });
+        self.owner.tell(&Report::Ask { ask, points: points.to_vec(), write, at_ns: at.as_ns() });
         let answer = receiver.recv().map_err(|_| OVER.to_owned())?;
         let took = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.lock().access.count(took);
         match answer {
-            Answer::Value(value) => Ok(value),
+            Answer::Values(values) => Ok(values),
             Answer::Error(error) => Err(error),
         }
     }
@@ -92,11 +97,11 @@ impl Points {
 }
 
 impl PointStore for Points {
-    fn read(&self, point: &PointName, at: VirtualTime) -> Result<f64, String> {
-        self.ask(point, None, at)
+    fn read(&self, points: &[PointName], at: VirtualTime) -> Result<Vec<f64>, String> {
+        self.ask(points, None, at)
     }
 
     fn write(&self, point: &PointName, value: f64, at: VirtualTime) -> Result<(), String> {
-        self.ask(point, Some(value), at).map(drop)
+        self.ask(std::slice::from_ref(point), Some(value), at).map(drop)
     }
 }

@@ -13,24 +13,6 @@ pub(super) fn items(host: &Host, cores: &Cores) -> Vec<Item> {
     vec![inside(host), real_time(host), quota(host), cpuset(host, cores)]
 }
 
-/// Where the group of this process lies, for a controller of version 1 or, as ``, for version 2.
-fn folder(host: &Host, controller: &str) -> Option<String> {
-    let groups = host.text("/proc/self/cgroup")?;
-    let path = groups.lines().find_map(|line| {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (parts.next()?, parts.next()?);
-        controllers.split(',').any(|named| named == controller).then(|| path.to_owned())
-    })?;
-    let path = path.trim_end_matches('/');
-    let mounts: &[&str] = match controller {
-        "" => &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
-        _ => &[&format!("/sys/fs/cgroup/{controller}"), "/sys/fs/cgroup/cpu,cpuacct"],
-    };
-    // In a container the group is often mounted as the root.
-    let folders = mounts.iter().flat_map(|mount| [format!("{mount}{path}"), (*mount).to_owned()]);
-    folders.into_iter().find(|folder| host.exists(&format!("{folder}/cgroup.procs")))
-}
-
 fn inside(host: &Host) -> Item {
     let name = "container";
     let marked = [("/.dockerenv", "Docker"), ("/run/.containerenv", "Podman")];
@@ -43,7 +25,7 @@ fn inside(host: &Host) -> Item {
 
 fn real_time(host: &Host) -> Item {
     let name = "real-time share";
-    let group = folder(host, "cpu");
+    let group = host.control_group("cpu");
     let runtime =
         group.as_ref().and_then(|folder| host.number(&format!("{folder}/cpu.rt_runtime_us")));
     match (group, runtime) {
@@ -64,13 +46,13 @@ fn quota(host: &Host) -> Item {
     let found = |quota: i64, period: i64| {
         format!("{quota} of {period} µs: tasks stop for the rest of each period")
     };
-    if let Some(max) = folder(host, "").and_then(|at| host.text(&format!("{at}/cpu.max")))
+    if let Some(max) = host.control_group("").and_then(|at| host.text(&format!("{at}/cpu.max")))
         && let Some((quota, period)) = max.split_once(' ')
         && let (Ok(quota), Ok(period)) = (quota.parse(), period.parse())
     {
         return Item::fail(GROUP, name, found(quota, period), remedy);
     }
-    if let Some(folder) = folder(host, "cpu")
+    if let Some(folder) = host.control_group("cpu")
         && let Some(quota @ 0..) = host.number(&format!("{folder}/cpu.cfs_quota_us"))
     {
         let period = host.number(&format!("{folder}/cpu.cfs_period_us")).unwrap_or(0);
@@ -82,7 +64,7 @@ fn quota(host: &Host) -> Item {
 fn cpuset(host: &Host, cores: &Cores) -> Item {
     let name = "cores of the group";
     let of = |controller, file: &str| {
-        let folder = folder(host, controller)?;
+        let folder = host.control_group(controller)?;
         host.text(&format!("{folder}/{file}"))?.parse::<Cores>().ok()
     };
     let set = of("", "cpuset.cpus.effective").or_else(|| of("cpuset", "cpuset.effective_cpus"));

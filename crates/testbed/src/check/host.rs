@@ -1,76 +1,6 @@
-//! The files in which a host tells about itself, below a root that tests can choose.
+//! The host that is checked: this one, or in tests a folder with the files that matter.
 
-use std::path::PathBuf;
-
-/// A tree with `/proc` and `/sys` in it.
-#[derive(Clone, Debug)]
-pub(super) struct Host {
-    root: PathBuf,
-}
-
-impl Host {
-    /// This machine.
-    pub(super) fn this() -> Self {
-        Self { root: PathBuf::from("/") }
-    }
-
-    #[cfg(test)]
-    pub(super) fn below(root: &std::path::Path) -> Self {
-        Self { root: root.to_owned() }
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.root.join(path.trim_start_matches('/'))
-    }
-
-    /// The text of a file without the white space round it; `None` if it cannot be read.
-    pub(super) fn text(&self, path: &str) -> Option<String> {
-        let octets = std::fs::read(self.path(path)).ok()?;
-        Some(String::from_utf8_lossy(&octets).trim().to_owned())
-    }
-
-    /// The number in a file.
-    pub(super) fn number(&self, path: &str) -> Option<i64> {
-        self.text(path)?.parse().ok()
-    }
-
-    pub(super) fn octets(&self, path: &str) -> Option<Vec<u8>> {
-        std::fs::read(self.path(path)).ok()
-    }
-
-    pub(super) fn exists(&self, path: &str) -> bool {
-        self.path(path).exists()
-    }
-
-    /// Names in a folder, in order; none if there is no such folder.
-    pub(super) fn names(&self, folder: &str) -> Vec<String> {
-        let entries = std::fs::read_dir(self.path(folder)).into_iter().flatten().flatten();
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort();
-        names
-    }
-
-    /// The word of a kernel line, without its `=`: `isolcpus=1` gives `1`, `nosmt` gives ``.
-    pub(super) fn boot_option(&self, name: &str) -> Option<String> {
-        let line = self.text("/proc/cmdline")?;
-        let found = line.split_whitespace().rev().find_map(|word| {
-            let rest = word.strip_prefix(name)?;
-            rest.strip_prefix('=').or((rest.is_empty()).then_some(""))
-        });
-        found.map(str::to_owned)
-    }
-
-    /// The names of all processes, one for each.
-    pub(super) fn processes(&self) -> Vec<String> {
-        let is_process = |name: &String| name.bytes().all(|octet| octet.is_ascii_digit());
-        self.names("/proc")
-            .into_iter()
-            .filter(is_process)
-            .filter_map(|pid| self.text(&format!("/proc/{pid}/comm")))
-            .collect()
-    }
-}
+pub(super) use probe::Host;
 
 /// Files of a host for tests.
 #[cfg(test)]
@@ -83,28 +13,4 @@ pub(super) fn with(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
     }
     let host = Host::below(root.path());
     (root, host)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_word_of_a_kernel_line_counts() {
-        let line = "quiet isolcpus=1 nosmt isolcpus=2,3 isolcpusish=4\n";
-        let (_root, host) = with(&[("/proc/cmdline", line)]);
-        assert_eq!(host.boot_option("isolcpus").as_deref(), Some("2,3"));
-        assert_eq!(host.boot_option("nosmt").as_deref(), Some(""));
-        assert_eq!(host.boot_option("nohz_full"), None);
-    }
-
-    #[test]
-    fn processes_are_named() {
-        let (_root, host) = with(&[
-            ("/proc/12/comm", "ptp4l\n"),
-            ("/proc/7/comm", "irqbalance\n"),
-            ("/proc/sys/x", ""),
-        ]);
-        assert_eq!(host.processes(), ["ptp4l", "irqbalance"]);
-    }
 }

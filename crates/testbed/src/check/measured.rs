@@ -8,21 +8,20 @@
 use std::io;
 use std::time::Duration;
 
-use realtime::AwakeProcessors;
+use probe::{Measured, Plan};
 
 use super::host::Host;
 use super::{Cores, Item};
-use crate::latency::wakeups::{self, CoreLatency, Plan};
 
 const GROUP: &str = "measured";
 /// Highest latency that SEAPATH's tests accept, ns.
-const WAKEUP_NS_GOOD: u32 = 100_000;
+const WAKEUP_NS_GOOD: i64 = 100_000;
 /// Highest latency that vendors' guides for virtual protection accept, ns.
-const WAKEUP_NS_MAX: u32 = 120_000;
+const WAKEUP_NS_MAX: i64 = 120_000;
 /// As a protection task would run, below the kernel's own threads of priority 99.
 const PRIORITY: i32 = 90;
 /// Of the cyclic task that protection runs in.
-const PERIOD: Duration = Duration::from_millis(1);
+const PERIOD_NS: u64 = 1_000_000;
 
 pub(super) fn items(host: &Host, cores: &Cores, duration: Duration) -> Vec<Item> {
     let before = Stolen::read(host, cores);
@@ -31,36 +30,32 @@ pub(super) fn items(host: &Host, cores: &Cores, duration: Duration) -> Vec<Item>
     vec![wakeups(&measured, duration), stolen(before, after, duration)]
 }
 
-struct Measured {
-    result: io::Result<Vec<CoreLatency>>,
-    kept_awake: bool,
-}
-
-fn wake_up(cores: &Cores, duration: Duration) -> Measured {
-    let awake = AwakeProcessors::ask();
-    // Without the right to lock memory a page fault is part of what is measured.
-    let _ = realtime::lock_memory();
-    let plan =
-        Plan { cores: cores.iter().collect(), priority: Some(PRIORITY), period: PERIOD, duration };
-    Measured { result: wakeups::measure(&plan), kept_awake: awake.is_ok() }
-}
-
-fn wakeups(measured: &Measured, duration: Duration) -> Item {
-    let name = "wake-up latency";
-    let cores = match &measured.result {
-        Ok(cores) => cores,
-        Err(error) => {
-            return Item::unknown(GROUP, name, format!("SCHED_FIFO {PRIORITY}: {error}"));
-        }
+fn wake_up(cores: &Cores, duration: Duration) -> io::Result<Measured> {
+    let plan = Plan {
+        cores: cores.iter().collect(),
+        priority: Some(PRIORITY),
+        period_ns: PERIOD_NS,
+        duration_ns: u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
+        ..Plan::default()
     };
-    let mut samples: Vec<u32> = cores.iter().flat_map(|core| core.latency_ns.clone()).collect();
+    probe::measure(&plan)
+}
+
+fn wakeups(measured: &io::Result<Measured>, duration: Duration) -> Item {
+    let name = "wake-up latency";
+    let measured = match measured {
+        Ok(measured) => measured,
+        Err(error) => return Item::unknown(GROUP, name, error.to_string()),
+    };
+    let cores = &measured.cores;
+    let mut samples: Vec<i64> = cores.iter().flat_map(|core| core.latency_ns.clone()).collect();
     samples.sort_unstable();
     let (Some(&max), Some(worst)) = (samples.last(), cores.iter().max_by_key(|c| c.max_ns()))
     else {
         return Item::unknown(GROUP, name, "too short for a single period; see --duration");
     };
     let at = |share: f64| samples[((samples.len() - 1) as f64 * share) as usize];
-    let us = |ns: u32| format!("{:.1}", f64::from(ns) / 1000.0);
+    let us = |ns: i64| format!("{:.1}", ns as f64 / 1000.0);
     let found = format!(
         "p50 {}, p99 {}, max {} µs (core {}) of {} wake-ups in {:.0} s{}",
         us(at(0.5)),
@@ -69,7 +64,7 @@ fn wakeups(measured: &Measured, duration: Duration) -> Item {
         worst.core,
         samples.len(),
         duration.as_secs_f64(),
-        if measured.kept_awake { "" } else { ", idle states not held off" }
+        measured.warnings.iter().map(|text| format!("; {text}")).collect::<String>(),
     );
     let remedy = "the items above; if they are in order, the firmware or the host (steal time)";
     if max <= WAKEUP_NS_GOOD {
@@ -112,13 +107,15 @@ fn stolen(before: Stolen, after: Stolen, duration: Duration) -> Item {
 
 #[cfg(test)]
 mod tests {
+    use probe::CoreLatency;
+
     use super::super::{Grade, host};
     use super::*;
 
-    fn of(latency_ns: &[u32]) -> Item {
+    fn of(latency_ns: &[i64]) -> Item {
         let core = CoreLatency { core: 3, latency_ns: latency_ns.to_vec(), missed: 0 };
-        let measured = Measured { result: Ok(vec![core]), kept_awake: true };
-        wakeups(&measured, Duration::from_secs(1))
+        let measured = Measured { cores: vec![core], warnings: Vec::new() };
+        wakeups(&Ok(measured), Duration::from_secs(1))
     }
 
     #[test]
@@ -133,8 +130,8 @@ mod tests {
 
     #[test]
     fn a_refused_priority_is_no_measurement() {
-        let result = Err(io::Error::from_raw_os_error(libc::EPERM));
-        let item = wakeups(&Measured { result, kept_awake: true }, Duration::from_secs(1));
+        let refused = Err(io::Error::other("SCHED_FIFO 90: not permitted"));
+        let item = wakeups(&refused, Duration::from_secs(1));
         assert_eq!(item.grade, Grade::NotMeasured);
         assert!(item.found.contains("SCHED_FIFO 90"), "{}", item.found);
     }

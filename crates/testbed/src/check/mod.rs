@@ -9,24 +9,26 @@
 //! It changes nothing. Every item that is not in order names the command that mends it.
 
 mod container;
-mod cores;
 mod ethtool;
 mod host;
 mod item;
 mod kernel;
+mod loopback;
 mod measured;
 mod memory;
 mod network;
 mod processor;
 mod scheduler;
+mod streams;
 mod time;
 
 use std::time::Duration;
 
-pub use cores::Cores;
 pub use item::{Grade, Item, Report};
+pub use probe::Cores;
 
 use host::Host;
+use probe::cores;
 
 /// What to look at.
 #[derive(Clone, Debug)]
@@ -57,6 +59,21 @@ pub fn check(options: &Options) -> anyhow::Result<Report> {
     items.extend(container::items(&host, &cores));
     items.extend(network::items(&host, &cores, options.interface.as_deref()));
     items.extend(time::items(&host));
+    items.extend(streams::items(options.interface.as_deref()));
     items.extend(measured::items(&host, &cores, options.duration));
+    items.push(loopback::item(&cores, options.duration));
     Ok(Report { cores, items })
+}
+
+/// Settings of power, frequency, SMT and throttling, which cost latency wherever programs run on this
+/// machine.
+///
+/// # Errors
+/// If `/proc` does not tell which cores this process may use.
+pub(crate) fn power_and_throttling() -> anyhow::Result<Vec<Item>> {
+    let host = Host::this();
+    let cores = cores::chosen(&host, None)?;
+    let mut items = processor::power(&host, &cores);
+    items.push(scheduler::throttling(&host));
+    Ok(items)
 }

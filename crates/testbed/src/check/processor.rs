@@ -7,14 +7,32 @@ use super::{Cores, Item};
 const GROUP: &str = "processor";
 
 pub(super) fn items(host: &Host, cores: &Cores) -> Vec<Item> {
-    vec![
-        siblings(host, cores),
-        governor(host, cores),
-        neighbours(host, cores),
-        balancer(host),
-        hypervisor(host),
-        halt_polling(host),
-    ]
+    let mut items = power(host, cores);
+    items.extend([neighbours(host, cores), balancer(host), hypervisor(host), halt_polling(host)]);
+    items
+}
+
+/// What decides how fast the cores are.
+pub(super) fn power(host: &Host, cores: &Cores) -> Vec<Item> {
+    vec![siblings(host, cores), governor(host, cores), supply(host)]
+}
+
+fn supply(host: &Host) -> Item {
+    let name = "power supply";
+    let folder = "/sys/class/power_supply";
+    let of = |supply: &str, file: &str| host.text(&format!("{folder}/{supply}/{file}"));
+    let supplies = host.names(folder);
+    let discharging = supplies.iter().find(|supply| {
+        of(supply, "type").as_deref() == Some("Battery")
+            && of(supply, "status").as_deref() == Some("Discharging")
+    });
+    match discharging {
+        None => Item::ok(GROUP, name, "no battery is being discharged"),
+        Some(battery) => {
+            let found = format!("on battery ({battery}): processors are slowed down to save it");
+            Item::warn(GROUP, name, found, "connect the power supply")
+        }
+    }
 }
 
 fn siblings(host: &Host, cores: &Cores) -> Item {

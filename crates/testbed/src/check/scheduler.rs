@@ -47,7 +47,7 @@ pub(super) fn items(host: &Host) -> Vec<Item> {
     items
 }
 
-fn throttling(host: &Host) -> Item {
+pub(super) fn throttling(host: &Host) -> Item {
     let name = "real-time throttling";
     let of = |file: &str| host.number(&format!("/proc/sys/kernel/{file}"));
     let (Some(runtime), Some(period)) = (of("sched_rt_runtime_us"), of("sched_rt_period_us"))

@@ -1,13 +1,23 @@
 //! Whether this host knows what time it is: sampled values are compared by their stamps.
+//!
+//! What ptp4l has reached is asked of it with `pmc`, over its socket on this host (pmc(8), IEEE 1588
+//! management messages PORT_DATA_SET and TIME_STATUS_NP).
+
+use std::process::{Command, Stdio};
 
 use super::Item;
 use super::host::Host;
 
 const GROUP: &str = "time";
+/// Of the class of accuracy that IEC 61850-5 asks of sampled values (T4), ns.
+const OFFSET_NS_GOOD: f64 = 4_000.0;
+/// Beyond this, samples of two merging units are no longer of one moment (T3), ns.
+const OFFSET_NS_MAX: f64 = 25_000.0;
 
 pub(super) fn items(host: &Host) -> Vec<Item> {
     let running = host.processes();
-    vec![
+    let follows = running.iter().any(|process| process == "ptp4l");
+    let mut items = vec![
         daemon(
             &running,
             "ptp4l",
@@ -21,7 +31,46 @@ pub(super) fn items(host: &Host) -> Vec<Item> {
             "start phc2sys -a -r (package linuxptp)",
         ),
         hardware_clock(host),
-    ]
+    ];
+    if follows {
+        items.push(offset(ask_ptp4l().as_deref()));
+    }
+    items
+}
+
+/// What ptp4l answers, if pmc is there and it does.
+fn ask_ptp4l() -> Option<String> {
+    let mut pmc = Command::new("pmc");
+    pmc.args(["-u", "-b", "0", "GET PORT_DATA_SET", "GET TIME_STATUS_NP"]);
+    let answer = pmc.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    Some(String::from_utf8_lossy(&answer.stdout).into_owned())
+}
+
+/// How far the clock of the network card is from the grandmaster's.
+fn offset(answer: Option<&str>) -> Item {
+    let name = "offset from the grandmaster";
+    let Some(answer) = answer else {
+        return Item::unknown(GROUP, name, "pmc is not installed (package linuxptp)");
+    };
+    let value = |key: &str| {
+        let mut lines = answer.lines().map(str::split_whitespace);
+        lines.find_map(|mut words| (words.next()? == key).then(|| words.next()).flatten())
+    };
+    let state = value("portState").unwrap_or("unknown");
+    let Some(ns) = value("master_offset").and_then(|ns| ns.parse::<f64>().ok()) else {
+        let why = "ptp4l did not answer pmc; only root and its own user may ask it";
+        return Item::unknown(GROUP, name, why);
+    };
+    let found = format!("{:.3} µs, port {state}", ns / 1000.0);
+    let remedy =
+        "the log of ptp4l: path delay, a switch without transparent clock, a lost grandmaster";
+    // The grandmaster itself has nobody to be away from.
+    let is_settled = matches!(state, "SLAVE" | "MASTER" | "GRAND_MASTER");
+    match ns.abs() {
+        away if is_settled && away <= OFFSET_NS_GOOD => Item::ok(GROUP, name, found),
+        away if is_settled && away <= OFFSET_NS_MAX => Item::warn(GROUP, name, found, remedy),
+        _ => Item::fail(GROUP, name, found, remedy),
+    }
 }
 
 fn daemon(running: &[String], name: &str, effect: &str, remedy: &str) -> Item {
@@ -61,7 +110,26 @@ mod tests {
             ("/sys/class/ptp/ptp0/clock_name", "igb\n"),
         ]);
         let items = items(&host);
-        assert!(items.iter().all(|item| item.grade == Grade::Ok));
+        assert!(items[..3].iter().all(|item| item.grade == Grade::Ok));
+        assert_eq!(items[3].name, "offset from the grandmaster");
         assert_eq!(items[2].found, "igb");
+    }
+
+    #[test]
+    fn the_offset_and_the_state_of_the_port_decide() {
+        let of = |state: &str, ns: &str| {
+            offset(Some(&format!(
+                "sending: GET PORT_DATA_SET\n\t001122.fffe.334455-1 seq 0 RESPONSE MANAGEMENT \
+                 PORT_DATA_SET\n\t\tportState               {state}\n\
+                 \t\tmaster_offset              {ns}\n\t\tgmPresent   true\n"
+            )))
+        };
+        assert_eq!(of("SLAVE", "-312").grade, Grade::Ok);
+        assert_eq!(of("SLAVE", "-312").found, "-0.312 µs, port SLAVE");
+        assert_eq!(of("SLAVE", "9000").grade, Grade::Warn);
+        assert_eq!(of("SLAVE", "-90000").grade, Grade::Fail);
+        assert_eq!(of("UNCALIBRATED", "12").grade, Grade::Fail);
+        assert_eq!(offset(Some("")).grade, Grade::NotMeasured);
+        assert_eq!(offset(None).grade, Grade::NotMeasured);
     }
 }

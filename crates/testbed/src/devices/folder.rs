@@ -1,4 +1,5 @@
-//! The folder of points as a program sees it: flat, one file for each point, nothing cached.
+//! The folder of points as a program sees it: flat, one file for each point and one for all of
+//! them, nothing cached.
 //!
 //! This decides what each request means. Values are somebody else's: a read that needs a new
 //! sample and a write that sets a point are handed back as [`Answer`]s. A sample belongs to one
@@ -7,9 +8,11 @@
 
 use std::collections::BTreeMap;
 
-use super::text;
+use vtime::VirtualSpan;
+
 use super::wire::{Attributes, Call, Names, ROOT, Reply, Request, WRITE_MAX};
-use crate::scenario::model::PointFile;
+use super::{ALL, text};
+use crate::scenario::model::{PointFile, PointName};
 
 /// What a request comes to.
 #[derive(Clone, PartialEq, Debug)]
@@ -18,7 +21,7 @@ pub(super) enum Answer {
     Reply(Reply),
     /// Nothing is to be sent.
     Silence,
-    /// A value is needed; pass it to [`Folder::sampled`].
+    /// Values are needed; pass them to [`Folder::sampled`].
     Sample(Sample),
     /// A point gets a value; on success reply [`Reply::written`] with the length.
     Set {
@@ -42,7 +45,7 @@ pub(super) enum Answer {
     End,
 }
 
-/// A read that waits for its value.
+/// A read that waits for its values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Sample {
     /// Which file.
@@ -67,7 +70,7 @@ struct Open {
     sample: Option<String>,
 }
 
-/// Files have the numbers after the folder's own.
+/// Files have the numbers after the folder's own; that of all points comes last.
 const FIRST_FILE: u64 = ROOT + 1;
 
 impl Folder {
@@ -76,9 +79,20 @@ impl Folder {
         Self { files, owner, open: BTreeMap::new(), handle_next: 1 }
     }
 
-    /// A file by its place.
-    pub(super) fn file(&self, file: usize) -> &PointFile {
-        &self.files[file]
+    /// The points that a file is of.
+    pub(super) fn points(&self, file: usize) -> Vec<PointName> {
+        self.files_of(file).iter().map(|file| file.point.clone()).collect()
+    }
+
+    /// Virtual time that a read of a file takes: of all points, that of the slowest.
+    pub(super) fn latency(&self, file: usize) -> VirtualSpan {
+        let latencies = self.files_of(file).iter().map(|file| file.latency);
+        latencies.max().unwrap_or(VirtualSpan::ZERO)
+    }
+
+    /// The name of a file.
+    pub(super) fn name(&self, file: usize) -> &str {
+        self.files.get(file).map_or(ALL, |file| &file.point.0)
     }
 
     /// What a request comes to.
@@ -111,9 +125,12 @@ impl Folder {
         Answer::Reply(reply)
     }
 
-    /// The reply to a read whose value is here now.
-    pub(super) fn sampled(&mut self, read: Sample, value: f64) -> Reply {
-        let text = text::format(value);
+    /// The reply to a read whose values are here now.
+    pub(super) fn sampled(&mut self, read: Sample, values: &[f64]) -> Reply {
+        let text = match values {
+            [value] if read.file < self.files.len() => text::format(*value),
+            _ => self.files.iter().zip(values).map(line).collect(),
+        };
         let piece = piece(&text, read.offset, read.size);
         if let Some(open) = self.open.get_mut(&read.handle) {
             open.sample = Some(text);
@@ -148,7 +165,7 @@ impl Folder {
         };
         // The kernel has checked permissions, but not for root, which they do not bind.
         let reads_only = flags.cast_signed() & libc::O_ACCMODE == libc::O_RDONLY;
-        if !reads_only && !self.files[file].writable {
+        if !reads_only && !self.is_writable(file) {
             return Reply::error(libc::EACCES);
         }
         let handle = self.handle_next;
@@ -158,7 +175,7 @@ impl Folder {
     }
 
     fn lookup(&self, folder: u64, name: &[u8]) -> Reply {
-        let found = self.files.iter().position(|file| file.point.0.as_bytes() == name);
+        let found = (0..=self.files.len()).find(|file| self.name(*file).as_bytes() == name);
         match found.filter(|_| folder == ROOT) {
             Some(file) => Reply::entry(&self.attributes(file)),
             None => Reply::error(libc::ENOENT),
@@ -180,14 +197,14 @@ impl Folder {
     fn set_attributes(&self, node: u64, size: Option<u64>, ownership: bool) -> Reply {
         match (self.place(node), size) {
             _ if ownership => Reply::error(libc::EPERM),
-            (Some(file), Some(_)) if !self.files[file].writable => Reply::error(libc::EACCES),
+            (Some(file), Some(_)) if !self.is_writable(file) => Reply::error(libc::EACCES),
             (_, Some(size)) if size > 0 => Reply::error(libc::EINVAL),
             _ => self.attributes_of(node),
         }
     }
 
     fn attributes(&self, file: usize) -> Attributes {
-        let permissions = if self.files[file].writable { 0o644 } else { 0o444 };
+        let permissions = if self.is_writable(file) { 0o644 } else { 0o444 };
         Attributes {
             node: node_of(file),
             mode: libc::S_IFREG | permissions,
@@ -198,9 +215,8 @@ impl Folder {
 
     fn names(&self, offset: u64, size: u32) -> Reply {
         let dots = [(ROOT, libc::S_IFDIR, "."), (ROOT, libc::S_IFDIR, "..")];
-        let files = self.files.iter().enumerate();
         let files =
-            files.map(|(place, file)| (node_of(place), libc::S_IFREG, file.point.0.as_str()));
+            (0..=self.files.len()).map(|file| (node_of(file), libc::S_IFREG, self.name(file)));
         let mut names = Names::new(size);
         let skip = usize::try_from(offset).unwrap_or(usize::MAX);
         for (next, (node, kind, name)) in (1..).zip(dots.into_iter().chain(files)).skip(skip) {
@@ -213,7 +229,16 @@ impl Folder {
 
     fn place(&self, node: u64) -> Option<usize> {
         let place = usize::try_from(node.checked_sub(FIRST_FILE)?).ok()?;
-        (place < self.files.len()).then_some(place)
+        (place <= self.files.len()).then_some(place)
+    }
+
+    /// What a file shows: one point, or all.
+    fn files_of(&self, file: usize) -> &[PointFile] {
+        self.files.get(file).map_or(&self.files, std::slice::from_ref)
+    }
+
+    fn is_writable(&self, file: usize) -> bool {
+        self.files.get(file).is_some_and(|file| file.writable)
     }
 }
 
@@ -221,6 +246,11 @@ const _: () = assert!(WRITE_MAX >= 4096, "the kernel does not take less");
 
 fn node_of(file: usize) -> u64 {
     FIRST_FILE + file as u64
+}
+
+/// A point among all of them.
+fn line((file, value): (&PointFile, &f64)) -> String {
+    format!("{} {}", file.point.0, text::format(*value))
 }
 
 fn piece(text: &str, offset: u64, size: u32) -> Vec<u8> {
@@ -232,8 +262,6 @@ fn piece(text: &str, offset: u64, size: u32) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::model::PointName;
-    use vtime::VirtualSpan;
 
     fn folder() -> Folder {
         let file = |name: &str, writable| PointFile {
@@ -282,7 +310,7 @@ mod tests {
         let mut folder = folder();
         ask(&mut folder, WIND, Call::Open { flags: 0 });
         let Answer::Sample(first) = read(&mut folder, 0, 4) else { panic!("no sample") };
-        assert_eq!(folder.sampled(first, 2000.25), Reply::data(b"2000".into()));
+        assert_eq!(folder.sampled(first, &[2000.25]), Reply::data(b"2000".into()));
         assert_eq!(read(&mut folder, 4, 4), data(".25\n"));
         assert_eq!(read(&mut folder, 8, 4), data(""));
         assert!(matches!(read(&mut folder, 0, 4), Answer::Sample(_)));
@@ -295,7 +323,41 @@ mod tests {
         let mut folder = folder();
         ask(&mut folder, WIND, Call::Open { flags: 0 });
         let Answer::Sample(sample) = read(&mut folder, 3, 100) else { panic!("no sample") };
-        assert_eq!(folder.sampled(sample, 1234.0), Reply::data(b"4\n".into()));
+        assert_eq!(folder.sampled(sample, &[1234.0]), Reply::data(b"4\n".into()));
+    }
+
+    #[test]
+    fn all_points_are_one_sample() {
+        let mut folder = folder();
+        let found = ask(&mut folder, ROOT, Call::Lookup { name: b"values" });
+        let values = Attributes { node: STORAGE + 1, mode: 0o100_444, links: 1, owner: (7, 8) };
+        assert_eq!(found, Answer::Reply(Reply::entry(&values)));
+        let writing = Call::Open { flags: libc::O_WRONLY.cast_unsigned() };
+        assert_eq!(ask(&mut folder, STORAGE + 1, writing), refused(libc::EACCES));
+        ask(&mut folder, STORAGE + 1, Call::Open { flags: 0 });
+        let whole = Call::Read { handle: 1, offset: 0, size: 30 };
+        let Answer::Sample(sample) = ask(&mut folder, STORAGE + 1, whole) else {
+            panic!("no sample")
+        };
+        assert_eq!(folder.points(sample.file).len(), 2);
+        let text = "generator.wind.kW 2000.25\nstorage.es.kW -5\n";
+        let reply = folder.sampled(sample, &[2000.25, -5.0]);
+        assert_eq!(reply, Reply::data(text[..30].into()));
+        let rest = Call::Read { handle: 1, offset: 30, size: 30 };
+        assert_eq!(ask(&mut folder, STORAGE + 1, rest), data(&text[30..]));
+    }
+
+    #[test]
+    fn the_folder_of_one_point_has_its_name_among_all() {
+        let mut folder = folder();
+        folder.files.truncate(1);
+        ask(&mut folder, WIND + 1, Call::Open { flags: 0 });
+        let Answer::Sample(sample) = read_of(&mut folder, WIND + 1) else { panic!("no sample") };
+        assert_eq!(folder.sampled(sample, &[3.0]), Reply::data(b"generator.wind.kW 3\n".into()));
+    }
+
+    fn read_of(folder: &mut Folder, node: u64) -> Answer {
+        ask(folder, node, Call::Read { handle: 1, offset: 0, size: 99 })
     }
 
     #[test]
@@ -305,10 +367,10 @@ mod tests {
             ask(&mut folder, WIND, Call::Open { flags: 0 });
         }
         let Answer::Sample(one) = read(&mut folder, 0, 1) else { panic!("no sample") };
-        folder.sampled(one, 11.0);
+        folder.sampled(one, &[11.0]);
         let other = Call::Read { handle: 2, offset: 0, size: 9 };
         let Answer::Sample(other) = ask(&mut folder, WIND, other) else { panic!("no sample") };
-        assert_eq!(folder.sampled(other, 22.0), Reply::data(b"22\n".into()));
+        assert_eq!(folder.sampled(other, &[22.0]), Reply::data(b"22\n".into()));
         assert_eq!(read(&mut folder, 1, 9), data("1\n"));
     }
 
@@ -357,6 +419,6 @@ mod tests {
             // Two dots fit in one piece, each file fills one.
             offset += if offset == 0 { 2 } else { 1 };
         }
-        assert_eq!(lengths, [64, 48, 40]);
+        assert_eq!(lengths, [64, 48, 40, 32]);
     }
 }

@@ -1,5 +1,6 @@
 //! What programs see of the plant: each point is a file `/plant/<point>`, so that a program in
-//! any language reads a sensor with `open` and `read` and sets an actuator with `write`.
+//! any language reads a sensor with `open` and `read` and sets an actuator with `write`; and one
+//! more file, [`ALL`], has all of them in one reading, of one moment.
 //!
 //! Files are served by FUSE, since only then does a read reach the testbed at the moment it is
 //! made. [`mount_here`] mounts the folder where the program will run; [`serve`] answers it from
@@ -20,14 +21,16 @@ pub use server::{Server, ServerStats, serve};
 
 /// Where programs find the points.
 pub const FOLDER: &str = "/plant";
+/// The file with all points that the others are of. A point cannot be called so: its name has dots.
+pub const ALL: &str = "values";
 
 /// Where values of points come from and go to. Asked while the domain is held at `at`.
 pub trait PointStore: Send + Sync {
-    /// The value of a point at a virtual time.
+    /// The values of points at a virtual time, in their order.
     ///
     /// # Errors
-    /// Why there is none; the program sees `EIO`.
-    fn read(&self, point: &PointName, at: VirtualTime) -> Result<f64, String>;
+    /// Why there is one without; the program sees `EIO`.
+    fn read(&self, points: &[PointName], at: VirtualTime) -> Result<Vec<f64>, String>;
 
     /// Sets a point at a virtual time.
     ///

@@ -168,7 +168,7 @@ impl Work {
             Answer::Sample(sample) => self.sample(unique, sample)?,
             Answer::Set { file, value, length } => self.set(unique, file, value, length)?,
             Answer::NotANumber { file, written } => {
-                let point = &self.folder.file(file).point.0;
+                let point = self.folder.name(file);
                 let reason = format!("a write of {written:?} to {point} is not one number");
                 warn(&mut lock(&self.stats), reason);
                 self.send(unique, &Reply::error(libc::EINVAL))?;
@@ -181,12 +181,11 @@ impl Work {
 
     fn sample(&mut self, unique: u64, sample: Sample) -> io::Result<()> {
         let hold = self.domain.hold();
-        let file = self.folder.file(sample.file);
-        let latency = file.latency;
-        let reply = match self.points.read(&file.point, hold.at()) {
-            Ok(value) => {
+        let latency = self.folder.latency(sample.file);
+        let reply = match self.points.read(&self.folder.points(sample.file), hold.at()) {
+            Ok(values) => {
                 lock(&self.stats).reads += 1;
-                self.folder.sampled(sample, value)
+                self.folder.sampled(sample, &values)
             }
             Err(reason) => self.refused(sample.file, &reason),
         };
@@ -202,7 +201,10 @@ impl Work {
 
     fn set(&mut self, unique: u64, file: usize, value: f64, length: usize) -> io::Result<()> {
         let hold = self.domain.hold();
-        let reply = match self.points.write(&self.folder.file(file).point, value, hold.at()) {
+        let [point] = &self.folder.points(file)[..] else {
+            unreachable!("only a file of one point is opened for writing");
+        };
+        let reply = match self.points.write(point, value, hold.at()) {
             Ok(()) => {
                 lock(&self.stats).writes += 1;
                 Reply::written(length)
@@ -215,7 +217,7 @@ impl Work {
     }
 
     fn refused(&self, file: usize, reason: &str) -> Reply {
-        let point = &self.folder.file(file).point.0;
+        let point = self.folder.name(file);
         warn(&mut lock(&self.stats), format!("{point}: {reason}"));
         Reply::error(libc::EIO)
     }

@@ -20,13 +20,13 @@ struct Trivial {
 }
 
 impl PointStore for Trivial {
-    fn read(&self, point: &PointName, at: VirtualTime) -> Result<f64, String> {
-        if point.0 == "bus.9.v1" {
+    fn read(&self, points: &[PointName], at: VirtualTime) -> Result<Vec<f64>, String> {
+        if points.iter().any(|point| point.0 == "bus.9.v1") {
             return Err("the plant is gone".into());
         }
         let mut reads = self.reads.lock().unwrap();
         reads.push(at);
-        Ok(reads.len() as f64 + 0.5)
+        Ok(vec![reads.len() as f64 + 0.5; points.len()])
     }
 
     fn write(&self, point: &PointName, value: f64, _: VirtualTime) -> Result<(), String> {
@@ -115,7 +115,10 @@ fn ordinary_programs_list_read_and_write_points() {
         let (_, listed) = stage.shell("ls -l");
         println!("{listed}");
         let (_, names) = stage.shell("ls -a");
-        assert_eq!(names, ".\n..\nbus.680.v1\nbus.9.v1\ngenerator.wind.kW\nstorage.es.kW\n");
+        assert_eq!(
+            names,
+            ".\n..\nbus.680.v1\nbus.9.v1\ngenerator.wind.kW\nstorage.es.kW\nvalues\n"
+        );
         let wind = stage.path("generator.wind.kW").metadata().unwrap();
         assert_eq!((wind.len(), wind.permissions().mode()), (0, 0o100_444));
         let storage = stage.path("storage.es.kW").metadata().unwrap();
@@ -151,6 +154,9 @@ fn what_is_not_allowed_changes_nothing_and_says_why() {
             ("chmod 777 storage.es.kW", "not permitted"),
             ("cat other", "No such file"),
             ("cat bus.9.v1", "Input/output error"),
+            ("echo 5 > values", "ermission denied"),
+            // One of them has no value.
+            ("cat values", "Input/output error"),
         ] {
             let (code, text) = stage.shell(command);
             assert!(code != 0 && text.contains(said), "{command}: {code} {text}");
@@ -159,7 +165,7 @@ fn what_is_not_allowed_changes_nothing_and_says_why() {
         assert!(stage.store.writes.lock().unwrap().is_empty());
         let warnings: Vec<String> =
             stage.server.as_ref().unwrap().stats().warnings.into_keys().collect();
-        assert_eq!(warnings.len(), 3, "{warnings:?}");
+        assert_eq!(warnings.len(), 4, "{warnings:?}");
         assert!(warnings[2].contains("the plant is gone"), "{warnings:?}");
         assert!(warnings[1].contains("full") && warnings[1].contains("storage.es.kW"));
     });
@@ -182,9 +188,9 @@ fn seeking_to_the_start_samples_anew() {
 fn the_clock_stands_while_the_plant_is_asked() {
     struct Slow(Arc<Domain>);
     impl PointStore for Slow {
-        fn read(&self, _: &PointName, at: VirtualTime) -> Result<f64, String> {
+        fn read(&self, _: &[PointName], at: VirtualTime) -> Result<Vec<f64>, String> {
             std::thread::sleep(Duration::from_millis(200));
-            if self.0.now() == at { Ok(1.0) } else { Err("the clock went on".into()) }
+            if self.0.now() == at { Ok(vec![1.0]) } else { Err("the clock went on".into()) }
         }
         fn write(&self, _: &PointName, _: f64, _: VirtualTime) -> Result<(), String> {
             Ok(())

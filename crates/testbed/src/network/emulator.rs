@@ -47,7 +47,7 @@ pub struct Emulator {
 
 /// Starts the network of `plan`: `taps` are the devices of its nodes by name, `zero` is scenario
 /// time zero in the domain's time, and `captures` the folder for `<node>.pcapng` and
-/// `<attacker>.pcapng`.
+/// `<attacker>.pcapng`, if frames are to be kept.
 ///
 /// # Errors
 /// When a node has no device, a capture cannot be made, or the kernel gives no thread.
@@ -56,7 +56,7 @@ pub fn start(
     taps: BTreeMap<String, OwnedFd>,
     domain: Arc<Domain>,
     zero: VirtualTime,
-    captures: &Path,
+    captures: Option<&Path>,
 ) -> io::Result<Emulator> {
     let (stopped, stop) = io::pipe()?;
     let round = Round::new(plan, taps, domain, zero, captures, stopped)?;
@@ -95,7 +95,7 @@ struct Round {
     names: Vec<String>,
     /// Arrived and not yet handed over.
     outbox: VecDeque<Delivery>,
-    recorder: Recorder,
+    recorder: Option<Recorder>,
     lateness: LatenessCounter,
     buffer: Vec<u8>,
     warnings: Vec<String>,
@@ -113,7 +113,7 @@ impl Round {
         mut taps: BTreeMap<String, OwnedFd>,
         domain: Arc<Domain>,
         zero: VirtualTime,
-        captures: &Path,
+        captures: Option<&Path>,
         stopped: PipeReader,
     ) -> io::Result<Self> {
         let mut interfaces: Vec<_> = plan.stations.iter().map(|_| None).collect();
@@ -131,7 +131,7 @@ impl Round {
         Ok(Self {
             watch: domain.watch()?,
             fabric: Fabric::new(plan, zero),
-            recorder: Recorder::begin(captures, &names)?,
+            recorder: captures.map(|folder| Recorder::begin(folder, &names)).transpose()?,
             domain,
             stopped,
             interfaces,
@@ -160,7 +160,9 @@ impl Round {
             }
             self.hand_over();
             self.record_attackers();
-            self.recorder.write_due(host_now());
+            if let Some(recorder) = &mut self.recorder {
+                recorder.write_due(host_now());
+            }
             if ready.is_stopped {
                 break;
             }
@@ -250,8 +252,10 @@ impl Round {
     }
 
     fn record(&mut self, station: usize, when: VirtualTime, heading: Heading, frame: &[u8]) {
-        let realtime_ns = self.domain.realtime_ns(when);
-        self.recorder.record(station, realtime_ns, heading, frame, host_now());
+        if let Some(recorder) = &mut self.recorder {
+            let realtime_ns = self.domain.realtime_ns(when);
+            recorder.record(station, realtime_ns, heading, frame, host_now());
+        }
     }
 
     /// Virtual time now, or `None` while the clock stands still.
@@ -282,12 +286,12 @@ impl Round {
     fn wait_until(&self) -> Option<HostTime> {
         let next = self.outbox.front().map(|delivery| delivery.at).or(self.fabric.next_at());
         let due = self.running_now().and(next).and_then(|at| self.domain.host_time_of(at));
-        due.into_iter().chain(self.recorder.due()).min()
+        due.into_iter().chain(self.recorder.as_ref().and_then(Recorder::due)).min()
     }
 
     fn finish(self) -> NetworkStats {
         let mut warnings = self.warnings;
-        warnings.extend(self.recorder.finish());
+        warnings.extend(self.recorder.into_iter().flat_map(Recorder::finish));
         let mut stats = NetworkStats {
             links: self.fabric.link_stats(),
             switches: self.fabric.switch_stats(),

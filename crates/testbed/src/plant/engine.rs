@@ -12,7 +12,7 @@ use vtime::VirtualSpan;
 
 use super::error::PlantError;
 use super::library::{Context, Handle};
-use super::point::{self, Wanted};
+use super::point::{self, Part, Wanted};
 use crate::scenario::model::PointName;
 
 /// An engine whose circuit is compiled and solved.
@@ -31,7 +31,11 @@ pub(super) struct Engine {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     /// Voltage of the node at this place of the engine's vector.
-    Voltage(usize),
+    Voltage(usize, Part),
+    /// Current in a conductor of the first terminal of an element, counted from 0.
+    Current(Handle, usize, Part),
+    /// Whether the first terminal of an element is connected.
+    Closed(Handle),
     /// Property of an element.
     Property {
         /// The element.
@@ -41,6 +45,13 @@ pub(super) enum Place {
         /// What a write must heed.
         kind: Kind,
     },
+}
+
+impl Place {
+    /// Whether it can be set: neither voltages nor currents can.
+    pub(super) fn is_writable(self) -> bool {
+        matches!(self, Self::Property { .. } | Self::Closed(_))
+    }
 }
 
 /// What a write must heed.
@@ -123,7 +134,17 @@ impl Engine {
     /// Finds a point.
     pub(super) fn place(&mut self, name: &PointName) -> Result<Place, PlantError> {
         match point::parse(name) {
-            Some(Wanted::Voltage { node }) => self.place_of_node(name, &node),
+            Some(Wanted::Voltage { node, part }) => self.place_of_node(name, &node, part),
+            Some(Wanted::Current { element, phase, part }) => {
+                let handle = self.element(name, &element)?.0;
+                let nodes = self.context.nodes_of(handle);
+                // Those of the first terminal come first.
+                match nodes.iter().position(|node| *node == i32::from(phase)) {
+                    Some(conductor) => Ok(Place::Current(handle, conductor, part)),
+                    None => Err(self.unknown(name, &format!("{element} has no phase {phase}"))),
+                }
+            }
+            Some(Wanted::Closed { element }) => Ok(Place::Closed(self.element(name, &element)?.0)),
             Some(Wanted::Property { element, property }) => {
                 self.place_of_property(name, &element, &property)
             }
@@ -134,11 +155,16 @@ impl Engine {
         }
     }
 
-    fn place_of_node(&self, name: &PointName, wanted: &str) -> Result<Place, PlantError> {
+    fn place_of_node(
+        &self,
+        name: &PointName,
+        wanted: &str,
+        part: Part,
+    ) -> Result<Place, PlantError> {
         let found = self.nodes.iter().position(|node| node.eq_ignore_ascii_case(wanted));
         match found {
             // Place 0 of the engine's vector is ground.
-            Some(index) => Ok(Place::Voltage(index + 1)),
+            Some(index) => Ok(Place::Voltage(index + 1, part)),
             None => Err(self.unknown(name, &format!("the circuit has no node {wanted}"))),
         }
     }
@@ -149,12 +175,7 @@ impl Engine {
         wanted: &str,
         property: &str,
     ) -> Result<Place, PlantError> {
-        if !self.elements.iter().any(|element| element.eq_ignore_ascii_case(wanted)) {
-            return Err(self.unknown(name, &format!("the circuit has no element {wanted}")));
-        }
-        let Some((element, properties)) = self.context.element(wanted) else {
-            return Err(self.unknown(name, &format!("the element {wanted} cannot be selected")));
-        };
+        let (element, properties) = self.element(name, wanted)?;
         let stem = name.0.rsplit_once('.').map_or("", |(stem, _)| stem);
         let unknown = |message: String, near: Vec<String>| {
             Err(PlantError::UnknownPoint { point: name.0.clone(), message, near })
@@ -170,6 +191,19 @@ impl Engine {
             }
             _ => unknown(format!("{property} of {wanted} is not a number"), Vec::new()),
         }
+    }
+
+    /// An element of the circuit, with the names of its properties.
+    fn element(
+        &mut self,
+        name: &PointName,
+        wanted: &str,
+    ) -> Result<(Handle, Vec<String>), PlantError> {
+        if !self.elements.iter().any(|element| element.eq_ignore_ascii_case(wanted)) {
+            return Err(self.unknown(name, &format!("the circuit has no element {wanted}")));
+        }
+        let found = self.context.element(wanted);
+        found.ok_or_else(|| self.unknown(name, &format!("{wanted} cannot be selected")))
     }
 
     fn unknown(&self, name: &PointName, message: &str) -> PlantError {
@@ -192,7 +226,11 @@ impl Engine {
     /// The value of a point as of the last solution.
     pub(super) fn read(&mut self, place: Place) -> Result<f64, PlantError> {
         let value = match place {
-            Place::Voltage(node) => self.context.voltage(node),
+            Place::Voltage(node, part) => part.of(self.context.voltage(node)),
+            Place::Current(element, conductor, part) => {
+                part.of(self.context.current(element, conductor))
+            }
+            Place::Closed(element) => f64::from(u8::from(self.context.is_closed(element))),
             Place::Property { element, property, .. } => self
                 .context
                 .get(element, property)
@@ -206,8 +244,10 @@ impl Engine {
     /// What a unit does by itself counts: storage that went idle at its reserve is set again by
     /// the value that it had.
     pub(super) fn write(&mut self, place: Place, value: f64) -> Result<bool, PlantError> {
-        let Place::Property { element, property, kind } = place else {
-            return Ok(false);
+        let (element, property, kind) = match place {
+            Place::Property { element, property, kind } => (element, property, kind),
+            Place::Closed(element) => return self.switch(element, value != 0.0),
+            Place::Voltage(..) | Place::Current(..) => return Ok(false),
         };
         let value = match kind {
             Kind::StoragePower if value.abs() < STORAGE_KW_LEAST => STORAGE_KW_LEAST,
@@ -222,6 +262,18 @@ impl Engine {
         };
         self.wall += begun.elapsed();
         set.map_err(|error| failed(&format!("set {value}"), error))
+    }
+
+    /// Connects the first terminal of an element or takes it off; whether that was new.
+    fn switch(&mut self, element: Handle, closed: bool) -> Result<bool, PlantError> {
+        if self.context.is_closed(element) == closed {
+            return Ok(false);
+        }
+        let begun = Instant::now();
+        let switched = self.context.switch(element, closed);
+        self.wall += begun.elapsed();
+        let doing = if closed { "close a switch" } else { "open a switch" };
+        switched.map(|()| true).map_err(|error| failed(doing, error))
     }
 
     fn command(&mut self, text: &str) -> Result<(), PlantError> {

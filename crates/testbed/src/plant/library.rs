@@ -86,6 +86,13 @@ calls! {
     get_float = "Obj_GetFloat64": fn(Object, i32) -> f64;
     set_float = "Obj_SetFloat64": fn(Object, i32, f64, u32);
     free_texts = "DSS_Dispose_PPAnsiChar": fn(*mut Texts, i32);
+    currents = "Alt_CE_Get_Currents": fn(*mut *mut f64, *mut i32, Object);
+    node_order = "Alt_CE_Get_NodeOrder": fn(*mut *mut i32, *mut i32, Object);
+    is_open = "Alt_CE_IsOpen": fn(Object, i32, i32) -> i32;
+    open = "Alt_CE_Open": fn(Object, i32, i32);
+    close = "Alt_CE_Close": fn(Object, i32, i32);
+    free_floats = "DSS_Dispose_PDouble": fn(*mut *mut f64);
+    free_integers = "DSS_Dispose_PInteger": fn(*mut *mut i32);
 }
 
 /// `SetterFlags_AvoidFullRecalc`: a change of power keeps the system matrix.
@@ -161,17 +168,18 @@ impl Context {
         Ok(converged)
     }
 
-    /// Volts between a node and ground; nodes count from 1 in the order of [`Self::nodes`].
-    pub(super) fn voltage(&self, node: usize) -> f64 {
+    /// Voltage between a node and ground, in V as a complex number; nodes count from 1 in the order
+    /// of [`Self::nodes`].
+    pub(super) fn voltage(&self, node: usize) -> (f64, f64) {
         let mut volts: *const f64 = std::ptr::null();
         // SAFETY: the engine is alive and was solved, so the vector holds a complex number for
         // ground and each node of `nodes`; it moves when the matrix is rebuilt, hence asked anew.
         unsafe {
             (self.calls.voltages)(self.engine.as_ptr(), &raw mut volts);
             if volts.is_null() {
-                return f64::NAN;
+                return (f64::NAN, f64::NAN);
             }
-            (*volts.add(2 * node)).hypot(*volts.add(2 * node + 1))
+            (*volts.add(2 * node), *volts.add(2 * node + 1))
         }
     }
 
@@ -219,6 +227,48 @@ impl Context {
         let flags = if keep_matrix { AVOID_FULL_RECALC } else { 0 };
         // SAFETY: the element belongs to this living engine.
         unsafe { (self.calls.set_float)(element.0.as_ptr(), property, value, flags) };
+        self.check()
+    }
+
+    /// Node (1 to 3 for phases) of each conductor of an element, terminal after terminal.
+    pub(super) fn nodes_of(&mut self, element: Handle) -> Vec<i32> {
+        let (mut nodes, mut sizes) = (null_mut(), [0i32; 4]);
+        // SAFETY: the element belongs to this living engine, which fills `nodes` with as many
+        // numbers as it says and hands them over; they are copied and given back to be freed.
+        unsafe {
+            (self.calls.node_order)(&raw mut nodes, sizes.as_mut_ptr(), element.0.as_ptr());
+            let copied = copied_numbers(nodes, sizes[0]);
+            (self.calls.free_integers)(&raw mut nodes);
+            copied
+        }
+    }
+
+    /// Current into a conductor of an element, in A as a complex number; conductors count from 0
+    /// in the order of [`Self::nodes_of`].
+    pub(super) fn current(&mut self, element: Handle, conductor: usize) -> (f64, f64) {
+        let (mut amperes, mut sizes) = (null_mut(), [0i32; 4]);
+        // SAFETY: as for `nodes_of`; two numbers for each conductor.
+        let parts = unsafe {
+            (self.calls.currents)(&raw mut amperes, sizes.as_mut_ptr(), element.0.as_ptr());
+            let copied = copied_numbers(amperes, sizes[0]);
+            (self.calls.free_floats)(&raw mut amperes);
+            copied
+        };
+        let part = |index: usize| parts.get(index).copied().unwrap_or(f64::NAN);
+        (part(2 * conductor), part(2 * conductor + 1))
+    }
+
+    /// Whether all conductors of an element's first terminal are connected.
+    pub(super) fn is_closed(&self, element: Handle) -> bool {
+        // SAFETY: the element belongs to this living engine; terminal 1, all phases.
+        unsafe { (self.calls.is_open)(element.0.as_ptr(), 1, 0) == 0 }
+    }
+
+    /// Connects an element's first terminal, or takes it off.
+    pub(super) fn switch(&mut self, element: Handle, closed: bool) -> Result<(), (i32, String)> {
+        let call = if closed { self.calls.close } else { self.calls.open };
+        // SAFETY: as for `is_closed`.
+        unsafe { call(element.0.as_ptr(), 1, 0) };
         self.check()
     }
 
@@ -295,6 +345,19 @@ fn name(path: &Path) -> String {
 /// A copy of a C string of the engine; empty if there is none.
 ///
 /// # Safety
+/// The numbers of an array of the engine.
+///
+/// # Safety
+/// `numbers` must be null or point to `count` of them.
+unsafe fn copied_numbers<T: Copy>(numbers: *const T, count: i32) -> Vec<T> {
+    let count = usize::try_from(count).unwrap_or(0);
+    if numbers.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: as the caller says.
+    unsafe { std::slice::from_raw_parts(numbers, count) }.to_vec()
+}
+
 /// `text` is null or points to a string that ends in zero.
 unsafe fn copied(text: *const c_char) -> String {
     if text.is_null() {

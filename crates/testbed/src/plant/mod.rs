@@ -135,7 +135,7 @@ impl Plant {
     /// Whether a point can be written.
     #[must_use]
     pub fn is_writable(&self, point: PointId) -> bool {
-        matches!(self.points[point.0].1, Place::Property { .. })
+        self.points[point.0].1.is_writable()
     }
 
     /// Advances to scenario time `to`, solving all whole steps up to it, and records a row of
@@ -183,7 +183,7 @@ impl Plant {
     /// When the point is a result, the value is not one a grid can have, or the engine refuses.
     pub fn write(&mut self, point: PointId, value: f64) -> Result<(), PlantError> {
         let (name, place) = &self.points[point.0];
-        if !matches!(place, Place::Property { .. }) {
+        if !place.is_writable() {
             return Err(PlantError::ReadOnly { point: name.0.clone() });
         }
         if value.is_nan() || value.abs() > VALUE_MAX {

@@ -1,5 +1,5 @@
-//! Names of points, taken apart: `bus.680.v1` is a voltage, `storage.es.kW` a property of an
-//! element. Names of elements may hold dots, so a name is split at its first and last one.
+//! Names of points, taken apart: `bus.680.v1` is a voltage, `line.650632.i1` a current,
+//! `line.650632.closed` the position of a switch, `storage.es.kW` a property of an element. Names of elements may hold dots, so a name is split at its first and last one.
 //! Whether the circuit has such a thing is for the engine to say; here is also what to suggest
 //! when it has not.
 
@@ -8,10 +8,26 @@ use crate::scenario::model::PointName;
 /// What a name asks for, in lower case, as the engine compares names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
-    /// Volts between a node of a bus and ground: in the engine's words `680.1`.
+    /// Voltage between a node of a bus and ground.
     Voltage {
-        /// Bus and node.
+        /// Bus and node, in the engine's words: `680.1`.
         node: String,
+        /// Which part of the phasor.
+        part: Part,
+    },
+    /// Current into the first terminal of an element.
+    Current {
+        /// Class and name: `line.650632`.
+        element: String,
+        /// Phase, 1 to 3.
+        phase: u8,
+        /// Which part of the phasor.
+        part: Part,
+    },
+    /// Whether the first terminal of an element is connected: 1, or 0.
+    Closed {
+        /// Class and name.
+        element: String,
     },
     /// A property of an element.
     Property {
@@ -22,6 +38,25 @@ pub(super) enum Wanted {
     },
 }
 
+/// A part of a phasor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    /// Root mean square value, in V or A.
+    Magnitude,
+    /// Angle, in degrees.
+    Angle,
+}
+
+impl Part {
+    /// This part of a phasor.
+    pub(super) fn of(self, (re, im): (f64, f64)) -> f64 {
+        match self {
+            Self::Magnitude => re.hypot(im),
+            Self::Angle => im.atan2(re).to_degrees(),
+        }
+    }
+}
+
 /// Takes a name apart; `None` if it is not one of a point.
 pub(super) fn parse(name: &PointName) -> Option<Wanted> {
     let name = name.0.to_ascii_lowercase();
@@ -30,14 +65,24 @@ pub(super) fn parse(name: &PointName) -> Option<Wanted> {
     if [class, object, last].iter().any(|part| part.is_empty()) {
         return None;
     }
-    if class != "bus" {
-        return Some(Wanted::Property {
-            element: format!("{class}.{object}"),
-            property: last.into(),
-        });
+    if class == "bus" {
+        let (part, node) = phasor(last, "v")?;
+        return Some(Wanted::Voltage { node: format!("{object}.{node}"), part });
     }
-    let node: u8 = last.strip_prefix('v')?.parse().ok()?;
-    Some(Wanted::Voltage { node: format!("{object}.{node}") })
+    let element = format!("{class}.{object}");
+    Some(match phasor(last, "i") {
+        Some((part, phase @ 1..=3)) => Wanted::Current { element, phase, part },
+        _ if last == "closed" => Wanted::Closed { element },
+        _ => Wanted::Property { element, property: last.into() },
+    })
+}
+
+/// Part and number of `i2` (magnitude) or `ia2` (angle).
+fn phasor(name: &str, quantity: &str) -> Option<(Part, u8)> {
+    let rest = name.strip_prefix(quantity)?;
+    let (part, digits) =
+        rest.strip_prefix('a').map_or((Part::Magnitude, rest), |digits| (Part::Angle, digits));
+    Some((part, digits.parse().ok()?))
 }
 
 /// The name under which a node of the engine (`680.1`) is a point.
@@ -93,8 +138,14 @@ mod tests {
 
     #[test]
     fn a_voltage_is_a_node_of_a_bus() {
-        assert_eq!(wanted("bus.680.v1"), Some(Wanted::Voltage { node: "680.1".into() }));
-        assert_eq!(wanted("Bus.b.2.V3"), Some(Wanted::Voltage { node: "b.2.3".into() }));
+        let voltage = |node: &str, part| Some(Wanted::Voltage { node: node.into(), part });
+        assert_eq!(wanted("bus.680.v1"), voltage("680.1", Part::Magnitude));
+        assert_eq!(wanted("Bus.b.2.V3"), voltage("b.2.3", Part::Magnitude));
+        assert_eq!(wanted("bus.680.va2"), voltage("680.2", Part::Angle));
+        let (element, phase) = ("line.650632".to_owned(), 3);
+        let current = Wanted::Current { element: element.clone(), phase, part: Part::Angle };
+        assert_eq!(wanted("line.650632.ia3"), Some(current));
+        assert_eq!(wanted("line.650632.closed"), Some(Wanted::Closed { element }));
         assert_eq!(of_node("B.2.3").as_deref(), Some("bus.b.2.v3"));
     }
 

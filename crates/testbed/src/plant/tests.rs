@@ -322,13 +322,19 @@ fn two_engines_in_two_threads_give_the_same() {
     assert_eq!(one.join().unwrap(), other.join().unwrap());
 }
 
-#[test]
-fn the_ieee_13_node_feeder_has_its_published_voltages() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/plant/cases/ieee13");
+/// The IEEE 13 node test feeder.
+fn feeder() -> model::Plant {
     let mut plan = case(&[]);
     plan.profiles.clear();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/plant/cases/ieee13");
     plan.circuit = folder.join("feeder.dss");
-    let mut plant = open(&plan);
+    plan
+}
+
+#[test]
+fn the_ieee_13_node_feeder_has_its_published_voltages() {
+    let mut plant = open(&feeder());
+    let folder = feeder().circuit.parent().unwrap().to_owned();
     let published = std::fs::read_to_string(folder.join("published_voltages.csv")).unwrap();
     let (mut farthest, mut count) = ((0.0, String::new()), 0);
     for line in published.lines().skip(1) {
@@ -380,4 +386,45 @@ fn what_a_step_costs() {
     measured("a voltage read each step", 1, &mut |plant, _| {
         plant.read(volts).unwrap();
     });
+}
+
+/// IEEE 13 node test feeder, radial flow summary: currents from the regulator to node 632.
+#[test]
+fn currents_and_angles_are_those_published() {
+    let mut plant = open(&feeder());
+    let mut read = |name: &str| {
+        let point = plant.resolve(&point(name)).unwrap();
+        plant.read(point).unwrap()
+    };
+    let published = [(558.40, -28.58), (414.87, -140.91), (586.60, 93.59)];
+    for (phase, (amperes, degrees)) in (1..).zip(published) {
+        let found = read(&format!("line.650632.i{phase}"));
+        assert!((found / amperes - 1.0).abs() < 0.005, "phase {phase}: {found} A");
+        let angle = read(&format!("line.650632.ia{phase}"));
+        assert!((angle - degrees).abs() < 0.5, "phase {phase}: {angle} degrees");
+    }
+    assert!((read("bus.632.va2") - -121.72).abs() < 0.5);
+}
+
+#[test]
+fn an_open_line_carries_nothing_and_closes_again() {
+    let mut plant = open(&feeder());
+    let [closed, current, voltage] = ["line.650632.closed", "line.650632.i1", "bus.671.v1"]
+        .map(|name| plant.resolve(&point(name)).unwrap());
+    let before = plant.read(voltage).unwrap();
+    assert_eq!(plant.read(closed).unwrap(), 1.0);
+    assert!(plant.is_writable(closed) && !plant.is_writable(current));
+    plant.write(closed, 0.0).unwrap();
+    assert_eq!(plant.read(closed).unwrap(), 0.0);
+    assert!(plant.read(current).unwrap() < 0.1, "{:?}", plant.read(current));
+    assert!(plant.read(voltage).unwrap() < 0.01 * before);
+    plant.write(closed, 1.0).unwrap();
+    assert!((plant.read(voltage).unwrap() / before - 1.0).abs() < 1e-3);
+}
+
+#[test]
+fn a_phase_that_an_element_lacks_is_refused() {
+    let mut plant = open(&feeder());
+    let error = plant.resolve(&point("line.645646.i1")).unwrap_err().to_string();
+    assert!(error.contains("has no phase 1"), "{error}");
 }

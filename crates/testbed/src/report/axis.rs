@@ -2,7 +2,7 @@
 
 /// Values between `low` and `high` at which an axis is marked, about `wanted` of them, with
 /// their texts.
-pub(super) fn ticks(low: f64, high: f64, wanted: f64) -> Vec<(f64, String)> {
+pub(crate) fn ticks(low: f64, high: f64, wanted: f64) -> Vec<(f64, String)> {
     let step = step(high - low, wanted);
     if !(step.is_finite() && step > 0.0) {
         return Vec::new();

@@ -2,11 +2,14 @@
 //! recorded it, the total of all loads, and for each requirement on silence the time since the
 //! last new message. Events are markers, requirements on a point are bounds.
 
+use std::collections::BTreeMap;
+
 use super::decimate::Row;
 use super::loaded::Loaded;
 use crate::results::figure::{figure, seconds};
 use crate::results::measure::new_data_times;
 use crate::results::{Column, MeasureRecord, Verdict, WindowRecord};
+use crate::scenario::told::{Statistic, unit};
 
 /// A chart over scenario time.
 pub(super) struct Chart {
@@ -112,6 +115,7 @@ pub(super) fn all(runs: &[Loaded]) -> Vec<Chart> {
     charts.extend(total_load(runs));
     charts.sort_by_key(|chart| rank(&chart.point));
     charts.extend(silences(runs));
+    charts.extend(told(runs));
     for chart in &mut charts {
         chart.span_ns = span_ns;
         chart.markers.clone_from(&markers);
@@ -245,6 +249,28 @@ fn silence(run: &Loaded, from: &str, to: &str, port: u16) -> Option<Trace> {
     Some(Trace { run: run.number, rows, source })
 }
 
+/// For each member of which a program is asked: what it told, as it came.
+fn told(runs: &[Loaded]) -> Vec<Chart> {
+    let mut charts: BTreeMap<(String, String), Chart> = BTreeMap::new();
+    for run in runs {
+        for (key, told) in &run.data.told {
+            let (program, member) = key;
+            let title = format!("{member}, told by {program}");
+            let chart = charts.entry(key.clone()).or_insert_with(|| empty(title, "", unit(member)));
+            let rows = told.times_ns.iter().copied().zip(told.values.iter().copied());
+            let source = format!("programs/{program}.log, {member}");
+            chart.traces.push(Trace { run: run.number, rows: rows.collect(), source });
+        }
+    }
+    for ((of_program, of_member), chart) in &mut charts {
+        chart.bounds = bounds(runs, |measure| {
+            matches!(measure, MeasureRecord::Told { program, member, .. }
+                if program == of_program && member == of_member)
+        });
+    }
+    charts.into_values().collect()
+}
+
 fn in_ms(ns: i64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "exact below 104 days")]
     let ns = ns as f64;
@@ -290,7 +316,12 @@ fn bound_of(run: &Loaded, verdict: &Verdict) -> Option<Bound> {
             let text = format!("last below {}: {}", figure(*value), verdict.bounds_text());
             (window, Some(*value), None, text)
         }
-        MeasureRecord::Changes { .. } | MeasureRecord::Received { .. } => return None,
+        MeasureRecord::Told { statistic: Statistic::Count, .. }
+        | MeasureRecord::Changes { .. }
+        | MeasureRecord::Received { .. } => return None,
+        MeasureRecord::Told { statistic, window, .. } => {
+            (window, low, high, format!("{} {}", statistic.name(), verdict.bounds_text()))
+        }
     };
     let duration_ns = run.record.scenario.duration_ns;
     let window_ns = (window.from_ns.unwrap_or(0), window.to_ns.unwrap_or(duration_ns));

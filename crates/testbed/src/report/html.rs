@@ -2,7 +2,7 @@
 
 /// Text that shows as it is, within elements and quoted attributes. Control characters, which a
 /// program may have written, show as the replacement character.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -22,12 +22,12 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 /// JSON within a script element: nothing in it can end the element.
-pub(super) fn escape_json(json: &str) -> String {
+pub(crate) fn escape_json(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
 /// Base64 with the alphabet that has no slash (RFC 4648, clause 5), padded.
-pub(super) fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {

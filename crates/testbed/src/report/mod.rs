@@ -14,28 +14,26 @@
 //! - `embed`: a chart's numbers for the script
 //! - `sections`, `account`, `network`: what is written and tabulated
 //! - `html`: escaping
+//! - `page`: one page that asks nothing of anybody, also for other reports
 
 mod account;
-mod axis;
+pub(crate) mod axis;
 mod chart;
 mod decimate;
 mod embed;
-mod html;
+pub(crate) mod html;
 mod loaded;
 mod network;
+pub(crate) mod page;
 mod sections;
 mod svg;
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use sha2::{Digest, Sha256};
-
-use html::escape;
+use anyhow::{Result, bail};
 use loaded::Loaded;
+use page::Page;
 
-const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// What was written.
@@ -57,17 +55,12 @@ pub fn write(runs: &[&Path], out: &Path) -> Result<Written> {
     }
     let runs = loaded::load_all(runs)?;
     let charts = chart::all(&runs);
-    let page = page(&runs, &charts);
-    let temporary = out.with_extension("html.tmp");
-    fs::write(&temporary, page).with_context(|| format!("writing {}", temporary.display()))?;
-    fs::rename(&temporary, out).with_context(|| format!("writing {}", out.display()))?;
+    page(&runs, &charts).write(out)?;
     let traces = charts.iter().map(|chart| chart.traces.len()).sum();
     Ok(Written { charts: charts.len(), traces })
 }
 
-fn page(runs: &[Loaded], charts: &[chart::Chart]) -> String {
-    let title = escape(&sections::title(runs));
-    let policy = policy();
+fn page(runs: &[Loaded], charts: &[chart::Chart]) -> Page {
     let body = [
         sections::head(runs),
         sections::answers(runs),
@@ -77,22 +70,12 @@ fn page(runs: &[Loaded], charts: &[chart::Chart]) -> String {
         sections::programs(runs),
         network::section(runs),
         sections::provenance(runs, charts),
-    ]
-    .concat();
-    let data = embed::json(charts);
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}</main>\n\
-         <script type=\"application/json\" id=\"data\">{data}</script>\n\
-         <script>{SCRIPT}</script>\n</body>\n</html>\n"
-    )
-}
-
-/// Only the script of this page runs, and nothing is loaded from anywhere.
-fn policy() -> String {
-    let hash = html::base64(&Sha256::digest(SCRIPT));
-    format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'")
+    ];
+    Page {
+        title: sections::title(runs),
+        body: body.concat(),
+        style: "",
+        data: embed::json(charts),
+        script: SCRIPT,
+    }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use vtime::VirtualSpan;
 
 use crate::scenario::model::{Measure, PointName, Requirement, Window};
+use crate::scenario::told::Statistic;
 
 /// A bound on something measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -24,13 +25,46 @@ pub struct Demand {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "each is described at `Measure`")]
 pub enum MeasureRecord {
-    Minimum { point: PointName, window: WindowRecord },
-    Maximum { point: PointName, window: WindowRecord },
-    FirstBelow { point: PointName, value: f64, window: WindowRecord },
-    LastBelow { point: PointName, value: f64, window: WindowRecord },
-    Changes { point: PointName, window: WindowRecord },
-    Received { from: String, to: String, window: WindowRecord },
-    LongestGap { from: String, to: String, port: u16, window: WindowRecord },
+    Minimum {
+        point: PointName,
+        window: WindowRecord,
+    },
+    Maximum {
+        point: PointName,
+        window: WindowRecord,
+    },
+    FirstBelow {
+        point: PointName,
+        value: f64,
+        window: WindowRecord,
+    },
+    LastBelow {
+        point: PointName,
+        value: f64,
+        window: WindowRecord,
+    },
+    Changes {
+        point: PointName,
+        window: WindowRecord,
+    },
+    Received {
+        from: String,
+        to: String,
+        window: WindowRecord,
+    },
+    LongestGap {
+        from: String,
+        to: String,
+        port: u16,
+        window: WindowRecord,
+    },
+    Told {
+        member: String,
+        program: String,
+        statistic: Statistic,
+        above: Option<f64>,
+        window: WindowRecord,
+    },
 }
 
 /// A window of scenario time; open where `None`.
@@ -76,7 +110,7 @@ impl MeasureRecord {
             | Self::FirstBelow { point, window, .. }
             | Self::LastBelow { point, window, .. }
             | Self::Changes { point, window } => Some((point, *window)),
-            Self::Received { .. } | Self::LongestGap { .. } => None,
+            Self::Received { .. } | Self::LongestGap { .. } | Self::Told { .. } => None,
         }
     }
 
@@ -96,6 +130,10 @@ impl MeasureRecord {
             }
             Self::LongestGap { from, to, port, window } => {
                 Measure::LongestGap { from, to, port, window: window.window() }
+            }
+            Self::Told { member, program, statistic, above, window } => {
+                let window = window.window();
+                Measure::Told { member, program, statistic, above, window }
             }
         }
     }
@@ -118,6 +156,10 @@ impl From<&Measure> for MeasureRecord {
             }
             Measure::LongestGap { from, to, port, window } => {
                 Self::LongestGap { from, to, port, window: window.into() }
+            }
+            Measure::Told { member, program, statistic, above, window } => {
+                let window = window.into();
+                Self::Told { member, program, statistic, above, window }
             }
         }
     }
@@ -154,6 +196,13 @@ mod tests {
             Measure::Changes(point, Window::default()),
             Measure::Received { from: from.clone(), to: to.clone(), window },
             Measure::LongestGap { from, to, port: 502, window },
+            Measure::Told {
+                member: "latency_us".into(),
+                program: "drive".into(),
+                statistic: Statistic::Percentile(0.999),
+                above: Some(4.167),
+                window,
+            },
         ];
         for measure in measures {
             let requirement =

@@ -8,18 +8,21 @@
 //!
 //! Everything is written as the run goes on, so that a killed run keeps what it had.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::{BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use vtime::VirtualSpan;
 
 use super::capture::Capture;
+use super::demand::MeasureRecord;
 use super::journal::{self, SeriesWriter};
 use super::record::{EndedHow, FORMAT, RunRecord};
 use super::series::Series;
 use super::table_file;
+use super::told::{self, Told};
 use super::verdict::{RunData, Verdict, judge};
 use crate::scenario::model::PointName;
 
@@ -194,13 +197,31 @@ impl RunFolder {
         capture.map(Some).with_context(|| format!("reading {}", path.display()))
     }
 
+    /// What programs told of the members that requirements name.
+    fn told(&self, record: &RunRecord) -> Result<BTreeMap<(String, String), Told>> {
+        let mut all = BTreeMap::new();
+        for demand in &record.scenario.requirements {
+            let MeasureRecord::Told { member, program, .. } = &demand.measure else { continue };
+            let key = (program.clone(), member.clone());
+            let path = self.program_log(program);
+            if all.contains_key(&key) || !path.exists() {
+                continue;
+            }
+            let log = File::open(&path).map(BufReader::new);
+            let told = log.and_then(|log| told::read(log, member));
+            let told = told.with_context(|| format!("reading {}", path.display()))?;
+            all.insert(key, told);
+        }
+        Ok(all)
+    }
+
     /// Everything that verdicts are drawn from.
     ///
     /// # Errors
     /// With the path, when a file makes no sense.
     pub fn data(&self, record: &RunRecord) -> Result<RunData> {
         let series = self.series()?;
-        let mut captures = std::collections::BTreeMap::new();
+        let mut captures = BTreeMap::new();
         for node in record.scenario.nodes.keys() {
             if let Some(capture) = self.capture(node)? {
                 captures.insert(node.clone(), capture);
@@ -211,7 +232,9 @@ impl RunFolder {
             EndedHow::Unfinished => series.as_ref().and_then(Series::covered_ns).unwrap_or(0),
             _ => record.covered_ns,
         };
+        let told = self.told(record)?;
         Ok(RunData {
+            told,
             series_file: self.series_file().to_owned(),
             series,
             captures,
@@ -255,7 +278,7 @@ mod tests {
     use super::super::machine::Versions;
     use super::super::record::{Ended, ScenarioRecord};
     use super::super::verdict::Outcome;
-    use super::super::{Demand, MeasureRecord, WindowRecord};
+    use super::super::{Demand, WindowRecord};
     use super::*;
 
     fn record() -> RunRecord {

@@ -12,8 +12,10 @@ use super::figure::seconds;
 use super::frame::Segment;
 use super::series::Series;
 use super::stream::Streams;
+use super::told::draw;
 use super::verdict::RunData;
 use crate::scenario::model::{Measure, PointName, Window};
+use crate::scenario::told::Statistic;
 
 /// What the data say about a measure.
 #[derive(Clone, PartialEq, Debug)]
@@ -76,6 +78,9 @@ pub fn measure(measure: &Measure, data: &RunData) -> Result<Finding, String> {
             let polls = new_data_times(from, to, *port, data)?;
             longest_gap(&polls, window)
         }
+        Measure::Told { member, program, statistic, above, .. } => {
+            told((program, member), *statistic, *above, window, data)
+        }
     }
 }
 
@@ -89,7 +94,8 @@ pub fn window_of(measure: &Measure) -> &Window {
         | Measure::LastBelow(_, _, window)
         | Measure::Changes(_, window)
         | Measure::Received { window, .. }
-        | Measure::LongestGap { window, .. } => window,
+        | Measure::LongestGap { window, .. }
+        | Measure::Told { window, .. } => window,
     }
 }
 
@@ -301,6 +307,35 @@ fn longest_gap(polls: &Polls, window: Bounds) -> Result<Finding, String> {
     let gap_ms = gap_ns as f64 / 1e6;
     let remark = format!("from {} s on", seconds(begin_ns));
     Ok(Finding::exact(gap_ms, remark).short(shortfall.as_ref(), gap_ms, f64::INFINITY))
+}
+
+/// Numbers that a program told in a window, those above a bound only.
+fn told(
+    (program, member): (&str, &str),
+    statistic: Statistic,
+    above: Option<f64>,
+    window: Bounds,
+    data: &RunData,
+) -> Result<Finding, String> {
+    let told = data.told.get(&(program.to_owned(), member.to_owned()));
+    let told = told.ok_or_else(|| format!("there is no log of {program}"))?;
+    let all = told.times_ns.iter().zip(&told.values).filter(|(time, _)| window.holds(**time));
+    let all: Vec<f64> = all.map(|(_, value)| *value).collect();
+    if all.is_empty() {
+        return Err(format!("{program} told no {member}"));
+    }
+    let is_above = |value: &f64| above.is_none_or(|above| *value > above);
+    let mut some: Vec<f64> = all.iter().copied().filter(is_above).collect();
+    some.sort_by(f64::total_cmp);
+    let value = draw(statistic, &some)?;
+    let shortfall = ends_early(data.covered_to.as_ns(), window);
+    let (lowest, highest) = match statistic {
+        Statistic::Count | Statistic::Maximum => (value, f64::INFINITY),
+        Statistic::Minimum => (f64::NEG_INFINITY, value),
+        Statistic::Mean | Statistic::Percentile(_) => (f64::NEG_INFINITY, f64::INFINITY),
+    };
+    let remark = format!("of {} lines", all.len());
+    Ok(Finding::exact(value, remark).short(shortfall.as_ref(), lowest, highest))
 }
 
 /// Frames that carry payload for the first time, with their scenario time.

@@ -16,6 +16,7 @@
 //! - [`capture`]: frames read back from pcapng
 //! - [`frame`]: what a captured frame carries
 //! - [`stream`]: which TCP payload is new and which was sent before
+//! - [`told`]: numbers that programs print
 //! - [`measure`]: what rows and frames say about a measure
 //! - [`verdict`]: requirements judged
 //! - [`figure`]: numbers as people read them
@@ -34,6 +35,7 @@ pub mod record;
 pub mod series;
 pub mod stream;
 pub mod table_file;
+pub mod told;
 pub mod verdict;
 #[cfg(test)]
 mod verdict_tests;

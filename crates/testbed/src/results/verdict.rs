@@ -15,6 +15,7 @@ use super::demand::Demand;
 use super::figure::{figure, figure_beside, seconds};
 use super::measure::{Bounds, Finding, measure, window_of};
 use super::series::Series;
+use super::told::Told;
 use crate::exit::Exit;
 use crate::scenario::model::{Measure, Requirement};
 
@@ -29,6 +30,8 @@ pub struct RunData {
     pub captures: BTreeMap<String, Capture>,
     /// Addresses by node.
     pub addresses: BTreeMap<String, Option<Ipv4Addr>>,
+    /// What programs told of members that requirements name, by program and member.
+    pub told: BTreeMap<(String, String), Told>,
     /// What `CLOCK_REALTIME` showed at scenario time zero.
     pub realtime_zero_ns: i64,
     /// Planned end of the run: the end of windows that are open.
@@ -158,6 +161,13 @@ fn source_of(measure: &Measure, data: &RunData) -> Source {
                 address(to)
             );
             capture(from, query)
+        }
+        Measure::Told { member, program, statistic, above, .. } => {
+            let above = above.map_or_else(String::new, |above| format!(" > {}", figure(above)));
+            Source {
+                file: format!("programs/{program}.log"),
+                query: format!("{} of {member}{above}, {from} s ≤ time < {to} s", statistic.name()),
+            }
         }
     }
 }

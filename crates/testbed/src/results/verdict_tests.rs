@@ -6,9 +6,11 @@ use super::capture::{Capture, CapturedFrame, Direction};
 use super::frame::tests::frame;
 use super::frame::{Segment, TcpPart};
 use super::series::Series;
+use super::told::Told;
 use super::verdict::*;
 use crate::exit::Exit;
 use crate::scenario::model::{Measure, PointName, Requirement, Window};
+use crate::scenario::told::Statistic;
 use vtime::VirtualSpan;
 
 const MS: i64 = 1_000_000;
@@ -52,8 +54,16 @@ fn polls(direction: Direction) -> Capture {
     Capture { frames: frames.collect(), torn: false }
 }
 
+/// A millisecond each 100 ms, but 5 ms at 4 s.
+fn told() -> Told {
+    let times_ns: Vec<i64> = (0..100).map(|k| 100 * k * MS).collect();
+    let values = times_ns.iter().map(|time| if *time == 4000 * MS { 5.0 } else { 1.0 }).collect();
+    Told { times_ns, values }
+}
+
 fn run() -> RunData {
     RunData {
+        told: [(("drive".to_owned(), "latency_us".to_owned()), told())].into(),
         series_file: "series.parquet".into(),
         series: Some(voltage()),
         captures: [
@@ -267,4 +277,30 @@ met           it holds           61  ≥ 1
 not measured  it holds       100 ms  ≤ 150 ms  from 0.05 s on; the data end at 3 s, the window at 10 s
 ";
     assert_eq!(table(&verdicts), expected);
+}
+
+fn told_by_drive(statistic: Statistic, above: Option<f64>) -> Measure {
+    let (member, program) = ("latency_us".into(), "drive".into());
+    Measure::Told { member, program, statistic, above, window: Window::default() }
+}
+
+#[test]
+fn what_a_program_tells_is_judged_and_a_run_cut_short_can_only_miss() {
+    let most = |statistic, above, bound: f64, data: &RunData| {
+        let measure = told_by_drive(statistic, above);
+        let requirement =
+            Requirement { name: "told".into(), measure, at_least: None, at_most: Some(bound) };
+        let verdict = judge(&requirement, data);
+        (verdict.outcome, verdict.value)
+    };
+    let whole = run();
+    assert_eq!(most(Statistic::Maximum, None, 4.167, &whole), (Outcome::Missed, Some(5.0)));
+    assert_eq!(most(Statistic::Maximum, None, 5.0, &whole), (Outcome::Met, Some(5.0)));
+    assert_eq!(most(Statistic::Count, Some(4.167), 0.0, &whole), (Outcome::Missed, Some(1.0)));
+    assert_eq!(most(Statistic::Mean, None, 1.1, &whole), (Outcome::Met, Some(1.04)));
+    // 99.9 % cannot be told from a hundred.
+    assert_eq!(most(Statistic::Percentile(0.999), None, 9.0, &whole).0, Outcome::NotMeasured);
+    let cut = cut_at(5000);
+    assert_eq!(most(Statistic::Maximum, None, 4.167, &cut).0, Outcome::Missed);
+    assert_eq!(most(Statistic::Maximum, None, 6.0, &cut).0, Outcome::NotMeasured);
 }

@@ -107,17 +107,21 @@ impl Grid {
         self.step_to(to)
     }
 
-    /// Reads a point, or sets it, at a scenario time. Answers its value.
+    /// Reads points, or sets them, at a scenario time. Answers their values.
     ///
     /// # Errors
     /// Why not, and whom it concerns: the program that wrote, or the run.
     pub(super) fn access(
         &mut self,
-        point: &PointName,
+        points: &[PointName],
         write: Option<f64>,
         at: VirtualSpan,
-    ) -> Result<f64, AccessError> {
+    ) -> Result<Vec<f64>, AccessError> {
         self.advance(at).map_err(AccessError::Broken)?;
+        points.iter().map(|point| self.access_one(point, write)).collect()
+    }
+
+    fn access_one(&mut self, point: &PointName, write: Option<f64>) -> Result<f64, AccessError> {
         let id = self.id(point).map_err(AccessError::Broken)?;
         let accessed = match write {
             Some(value) => self.plant.write(id, value).map(|()| value),

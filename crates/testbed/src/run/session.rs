@@ -261,7 +261,9 @@ impl<'s> Session<'s> {
             attackers: scenario.attackers.clone(),
             links: scenario.links.clone(),
             events: scenario.events.iter().filter(network).cloned().collect(),
-            captures: absolute(self.folder.capture_path("x").parent().expect("a folder of them")),
+            captures: scenario.captures.then(|| {
+                absolute(self.folder.capture_path("x").parent().expect("a folder of them"))
+            }),
         }
     }
 
@@ -321,9 +323,9 @@ impl<'s> Session<'s> {
                     self.seen_ns = self.seen_ns.max(status.clock.virtual_ns);
                     self.catch_up()
                 }
-                Happened::Report(Report::Ask { ask, point, write, at_ns }) => {
+                Happened::Report(Report::Ask { ask, points, write, at_ns }) => {
                     self.seen_ns = self.seen_ns.max(at_ns);
-                    self.answer(ask, &point, write, self.scenario_time(at_ns))
+                    self.answer(ask, &points, write, self.scenario_time(at_ns))
                 }
                 Happened::Report(Report::Arrived) => {
                     Some(Over { how: EndedHow::Complete, reason: String::new() })
@@ -360,13 +362,13 @@ impl<'s> Session<'s> {
     fn answer(
         &mut self,
         ask: u64,
-        point: &PointName,
+        points: &[PointName],
         write: Option<f64>,
         at: VirtualSpan,
     ) -> Option<Over> {
         let grid = self.grid.as_mut().expect("points are checked to belong to a plant");
-        let (outcome, over) = match grid.access(point, write, at) {
-            Ok(value) => (Answer::Value(value), None),
+        let (outcome, over) = match grid.access(points, write, at) {
+            Ok(values) => (Answer::Values(values), None),
             Err(AccessError::Refused(error)) => (Answer::Error(error.to_string()), None),
             Err(AccessError::Broken(error)) => {
                 let reason = format!("the plant failed at {at}: {error:#}");

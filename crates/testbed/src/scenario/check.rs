@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use vtime::VirtualSpan;
 
-use super::cursor::Placed;
+use super::cursor::{Mapping, Placed};
 use super::model::{Link, PointName};
 use super::network::{self, Part};
 use super::problems::quoted;
@@ -15,10 +15,14 @@ use super::{names, nodes, plant, suggest};
 #[derive(Debug)]
 pub(super) struct World<'a> {
     pub(super) network: network::Read<'a>,
+    /// Whether frames are kept.
+    pub(super) captures: bool,
     /// Whether there is a plant, right or wrong.
     pub(super) has_plant: bool,
     /// Points that are recorded, in lower case.
     pub(super) recorded: BTreeSet<String>,
+    /// Names of programs.
+    pub(super) programs: BTreeSet<String>,
     /// Length of the run as the file has it.
     pub(super) duration: Option<VirtualSpan>,
 }
@@ -52,6 +56,14 @@ impl World<'_> {
         are_nodes
     }
 
+    /// Reports a measure of frames if none are kept.
+    pub(super) fn expect_captures(&self, measure: &Mapping<'_>) {
+        if !self.captures {
+            let way_out = "leave `capture: none` out";
+            measure.place.wrong("this measures frames, and none are kept", way_out);
+        }
+    }
+
     /// Reports `to` if nothing connects it to `from`.
     pub(super) fn expect_path(&self, from: &Placed<'_, String>, to: &Placed<'_, String>) {
         let topology = &self.network.topology;
@@ -78,6 +90,17 @@ impl World<'_> {
             ends[0].place.wrong(what, way_out);
         }
         link
+    }
+
+    /// Reports a name that no program has. Answers whether one has it.
+    pub(super) fn expect_program(&self, name: &Placed<'_, String>) -> bool {
+        let is_there = self.programs.contains(&name.value);
+        if !is_there {
+            let names = self.programs.iter().map(String::as_str);
+            let way_out = suggest::instead_of(&name.value, "programs", names);
+            name.place.wrong(format!("{} is not a program", quoted(&name.value)), way_out);
+        }
+        is_there
     }
 
     /// Reports a point of a scenario without a plant.

@@ -14,7 +14,7 @@ use super::suggest;
 
 /// Where something stands, for reports.
 #[derive(Clone, Debug)]
-pub(super) struct Place<'a> {
+pub(crate) struct Place<'a> {
     at: (usize, usize),
     path: String,
     collector: &'a Collector,
@@ -22,22 +22,22 @@ pub(super) struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// Reports what is wrong here.
-    pub(super) fn wrong(&self, what: impl Into<String>, way_out: impl Into<String>) {
+    pub(crate) fn wrong(&self, what: impl Into<String>, way_out: impl Into<String>) {
         self.report(Fault::new(what, way_out));
     }
 
     /// Reports what is wrong here.
-    pub(super) fn report(&self, fault: Fault) {
+    pub(crate) fn report(&self, fault: Fault) {
         self.collector.report(self.at, &self.path, fault);
     }
 
     /// Where problems of files that the scenario names are reported.
-    pub(super) fn collector(&self) -> &'a Collector {
+    pub(crate) fn collector(&self) -> &'a Collector {
         self.collector
     }
 
     /// Line in the scenario.
-    pub(super) fn line(&self) -> usize {
+    pub(crate) fn line(&self) -> usize {
         self.at.0
     }
 
@@ -59,27 +59,27 @@ impl<'a> Place<'a> {
 
 /// A value that was read, and where it stood.
 #[derive(Clone, Debug)]
-pub(super) struct Placed<'a, T> {
-    pub(super) value: T,
-    pub(super) place: Place<'a>,
+pub(crate) struct Placed<'a, T> {
+    pub(crate) value: T,
+    pub(crate) place: Place<'a>,
 }
 
 /// A value to be read.
 #[derive(Clone, Debug)]
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     value: &'a Value,
     shape: &'static Shape,
-    pub(super) place: Place<'a>,
+    pub(crate) place: Place<'a>,
 }
 
 impl<'a> Cursor<'a> {
     /// The top of a tree.
-    pub(super) fn top(value: &'a Value, shape: &'static Shape, collector: &'a Collector) -> Self {
+    pub(crate) fn top(value: &'a Value, shape: &'static Shape, collector: &'a Collector) -> Self {
         Self { value, shape, place: Place { at: value.at, path: String::new(), collector } }
     }
 
     /// A scalar as `parser` reads it.
-    pub(super) fn parse<T>(
+    pub(crate) fn parse<T>(
         &self,
         parser: impl FnOnce(&str) -> Result<T, Fault>,
     ) -> Option<Placed<'a, T>> {
@@ -90,7 +90,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Items of a list.
-    pub(super) fn items(&self) -> Option<Vec<Self>> {
+    pub(crate) fn items(&self) -> Option<Vec<Self>> {
         let (Shape::List(shape) | Shape::Pair(shape)) = self.shape else {
             unreachable!("{:?} is no list", self.shape)
         };
@@ -103,13 +103,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// A list of exactly two.
-    pub(super) fn pair(&self) -> Option<[Self; 2]> {
+    pub(crate) fn pair(&self) -> Option<[Self; 2]> {
         let items = self.items()?;
         <[Self; 2]>::try_from(items).map_or_else(|_| self.mismatch(), Some)
     }
 
     /// Entries of a mapping whose keys the user names: each name where it stands, and its value.
-    pub(super) fn named(&self) -> Option<Vec<(Placed<'a, &'a str>, Self)>> {
+    pub(crate) fn named(&self) -> Option<Vec<(Placed<'a, &'a str>, Self)>> {
         let Shape::Named(shape) = self.shape else { unreachable!("{:?} has no names", self.shape) };
         let Content::Mapping(entries) = &self.value.content else { return self.mismatch() };
         let entry = |(key, value): &'a (Key, Value)| {
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A mapping with the keys of a table.
-    pub(super) fn mapping(&self) -> Option<Mapping<'a>> {
+    pub(crate) fn mapping(&self) -> Option<Mapping<'a>> {
         let Shape::Of(table) = self.shape else { unreachable!("{:?} has no table", self.shape) };
         let entries: &[(Key, Value)] = match &self.value.content {
             Content::Mapping(entries) => entries,
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A mapping of one of several forms.
-    pub(super) fn form(&self) -> Option<Mapping<'a>> {
+    pub(crate) fn form(&self) -> Option<Mapping<'a>> {
         let Shape::OneOf(forms) = self.shape else { unreachable!("{:?} has no forms", self.shape) };
         let Content::Mapping(entries) = &self.value.content else { return self.mismatch() };
         let table = match choose(forms, entries) {
@@ -150,13 +150,18 @@ impl<'a> Cursor<'a> {
         Some(mapping)
     }
 
+    /// Whether nothing stands here.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self.value.content, Content::Empty)
+    }
+
     /// Whether a list stands here.
-    pub(super) fn is_list(&self) -> bool {
+    pub(crate) fn is_list(&self) -> bool {
         matches!(self.value.content, Content::List(_))
     }
 
     /// This value read as if its shape were `shape`.
-    pub(super) fn as_shape(&self, shape: &'static Shape) -> Self {
+    pub(crate) fn as_shape(&self, shape: &'static Shape) -> Self {
         Self { shape, ..self.clone() }
     }
 
@@ -207,20 +212,20 @@ fn choose(forms: &Forms, entries: &[(Key, Value)]) -> ControlFlow<Fault, &'stati
 
 /// A mapping whose keys were checked against its table.
 #[derive(Clone, Debug)]
-pub(super) struct Mapping<'a> {
+pub(crate) struct Mapping<'a> {
     entries: &'a [(Key, Value)],
-    pub(super) table: &'static Table,
-    pub(super) place: Place<'a>,
+    pub(crate) table: &'static Table,
+    pub(crate) place: Place<'a>,
 }
 
 impl<'a> Mapping<'a> {
     /// Whether a key is there, right or wrong.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.cursor(key).is_some()
     }
 
     /// The value of a key, if it is there.
-    pub(super) fn cursor(&self, key: &str) -> Option<Cursor<'a>> {
+    pub(crate) fn cursor(&self, key: &str) -> Option<Cursor<'a>> {
         let shape = &self.known(key).shape;
         let (_, value) = self.entries.iter().find(|(given, _)| given.text == key)?;
         let path = key_path(&self.place.path, key);
@@ -228,7 +233,7 @@ impl<'a> Mapping<'a> {
     }
 
     /// A scalar as `parser` reads it, or its default.
-    pub(super) fn parse<T>(
+    pub(crate) fn parse<T>(
         &self,
         key: &str,
         parser: impl FnOnce(&str) -> Result<T, Fault>,
@@ -242,12 +247,12 @@ impl<'a> Mapping<'a> {
     }
 
     /// A text as it stands.
-    pub(super) fn text(&self, key: &str) -> Option<Placed<'a, String>> {
+    pub(crate) fn text(&self, key: &str) -> Option<Placed<'a, String>> {
         self.parse(key, |text| Ok(text.to_owned()))
     }
 
     /// One of the words of the key's table, or its default.
-    pub(super) fn choice(&self, key: &str) -> Option<Placed<'a, &'static str>> {
+    pub(crate) fn choice(&self, key: &str) -> Option<Placed<'a, &'static str>> {
         let Shape::Choice(words) = self.known(key).shape else { unreachable!("{key}: no choice") };
         self.parse(key, |text| {
             words.iter().find(|word| **word == text).copied().ok_or_else(|| {
@@ -258,7 +263,7 @@ impl<'a> Mapping<'a> {
     }
 
     /// A whole number within the limits of the key's table, or its default.
-    pub(super) fn whole(&self, key: &str) -> Option<Placed<'a, u64>> {
+    pub(crate) fn whole(&self, key: &str) -> Option<Placed<'a, u64>> {
         let Shape::Whole { min, max } = self.known(key).shape else {
             unreachable!("{key}: no whole number")
         };
@@ -266,17 +271,17 @@ impl<'a> Mapping<'a> {
     }
 
     /// Items of a list; none if it is not there.
-    pub(super) fn items(&self, key: &str) -> Vec<Cursor<'a>> {
+    pub(crate) fn items(&self, key: &str) -> Vec<Cursor<'a>> {
         self.cursor(key).and_then(|cursor| cursor.items()).unwrap_or_default()
     }
 
     /// Entries that the user names; none if the mapping is not there.
-    pub(super) fn named(&self, key: &str) -> Vec<(Placed<'a, &'a str>, Cursor<'a>)> {
+    pub(crate) fn named(&self, key: &str) -> Vec<(Placed<'a, &'a str>, Cursor<'a>)> {
         self.cursor(key).and_then(|cursor| cursor.named()).unwrap_or_default()
     }
 
     /// A mapping below a key.
-    pub(super) fn mapping(&self, key: &str) -> Option<Mapping<'a>> {
+    pub(crate) fn mapping(&self, key: &str) -> Option<Mapping<'a>> {
         self.cursor(key)?.mapping()
     }
 

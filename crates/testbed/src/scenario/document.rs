@@ -11,20 +11,20 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
 use super::problems::{Collector, Fault, quoted};
 
-/// Deepest nesting; a scenario needs seven.
+/// Deepest nesting; a scenario needs seven, a matrix six.
 const DEPTH_MAX: usize = 32;
 
 /// A value and where it begins.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Value {
+pub(crate) struct Value {
     /// Line and column, each from 1.
-    pub(super) at: (usize, usize),
-    pub(super) content: Content,
+    pub(crate) at: (usize, usize),
+    pub(crate) content: Content,
 }
 
 /// What a value is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Content {
+pub(crate) enum Content {
     /// Nothing, `~` or `null`.
     Empty,
     /// A scalar as written, without its quotes.
@@ -35,14 +35,27 @@ pub(super) enum Content {
 
 /// A key of a mapping and where it begins.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Key {
-    pub(super) at: (usize, usize),
-    pub(super) text: String,
+pub(crate) struct Key {
+    pub(crate) at: (usize, usize),
+    pub(crate) text: String,
 }
 
+/// What a file is, in the words of problems.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    /// As in: keep one of these a file.
+    pub(crate) noun: &'static str,
+    /// What must be there at least.
+    pub(crate) least: &'static str,
+}
+
+/// A scenario.
+pub(super) static SCENARIO: Kind =
+    Kind { noun: "scenario", least: "`scenario`, `duration` and `nodes`" };
+
 /// The tree of a file; `None` when it is no YAML, with the reason reported.
-pub(super) fn parse(text: &str, collector: &Collector) -> Option<Value> {
-    let mut composer = Composer { open: Vec::new(), root: None, collector };
+pub(crate) fn parse(text: &str, kind: &'static Kind, collector: &Collector) -> Option<Value> {
+    let mut composer = Composer { open: Vec::new(), root: None, kind, collector };
     for event in Parser::new_from_str(text) {
         match event {
             Ok((event, span)) => composer.take(event, span)?,
@@ -56,7 +69,7 @@ pub(super) fn parse(text: &str, collector: &Collector) -> Option<Value> {
         }
     }
     if composer.root.is_none() {
-        let way_out = "write at least `scenario`, `duration` and `nodes`";
+        let way_out = format!("write at least {}", kind.least);
         collector.report((1, 1), "", Fault::new("the file is empty", way_out));
     }
     composer.root
@@ -79,6 +92,7 @@ struct Composer<'a> {
     /// Lists and mappings that are still open, the innermost last.
     open: Vec<Open>,
     root: Option<Value>,
+    kind: &'static Kind,
     collector: &'a Collector,
 }
 
@@ -109,7 +123,8 @@ impl Composer<'_> {
                 self.refuse(at, "aliases (`*name`) are not expanded", "write the value out")
             }
             Event::DocumentStart(_) if self.root.is_some() => {
-                self.refuse(at, "a second document begins", "keep one scenario a file")
+                let way_out = format!("keep one {} a file", self.kind.noun);
+                self.refuse(at, "a second document begins", &way_out)
             }
             Event::Scalar(text, style, ..) => self.scalar(at, &text, style),
             Event::SequenceStart(..) => self.open(at, Collection::List(Vec::new())),
@@ -139,7 +154,8 @@ impl Composer<'_> {
             return self.refuse(at, "a list or mapping stands as a key", "use a text as key");
         }
         if self.open.len() == DEPTH_MAX {
-            return self.refuse(at, "nested too deeply", "a scenario needs no such nesting");
+            let way_out = format!("a {} needs no such nesting", self.kind.noun);
+            return self.refuse(at, "nested too deeply", &way_out);
         }
         self.open.push(Open { at, collection });
         Some(())
@@ -203,12 +219,12 @@ impl Composer<'_> {
 }
 
 /// Path of an item of the list at `path`, counted from 0.
-pub(super) fn item_path(path: &str, index: usize) -> String {
+pub(crate) fn item_path(path: &str, index: usize) -> String {
     format!("{path}[{index}]")
 }
 
 /// Path of a key of the mapping at `path`.
-pub(super) fn key_path(path: &str, key: &str) -> String {
+pub(crate) fn key_path(path: &str, key: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let key = if key.chars().all(plain) { key.to_owned() } else { quoted(key) };
     if path.is_empty() { key } else { format!("{path}.{key}") }
@@ -221,14 +237,14 @@ mod tests {
 
     fn problems(text: &str) -> String {
         let collector = Collector::new(Path::new("s"));
-        parse(text, &collector);
+        parse(text, &SCENARIO, &collector);
         collector.finish(|| ()).unwrap_err().to_string()
     }
 
     #[test]
     fn values_know_where_they_stand_and_stay_as_written() {
         let collector = Collector::new(Path::new("s"));
-        let tree = parse("a: 1.10\nb:\n  - {c: \"~\", d: }\n", &collector).unwrap();
+        let tree = parse("a: 1.10\nb:\n  - {c: \"~\", d: }\n", &SCENARIO, &collector).unwrap();
         let Content::Mapping(entries) = &tree.content else { panic!("{tree:?}") };
         assert_eq!(entries[0].1, Value { at: (1, 4), content: Content::Text("1.10".into()) });
         let Content::List(items) = &entries[1].1.content else { panic!("{tree:?}") };

@@ -4,42 +4,44 @@
 //! not here and take defaults from here, and the JSON Schema and the reference page are drawn
 //! from it. What no table can say (cross references, files) is checked by the readers.
 
+use super::told::Statistic;
+
 /// Most frames that may wait at a link.
-pub(super) const QUEUE_MAX: u64 = 1_000_000;
+pub(crate) const QUEUE_MAX: u64 = 1_000_000;
 
 /// The keys of one kind of mapping.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     /// What the mapping describes, with its article.
-    pub(super) what: &'static str,
+    pub(crate) what: &'static str,
     /// Name in the schema, and the heading in the reference.
-    pub(super) name: &'static str,
-    pub(super) keys: &'static [Key],
+    pub(crate) name: &'static str,
+    pub(crate) keys: &'static [Key],
 }
 
 /// Mappings of several forms, told apart by the first key of each form's table.
 #[derive(Debug)]
-pub(super) struct Forms {
+pub(crate) struct Forms {
     /// What the forms are, in the plural.
-    pub(super) what: &'static str,
+    pub(crate) what: &'static str,
     /// What one mapping of any form is.
-    pub(super) item: &'static str,
-    pub(super) forms: &'static [&'static Table],
+    pub(crate) item: &'static str,
+    pub(crate) forms: &'static [&'static Table],
 }
 
 /// One key of a mapping.
 #[derive(Debug)]
-pub(super) struct Key {
-    pub(super) name: &'static str,
-    pub(super) shape: Shape,
-    pub(super) need: Need,
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) need: Need,
     /// What it means: the end of a sentence that the key begins.
-    pub(super) meaning: &'static str,
+    pub(crate) meaning: &'static str,
 }
 
 /// What holds when a key is not given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Need {
+pub(crate) enum Need {
     /// It must be given.
     Required,
     /// Nothing; the meaning says so.
@@ -50,7 +52,7 @@ pub(super) enum Need {
 
 /// What stands at a key.
 #[derive(Debug)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// Any text.
     Text,
     /// A name of a node, switch, attacker, program, scenario, variant or column.
@@ -102,9 +104,9 @@ use Shape::{
 };
 
 /// What stands at the top of the file.
-pub(super) static TOP: Shape = Of(&SCENARIO);
+pub(crate) static TOP: Shape = Of(&SCENARIO);
 
-pub(super) static SCENARIO: Table = Table {
+pub(crate) static SCENARIO: Table = Table {
     what: "a scenario",
     name: "scenario",
     keys: &[
@@ -164,6 +166,13 @@ pub(super) static SCENARIO: Table = Table {
              every node has at most one, and switches form no loop",
         ),
         key(
+            "capture",
+            Choice(&["all", "none"]),
+            Default("all"),
+            "whether all frames are kept as captures; `none` for long runs with much traffic, and \
+             then no requirement measures frames",
+        ),
+        key(
             "events",
             List(&OneOf(&EVENTS)),
             Optional,
@@ -187,7 +196,7 @@ pub(super) static SCENARIO: Table = Table {
     ],
 };
 
-pub(super) static PLANT: Table = Table {
+pub(crate) static PLANT: Table = Table {
     what: "a plant",
     name: "plant",
     keys: &[
@@ -199,7 +208,7 @@ pub(super) static PLANT: Table = Table {
     ],
 };
 
-pub(super) static PROFILE: Table = Table {
+pub(crate) static PROFILE: Table = Table {
     what: "a profile",
     name: "profile",
     keys: &[
@@ -227,7 +236,7 @@ pub(super) static PROFILE: Table = Table {
     ],
 };
 
-pub(super) static RECORD: Table = Table {
+pub(crate) static RECORD: Table = Table {
     what: "a record",
     name: "record",
     keys: &[
@@ -236,7 +245,7 @@ pub(super) static RECORD: Table = Table {
     ],
 };
 
-pub(super) static NODE: Table = Table {
+pub(crate) static NODE: Table = Table {
     what: "a node",
     name: "node",
     keys: &[
@@ -253,11 +262,17 @@ pub(super) static NODE: Table = Table {
     ],
 };
 
-pub(super) static POINT_FILE: Table = Table {
+pub(crate) static POINT_FILE: Table = Table {
     what: "a point file",
     name: "file",
     keys: &[
-        key("point", Point, Required, "the point, served as `/plant/<point>`"),
+        key(
+            "point",
+            Point,
+            Required,
+            "the point, served as `/plant/<point>`; all of a node together, of one moment, as lines \
+             `<point> <value>` of `/plant/values`",
+        ),
         key(
             "access",
             Choice(&["read", "write"]),
@@ -275,7 +290,7 @@ pub(super) static POINT_FILE: Table = Table {
     ],
 };
 
-pub(super) static PROGRAM: Table = Table {
+pub(crate) static PROGRAM: Table = Table {
     what: "a program",
     name: "program",
     keys: &[
@@ -304,7 +319,7 @@ pub(super) static PROGRAM: Table = Table {
     ],
 };
 
-pub(super) static LINK: Table = Table {
+pub(crate) static LINK: Table = Table {
     what: "a link",
     name: "link",
     keys: &[
@@ -322,7 +337,7 @@ pub(super) static LINK: Table = Table {
     ],
 };
 
-pub(super) static EVENTS: Forms =
+pub(crate) static EVENTS: Forms =
     Forms { what: "kinds of event", item: "event", forms: &[&ATTACK, &SET, &LINK_STATE] };
 
 static ATTACK: Table = Table {
@@ -362,7 +377,7 @@ static LINK_STATE: Table = Table {
     ],
 };
 
-pub(super) static REQUIREMENT: Table = Table {
+pub(crate) static REQUIREMENT: Table = Table {
     what: "a requirement",
     name: "requirement",
     keys: &[
@@ -379,10 +394,19 @@ pub(super) static REQUIREMENT: Table = Table {
     ],
 };
 
-pub(super) static MEASURES: Forms = Forms {
+pub(crate) static MEASURES: Forms = Forms {
     what: "measures",
     item: "measure",
-    forms: &[&MINIMUM, &MAXIMUM, &FIRST_BELOW, &LAST_BELOW, &CHANGES, &RECEIVED, &LONGEST_GAP],
+    forms: &[
+        &MINIMUM,
+        &MAXIMUM,
+        &FIRST_BELOW,
+        &LAST_BELOW,
+        &CHANGES,
+        &RECEIVED,
+        &LONGEST_GAP,
+        &TOLD,
+    ],
 };
 
 const FROM: Key = key("from", Time, Optional, "begin of the window in scenario time");
@@ -467,7 +491,7 @@ static RECEIVED: Table = Table {
     ],
 };
 
-pub(super) static FLOW: Table = Table {
+pub(crate) static FLOW: Table = Table {
     what: "a flow",
     name: "flow",
     keys: &[
@@ -492,7 +516,7 @@ static LONGEST_GAP: Table = Table {
     ],
 };
 
-pub(super) static PORT_FLOW: Table = Table {
+pub(crate) static PORT_FLOW: Table = Table {
     what: "a flow to a port",
     name: "port-flow",
     keys: &[
@@ -508,7 +532,26 @@ pub(super) static PORT_FLOW: Table = Table {
     ],
 };
 
-pub(super) static VARIANT: Table = Table {
+static TOLD: Table = Table {
+    what: "a number that a program tells",
+    name: "told",
+    keys: &[
+        key(
+            "told",
+            Name,
+            Required,
+            "a member of the JSON objects that a program prints, one a line; bounds are times if \
+             it ends in `_ns`, `_us`, `_ms` or `_s`, else plain numbers, as for `count`",
+        ),
+        key("by", Name, Required, "the program"),
+        key("statistic", Choice(&Statistic::NAMES), Required, "what is drawn from all of them"),
+        key("above", Quantity, Optional, "only those above this"),
+        FROM,
+        TO,
+    ],
+};
+
+pub(crate) static VARIANT: Table = Table {
     what: "a variant",
     name: "variant",
     keys: &[
@@ -525,25 +568,25 @@ pub(super) static VARIANT: Table = Table {
 
 impl Table {
     /// The key of this name.
-    pub(super) fn find(&self, name: &str) -> Option<&'static Key> {
+    pub(crate) fn find(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
     }
 
     /// Names of all keys.
-    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
         let keys: &'static [Key] = self.keys;
         keys.iter().map(|key| key.name)
     }
 
     /// The key that tells this form from others.
-    pub(super) fn tag(&self) -> &'static str {
+    pub(crate) fn tag(&self) -> &'static str {
         self.keys[0].name
     }
 }
 
 impl Shape {
     /// What stands there, with its article, and how it may be written.
-    pub(super) fn what(&self) -> String {
+    pub(crate) fn what(&self) -> String {
         match self {
             Text => "a text".into(),
             Name => "a name".into(),

@@ -8,30 +8,32 @@
 //!
 //! Inside, from the file upwards: `document` is YAML with places, `keys` the table of all keys,
 //! `cursor` takes typed values from the one by the other, one module for each part of a
-//! scenario reads it, and `check` holds the parts against each other.
+//! scenario reads it, and `check` holds the parts against each other. `document`, `keys`, `cursor`
+//! and `suggest` know nothing of scenarios, and read the files of `qcycle latency` as well.
 
 mod check;
-mod cursor;
-mod document;
+pub(crate) mod cursor;
+pub(crate) mod document;
 mod events;
 mod files;
 mod instant;
-mod keys;
+pub(crate) mod keys;
 pub mod model;
-mod names;
+pub(crate) mod names;
 mod network;
 mod nodes;
 mod plant;
-mod problems;
+pub(crate) mod problems;
 mod profile;
 mod read;
-mod reference;
+pub(crate) mod reference;
 mod requirements;
 mod schema;
-mod suggest;
+pub(crate) mod suggest;
+pub mod told;
 mod topology;
 pub mod units;
-mod words;
+pub(crate) mod words;
 
 pub use instant::realtime_ns as moment;
 pub use problems::{Fault, Problem, Problems};

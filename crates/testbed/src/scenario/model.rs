@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use vtime::{Tdf, VirtualSpan};
 
+use super::told::{self, Statistic};
 use crate::domain::Freeze;
 
 /// One scenario, in one variant.
@@ -49,6 +50,8 @@ pub struct Scenario {
     pub attackers: Vec<Attacker>,
     /// Links between nodes, switches and attackers.
     pub links: Vec<Link>,
+    /// Whether frames are kept.
+    pub captures: bool,
     /// What happens at which time, sorted by time.
     pub events: Vec<Event>,
     /// What is demanded of the results.
@@ -243,6 +246,19 @@ pub enum Measure {
         /// When.
         window: Window,
     },
+    /// A statistic of the numbers that a program tells, in ms where they are times.
+    Told {
+        /// Member of the JSON objects that it prints.
+        member: String,
+        /// Name of the program.
+        program: String,
+        /// What is drawn from them.
+        statistic: Statistic,
+        /// Only those above this.
+        above: Option<f64>,
+        /// When they were printed.
+        window: Window,
+    },
 }
 
 /// A window of scenario time; open where `None`.
@@ -263,6 +279,8 @@ impl Measure {
             Self::FirstBelow(..) | Self::LastBelow(..) => "s",
             Self::Changes(..) | Self::Received { .. } => "",
             Self::LongestGap { .. } => "ms",
+            Self::Told { statistic: Statistic::Count, .. } => "",
+            Self::Told { member, .. } => told::unit(member),
         }
     }
 }
@@ -275,6 +293,7 @@ impl PointName {
             Some("kw") => "kW",
             Some("kvar") => "kvar",
             Some("v1" | "v2" | "v3") => "V",
+            Some("i1" | "i2" | "i3") => "A",
             _ => "",
         }
     }

@@ -13,13 +13,18 @@ const INTERFACE_OCTETS_MAX: usize = 15;
 /// Longest name that becomes part of a file name; three of them fit into Linux's 255 octets.
 const FILE_OCTETS_MAX: usize = 64;
 
+/// Magnitudes and angles of the voltages of a bus.
+const PHASORS_OF_BUSES: [&str; 6] = ["v1", "v2", "v3", "va1", "va2", "va3"];
+/// Magnitudes and angles of the currents into an element.
+const PHASORS_OF_ELEMENTS: [&str; 6] = ["i1", "i2", "i3", "ia1", "ia2", "ia3"];
+
 /// A name of a node, switch or attacker: what a host may be called (RFC 1123).
 pub(super) fn on_network(text: &str) -> Result<String, Fault> {
     name(text, INTERFACE_OCTETS_MAX, |byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 /// A name of a scenario or variant.
-pub(super) fn in_paths(text: &str) -> Result<String, Fault> {
+pub(crate) fn in_paths(text: &str) -> Result<String, Fault> {
     name(text, FILE_OCTETS_MAX, |byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
@@ -60,7 +65,8 @@ pub(super) fn point(text: &str) -> Result<PointName, Fault> {
     let parts: Vec<&str> = text.split('.').collect();
     let well_formed = match parts[..] {
         [class, name, property] if class.eq_ignore_ascii_case("bus") => {
-            element(name) && matches!(property, "v1" | "v2" | "v3" | "V1" | "V2" | "V3")
+            let property = property.to_ascii_lowercase();
+            element(name) && PHASORS_OF_BUSES.contains(&property.as_str())
         }
         [class, name, property] => word(class) && element(name) && word(property),
         _ => false,
@@ -79,7 +85,9 @@ pub(super) fn point_key(point: &PointName) -> String {
 
 /// Whether a point is a result of the simulation, which nobody can set.
 pub(super) fn is_result(point: &PointName) -> bool {
-    point_key(point).starts_with("bus.")
+    let key = point_key(point);
+    let last = key.rsplit('.').next().unwrap_or_default();
+    key.starts_with("bus.") || PHASORS_OF_ELEMENTS.contains(&last)
 }
 
 /// A class or property of OpenDSS; some properties begin with `%`.

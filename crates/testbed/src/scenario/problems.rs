@@ -46,7 +46,7 @@ impl Problems {
         self.0.iter()
     }
 
-    pub(super) fn of_file(
+    pub(crate) fn of_file(
         file: &Path,
         what: impl Into<String>,
         way_out: impl Into<String>,
@@ -63,7 +63,7 @@ impl Problems {
 }
 
 impl Fault {
-    pub(super) fn new(what: impl Into<String>, way_out: impl Into<String>) -> Self {
+    pub(crate) fn new(what: impl Into<String>, way_out: impl Into<String>) -> Self {
         Self { what: what.into(), way_out: way_out.into() }
     }
 }
@@ -102,30 +102,30 @@ impl std::error::Error for Fault {}
 
 /// Where readers put problems.
 #[derive(Debug)]
-pub(super) struct Collector {
+pub(crate) struct Collector {
     file: PathBuf,
     problems: RefCell<Vec<Problem>>,
 }
 
 impl Collector {
-    pub(super) fn new(file: &Path) -> Self {
+    pub(crate) fn new(file: &Path) -> Self {
         Self { file: file.into(), problems: RefCell::default() }
     }
 
     /// Reports a problem of the scenario itself; `at` is line and column.
-    pub(super) fn report(&self, at: (usize, usize), key: &str, fault: Fault) {
+    pub(crate) fn report(&self, at: (usize, usize), key: &str, fault: Fault) {
         let file = self.file.clone();
         self.push(Problem { file, line: Some(at.0), column: Some(at.1), key: key.into(), fault });
     }
 
     /// Reports a problem of a file that the scenario names.
-    pub(super) fn report_data(&self, file: &Path, line: Option<usize>, fault: Fault) {
+    pub(crate) fn report_data(&self, file: &Path, line: Option<usize>, fault: Fault) {
         self.push(Problem { file: file.into(), line, column: None, key: String::new(), fault });
     }
 
     /// `whole` if nothing was reported, the problems otherwise. Those of the scenario come
     /// first, by line; those of its data follow, by file and line.
-    pub(super) fn finish<T>(self, whole: impl FnOnce() -> T) -> Result<T, Problems> {
+    pub(crate) fn finish<T>(self, whole: impl FnOnce() -> T) -> Result<T, Problems> {
         let mut problems = self.problems.into_inner();
         if problems.is_empty() {
             return Ok(whole());
@@ -144,7 +144,7 @@ impl Collector {
 }
 
 /// A text of the user between backticks: short, on one line, without control characters.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut shown: String = text.chars().take(QUOTED_CHARS_MAX).map(visible).collect();
     if text.chars().nth(QUOTED_CHARS_MAX).is_some() {
         shown.push('…');

@@ -47,7 +47,7 @@ pub struct Options {
 pub fn read(file_or_folder: &Path, options: &Options) -> Result<Scenario, Problems> {
     let source = Source::open(file_or_folder)?;
     let collector = Collector::new(&source.shown);
-    let tree = document::parse(&source.text, &collector);
+    let tree = document::parse(&source.text, &document::SCENARIO, &collector);
     let scenario = tree.as_ref().and_then(|tree| read_tree(tree, &source, options, &collector));
     collector.finish(|| scenario.expect("a scenario without problems is whole"))
 }
@@ -59,7 +59,7 @@ pub fn read(file_or_folder: &Path, options: &Options) -> Result<Scenario, Proble
 pub fn variants(file_or_folder: &Path) -> Result<Vec<String>, Problems> {
     let source = Source::open(file_or_folder)?;
     let collector = Collector::new(&source.shown);
-    let tree = document::parse(&source.text, &collector);
+    let tree = document::parse(&source.text, &document::SCENARIO, &collector);
     let top = tree.as_ref().map(|tree| Cursor::top(tree, &TOP, &collector));
     let top = top.and_then(|top| top.mapping());
     let names: Vec<_> = top.iter().flat_map(|top| top.named("variants")).collect();
@@ -146,10 +146,13 @@ fn read_tree(
     let start = top.parse("start", instant::realtime_ns);
     let plant = top.mapping("plant").map(|plant| plant::read(&plant, &places)).unwrap_or_default();
     let nodes = nodes::read(&top, &places);
+    let captures = top.choice("capture").is_none_or(|word| word.value == "all");
     let world = World {
         network: network::read(&top, &nodes),
+        captures,
         has_plant: top.has("plant"),
         recorded: check::recorded(&plant),
+        programs: nodes.iter().flat_map(|node| &node.programs).map(|at| at.value.clone()).collect(),
         duration: duration.as_ref().map(|duration| duration.value),
     };
     network::check_ends(&world.network, &nodes);
@@ -181,6 +184,7 @@ fn read_tree(
         switches: world.network.switches,
         attackers: world.network.attackers,
         links: world.network.links,
+        captures,
         events,
         requirements: story.requirements,
     })

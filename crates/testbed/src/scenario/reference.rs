@@ -28,7 +28,7 @@ goes by. Editors with a YAML language server use the schema after a first line s
 | time | a decimal number and `ns`, `us`, `ms`, `s`, `min` or `h`: `12 ms`; exact to the nanosecond, at most ten years |
 | rate | a decimal number and `bit/s`, `kbit/s`, `Mbit/s` or `Gbit/s`; whole bits per second |
 | value | a decimal number with a unit of the same dimension as the point or measure: `V`, `kV`; `W`, `kW`, `MW`; `kvar`; a time; plain numbers for counts and points without a known unit |
-| point | `bus.<name>.v1` to `v3` (phase-to-neutral volts), or `<class>.<name>.<property>` such as `load.d611.kW`; compared without case |
+| point | `bus.<name>.v1` to `v3` (phase-to-neutral volts) and `va1` to `va3` (their angles in degrees); `<class>.<name>.i1` to `i3` (amperes into the first terminal of an element) and `ia1` to `ia3`; `<class>.<name>.closed` (1, or 0 when the first terminal is open; it can be set); or `<class>.<name>.<property>` such as `load.d611.kW`; compared without case |
 | name | letters, digits and `-` (programs: `_` and `.` too); at most 15 on the network (Linux's limit for interfaces), else 64 |
 | path | counted from the folder of the scenario |
 | words | a list, or one text split as a POSIX shell splits it; nothing is expanded |
@@ -66,6 +66,7 @@ settle: 2 s
 seed: 7
 tdf: 0.5
 freeze: 5 ms
+capture: all
 start: 2019-06-03T12:00:00Z
 ",
         tables: &[("", Keys::Of(&SCENARIO))],
@@ -171,6 +172,12 @@ requirements:
   - name: the controller polls
     measure: {longest_gap: {from: controller, to: sensor, port: 5020}, to: 12 s}
     at_most: 130 ms
+  - name: the controller answers in time
+    measure: {told: answer_us, by: controller, statistic: p99.9}
+    at_most: 4.167 ms
+  - name: no answer is late
+    measure: {told: answer_us, by: controller, statistic: count, above: 10 ms}
+    at_most: 0
 ",
         tables: &[
             ("", Keys::Of(&REQUIREMENT)),
@@ -226,7 +233,7 @@ pub fn example() -> String {
     SECTIONS.iter().map(|section| section.example).collect()
 }
 
-fn write_table(page: &mut String, table: &Table) {
+pub(crate) fn write_table(page: &mut String, table: &Table) {
     page.push_str("\n| Key | Type | Default | Meaning |\n|---|---|---|---|\n");
     for Key { name, shape, need, meaning } in table.keys {
         let (kind, default) = (kind(shape), default(*need));
@@ -235,7 +242,7 @@ fn write_table(page: &mut String, table: &Table) {
 }
 
 /// The keys that tell the forms apart, then the others, each once with the forms it goes with.
-fn write_forms(page: &mut String, forms: &Forms) {
+pub(crate) fn write_forms(page: &mut String, forms: &Forms) {
     page.push_str("\n| Key | With | Type | Default | Meaning |\n|---|---|---|---|---|\n");
     for form in forms.forms {
         let Key { name, shape, meaning, .. } = &form.keys[0];
@@ -338,7 +345,7 @@ mod tests {
     #[test]
     fn every_value_of_the_example_is_read() {
         let collector = Collector::new(Path::new("example"));
-        let example = json(&document::parse(&example(), &collector).unwrap());
+        let example = json(&document::parse(&example(), &document::SCENARIO, &collector).unwrap());
         let (mut pointers, mut keys) = (Vec::new(), BTreeSet::new());
         walk(&example, "", &mut pointers, &mut keys);
 

@@ -10,6 +10,7 @@ use super::check::World;
 use super::cursor::{Cursor, Mapping, Placed};
 use super::model::{Measure, PointName, Requirement, Window};
 use super::problems::{Fault, quoted};
+use super::told::{self, Statistic};
 use super::{names, units};
 
 /// Largest count that a bound may name; up to there floating point counts exactly.
@@ -66,7 +67,9 @@ fn read_requirement(
 
 fn read_bound(text: &str, measure: &Measure) -> Result<f64, Fault> {
     match measure {
-        Measure::Changes(..) | Measure::Received { .. } => {
+        Measure::Changes(..)
+        | Measure::Received { .. }
+        | Measure::Told { statistic: Statistic::Count, .. } => {
             units::whole(text, 0, COUNT_MAX).map(|count| count as f64)
         }
         _ => units::value(text, measure.unit()),
@@ -104,6 +107,7 @@ fn read_measure(form: &Mapping<'_>, world: &World<'_>) -> Option<Measure> {
             let (from, to) = ends(&form.mapping("received")?, world)?;
             Some(Measure::Received { from, to, window })
         }
+        "told" => read_told(form, window, world),
         _ => {
             let flow = form.mapping("longest_gap")?;
             let port = flow.whole("port");
@@ -112,6 +116,16 @@ fn read_measure(form: &Mapping<'_>, world: &World<'_>) -> Option<Measure> {
             Some(Measure::LongestGap { from, to, port, window })
         }
     }
+}
+
+fn read_told(form: &Mapping<'_>, window: Window, world: &World<'_>) -> Option<Measure> {
+    let (member, program) = (form.text("told"), form.text("by"));
+    let statistic = form.choice("statistic").and_then(|word| Statistic::named(word.value));
+    let member = member?.value;
+    let above = form.parse("above", |text| units::value(text, told::unit(&member)));
+    let program = program.filter(|program| world.expect_program(program))?.value;
+    let above = above.map(|above| above.value);
+    Some(Measure::Told { member, program, statistic: statistic?, above, window })
 }
 
 fn recorded_point(form: &Mapping<'_>, world: &World<'_>) -> Option<PointName> {
@@ -125,6 +139,7 @@ fn threshold(form: &Mapping<'_>, point: &PointName) -> Option<f64> {
 }
 
 fn ends(flow: &Mapping<'_>, world: &World<'_>) -> Option<(String, String)> {
+    world.expect_captures(flow);
     let (from, to) = (flow.text("from"), flow.text("to"));
     let (from, to) = (from?, to?);
     world.expect_connected_nodes([&from, &to]).then_some((from.value, to.value))

@@ -7,7 +7,7 @@ const WORD_CHARS_MAX: usize = 64;
 
 /// The word of `words` nearest to `written`, if it is near: at most a third of its letters
 /// differ, whatever their case.
-pub(super) fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     written: &str,
     words: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
@@ -25,7 +25,7 @@ pub(super) fn nearest<'a>(
 
 /// The way out when `written` is none of `words`: `did you mean ...?`, or all of them.
 /// `what` names them in the plural.
-pub(super) fn instead_of<'a>(
+pub(crate) fn instead_of<'a>(
     written: &str,
     what: &str,
     words: impl IntoIterator<Item = &'a str> + Clone,
@@ -37,7 +37,7 @@ pub(super) fn instead_of<'a>(
 }
 
 /// `the nodes are: a, b`, or that there are none.
-pub(super) fn all<'a>(what: &str, words: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn all<'a>(what: &str, words: impl IntoIterator<Item = &'a str>) -> String {
     let words: Vec<&str> = words.into_iter().collect();
     if words.is_empty() {
         format!("there are no {what}")

@@ -27,6 +27,7 @@ enum Dimension {
     Voltage,
     Power,
     ReactivePower,
+    Current,
 }
 
 impl Dimension {
@@ -37,6 +38,7 @@ impl Dimension {
             Self::Voltage => "voltage",
             Self::Power => "power",
             Self::ReactivePower => "reactive power",
+            Self::Current => "current",
         }
     }
 
@@ -47,12 +49,13 @@ impl Dimension {
             Self::Voltage => format!("`{number} V`"),
             Self::Power => format!("`{number} kW`"),
             Self::ReactivePower => format!("`{number} kvar`"),
+            Self::Current => format!("`{number} A`"),
         }
     }
 }
 
 /// A unit: what it measures, and how many of the base unit (ns, bit/s, V, W, kvar) it is.
-const UNITS: [(&str, Dimension, u64); 16] = [
+const UNITS: [(&str, Dimension, u64); 18] = [
     ("ns", Dimension::Time, 1),
     ("us", Dimension::Time, 1_000),
     ("ms", Dimension::Time, 1_000_000),
@@ -69,6 +72,8 @@ const UNITS: [(&str, Dimension, u64); 16] = [
     ("kW", Dimension::Power, 1_000),
     ("MW", Dimension::Power, 1_000_000),
     ("kvar", Dimension::ReactivePower, 1),
+    ("A", Dimension::Current, 1),
+    ("kA", Dimension::Current, 1_000),
 ];
 
 /// A time, such as `12 ms` or `1.5 h`; negative ones too.
@@ -95,12 +100,12 @@ pub(super) fn freeze(text: &str) -> Result<Freeze, Fault> {
 }
 
 /// A time of zero or more.
-pub(super) fn time_not_negative(text: &str) -> Result<VirtualSpan, Fault> {
+pub(crate) fn time_not_negative(text: &str) -> Result<VirtualSpan, Fault> {
     bounded(text, |span| span >= VirtualSpan::ZERO, "is negative", "give zero or more")
 }
 
 /// A time of more than zero.
-pub(super) fn time_positive(text: &str) -> Result<VirtualSpan, Fault> {
+pub(crate) fn time_positive(text: &str) -> Result<VirtualSpan, Fault> {
     bounded(text, |span| span > VirtualSpan::ZERO, "is no time that passes", "give more than zero")
 }
 
@@ -167,7 +172,7 @@ fn plain(text: &str) -> Result<f64, Fault> {
 }
 
 /// A whole number from `min` to `max`.
-pub(super) fn whole(text: &str, min: u64, max: u64) -> Result<u64, Fault> {
+pub(crate) fn whole(text: &str, min: u64, max: u64) -> Result<u64, Fault> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = if digits { text.parse().ok() } else { None };
     number.filter(|number| (min..=max).contains(number)).ok_or_else(|| {

@@ -5,7 +5,7 @@
 use super::problems::{Fault, quoted};
 
 /// The words of `text`.
-pub(super) fn split(text: &str) -> Result<Vec<String>, Fault> {
+pub(crate) fn split(text: &str) -> Result<Vec<String>, Fault> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut characters = text.chars();

@@ -2,7 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use super::ethernet::MacAddress;
+use substation::wire::MacAddress;
+
 use super::{array, u16_at};
 
 /// Octets of an ARP packet for IPv4 over Ethernet.

@@ -3,7 +3,7 @@
 //! A tag is stepped over, because substation traffic is tagged for its priority and everybody
 //! here asks what is inside. Preamble and check sequence do not exist on a TAP device.
 
-use std::fmt;
+use substation::wire::MacAddress;
 
 use super::{array, u16_at};
 
@@ -17,35 +17,6 @@ pub const ETHERTYPE_TAG: u16 = 0x8100;
 pub const HEADER_OCTETS: usize = 14;
 /// Shortest frame on a wire, without check sequence; shorter ones are padded by the sender.
 pub const FRAME_OCTETS_MIN: usize = 60;
-
-/// A MAC address.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct MacAddress(pub [u8; 6]);
-
-impl MacAddress {
-    /// All stations.
-    pub const BROADCAST: Self = Self([0xff; 6]);
-
-    /// Whether this is a group address (multicast or broadcast): the first bit on the wire.
-    #[must_use]
-    pub const fn is_group(self) -> bool {
-        self.0[0] & 1 != 0
-    }
-
-    /// Whether bridges keep frames to this address on their link: `01-80-C2-00-00-00` to `0F`
-    /// (802.1Q, table 8-1: spanning tree, pause, LLDP, peer delay).
-    #[must_use]
-    pub const fn is_link_local(self) -> bool {
-        matches!(self.0, [0x01, 0x80, 0xc2, 0x00, 0x00, 0x00..=0x0f])
-    }
-}
-
-impl fmt::Display for MacAddress {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, f] = self.0;
-        write!(out, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
-    }
-}
 
 /// A view of one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,13 +85,6 @@ mod tests {
         assert_eq!((frame.ethertype, frame.tag), (0x88b8, Some(0x8000)));
         assert_eq!(frame.payload, [0x00, 0x01]);
         assert_eq!(Ethernet::parse(&octets[..17]), None);
-    }
-
-    #[test]
-    fn some_group_addresses_stay_on_their_link() {
-        assert!(MacAddress([0x01, 0x80, 0xc2, 0, 0, 0x0e]).is_link_local());
-        assert!(!MacAddress([0x01, 0x80, 0xc2, 0, 0, 0x10]).is_link_local());
-        assert!(!MacAddress::BROADCAST.is_link_local());
     }
 
     proptest! {

@@ -154,7 +154,7 @@ links:
     let expected = [
         "host name: substation",
         "interfaces: eth0 up, lo up",
-        "points: bus.680.v1 r--r--r--, storage.es.kW rw-r--r--",
+        "points: bus.680.v1 r--r--r--, storage.es.kW rw-r--r--, values r--r--r--",
         "processes: 1 qcycle-node, python3",
         "descriptors: 0 /dev/null, 1 pipe, 2 pipe",
         "environment: HOME, OWN, PATH",

@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
+use super::Distribution;
 use super::summary::quantile;
 
 /// A comparison of a second sample with a first one.
@@ -27,14 +28,14 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Of two samples in rising order; `None` if one is empty.
+    /// Of two samples; `None` if one is empty.
     #[must_use]
-    pub fn of(first: &[u32], second: &[u32]) -> Option<Self> {
+    pub fn of(first: &Distribution, second: &Distribution) -> Option<Self> {
         if first.is_empty() || second.is_empty() {
             return None;
         }
         let merged = merge(first, second);
-        let (n1, n2) = (first.len() as f64, second.len() as f64);
+        let (n1, n2) = (first.count() as f64, second.count() as f64);
         let greater = merged.wins / (n1 * n2);
         Some(Self {
             median_difference: quantile(second, 0.5) - quantile(first, 0.5),
@@ -55,19 +56,21 @@ struct Merged {
     distance: f64,
 }
 
-fn merge(first: &[u32], second: &[u32]) -> Merged {
+fn merge(first: &Distribution, second: &Distribution) -> Merged {
     let mut merged = Merged { wins: 0.0, ties: 0.0, distance: 0.0 };
-    let (mut a, mut b) = (0, 0);
-    while let Some(value) = first.get(a).into_iter().chain(second.get(b)).min() {
-        let in_first = first[a..].iter().take_while(|other| *other == value).count();
-        let in_second = second[b..].iter().take_while(|other| *other == value).count();
-        let equal = (in_first + in_second) as f64;
-        merged.wins += in_second as f64 * (a as f64 + in_first as f64 / 2.0);
+    let (n1, n2) = (first.count() as f64, second.count() as f64);
+    let (mut a, mut b) = (0.0, 0.0);
+    let (mut ours, mut theirs) = (first.counts().peekable(), second.counts().peekable());
+    while let Some(value) = ours.peek().into_iter().chain(theirs.peek()).map(|of| of.0).min() {
+        let same = |of: &(u32, u64)| of.0 == value;
+        let in_first = ours.next_if(same).map_or(0.0, |of| of.1 as f64);
+        let in_second = theirs.next_if(same).map_or(0.0, |of| of.1 as f64);
+        let equal = in_first + in_second;
+        merged.wins += in_second * (a + in_first / 2.0);
         merged.ties += equal.powi(3) - equal;
         a += in_first;
         b += in_second;
-        let shares = a as f64 / first.len() as f64 - b as f64 / second.len() as f64;
-        merged.distance = merged.distance.max(shares.abs());
+        merged.distance = merged.distance.max((a / n1 - b / n2).abs());
     }
     merged
 }
@@ -109,8 +112,7 @@ mod tests {
 
     #[test]
     fn the_same_sample_twice_does_not_differ() {
-        let sample: Vec<u32> = (0..500).map(|i| i % 37).collect();
-        let sample = super::super::sorted(&sample);
+        let sample = Distribution::of(&(0..500).map(|i| i % 37).collect::<Vec<u32>>());
         let same = Comparison::of(&sample, &sample).unwrap();
         assert_eq!((same.greater, same.distance, same.median_difference), (0.5, 0.0, 0.0));
         assert_eq!((same.rank_p, same.distance_p), (1.0, 1.0));
@@ -118,18 +120,20 @@ mod tests {
 
     #[test]
     fn samples_that_do_not_overlap_differ_wholly() {
-        let (low, high): (Vec<u32>, Vec<u32>) = ((0..50).collect(), (100..150).collect());
+        let of = |values: std::ops::Range<u32>| Distribution::of_counts(values.map(|v| (v, 1)));
+        let (low, high) = (of(0..50), of(100..150));
         let up = Comparison::of(&low, &high).unwrap();
         assert_eq!((up.greater, up.distance, up.median_difference), (1.0, 1.0, 100.0));
         assert!(up.rank_p < 1e-15 && up.distance_p < 1e-15);
         assert_eq!(Comparison::of(&high, &low).unwrap().greater, 0.0);
-        assert!(Comparison::of(&[], &low).is_none());
+        assert!(Comparison::of(&Distribution::default(), &low).is_none());
     }
 
     #[test]
     fn ranks_are_counted_as_by_hand() {
         // Pairs (1,2) (1,3) (2,3) are won, (2,2) is a tie, (3,2) is lost, (3,3) is a tie.
-        let found = Comparison::of(&[1, 2, 3], &[2, 3]).unwrap();
+        let found =
+            Comparison::of(&Distribution::of(&[1, 2, 3]), &Distribution::of(&[2, 3])).unwrap();
         assert_eq!(found.greater, 4.0 / 6.0);
     }
 }

@@ -10,8 +10,8 @@
 use serde::{Deserialize, Serialize};
 use statrs::function::gamma::gamma;
 
-use super::CONFIDENCE;
 use super::summary::quantile;
+use super::{CONFIDENCE, Distribution};
 
 /// Fewer maxima than this are not fitted.
 pub const BLOCKS_MIN: usize = 20;
@@ -40,32 +40,40 @@ pub struct ReturnLevel {
 }
 
 impl ReturnLevel {
-    /// From samples in the order in which they were taken, for a time that is `times` as long as
-    /// all of them together. `None` if there are too few.
+    /// From samples of several threads, each in the order in which they were taken, for a time that
+    /// is `times` as long as all of them together. Blocks with the same number were taken at the
+    /// same time, and have one maximum. `None` if there are too few samples.
     #[must_use]
-    pub fn of(samples: &[u32], times: f64) -> Option<Self> {
-        let block_samples = (samples.len() / BLOCKS).max(BLOCK_SAMPLES_MIN);
-        let maxima: Vec<f64> = samples
-            .chunks_exact(block_samples)
-            .map(|block| f64::from(block.iter().copied().max().unwrap_or(0)))
+    pub fn of(threads: &[&[u32]], times: f64) -> Option<Self> {
+        let shortest = threads.iter().map(|samples| samples.len()).min()?;
+        let block_samples = (shortest / BLOCKS).max(BLOCK_SAMPLES_MIN);
+        let maxima: Vec<f64> = (0..shortest / block_samples)
+            .map(|block| block * block_samples..(block + 1) * block_samples)
+            .map(|block| threads.iter().flat_map(|samples| &samples[block.clone()]).max())
+            .map(|max| f64::from(max.copied().unwrap_or(0)))
             .collect();
         if maxima.len() < BLOCKS_MIN {
             return None;
         }
         let period_blocks = times * maxima.len() as f64;
         let level = ExtremeValue::fit(&maxima).level(period_blocks);
-        let mut drawn = levels_of_draws(&maxima, period_blocks);
-        drawn.sort_unstable();
+        let drawn = Distribution::of(&levels_of_draws(&maxima, period_blocks));
         let tail = (1.0 - CONFIDENCE) / 2.0;
         Some(Self {
             blocks: maxima.len(),
-            block_samples,
+            block_samples: block_samples * threads.len(),
             period_blocks,
             level,
             lower: quantile(&drawn, tail).min(level),
             upper: quantile(&drawn, 1.0 - tail).max(level),
         })
     }
+}
+
+/// So many samples of a thread are enough for an estimate.
+#[must_use]
+pub fn samples_needed() -> usize {
+    BLOCKS_MIN * BLOCK_SAMPLES_MIN
 }
 
 /// What other runs like this one would have answered, in whole ns.
@@ -178,18 +186,29 @@ mod tests {
     fn a_longer_time_has_a_higher_level_and_the_same_samples_the_same_answer() {
         let mut draw = Draw::new();
         let samples: Vec<u32> = (0..20_000).map(|_| draw.below(100_000) as u32).collect();
-        let once = ReturnLevel::of(&samples, 1.0).unwrap();
+        let once = ReturnLevel::of(&[&samples], 1.0).unwrap();
         assert_eq!((once.blocks, once.block_samples), (50, 400));
         assert!(once.lower <= once.level && once.level <= once.upper, "{once:?}");
-        let longer = ReturnLevel::of(&samples, 100.0).unwrap();
+        let longer = ReturnLevel::of(&[&samples], 100.0).unwrap();
         assert!(longer.level >= once.level, "{longer:?}");
-        assert_eq!(Some(once), ReturnLevel::of(&samples, 1.0));
+        assert_eq!(Some(once), ReturnLevel::of(&[&samples], 1.0));
+    }
+
+    #[test]
+    fn threads_that_ran_together_have_their_maxima_together() {
+        let quiet = [10; 2_000];
+        let mut spiky = quiet;
+        spiky.iter_mut().step_by(50).for_each(|sample| *sample = 99);
+        let both = ReturnLevel::of(&[&quiet, &spiky[..1_900]], 1.0).unwrap();
+        assert_eq!((both.blocks, both.block_samples, both.level), (38, 100, 99.0));
+        assert_eq!(ReturnLevel::of(&[], 1.0), None);
     }
 
     #[test]
     fn too_few_samples_and_constant_ones() {
-        assert_eq!(ReturnLevel::of(&[5; 900], 1.0), None);
-        let constant = ReturnLevel::of(&[5; 5_000], 10.0).unwrap();
+        assert_eq!(ReturnLevel::of(&[&[5; 999]], 1.0), None);
+        assert!(ReturnLevel::of(&[&vec![5; samples_needed()]], 1.0).is_some());
+        let constant = ReturnLevel::of(&[&[5; 5_000]], 10.0).unwrap();
         assert_eq!((constant.level, constant.upper), (5.0, 5.0));
     }
 }

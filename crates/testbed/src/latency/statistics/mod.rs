@@ -6,26 +6,20 @@
 //! assume no distribution ([`percentile`]), an estimate of the maximum to be expected in a longer
 //! time ([`extremes`]), and a comparison of two samples ([`compare`]).
 //!
-//! All take samples in rising order, in ns; [`sorted`] makes them so. Nothing here knows clocks,
-//! files or threads.
+//! All but the estimate of the maximum ask only how many samples there are of each length, which a
+//! [`Distribution`] tells. Nothing here knows clocks, files or threads.
 
 pub mod compare;
+pub mod distribution;
 pub mod extremes;
 pub mod percentile;
 pub mod summary;
 
 pub use compare::Comparison;
+pub use distribution::Distribution;
 pub use extremes::ReturnLevel;
 pub use percentile::Percentile;
 pub use summary::Summary;
 
 /// The share of samples of the same kind that hold the true value within their interval.
 pub const CONFIDENCE: f64 = 0.95;
-
-/// A copy of the samples in rising order.
-#[must_use]
-pub fn sorted(samples: &[u32]) -> Vec<u32> {
-    let mut sorted = samples.to_vec();
-    sorted.sort_unstable();
-    sorted
-}

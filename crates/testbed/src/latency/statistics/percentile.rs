@@ -8,8 +8,8 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-use super::CONFIDENCE;
 use super::summary::quantile;
+use super::{CONFIDENCE, Distribution};
 
 /// The percentiles that are reported.
 pub const SHARES: [f64; 4] = [0.99, 0.999, 0.9999, 0.999_99];
@@ -28,31 +28,30 @@ pub struct Percentile {
 }
 
 impl Percentile {
-    /// Of samples in rising order; `None` of none.
+    /// Of samples; `None` of none.
     #[must_use]
-    pub fn of(sorted: &[u32], share: f64) -> Option<Self> {
-        if sorted.is_empty() {
-            return None;
-        }
-        let count = sorted.len();
-        let below = Binomial::new(share, count as u64).expect("a share is within 0 to 1");
+    pub fn of(samples: &Distribution, share: f64) -> Option<Self> {
+        let last = samples.count().checked_sub(1)?;
+        let below = Binomial::new(share, samples.count()).expect("a share is within 0 to 1");
         let tail = (1.0 - CONFIDENCE) / 2.0;
-        let lower = (below.inverse_cdf(tail) as usize).saturating_sub(1).min(count - 1);
-        let upper = below.inverse_cdf(1.0 - tail) as usize;
+        // The value lies between two samples, which of few samples may be further out than the interval.
+        let place = last as f64 * share;
+        let lower = below.inverse_cdf(tail).saturating_sub(1).min(place.floor() as u64);
+        let upper = below.inverse_cdf(1.0 - tail).max(place.ceil() as u64);
         Some(Self {
             share,
-            value: quantile(sorted, share),
-            lower: f64::from(sorted[lower]),
-            upper: sorted.get(upper).copied().map(f64::from),
+            value: quantile(samples, share),
+            lower: f64::from(samples.at(lower)),
+            upper: (upper <= last).then(|| f64::from(samples.at(upper))),
         })
     }
 }
 
 /// So many samples give a percentile an upper end: fewer may all lie below it.
 #[must_use]
-pub fn samples_needed(share: f64) -> usize {
+pub fn samples_needed(share: f64) -> u64 {
     let tail = (1.0 - CONFIDENCE) / 2.0;
-    (tail.ln() / share.ln()).ceil() as usize
+    (tail.ln() / share.ln()).ceil() as u64
 }
 
 #[cfg(test)]
@@ -67,20 +66,26 @@ mod tests {
         let needed = samples_needed(share);
         // ln 0.025 / ln 0.999
         assert_eq!(needed, 3688);
-        let samples: Vec<u32> = (0..needed as u32).collect();
-        assert!(Percentile::of(&samples, share).unwrap().upper.is_some());
-        assert!(Percentile::of(&samples[..needed - 50], share).unwrap().upper.is_none());
-        assert!(Percentile::of(&[], share).is_none());
+        let of = |count: u64| Distribution::of_counts((0..count as u32).map(|value| (value, 1)));
+        assert!(Percentile::of(&of(needed), share).unwrap().upper.is_some());
+        assert!(Percentile::of(&of(needed - 50), share).unwrap().upper.is_none());
+        assert!(Percentile::of(&of(0), share).is_none());
     }
 
     #[test]
     fn the_median_of_many_is_enclosed_tightly() {
-        let samples: Vec<u32> = (0..10_001).collect();
+        let samples = Distribution::of(&(0..10_001).collect::<Vec<u32>>());
         let median = Percentile::of(&samples, 0.5).unwrap();
         assert_eq!(median.value, 5_000.0);
         // 1.96 standard deviations of a binomial: 98 samples to each side.
         let (lower, upper) = (median.lower, median.upper.unwrap());
         assert!((4_900.0..4_905.0).contains(&lower) && (5_095.0..5_101.0).contains(&upper));
+    }
+
+    #[test]
+    fn between_two_samples_the_interval_reaches_both() {
+        let found = Percentile::of(&Distribution::of(&[0, 1]), 0.01).unwrap();
+        assert_eq!((found.lower, found.value, found.upper), (0.0, 0.01, Some(1.0)));
     }
 
     /// The promise of the interval, tried: of many samples of a known distribution, at least 95 %
@@ -97,9 +102,8 @@ mod tests {
         let truth = 0.99 * f64::from(1 << 24);
         let enclosed = (0..1000)
             .filter(|_| {
-                let mut samples: Vec<u32> = (0..600).map(|_| draw()).collect();
-                samples.sort_unstable();
-                let found = Percentile::of(&samples, 0.99).unwrap();
+                let samples: Vec<u32> = (0..600).map(|_| draw()).collect();
+                let found = Percentile::of(&Distribution::of(&samples), 0.99).unwrap();
                 found.lower <= truth && found.upper.is_none_or(|upper| truth <= upper)
             })
             .count();
@@ -109,11 +113,10 @@ mod tests {
     proptest! {
         #[test]
         fn the_interval_holds_the_value(
-            mut samples in prop::collection::vec(any::<u32>(), 1..500),
+            samples in prop::collection::vec(any::<u32>(), 1..500),
             share in 0.01..0.9999_f64,
         ) {
-            samples.sort_unstable();
-            let found = Percentile::of(&samples, share).unwrap();
+            let found = Percentile::of(&Distribution::of(&samples), share).unwrap();
             prop_assert!(found.lower <= found.value + 1e-6);
             prop_assert!(found.upper.is_none_or(|upper| found.value <= upper + 1e-6));
         }

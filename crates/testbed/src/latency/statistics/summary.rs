@@ -7,13 +7,13 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::CONFIDENCE;
+use super::{CONFIDENCE, Distribution};
 
 /// A box plot in figures, ns.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Summary {
     /// Samples it rests on.
-    pub count: usize,
+    pub count: u64,
     /// The least sample.
     pub minimum: f64,
     /// The outermost sample not below the box by more than 1.5 times its height.
@@ -39,25 +39,24 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of samples in rising order; `None` of none.
+    /// Of samples; `None` of none.
     #[must_use]
-    pub fn of(sorted: &[u32]) -> Option<Self> {
-        debug_assert!(sorted.is_sorted(), "samples come in rising order");
-        let (minimum, maximum) = (f64::from(*sorted.first()?), f64::from(*sorted.last()?));
+    pub fn of(samples: &Distribution) -> Option<Self> {
+        let (minimum, maximum) = (f64::from(samples.min()?), f64::from(samples.max()?));
         let [lower_quartile, median, upper_quartile] =
-            [0.25, 0.5, 0.75].map(|share| quantile(sorted, share));
+            [0.25, 0.5, 0.75].map(|share| quantile(samples, share));
         let reach = 1.5 * (upper_quartile - lower_quartile);
         let (lower_whisker, upper_whisker) =
-            whiskers(sorted, lower_quartile - reach, upper_quartile + reach);
-        let (mean, deviation) = moments(sorted);
+            whiskers(samples, lower_quartile - reach, upper_quartile + reach);
+        let (mean, deviation) = moments(samples);
         Some(Self {
-            count: sorted.len(),
+            count: samples.count(),
             minimum,
             lower_whisker,
             lower_quartile,
             median,
             mean,
-            mean_confidence: mean_confidence(sorted.len(), deviation),
+            mean_confidence: mean_confidence(samples.count(), deviation),
             deviation,
             upper_quartile,
             upper_whisker,
@@ -72,37 +71,40 @@ impl Summary {
 /// # Panics
 /// If there are no samples, or `share` is not within 0 to 1.
 #[must_use]
-pub fn quantile(sorted: &[u32], share: f64) -> f64 {
+pub fn quantile(samples: &Distribution, share: f64) -> f64 {
     assert!((0.0..=1.0).contains(&share), "a share is within 0 to 1");
-    let place = share * (sorted.len() - 1) as f64;
-    let below = place.floor() as usize;
-    let above = (below + 1).min(sorted.len() - 1);
-    let (low, high) = (f64::from(sorted[below]), f64::from(sorted[above]));
+    let last = samples.count() - 1;
+    let place = share * last as f64;
+    let below = (place.floor() as u64).min(last);
+    let above = (below + 1).min(last);
+    let (low, high) = (f64::from(samples.at(below)), f64::from(samples.at(above)));
     low + (place - below as f64) * (high - low)
 }
 
 /// The outermost samples within the fences. The box lies between them, so there are such.
-fn whiskers(sorted: &[u32], lower_fence: f64, upper_fence: f64) -> (f64, f64) {
-    let first = sorted.partition_point(|sample| f64::from(*sample) < lower_fence);
-    let behind = sorted.partition_point(|sample| f64::from(*sample) <= upper_fence);
-    (f64::from(sorted[first]), f64::from(sorted[behind - 1]))
+fn whiskers(samples: &Distribution, lower_fence: f64, upper_fence: f64) -> (f64, f64) {
+    let within = |value: &u32| (lower_fence..=upper_fence).contains(&f64::from(*value));
+    let mut inside = samples.counts().map(|(value, _)| value).filter(within);
+    let lower = inside.next().expect("the box lies between the fences");
+    (f64::from(lower), f64::from(inside.last().unwrap_or(lower)))
 }
 
-/// Mean and standard deviation by Welford's recursion, which loses nothing to cancellation.
-fn moments(samples: &[u32]) -> (f64, f64) {
-    let (mut mean, mut squares) = (0.0, 0.0);
-    for (index, sample) in samples.iter().enumerate() {
-        let sample = f64::from(*sample);
-        let before = sample - mean;
-        mean += before / (index + 1) as f64;
-        squares += before * (sample - mean);
+/// Mean and standard deviation by the recursion of Welford (1962) with weights (West 1979), which
+/// loses nothing to cancellation.
+fn moments(samples: &Distribution) -> (f64, f64) {
+    let (mut mean, mut squares, mut total) = (0.0, 0.0, 0.0);
+    for (value, count) in samples.counts() {
+        let (value, count) = (f64::from(value), count as f64);
+        total += count;
+        let before = value - mean;
+        mean += before * count / total;
+        squares += count * before * (value - mean);
     }
-    let freedom = samples.len().saturating_sub(1).max(1) as f64;
-    (mean, (squares / freedom).sqrt())
+    (mean, (squares / (total - 1.0).max(1.0)).sqrt())
 }
 
 /// Half the width of the interval of Student's t.
-fn mean_confidence(count: usize, deviation: f64) -> f64 {
+fn mean_confidence(count: u64, deviation: f64) -> f64 {
     if count < 2 {
         return f64::INFINITY;
     }
@@ -115,33 +117,32 @@ fn mean_confidence(count: usize, deviation: f64) -> f64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::sorted;
     use super::*;
 
     #[test]
     fn quartiles_are_those_of_r() {
         // quantile(c(1, 2, 3, 4)) of R: 1.00 1.75 2.50 3.25 4.00
-        let four = [1, 2, 3, 4];
+        let four = Distribution::of(&[1, 2, 3, 4]);
         assert_eq!(
             [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| quantile(&four, share)),
             [1.0, 1.75, 2.5, 3.25, 4.0]
         );
-        assert_eq!(quantile(&[7], 0.99), 7.0);
+        assert_eq!(quantile(&Distribution::of(&[7]), 0.99), 7.0);
     }
 
     #[test]
     fn a_spike_is_outside_the_whiskers_and_in_the_maximum() {
-        let samples = sorted(&[5, 6, 7, 8, 9, 10, 600]);
+        let samples = Distribution::of(&[5, 6, 7, 8, 9, 10, 600]);
         let summary = Summary::of(&samples).unwrap();
         assert_eq!((summary.lower_whisker, summary.upper_whisker), (5.0, 10.0));
         assert_eq!((summary.maximum, summary.maximum_jitter), (600.0, 5.0));
         assert_eq!(summary.count, 7);
-        assert!(Summary::of(&[]).is_none());
+        assert!(Summary::of(&Distribution::default()).is_none());
     }
 
     #[test]
     fn one_sample_says_nothing_of_the_mean() {
-        let one = Summary::of(&[4]).unwrap();
+        let one = Summary::of(&Distribution::of(&[4])).unwrap();
         assert_eq!((one.mean, one.deviation), (4.0, 0.0));
         assert!(one.mean_confidence.is_infinite());
     }
@@ -149,7 +150,7 @@ mod tests {
     proptest! {
         #[test]
         fn figures_are_in_order(samples in prop::collection::vec(any::<u32>(), 1..200)) {
-            let s = Summary::of(&sorted(&samples)).unwrap();
+            let s = Summary::of(&Distribution::of(&samples)).unwrap();
             let order = [
                 s.minimum, s.lower_whisker, s.lower_quartile, s.median, s.upper_quartile,
             ];

@@ -88,7 +88,8 @@ impl Testbed {
         }
         let captures = Captures(tempfile::tempdir().unwrap());
         let zero = domain.now();
-        let emulator = start(plan, taps, Arc::clone(domain), zero, captures.0.path()).unwrap();
+        let emulator =
+            start(plan, taps, Arc::clone(domain), zero, Some(captures.0.path())).unwrap();
         Some(Self { domain: Arc::clone(domain), emulator, sockets, zero, captures })
     }
 

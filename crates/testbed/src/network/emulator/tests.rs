@@ -265,8 +265,13 @@ fn a_device_that_goes_away_is_reported_and_the_network_goes_on() {
     bob.set_nonblocking(true).unwrap();
     let taps = [("alice".into(), alice.into()), ("bob".into(), bob.into())].into();
     let folder = tempfile::tempdir().unwrap();
-    let emulator =
-        start(&two_nodes(|link| link), taps, Arc::clone(&domain), domain.now(), folder.path());
+    let emulator = start(
+        &two_nodes(|link| link),
+        taps,
+        Arc::clone(&domain),
+        domain.now(),
+        Some(folder.path()),
+    );
     (&alices).write_all(&[0xff; 60]).unwrap();
     domain.wait_until(domain.now() + ms(500)).unwrap();
     let stats = emulator.unwrap().stop();
@@ -280,7 +285,7 @@ fn a_plan_without_its_devices_is_refused() {
     let domain = Domain::new(Start::default()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let plan = two_nodes(|link| link);
-    let error = start(&plan, BTreeMap::new(), domain, VirtualTime::ZERO, folder.path());
+    let error = start(&plan, BTreeMap::new(), domain, VirtualTime::ZERO, Some(folder.path()));
     assert!(error.unwrap_err().to_string().contains("`alice`"));
 }
 

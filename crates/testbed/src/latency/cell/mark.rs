@@ -1,0 +1,166 @@
+//! What one must know before trusting a cell.
+//!
+//! A figure without its reservation is a lie once it is copied into a slide. So marks belong to the
+//! cell, and whatever shows a figure of it, a table, a picture or JSON, shows them too.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A reservation under which all figures of a cell stand.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Mark {
+    /// What.
+    pub kind: MarkKind,
+    /// With what is known about this case, as `core 3: powersave`; may be empty.
+    #[serde(default)]
+    pub detail: String,
+}
+
+/// The kinds of reservations.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MarkKind {
+    /// The processor was emulated: its times are a model's, not a machine's.
+    Emulated,
+    /// It ended before its planned duration.
+    Cut,
+    /// Samples were taken and did not arrive.
+    LostSamples,
+    /// Latencies were longer than can be stored, or than the bins of a histogram reach.
+    Overflow,
+    /// Too few samples for what is usually said of a cell.
+    TooShort,
+    /// The processor was throttled: heat, power, or the quota of a control group.
+    Throttled,
+    /// The probe did not get the real-time priority that was asked for.
+    NotRealTime,
+    /// The memory of the probe was not locked: page faults are in the latencies.
+    NotLocked,
+    /// A load that belongs to the profile did not run, or not all the time.
+    LoadMissing,
+    /// Neighbours that belong to the profile did not run, or not all the time.
+    NeighboursMissing,
+    /// The computer ran on its battery.
+    Battery,
+    /// The frequency of the processor was scaled.
+    Scaling,
+    /// Two threads share a core (SMT).
+    Smt,
+    /// The kernel takes the processor from real-time threads that use too much of it.
+    RtThrottling,
+    /// Idle states of the processor were not held off.
+    IdleStates,
+    /// A hypervisor took the processor away meanwhile, as far as it tells.
+    Stolen,
+    /// The machine did other things meanwhile.
+    Busy,
+    /// The times have a coarser resolution than a microsecond.
+    Coarse,
+    /// Only the maximum of each stretch of time is known.
+    MaximaOnly,
+    /// The stall meter did not run: causes are not known.
+    NoMeter,
+}
+
+impl MarkKind {
+    /// Its name in tables, in two or three words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Emulated => "emulated",
+            Self::Cut => "cut",
+            Self::LostSamples => "lost samples",
+            Self::Overflow => "overflow",
+            Self::TooShort => "too short",
+            Self::Throttled => "throttled",
+            Self::NotRealTime => "not real-time",
+            Self::NotLocked => "memory not locked",
+            Self::LoadMissing => "load missing",
+            Self::NeighboursMissing => "neighbours missing",
+            Self::Battery => "on battery",
+            Self::Scaling => "frequency scaling",
+            Self::Smt => "SMT",
+            Self::RtThrottling => "RT throttling",
+            Self::IdleStates => "idle states",
+            Self::Stolen => "stolen time",
+            Self::Busy => "busy machine",
+            Self::Coarse => "coarse clock",
+            Self::MaximaOnly => "maxima only",
+            Self::NoMeter => "no stall meter",
+        }
+    }
+
+    /// What it means for the figures, as a sentence.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Emulated => {
+                "The processor was emulated: these times are a model's, not those of any machine."
+            }
+            Self::Cut => "The measurement ended before its planned duration.",
+            Self::LostSamples => {
+                "Samples were taken and did not arrive; the worst may be among them."
+            }
+            Self::Overflow => {
+                "Latencies were longer than can be stored: the maximum is at least what is shown."
+            }
+            Self::TooShort => "Too few samples for the higher percentiles.",
+            Self::Throttled => "The processor was throttled meanwhile.",
+            Self::NotRealTime => {
+                "The probe did not get the real-time priority that the profile asks for."
+            }
+            Self::NotLocked => {
+                "The memory of the probe was not locked, so page faults are in the latencies."
+            }
+            Self::LoadMissing => "The load of the profile did not run, or not all the time.",
+            Self::NeighboursMissing => {
+                "The neighbours of the profile did not run, or not all the time."
+            }
+            Self::Battery => "The computer ran on its battery.",
+            Self::Scaling => "The frequency of the processor was scaled with its load.",
+            Self::Smt => "Two hardware threads share a core and slow each other down.",
+            Self::RtThrottling => {
+                "The kernel takes the processor from real-time threads that use too much of it."
+            }
+            Self::IdleStates => {
+                "Idle states of the processor were not held off, so waking up from them is in the latencies."
+            }
+            Self::Stolen => "A hypervisor took the processor away meanwhile.",
+            Self::Busy => "The machine did other things meanwhile.",
+            Self::Coarse => "The times have a coarser resolution than a microsecond.",
+            Self::MaximaOnly => {
+                "Only the maximum of each stretch of time is known, so all figures are those of maxima."
+            }
+            Self::NoMeter => "No stall meter ran, so causes of late samples are not known.",
+        }
+    }
+
+    /// Whether figures under this mark are none of the platform at all, so that no verdict on the
+    /// platform can rest on them.
+    #[must_use]
+    pub fn forbids_verdict(self) -> bool {
+        matches!(self, Self::Emulated)
+    }
+}
+
+impl Mark {
+    /// A mark with what is known about this case.
+    #[must_use]
+    pub fn new(kind: MarkKind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into() }
+    }
+}
+
+impl From<MarkKind> for Mark {
+    fn from(kind: MarkKind) -> Self {
+        Self::new(kind, "")
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.words())?;
+        if self.detail.is_empty() { Ok(()) } else { write!(f, " ({})", self.detail) }
+    }
+}

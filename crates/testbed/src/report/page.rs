@@ -1,0 +1,57 @@
+//! One page that asks nothing of anybody: style, data and script are in it, and it forbids itself
+//! every other script and every request. So it can be kept beside the results, sent by mail, and
+//! opened years later.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
+
+use super::html::{base64, escape};
+
+const STYLE: &str = include_str!("page.css");
+
+/// A page.
+pub(crate) struct Page {
+    /// Its title, as plain text.
+    pub(crate) title: String,
+    /// Its body, as HTML.
+    pub(crate) body: String,
+    /// Style besides that of all reports.
+    pub(crate) style: &'static str,
+    /// JSON for the script, in which nothing can end an element (`escape_json`).
+    pub(crate) data: String,
+    /// The script.
+    pub(crate) script: &'static str,
+}
+
+impl Page {
+    /// Writes it: readers see it complete or not at all.
+    pub(crate) fn write(&self, out: &Path) -> Result<()> {
+        let temporary = out.with_extension("html.tmp");
+        fs::write(&temporary, self.html())
+            .with_context(|| format!("writing {}", temporary.display()))?;
+        fs::rename(&temporary, out).with_context(|| format!("writing {}", out.display()))
+    }
+
+    fn html(&self) -> String {
+        let Self { title, body, style, data, script } = self;
+        let (title, policy) = (escape(title), policy(script));
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n<main>\n{body}</main>\n\
+             <script type=\"application/json\" id=\"data\">{data}</script>\n\
+             <script>{script}</script>\n</body>\n</html>\n"
+        )
+    }
+}
+
+/// Only the script of this page runs, and nothing is loaded from anywhere.
+fn policy(script: &str) -> String {
+    let hash = base64(&Sha256::digest(script));
+    format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'")
+}
