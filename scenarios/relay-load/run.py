@@ -2,26 +2,36 @@
 """How a relay takes many streams on this host: wirings and kinds of load side by side.
 
 Each case runs a merging unit and one or two relays on a process bus of its own (`qcycle bus`), in
-host time. A case is met when nothing was lost on the way and no cycle of the relay's task was
-longer than a millisecond through a fault of the relay's own; what the host did is told, and not
-held against the relay. Needs root. Writes results.json and report.md.
+host time, natively or in a container. A case is met when nothing was lost on the way and no cycle
+of the relay's task was longer than a millisecond through a fault of the relay's own; what the host
+did is told, and not held against the relay. Needs root. Writes results.json after each case, so
+that an interrupted run keeps what it has, and report.html.
 
-Usage: run.py --programs FOLDER --qcycle FILE [--streams 20 30] [--duration 60] [--output FOLDER]
-FOLDER holds qcmerge and qcrelay. Exit codes: 0 met, 10 missed, 12 a case did not run.
+Usage: run.py --programs FOLDER --qcycle FILE [--streams 20 30] [--duration 60] [--only alone]
+FOLDER holds qcmerge and qcrelay, both static. Exit codes: 0 met, 10 missed, 12 a case did not run.
 """
 
 import argparse
 import json
+import os
+import platform
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import page
 
 RATE = 4800
 # A relay is there before the first frame and after the last one, in s.
 MARGIN_S = 3
 MET, MISSED, PART_FAILED = 0, 10, 12
+# From the kernel's stamp to the receiving thread, to the task, of a cycle, and what the host takes.
+TIMES = ("receive", "age", "task", "canary")
+CONTAINER = Path(__file__).resolve().parents[2] / "tools/container.py"
 
 
 class Case(NamedTuple):
@@ -31,23 +41,36 @@ class Case(NamedTuple):
     wiring: str
     relays: int
     load: str
+    place: str
+
+    @property
+    def beside(self) -> str:
+        """What else is on the host."""
+        return "second relay" if self.relays > 1 else {"none": "alone"}.get(self.load, self.load)
 
     def __str__(self) -> str:
-        beside = {(1, "none"): "alone", (1, "hackbench"): "hackbench"}
-        what = beside.get((self.relays, self.load), "second relay")
-        return f"{self.streams} streams, {self.wiring}, {what}"
+        return f"{self.streams} streams, {self.wiring}, {self.beside}, {self.place}"
 
 
 def cases(streams: list[int]) -> list[Case]:
-    """All cases; a cable has no room for a second relay."""
-    found = []
-    for count in streams:
-        for wiring in ("veth", "bridge", "macvlan"):
-            found.append(Case(count, wiring, 1, "none"))
-            found.append(Case(count, wiring, 1, "hackbench"))
-            if wiring != "veth":
-                found.append(Case(count, wiring, 2, "none"))
-    return found
+    """All cases, the two places of each side by side in time; a cable has no second relay."""
+    return [
+        Case(count, wiring, relays, load, place)
+        for count in streams
+        for wiring in ("veth", "bridge", "macvlan")
+        for relays, load in ((1, "none"), (1, "hackbench"), (2, "none"))
+        if relays == 1 or wiring != "veth"
+        for place in ("native", "container")
+    ]
+
+
+def missing(case: Case) -> str | None:
+    """What a case needs and this host lacks."""
+    if case.load == "hackbench" and shutil.which("hackbench") is None:
+        return "hackbench is not installed (package rt-tests)"
+    if case.place == "container" and shutil.which("runc") is None:
+        return "runc is not installed (package runc)"
+    return None
 
 
 def settings(streams: int) -> str:
@@ -78,10 +101,44 @@ def judge(merge: Any, relays: list[Any]) -> tuple[bool, dict[str, Any]]:
             key: max(relay["times"][what][key] for relay in relays)
             for key in ("mean_ns", "p50_ns", "p99_ns", "p99.9_ns", "max_ns")
         }
-        for what in ("receive", "age", "task", "canary")
+        | {"histogram": added(relay["times"][what]["histogram"] for relay in relays)}
+        for what in TIMES
     }
-    figures = {"published": published, "lost": lost, "overruns_own": own, "overruns_host": host}
+    never_sent = merge["frames"]["dropped"]
+    figures = {"published": published, "never_sent": never_sent, "lost": lost}
+    figures |= {"overruns_own": own, "overruns_host": host}
     return lost == 0 and own == 0, figures | {"times": times, "sent_late_ns": merge["lateness_ns"]}
+
+
+def added(histograms: Iterable[list[list[int]]]) -> list[list[int]]:
+    """Upper bounds in ns and counts of several histograms together."""
+    counts: dict[int, int] = {}
+    for bound_ns, count in (bin_ for histogram in histograms for bin_ in histogram):
+        counts[bound_ns] = counts.get(bound_ns, 0) + count
+    return [[bound_ns, counts[bound_ns]] for bound_ns in sorted(counts)]
+
+
+def command_of_relay(case: Case, programs: Path, duration_s: int, number: int, folder: Path) -> str:
+    """What starts a relay in its network namespace, natively or in a container of its own."""
+    arguments = f"--interface bus0 --json --duration {duration_s + MARGIN_S}s"
+    if case.place == "native":
+        return f"{programs}/qcrelay run {folder}/relay.yaml {arguments}"
+    bundle = folder / f"bundle{number}"
+    made = [sys.executable, str(CONTAINER), "--binary", f"{programs}/qcrelay", "--bundle", bundle]
+    cores = f"0-{(os.cpu_count() or 1) - 1}"
+    inside = ["run", "/settings/relay.yaml", *arguments.split()]
+    subprocess.run([*made, "--cores", cores, "--", *inside], check=True, stdout=subprocess.DEVNULL)
+    shutil.copy(folder / "relay.yaml", bundle / "settings")
+    # Its state lies in the folder of the case: two runs of this program never meet.
+    name = f"relay{number}-{os.getpid()}"
+    return f"runc --root {folder}/runc run {no_pivot()}--bundle {bundle} {name}"
+
+
+def no_pivot() -> str:
+    """The option that a host needs whose root is the kernel's first file system."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        root = [line.split(" - ")[1].split()[0] for line in mounts if line.split()[4] == "/"]
+    return "--no-pivot " if "rootfs" in root else ""
 
 
 def run(case: Case, programs: Path, qcycle: Path, duration_s: int, folder: Path) -> Any:
@@ -93,43 +150,31 @@ def run(case: Case, programs: Path, qcycle: Path, duration_s: int, folder: Path)
     command = [str(qcycle), "bus", "--wiring", case.wiring]
     command += ["--publisher", f"{publisher} >{folder}/merge.json"]
     for number in range(case.relays):
-        relay = f"{programs}/qcrelay run {folder}/relay.yaml --interface bus0 --json"
-        relay += f" --duration {duration_s + MARGIN_S}s >{folder}/relay{number}.json"
-        command += ["--relay", relay]
+        relay = command_of_relay(case, programs, duration_s, number, folder)
+        command += ["--relay", f"{relay} >{folder}/relay{number}.json"]
     load = None
     if case.load == "hackbench":
         # Far more rounds than it can do in the time.
-        load = subprocess.Popen(["hackbench", "-l", "100000000"], stdout=subprocess.DEVNULL)
+        load = subprocess.Popen(
+            ["hackbench", "-l", "100000000"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     try:
-        if subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode != 0:
-            return None
+        with open(folder / "said.txt", "w", encoding="utf-8") as said:
+            if subprocess.run(command, check=False, stderr=said).returncode != 0:
+                return None
     finally:
         if load is not None:
-            load.terminate()
+            # Its forty groups of senders and receivers with it.
+            os.killpg(load.pid, signal.SIGTERM)
             load.wait()
     read = [folder / "merge.json", *(folder / f"relay{n}.json" for n in range(case.relays))]
     merge, *relays = [json.loads(path.read_text(encoding="utf-8")) for path in read]
     is_met, figures = judge(merge, relays)
-    return {"case": str(case), "met": is_met} | figures
-
-
-def report(results: list[Any]) -> str:
-    """A table of all cases, times in microseconds."""
-    head = ["case", "lost", "receive p50", "p99", "max", "task p99", "max", "overruns own, host", ""]
-    rows = [head, ["---"] * len(head)]
-    for one in results:
-        receive, task = one["times"]["receive"], one["times"]["task"]
-        times = [receive["p50_ns"], receive["p99_ns"], receive["max_ns"], task["p99_ns"], task["max_ns"]]
-        rows.append(
-            [
-                one["case"],
-                f"{one['lost']} of {one['published']}",
-                *(f"{ns / 1000:.0f}" for ns in times),
-                f"{one['overruns_own']}, {one['overruns_host']}",
-                "met" if one["met"] else "missed",
-            ]
-        )
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+    told = case._asdict() | {"beside": case.beside, "duration_s": duration_s}
+    return {"case": str(case), "met": is_met} | told | figures
 
 
 def main() -> int:
@@ -139,29 +184,44 @@ def main() -> int:
     parser.add_argument("--qcycle", type=Path, required=True)
     parser.add_argument("--streams", type=int, nargs="+", default=[20, 30])
     parser.add_argument("--duration", type=int, default=60)
+    parser.add_argument("--only", default="", help="cases with this in their name, such as `alone`")
     parser.add_argument("--output", type=Path, default=Path("runs/relay-load"))
     told = parser.parse_args()
-    results, code = [], MET
-    for number, case in enumerate(cases(told.streams)):
-        if case.load == "hackbench" and shutil.which("hackbench") is None:
-            print(f"{case}: not measured: hackbench is not installed (package rt-tests)")
+    results: list[Any] = []
+    unmeasured: list[Any] = []
+    code = MET
+    everything = [case for case in cases(told.streams) if told.only in str(case)]
+    for number, case in enumerate(everything):
+        lacking = missing(case)
+        if lacking is not None:
+            print(f"{case}: not measured: {lacking}")
+            unmeasured.append({"case": str(case), "why": lacking})
             continue
+        print(f"{number + 1} of {len(everything)}, {told.duration} s: {case}", flush=True)
         folder = told.output.resolve() / f"{number:02}"
         result = run(case, told.programs.resolve(), told.qcycle.resolve(), told.duration, folder)
         if result is None:
             print(f"{case}: did not run; {folder} has what was said")
+            unmeasured.append({"case": str(case), "why": "did not run"})
             code = PART_FAILED
             continue
         results.append(result)
         print(f"{case}: {'met' if result['met'] else 'missed'}, {result['lost']} lost", flush=True)
         if not result["met"] and code == MET:
             code = MISSED
-    told.output.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(results, indent=2) + "\n"
-    (told.output / "results.json").write_text(text, encoding="utf-8")
-    (told.output / "report.md").write_text(report(results), encoding="utf-8")
-    print(report(results))
+        write(told.output, results, unmeasured)
+    write(told.output, results, unmeasured)
+    print(f"report: {told.output / 'report.html'}")
     return code
+
+
+def write(output: Path, results: list[Any], unmeasured: list[Any]) -> None:
+    """All that is known, as data and as a page drawn from that data."""
+    output.mkdir(parents=True, exist_ok=True)
+    host = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
+    whole = {"host": host, "cases": results, "not_measured": unmeasured}
+    (output / "results.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    (output / "report.html").write_text(page.page(whole), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,124 @@
+"""Figures of a cell: percentiles, histogram, causes, and where the time went."""
+
+import csv
+import gzip
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from records import LIMIT_US, NEVER, PARTS, STALL, Action
+
+PERCENTILES = (0.5, 0.99, 0.999, 0.9999, 0.99999)
+# Stretches of a series that is kept for drawing.
+SERIES_MAX = 2000
+# Bins of a histogram to a doubling.
+BINS = 8
+CRYPTOGRAPHY = PARTS.index("cryptography")
+
+
+def write(path: Path, actions: Iterable[Action]) -> None:
+    """Keeps actions, one a line."""
+    with gzip.open(path, "wt", encoding="utf-8", compresslevel=3, newline="") as out:
+        lines = csv.writer(out)
+        for action in actions:
+            parts = (f"{us:.3f}" for us in action.parts_us)
+            ours, published = f"{action.ours_us:.3f}", f"{action.published_us:.3f}"
+            at = f"{action.at_s:.6f}"
+            lines.writerow([action.number, at, ours, published, action.cause, *parts])
+
+
+def read(path: Path) -> list[Action]:
+    """What was kept."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
+        return [kept(*line) for line in csv.reader(lines)]
+
+
+def kept(number: str, at: str, ours: str, published: str, cause: str, *parts: str) -> Action:
+    """An action out of its line."""
+    us = tuple(map(float, parts))
+    return Action(int(number), float(at), float(ours), float(published), cause, us)
+
+
+def joined(parts: Iterable[list[Action]]) -> list[Action]:
+    """Parts of a cell as one, each after the one before."""
+    found: list[Action] = []
+    for actions in parts:
+        after_s = found[-1].at_s if found else 0.0
+        count = len(found)
+        found += [
+            action._replace(number=action.number + count, at_s=action.at_s + after_s)
+            for action in actions
+        ]
+    return found
+
+
+def quantile(ordered: list[float], share: float) -> float | None:
+    """A percentile by nearest rank; `None` if the samples are too few to enclose it (95 %)."""
+    needed = math.ceil(math.log(0.025) / math.log(share))
+    if len(ordered) < needed:
+        return None
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def summary(values: Iterable[float]) -> dict[str, Any]:
+    """Figures of one definition, in µs."""
+    ordered = sorted(values)
+    if not ordered:
+        return {"count": 0}
+    found: dict[str, Any] = {"count": len(ordered), "min": ordered[0], "max": ordered[-1]}
+    found["mean"] = math.fsum(ordered) / len(ordered)
+    for share in PERCENTILES:
+        found[f"p{share * 100:g}"] = quantile(ordered, share)
+    found["over"] = sum(value > LIMIT_US for value in ordered)
+    found["histogram"] = histogram(ordered)
+    return found
+
+
+def histogram(ordered: list[float]) -> list[tuple[float, int]]:
+    """Upper bound in µs and count of each bin that is not empty."""
+    counts: dict[int, int] = {}
+    for value in ordered:
+        place = math.ceil(math.log2(max(value, 1)) * BINS)
+        counts[place] = counts.get(place, 0) + 1
+    return [(2 ** (place / BINS), counts[place]) for place in sorted(counts)]
+
+
+def figures(actions: list[Action], extra: int, tdf: float) -> dict[str, Any]:
+    """All that the report shows of a cell, in whose time the host took `tdf` seconds for one."""
+    causes: dict[str, int] = {}
+    for action in actions:
+        if action.cause:
+            causes[action.cause] = causes.get(action.cause, 0) + 1
+    came = [action for action in actions if action.came]
+    # Whoever computes alone on a processor is faster in virtual time by this factor: with all
+    # cryptography on the way at the speed of this host, an action takes this long at most.
+    slower = tdf - 1
+    return {
+        "ours": summary(a.ours_us for a in came),
+        "published": summary(a.published_us for a in came),
+        "host_speed": summary(a.ours_us + slower * a.parts_us[CRYPTOGRAPHY] for a in came),
+        "parts": dict(zip(PARTS, means(came), strict=True)),
+        "asked": len(actions),
+        "never_came": causes.get(NEVER, 0),
+        "not_asked_for": extra,
+        "causes": causes,
+        "unexplained": sum(
+            count for cause, count in causes.items() if not cause.startswith(STALL)
+        ),
+        "series": thinned([(a.at_s, a.ours_us) for a in came]),
+    }
+
+
+def means(came: list[Action]) -> list[float]:
+    """Mean of each part, in µs."""
+    columns = zip(*(action.parts_us for action in came), strict=True)
+    return [math.fsum(column) / len(came) for column in columns] or [0.0] * len(PARTS)
+
+
+def thinned(series: list[tuple[float, float]]) -> list[tuple[float, float, float]]:
+    """When, fastest and slowest action of each of at most so many stretches: every action lies in
+    one."""
+    stretch = max(1, math.ceil(len(series) / SERIES_MAX))
+    parts = [series[at : at + stretch] for at in range(0, len(series), stretch)]
+    return [(part[0][0], min(us for _, us in part), max(us for _, us in part)) for part in parts]

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Four relays act as one: how long an action takes, in five conditions and two protocols.
+
+Each cell alternates trip and close. `virtual` runs all programs in virtual time over an emulated
+network (`qcycle run`), `real` in host time over a bridge of this host (`qcycle bus`); both need
+root. A cell is run in parts, and a part that is done is not run again, so an interrupted
+evaluation goes on where it stopped.
+
+Usage: run.py --programs FOLDER --qcycle FILE [--actions 1000000] [--mode virtual real] ...
+FOLDER holds qcrelay, qcmerge and qchostile. Exit codes: 0 met, 10 missed, 12 a cell did not run,
+130 interrupted.
+The merging unit waits for the breaker before its next step, so an action that never comes ends its
+part early. A cell is met when every action came once, and every one over a quarter cycle has a host
+stall as its cause; in virtual time none may be over it.
+"""
+
+import argparse
+import json
+import os
+import platform
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import cell as cells
+import figures
+import page
+import part as parts
+
+MET, MISSED, PART_FAILED, INTERRUPTED = 0, 10, 12, 130
+
+
+def judge(mode: str, found: Any) -> bool:
+    """Whether a cell is met."""
+    whole = found["asked"] >= found["pace"]["actions"] > 0
+    whole = whole and not found["never_came"] and not found["not_asked_for"]
+    slow = found["ours"].get("over", 0)
+    return whole and not found["unexplained"] and (mode == "real" or slow == 0)
+
+
+def conclude(cell: Any, pace: Any, seed: int, done: list[Any]) -> Any:
+    """The figures of a cell out of those of its parts."""
+    actions = figures.joined(figures.read(one.folder / parts.ACTIONS) for one in done)
+    told = [json.loads((one.folder / parts.DONE).read_text(encoding="utf-8")) for one in done]
+    tdf = pace.tdf if cell.mode == "virtual" else 1.0
+    found = figures.figures(actions, sum(one["not_asked_for"] for one in told), tdf)
+    found |= cell._asdict() | {"pace": pace._asdict(), "seed": seed}
+    found["wall_s"] = sum(one["wall_s"] for one in told)
+    found["met"] = judge(cell.mode, found)
+    return found
+
+
+def line(found: Any) -> str:
+    """A cell in a line."""
+    ours = found["ours"]
+    figure = f"mean {ours['mean']:.0f}, max {ours['max']:.0f} µs" if ours["count"] else "no action"
+    whole = f"{found['never_came']} never came, {found['not_asked_for']} not asked for"
+    over = f"{ours.get('over', 0)} over a quarter cycle ({found['unexplained']} unexplained)"
+    return f"{figure}, {over}, {whole}: {'met' if found['met'] else 'missed'}"
+
+
+def arguments() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--programs", type=Path, required=True)
+    parser.add_argument("--qcycle", type=Path, required=True)
+    parser.add_argument("--actions", type=int, default=1_000_000, help="for each cell")
+    parser.add_argument("--part", type=int, default=50_000, help="actions that are run at once")
+    # The dwell, and room for an action of twice the usual length before and after it.
+    parser.add_argument("--interval", type=float, default=5.0, help="between actions, in ms")
+    parser.add_argument("--jitter", type=float, default=1.0, help="up to so much more, in ms")
+    parser.add_argument("--dwell", type=float, default=3.0, help="of the breaker node, in ms")
+    parser.add_argument("--tdf", type=float, default=4.0, help="host seconds per virtual second")
+    parser.add_argument("--mode", nargs="+", choices=cells.MODES, default=list(cells.MODES))
+    parser.add_argument(
+        "--protocol", nargs="+", choices=cells.PROTOCOLS, default=list(cells.PROTOCOLS)
+    )
+    parser.add_argument("--only", default="", help="conditions with this in their name")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--output", type=Path, default=Path("runs/quorum"))
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Runs all that is not done; Ctrl-C and SIGTERM end it, and leave nothing running."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return evaluate(arguments())
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on from here", flush=True)
+        return INTERRUPTED
+
+
+def evaluate(asked: argparse.Namespace) -> int:
+    """Runs all cells that are not done."""
+    pace = cells.Pace(asked.actions, asked.interval, asked.jitter, asked.dwell, asked.tdf)
+    output = asked.output.resolve()
+    tools = parts.Tools(asked.programs.resolve(), asked.qcycle.resolve())
+    chosen = cells.cells(asked.mode, asked.protocol, asked.only)
+    todo = {
+        cell: parts.planned(cell, pace, asked.part, asked.seed, output / cell.folder)
+        for cell in chosen
+    }
+    left_s = sum(one.wall_s for ones in todo.values() for one in ones if not one.is_done)
+    code = MET
+    for number, (cell, ones) in enumerate(todo.items(), 1):
+        print(f"{number} of {len(todo)}: {cell.folder}", flush=True)
+        for one in ones:
+            if not one.is_done:
+                left_s -= one.wall_s
+                parts.run(one, tools, lambda cell_s, after=left_s: told(cell_s, after))
+        done = [one for one in ones if one.is_done]
+        if not done:
+            print(f"  nothing was measured; {output / cell.folder} has what was said", flush=True)
+            code = PART_FAILED
+            continue
+        found = conclude(cell, pace, asked.seed, done)
+        result = output / cell.folder / "result.json"
+        result.write_text(json.dumps(found) + "\n", encoding="utf-8")
+        print(f"  {line(found)}", flush=True)
+        code = code if found["met"] else max(code, MISSED)
+        report(output)
+    print(f"report: {report(output)}")
+    return code
+
+
+def told(part_s: float, after_s: float) -> None:
+    """Tells how long it will take."""
+    print(f"  about {words(part_s)} for this part, {words(part_s + after_s)} in all", flush=True)
+
+
+def words(seconds: float) -> str:
+    """A time in words."""
+    if seconds >= 5400:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(seconds, 0):.0f} s"
+
+
+def report(output: Path) -> Path:
+    """Draws the page of all cells that are done."""
+    done = sorted(output.glob("*/result.json"))
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in done]
+    host = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
+    path = output / "report.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page.page(host, found), encoding="utf-8")
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())
