@@ -2,10 +2,10 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-bench setup-conformance setup-aarch64 demo test conformance check-aarch64 test-aarch64 bench container fuzz fuzz-calls clean
+.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test conformance check-aarch64 test-aarch64 bench container quorum fuzz fuzz-calls clean
 
 # The shim is an image for other programs, built by the build script of `testbed`: never here.
-CRATES := -p vtime -p realtime -p substation -p relay -p testbed
+CRATES := -p vtime -p realtime -p probe -p substation -p relay -p testbed
 PYTHON := .venv/bin/python
 # A target whose programs need no loader, so that a container holds the program alone.
 MUSL := $(shell uname -m)-unknown-linux-musl
@@ -27,6 +27,9 @@ setup: ## install what the demo needs and is not there
 setup-test:
 	@tools/setup.sh test
 
+setup-container:
+	@tools/setup.sh container
+
 setup-aarch64:
 	@tools/setup.sh aarch64
 
@@ -45,12 +48,18 @@ test: setup-test ## check format, lints, tests and taste
 	cargo clippy --locked $(CRATES) --all-targets -- -D warnings
 	PATH="$$PWD/.venv/bin:$$PATH" cargo test --locked $(CRATES)
 	cargo test --locked -p substation --bench decode -- --tiny
+	cargo test --locked -p probe --bench cyclictest -- --tiny
+	cargo test --locked -p substation --bench certificates -- --tiny
 	cargo test --locked -p testbed --bench clock -- --tiny $(bench_prefix)
 	cargo test --locked -p testbed --bench pause -- --tiny
+	cargo test --locked -p testbed --bench latency -- --tiny
 	$(PYTHON) -W error::ResourceWarning -m unittest discover -s scenarios/voltage-stability
 	$(PYTHON) -W error -m unittest discover -s scenarios/feeder-fault
 	$(PYTHON) -W error -m unittest discover -s scenarios/relay-load
+	$(PYTHON) -W error -m unittest discover -s scenarios/quorum
+	$(PYTHON) -W error -m unittest discover -s scenarios/resilient-feeder
 	$(PYTHON) -W error -m unittest discover -s tools
+	tools/mutants.py
 	tools/aarch64.sh check
 	$(PYTHON) tools/tidy.py
 	shellcheck tools/*.sh .ci/run
@@ -67,20 +76,30 @@ fuzz-calls: setup-test ## make random calls natively and in virtual time; SEEDS=
 
 bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
 	cargo bench --locked -p substation --bench decode
+	cargo bench --locked -p probe --bench cyclictest
+	cargo bench --locked -p substation --bench certificates
 	cargo bench --locked -p testbed --bench clock -- $(bench_prefix)
 	cargo bench --locked -p testbed --bench pause
+	cargo bench --locked -p testbed --bench latency
 
 conformance: setup-conformance ## run peers' own tests and programs in virtual time; writes a page of results
 	cargo build --locked --release -p testbed
 	PYTHONPATH=tools $(PYTHON) -m peers --write-page
 
-container: ## make OCI bundles of the programs on a process bus in target/container, without a registry
+container: setup-container ## make OCI bundles of the programs on a process bus in target/container, without a registry
 	cargo build --locked --release --target $(MUSL) -p relay --bins
+	QCRELAY=$$PWD/target/$(MUSL)/release/qcrelay cargo test --locked -p relay --test wiring
 	set -- $$(find target/$(MUSL)/release -maxdepth 1 -type f -executable); for binary; do \
 		python3 tools/container.py --binary "$$binary" \
 			--bundle "target/container/$${binary##*/}"; done
 
-fuzz: ## fuzz the decoders of frames for 24 minutes
+probe: ## build qcprobe as one static program, for remote machines and guests
+	cargo rustc --locked --release --target $(MUSL) -p probe --bin qcprobe -- -C strip=symbols
+
+quorum: ## simulate 10^8 events of relays that act as one, half for safety, half for progress
+	QUORUM_EVENTS=50000000 cargo test --locked --release -p substation --test quorum sim -- --nocapture
+
+fuzz: ## fuzz the decoders of frames and datagrams for 36 minutes
 	tools/fuzz.sh
 
 clean: ## remove what was built, installed here and recorded

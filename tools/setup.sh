@@ -3,7 +3,7 @@
 # Python packages in .venv, and a look at the Rust toolchain. It asks no questions. What is there
 # already is left alone, so a second call only looks and takes a fraction of a second.
 #
-# Usage: tools/setup.sh demo|test|bench|conformance|aarch64
+# Usage: tools/setup.sh demo|test|bench|conformance|container|aarch64
 # Without the right to install Debian packages it names what is missing and why, and stops.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -16,8 +16,8 @@ readonly BROKEN_SETUP=69
 main() {
     local purpose=${1:-}
     case $purpose in
-        demo | test | bench | conformance | aarch64) ;;
-        *) fail 64 "usage: tools/setup.sh demo|test|bench|conformance|aarch64" ;;
+        demo | test | bench | conformance | container | aarch64) ;;
+        *) fail 64 "usage: tools/setup.sh demo|test|bench|conformance|container|aarch64" ;;
     esac
     mkdir -p target
     # Two calls at once would build one .venv twice.
@@ -25,6 +25,7 @@ main() {
     flock 9
     install_debian_packages "$purpose"
     check_rust
+    case $purpose in test | bench | container) install_static_target ;; esac
     install_python_packages
 }
 
@@ -106,6 +107,21 @@ check_rust() {
     is_at_least "$wanted" "${found%%-*}" || fail $BROKEN_SETUP \
         "Rust $found is too old: $wanted or newer is needed ('rustup update', or rustup instead" \
         "of the distribution's cargo)"
+}
+
+# The standard library for programs without a loader, which containers, guests and other machines run.
+install_static_target() {
+    local target
+    target=$(uname -m)-unknown-linux-musl
+    if ! command -v rustup > /dev/null; then
+        say "no rustup: install the standard library of Rust for $target as cargo came"
+        return 0
+    fi
+    rustup target list --installed 9>&- | grep -qx "$target" && return 0
+    say "adding the target $target"
+    # Without a network rustup tries for long.
+    timeout 300 rustup --quiet target add "$target" 9>&- || fail $BROKEN_SETUP \
+        "the target $target could not be fetched (see above); 'rustup target add $target' shows why"
 }
 
 install_python_packages() {
