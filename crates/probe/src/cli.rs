@@ -123,6 +123,9 @@ struct RunArguments {
     /// Have the kernel record switches between tasks, for surer blame and later wake-ups
     #[arg(long)]
     record_switches: bool,
+    /// Have the kernel stamp datagrams and frames, which tells its part of a latency and adds to it
+    #[arg(long)]
+    split: bool,
 }
 
 /// The main function of `qcprobe`.
@@ -269,6 +272,7 @@ impl RunArguments {
         plan.pinned &= !self.not_pinned;
         plan.stall_meter |= self.stall_meter;
         plan.record_switches |= self.record_switches;
+        plan.split |= self.split;
         plan.check()?;
         Ok(plan)
     }

@@ -96,7 +96,7 @@ impl Collector {
         taken: Taken,
     ) -> io::Result<()> {
         let thread = &mut self.threads[index];
-        let Sample { at_ns, latency_ns } = taken.sample;
+        let Sample { at_ns, latency_ns, stamps } = taken.sample;
         let late = Late { thread: index, core: taken.core, at_ns, length_ns: latency_ns };
         thread.source.shared.urgent_ns.store(self.witness.see(late), Ordering::Relaxed);
         let expected = thread.first + thread.kept.len() as u64;
@@ -104,7 +104,7 @@ impl Collector {
             thread.write(index, writer)?;
             thread.first = taken.index;
         }
-        thread.kept.push(Sample { at_ns: at_ns - self.stage.began_ns, latency_ns });
+        thread.kept.push(Sample { at_ns: at_ns - self.stage.began_ns, latency_ns, stamps });
         Ok(())
     }
 

@@ -79,6 +79,19 @@ impl Kind {
         }
     }
 
+    /// What its latency divides into where the kernel notes it, in order; empty: nothing.
+    ///
+    /// `udp` and `ethernet`: up to the driver's stamp, up to that of the receiving stack, up to user
+    /// space. `gpio`: up to the kernel's stamp of the edge, up to user space.
+    #[must_use]
+    pub const fn parts(self) -> &'static [&'static str] {
+        match self {
+            Self::Udp | Self::Ethernet => &["send", "pass", "receive"],
+            Self::Gpio => &["raise", "receive"],
+            _ => &[],
+        }
+    }
+
     /// The kind of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -119,6 +132,9 @@ pub struct Plan {
     /// stall can be blamed on the very task. It makes each wake-up a little later; without it, and
     /// where it is not allowed, coarser evidence is used.
     pub record_switches: bool,
+    /// Whether the kernel stamps what `udp` and `ethernet` send and receive, so that the latency can
+    /// be split. It makes each of these samples a little later.
+    pub split: bool,
 }
 
 impl Default for Plan {
@@ -134,6 +150,7 @@ impl Default for Plan {
             pinned: true,
             stall_meter: false,
             record_switches: false,
+            split: false,
         }
     }
 }

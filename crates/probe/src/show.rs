@@ -14,6 +14,8 @@ pub(crate) struct Shown {
     header: Header,
     /// Of each thread, in order of size.
     latency_ns: Vec<Vec<i64>>,
+    /// Of each part of a latency, over all threads, in order of size.
+    parts_ns: Vec<Vec<i64>>,
     counts: Vec<Counts>,
     stalls: Vec<Stall>,
     warnings: Vec<String>,
@@ -26,6 +28,7 @@ impl Shown {
         let header = reader.header().clone();
         let mut shown = Self {
             latency_ns: vec![Vec::new(); header.plan.cores.len()],
+            parts_ns: vec![Vec::new(); header.plan.probe.parts().len()],
             header,
             counts: Vec::new(),
             stalls: Vec::new(),
@@ -36,6 +39,7 @@ impl Shown {
             shown.add(item);
         }
         shown.latency_ns.iter_mut().for_each(|latency_ns| latency_ns.sort_unstable());
+        shown.parts_ns.iter_mut().for_each(|part_ns| part_ns.sort_unstable());
         shown.stalls.sort_by_key(|stall| -stall.length_ns);
         shown
     }
@@ -43,6 +47,12 @@ impl Shown {
     fn add(&mut self, item: Item) {
         match item {
             Item::Samples(block) => {
+                for sample in &block.samples {
+                    let parts = sample.stamps.parts(sample.latency_ns, self.parts_ns.len());
+                    for (all_ns, part_ns) in self.parts_ns.iter_mut().zip(parts) {
+                        all_ns.extend(part_ns);
+                    }
+                }
                 if let Some(thread) = self.latency_ns.get_mut(block.thread) {
                     thread.extend(block.samples.iter().map(|sample| sample.latency_ns));
                 }
@@ -80,13 +90,12 @@ impl fmt::Display for Shown {
         for (thread, (core, sorted)) in plan.cores.iter().zip(&self.latency_ns).enumerate() {
             let counts = self.counts.get(thread).cloned().unwrap_or_default();
             write!(to, "{core:>4} {:>10} {:>5} {:>7}", sorted.len(), counts.lost, counts.missed)?;
-            for share in [0.0, 0.5, 0.99, 1.0] {
-                match sorted.get((sorted.len().saturating_sub(1) as f64 * share) as usize) {
-                    Some(ns) => write!(to, " {:>9.1}", *ns as f64 / 1e3)?,
-                    None => write!(to, " {:>9}", "-")?,
-                }
-            }
-            writeln!(to)?;
+            write_figures(to, sorted)?;
+        }
+        let names = plan.probe.parts().iter().zip(&self.parts_ns);
+        for (name, sorted) in names.filter(|(_, sorted)| !sorted.is_empty()) {
+            write!(to, "  {name:<13}{:<14}", format!("{} parts", sorted.len()))?;
+            write_figures(to, sorted)?;
         }
         for stall in self.stalls.iter().take(STALLS_SHOWN) {
             let (at_s, us) = (stall.at_ns as f64 / 1e9, stall.length_ns as f64 / 1e3);
@@ -101,4 +110,15 @@ impl fmt::Display for Shown {
         }
         writeln!(to, "{}", self.end)
     }
+}
+
+/// The least, the median, p99 and the greatest of what is in order of size, µs.
+fn write_figures(to: &mut fmt::Formatter<'_>, sorted: &[i64]) -> fmt::Result {
+    for share in [0.0, 0.5, 0.99, 1.0] {
+        match sorted.get((sorted.len().saturating_sub(1) as f64 * share) as usize) {
+            Some(ns) => write!(to, " {:>9.1}", *ns as f64 / 1e3)?,
+            None => write!(to, " {:>9}", "-")?,
+        }
+    }
+    writeln!(to)
 }

@@ -10,12 +10,12 @@ use std::thread::Thread;
 
 use crate::kinds::noise::Histogram;
 use crate::plan::Plan;
-use crate::stream::Sample;
+use crate::stream::{Sample, Stamps};
 use crate::sys;
 
 /// Seconds of samples that a queue holds: how long the collector may be kept from running.
 const QUEUE_S: u64 = 10;
-/// Samples that a queue holds, at least and at most (24 MiB a thread).
+/// Samples that a queue holds, at least and at most (40 MiB a thread).
 const QUEUE: std::ops::RangeInclusive<u64> = 1024..=1 << 20;
 
 /// One sample on its way.
@@ -74,8 +74,20 @@ pub(crate) fn way(plan: &Plan, core: usize) -> (Sink, Source) {
 impl Sink {
     /// Takes a sample: at `at_ns` it should have been, `latency_ns` later it was.
     pub(crate) fn take(&mut self, at_ns: i64, latency_ns: i64) {
+        self.take_sample(Sample { at_ns, latency_ns, ..Sample::default() });
+    }
+
+    /// Takes a sample with moments that the kernel noted, `CLOCK_MONOTONIC`.
+    pub(crate) fn take_split(&mut self, at_ns: i64, latency_ns: i64, noted_ns: [Option<i64>; 2]) {
+        let since_begin_ns = noted_ns.map(|noted_ns| noted_ns?.checked_sub(at_ns));
+        let stamps = Stamps::within(latency_ns, since_begin_ns);
+        self.take_sample(Sample { at_ns, latency_ns, stamps });
+    }
+
+    fn take_sample(&mut self, sample: Sample) {
+        let latency_ns = sample.latency_ns;
         let core = self.core.unwrap_or_else(sys::thread::core);
-        let taken = Taken { index: self.taken, core, sample: Sample { at_ns, latency_ns } };
+        let taken = Taken { index: self.taken, core, sample };
         if self.queue.push(taken).is_err() {
             self.shared.lost.fetch_add(1, Ordering::Relaxed);
         }

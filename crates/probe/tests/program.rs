@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use probe::stream::{Counts, Item, Note, Outcome, Reader, Samples};
+use probe::stream::{Counts, Item, Note, Outcome, Reader, Samples, Stamps};
 use probe::{Kind, Plan};
 
 /// What it is asked to do on a machine where nothing is allowed.
@@ -181,6 +181,69 @@ fn real_time_priority_is_had_or_its_lack_is_named() {
             assert!(reason.starts_with("SCHED_FIFO 80: ") && reason.contains("CAP_SYS_NICE"));
         }
         other => panic!("{other:?}"),
+    }
+}
+
+/// Runs a plan on the first core to its end; `None`, told on standard error, where this machine lacks
+/// something.
+fn measured(plan: &Plan) -> Option<Vec<u8>> {
+    let mut child = start(plan, Path::new("-"));
+    let mut octets = Vec::new();
+    let mut output = child.stdout.take().expect("its output is a pipe");
+    output.read_to_end(&mut octets).expect("it is read to its end");
+    child.wait().expect("it ends");
+    let items = read(&octets);
+    let Some(Item::End(end)) = items.last() else { panic!("{:?}", items.last()) };
+    match &end.outcome {
+        Outcome::Finished => Some(octets),
+        Outcome::NotMeasured(reason) => {
+            eprintln!("not tested: {reason}");
+            None
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn datagrams_and_frames_are_split_by_the_stamps_of_the_kernel_if_that_is_asked_for() {
+    for probe in [Kind::Udp, Kind::Ethernet] {
+        let plan = Plan { probe, split: true, ..modest() };
+        let Some(octets) = measured(&plan) else { continue };
+        let items = read(&octets);
+        let samples: Vec<_> = samples(&items).iter().flat_map(|block| &block.samples).collect();
+        let whole = |parts: &[Option<i64>]| parts.iter().copied().sum::<Option<i64>>();
+        let mut split = 0;
+        for sample in &samples {
+            let parts: Vec<_> = sample.stamps.parts(sample.latency_ns, 3).collect();
+            if let Some(sum_ns) = whole(&parts) {
+                assert_eq!(sum_ns, sample.latency_ns, "{probe}");
+                assert!(parts.iter().all(|part| part.is_some_and(|ns| ns >= 0)), "{parts:?}");
+                split += 1;
+            }
+        }
+        // The kernel begins to stamp a moment after it is asked to; then it leaves nothing out.
+        let count = samples.len();
+        assert!(split > 0 && split * 2 >= count, "{probe}: {split} of {count}");
+        let unsplit = measured(&Plan { split: false, ..plan }).unwrap();
+        for block in self::samples(&read(&unsplit)) {
+            assert!(block.samples.iter().all(|sample| sample.stamps == Stamps::default()));
+        }
+    }
+}
+
+#[test]
+fn parts_are_shown_below_the_cores() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("split.qcs");
+    let plan = Plan { probe: Kind::Udp, split: true, ..modest() };
+    let Some(octets) = measured(&plan) else { return };
+    std::fs::write(&file, octets).unwrap();
+    let shown = qcprobe().arg("show").arg(&file).output().unwrap();
+    let text = String::from_utf8(shown.stdout).unwrap();
+    for part in Kind::Udp.parts() {
+        let line = text.lines().find(|line| line.trim_start().starts_with(part));
+        let figures = line.map_or(0, |line| line.split_whitespace().count());
+        assert_eq!(figures, 3 + 4, "{part}: {text}");
     }
 }
 

@@ -23,6 +23,11 @@ pub(super) trait Way: Send + Sync + 'static {
     fn send(&self) -> io::Result<()>;
     /// Waits to be woken.
     fn receive(&self) -> io::Result<()>;
+    /// When the kernel passed on what was received last, as far as it noted it, `CLOCK_MONOTONIC`, ns.
+    /// Asked after the sample has ended.
+    fn noted_ns(&self) -> [Option<i64>; 2] {
+        [None; 2]
+    }
 }
 
 /// A way, and what goes along it.
@@ -126,7 +131,7 @@ impl<W: Way> Handover<W> {
             match self.sent_ns.swap(0, Ordering::AcqRel) {
                 0 if self.over.load(Ordering::Acquire) => break,
                 0 => {}
-                sent_ns => sink.take(sent_ns, now_ns - sent_ns),
+                sent_ns => sink.take_split(sent_ns, now_ns - sent_ns, self.way.noted_ns()),
             }
             if let Err(error) = received {
                 // A way that is gone does not come back.

@@ -2,6 +2,7 @@
 
 mod handover;
 pub(crate) mod noise;
+mod time_of_day;
 mod timer;
 mod ways;
 
@@ -27,8 +28,8 @@ pub(crate) fn tasks(plan: &Plan, sinks: Vec<Sink>) -> Result<Vec<Task>, String> 
         Kind::Futex => handover::tasks(plan, sinks, || Ok(Futex::default())),
         Kind::Signal => handover::tasks(plan, sinks, || Ok(Signal::default())),
         Kind::Pipe => handover::tasks(plan, sinks, ways::Pipe::open),
-        Kind::Udp => handover::tasks(plan, sinks, ways::Udp::open),
-        Kind::Ethernet => handover::tasks(plan, sinks, ways::Ethernet::open),
+        Kind::Udp => handover::tasks(plan, sinks, || ways::Udp::open(plan.split)),
+        Kind::Ethernet => handover::tasks(plan, sinks, || ways::Ethernet::open(plan.split)),
         Kind::Gpio => {
             Err("gpio: this version has no such probe; see docs/limitations.md".to_owned())
         }

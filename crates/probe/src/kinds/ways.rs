@@ -2,12 +2,15 @@
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::net::{Ipv4Addr, UdpSocket};
-use std::sync::Mutex;
+use std::os::fd::AsFd;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use realtime::packet::{Batch, PacketSocket, wait};
+use realtime::packet::{PacketSocket, wait};
 
 use super::handover::Way;
+use super::time_of_day::Distance;
+use crate::sys::stamping::{self, Told};
 use crate::sys::veth;
 use crate::sys::wake::{Eventfd, Futex, Signal};
 
@@ -65,21 +68,61 @@ impl Way for Pipe {
     }
 }
 
+/// What the receiver of a datagram or frame knows beside it: used by one thread only.
+///
+/// The driver's stamp of what was sent waits at the sending socket. It is there before the other
+/// side gets anything, and so the receiver takes it, once its sample has ended: the thread that
+/// sends has no part in it.
+///
+/// Stamps are made between send and receive: a copy of what is sent, a further reading of the clock.
+/// So they are part of what is measured, and there are none unless they are asked for.
+struct Passed {
+    told: Told,
+    /// Of the clock that stamps; none: nothing is stamped.
+    distance: Option<Distance>,
+}
+
+impl Passed {
+    fn between(from: &impl AsFd, to: &impl AsFd, is_split: bool) -> io::Result<Mutex<Self>> {
+        if is_split {
+            stamping::stamp_sent(from)?;
+            stamping::stamp_received(to)?;
+        }
+        let distance = is_split.then(Distance::read);
+        Ok(Mutex::new(Self { told: Told::default(), distance }))
+    }
+
+    fn of(this: &Mutex<Self>) -> MutexGuard<'_, Self> {
+        this.lock().expect("only one thread receives")
+    }
+
+    /// When the driver took it and when the stack got it. Not known if the time of day was set
+    /// since the one before.
+    fn noted_ns(&mut self, from: &impl AsFd) -> [Option<i64>; 2] {
+        let Some(distance) = &mut self.distance else { return [None; 2] };
+        let [received_ns, sent_ns] = [self.told.received_ns(), self.told.sent_ns(from)];
+        let holds = distance.holds();
+        [sent_ns, received_ns].map(|ns| ns.filter(|_| holds).map(|ns| distance.monotonic_ns(ns)))
+    }
+}
+
 /// Datagrams over the loopback interface.
 pub(super) struct Udp {
     from: UdpSocket,
     to: UdpSocket,
+    passed: Mutex<Passed>,
 }
 
 impl Udp {
-    pub(super) fn open() -> io::Result<Self> {
+    pub(super) fn open(is_split: bool) -> io::Result<Self> {
         let [from, to] =
             [UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)), UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))];
         let (from, to) = (from?, to?);
         // Only from each other: nobody else's datagram is a sample.
         from.connect(to.local_addr()?)?;
         to.connect(from.local_addr()?)?;
-        Ok(Self { from, to })
+        let passed = Passed::between(&from, &to, is_split)?;
+        Ok(Self { from, to, passed })
     }
 }
 
@@ -89,7 +132,11 @@ impl Way for Udp {
     }
 
     fn receive(&self) -> io::Result<()> {
-        self.to.recv(&mut [0]).map(|_| ())
+        Passed::of(&self.passed).told.receive(&self.to)
+    }
+
+    fn noted_ns(&self) -> [Option<i64>; 2] {
+        Passed::of(&self.passed).noted_ns(&self.from)
     }
 }
 
@@ -105,11 +152,11 @@ pub(super) struct Ethernet {
     from: PacketSocket,
     to: PacketSocket,
     frame: [u8; FRAME_OCTETS],
-    received: Mutex<Batch>,
+    passed: Mutex<Passed>,
 }
 
 impl Ethernet {
-    pub(super) fn open() -> io::Result<Self> {
+    pub(super) fn open(is_split: bool) -> io::Result<Self> {
         let sockets = || {
             let [from, to] = veth::ENDS.map(|end| PacketSocket::open(end, ETHERTYPE));
             Ok((from?, to?))
@@ -119,7 +166,8 @@ impl Ethernet {
         frame[..6].copy_from_slice(&to.address());
         frame[6..12].copy_from_slice(&from.address());
         frame[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
-        Ok(Self { from, to, frame, received: Mutex::new(Batch::new(1)) })
+        let passed = Passed::between(&from, &to, is_split)?;
+        Ok(Self { from, to, frame, passed })
     }
 }
 
@@ -129,10 +177,18 @@ impl Way for Ethernet {
     }
 
     fn receive(&self) -> io::Result<()> {
-        let mut received = self.received.lock().expect("only one thread receives");
-        while self.to.receive(&mut received)? == 0 {
-            wait(&[&self.to], PATIENCE)?;
+        let mut passed = Passed::of(&self.passed);
+        loop {
+            match passed.told.receive_now(&self.to) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    wait(&[&self.to], PATIENCE)?;
+                }
+                received => return received,
+            }
         }
-        Ok(())
+    }
+
+    fn noted_ns(&self) -> [Option<i64>; 2] {
+        Passed::of(&self.passed).noted_ns(&self.from)
     }
 }

@@ -10,6 +10,7 @@ mod block;
 mod note;
 mod read;
 mod samples;
+mod stamps;
 mod varint;
 mod write;
 
@@ -18,6 +19,7 @@ pub use note::{
 };
 pub use read::{Item, NotAStream, Reader};
 pub use samples::{Sample, Samples};
+pub use stamps::Stamps;
 pub use write::Writer;
 
 /// What a stream begins with: name and version of the format.

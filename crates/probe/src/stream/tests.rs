@@ -65,11 +65,16 @@ fn samples_in(items: &[Item]) -> Vec<Sample> {
 
 fn a_sample() -> impl Strategy<Value = Sample> {
     // Mostly as they are in life, and sometimes anything.
-    prop_oneof![
-        9 => (0i64..1 << 50, 0i64..1 << 30)
-            .prop_map(|(at_ns, latency_ns)| Sample { at_ns, latency_ns }),
-        1 => any::<(i64, i64)>().prop_map(|(at_ns, latency_ns)| Sample { at_ns, latency_ns }),
-    ]
+    let times = prop_oneof![
+        9 => (0i64..1 << 50, 0i64..1 << 30),
+        1 => any::<(i64, i64)>(),
+    ];
+    let moment = || prop_oneof![2 => (0i64..1 << 30).prop_map(Some), 1 => Just(None)];
+    (times, moment(), moment()).prop_map(|((at_ns, latency_ns), first, second)| Sample {
+        at_ns,
+        latency_ns,
+        stamps: Stamps::within(latency_ns, [first, second]),
+    })
 }
 
 proptest! {
@@ -130,7 +135,11 @@ proptest! {
 #[test]
 fn a_quiet_core_needs_three_octets_a_sample() {
     let samples: Vec<Sample> = (0..100_000)
-        .map(|i| Sample { at_ns: i * 1_000_000, latency_ns: 3_000 + (i * 7919) % 2_000 })
+        .map(|i| Sample {
+            at_ns: i * 1_000_000,
+            latency_ns: 3_000 + (i * 7919) % 2_000,
+            ..Sample::default()
+        })
         .collect();
     let octets = stream_of(std::slice::from_ref(&samples));
     assert!(octets.len() < 3 * samples.len() + 4_000, "{} octets", octets.len());
@@ -141,6 +150,54 @@ fn a_quiet_core_needs_three_octets_a_sample() {
         .filter_map(|item| if let Item::Samples(block) = item { Some(block.first) } else { None })
         .collect();
     assert_eq!(firsts[..3], [0, 4096, 8192]);
+}
+
+/// A block as it was written before there were moments: thread 1, first 0, three samples.
+const WITHOUT_MOMENTS: [u8; 14] =
+    [1, 0, 3, 0xe8, 0x07, 0, 0xa0, 0x1f, 0, 0x01, 0xd0, 0x0f, 0x80, 0x10];
+
+#[test]
+fn a_block_of_older_streams_is_read_and_written_as_it_was() {
+    let sample = |at_ns, latency_ns| Sample { at_ns, latency_ns, ..Sample::default() };
+    let samples = vec![sample(0, 2_000), sample(1_000, 1_999), sample(3_000, 3_023)];
+    let read = samples::decode(&WITHOUT_MOMENTS);
+    assert_eq!(read, Some(Samples { thread: 1, first: 0, samples: samples.clone() }));
+    assert_eq!(samples::encode(1, 0, 1_000, &samples), WITHOUT_MOMENTS);
+}
+
+#[test]
+fn moments_are_columns_behind_the_samples_as_far_as_they_are_known() {
+    let octets = |columns: &[u8]| [&WITHOUT_MOMENTS, columns].concat();
+    // 100 ns, unknown, 101 ns: each and one more, less the one before.
+    let first = [0xca, 0x01, 0xc9, 0x01, 0xcc, 0x01];
+    let read = samples::decode(&octets(&first)).unwrap();
+    let moments: Vec<_> = read.samples.iter().map(|sample| sample.stamps.get(0)).collect();
+    assert_eq!(moments, [Some(100), None, Some(101)]);
+    assert!(read.samples.iter().all(|sample| sample.stamps.get(1).is_none()));
+    assert_eq!(samples::encode(1, 0, 1_000, &read.samples), octets(&first));
+    // A second one is known though the first is not.
+    let both = [[0; 3], [0x04, 0, 0]].concat();
+    let read = samples::decode(&octets(&both)).unwrap();
+    assert_eq!(read.samples[2].stamps.get(1), Some(1));
+    assert_eq!(samples::encode(1, 0, 1_000, &read.samples), octets(&both));
+    // Too short, one column too many, below zero, above four octets.
+    for wrong in [&[2, 0][..], &[0; 9], &[1, 0, 0], &[0x80, 0x80, 0x80, 0x80, 0x40, 0, 0]] {
+        assert_eq!(samples::decode(&octets(wrong)), None, "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_split_of_microseconds_takes_two_octets_a_moment() {
+    let sample = |i: i64| {
+        let latency_ns = 9_000 + (i * 7919) % 2_000;
+        let stamps = [Some(1_000 + (i * 31) % 700), Some(2_500 + (i * 7919) % 1_000)];
+        let stamps = Stamps::within(latency_ns, stamps);
+        Sample { at_ns: i * 1_000_000, latency_ns, stamps }
+    };
+    let samples: Vec<Sample> = (0..10_000).map(sample).collect();
+    let octets = stream_of(std::slice::from_ref(&samples));
+    assert!(octets.len() < 7 * samples.len() + 4_000, "{} octets", octets.len());
+    assert_eq!(samples_in(&read(&octets)), samples);
 }
 
 #[test]

@@ -4,6 +4,7 @@ pub(crate) mod guest;
 pub(crate) mod page;
 pub(crate) mod process;
 pub(crate) mod signal;
+pub(crate) mod stamping;
 pub(crate) mod switches;
 pub(crate) mod thread;
 pub(crate) mod timerfd;

@@ -111,6 +111,7 @@ fn stream(folder: &Path, seconds: u64) -> Result<()> {
             let sample = |index: u64, random: &mut Random| Sample {
                 at_ns: i64::try_from(index * PERIOD_NS).expect("eight hours are few ns"),
                 latency_ns: random.latency_ns(),
+                ..Sample::default()
             };
             let indices = begin..begin + SAMPLES_A_SECOND;
             let samples: Vec<Sample> = indices.map(|index| sample(index, &mut random)).collect();

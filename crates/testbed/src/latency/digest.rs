@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::attribution::Attribution;
-use super::cell::{Cell, Counts, Gaps, Mark, MarkKind, Method, Samples, Stall};
+use super::cell::{Cell, Counts, Gaps, Mark, MarkKind, Method, Part, Samples, Stall};
 use super::over_time::{Portion, portions};
 use super::statistics::percentile::{SHARES, samples_needed};
 use super::statistics::{Distribution, Percentile, ReturnLevel, Summary, extremes};
@@ -63,6 +63,8 @@ pub struct Digest {
     pub summary: Option<Summary>,
     /// High percentiles of all samples.
     pub percentiles: Vec<Percentile>,
+    /// How the latency divides, where the kernel noted it, and the whole beside it.
+    pub parts: Vec<Part>,
     /// Each thread by itself.
     pub threads: Vec<ThreadDigest>,
     /// After an eighth, a quarter, a half and all of it.
@@ -154,6 +156,7 @@ impl Digest {
             method: cell.method.clone(),
             summary,
             percentiles,
+            parts: cell.parts.clone(),
             threads: threads(cell, &all),
             over_time,
             return_level: kept.and_then(|threads| ReturnLevel::of(&threads, RETURN_TIMES)),

@@ -40,6 +40,8 @@ pub struct Profile {
     pub hold_awake: bool,
     /// Whether a thread on each core notes when it was taken away.
     pub stall_meter: bool,
+    /// Whether the kernel stamps what is sent and received, where the probe does so.
+    pub split: bool,
     /// What runs beside the probe.
     pub loads: Vec<Load>,
     /// What runs next door.
@@ -156,6 +158,7 @@ impl Profile {
             hold_awake: self.hold_awake,
             pinned: self.pinned,
             stall_meter: self.stall_meter,
+            split: self.split,
             ..probe::Plan::default()
         };
         if let Err(problem) = plan.check() {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::columns::{self, GROUP_ROWS, Kind, Values, Writer};
 use super::{
-    Cause, Cell, CoreTime, Counts, Gaps, Mark, MarkKind, Method, Samples, Seen, Stall, Thread,
+    Cause, Cell, CoreTime, Counts, Gaps, Mark, MarkKind, Method, Part, Samples, Seen, Stall, Thread,
 };
 use crate::latency::statistics::Distribution;
 
@@ -63,6 +63,9 @@ struct Record {
     method: Method,
     marks: Vec<Mark>,
     threads: Vec<ThreadRecord>,
+    /// Cells of before there were parts have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Part>,
     stalls: usize,
     cores: Vec<CoreTime>,
     gaps: Vec<Gaps>,
@@ -117,6 +120,7 @@ impl Cell {
             method: self.method.clone(),
             marks: self.marks.clone(),
             threads: self.threads.iter().map(thread).collect(),
+            parts: self.parts.clone(),
             stalls: self.stalls.len(),
             cores: self.cores.clone(),
             gaps: self.gaps.clone(),
@@ -237,6 +241,7 @@ fn empty(record: &Record) -> Cell {
         facts: record.facts.clone(),
         marks: record.marks.clone(),
         threads: record.threads.iter().map(thread).collect(),
+        parts: record.parts.clone(),
         stalls: Vec::new(),
         cores: record.cores.clone(),
         gaps: record.gaps.clone(),
@@ -395,6 +400,15 @@ mod tests {
                 },
                 Thread { number: 1, core: None, samples: counted, counts: Counts::default() },
             ],
+            parts: vec![Part {
+                name: "send".into(),
+                count: 2,
+                minimum: 1.0,
+                median: 2.5,
+                p99: 3.0,
+                p99_9: 3.0,
+                maximum: 4.0,
+            }],
             stalls: vec![Stall {
                 core: 2,
                 at_ns: 5,

@@ -7,6 +7,7 @@
 //!
 //! - [`times`]: rising times as stretches of equal steps
 //! - [`mark`]: what one must know before trusting a cell
+//! - [`split`]: how the latency divides into sending, the stack and receiving
 //! - [`stream`]: a cell from what a probe says
 //! - [`folder`]: a cell as files, written and read again
 //! - [`columns`]: tables of numbers and names as Parquet
@@ -14,6 +15,7 @@
 pub mod columns;
 pub mod folder;
 pub mod mark;
+pub mod split;
 pub mod stream;
 pub mod times;
 
@@ -22,6 +24,7 @@ use serde_json::Value;
 
 pub use mark::{Mark, MarkKind};
 pub use probe::stream::{Cause, CoreTime, Counts, Gaps, Seen};
+pub use split::Part;
 pub use stream::{Ended, Measured};
 pub use times::Times;
 
@@ -46,6 +49,8 @@ pub struct Cell {
     pub marks: Vec<Mark>,
     /// One for each thread of the probe.
     pub threads: Vec<Thread>,
+    /// How the latency divides, where the kernel noted it, and the whole beside it.
+    pub parts: Vec<Part>,
     /// When the processor was not to be had, in the order of their beginnings.
     pub stalls: Vec<Stall>,
     /// What each core did in all, as far as it is known.

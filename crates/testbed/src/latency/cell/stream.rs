@@ -11,6 +11,7 @@ use probe::{Facts, Plan};
 use serde_json::Value;
 
 use super::folder::{mark_long, stored};
+use super::split::Parting;
 use super::{Cell, Gaps, Mark, MarkKind, Method, Samples, Stall, Thread};
 use crate::results::machine::utc;
 
@@ -79,6 +80,7 @@ struct Taking {
     lost: Vec<u64>,
     /// Latencies that were too long to store.
     long: u64,
+    parting: Parting,
 }
 
 impl Taking {
@@ -101,7 +103,8 @@ impl Taking {
             ..Cell::default()
         };
         marks_of(plan, &header.facts).into_iter().for_each(|mark| cell.mark(mark));
-        Self { cell, next: counted.clone(), lost: counted, long: 0 }
+        let parting = Parting::of(plan.probe);
+        Self { cell, next: counted.clone(), lost: counted, long: 0, parting }
     }
 
     fn samples(&mut self, block: &Block) {
@@ -113,6 +116,7 @@ impl Taking {
         for sample in &block.samples {
             if at.push(sample.at_ns) {
                 latency_ns.push(stored(sample.latency_ns, &mut self.long));
+                self.parting.add(sample);
             } else {
                 *lost = lost.saturating_add(1);
             }
@@ -152,6 +156,7 @@ impl Taking {
 
     fn finish(self, ended: &Ended) -> Cell {
         let mut cell = self.cell;
+        cell.parts = self.parting.finish();
         for (thread, lost) in cell.threads.iter_mut().zip(self.lost) {
             // The probe knows what it dropped; the numbers tell what the way lost as well.
             thread.counts.lost = thread.counts.lost.max(lost);
@@ -252,7 +257,7 @@ mod tests {
     }
 
     fn sample(at_ns: i64, latency_ns: i64) -> Sample {
-        Sample { at_ns, latency_ns }
+        Sample { at_ns, latency_ns, ..Sample::default() }
     }
 
     /// Two blocks of one thread with two samples lost between, a stall, and what the cores did.

@@ -140,6 +140,13 @@ pub(super) static PROFILE: Table = Table {
              it keeps the core from idling, and so changes what a wake-up costs",
         ),
         key(
+            "split",
+            Choice(&YES_NO),
+            Default("no"),
+            "whether the kernel stamps what `udp` and `ethernet` send and receive, so that the \
+             report tells its part from that of the wake-up; it makes each sample a little later",
+        ),
+        key(
             "loads",
             List(&Of(&LOAD)),
             Optional,

@@ -103,6 +103,7 @@ pub(super) fn profile(
     let lock_memory = yes("lock_memory", |base| base.lock_memory);
     let hold_awake = yes("hold_awake", |base| base.hold_awake);
     let stall_meter = yes("stall_meter", |base| base.stall_meter);
+    let split = yes("split", |base| base.split);
     let loads = reader.value("loads", |base| base.loads.clone(), loads);
     let neighbours = reader.value(
         "neighbours",
@@ -129,6 +130,7 @@ pub(super) fn profile(
         lock_memory: lock_memory?,
         hold_awake: hold_awake?,
         stall_meter: stall_meter?,
+        split: split?,
         loads: loads?,
         neighbours: neighbours?,
         duration_ns: duration_ns?,

@@ -108,6 +108,7 @@ profiles:
     lock_memory: yes
     hold_awake: yes
     stall_meter: no
+    split: no
     loads:
       - {run: 'hackbench --loops 10000', cores: others, package: rt-tests}
     neighbours:

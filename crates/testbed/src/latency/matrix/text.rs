@@ -112,6 +112,7 @@ fn write_profile(profile: &Profile, to: &mut String) -> fmt::Result {
     writeln!(to, "    lock_memory: {}", yes(profile.lock_memory))?;
     writeln!(to, "    hold_awake: {}", yes(profile.hold_awake))?;
     writeln!(to, "    stall_meter: {}", yes(profile.stall_meter))?;
+    writeln!(to, "    split: {}", yes(profile.split))?;
     write_loads(&profile.loads, "    ", to)?;
     if let Some(neighbours) = &profile.neighbours {
         writeln!(to, "    neighbours:")?;

@@ -269,9 +269,10 @@ fn cells(cells: &[Digest], limits: &[(String, f64)]) -> String {
         );
         let _ = write!(
             out,
-            "<h4>Late samples and their causes</h4>{}<h4>Percentiles and the maximum to be expected</h4>{}\
+            "{}<h4>Late samples and their causes</h4>{}<h4>Percentiles and the maximum to be expected</h4>{}\
              <details><summary>Each core, and over time</summary>{}</details>\
              <details><summary>All verdicts of this cell</summary>{}</details></article>",
+            tables::split(cell),
             tables::worst(cell),
             tables::extremes(cell),
             tables::parts(cell),

@@ -297,6 +297,28 @@ pub(super) fn parts(cell: &Digest) -> String {
     out
 }
 
+/// How the latency divides, where the kernel noted it; empty where it did not.
+pub(super) fn split(cell: &Digest) -> String {
+    if cell.parts.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "<h4>Parts of the latency</h4><div class=\"scroll\"><table class=\"figures\"><thead><tr><th>Part</th>\
+         <th class=\"number\">Samples</th><th class=\"number\">Min</th><th class=\"number\">Median</th>\
+         <th class=\"number\">p99</th><th class=\"number\">p99.9</th><th class=\"number\">Max</th></tr></thead><tbody>",
+    );
+    for part in &cell.parts {
+        let (name, count) = (escape(&part.name), count_text(part.count));
+        let _ = write!(out, "<tr><th scope=\"row\">{name}</th><td class=\"number\">{count}</td>");
+        for ns in [part.minimum, part.median, part.p99, part.p99_9, part.maximum] {
+            let _ = write!(out, "<td class=\"number\">{}</td>", time_text(ns));
+        }
+        out.push_str("</tr>");
+    }
+    out.push_str("</tbody></table></div>");
+    out
+}
+
 /// High percentiles with their intervals, and the maximum to be expected.
 pub(super) fn extremes(cell: &Digest) -> String {
     let mut out = String::from(

@@ -3,7 +3,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::latency::cell::{Cause, Counts, Mark, MarkKind, Method, Samples, Seen, Stall, Thread};
+use crate::latency::cell::{
+    Cause, Counts, Mark, MarkKind, Method, Part, Samples, Seen, Stall, Thread,
+};
 use crate::latency::statistics::Distribution;
 use crate::latency::verdict;
 
@@ -48,8 +50,21 @@ fn cell(platform: &str, profile: &str) -> Cell {
     }
 }
 
+fn part(name: &str) -> Part {
+    Part {
+        name: name.into(),
+        count: 12_345,
+        minimum: 100.0,
+        median: 1_230.0,
+        p99: 2_000.0,
+        p99_9: 3_000.0,
+        maximum: 4_560.0,
+    }
+}
+
 fn run(folder: &Path) -> Report {
     let mut emulated = cell("vm", "tp3");
+    emulated.parts = vec![part("pass <x>"), part("whole")];
     emulated.mark(Mark::new(MarkKind::Emulated, "TCG"));
     let counted = Cell {
         platform: "elsewhere".into(),
@@ -98,6 +113,13 @@ fn text_page_and_tables_have_the_marks_and_the_causes() {
     ] {
         assert!(text.contains(said), "`{said}` is not in\n{text}");
     }
+    // Parts are told where they are known, under the marks of their cell.
+    let told: Vec<&str> = text.lines().filter(|line| line.contains(", pass <x>")).collect();
+    assert_eq!(told.len(), 1, "{text}");
+    assert!(told[0].starts_with("vm.tp3, ") && told[0].ends_with("emulated"), "{}", told[0]);
+    assert!(told[0].contains("0.0012") && told[0].contains("0.0046"), "{}", told[0]);
+    assert_eq!(page.matches("Parts of the latency").count(), 1);
+    assert!(page.contains("pass &lt;x&gt;") && json.contains("\"p99_9\":3000.0"));
     // Once in each picture of the cell, in the box plots and the distributions.
     assert!(page.matches("⚠ emulated").count() >= 4, "{}", page.matches("⚠ emulated").count());
     for said in [

@@ -47,6 +47,7 @@ pub(super) fn report(report: &Report) -> String {
         for sentence in report.cells.iter().filter_map(latest) {
             let _ = writeln!(out, "{sentence}");
         }
+        out.push_str(&parts(&report.cells));
     }
     for absent in &report.absent {
         let _ = writeln!(out, "{}: not measured: {}", absent.name, absent.reason);
@@ -121,6 +122,27 @@ fn figures(report: &Report) -> String {
 fn percentile(cell: &Digest, share: f64) -> String {
     let found = cell.percentiles.iter().find(|of| of.share == share && of.upper.is_some());
     found.map_or_else(|| "-".to_owned(), |of| three(of.value))
+}
+
+/// How latencies divide, a row for each part; empty if no cell knows it.
+fn parts(cells: &[Digest]) -> String {
+    let head = ["parts, ms", "samples", "min", "median", "p99", "p99.9", "max", "marks"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for cell in cells {
+        for part in &cell.parts {
+            let mut row = vec![format!("{}, {}", cell.name, part.name), count_text(part.count)];
+            let figures = [part.minimum, part.median, part.p99, part.p99_9, part.maximum];
+            row.extend(figures.map(four));
+            row.push(cell.marks_words());
+            rows.push(row);
+        }
+    }
+    if rows.len() > 1 { format!("\n{}", columns(&rows)) } else { String::new() }
+}
+
+/// A part of a latency: tenths of a microsecond.
+fn four(ns: f64) -> String {
+    format!("{:.4}", ns / 1e6)
 }
 
 /// A row for each cell, a column for each limit of the grid or of one's own, and the services of
