@@ -47,12 +47,9 @@ test: setup-test ## check format, lints, tests and taste
 	cargo fmt --all --check
 	cargo clippy --locked $(CRATES) --all-targets -- -D warnings
 	PATH="$$PWD/.venv/bin:$$PATH" cargo test --locked $(CRATES)
-	cargo test --locked -p substation --bench decode -- --tiny
-	cargo test --locked -p probe --bench cyclictest -- --tiny
-	cargo test --locked -p substation --bench certificates -- --tiny
-	cargo test --locked -p testbed --bench clock -- --tiny $(bench_prefix)
-	cargo test --locked -p testbed --bench pause -- --tiny
-	cargo test --locked -p testbed --bench latency -- --tiny
+	cargo test --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
+		--bench pause --bench latency -- --tiny
+	cargo test --locked $(CRATES) --bench clock -- --tiny $(bench_prefix)
 	$(PYTHON) -W error::ResourceWarning -m unittest discover -s scenarios/voltage-stability
 	$(PYTHON) -W error -m unittest discover -s scenarios/feeder-fault
 	$(PYTHON) -W error -m unittest discover -s scenarios/relay-load
@@ -75,12 +72,12 @@ fuzz-calls: setup-test ## make random calls natively and in virtual time; SEEDS=
 	QCYCLE_FUZZ_SEEDS=$(SEEDS) cargo test --locked -p testbed --test conformance fuzz -- --nocapture
 
 bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
-	cargo bench --locked -p substation --bench decode
-	cargo bench --locked -p probe --bench cyclictest
-	cargo bench --locked -p substation --bench certificates
-	cargo bench --locked -p testbed --bench clock -- $(bench_prefix)
-	cargo bench --locked -p testbed --bench pause
-	cargo bench --locked -p testbed --bench latency
+	cargo bench --locked $(CRATES) --bench decode
+	cargo bench --locked $(CRATES) --bench cyclictest
+	cargo bench --locked $(CRATES) --bench certificates
+	cargo bench --locked $(CRATES) --bench clock -- $(bench_prefix)
+	cargo bench --locked $(CRATES) --bench pause
+	cargo bench --locked $(CRATES) --bench latency
 
 conformance: setup-conformance ## run peers' own tests and programs in virtual time; writes a page of results
 	cargo build --locked --release -p testbed

@@ -44,6 +44,20 @@ pub fn pin_thread(thread: i32, cores: impl IntoIterator<Item = usize>) -> io::Re
     check(unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set) })
 }
 
+/// The cores on which the calling thread may run, rising.
+///
+/// # Errors
+/// Those of sched_getaffinity(2): `EINVAL` where the kernel has more cores than a set holds.
+pub fn allowed_cores() -> io::Result<Vec<usize>> {
+    // SAFETY: a set of bits, all zero.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is written up to the size that is given.
+    check(unsafe { libc::sched_getaffinity(CALLER, size_of::<libc::cpu_set_t>(), &raw mut set) })?;
+    // SAFETY: each core is within the set.
+    let allowed = |core: &usize| unsafe { libc::CPU_ISSET(*core, &set) };
+    Ok((0..libc::CPU_SETSIZE as usize).filter(allowed).collect())
+}
+
 /// Gives the calling thread this priority of SCHED_FIFO, 1 to 99.
 ///
 /// # Errors

@@ -15,7 +15,7 @@ use core::sync::atomic::AtomicU32;
 
 use vtime::page::Epoch;
 use vtime::time::NS_PER_S;
-use vtime::{HostTime, ProgramTime};
+use vtime::{HostSpan, HostTime, ProgramTime};
 
 use crate::arch::{self, nr};
 use crate::clock::{self, Timespec};
@@ -76,7 +76,7 @@ impl Deadline {
 enum Step {
     /// The deadline has passed.
     Passed,
-    /// Wait until this host time, or until this `dilated` word has another value.
+    /// Wait until this host time, or until this word has another value.
     Until(HostTime, Word),
     /// The clock stands still, with this value of its `resumed` word.
     Still(Word),
@@ -89,10 +89,16 @@ struct Word(&'static AtomicU32, u32);
 #[inline(never)]
 fn step(deadline: Deadline) -> Step {
     let (snapshot, page) = clock::snapshot();
-    if snapshot.at(clock::host_now()) >= deadline.0 {
+    let now = clock::host_now();
+    if snapshot.at(now) >= deadline.0 {
         return Step::Passed;
     }
     match snapshot.reaches(deadline.0) {
+        // A stall of the host keeps the clock from going on; its end wakes who sleeps on this.
+        Some(host) if snapshot.clock.limit < host && host <= now => {
+            let look = now + HostSpan::from_ns(LOOK_NS_MIN);
+            Step::Until(look, Word(page.resumed(), snapshot.clock.resumed))
+        }
         Some(host) => Step::Until(host, Word(page.dilated(), snapshot.clock.dilated)),
         // Beyond the horizon the clock may still be running, but it stops before the deadline.
         None => Step::Still(Word(page.resumed(), snapshot.clock.resumed)),
@@ -151,7 +157,7 @@ pub(crate) fn until_or_handler(
                 if let Some(result) = call(0) {
                     return Some(result);
                 }
-                let look = clock::host_now() + vtime::HostSpan::from_ns(look_ns);
+                let look = clock::host_now() + HostSpan::from_ns(look_ns);
                 let ended = match after {
                     AfterHandler::MayGoOn => wait_restartably_on(resumed, look),
                     _ => wait_on(resumed, look),

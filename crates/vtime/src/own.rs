@@ -218,6 +218,7 @@ mod tests {
         let clock = Snapshot {
             line: follows.published(),
             horizon: follows.horizon(),
+            limit: HostTime::MAX,
             resumed: 0,
             dilated: 0,
         };

@@ -1,7 +1,7 @@
 //! The clock page: shared memory in which the owner of a domain publishes its virtual clock.
 //!
-//! A program maps it read-only and computes `min(horizon, line(host now))` under a sequence
-//! counter. The counter is odd while the owner changes the page, and the owner reads the host
+//! A program maps it read-only and computes `min(horizon, line(min(limit, host now)))` under a
+//! sequence counter. The counter is odd while the owner changes the page, and the owner reads the host
 //! clock *after* it has made the counter odd: whoever saw the old line read the host clock
 //! before the owner did, so the new line, which begins at the owner's reading, never lies behind
 //! a time that somebody has already seen.
@@ -9,6 +9,10 @@
 //! Readers keep a load of the counter behind their reading of the host clock. On x86-64 a later
 //! load may run ahead of `rdtsc` by the depth of the pipeline, some hundred cycles at most, so
 //! the owner lets [`SETTLE_NS`] pass between making the counter odd and reading the clock.
+//!
+//! The limit alone may be raised outside a change: it is a host time beyond which no reader goes,
+//! and who reads an older one reads an earlier time. A guard raises it for as long as all
+//! processors of the host answer, so that a stall of the host is no virtual time.
 //!
 //! The layout is a contract between the agent, the image in programs and (as a C header) a
 //! kernel module: fixed width, version and size in its head, checked by assertions below.
@@ -22,7 +26,7 @@ use crate::time::{HostTime, NS_PER_S, VirtualTime};
 /// First word of every clock page: "QCCLOCK\0", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"QCCLOCK\0");
 /// Version of the layout; changes with every change of the structure.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Host nanoseconds between an odd counter and the owner's reading of the host clock.
 pub const SETTLE_NS: i64 = 200;
 
@@ -105,6 +109,8 @@ pub struct ClockPage {
     /// Seconds and nanoseconds to add to the host's `CLOCK_MONOTONIC`, for each [`Epoch`]; the
     /// nanoseconds are less than a second.
     shifts: [[AtomicI64; 2]; Epoch::COUNT],
+    /// Host time beyond which readers do not go; the greatest number without a guard.
+    limit: AtomicI64,
 }
 
 const _: () = assert!(size_of::<ClockPage>() == 256);
@@ -113,6 +119,7 @@ const _: () = assert!(core::mem::offset_of!(ClockPage, base_host) == 24);
 const _: () = assert!(core::mem::offset_of!(ClockPage, horizon) == 64);
 const _: () = assert!(core::mem::offset_of!(ClockPage, resumed) == 112);
 const _: () = assert!(core::mem::offset_of!(ClockPage, shift_until) == 128);
+const _: () = assert!(core::mem::offset_of!(ClockPage, limit) == 216);
 
 /// The short way from the host's `CLOCK_MONOTONIC` to a clock of a program, which avoids going
 /// through nanoseconds and back: it halves what virtual time adds to reading a clock.
@@ -140,13 +147,15 @@ impl Shift {
     }
 }
 
-/// What a page says at one moment: a line, cut off at the horizon.
+/// What a page says at one moment: a line, cut off at the limit and at the horizon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Snapshot {
     /// The line on which the clock runs, or stands still.
     pub line: Line,
     /// The virtual time at which it saturates.
     pub horizon: VirtualTime,
+    /// Host time beyond which it does not go for now.
+    pub limit: HostTime,
     /// Value of the `resumed` futex word that belongs to this line.
     pub resumed: u32,
     /// Value of the `dilated` futex word that belongs to this line.
@@ -158,14 +167,14 @@ impl Snapshot {
     #[inline]
     #[must_use]
     pub fn at(&self, host: HostTime) -> VirtualTime {
-        self.line.at(host).min(self.horizon)
+        self.line.at(host.min(self.limit)).min(self.horizon)
     }
 
     /// Virtual time at host time `host` and the fraction cut off, in 2^-64 ns.
     #[inline]
     #[must_use]
     pub fn at_exactly(&self, host: HostTime) -> (VirtualTime, u64) {
-        self.line.at_exactly(host).min((self.horizon, 0))
+        self.line.at_exactly(host.min(self.limit)).min((self.horizon, 0))
     }
 
     /// The first host time at which this snapshot reaches `when`; `None` if it does not reach it
@@ -205,6 +214,7 @@ impl ClockPage {
             tdf_millionths: AtomicU64::new(1_000_000),
             shift_until: AtomicI64::new(i64::MIN),
             shifts: [const { [AtomicI64::new(0), AtomicI64::new(0)] }; Epoch::COUNT],
+            limit: AtomicI64::new(i64::MAX),
         }
     }
 
@@ -229,12 +239,10 @@ impl ClockPage {
         loop {
             let before = self.sequence.load(Ordering::Acquire);
             if before & 1 == 0 {
-                let line = self.line();
-                let horizon = VirtualTime::from_ns(self.horizon.load(Ordering::Relaxed));
-                let host = host_now();
-                fence(Ordering::Acquire);
-                if self.sequence.load(Ordering::Relaxed) == before {
-                    return line.at(host).min(horizon);
+                let snapshot = self.present();
+                let now = snapshot.at(host_now());
+                if self.is_unchanged_since(before) {
+                    return now;
                 }
             }
             relax(tries);
@@ -300,6 +308,7 @@ impl ClockPage {
         Snapshot {
             line: self.line(),
             horizon: VirtualTime::from_ns(self.horizon.load(Ordering::Relaxed)),
+            limit: self.limit(),
             resumed: self.resumed.load(Ordering::Relaxed),
             dilated: self.dilated.load(Ordering::Relaxed),
         }
@@ -342,6 +351,19 @@ impl ClockPage {
         &self.dilated
     }
 
+    /// Host time beyond which readers do not go; [`HostTime::MAX`] without a guard.
+    #[inline]
+    #[must_use]
+    pub fn limit(&self) -> HostTime {
+        HostTime::from_ns(self.limit.load(Ordering::Relaxed))
+    }
+
+    /// Owner only: lets readers go further. Outside a change of the page to a later host time
+    /// only, and not from or to none.
+    pub fn set_limit(&self, limit: HostTime) {
+        self.limit.store(limit.as_ns(), Ordering::Relaxed);
+    }
+
     /// Owner only: makes the sequence counter odd, so that readers wait. The caller must read
     /// the host clock only [`SETTLE_NS`] after this returns.
     pub fn begin_change(&self) {
@@ -380,8 +402,9 @@ impl ClockPage {
         self.sequence.store(sequence.wrapping_add(1), Ordering::Release);
     }
 
+    /// The short way knows no limit, so it leads nowhere where there is one.
     fn publish_shifts(&self, line: &Line, horizon: VirtualTime) {
-        if line.rate != Tdf::ONE.rate() {
+        if line.rate != Tdf::ONE.rate() || self.limit() < HostTime::MAX {
             self.shift_until.store(i64::MIN, Ordering::Relaxed);
             return;
         }

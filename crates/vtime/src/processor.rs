@@ -197,8 +197,13 @@ mod tests {
     const KEY: u64 = 7;
 
     fn now(clock: &VirtualClock, host: i64) -> Now {
-        let clock =
-            Snapshot { line: clock.published(), horizon: clock.horizon(), resumed: 0, dilated: 0 };
+        let clock = Snapshot {
+            line: clock.published(),
+            horizon: clock.horizon(),
+            limit: HostTime::MAX,
+            resumed: 0,
+            dilated: 0,
+        };
         Now::new(HostTime::from_ns(host), ProgramSnapshot { clock, own: None })
     }
 

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use vtime::{Tdf, VirtualTime};
+use vtime::{HostSpan, Tdf, VirtualTime};
 
 use super::control::Control;
 use super::node::{NodeEvent, NodeHandle};
@@ -23,7 +23,7 @@ use super::protocol::VERSION;
 use super::registry::{self, Registration};
 use super::{output, signals};
 use crate::devices::{self, Server};
-use crate::domain::{Domain, Start};
+use crate::domain::{Domain, Guard, Start};
 use crate::fds;
 use crate::launch::Follower;
 use crate::launch::freeze::{Freezer, Wanted};
@@ -94,6 +94,8 @@ struct Agent {
     files: Vec<(String, Server)>,
     programs: Arc<Programs>,
     outputs: Vec<JoinHandle<()>>,
+    /// While the clock runs.
+    guard: Option<Guard>,
     /// Kept for what they do when they are dropped.
     _registration: Registration,
 }
@@ -166,6 +168,7 @@ impl Agent {
             files: Vec::new(),
             programs: Arc::default(),
             outputs: Vec::new(),
+            guard: None,
             _registration: registration,
             setup,
         };
@@ -185,9 +188,23 @@ impl Agent {
         if let Some(plan) = plan {
             agent.start_network(&plan, zero)?;
         }
+        agent.start_guard()?;
         let realtime_zero_ns = agent.domain.realtime_ns(zero);
         owner.tell(&Report::Prepared { name, realtime_zero_ns });
         Ok(agent)
+    }
+
+    fn start_guard(&mut self) -> anyhow::Result<()> {
+        let Some(allowed_ns) = self.setup.stall_guard_ns else { return Ok(()) };
+        let guard = self.domain.guard(HostSpan::from_ns(allowed_ns));
+        let guard = guard.context("cannot guard the clock against stalls of the host")?;
+        if !guard.is_urgent {
+            let warning = "the stall guard has no real-time priority (SCHED_FIFO 99): to it, other \
+                           work of the host is a stall as well, so the run takes longer";
+            self.owner.warn(warning.to_owned());
+        }
+        self.guard = Some(guard);
+        Ok(())
     }
 
     fn plan(&self) -> anyhow::Result<Option<Plan>> {
@@ -276,6 +293,10 @@ impl Agent {
         // They are to hear that they shall end.
         self.freezer.stand_down();
         self.domain.assert_hold();
+        let stalls = self.guard.take().map(|guard| {
+            drop(guard);
+            self.domain.stalls()
+        });
         let status = self.control.status();
         self.warn_of_files();
         self.points.close();
@@ -294,7 +315,7 @@ impl Agent {
         self.finish_outputs();
         // A refusal may be why a program ended, and so why the run did.
         thread::sleep(2 * REFUSALS_EVERY);
-        Ended { status, network, access: self.points.access(), agent_cpu_s: own_cpu_s() }
+        Ended { status, network, stalls, access: self.points.access(), agent_cpu_s: own_cpu_s() }
     }
 
     /// Tells what was refused so far. That no more answers come from here on is no news.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use vtime::VirtualSpan;
 
 use super::protocol::Status;
-use crate::domain::Freeze;
+use crate::domain::{Freeze, Stalls};
 use crate::network::stats::NetworkStats;
 use crate::results::record::ReadAccount;
 use crate::scenario::model::{Attacker, Event, Link, Node, PointName, span_ns};
@@ -69,6 +69,9 @@ pub struct Setup {
     /// When programs are frozen.
     #[serde(with = "freeze_text")]
     pub freeze: Freeze,
+    /// Host nanoseconds that a processor may be silent before the clock stands still; for ever
+    /// if `None`.
+    pub stall_guard_ns: Option<i64>,
     /// Working directory of programs.
     pub directory: PathBuf,
     /// Environment of all programs.
@@ -168,6 +171,8 @@ pub struct Ended {
     pub status: Status,
     /// What the network did; `None` without one.
     pub network: Option<NetworkStats>,
+    /// Stalls of the host that were kept out of virtual time; `None` without a guard.
+    pub stalls: Option<Stalls>,
     /// Wall time that accesses to the plant took; `None` if there were none.
     pub access: Option<ReadAccount>,
     /// Processor time of the agent in seconds.

@@ -5,7 +5,9 @@
 //! and wait on host timeouts worked out by [`Domain::host_time_of`], and a [`Watch`] wakes them
 //! when the clock was stopped, resumed, dilated or granted more.
 
+mod beats;
 mod freeze;
+mod guard;
 mod page;
 mod programs;
 
@@ -18,6 +20,7 @@ use vtime::page::{Epoch, SETTLE_NS};
 use vtime::{ClockPage, HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
 
 pub use freeze::{Backstop, Freeze, Next, Phase};
+pub use guard::{Guard, Stalls};
 pub use page::{Shared, host_now};
 pub use programs::{Change, Program, Standing};
 
@@ -51,6 +54,7 @@ struct State {
     watchers: Vec<Arc<OwnedFd>>,
     /// Times the clock was stopped.
     stops: u64,
+    stalls: Stalls,
 }
 
 /// The clock of a domain at one moment.
@@ -88,7 +92,8 @@ impl Domain {
         }
         page.history().note_change(now, None, &clock);
         page.end_change(&clock, true, true);
-        let state = Mutex::new(State { clock, watchers: Vec::new(), stops: u64::from(start.held) });
+        let (stops, stalls) = (u64::from(start.held), Stalls::default());
+        let state = Mutex::new(State { clock, watchers: Vec::new(), stops, stalls });
         // No two domains of a host begin in the same nanosecond and the same process.
         let token = u64::from(std::process::id()).rotate_right(24) ^ now.as_ns().cast_unsigned();
         let (backstop, releasing) = (OnceLock::new(), Mutex::new(()));
@@ -114,11 +119,13 @@ impl Domain {
         self.page.epoch(Epoch::Realtime).saturating_add(when.as_ns())
     }
 
-    /// The host time at which the clock reaches `when` if nothing changes; `None` while it
-    /// stands still or if `when` lies beyond the horizon.
+    /// The host time at which the clock reaches `when` if nothing changes, or at which to look
+    /// again while a stall keeps it from going on; `None` while it stands still or if `when`
+    /// lies beyond the horizon.
     #[must_use]
     pub fn host_time_of(&self, when: VirtualTime) -> Option<HostTime> {
-        self.page.snapshot(relax).reaches(when)
+        let snapshot = self.page.snapshot(relax);
+        snapshot.reaches(when).map(|host| look_again(host, snapshot.limit))
     }
 
     /// Asserts a hold until the answer is dropped. The clock stands still when this returns.
@@ -191,11 +198,26 @@ impl Domain {
         });
     }
 
+    /// Has the clock stand still while a processor of the host does not answer for longer than
+    /// `allowed`, until the answer is dropped.
+    ///
+    /// # Errors
+    /// When the kernel starts no threads.
+    pub fn guard(self: &Arc<Self>, allowed: HostSpan) -> io::Result<Guard> {
+        Guard::start(self, allowed)
+    }
+
+    /// What stalls of the host the clock was kept from so far.
+    #[must_use]
+    pub fn stalls(&self) -> Stalls {
+        self.lock().stalls
+    }
+
     /// The clock at this moment.
     #[must_use]
     pub fn reading(&self) -> Reading {
         let state = self.lock();
-        let host = host_now();
+        let host = self.host_now();
         let now = state.clock.at(host);
         Reading {
             virtual_ns: now.as_ns(),
@@ -212,7 +234,7 @@ impl Domain {
     #[must_use]
     pub fn is_at_horizon(&self) -> bool {
         let state = self.lock();
-        state.clock.at(host_now()) >= state.clock.horizon()
+        state.clock.at(self.host_now()) >= state.clock.horizon()
     }
 
     /// What `CLOCK_REALTIME` of a program shows at `when` less that of the host at `host`.
@@ -261,10 +283,15 @@ impl Domain {
     fn change<T>(&self, decide: impl FnOnce(&mut VirtualClock, HostTime) -> (T, Changed)) -> T {
         let mut state = self.lock();
         self.page.begin_change();
-        let now = settled_host_now();
+        let now = settled_host_now().min(self.page.limit());
         let before = state.clock.clone();
         let (answer, changed) = decide(&mut state.clock, now);
         self.page.history().note_change(now, Some(&before), &state.clock);
+        self.end_change(&mut state, changed);
+        answer
+    }
+
+    fn end_change(&self, state: &mut State, changed: Changed) {
         self.page.end_change(&state.clock, changed.resumes, changed.dilates);
         if changed.resumes {
             page::wake_all(self.page.resumed());
@@ -280,7 +307,11 @@ impl Domain {
                 ring(watcher);
             }
         }
-        answer
+    }
+
+    /// Host time as far as the clock may go.
+    fn host_now(&self) -> HostTime {
+        host_now().min(self.page.limit())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -288,6 +319,10 @@ impl Domain {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// How long to wait while a stall keeps the clock from going on: its end wakes all that wait for
+/// that, unless it comes in the very moment in which they begin to.
+const LOOK_AGAIN: HostSpan = HostSpan::from_ns(200_000);
 
 /// What a change did to the clock.
 #[derive(Clone, Copy, Debug, Default)]
@@ -351,6 +386,12 @@ impl Watch {
 }
 
 pub use page::{poll_until, readable};
+
+/// When to look for a clock that would be somewhere at `host`, but may go to `limit` only.
+fn look_again(host: HostTime, limit: HostTime) -> HostTime {
+    let now = host_now();
+    if limit < host && host <= now { now + LOOK_AGAIN } else { host }
+}
 
 /// Host time, read [`SETTLE_NS`] after the page was marked as changing.
 fn settled_host_now() -> HostTime {

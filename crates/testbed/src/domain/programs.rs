@@ -16,7 +16,7 @@ use vtime::own_page::Identity;
 use vtime::{HostSpan, HostTime, OwnPage, ProgramTime, Tdf, VirtualClock};
 
 use super::page::{self, Mapped, Shared, host_now};
-use super::{Changed, Domain, relax};
+use super::{Changed, Domain, look_again, relax};
 
 /// A sweep costs a look at each process of the host; this many programs may wait for one.
 const UNSWEPT_MAX: usize = 64;
@@ -122,7 +122,7 @@ impl Domain {
         let parent = parent.and_then(|parent| self.program(parent));
         // Held meanwhile, so that the parent's line does not change.
         let held = self.lock();
-        let paused_before = held.clock.paused(host_now());
+        let paused_before = held.clock.paused(self.host_now());
         let clock = parent.map_or(OwnClock::Domain, |parent| parent.lock().clock.clone());
         let mut programs = self.programs();
         programs.made += 1;
@@ -161,10 +161,11 @@ impl Domain {
         if programs.is_empty() {
             return;
         }
-        self.change(|clock, host| {
-            let now = Moment { host, domain: clock.at_exactly(host) };
+        self.change(|clock, now| {
+            // No limit of the domain holds who was let go.
+            let moment = Moment { host: host_now(), domain: clock.at_exactly(now) };
             for program in programs {
-                program.lock().change(change, now, clock.paused(host));
+                program.lock().change(change, moment, clock.paused(now));
                 program.page.publish(&program.lock().clock);
             }
             ((), Changed { resumes: true, dilates: true, ..Changed::default() })
@@ -192,10 +193,11 @@ impl Domain {
     }
 
     fn standing_at(&self, program: &Program, clock: &VirtualClock, host: HostTime) -> Standing {
-        let now = Moment { host, domain: clock.at_exactly(host) };
+        let reached = host.min(self.page.limit());
+        let now = Moment { host, domain: clock.at_exactly(reached) };
         let own = program.lock();
         let free = matches!(own.clock, OwnClock::Free(_));
-        let paused = own.paused_with(clock.paused(host));
+        let paused = own.paused_with(clock.paused(reached));
         let time = own.clock.at(now).0;
         let offset_ns = self.realtime_offset_ns(time.of_domain(), host);
         Standing { time, tdf: own.clock.tdf(), free, paused, offset_ns }
@@ -217,7 +219,7 @@ impl Domain {
             Some(program) => program.page.snapshot(&self.page, relax).0,
             None => ProgramSnapshot { clock: self.page.snapshot(relax), own: None },
         };
-        snapshot.reaches(when)
+        snapshot.reaches(when).map(|host| look_again(host, snapshot.clock.limit))
     }
 
     /// Whether enough programs were added to look which of them are gone.

@@ -55,6 +55,15 @@ fn account(run: &Loaded, wall: &WallAccount, out: &mut String) {
         bar(&format!("{program}, CPU"), *seconds, "neutral");
     }
     out.push_str("</tbody></table>");
+    if let Some(stalls) = wall.stalls {
+        let _ = write!(
+            out,
+            "<p>{} stalls of the host kept out of virtual time: {} s in all, the longest {} ms.</p>",
+            stalls.count,
+            figure(stalls.total_ns as f64 / 1e9),
+            figure(stalls.longest_ns as f64 / 1e6)
+        );
+    }
     if let Some(reads) = wall.reads {
         let _ = write!(
             out,

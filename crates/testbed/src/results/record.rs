@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::demand::Demand;
 use super::machine::{Machine, Versions};
 use super::verdict::Verdict;
+use crate::domain::Stalls;
 
 /// Version of the format; raised when old readers would misread a new file.
 pub const FORMAT: u32 = 1;
@@ -142,6 +143,10 @@ pub struct WallAccount {
     pub holds_s: f64,
     /// Times the clock was held.
     pub holds: u64,
+    /// Stalls of the host that were kept out of virtual time, as part of `holds_s` but not of
+    /// `holds`; absent without a guard.
+    #[serde(default)]
+    pub stalls: Option<Stalls>,
     /// Reads of plant points by programs.
     pub reads: Option<ReadAccount>,
     /// CPU seconds of the agent.

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use vtime::VirtualSpan;
+use vtime::{HostSpan, VirtualSpan};
 
 use super::agent_process::AgentProcess;
 use super::grid::{AccessError, Grid};
@@ -251,6 +251,7 @@ impl<'s> Session<'s> {
             title: title(scenario),
             tdf_millionths: scenario.tdf.millionths(),
             freeze: scenario.freeze,
+            stall_guard_ns: scenario.stall_guard.map(HostSpan::as_ns),
             realtime_zero_ns: scenario.realtime_ns,
             settle: scenario.settle,
             duration: scenario.duration,
@@ -531,6 +532,7 @@ impl<'s> Session<'s> {
             plant_s: plant.wall_ns as f64 / 1e9,
             holds_s: clock.paused_ns as f64 / 1e9,
             holds: clock.stops,
+            stalls: ended.stalls,
             reads: ended.access,
             agent_cpu_s: ended.agent_cpu_s,
             programs_cpu_s: self.cpu_s.clone(),

@@ -136,6 +136,13 @@ pub(crate) static SCENARIO: Table = Table {
              none, or in holds that last longer than this, in host time",
         ),
         key(
+            "stall_guard",
+            Time,
+            Optional,
+            "the clock stands still while a processor of the host does not answer for longer than \
+             this, in host time, 100 us to 1 s: so stalls of the host are no virtual time",
+        ),
+        key(
             "start",
             Instant,
             Optional,

@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use vtime::{Tdf, VirtualSpan};
+use vtime::{HostSpan, Tdf, VirtualSpan};
 
 use super::told::{self, Statistic};
 use crate::domain::Freeze;
@@ -38,6 +38,9 @@ pub struct Scenario {
     pub tdf: Tdf,
     /// When programs are frozen while the clock stands still.
     pub freeze: Freeze,
+    /// How long a processor of the host may be silent before the clock stands still; for ever if
+    /// `None`.
+    pub stall_guard: Option<HostSpan>,
     /// What `CLOCK_REALTIME` shows at scenario time zero, ns since 1970; the host's if `None`.
     pub realtime_ns: Option<i64>,
     /// The simulated grid.

@@ -143,6 +143,7 @@ fn read_tree(
     let seed = top.whole("seed");
     let tdf = top.parse("tdf", units::factor);
     let freeze = top.parse("freeze", units::freeze);
+    let stall_guard = top.parse("stall_guard", units::time_of_guard);
     let start = top.parse("start", instant::realtime_ns);
     let plant = top.mapping("plant").map(|plant| plant::read(&plant, &places)).unwrap_or_default();
     let nodes = nodes::read(&top, &places);
@@ -178,6 +179,7 @@ fn read_tree(
         seed: options.seed.unwrap_or(seed?.value),
         tdf: options.tdf.unwrap_or(tdf?.value),
         freeze: freeze?.value,
+        stall_guard: stall_guard.map(|guard| guard.value),
         realtime_ns: start.map(|start| start.value),
         plant: plant.plant,
         nodes: nodes.into_iter().map(|read| read.node).collect(),

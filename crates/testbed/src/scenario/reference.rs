@@ -66,6 +66,7 @@ settle: 2 s
 seed: 7
 tdf: 0.5
 freeze: 5 ms
+stall_guard: 1 ms
 capture: all
 start: 2019-06-03T12:00:00Z
 ",

@@ -7,7 +7,7 @@
 //! engine is, each the nearest to the decimal that was written.
 
 use vtime::time::NS_PER_S;
-use vtime::{Tdf, VirtualSpan};
+use vtime::{HostSpan, Tdf, VirtualSpan};
 
 use super::problems::{Fault, quoted};
 use super::suggest;
@@ -97,6 +97,13 @@ pub(super) fn freeze(text: &str) -> Result<Freeze, Fault> {
         let (what, way_out) = error.split_once("; ").unwrap_or((&error, "give another one"));
         Fault::new(what, way_out)
     })
+}
+
+/// How long a guard lets a processor of the host be silent.
+pub(super) fn time_of_guard(text: &str) -> Result<HostSpan, Fault> {
+    let sensible = |span: VirtualSpan| (100_000..=NS_PER_S).contains(&span.as_ns());
+    let span = bounded(text, sensible, "is no time for a guard", "give 100 us to 1 s")?;
+    Ok(HostSpan::from_ns(span.as_ns()))
 }
 
 /// A time of zero or more.

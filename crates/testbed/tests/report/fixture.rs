@@ -6,6 +6,7 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use testbed::domain::Stalls;
 use testbed::results::machine::{Versions, sha256};
 use testbed::results::output::{Channel, OutputLine};
 use testbed::results::record::*;
@@ -193,6 +194,7 @@ fn account() -> WallAccount {
         plant_s: 3.882,
         holds_s: 12.317,
         holds: 9204,
+        stalls: Some(Stalls { count: 3, total_ns: 61_500_000, longest_ns: 40_250_000 }),
         reads: Some(ReadAccount { count: 2604, median_us: 41.7, p99_us: 160.25 }),
         agent_cpu_s: 6.41,
         programs_cpu_s: [("sensor".to_owned(), 1.733), ("controller".to_owned(), 1.261)].into(),

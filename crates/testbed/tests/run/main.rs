@@ -9,6 +9,7 @@ mod nodes;
 mod output;
 mod parts;
 mod programs;
+mod stalls;
 mod start;
 mod talk;
 mod user;
