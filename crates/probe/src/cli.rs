@@ -15,7 +15,7 @@ use crate::cores::{self, Cores};
 use crate::plan::BadPlan;
 use crate::stream::{NotAStream, Outcome, Reader};
 use crate::sys::signal;
-use crate::{Facts, Host, Kind, Plan, init, run, show};
+use crate::{Facts, Host, Kind, Plan, WiredLines, init, run, show};
 
 /// Done.
 const DONE: u8 = 0;
@@ -126,6 +126,9 @@ struct RunArguments {
     /// Have the kernel stamp datagrams and frames, which tells its part of a latency and adds to it
     #[arg(long)]
     split: bool,
+    /// For the probe gpio: two lines that are wired to each other, such as `gpiochip0:17:27`
+    #[arg(long, value_name = "CHIP:OUTPUT:INPUT", value_parser = wired)]
+    gpio: Option<WiredLines>,
 }
 
 /// The main function of `qcprobe`.
@@ -273,6 +276,7 @@ impl RunArguments {
         plan.stall_meter |= self.stall_meter;
         plan.record_switches |= self.record_switches;
         plan.split |= self.split;
+        plan.gpio = self.gpio.clone().or(plan.gpio);
         plan.check()?;
         Ok(plan)
     }
@@ -291,6 +295,19 @@ fn read_plan(path: &Path) -> Result<Plan> {
 fn kind(name: &str) -> Result<Kind, String> {
     let names = || Kind::ALL.map(Kind::name).join(", ");
     Kind::named(name).ok_or_else(|| format!("one of {}", names()))
+}
+
+/// A chip and two of its lines, such as `gpiochip0:17:27`.
+fn wired(text: &str) -> Result<WiredLines, String> {
+    let mut parts = text.rsplitn(3, ':');
+    let (input, output, chip) = (parts.next(), parts.next(), parts.next());
+    let line = |text: Option<&str>| text.and_then(|text| text.parse().ok());
+    match (chip, line(output), line(input)) {
+        (Some(chip), Some(output), Some(input)) if !chip.is_empty() => {
+            Ok(WiredLines { chip: chip.to_owned(), output, input })
+        }
+        _ => Err("a chip, the output and the input: `gpiochip0:17:27`".to_owned()),
+    }
 }
 
 /// A priority as an option: none is a value of its own.
@@ -337,6 +354,15 @@ mod tests {
         assert_eq!(span_ns("8h"), Ok(28_800_000_000_000));
         for wrong in ["", "5", "1.5s", "ms", "-1s", "99999999999h", "5 s"] {
             assert!(span_ns(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn wired_lines_are_a_chip_and_two_numbers() {
+        let lines = WiredLines { chip: "/dev/gpiochip0".to_owned(), output: 17, input: 27 };
+        assert_eq!(wired("/dev/gpiochip0:17:27"), Ok(lines));
+        for wrong in ["", "gpiochip0", "gpiochip0:17", ":1:2", "17:27", "a:b:c", "a:1:-2"] {
+            assert!(wired(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -34,5 +34,5 @@ pub use cores::Cores;
 pub use facts::Facts;
 pub use host::Host;
 pub use measure::{CoreLatency, Measured, measure};
-pub use plan::{Kind, Plan};
+pub use plan::{Kind, Plan, WiredLines};
 pub use run::run;

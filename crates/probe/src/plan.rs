@@ -37,7 +37,7 @@ pub enum Kind {
     Udp,
     /// A frame over a pair of virtual interfaces in a network namespace of the probe's own.
     Ethernet,
-    /// An edge on a GPIO line, from the kernel's stamp to user space.
+    /// An edge on a GPIO line, from the call that makes it to the return of read(2) with it.
     Gpio,
     /// A busy loop looks at the clock; the longest gap of each period, as oslat does.
     Noise,
@@ -135,6 +135,8 @@ pub struct Plan {
     /// Whether the kernel stamps what `udp` and `ethernet` send and receive, so that the latency can
     /// be split. It makes each of these samples a little later.
     pub split: bool,
+    /// For `gpio`: lines of a board. None: the kernel simulates some (its module gpio-sim).
+    pub gpio: Option<WiredLines>,
 }
 
 impl Default for Plan {
@@ -151,8 +153,21 @@ impl Default for Plan {
             stall_meter: false,
             record_switches: false,
             split: false,
+            gpio: None,
         }
     }
+}
+
+/// Two lines of a GPIO chip that are wired to each other.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WiredLines {
+    /// The chip: `gpiochip0`, or its path.
+    pub chip: String,
+    /// Number of the line that is set.
+    pub output: u32,
+    /// Number of the line whose edges are read.
+    pub input: u32,
 }
 
 /// A plan that cannot be.
@@ -160,6 +175,19 @@ impl Default for Plan {
 pub struct BadPlan {
     key: &'static str,
     problem: String,
+}
+
+impl WiredLines {
+    fn check(&self, threads: usize) -> Result<(), BadPlan> {
+        let bad = |problem| Err(BadPlan { key: "gpio", problem });
+        if self.chip.is_empty() || self.output == self.input {
+            return bad("a chip, and two of its lines that are wired to each other".to_owned());
+        }
+        if threads != 1 {
+            return bad(format!("two wired lines are for one core, not for {threads}"));
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for BadPlan {
@@ -204,7 +232,11 @@ impl Plan {
             let (duration, period) = (self.duration_ns, self.period_ns);
             return bad("duration_ns", format!("{duration}; at least one period ({period})"));
         }
-        Ok(())
+        match &self.gpio {
+            Some(lines) if self.probe == Kind::Gpio => lines.check(self.cores.len()),
+            Some(_) => bad("gpio", format!("the probe is {}; only gpio has lines", self.probe)),
+            None => Ok(()),
+        }
     }
 
     /// Samples of one thread if none is missed.
@@ -236,6 +268,13 @@ mod tests {
             (r#"{"priority": 100}"#, "priority"),
             (r#"{"period_ns": 0}"#, "period_ns"),
             (r#"{"duration_ns": 999999}"#, "duration_ns"),
+            (r#"{"probe": "gpio", "gpio": {"chip": "x", "output": 1, "input": 1}}"#, "gpio"),
+            (r#"{"probe": "gpio", "gpio": {"chip": "", "output": 1, "input": 2}}"#, "gpio"),
+            (r#"{"probe": "udp", "gpio": {"chip": "x", "output": 1, "input": 2}}"#, "gpio"),
+            (
+                r#"{"probe": "gpio", "cores": [0, 1], "gpio": {"chip": "x", "output": 1, "input": 2}}"#,
+                "gpio",
+            ),
             (r#"{"duration_ns": 18446744073709551615}"#, "duration_ns"),
         ] {
             let error = Plan::from_json(text).unwrap_err();

@@ -13,7 +13,8 @@ use std::io::Read as _;
 use std::time::Instant;
 
 use probe::attend::{Load, Order};
-use probe::{Cores, Plan};
+use probe::stream::{Item, Reader};
+use probe::{Cores, Kind, Plan};
 use testbed::latency::cell::stream::Ended;
 use testbed::latency::cell::{Cell, MarkKind};
 use testbed::latency::matrix::{Accelerator, GuestKernel, VmSpec};
@@ -63,7 +64,12 @@ fn begin(vm: &mut Vm, order: &Order) -> Attended {
 /// All that a guest says.
 fn octets(vm: &mut Vm, order: &Order) -> (Vec<u8>, Ending) {
     let began = Instant::now();
-    let mut attended = begin(vm, order);
+    let attended = begin(vm, order);
+    said(attended, began)
+}
+
+/// All that a guest says that was begun at this moment.
+fn said(mut attended: Attended, began: Instant) -> (Vec<u8>, Ending) {
     let booted = began.elapsed();
     let mut octets = Vec::new();
     attended.stream().read_to_end(&mut octets).unwrap();
@@ -126,6 +132,53 @@ fn says_which_kernel_it_was(cell: &Cell, kernel: GuestKernel) {
     assert_eq!(cell.facts["realtime"].as_i64(), is_rt.then_some(1), "{:?}", cell.facts);
     assert!(line.contains(&format!("quartercycle.package=linux-image-{release}_")), "{line}");
     assert!(line.contains("quartercycle.sha256="), "{line}");
+}
+
+/// Leaves simulated lines as a measurement does that was killed, and fails if the next one does not take
+/// them down: that one begins three seconds after this, of which the start of perl takes one.
+const LEFT_BEHIND: &str = "my $left = '/sys/kernel/config/gpio-sim/qcprobe-999999-1'; \
+     mkdir $left and mkdir qq($left/bank) or die; \
+     my $live; open $live, '>', qq($left/live) and print $live 1 and close $live or die; \
+     for (1..310) { last unless -d $left; select undef, undef, undef, 0.01 } \
+     die if -d $left; sleep 1 while 1";
+
+/// The kernel of a guest simulates a line, and each edge of it reaches user space with its stamp.
+#[test]
+fn edges_of_a_simulated_line_are_counted_and_stamped_in_a_guest() {
+    let Some((mut vm, _)) = prepared(&spec(GuestKernel::Stock, Accelerator::Icount)) else {
+        return;
+    };
+    let plan = Plan { probe: Kind::Gpio, duration_ns: 1_000_000_000, ..Plan::default() };
+    let killed =
+        Load { words: ["perl", "-e", LEFT_BEHIND].map(str::to_owned).to_vec(), ..Load::default() };
+    let order = Order { plan: Some(plan), loads: vec![killed], settle_ns: 3_000_000_000 };
+    let began = Instant::now();
+    let attended = match vm.attend(&order, Role::Measured) {
+        Ok(attended) => attended,
+        Err(Refusal::NotMeasured(why)) => return eprintln!("not tested: {why}"),
+        Err(Refusal::Failed(error)) => panic!("{error:#}"),
+    };
+    let (octets, ending) = said(attended, began);
+    let cell = cell(&octets, &ending);
+    assert!(ending.loads_missing().is_empty(), "{ending:?}");
+    let counts = &cell.threads[0].counts;
+    assert_eq!((counts.taken + counts.missed, counts.lost), (1000, 0), "{counts:?}");
+    assert_eq!(cell.count(), counts.taken);
+    assert!(counts.taken >= 500, "{counts:?}");
+    // Moments that do not lie between the write and the return of the read are none.
+    let samples = Reader::new(octets.as_slice()).unwrap().flat_map(|item| match item {
+        Item::Samples(block) => block.samples,
+        _ => Vec::new(),
+    });
+    for sample in samples {
+        let parts: Option<Vec<i64>> = sample.stamps.parts(sample.latency_ns, 2).collect();
+        assert_eq!(parts.map(|parts| parts.iter().sum()), Some(sample.latency_ns), "{sample:?}");
+    }
+    let told: Vec<_> = cell.parts.iter().map(|part| (&*part.name, part.count)).collect();
+    let all = counts.taken;
+    assert_eq!(told, [("raise", all), ("receive", all), ("whole", all)]);
+    eprintln!("parts, ns: {:?}", cell.parts);
+    assert!(vm.marks().iter().any(|mark| mark.kind == MarkKind::Emulated));
 }
 
 /// Real programs of the profiles, with what they load of this host, on two emulated cores of which

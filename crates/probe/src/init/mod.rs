@@ -2,7 +2,7 @@
 //! `qcprobe attend`, carries what that says out of the guest, and turns the guest off.
 //!
 //! A guest has no disk and no network. Its first file system holds this program, the loads, the
-//! modules of the kernel that a virtual serial port needs ([`MODULES`]), and the order ([`ORDER`]). The stream leaves through that port ([`PORT`]), which costs
+//! modules of the kernel that a virtual serial port and the probe need ([`MODULES`]), and the order ([`ORDER`]). The stream leaves through that port ([`PORT`]), which costs
 //! the guest one notification for a block; a serial line would cost one for each octet, and be
 //! measured as well. What the host says through the port reaches `attend` as its input, so that a
 //! guest can be told to stop, and ends when the host closes its end.
@@ -39,6 +39,8 @@ const FILE_SYSTEMS: [(&str, &str); 6] = [
     ("tmpfs", "/tmp"),
     ("tmpfs", "/run"),
 ];
+/// What the kernel is told its simulated devices by, where the modules for them are in the guest.
+const CONFIGURATION: (&str, &str) = ("configfs", "/sys/kernel/config");
 /// A port is there this long after its modules at the latest.
 const PORT_MAX: Duration = Duration::from_secs(30);
 /// What the host has not taken by then, it does not want.
@@ -70,6 +72,10 @@ fn attend() -> io::Result<()> {
     }
     guest::name_host("guest").map_err(|error| told(&error, "the name of the host"))?;
     load_modules()?;
+    let (kind, place) = CONFIGURATION;
+    if Path::new(place).exists() {
+        guest::mount(kind, place).map_err(|error| told(&error, place))?;
+    }
     let mut port = open_port()?;
     let order = fs::read(ORDER).map_err(|error| told(&error, ORDER))?;
     let mut child = Command::new(PROGRAM)

@@ -1,5 +1,6 @@
 //! The kinds of probes: what a thread waits for, and from when to when its latency counts.
 
+mod gpio;
 mod handover;
 pub(crate) mod noise;
 mod time_of_day;
@@ -30,9 +31,7 @@ pub(crate) fn tasks(plan: &Plan, sinks: Vec<Sink>) -> Result<Vec<Task>, String> 
         Kind::Pipe => handover::tasks(plan, sinks, ways::Pipe::open),
         Kind::Udp => handover::tasks(plan, sinks, || ways::Udp::open(plan.split)),
         Kind::Ethernet => handover::tasks(plan, sinks, || ways::Ethernet::open(plan.split)),
-        Kind::Gpio => {
-            Err("gpio: this version has no such probe; see docs/limitations.md".to_owned())
-        }
+        Kind::Gpio => gpio::tasks(plan, sinks),
     }
 }
 

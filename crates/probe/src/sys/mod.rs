@@ -1,5 +1,6 @@
 //! System calls that neither the standard library nor `realtime` has, each as a safe function.
 
+pub(crate) mod gpio;
 pub(crate) mod guest;
 pub(crate) mod page;
 pub(crate) mod process;

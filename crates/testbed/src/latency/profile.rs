@@ -42,6 +42,8 @@ pub struct Profile {
     pub stall_meter: bool,
     /// Whether the kernel stamps what is sent and received, where the probe does so.
     pub split: bool,
+    /// Lines of a board for the probe of edges.
+    pub gpio: Option<probe::WiredLines>,
     /// What runs beside the probe.
     pub loads: Vec<Load>,
     /// What runs next door.
@@ -159,6 +161,7 @@ impl Profile {
             pinned: self.pinned,
             stall_meter: self.stall_meter,
             split: self.split,
+            gpio: self.gpio.clone(),
             ..probe::Plan::default()
         };
         if let Err(problem) = plan.check() {

@@ -147,6 +147,13 @@ pub(super) static PROFILE: Table = Table {
              report tells its part from that of the wake-up; it makes each sample a little later",
         ),
         key(
+            "gpio",
+            Of(&WIRED),
+            Optional,
+            "for the probe `gpio`: two lines of a board that are wired to each other; without it the \
+             kernel simulates lines (its module gpio-sim, which guests of `vm` have)",
+        ),
+        key(
             "loads",
             List(&Of(&LOAD)),
             Optional,
@@ -161,6 +168,19 @@ pub(super) static PROFILE: Table = Table {
         key("duration", Time, Optional, "how long, instead of the matrix's duration"),
     ],
 };
+
+pub(super) static WIRED: Table = Table {
+    what: "a mapping of wired lines",
+    name: "gpio",
+    keys: &[
+        key("chip", Text, Required, "the chip: `gpiochip0`, or its path"),
+        key("output", LINE, Required, "number of the line that is set"),
+        key("input", LINE, Required, "number of the line whose edges are read"),
+    ],
+};
+
+/// A line of a GPIO chip.
+const LINE: Shape = Whole { min: 0, max: 65_535 };
 
 pub(super) static LOAD: Table = Table {
     what: "a load",

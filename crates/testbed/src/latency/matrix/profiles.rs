@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use probe::WiredLines;
+
 use super::keys::PROFILES;
 use super::read::{check_name, cores, time_positive};
 use crate::latency::profile::{Load, Neighbours, Profile};
@@ -104,6 +106,14 @@ pub(super) fn profile(
     let hold_awake = yes("hold_awake", |base| base.hold_awake);
     let stall_meter = yes("stall_meter", |base| base.stall_meter);
     let split = yes("split", |base| base.split);
+    let gpio = reader.value(
+        "gpio",
+        |base| base.gpio.clone(),
+        |keys| match keys.mapping("gpio") {
+            None => Some(None),
+            Some(keys) => wired(&keys).map(Some),
+        },
+    );
     let loads = reader.value("loads", |base| base.loads.clone(), loads);
     let neighbours = reader.value(
         "neighbours",
@@ -131,10 +141,18 @@ pub(super) fn profile(
         hold_awake: hold_awake?,
         stall_meter: stall_meter?,
         split: split?,
+        gpio: gpio?,
         loads: loads?,
         neighbours: neighbours?,
         duration_ns: duration_ns?,
     })
+}
+
+fn wired(keys: &Mapping<'_>) -> Option<WiredLines> {
+    let line = |key| u32::try_from(keys.whole(key)?.value).ok();
+    let chip = keys.text("chip").map(|chip| chip.value);
+    let (output, input) = (line("output"), line("input"));
+    Some(WiredLines { chip: chip?, output: output?, input: input? })
 }
 
 /// Keys of a profile over those of the one that it is like.

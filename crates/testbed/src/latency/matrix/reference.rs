@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::keys::{
     CONTAINER_OPTIONS, LOAD, MATRIX, NATIVE_OPTIONS, NEIGHBOURS, PLATFORMS, PROFILE,
-    REMOTE_OPTIONS, SKIP, VM_OPTIONS,
+    REMOTE_OPTIONS, SKIP, VM_OPTIONS, WIRED,
 };
 use super::{built_in_platforms, built_in_profiles};
 use crate::scenario::keys::Table;
@@ -116,6 +116,11 @@ profiles:
       loads:
         - {run: [stress-ng, --cpu, '{cores}', --timeout, '0']}
     duration: 1 h
+  contact:
+    like: tp4
+    probe: gpio
+    cores: '1'
+    gpio: {chip: gpiochip0, output: 17, input: 27}
 skip:
   - {platform: native, profile: task}
 limits:
@@ -177,6 +182,7 @@ pub fn reference() -> String {
     let _ = write!(page, "\n## Profiles\n\n{PROFILES_TEXT}");
     write_table(&mut page, &PROFILE);
     write_part(&mut page, "loads", &LOAD);
+    write_part(&mut page, "gpio", &WIRED);
     write_part(&mut page, "neighbours", &NEIGHBOURS);
     let _ = write!(page, "\n## What is built in\n\n{BUILT_IN_TEXT}");
     page.push_str("\n| Platform | |\n|---|---|\n");
@@ -220,13 +226,14 @@ mod tests {
     fn the_example_is_a_matrix_that_shows_each_key() {
         let matrix = read_text(example(), Path::new("m.yaml"));
         let matrix = matrix.unwrap_or_else(|problems| panic!("{problems}"));
-        assert_eq!(matrix.cells().count(), 23);
-        let tables: [&Table; 9] = [
+        assert_eq!(matrix.cells().count(), 29);
+        let tables: [&Table; 10] = [
             &MATRIX,
             &SKIP,
             &PROFILE,
             &LOAD,
             &NEIGHBOURS,
+            &WIRED,
             &NATIVE_OPTIONS,
             &CONTAINER_OPTIONS,
             &VM_OPTIONS,

@@ -113,6 +113,12 @@ fn write_profile(profile: &Profile, to: &mut String) -> fmt::Result {
     writeln!(to, "    hold_awake: {}", yes(profile.hold_awake))?;
     writeln!(to, "    stall_meter: {}", yes(profile.stall_meter))?;
     writeln!(to, "    split: {}", yes(profile.split))?;
+    if let Some(lines) = &profile.gpio {
+        writeln!(to, "    gpio:")?;
+        writeln!(to, "      chip: {}", quoted(&lines.chip))?;
+        writeln!(to, "      output: {}", lines.output)?;
+        writeln!(to, "      input: {}", lines.input)?;
+    }
     write_loads(&profile.loads, "    ", to)?;
     if let Some(neighbours) = &profile.neighbours {
         writeln!(to, "    neighbours:")?;

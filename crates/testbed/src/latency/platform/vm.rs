@@ -15,6 +15,7 @@ use super::{Attended, Binary, Platform, Refusal, Role};
 use crate::latency::cell::{Mark, MarkKind};
 use crate::latency::matrix::{Accelerator, VmSpec};
 use crate::latency::vm::accelerator;
+use crate::latency::vm::gpio_sim;
 use crate::latency::vm::guest::{Guest, Placement, QEMU};
 use crate::latency::vm::kernel::Kernel;
 use crate::latency::vm::machine::{Execution, Machine};
@@ -151,10 +152,22 @@ impl Platform for Vm {
             huge_pages: self.spec.huge_pages,
             lock_memory: self.spec.lock_memory,
         };
-        let guest = Guest { kernel: ready.kernel.clone(), machine, placement };
+        let mut kernel = ready.kernel.clone();
+        if needs_lines(order) {
+            let modules = gpio_sim::modules(&kernel)
+                .map_err(|error| Refusal::missing(format!("{error:#}"), gpio_sim::WAY_OUT))?;
+            kernel.modules.extend(modules);
+        }
+        let guest = Guest { kernel, machine, placement };
         let (command, launch) = guest.command(self.binary.path(), order)?;
         Ok(Attended::start_ordered(command, (), |_, _| launch.begin())?)
     }
+}
+
+/// Whether the guest is to simulate GPIO lines.
+fn needs_lines(order: &Order) -> bool {
+    let plan = order.plan.as_ref();
+    plan.is_some_and(|plan| plan.probe == probe::Kind::Gpio && plan.gpio.is_none())
 }
 
 /// What to do where no kernel can be had.

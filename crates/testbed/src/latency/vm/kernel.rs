@@ -72,9 +72,7 @@ impl Kernel {
 
     fn newest_in(cache: &Path, metapackage: &str) -> Result<Self> {
         fs::create_dir_all(cache).with_context(|| format!("cannot make {}", cache.display()))?;
-        // Two at once would fetch the same package.
-        let lock = File::create(cache.join("lock")).context("cannot make a lock in the cache")?;
-        lock.lock().context("cannot lock the cache of kernels")?;
+        let _lock = lock(cache)?;
         let wanted = package::behind(metapackage, "linux-image-");
         if let Ok(Some(name)) = &wanted
             && let Some(kernel) = kept(cache, |kernel| kernel.is_of(name))
@@ -171,7 +169,14 @@ fn take(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-fn remove(folder: &Path) -> Result<()> {
+/// Held while something is fetched: two at once would fetch the same package.
+pub(super) fn lock(cache: &Path) -> Result<File> {
+    let lock = File::create(cache.join("lock")).context("cannot make a lock in the cache")?;
+    lock.lock().context("cannot lock the cache of kernels")?;
+    Ok(lock)
+}
+
+pub(super) fn remove(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("cannot remove {}", folder.display()))

@@ -8,6 +8,7 @@
 
 pub mod accelerator;
 pub mod cpio;
+pub mod gpio_sim;
 pub mod guest;
 pub mod initramfs;
 pub mod kernel;

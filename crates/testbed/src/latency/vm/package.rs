@@ -19,6 +19,17 @@ pub fn behind(metapackage: &str, prefix: &str) -> Result<Option<String>> {
     Ok(dependency(&String::from_utf8_lossy(&output.stdout), prefix))
 }
 
+/// The packages that a package depends on whose names begin so.
+///
+/// # Errors
+/// When there is no `apt-cache`, or it knows no such dependency.
+pub fn dependencies(package: &str, prefix: &str) -> Result<Vec<String>> {
+    let output = apt("apt-cache").args(["depends", package]).output().context(NO_APT)?;
+    let found = all_dependencies(&String::from_utf8_lossy(&output.stdout), prefix);
+    ensure!(!found.is_empty(), "the package lists of this host have no {package}");
+    Ok(found)
+}
+
 /// Fetches a package into a folder.
 ///
 /// # Errors
@@ -73,8 +84,12 @@ fn apt(program: &str) -> Command {
 }
 
 fn dependency(depends: &str, prefix: &str) -> Option<String> {
+    all_dependencies(depends, prefix).into_iter().next()
+}
+
+fn all_dependencies(depends: &str, prefix: &str) -> Vec<String> {
     let names = depends.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
-    names.map(str::trim).find(|name| name.starts_with(prefix)).map(str::to_owned)
+    names.map(str::trim).filter(|name| name.starts_with(prefix)).map(str::to_owned).collect()
 }
 
 /// What a program complains of, without warnings, in one line.
@@ -99,6 +114,9 @@ mod tests {
             None
         );
         assert_eq!(dependency("", "linux-image-"), None);
+        let headers = "linux-headers-1\n  Depends: linux-headers-1-common\n  Depends: gcc\n  Depends: linux-kbuild-1\n";
+        let found = all_dependencies(headers, "linux-");
+        assert_eq!(found, ["linux-headers-1-common", "linux-kbuild-1"]);
     }
 
     #[test]
