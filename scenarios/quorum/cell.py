@@ -172,8 +172,8 @@ def scenario(cell: Cell, pace: Pace, programs: Path, seed: int) -> str:
         f"duration: {pace.seconds:.0f} s",
         "settle: 1 s",
         f"tdf: {pace.tdf:g}",
-        # An eighth of a millisecond of virtual time at tdf 4: far below what is measured.
-        "stall_guard: 500 us",
+        # A quarter of a millisecond of virtual time at tdf 4: a stall makes no crossing.
+        "stall_guard: 1 ms",
         # Each frame of a million actions would fill a disk.
         "capture: none",
         f"seed: {seed}",

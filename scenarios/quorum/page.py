@@ -64,8 +64,20 @@ def page(host: str, found: list[Any]) -> str:
             parts.append(f"<h2>In {'virtual time' if mode == 'virtual' else 'host time'}</h2>")
             parts.append("<p><b class=arbiter>Arbiter</b>, <b class=peer>Peer</b>. ")
             parts.append("Each line spans all actions of its stretch of time.</p>")
+            parts.append(kept_out(of_mode) if mode == "virtual" else "")
             parts += [charts(condition, of_mode) for condition in cells.CONDITIONS]
     return "".join(parts) + "\n"
+
+
+def kept_out(found: list[Any]) -> str:
+    """What stalls of the host were no virtual time."""
+    told = [one["kept_out"] for one in found]
+    count, total_s = sum(one["count"] for one in told), sum(one["total_s"] for one in told)
+    longest_ms = max(one["longest_ms"] for one in told)
+    return (
+        f"<p>Kept out of virtual time: {count} stalls of this host, {total_s:.1f} s in all, "
+        f"the longest {longest_ms:.1f} ms.</p>"
+    )
 
 
 def table(found: list[Any]) -> str:

@@ -88,11 +88,17 @@ def run(part: Part, tools: Tools, tell: Callable[[float], None]) -> None:
     actions, extra = records.read(folder)
     if not actions:
         return
+    kept_out = [stalls(path) for path in folder.glob("runs/*/run.json")]
     figures.write(folder / ACTIONS, actions)
     if not extra and not any(action.cause for action in actions):
         leave_only(folder, ACTIONS)
-    told = {"not_asked_for": extra, "wall_s": time.monotonic() - begun}
+    told = {"not_asked_for": extra, "wall_s": time.monotonic() - begun, "kept_out": kept_out}
     (folder / DONE).write_text(json.dumps(told) + "\n", encoding="utf-8")
+
+
+def stalls(record: Path) -> Any:
+    """What stalls of the host a run in virtual time was kept from: count, total_ns, longest_ns."""
+    return (json.loads(record.read_text(encoding="utf-8"))["wall"] or {}).get("stalls")
 
 
 def keys(tools: Tools, folder: Path) -> None:

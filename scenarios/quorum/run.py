@@ -47,6 +47,12 @@ def conclude(cell: Any, pace: Any, seed: int, done: list[Any]) -> Any:
     found = figures.figures(actions, sum(one["not_asked_for"] for one in told), tdf)
     found |= cell._asdict() | {"pace": pace._asdict(), "seed": seed}
     found["wall_s"] = sum(one["wall_s"] for one in told)
+    kept_out = [stalls for one in told for stalls in one["kept_out"] if stalls]
+    found["kept_out"] = {
+        "count": sum(one["count"] for one in kept_out),
+        "total_s": sum(one["total_ns"] for one in kept_out) / 1e9,
+        "longest_ms": max((one["longest_ns"] for one in kept_out), default=0) / 1e6,
+    }
     found["met"] = judge(cell.mode, found)
     return found
 

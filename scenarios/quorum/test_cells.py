@@ -65,6 +65,7 @@ class Cells(unittest.TestCase):
         only = ("--mode", "virtual", "--protocol", "peer", "--only", "byzantine and")
         found = self.finished(self.start(*only))
         self.assertEqual(found["ours"]["count"], 10)
+        self.assertEqual(sorted(found["kept_out"]), ["count", "longest_ms", "total_s"])
 
     def test_a_cell_that_is_interrupted_leaves_nothing_and_goes_on_where_it_was(self) -> None:
         only = ("--mode", "real", "--protocol", "arbiter", "--only", "fault-free", "--part", "5")

@@ -175,11 +175,13 @@ class Cells(unittest.TestCase):
         found = figures.figures(actions, extra, 1)
         found |= cells.Cell("peer", "fault-free", "virtual")._asdict()
         found["pace"] = {"actions": 1, "tdf": 4}
+        found["kept_out"] = {"count": 3, "total_s": 0.06, "longest_ms": 40.5}
         found["met"] = run.judge("virtual", found)
         text = page.page("a host", [found])
         self.assertEqual(text.count("<span class=missed>"), 1)
         self.assertIn("Bommareddy et al. 2023, realtime kernel", text)
         self.assertIn("<td>2048", text)
+        self.assertIn("3 stalls of this host, 0.1 s in all, the longest 40.5 ms", text)
 
 
 if __name__ == "__main__":
