@@ -188,7 +188,7 @@ fn a_guest_has_the_loads_of_this_host_and_its_place_on_it() {
     let host = probe::cores::chosen(&probe::Host::this(), None).unwrap();
     let pinned = VmSpec {
         cores: 2,
-        host_cores: Some(host),
+        host_cores: Some(host.clone()),
         priority: Some(1),
         lock_memory: true,
         ..spec(GuestKernel::Rt, Accelerator::Auto)
@@ -197,7 +197,16 @@ fn a_guest_has_the_loads_of_this_host_and_its_place_on_it() {
     assert_eq!(cores.len(), 2);
     let order =
         order(200_000_000, &["stress-ng --quiet --timeout 0 --cpu 1 --io 1 --vm 1 --vm-bytes 16M"]);
-    let (said, ending) = octets(&mut vm, &order);
+    let began = Instant::now();
+    let attended = begin(&mut vm, &order);
+    let mut found = urgent_threads();
+    found.sort_unstable();
+    // Its two virtual processors, on the first cores of the host in turn.
+    let turns = host.iter().collect::<Vec<_>>().into_iter().cycle().take(2);
+    let mut wanted: Vec<_> = turns.map(|core| (1, core)).collect();
+    wanted.sort_unstable();
+    assert_eq!(found, wanted);
+    let (said, ending) = said(attended, began);
     let cell = cell(&said, &ending);
     assert!(cell.count() > 0 && ending.loads_missing().is_empty(), "{ending:?}");
     // Two neighbours beside it: as many guests, each with loads only, until they are told to end.
@@ -248,9 +257,35 @@ fn a_guest_ends_when_told_and_leaves_nothing() {
     assert_eq!(guests(), Vec::<String>::new());
 }
 
-/// Guests that are children of this thread, which ends them with itself.
+/// Guests that are children of this thread, which ends them with itself: their process numbers.
 fn guests() -> Vec<String> {
     let own = std::fs::read_to_string("/proc/thread-self/children").unwrap();
-    let name = |id: &str| std::fs::read_to_string(format!("/proc/{id}/comm")).ok();
-    own.split_whitespace().filter_map(name).filter(|name| name.starts_with("qemu")).collect()
+    let is_guest = |id: &&str| {
+        std::fs::read_to_string(format!("/proc/{id}/comm"))
+            .is_ok_and(|name| name.starts_with("qemu"))
+    };
+    own.split_whitespace().filter(is_guest).map(str::to_owned).collect()
+}
+
+/// Priority of each thread of the guests of this thread that is of SCHED_FIFO, and the one core that it
+/// is bound to.
+fn urgent_threads() -> Vec<(i32, usize)> {
+    let threads = guests().into_iter().flat_map(|guest| {
+        let tasks = std::fs::read_dir(format!("/proc/{guest}/task")).unwrap();
+        tasks.map(|task| task.unwrap().path())
+    });
+    let text = |path: &std::path::Path, file| std::fs::read_to_string(path.join(file)).unwrap();
+    let urgent = threads.filter_map(|thread| {
+        let stat = text(&thread, "stat");
+        // Behind the name: fields 40 and 41 of proc_pid_stat(5) are the priority and the class.
+        let (_, fields) = stat.rsplit_once(')').unwrap();
+        let field = |number: usize| {
+            fields.split_whitespace().nth(number - 3).unwrap().parse::<i32>().unwrap()
+        };
+        let status = text(&thread, "status");
+        let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        (field(41) == libc::SCHED_FIFO)
+            .then(|| (field(40), allowed.unwrap().trim().parse().expect("bound to one core")))
+    });
+    urgent.collect()
 }
