@@ -30,6 +30,8 @@ REFERENCE = "Q0/LLN0$GO$order"
 HOSTILE = "--attack all --copies 50"
 # Keys are made known and streams trusted within the first; the second is what a run may be slower.
 SETTLE_S, TAIL_S = 2, 2
+# From here on it is taken down that a party waited for its core: what the meter of a core notes.
+WAIT_MIN = "20 us"
 
 
 class Pace(NamedTuple):
@@ -94,9 +96,20 @@ def host(number: int, party: str, interface: str) -> str:
     """Where a party runs. In host time it stays on a core, with its canary: who moves from core to
     core may be caught on one that is gone, while the canary is on another and sees nothing. In
     virtual time that would have parties wait for each other that are on machines of their own."""
-    cores = sorted(os.sched_getaffinity(0))
-    core = f"core: {cores[number % len(cores)]}, " if interface == REAL else ""
+    core = f"core: {core_of(number)}, wait_min: {WAIT_MIN}, " if interface == REAL else ""
     return f"host: {{interface: {interface}, {core}records: {party}.jsonl}}\n"
+
+
+def core_of(number: int) -> int:
+    """The core on which a party stays in host time."""
+    cores = sorted(os.sched_getaffinity(0))
+    return cores[number % len(cores)]
+
+
+def parties(cell: Cell) -> dict[str, int]:
+    """All that are in a cell in host time, and their cores."""
+    named = {"breaker": BREAKER, "unit": UNIT} | {f"node-{node}": node for node in cell.nodes}
+    return {name: core_of(number) for name, number in named.items()}
 
 
 def quorum(protocol: str, party: str, dwell_ms: float) -> str:
@@ -150,6 +163,8 @@ def commands(cell: Cell, pace: Pace, programs: Path, interface: str, seed: int) 
         f"--priority 80 --interval {pace.interval_ms}ms --jitter {pace.jitter_ms}ms --seed {seed} "
         f"--settle {SETTLE_S}s --records steps.jsonl --follow '{REFERENCE}'"
     )
+    if cell.mode == "real":
+        drive += f" --core {core_of(UNIT)}"
     found = {"breaker": f"{programs}/qcrelay breaker breaker.yaml"}
     for number in cell.nodes:
         what = f"qcrelay node node-{number}.yaml"

@@ -3,15 +3,19 @@
 import csv
 import gzip
 import math
+import statistics
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from records import LIMIT_US, NEVER, PARTS, STALL, Action
+from causes import STALL, UNEXPLAINED
+from records import LIMIT_US, NEVER, PARTS, Action, causes_us
 
 PERCENTILES = (0.5, 0.99, 0.999, 0.9999, 0.99999)
 # Stretches of a series that is kept for drawing.
 SERIES_MAX = 2000
+# Actions over the limit that are told one by one.
+OVER_MAX = 200
 # Bins of a histogram to a doubling.
 BINS = 8
 CRYPTOGRAPHY = PARTS.index("cryptography")
@@ -25,7 +29,8 @@ def write(path: Path, actions: Iterable[Action]) -> None:
             parts = (f"{us:.3f}" for us in action.parts_us)
             ours, published = f"{action.ours_us:.3f}", f"{action.published_us:.3f}"
             at = f"{action.at_s:.6f}"
-            lines.writerow([action.number, at, ours, published, action.cause, *parts])
+            lost = (f"{us:.3f}" for us in action.lost_us)
+            lines.writerow([action.number, at, ours, published, action.cause, *lost, *parts])
 
 
 def read(path: Path) -> list[Action]:
@@ -34,10 +39,11 @@ def read(path: Path) -> list[Action]:
         return [kept(*line) for line in csv.reader(lines)]
 
 
-def kept(number: str, at: str, ours: str, published: str, cause: str, *parts: str) -> Action:
+def kept(number: str, at: str, ours: str, published: str, cause: str, *us: str) -> Action:
     """An action out of its line."""
-    us = tuple(map(float, parts))
-    return Action(int(number), float(at), float(ours), float(published), cause, us)
+    host, waiting, *parts = map(float, us)
+    times = float(at), float(ours), float(published)
+    return Action(int(number), *times, cause, (host, waiting), tuple(parts))
 
 
 def joined(parts: Iterable[list[Action]]) -> list[Action]:
@@ -103,11 +109,29 @@ def figures(actions: list[Action], extra: int, tdf: float) -> dict[str, Any]:
         "never_came": causes.get(NEVER, 0),
         "not_asked_for": extra,
         "causes": causes,
-        "unexplained": sum(
-            count for cause, count in causes.items() if not cause.startswith(STALL)
-        ),
+        "not_the_host": sum(count for cause, count in causes.items() if cause != STALL),
+        "unexplained": causes.get(UNEXPLAINED, 0),
+        "over_limit": over(came),
         "series": thinned([(a.at_s, a.ours_us) for a in came]),
     }
+
+
+def over(came: list[Action]) -> list[dict[str, Any]]:
+    """Each action over the limit, with its cause and the µs of each part; the slowest first.
+    `rest` is what it took beyond the median and nothing accounts for."""
+    slow = sorted((a for a in came if a.ours_us > LIMIT_US), key=lambda a: -a.ours_us)
+    if not slow:
+        return []
+    median_us = statistics.median(a.ours_us for a in came)
+    usual_us = statistics.median(a.parts_us[CRYPTOGRAPHY] for a in came)
+    found = []
+    for one in slow[:OVER_MAX]:
+        lost = causes_us(one, usual_us)
+        rest = max(0.0, one.ours_us - median_us - sum(lost.values()))
+        told = {"number": one.number, "at_s": one.at_s, "ours": one.ours_us, "cause": one.cause}
+        parts = dict(zip(PARTS, one.parts_us, strict=True))
+        found.append(told | {"lost": lost, "rest": rest, "parts": parts})
+    return found
 
 
 def means(came: list[Action]) -> list[float]:

@@ -23,7 +23,7 @@ table { border-collapse: collapse; font-size: 0.82rem; }
 td { font-variant-numeric: tabular-nums; }
 th, td { padding: 0.15rem 0.5rem; text-align: right; border-bottom: 1px solid #8884; }
 th { vertical-align: bottom; }
-.all th:nth-last-child(-n+4) { max-width: 5.5rem; }
+.all th:nth-last-child(-n+5) { max-width: 5.5rem; }
 th:nth-child(-n+3), td:nth-child(-n+3), .all :is(td, th):nth-child(-n+5) {
   text-align: left; white-space: nowrap; }
 tr.published { opacity: 0.7; font-style: italic; }
@@ -85,7 +85,8 @@ def table(found: list[Any]) -> str:
     # What no cell has enough actions for is left out.
     shown = [name for name in PERCENTILES if any(one["ours"].get(name) for one in found)]
     head = ["condition", "protocol", "time", "verdict", "definition", "actions", "min", "mean"]
-    head += [*shown, "max", "over limit", "of these unexplained", "never came", "not asked for"]
+    head += [*shown, "max", "over limit", "not by the host", "unexplained", "never came"]
+    head += ["not asked for"]
     rows = [[*head]]
     for condition in cells.CONDITIONS:
         for one in (one for one in found if one["condition"] == condition):
@@ -104,7 +105,7 @@ def ours(one: Any, shown: list[str]) -> list[Any]:
     """A cell by our definition."""
     word = "met" if one["met"] else "missed"
     cell = [one["condition"], one["protocol"], mode(one), f"<span class={word}>{word}</span>"]
-    tail = [one["unexplained"], one["never_came"], one["not_asked_for"]]
+    tail = [one["not_the_host"], one["unexplained"], one["never_came"], one["not_asked_for"]]
     return [*cell, "ours", *times(one["ours"], shown), *tail]
 
 
@@ -244,7 +245,38 @@ def causes(found: list[Any]) -> str:
         for one in found
         for cause, count in sorted(one["causes"].items())
     ]
-    return f"<h2>Over the limit, or never</h2><ul>{''.join(items)}</ul>" if items else ""
+    told = f"<ul>{''.join(items)}</ul>{each(found)}"
+    return f"<h2>Over the limit, or never</h2>{told}" if items else ""
+
+
+def each(found: list[Any]) -> str:
+    """Each action over the limit, and what was lost on its way."""
+    slow = [(one, action) for one in found for action in one["over_limit"]]
+    if not slow:
+        return ""
+    names = ["condition", "protocol", "time", "action", "took", "cause", *slow[0][1]["lost"]]
+    head = "".join(f"<th>{name}" for name in [*names, "rest", *(f"in: {part}" for part in PARTS)])
+    rows = [
+        row(
+            [
+                *(one["condition"], one["protocol"], mode(one), action["number"]),
+                *(f"{action['ours']:.0f}", html.escape(action["cause"])),
+                *(f"{us:.0f}" for us in action["lost"].values()),
+                f"{action['rest']:.0f}",
+                *(f"{us:.0f}" for us in action["parts"].values()),
+            ]
+        )
+        for one, action in slow
+    ]
+    told = (
+        "Host stall: what the host took of the cores that the action waited for, in however many "
+        "slices. Waiting for a processor: another thread of this machine had the core, because "
+        "there are fewer cores than parties or the kernel had work of its own. Cryptography: "
+        "beyond the usual. A cause covers the excess over the limit, or half of what the action "
+        "took beyond the median. Rest: what nothing accounts for, such as ticks that were missed."
+    )
+    table = f"<table><tr>{head}{''.join(rows)}</table>"
+    return f"<p>{told}</p><div class=scroll>{table}</div>"
 
 
 def charts(condition: str, found: list[Any]) -> str:

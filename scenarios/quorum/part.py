@@ -2,6 +2,7 @@
 evaluation is interrupted, and then only the part that was under way is run again.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -9,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,14 +79,16 @@ def run(part: Part, tools: Tools, tell: Callable[[float], None]) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     begun = time.monotonic()
+    is_real = part.cell.mode == "real"
     try:
         keys(tools, folder)
         cells.write(part.cell, part.pace, tools.programs, folder, part.seed)
-        attend(part, command(part, tools), tell)
+        with meter(part, tools) if is_real else contextlib.nullcontext():
+            attend(part, command(part, tools), tell)
     finally:
         for secret in folder.glob("*.secret"):
             secret.unlink()
-    actions, extra = records.read(folder)
+    actions, extra = records.read(folder, cells.parties(part.cell) if is_real else None)
     if not actions:
         return
     kept_out = [stalls(path) for path in folder.glob("runs/*/run.json")]
@@ -105,6 +108,21 @@ def keys(tools: Tools, folder: Path) -> None:
     """Makes the keys of all parties."""
     asked = [tools.programs / "qcrelay", "keys", folder, "--station", "7", "--breaker", "1"]
     subprocess.run([*asked, "--force"], check=True, stdout=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
+def meter(part: Part, tools: Tools) -> Iterator[None]:
+    """Has what the host takes of each core measured meanwhile."""
+    cores = sorted({str(core) for core in cells.parties(part.cell).values()})
+    asked = [tools.programs / "qcrelay", "meter", *cores, "--records", part.folder / records.METER]
+    with open(part.folder / "meter.json", "w", encoding="utf-8") as said:
+        program = subprocess.Popen(
+            asked, stdout=said, stderr=said, start_new_session=True, preexec_fn=end_with_parent
+        )
+        try:
+            yield
+        finally:
+            end(program)
 
 
 def command(part: Part, tools: Tools) -> list[str]:

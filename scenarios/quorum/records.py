@@ -9,16 +9,20 @@ nobody asked for.
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from causes import CRYPTOGRAPHY, STALL, WAITING, Evidence, Segment, Spans, merged, why
 
 # A quarter of a cycle at 60 Hz.
 LIMIT_US = 1e6 / 60 / 4
 TICK_NS = 1_000_000
 # Where the time of an action may go.
 PARTS = ("network", "relay", "another relay", "tick", "cryptography", "breaker")
-STALL, NEVER = "host stall", "never came"
+NEVER = "never came"
+METER = "meter.jsonl"
 
 
 class Action(NamedTuple):
@@ -29,6 +33,8 @@ class Action(NamedTuple):
     ours_us: float
     published_us: float
     cause: str
+    # Taken by the host, and waited for a processor, of the time that `parts_us` tells apart.
+    lost_us: tuple[float, float]
     parts_us: tuple[float, ...]
 
     @property
@@ -46,14 +52,7 @@ class Spoken(NamedTuple):
     share_ns: int = 0
     certified_ns: int = 0
     certifying_ns: int = 0
-
-
-class Stall(NamedTuple):
-    """The canary of a party was late: its processor was gone; ns since 1970."""
-
-    begin_ns: int
-    end_ns: int
-    party: str
+    share_from: int | None = None
 
 
 def records(path: Path) -> Iterator[Any]:
@@ -68,31 +67,51 @@ def records(path: Path) -> Iterator[Any]:
                 return
 
 
-def read(folder: Path) -> tuple[list[Action], int]:
-    """The actions of a part, and how many the breaker did that nobody asked for."""
-    stalls: list[Stall] = []
+def read(folder: Path, cores: Mapping[str, int] | None = None) -> tuple[list[Action], int]:
+    """The actions of a part, and how many the breaker did that nobody asked for; `cores` says on
+    which core which party was, with a meter on each."""
     spoken: dict[tuple[int, int], Spoken] = {}
-    acted = []
-    for path in sorted(folder.glob("node-*.jsonl")):
-        spoken |= spoken_of(path, stalls)
-    for event in records(folder / "breaker.jsonl"):
-        if event["event"] == "acted":
-            acted.append(event)
-        elif event["event"] == "stall":
-            stalls.append(stall(event, "breaker"))
-    return match(list(records(folder / "steps.jsonl")), acted, spoken, sorted(stalls))
+    parties = {path.stem: list(records(path)) for path in sorted(folder.glob("node-*.jsonl"))}
+    for party, events in parties.items():
+        spoken |= spoken_of(int(party[-1]), events)
+    parties["breaker"] = list(records(folder / "breaker.jsonl"))
+    acted = [event for event in parties["breaker"] if event["event"] == "acted"]
+    evidence = evidence_of(parties, list(records(folder / METER)), cores)
+    return match(list(records(folder / "steps.jsonl")), acted, spoken, evidence)
 
 
-def stall(event: Any, party: str) -> Stall:
-    """Of a record."""
-    return Stall(event["realtime_ns"] - event["late_ns"], event["realtime_ns"], party)
+def evidence_of(
+    parties: Mapping[str, list[Any]], meter: list[Any], cores: Mapping[str, int] | None
+) -> Evidence:
+    """What the records tell of time that was lost."""
+    taken: dict[int, Spans] = {}
+    others: dict[int, Spans] = {}
+    waited: dict[str, Spans] = {}
+    for event in meter:
+        # First the interrupt comes late, because the host has the core; then the thread is ready.
+        end, begin = event["realtime_ns"], event["realtime_ns"] - event["late_ns"]
+        taken.setdefault(event["core"], []).append((begin, begin + event["taken_ns"]))
+        others.setdefault(event["core"], []).append((end - event["waited_ns"], end))
+    for party, events in parties.items():
+        for event in events:
+            end = event["realtime_ns"]
+            if event["event"] == "waited":
+                waited.setdefault(party, []).append((end - event["waited_ns"], end))
+            elif event["event"] == "stall" and cores is None:
+                # Without a meter: whoever stands still, the host has stopped them all.
+                taken.setdefault(0, []).append((end - event["late_ns"], end))
+
+    def whole(spans: Mapping[Any, Spans]) -> dict[Any, Spans]:
+        return {key: merged(each) for key, each in spans.items()}
+
+    return Evidence(whole(taken), whole(others), whole(waited), cores or {})
 
 
-def spoken_of(path: Path, stalls: list[Stall]) -> dict[tuple[int, int], Spoken]:
-    """By node and gen, what it said last; its stalls go to the others."""
-    node, sample_ns = int(path.stem[-1]), 0
+def spoken_of(node: int, events: Iterable[Any]) -> dict[tuple[int, int], Spoken]:
+    """By node and gen, what it said last."""
+    sample_ns = 0
     found: dict[tuple[int, int], Spoken] = {}
-    for event in records(path):
+    for event in events:
         if event["event"] == "decided":
             sample_ns = event["sample_ns"]
         elif event["event"] == "spoke":
@@ -104,9 +123,8 @@ def spoken_of(path: Path, stalls: list[Stall]) -> dict[tuple[int, int], Spoken]:
                 share_ns=event["received_ns"],
                 certified_ns=event["realtime_ns"],
                 certifying_ns=event["cryptography_ns"],
+                share_from=event["from"],
             )
-        elif event["event"] == "stall":
-            stalls.append(stall(event, path.stem))
     return found
 
 
@@ -114,7 +132,7 @@ def match(
     steps: list[Any],
     acted: list[Any],
     spoken: dict[tuple[int, int], Spoken],
-    stalls: list[Stall],
+    evidence: Evidence,
 ) -> tuple[list[Action], int]:
     """Puts each action of the breaker to the step that asked for it: the last one before it was
     decided. The merging unit may see the order, and step again, before the breaker node has read
@@ -129,68 +147,79 @@ def match(
         number, at_s = step["action_number"], (begin - begin_ns) / 1e9
         here = place < len(acted) and acted[place]["decided_ns"] < end
         if not here or acted[place]["action"] != step["action"]:
-            actions.append(Action(number, at_s, math.nan, math.nan, NEVER, ()))
+            actions.append(Action(number, at_s, math.nan, math.nan, NEVER, (0.0, 0.0), ()))
             continue
         done, place = acted[place], place + 1
         ours = (done["operated_ns"] - begin) / 1000
         published = (done["acknowledging_ns"] - step["after_send_ns"]) / 1000
         # What was acted carries the number that the next action will have.
-        spent = parts(begin, done, spoken.get((done["from"], done["gen"] - 1)))
-        cause = why(begin, done["operated_ns"], spent, stalls) if ours > LIMIT_US else ""
+        segments, spent = way(begin, done, spoken.get((done["from"], done["gen"] - 1)))
+        lost = evidence.lost(segments)
         parts_us = tuple(spent[part] / 1000 for part in PARTS)
-        actions.append(Action(number, at_s, ours, published, cause, parts_us))
-    return actions, extra + len(acted) - place
+        lost_us = (lost.host_ns / 1000, lost.waiting_ns / 1000)
+        actions.append(Action(number, at_s, ours, published, "", lost_us, parts_us))
+    return explained(actions), extra + len(acted) - place
 
 
-def parts(begin_ns: int, done: Any, spoken: Spoken | None) -> dict[str, int]:
-    """Where the time went, on the way of the vote or certificate that completed the action."""
+def explained(actions: list[Action]) -> list[Action]:
+    """With a cause for each that was over the limit."""
+    came = [action for action in actions if action.came]
+    if not came:
+        return actions
+    median_us = statistics.median(action.ours_us for action in came)
+    usual_us = statistics.median(action.parts_us[PARTS.index(CRYPTOGRAPHY)] for action in came)
+
+    def cause(action: Action) -> str:
+        if not action.came or action.ours_us <= LIMIT_US:
+            return action.cause
+        return why(action.ours_us, median_us, LIMIT_US, causes_us(action, usual_us))
+
+    return [action._replace(cause=cause(action)) for action in actions]
+
+
+def causes_us(action: Action, usual_us: float) -> dict[str, float]:
+    """What may have made an action slow, in µs; its cryptography beyond what is usual, as far as
+    the host and others have not stretched it."""
+    host_us, waiting_us = action.lost_us
+    stretched_us = action.parts_us[PARTS.index(CRYPTOGRAPHY)] - usual_us
+    cryptography_us = max(0.0, stretched_us - host_us - waiting_us)
+    return {STALL: host_us, WAITING: waiting_us, CRYPTOGRAPHY: cryptography_us}
+
+
+def way(begin_ns: int, done: Any, spoken: Spoken | None) -> tuple[list[Segment], dict[str, int]]:
+    """The way of the vote or certificate that completed an action, and where its time went."""
     spent, at = dict.fromkeys(PARTS, 0), begin_ns
+    segments: list[Segment] = []
+    sender = f"node-{done['from']}"
 
-    def until(part: str, when_ns: int, cryptography_ns: int = 0) -> None:
+    def until(part: str, when_ns: int, *parties: str, cryptography_ns: int = 0) -> None:
         nonlocal at
         when_ns = max(when_ns, at)
         within = min(cryptography_ns, when_ns - at)
         spent["cryptography"] += within
         spent[part] += when_ns - at - within
+        segments.append(Segment(part, at, when_ns, parties))
         at = when_ns
 
-    def heard(part: str, when_ns: int) -> None:
+    def heard(part: str, when_ns: int, speaker: str, listener: str) -> None:
         # What is heard in a later tick than it could have been was said again at its begin.
         boundary_ns = when_ns // TICK_NS * TICK_NS
         if boundary_ns > at:
-            until("tick", boundary_ns)
-        until(part, when_ns)
+            until("tick", boundary_ns, speaker, listener)
+        until(part, when_ns, speaker)
 
     received_ns, operated_ns = done["received_ns"], done["operated_ns"]
     if spoken is None:
-        # A hostile node, which takes nothing down.
-        until("another relay", received_ns)
+        # A hostile node, which takes nothing down; it has waited for the sample as well.
+        until("another relay", received_ns, "unit", sender)
     else:
-        until("network", spoken.sample_ns)
-        until("relay", spoken.spoke_ns, spoken.cryptography_ns)
+        # It decides on the newest sample, so one that was late is late with a later sample.
+        until("network", spoken.sample_ns, "unit", sender)
+        until("relay", spoken.spoke_ns, sender, cryptography_ns=spoken.cryptography_ns)
         if spoken.certified_ns:
-            heard("another relay", spoken.share_ns)
-            until("relay", spoken.certified_ns, spoken.certifying_ns)
-        heard("network", received_ns)
-    until("breaker", operated_ns, done["cryptography_ns"])
-    return spent
-
-
-def why(begin_ns: int, end_ns: int, spent: dict[str, int], stalls: list[Stall]) -> str:
-    """Why an action was slow: the host, if it was away for all that was too much, else what took
-    longest."""
-    during = [stall for stall in stalls if stall.begin_ns < end_ns and stall.end_ns > begin_ns]
-    if away_ns(begin_ns, end_ns, during) >= end_ns - begin_ns - LIMIT_US * 1000:
-        longest = max(during, key=lambda stall: stall.end_ns - stall.begin_ns)
-        return f"{STALL} at {longest.party}"
-    return max(spent, key=lambda part: spent[part])
-
-
-def away_ns(begin_ns: int, end_ns: int, stalls: Iterable[Stall]) -> int:
-    """For how long somebody's processor was gone; what several noticed counts once."""
-    total, seen_ns = 0, begin_ns
-    for one in sorted(stalls):
-        upto_ns = min(one.end_ns, end_ns)
-        total += max(0, upto_ns - max(one.begin_ns, seen_ns))
-        seen_ns = max(seen_ns, upto_ns)
-    return total
+            other = "another" if spoken.share_from is None else f"node-{spoken.share_from}"
+            heard("another relay", spoken.share_ns, other, sender)
+            until("relay", spoken.certified_ns, sender, cryptography_ns=spoken.certifying_ns)
+        heard("network", received_ns, sender, "breaker")
+    until("breaker", operated_ns, "breaker", cryptography_ns=done["cryptography_ns"])
+    return segments, spent

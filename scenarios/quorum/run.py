@@ -36,7 +36,7 @@ def judge(mode: str, found: Any) -> bool:
     whole = found["asked"] >= found["pace"]["actions"] > 0
     whole = whole and not found["never_came"] and not found["not_asked_for"]
     slow = found["ours"].get("over", 0)
-    return whole and not found["unexplained"] and (mode == "real" or slow == 0)
+    return whole and not found["not_the_host"] and (mode == "real" or slow == 0)
 
 
 def conclude(cell: Any, pace: Any, seed: int, done: list[Any]) -> Any:
@@ -62,7 +62,8 @@ def line(found: Any) -> str:
     ours = found["ours"]
     figure = f"mean {ours['mean']:.0f}, max {ours['max']:.0f} µs" if ours["count"] else "no action"
     whole = f"{found['never_came']} never came, {found['not_asked_for']} not asked for"
-    over = f"{ours.get('over', 0)} over a quarter cycle ({found['unexplained']} unexplained)"
+    whose = f"{found['not_the_host']} not by the host, {found['unexplained']} unexplained"
+    over = f"{ours.get('over', 0)} over a quarter cycle ({whose})"
     return f"{figure}, {over}, {whole}: {'met' if found['met'] else 'missed'}"
 
 

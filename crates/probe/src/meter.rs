@@ -6,8 +6,7 @@
 //! become faster, a sibling thread of the processor slower, and power is burnt. Hence it is off
 //! unless asked for.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use realtime::run_delay::RunDelay;
 
 use crate::plan::Plan;
 use crate::stage::Stage;
@@ -64,34 +63,6 @@ fn spin(stage: &Stage, mut gaps: rtrb::Producer<Gap>) {
         waited_ns = until_now_ns;
         // What was just done is no gap.
         before_ns = realtime::now_ns();
-    }
-}
-
-/// How long a thread was ready and another one ran: the second number of its `schedstat`
-/// (`Documentation/scheduler/sched-stats.rst` of the kernel).
-struct RunDelay {
-    file: File,
-}
-
-impl RunDelay {
-    /// That of the calling thread; `None` if the kernel does not count it.
-    fn of_this_thread() -> Option<Self> {
-        let delay = Self { file: File::open("/proc/thread-self/schedstat").ok()? };
-        // Where nothing is counted, even the thread's own turns are none.
-        delay.numbers().filter(|numbers| numbers[2] > 0).map(|_| delay)
-    }
-
-    fn ns(&self) -> i64 {
-        self.numbers().map_or(0, |numbers| numbers[1])
-    }
-
-    fn numbers(&self) -> Option<[i64; 3]> {
-        // No memory is asked for: this is read at each gap.
-        let mut octets = [0; 64];
-        let count = self.file.read_at(&mut octets, 0).ok()?;
-        let text = std::str::from_utf8(&octets[..count]).ok()?;
-        let mut numbers = text.split_ascii_whitespace().map_while(|word| word.parse().ok());
-        Some([numbers.next()?, numbers.next()?, numbers.next()?])
     }
 }
 

@@ -1,7 +1,7 @@
 //! The calls that make a thread a real-time one: a core of its own, SCHED_FIFO, memory that stays,
 //! processors that do not sleep deeply, and sleeping until an absolute time; and, in [`packet`],
 //! frames, in [`datagram`], datagrams in batches with the kernel's stamps; in [`clock`], how far
-//! `CLOCK_REALTIME` may be off.
+//! `CLOCK_REALTIME` may be off; in [`run_delay`], how long a thread waited for its core.
 //!
 //! Shared by the testbed, which measures with them, and the relay, which lives by them.
 //!
@@ -11,6 +11,7 @@
 pub mod clock;
 pub mod datagram;
 pub mod packet;
+pub mod run_delay;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -83,6 +83,8 @@ enum Command {
     Keys(quorum::Keys),
     /// Start relay nodes, and have them destroyed and born anew, one after the other
     Rejuvenate(quorum::Rejuvenate),
+    /// Measure what the host takes of cores, beside nodes that run there
+    Meter(quorum::Meter),
     /// Print what a file of a substation (ICD, CID, SCD) says of streams and messages, as settings
     Import {
         /// File in SCL
@@ -130,6 +132,7 @@ fn command(command: Command) -> Result<u8> {
         Command::Node(run) => quorum::node(&run),
         Command::Breaker(run) => quorum::breaker(&run),
         Command::Keys(keys) => quorum::keys(&keys),
+        Command::Meter(meter) => quorum::meter(&meter),
         Command::Rejuvenate(rejuvenate) => quorum::rejuvenate(&rejuvenate),
         Command::Check { settings } => {
             let Some(relay) = read(&settings)? else { return Ok(BAD_SETTINGS) };

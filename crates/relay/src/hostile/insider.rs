@@ -49,7 +49,7 @@ pub fn run(quorum: &Quorum, folder: &Path, plan: Plan, stop: &AtomicBool) -> Res
     let subject = membership.subject(quorum.protocol);
     let (events, _unread) = RingBuffer::new(EVENTS_MAX);
     let bus = Bus::open(quorum, channels).context("opening sockets")?;
-    let mut harness = Harness::new(bus, keyring, events);
+    let mut harness = Harness::new(bus, keyring, events, None);
     let now = harness.clock.read();
     let speaker = Speaker { me, subject, parameters: quorum.parameters };
     let relay = Relay::born(now.common, speaker, Action::Close, plan.counter, Counters::default());

@@ -173,6 +173,7 @@ impl<'s> BreakerLoop<'s> {
     /// # Errors
     /// Those of sockets and of the file that a restart finds.
     pub fn run(mut self, stop: &AtomicBool) -> io::Result<Value> {
+        self.harness.begin();
         let mut inbox = Vec::with_capacity(128);
         while !stop.load(Ordering::Relaxed) {
             let now = self.harness.clock.read();

@@ -15,6 +15,7 @@ use substation::settings::quorum::{read_breaker, read_node, read_rejuvenation};
 
 use super::birth::folder_of;
 use super::keys::{Wanted, make};
+use super::meter;
 use super::rejuvenate::Rejuvenator;
 use super::run::{Ended, run_breaker, run_node};
 use crate::cli::{BAD_SETTINGS, DONE, INTERRUPTED, PART_FAILED, span};
@@ -77,6 +78,36 @@ enum Certificate {
 pub struct Rejuvenate {
     /// Settings in YAML
     settings: PathBuf,
+}
+
+/// What `qcrelay meter` is told.
+#[derive(Debug, Args)]
+pub struct Meter {
+    /// Cores that are looked at
+    #[arg(required = true)]
+    cores: Vec<usize>,
+    /// File for the records, appended to
+    #[arg(long)]
+    records: Option<PathBuf>,
+    /// End after this time, such as `90s`, `500ms` or `24h`
+    #[arg(long, value_parser = span)]
+    duration: Option<Duration>,
+    /// End when the program that started this one ends
+    #[arg(long)]
+    end_with_parent: bool,
+}
+
+/// Measures what the host takes of cores, and prints the sums.
+///
+/// # Errors
+/// When the records cannot be written.
+pub fn meter(asked: &Meter) -> Result<u8> {
+    if asked.end_with_parent {
+        realtime::end_with_parent().context("ending with the parent")?;
+    }
+    let stop = stop()?;
+    println!("{}", meter::run(&asked.cores, asked.records.as_deref(), asked.duration, &stop)?);
+    Ok(if stop.load(Ordering::Relaxed) { INTERRUPTED } else { DONE })
 }
 
 /// Runs a relay node.

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use realtime::datagram::wait_until;
+use realtime::run_delay::RunDelay;
 use rtrb::Producer;
 use serde_json::{Map, Value, json};
 use substation::SampleTime;
@@ -39,12 +41,35 @@ pub struct Harness {
     /// What state machines refused, from whom and why.
     refused: BTreeMap<(Party, Refusal), u64>,
     misdeeds: [u64; NODES],
+    waits: Option<Waits>,
+}
+
+/// How long the thread waited for its core, and what of it is worth a line.
+#[derive(Debug)]
+struct Waits {
+    /// Of the thread that must be in time, from when it has begun.
+    delay: Option<RunDelay>,
+    known_ns: i64,
+    min_ns: i64,
+    /// A queue of its own: waits may be many, and must not crowd out what happens.
+    events: Producer<Event>,
+    lost: u64,
 }
 
 impl Harness {
-    /// Before the first tick; events go to `events`.
+    /// Before the first tick; events go to `events`. `waits` says which waits for the core are worth
+    /// a line, and where those go.
     #[must_use]
-    pub fn new(bus: Bus, keyring: Keyring, events: Producer<Event>) -> Self {
+    pub fn new(
+        bus: Bus,
+        keyring: Keyring,
+        events: Producer<Event>,
+        waits: Option<(Duration, Producer<Event>)>,
+    ) -> Self {
+        let waits = waits.map(|(min, events)| {
+            let min_ns = i64::try_from(min.as_nanos()).unwrap_or(i64::MAX);
+            Waits { delay: None, known_ns: 0, min_ns, events, lost: 0 }
+        });
         Self {
             clock: Clock::new(),
             bus,
@@ -54,6 +79,15 @@ impl Harness {
             tick: Tick::default(),
             refused: BTreeMap::new(),
             misdeeds: [0; NODES],
+            waits,
+        }
+    }
+
+    /// From here on it is the calling thread that must be in time.
+    pub fn begin(&mut self) {
+        if let Some(waits) = &mut self.waits {
+            waits.delay = RunDelay::of_this_thread();
+            waits.known_ns = waits.delay.as_ref().map_or(0, RunDelay::ns);
         }
     }
 
@@ -82,11 +116,27 @@ impl Harness {
         }
         let Some(first) = sockets[0] else {
             // All were heard enough in this tick.
-            return wait_until(&[], self.at_latest(deadline)).map(|_| false);
+            wait_until(&[], self.at_latest(deadline))?;
+            self.note_wait();
+            return Ok(false);
         };
         let known: [BorrowedFd<'_>; WATCHED_MAX] = sockets.map(|socket| socket.unwrap_or(first));
         let ready = wait_until(&known[..count], self.at_latest(deadline))?;
+        self.note_wait();
         Ok(ready.has(self.bus.found(ready)))
+    }
+
+    /// Takes down how long the thread waited for its core since it last waited for anything else.
+    fn note_wait(&mut self) {
+        let Some(waits) = &mut self.waits else { return };
+        let Some(delay) = &waits.delay else { return };
+        let ns = delay.ns();
+        let waited_ns = ns - std::mem::replace(&mut waits.known_ns, ns);
+        if waited_ns >= waits.min_ns {
+            let realtime_ns = self.clock.read().realtime_ns();
+            let event = Event { realtime_ns, what: What::Waited { waited_ns } };
+            waits.lost += u64::from(waits.events.push(event).is_err());
+        }
     }
 
     fn at_latest(&self, deadline: SampleTime) -> i64 {
@@ -151,6 +201,7 @@ impl Harness {
             "misdeeds": self.misdeeds,
             "clock_jumps": self.clock.jumps(),
             "events_lost": self.events_lost,
+            "waits_lost": self.waits.as_ref().map(|waits| waits.lost),
         })
     }
 }

@@ -12,6 +12,7 @@
 //! - [`node`], [`breaker`]: the loops; [`frames`]: samples and GOOSE in; [`operate`]: the breaker.
 //! - [`birth`]: keys into memory; [`memory`]: what a restart finds again; [`keys`]: files of keys.
 //! - [`run`]: threads and the end; [`canary`], [`records`], [`status`]: what comes out.
+//! - [`meter`]: what the host takes of each core, beside the nodes.
 //! - [`rejuvenate`]: nodes destroyed and born anew, one after the other.
 
 pub mod birth;
@@ -24,6 +25,7 @@ pub mod frames;
 pub mod harness;
 pub mod keys;
 pub mod memory;
+pub mod meter;
 pub mod node;
 pub mod operate;
 pub mod records;

@@ -105,6 +105,7 @@ impl<'s> Node<'s> {
     /// # Errors
     /// Those of sockets and of the file that a restart finds.
     pub fn run(mut self, stop: &AtomicBool) -> io::Result<Value> {
+        self.harness.begin();
         let mut inbox = Vec::with_capacity(128);
         let mut has_frames = true;
         while !stop.load(Ordering::Relaxed) {
@@ -183,6 +184,10 @@ impl<'s> Node<'s> {
             Event::Received { message: Message::Acknowledgement(by), .. } => Some(*by),
             _ => None,
         };
+        let from = match &event {
+            Event::Received { from: Party::Relay(node), .. } => Some(*node),
+            _ => None,
+        };
         self.harness.scheme.take_spent_ns();
         let mut effects = std::mem::take(&mut self.effects);
         self.relay.step(now.common, event, &mut self.harness.scheme, &mut effects);
@@ -205,7 +210,8 @@ impl<'s> Node<'s> {
         if let (Some(attempt), true, false) = (attempt, certifies, self.has_certified) {
             self.has_certified = true;
             let sent = self.harness.clock.read();
-            self.harness.tell(sent, What::Certified { attempt, received_ns, cryptography_ns });
+            let what = What::Certified { attempt, from, received_ns, cryptography_ns };
+            self.harness.tell(sent, what);
         }
         if let (Some(by), true) = (learns, self.relay.generation() != before.1) {
             let (generation, state) = (by.generation, by.state);

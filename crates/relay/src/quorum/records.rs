@@ -26,7 +26,8 @@ pub enum What {
     /// An attempt begins: its first message is sent.
     Spoke { attempt: Attempt, cryptography_ns: i64 },
     /// The first certificate of an attempt is sent.
-    Certified { attempt: Attempt, received_ns: i64, cryptography_ns: i64 },
+    /// `from` sent the share that completed it, if one did.
+    Certified { attempt: Attempt, from: Option<NodeId>, received_ns: i64, cryptography_ns: i64 },
     /// The breaker node tells of another gen than before; or of one for the first time.
     Learnt { generation: Gen, state: Action, acted_at_ns: i64, received_ns: i64 },
     /// The breaker was operated, and that is told from `acknowledging_ns` on.
@@ -39,6 +40,11 @@ pub enum What {
     Blamed(Box<Evidence<Proof>>),
     /// The canary was late.
     Stall { late_ns: i64 },
+    /// The thread that must be in time was ready to run for so long, and another one had its core.
+    Waited { waited_ns: i64 },
+    /// A beat of the meter of a core was late: the core was gone for `taken_ns` of it, and others had
+    /// it for `waited_ns`.
+    Taken { core: usize, late_ns: i64, taken_ns: i64, waited_ns: i64 },
 }
 
 /// An action of the breaker, and where its time went.
@@ -89,10 +95,14 @@ impl What {
             Self::Spoke { attempt, cryptography_ns } => {
                 attempted("spoke", attempt, json!({"cryptography_ns": cryptography_ns}))
             }
-            Self::Certified { attempt, received_ns, cryptography_ns } => attempted(
+            Self::Certified { attempt, from, received_ns, cryptography_ns } => attempted(
                 "certified",
                 attempt,
-                json!({"received_ns": received_ns, "cryptography_ns": cryptography_ns}),
+                json!({
+                    "from": from.map(NodeId::number),
+                    "received_ns": received_ns,
+                    "cryptography_ns": cryptography_ns,
+                }),
             ),
             Self::Learnt { generation, state, acted_at_ns, received_ns } => json!({
                 "event": "learnt",
@@ -110,6 +120,14 @@ impl What {
             }
             Self::Blamed(evidence) => blamed(evidence),
             Self::Stall { late_ns } => json!({"event": "stall", "late_ns": late_ns}),
+            Self::Waited { waited_ns } => json!({"event": "waited", "waited_ns": waited_ns}),
+            Self::Taken { core, late_ns, taken_ns, waited_ns } => json!({
+                "event": "taken",
+                "core": core,
+                "late_ns": late_ns,
+                "taken_ns": taken_ns,
+                "waited_ns": waited_ns,
+            }),
         }
     }
 }

@@ -85,8 +85,10 @@ pub fn run_node(
         && membership.certificate.kind() == CertificateKind::Frost;
     let seeds = needs_nonces.then(|| Box::new(|| seed().ok()) as Seeds);
     let (events, events_out) = RingBuffer::new(EVENTS_MAX);
+    let (waits, waits_out) = RingBuffer::new(EVENTS_MAX);
+    let waits = host.wait_min.map(|min| (min, waits));
     let bus = Bus::open(quorum, channels).with_context(|| address_missing(me))?;
-    let harness = Harness::new(bus, keyring, events);
+    let harness = Harness::new(bus, keyring, events, waits);
     let disk = memory.disk();
     let frames = Frames::new(&socket, streams);
     let work = Node::new(harness, speaker, decider, frames, (memory, remembered), seeds);
@@ -96,6 +98,7 @@ pub fn run_node(
         socket: Some((interface, &socket)),
         disk,
         events: events_out,
+        waits: waits_out,
         status: None,
         duration,
         stop,
@@ -163,9 +166,11 @@ pub fn run_breaker(
     // Nodes that run on have seen its numbers up to some time ago.
     channels.number_after(realtime::realtime_ns() as u64);
     let (events, events_out) = RingBuffer::new(EVENTS_MAX);
+    let (waits, waits_out) = RingBuffer::new(EVENTS_MAX);
+    let waits = host.wait_min.map(|min| (min, waits));
     let bus = Bus::open(quorum, channels)
         .context("the address in `breaker_address` cannot be used: name one of this host")?;
-    let harness = Harness::new(bus, keyring, events);
+    let harness = Harness::new(bus, keyring, events, waits);
     let message = settings.goose.as_ref().zip(socket.as_ref().map(|(_, socket)| socket));
     let operator = Operator::new(settings.breaker, remembered.state(), message);
     let shown = Arc::new(Shown::default());
@@ -180,6 +185,7 @@ pub fn run_breaker(
         socket: socket.as_ref().map(|(interface, socket)| (*interface, socket)),
         disk,
         events: events_out,
+        waits: waits_out,
         status: status.map(|status| (status, shown)),
         duration,
         stop,
@@ -194,6 +200,7 @@ struct Around<'s> {
     socket: Option<(&'s str, &'s PacketSocket)>,
     disk: Disk,
     events: Consumer<Event>,
+    waits: Consumer<Event>,
     status: Option<(Server, Arc<Shown>)>,
     duration: Option<Duration>,
     stop: &'s AtomicBool,
@@ -276,7 +283,7 @@ impl Around<'_> {
         records: &mut Option<LineWriter<File>>,
         queues: &mut [Consumer<Event>],
     ) -> Result<()> {
-        for queue in queues.iter_mut().chain([&mut self.events]) {
+        for queue in queues.iter_mut().chain([&mut self.events, &mut self.waits]) {
             while let Ok(event) = queue.pop() {
                 if let Some(out) = records {
                     writeln!(out, "{}", event.line()).context("writing records")?;
@@ -292,7 +299,7 @@ impl Around<'_> {
 }
 
 /// A file that goes on with the sequence of events that it had.
-fn records(path: &Path) -> Result<LineWriter<File>> {
+pub(super) fn records(path: &Path) -> Result<LineWriter<File>> {
     let file = OpenOptions::new().create(true).append(true).open(path);
     let file = file.map_err(|error| {
         anyhow!(Missing(format!(

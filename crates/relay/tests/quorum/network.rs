@@ -9,6 +9,7 @@ fn a_flood_without_keys_changes_nothing_and_holds_nobody_up() {
     for protocol in ["arbiter", "peer"] {
         let name = format!("{protocol}, flood");
         let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+        station.measure();
         station.start(&[0, 1, 2, 3]);
         let addresses = ["--from", "127.0.0.1:7401", "--to", "127.0.0.1:7404"];
         let parties = ["--sender", "1", "--recipient", "4", "--rate", "100000"];

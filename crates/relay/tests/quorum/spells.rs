@@ -63,21 +63,60 @@ impl Spells {
             let at = |share: f64| took_ms(&all[((all.len() - 1) as f64 * share).round() as usize]);
             let (name, count, half) = (&self.name, all.len(), at(0.5));
             let [most, last] = [at(0.99), at(1.0)];
-            let late = || all.iter().filter(|action| took_ms(action) > without + LATE_MS);
-            let stalled = late().filter(|action| outcome.stalls.iter().any(|s| meet(s, action)));
+            let mut late = [0; 3];
+            for action in all.iter().filter(|action| took_ms(action) > without + LATE_MS) {
+                let cause = why(action, took_ms(action) - without, outcome);
+                late[cause as usize] += 1;
+                eprintln!("{name}, {what}: {:.3} ms: {cause:?}", took_ms(action));
+            }
             eprintln!(
                 "{name}, {what}: {count} actions, median {half:.3}, 99 % {most:.3}, most {last:.3} ms; \
-                 {} over the median without by {LATE_MS} ms, {} of them while the machine stood still",
-                late().count(),
-                stalled.count()
+                 over the median without by {LATE_MS} ms: {} while the host had the cores, {} while \
+                 others did, {} unexplained",
+                late[Cause::Host as usize],
+                late[Cause::Waiting as usize],
+                late[Cause::Unexplained as usize],
             );
         }
         assert!(with < HELD_UP_MAX * without, "{}: {with} ms, else {without} ms", self.name);
     }
 }
 
-fn meet(one: &Range<u64>, other: &Range<u64>) -> bool {
-    one.start < other.end && other.start < one.end
+/// Why an action was late.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Cause {
+    /// The host had the cores for at least half of it.
+    Host,
+    /// Parties waited for cores that others had, and the host, for at least half of it.
+    Waiting,
+    /// Neither.
+    Unexplained,
+}
+
+/// Why an action was later by so much.
+fn why(action: &Range<u64>, late_ms: f64, outcome: &Outcome) -> Cause {
+    let half_ns = (late_ms * 1e6 / 2.0) as u64;
+    let host = || outcome.stalls_of_host().iter();
+    if length_within(action, host()) >= half_ns {
+        Cause::Host
+    } else if length_within(action, host().chain(&outcome.waited)) >= half_ns {
+        Cause::Waiting
+    } else {
+        Cause::Unexplained
+    }
+}
+
+/// How much of an action lies in any of these.
+fn length_within<'s>(action: &Range<u64>, spans: impl Iterator<Item = &'s Range<u64>>) -> u64 {
+    let cut = |span: &Range<u64>| span.start.max(action.start)..span.end.min(action.end);
+    let mut spans: Vec<_> = spans.map(cut).filter(|span| !span.is_empty()).collect();
+    spans.sort_by_key(|span| span.start);
+    let (mut total_ns, mut seen_ns) = (0, 0);
+    for span in spans {
+        total_ns += span.end.saturating_sub(span.start.max(seen_ns));
+        seen_ns = seen_ns.max(span.end);
+    }
+    total_ns
 }
 
 /// Waits for so many actions; those that are under way are not counted.
@@ -85,4 +124,11 @@ fn wait(station: &Station, name: &str, actions: u64) -> Range<u64> {
     let from = station.status().generation + 2;
     station.wait_for(name, |status| status.generation >= from + actions);
     from..from + actions
+}
+
+#[test]
+fn what_is_lost_is_added_up_and_counted_once() {
+    let spans = [0..150, 100..200, 300..350, 300..320, 900..2000, 5000..6000];
+    assert_eq!(length_within(&(100..1000), spans.iter()), 100 + 50 + 100);
+    assert_eq!(length_within(&(2000..5000), spans.iter()), 0);
 }

@@ -90,6 +90,9 @@ pub(crate) struct Station {
     nodes: BTreeMap<u8, Running>,
     breaker: Option<Running>,
     extras: Vec<Running>,
+    /// What the host takes of each core is measured, and each party stays on one.
+    meter: Option<Running>,
+    protocol: String,
 }
 
 /// What became of a run.
@@ -107,6 +110,10 @@ pub(crate) struct Outcome {
     pub(crate) records: Vec<Value>,
     /// When a canary of some party was late: this machine stood still, from and to.
     pub(crate) stalls: Vec<Range<u64>>,
+    /// What the meter saw the host take of any core; only if it ran.
+    pub(crate) taken: Vec<Range<u64>>,
+    /// When a party was ready and others had its core; only if the meter ran.
+    pub(crate) waited: Vec<Range<u64>>,
     /// Whom correct parties blamed for something.
     pub(crate) blamed: BTreeSet<u64>,
 }
@@ -125,16 +132,38 @@ impl Station {
             fs::write(path, "1").expect("a network namespace of its own");
         }
         let folder = tempfile::tempdir().expect("a folder");
-        let station =
-            Self { _one: one, folder, nodes: BTreeMap::new(), breaker: None, extras: vec![] };
+        let station = Self {
+            _one: one,
+            folder,
+            nodes: BTreeMap::new(),
+            breaker: None,
+            extras: vec![],
+            meter: None,
+            protocol: protocol.to_owned(),
+        };
         station.make_keys(certificate);
+        station.write_settings();
+        Some(station)
+    }
+
+    fn write_settings(&self) {
         let decides = "decides: {by: space_vector, stream: MU01, pick_up: 2 kA, drop_off: 1 kA}\n";
-        station.decide(protocol, |_| format!("{decides}{STREAM}"));
+        self.decide(&self.protocol, |_| format!("{decides}{STREAM}"));
         let head = "breaker: Q0\nstatus: 127.0.0.1:7410\ngoose: {reference: Q0/LLN0$GO$order, \
                     data_set: Q0/LLN0$order, go_id: order, destination: 01:0c:cd:01:00:01, app_id: \
                     1, conf_rev: 1, repeat_min: 2 ms, repeat_max: 100 ms}\n";
-        station.settings("breaker", head, protocol);
-        Some(station)
+        self.settings("breaker", head, &self.protocol);
+    }
+
+    /// From now on each party stays on a core, and what is taken of the cores is measured: before
+    /// anything is started.
+    pub(crate) fn measure(&mut self) {
+        let cores: Vec<String> = (0..cores()).map(|core| core.to_string()).collect();
+        let mut arguments = vec!["meter", "--end-with-parent", "--records", "meter.jsonl"];
+        arguments.extend(cores.iter().map(String::as_str));
+        let relay = env!("CARGO_BIN_EXE_qcrelay");
+        self.meter = Some(Running::start(relay, &arguments, self.folder()));
+        self.write_settings();
     }
 
     /// What the nodes decide by, instead of what they have.
@@ -166,10 +195,14 @@ impl Station {
     }
 
     fn settings(&self, name: &str, head: &str, protocol: &str) {
+        let number = name.bytes().last().filter(u8::is_ascii_digit).map_or(0, |digit| digit - b'0');
+        let stays = self.meter.as_ref().map_or(String::new(), |_| {
+            format!("core: {}, wait_min: 20 us, ", usize::from(number) % cores())
+        });
         let text = format!(
             "{head}quorum:\n  protocol: {protocol}\n  membership: membership\n  keys: \
              {name}.secret\n  memory: {name}.memory\n  addresses: [127.0.0.1:7400, 127.0.0.1:7401, \
-             127.0.0.1:7402, 127.0.0.1:7403]\n  breaker_address: 127.0.0.1:7404\nhost: {{interface: \
+             127.0.0.1:7402, 127.0.0.1:7403]\n  breaker_address: 127.0.0.1:7404\nhost: {{{stays}interface: \
              west, records: {name}.jsonl}}\n"
         );
         fs::write(self.folder().join(format!("{name}.yaml")), text).expect("it writes");
@@ -223,9 +256,15 @@ impl Station {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// How the breaker node stands.
+    /// How the breaker node stands; who answers is no real-time thread, and may take its time.
     pub(crate) fn status(&self) -> Status {
-        ask(STATUS).expect("it answers")
+        let begin = Instant::now();
+        loop {
+            match ask(STATUS) {
+                Ok(status) => return status,
+                Err(error) => assert!(begin.elapsed() < PATIENCE, "no answer: {error}"),
+            }
+        }
     }
 
     /// Waits until the breaker node tells that this is so, as long as it goes on to tell of new
@@ -288,11 +327,20 @@ impl Station {
         let blamed_in = |line: &Value| (line["event"] == "blamed").then(|| number(line, "node"));
         let mut blamed: BTreeSet<u64> = records.iter().filter_map(blamed_in).collect();
         let mut stalls: Vec<Range<u64>> = records.iter().filter_map(stall_in).collect();
+        let mut waited: Vec<Range<u64>> = records.iter().filter_map(waited_in).collect();
+        let mut taken = Vec::new();
+        if let Some(meter) = self.meter.take() {
+            let output = meter.end();
+            let said = String::from_utf8_lossy(&output.stdout);
+            eprintln!("meter: {}", said.trim());
+            taken.extend(self.lines("meter.jsonl").iter().map(taken_in));
+        }
         let mut spoke = Vec::new();
         for node in nodes {
             for line in self.lines(&format!("node-{node}.jsonl")) {
                 blamed.extend(blamed_in(&line));
                 stalls.extend(stall_in(&line));
+                waited.extend(waited_in(&line));
                 if line["event"] == "spoke" {
                     let action = line["action"].as_str().expect("an action").to_owned();
                     spoke.push((node, action, number(&line, "gen"), number(&line, "realtime_ns")));
@@ -300,7 +348,8 @@ impl Station {
             }
         }
         let acted = records.iter().filter(|line| line["event"] == "acted").cloned().collect();
-        Outcome { steps: self.lines("steps.jsonl"), acted, spoke, breaker, records, stalls, blamed }
+        let steps = self.lines("steps.jsonl");
+        Outcome { steps, acted, spoke, breaker, records, stalls, taken, waited, blamed }
     }
 
     /// Ends the breaker node, and answers what it did.
@@ -318,6 +367,11 @@ impl Station {
 }
 
 impl Outcome {
+    /// When the host had a core: as the meter saw it, or, without one, a canary.
+    pub(crate) fn stalls_of_host(&self) -> &[Range<u64>] {
+        if self.taken.is_empty() { &self.stalls } else { &self.taken }
+    }
+
     /// There were so many steps, and [`Self::check_each`].
     pub(crate) fn check(&self, actions: u64, backed_by: usize) {
         assert_eq!(self.steps.len() as u64, actions, "steps");
@@ -352,6 +406,23 @@ impl Outcome {
 fn stall_in(line: &Value) -> Option<Range<u64>> {
     let ended_ns = (line["event"] == "stall").then(|| number(line, "realtime_ns"))?;
     Some(ended_ns - number(line, "late_ns")..ended_ns)
+}
+
+/// From when to when a party was ready and did not run.
+fn waited_in(line: &Value) -> Option<Range<u64>> {
+    let ended_ns = (line["event"] == "waited").then(|| number(line, "realtime_ns"))?;
+    Some(ended_ns - number(line, "waited_ns")..ended_ns)
+}
+
+/// From when to when the host had a core.
+fn taken_in(line: &Value) -> Range<u64> {
+    let begin_ns = number(line, "realtime_ns") - number(line, "late_ns");
+    begin_ns..begin_ns + number(line, "taken_ns")
+}
+
+/// How many cores there are.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// A field that is a number.

@@ -58,6 +58,9 @@ pub struct NodeHost {
     pub canary_priority: i32,
     /// How much the canary may be late without a line in the records.
     pub stall_min: Duration,
+    /// How long the thread may wait for its core without a line in the records; not looked at if
+    /// nothing is said.
+    pub wait_min: Option<Duration>,
     /// Whether to refuse to run without what real-time threads need, and without a clock that
     /// somebody keeps within its bound.
     pub require_realtime: bool,
@@ -150,6 +153,7 @@ fn host(top: &Map<'_>) -> NodeHost {
         thread: Thread { core: None, priority: PRIORITY },
         canary_priority: CANARY_PRIORITY,
         stall_min: STALL_MIN,
+        wait_min: None,
         require_realtime: false,
         records: None,
     };
@@ -164,9 +168,9 @@ fn host(top: &Map<'_>) -> NodeHost {
         let what = "a canary that does not come before the node sees nothing";
         map.wrong("canary_priority", what, format!("give more than {}", host.thread.priority));
     }
-    let stall_min =
-        map.optional_time("stall_min", Duration::from_micros(1), Duration::from_secs(1));
-    host.stall_min = stall_min.unwrap_or(STALL_MIN);
+    let span = |key| map.optional_time(key, Duration::from_micros(1), Duration::from_secs(1));
+    host.stall_min = span("stall_min").unwrap_or(STALL_MIN);
+    host.wait_min = span("wait_min");
     host.require_realtime = map.optional_choice("require_realtime", &["yes", "no"]) == Some("yes");
     host.records = map.optional_text("records").map(str::to_owned);
     map.finish();
