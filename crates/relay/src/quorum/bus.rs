@@ -1,9 +1,8 @@
 //! Datagrams from and to the other parties: nothing leaves here that the channel has not found to
 //! be authentic and new.
 //!
-//! Each party has a socket, a small buffer in the kernel and an allowance of its own, so that
-//! whoever floods is left waiting by himself: a socket whose allowance for this tick is used up is
-//! not looked at before the next one.
+//! Each party has a socket, a small buffer in the kernel and a [pace](super::pace) of its own, so that
+//! whoever floods is left waiting by himself.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -16,11 +15,7 @@ use substation::quorum::channel::{Channels, Refusal};
 use substation::quorum::wire::Payload;
 use substation::settings::quorum::Quorum;
 
-/// Datagrams taken from one party at once, before it is another one's turn.
-const BATCH: usize = 16;
-/// Datagrams taken from one party in a tick: a hundred times what a correct one sends, and what
-/// comes with 100,000 a second, so that a flood of that rate never queues up.
-const ALLOWANCE: usize = 128;
+use super::pace::{BATCH, Pace};
 
 /// What became of datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -43,6 +38,8 @@ pub struct Counters {
     pub wrong_tag: u64,
     /// Times that a party had to wait for the next tick.
     pub floods: u64,
+    /// Times that a party, under whose address much was refused, had to wait for a quarter of one.
+    pub pauses: u64,
     /// Sent.
     pub sent: u64,
     /// Not taken by the kernel.
@@ -73,7 +70,7 @@ pub struct Bus {
 struct Peer {
     party: Party,
     socket: DatagramSocket,
-    allowance: usize,
+    pace: Pace,
     /// It may have something.
     is_ready: bool,
 }
@@ -89,7 +86,7 @@ impl Bus {
         let others = Party::ALL.into_iter().filter(|party| *party != me);
         let peers = others.map(|party| {
             let socket = DatagramSocket::open(local, quorum.address(party))?;
-            Ok(Peer { party, socket, allowance: ALLOWANCE, is_ready: true })
+            Ok(Peer { party, socket, pace: Pace::new(), is_ready: true })
         });
         let peers = peers.collect::<io::Result<_>>()?;
         Ok(Self { channels, peers, batch: Batch::new(BATCH), counters: Counters::default() })
@@ -106,37 +103,45 @@ impl Bus {
         &self.counters
     }
 
-    /// A tick has begun: everybody may be heard again.
+    /// A tick has begun: allowances are whole again.
     pub fn begin_tick(&mut self) {
         for peer in &mut self.peers {
-            peer.allowance = ALLOWANCE;
+            peer.pace.begin_tick();
             peer.is_ready = true;
         }
     }
 
     /// Sockets of those who may be heard now.
     pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let heard = self.peers.iter().filter(|peer| peer.allowance > 0);
+        let heard = self.peers.iter().filter(|peer| peer.pace.is_heard());
         heard.map(|peer| peer.socket.as_fd())
     }
 
     /// Those of [`Bus::sockets`] that have something, as a wait has found; only these are looked at
     /// before the next tick or the next wait. Answers how many there were.
     pub fn found(&mut self, ready: Ready) -> usize {
-        let heard = self.peers.iter_mut().filter(|peer| peer.allowance > 0);
+        let heard = self.peers.iter_mut().filter(|peer| peer.pace.is_heard());
         heard.enumerate().map(|(place, peer)| peer.is_ready = ready.has(place)).count()
     }
 
-    /// Takes some datagrams of each party in.
+    /// When the next pause of somebody is over, in ns since 1970.
+    pub fn next_resume_ns(&self) -> Option<i64> {
+        self.peers.iter().filter_map(|peer| peer.pace.paused_until_ns()).min()
+    }
+
+    /// Takes some datagrams of each party in; it is `now_ns` since 1970.
     ///
     /// # Errors
     /// Those of the sockets.
-    pub fn receive(&mut self, inbox: &mut Vec<Received>) -> io::Result<()> {
-        for peer in self.peers.iter_mut().filter(|peer| peer.allowance > 0 && peer.is_ready) {
+    pub fn receive(&mut self, now_ns: i64, inbox: &mut Vec<Received>) -> io::Result<()> {
+        for peer in &mut self.peers {
+            peer.is_ready |= peer.pace.resume(now_ns);
+            if !peer.pace.is_heard() || !peer.is_ready {
+                continue;
+            }
             let count = peer.socket.receive(&mut self.batch)?;
-            peer.allowance = peer.allowance.saturating_sub(count);
+            let heard = inbox.len();
             self.counters.received += count as u64;
-            self.counters.floods += u64::from(peer.allowance == 0);
             for datagram in self.batch.frames() {
                 match self.channels.open(datagram.octets) {
                     Ok((from, payload)) if from == peer.party => {
@@ -148,6 +153,9 @@ impl Bus {
                     Err(refusal) => *self.counters.of(refusal) += 1,
                 }
             }
+            let refused = count - (inbox.len() - heard);
+            self.counters.pauses += u64::from(peer.pace.take(now_ns, count, refused));
+            self.counters.floods += u64::from(peer.pace.is_used_up());
         }
         Ok(())
     }

@@ -140,7 +140,8 @@ impl Harness {
     }
 
     fn at_latest(&self, deadline: SampleTime) -> i64 {
-        self.tick.plus(1).begin().min(deadline).ns() as i64
+        let at_ns = self.tick.plus(1).begin().min(deadline).ns() as i64;
+        self.bus.next_resume_ns().map_or(at_ns, |resume_ns| resume_ns.min(at_ns))
     }
 
     /// Takes some datagrams of each party in.
@@ -149,7 +150,8 @@ impl Harness {
     /// Those of the sockets.
     pub fn receive(&mut self, inbox: &mut Vec<Received>) -> io::Result<()> {
         inbox.clear();
-        self.bus.receive(inbox)
+        let now_ns = self.clock.read().realtime_ns();
+        self.bus.receive(now_ns, inbox)
     }
 
     /// Uses a working key from now on.

@@ -7,7 +7,7 @@
 //! the thread that called does whatever may block.
 //!
 //! - [`clock`]: the one place that reads the time.
-//! - [`bus`]: datagrams from and to the other parties.
+//! - [`bus`]: datagrams from and to the other parties; `pace`: whose turn it is.
 //! - [`harness`]: what both kinds of nodes have in common; [`timed`]: how long cryptography takes.
 //! - [`node`], [`breaker`]: the loops; [`frames`]: samples and GOOSE in; [`operate`]: the breaker.
 //! - [`birth`]: keys into memory; [`memory`]: what a restart finds again; [`keys`]: files of keys.
@@ -28,6 +28,7 @@ pub mod memory;
 pub mod meter;
 pub mod node;
 pub mod operate;
+mod pace;
 pub mod records;
 pub mod rejuvenate;
 pub mod run;

@@ -1,0 +1,150 @@
+//! When a party may be heard: so that a flood under its address costs few wake-ups, and everybody
+//! else next to nothing.
+//!
+//! What a flood costs is not to refuse its datagrams, which takes a third of a microsecond each, but
+//! to be woken for each of them. So a party under whose address much was refused is heard in
+//! batches, a quarter of a tick apart, until a tick has passed in which little was. Who sends a few
+//! bad datagrams under another's address delays nothing. And nobody is heard beyond an allowance for
+//! each tick.
+
+/// Datagrams taken from one party at once, before it is another one's turn: four of these are an
+/// allowance.
+pub(super) const BATCH: usize = 32;
+/// Datagrams taken from one party in a tick: a hundred times what a correct one sends, and what
+/// comes with 100,000 a second, so that a flood of that rate never queues up.
+const ALLOWANCE: usize = 128;
+/// Datagrams that are refused in a tick before its sender is heard in batches: 32,000 a second, so
+/// that it takes a flood to have a correct one wait.
+const REFUSED_MAX: usize = 32;
+/// From one batch to the next, ns: a quarter of a tick.
+const PAUSE_NS: i64 = 250_000;
+
+/// What is left of a party's turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Pace {
+    allowance: usize,
+    refused: usize,
+    was_flooded: bool,
+    paused_until_ns: Option<i64>,
+}
+
+impl Pace {
+    /// Of somebody who has said nothing yet.
+    pub(super) const fn new() -> Self {
+        Self { allowance: ALLOWANCE, refused: 0, was_flooded: false, paused_until_ns: None }
+    }
+
+    /// Whether it may be heard.
+    pub(super) const fn is_heard(&self) -> bool {
+        self.allowance > 0 && self.paused_until_ns.is_none()
+    }
+
+    /// Until when it is not, if it is paused; ns since 1970.
+    pub(super) const fn paused_until_ns(&self) -> Option<i64> {
+        self.paused_until_ns
+    }
+
+    /// Its allowance for this tick is used up.
+    pub(super) const fn is_used_up(&self) -> bool {
+        self.allowance == 0
+    }
+
+    /// A tick has begun.
+    pub(super) const fn begin_tick(&mut self) {
+        self.was_flooded = self.refused >= REFUSED_MAX;
+        self.refused = 0;
+        self.allowance = ALLOWANCE;
+    }
+
+    /// Ends a pause that is over; says whether one was. A clock that was set back prolongs none.
+    pub(super) fn resume(&mut self, now_ns: i64) -> bool {
+        let is_over = |until_ns: &mut i64| *until_ns <= now_ns || *until_ns - now_ns > PAUSE_NS;
+        self.paused_until_ns.take_if(is_over).is_some()
+    }
+
+    /// So many datagrams were taken at once, and so many of them refused; says whether a pause
+    /// begins.
+    pub(super) const fn take(&mut self, now_ns: i64, count: usize, refused: usize) -> bool {
+        self.allowance = self.allowance.saturating_sub(count);
+        self.refused = self.refused.saturating_add(refused);
+        let is_paced = self.was_flooded || self.refused >= REFUSED_MAX;
+        if is_paced && count > 0 {
+            self.paused_until_ns = Some(now_ns.saturating_add(PAUSE_NS));
+        }
+        is_paced && count > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK_NS: i64 = 1_000_000;
+
+    /// What a flood of so many datagrams a second costs in 100 ticks: batches, and datagrams taken;
+    /// whoever is heard is woken for each datagram.
+    fn flood(rate: i64) -> (usize, usize) {
+        let (mut pace, mut batches, mut taken, mut waiting) = (Pace::new(), 0, 0, 0_usize);
+        for now_ns in (0..100 * TICK_NS).step_by(1_000_000_000 / rate as usize) {
+            if now_ns % TICK_NS == 0 {
+                pace.begin_tick();
+            }
+            waiting += 1;
+            pace.resume(now_ns);
+            if pace.is_heard() {
+                let count = waiting.min(BATCH);
+                pace.take(now_ns, count, count);
+                waiting -= count;
+                taken += count;
+                batches += 1;
+            }
+        }
+        (batches, taken)
+    }
+
+    #[test]
+    fn a_flood_is_heard_in_batches_and_does_not_queue_up() {
+        let (batches, taken) = flood(100_000);
+        assert!(batches <= 4 * 100 + REFUSED_MAX, "{batches}");
+        assert!(taken >= 10_000 - BATCH, "{taken}");
+    }
+
+    #[test]
+    fn a_few_bad_datagrams_delay_nobody() {
+        let mut pace = Pace::new();
+        for tick in 0..100 {
+            pace.begin_tick();
+            for _ in 1..REFUSED_MAX {
+                assert!(!pace.take(tick * TICK_NS, 1, 1));
+            }
+            assert!(pace.is_heard());
+        }
+    }
+
+    #[test]
+    fn who_is_flooded_no_more_is_heard_at_once_again() {
+        let mut pace = Pace::new();
+        assert!(pace.take(0, BATCH, BATCH));
+        assert!(!pace.is_heard() && !pace.resume(PAUSE_NS - 1) && pace.resume(PAUSE_NS));
+        pace.begin_tick();
+        assert!(pace.take(TICK_NS, 1, 0), "the tick before was one of flood");
+        pace.begin_tick();
+        assert!(pace.resume(2 * TICK_NS));
+        assert!(!pace.take(2 * TICK_NS, 1, 0));
+        assert!(pace.is_heard());
+    }
+
+    #[test]
+    fn nobody_is_heard_beyond_the_allowance_and_a_clock_set_back_silences_nobody() {
+        let mut pace = Pace::new();
+        for _ in 0..ALLOWANCE / BATCH {
+            assert!(pace.is_heard());
+            pace.take(0, BATCH, 0);
+        }
+        assert!(!pace.is_heard() && pace.is_used_up());
+        pace.begin_tick();
+        assert!(pace.is_heard());
+        pace.take(10 * TICK_NS, BATCH, BATCH);
+        assert!(pace.resume(0));
+    }
+}
