@@ -74,6 +74,6 @@ pub(crate) fn power_and_throttling() -> anyhow::Result<Vec<Item>> {
     let host = Host::this();
     let cores = cores::chosen(&host, None)?;
     let mut items = processor::power(&host, &cores);
-    items.push(scheduler::throttling(&host));
+    items.extend([scheduler::throttling(&host), scheduler::reserve(&host)]);
     Ok(items)
 }

@@ -10,7 +10,7 @@ const GROUP: &str = "scheduler";
 const RECEIVE_BUFFER_OCTETS: i64 = 16 << 20;
 
 pub(super) fn items(host: &Host) -> Vec<Item> {
-    let mut items = vec![throttling(host)];
+    let mut items = vec![throttling(host), reserve(host)];
     items.extend([
         switch(
             host,
@@ -61,6 +61,44 @@ pub(super) fn throttling(host: &Host) -> Item {
     let found =
         format!("a busy SCHED_FIFO task is stopped for {stopped_ms} of {} ms", period / 1000);
     Item::warn(GROUP, name, found, "sysctl -w kernel.sched_rt_runtime_us=-1")
+}
+
+/// Since 6.12 the kernel runs ordinary tasks that starve before real-time ones, each core for a share
+/// of each period ("fair server", `kernel/sched/debug.c`).
+pub(super) fn reserve(host: &Host) -> Item {
+    let name = "reserve for ordinary tasks";
+    let folder = "/sys/kernel/debug/sched/fair_server";
+    let of = |core: &String| {
+        let ns = |file| host.number(&format!("{folder}/{core}/{file}"));
+        Some((ns("runtime")?, ns("period")?))
+    };
+    let Some((runtime, period)) = host.names(folder).iter().filter_map(of).max() else {
+        return match release(host) {
+            Some(release) if release < (6, 12) => Item::ok(GROUP, name, "this kernel has none"),
+            _ => Item::unknown(
+                GROUP,
+                name,
+                "without debugfs the kernel does not tell it; since Linux 6.12 it is 50 of 1000 ms \
+                 unless somebody has set it (mount -t debugfs none /sys/kernel/debug)",
+            ),
+        };
+    };
+    if runtime == 0 {
+        return Item::ok(GROUP, name, "off");
+    }
+    let (runtime_ms, period_ms) = (runtime / 1_000_000, period / 1_000_000);
+    let found = format!(
+        "ordinary tasks that starve take a core from SCHED_FIFO for {runtime_ms} of {period_ms} ms"
+    );
+    let remedy = format!("for core in {folder}/cpu*; do echo 0 > $core/runtime; done");
+    Item::warn(GROUP, name, found, remedy)
+}
+
+/// The first two numbers of the release of the kernel.
+fn release(host: &Host) -> Option<(u32, u32)> {
+    let text = host.text("/proc/sys/kernel/osrelease")?;
+    let mut numbers = text.split(|octet: char| !octet.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// An item about a setting that should be 0.
@@ -132,6 +170,34 @@ mod tests {
         assert_eq!(of("transparent huge pages").grade, Grade::Warn);
         assert!(of("receive buffer").found.starts_with("at most 208 KiB"));
         assert_eq!(of("busy polling").grade, Grade::NotMeasured);
+    }
+
+    #[test]
+    fn a_reserve_for_ordinary_tasks_is_warned_of_where_the_kernel_tells_it() {
+        let cores = |second: &'static str| {
+            let folder = "/sys/kernel/debug/sched/fair_server";
+            let files: Vec<(String, &str)> = vec![
+                (format!("{folder}/cpu0/runtime"), "0\n"),
+                (format!("{folder}/cpu0/period"), "1000000000\n"),
+                (format!("{folder}/cpu1/runtime"), second),
+                (format!("{folder}/cpu1/period"), "1000000000\n"),
+            ];
+            let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+            let (_root, host) = host::with(&files);
+            reserve(&host)
+        };
+        let warned = cores("50000000\n");
+        assert_eq!(warned.grade, Grade::Warn);
+        assert!(warned.found.contains("for 50 of 1000 ms"), "{}", warned.found);
+        assert_eq!(cores("0\n").grade, Grade::Ok);
+        let of_release = |release| {
+            let (_root, host) = host::with(&[("/proc/sys/kernel/osrelease", release)]);
+            reserve(&host).grade
+        };
+        assert_eq!(of_release("6.1.0-40-amd64\n"), Grade::Ok);
+        assert_eq!(of_release("5.15.0\n"), Grade::Ok);
+        assert_eq!(of_release("6.12.3\n"), Grade::NotMeasured);
+        assert_eq!(of_release("7.0-rc1\n"), Grade::NotMeasured);
     }
 
     #[test]
