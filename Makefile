@@ -43,12 +43,10 @@ demo: setup ## run the voltage-stability case, normal and under attack, and draw
 	cargo build --locked --release -p testbed
 	tools/demo.sh
 
-# Default signals: started in the background, make ignores SIGINT, and so would programs that tests
-# interrupt.
 test: setup-test ## check format, lints, tests and taste
 	cargo fmt --all --check
 	cargo clippy --locked $(CRATES) --all-targets -- -D warnings
-	PATH="$$PWD/.venv/bin:$$PATH" env --default-signal cargo test --locked $(CRATES)
+	PATH="$$PWD/.venv/bin:$$PATH" cargo test --locked $(CRATES)
 	cargo test --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
 		--bench pause --bench latency -- --tiny
 	cargo test --locked $(CRATES) --bench clock -- --tiny $(bench_prefix)
