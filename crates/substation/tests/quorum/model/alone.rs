@@ -1,11 +1,13 @@
 //! One correct relay node of the Peer Protocol, and all that can be said to it.
 //!
-//! What a relay node attempts does not depend on what its peers say, and a certificate that it
-//! sends is one that the hostile node, to whom all shares are sent, can make too. Both are shown
-//! here, for all that peers can say at any time. So the safety of the breaker can be shown with
-//! relay nodes that do not hear each other, and a hostile node that certifies all it can.
+//! Shown here, for all that peers can say at any time: peers change neither what a relay node
+//! attempts nor which shares it sends; it sends each share to all of its peers, so to the hostile
+//! one too; and a certificate that it sends is of two shares, its own among them, that it had sent
+//! by then. So the hostile node has both shares as well and can make each such certificate itself,
+//! and the safety of the breaker can be shown with relay nodes that do not hear each other, and a
+//! hostile node that certifies all it can.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 use stateright::{Model, Property};
@@ -29,12 +31,15 @@ pub(crate) struct Alone {
 /// What must never be.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Wrong {
-    /// A certificate that is not two distinct nodes' word for what this node attempts now.
+    /// A certificate that is not two distinct nodes' word for what this node attempts now, or of a
+    /// word of its own that it has not sent.
     Certificate,
     /// It has heard a sound share for a tick that it has shared too, and certifies nothing.
     Silent,
-    /// Peers have changed what it attempts.
+    /// Peers have changed what it attempts, or made it send a share.
     Moved,
+    /// A share that is not of what it attempts now, or that not every peer was sent alike.
+    Share,
     /// More than a combination with each peer in one step.
     Work,
     /// Evidence against a node that has done nothing.
@@ -45,6 +50,8 @@ pub(crate) enum Wrong {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct State {
     node: Node,
+    /// For which ticks it has sent shares in this gen.
+    shared: BTreeSet<Tick>,
     /// Of which ticks it has heard a correct peer's sound share in this gen.
     heard: BTreeSet<Tick>,
     /// Which tick it last certified in this gen, and when.
@@ -93,16 +100,19 @@ impl Alone {
         }
         if before.1 != after.1 {
             state.heard.clear();
+            state.shared.clear();
             state.certified = None;
         }
         if combinations >= NODES as u64 {
             state.wrong = Some(Wrong::Work);
         }
+        Self::judge_shares(state, is_share, &effects);
         for effect in effects {
             self.judge(state, effect);
         }
         let now = state.node.tick;
         state.heard.retain(|&tick| tick >= now.minus(1));
+        state.shared.retain(|&tick| tick >= now.minus(1));
         state.certified = state.certified.filter(|&(_, at)| at == now);
         let certifies = match state.certified {
             // The breaker node may be a tick behind, and refuse what has not begun here.
@@ -111,6 +121,30 @@ impl Alone {
         };
         if !certifies && state.node.relay.attempt().is_some() {
             state.wrong = Some(Wrong::Silent);
+        }
+    }
+
+    /// Shares are of what it attempts, go to all alike, and only when nobody has asked for them.
+    fn judge_shares(state: &mut State, asked: bool, effects: &[Told]) {
+        let me = state.node.id;
+        let mut sent: BTreeMap<&Said, BTreeSet<Party>> = BTreeMap::new();
+        for effect in effects {
+            if let Effect::Send { to, message: message @ Message::Share { .. } } = effect {
+                sent.entry(message).or_default().insert(*to);
+            }
+        }
+        if asked && !sent.is_empty() {
+            state.wrong = Some(Wrong::Moved);
+        }
+        let everybody: BTreeSet<_> =
+            NodeId::ALL.into_iter().filter(|&id| id != me).map(Party::Relay).collect();
+        for (share, to) in sent {
+            let Message::Share { attempt, tick, .. } = share else { continue };
+            let is_own = state.node.relay.attempt() == Some(*attempt) && *tick == state.node.tick;
+            if !is_own || to != everybody {
+                state.wrong = Some(Wrong::Share);
+            }
+            state.shared.extend([*tick, tick.plus(1)]);
         }
     }
 
@@ -126,7 +160,9 @@ impl Alone {
                 let is_fresh = (now.minus(1)..=now.plus(1)).contains(&tick);
                 let is_sound = Symbolic::new(None, [1; NODES]).certifies(&statement, &certificate)
                     && certificate.proofs.iter().any(|proof| proof.by == ME);
-                if !is_sound || !is_fresh || state.node.relay.attempt() != Some(attempt) {
+                let is_known = state.shared.contains(&tick);
+                let is_wanted = state.node.relay.attempt() == Some(attempt);
+                if !is_sound || !is_fresh || !is_known || !is_wanted {
                     state.wrong = Some(Wrong::Certificate);
                 }
                 state.certified = Some((tick, now));
@@ -146,7 +182,8 @@ impl Model for Alone {
 
     fn init_states(&self) -> Vec<State> {
         let node = self.station.settled(ME);
-        vec![State { node, heard: BTreeSet::new(), certified: None, wrong: None }]
+        let (shared, heard) = (BTreeSet::new(), BTreeSet::new());
+        vec![State { node, shared, heard, certified: None, wrong: None }]
     }
 
     fn actions(&self, state: &State, steps: &mut Vec<Step>) {
@@ -218,6 +255,9 @@ impl Model for Alone {
                 s.wrong != Some(Wrong::Silent)
             }),
             Property::always("peers move nobody", |_, s: &State| s.wrong != Some(Wrong::Moved)),
+            Property::always("all are sent each share", |_, s: &State| {
+                s.wrong != Some(Wrong::Share)
+            }),
             Property::always("work is bounded", |_, s: &State| s.wrong != Some(Wrong::Work)),
             Property::always("nobody correct is blamed", |_, s: &State| {
                 s.wrong != Some(Wrong::BlamesCorrect)
