@@ -62,18 +62,14 @@ enum Command {
     },
     /// Sends what was taken down again and again
     Replay {
-        /// The interface
-        interface: String,
         /// The file
         file: PathBuf,
-        /// Frames a second
+        /// Packets a second
         #[arg(long, default_value_t = 10_000)]
         rate: u32,
     },
     /// Sends datagrams that look right up to their tag, under another's address
     Flood {
-        /// The interface
-        interface: String,
         /// Whose address it takes
         #[arg(long)]
         from: SocketAddrV4,
@@ -127,12 +123,12 @@ fn command(command: Command) -> anyhow::Result<ExitCode> {
         Command::Record { interface, file } => {
             println!("{}", outsider::record(&interface, &file, &stop)?);
         }
-        Command::Replay { interface, file, rate } => {
-            println!("{}", outsider::replay(&interface, &file, rate, &stop)?);
+        Command::Replay { file, rate } => {
+            println!("{}", outsider::replay(&file, rate, &stop)?);
         }
-        Command::Flood { interface, from, to, sender, recipient, epoch, rate } => {
+        Command::Flood { from, to, sender, recipient, epoch, rate } => {
             let about = (sender, recipient, epoch);
-            println!("{}", outsider::flood(&interface, (from, to), about, rate, &stop)?);
+            println!("{}", outsider::flood((from, to), about, rate, &stop)?);
         }
     }
     Ok(ExitCode::SUCCESS)

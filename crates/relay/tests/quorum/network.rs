@@ -13,7 +13,7 @@ fn a_flood_without_keys_changes_nothing_and_holds_nobody_up() {
         station.start(&[0, 1, 2, 3]);
         let addresses = ["--from", "127.0.0.1:7401", "--to", "127.0.0.1:7404"];
         let parties = ["--sender", "1", "--recipient", "4", "--rate", "100000"];
-        let attack = [&["flood", "lo"][..], &addresses, &parties].concat();
+        let attack = [&["flood"][..], &addresses, &parties].concat();
         let steps = station.start_steps(u64::MAX);
         let spells = Spells::of(&name, &mut station, &attack);
         eprintln!("{name}: datagrams in each spell: {}", spells.said.join(", "));
@@ -39,7 +39,7 @@ fn a_recording_of_a_whole_run_is_worth_nothing() {
         let before = station.status().generation;
         assert_eq!(before, 4);
         let steps = station.start_steps(u64::MAX);
-        let attack = ["replay", "lo", "recording", "--rate", "5000"];
+        let attack = ["replay", "recording", "--rate", "5000"];
         let spells = Spells::of(&name, &mut station, &attack);
         let mut outcome = station.conclude(&steps.end());
         outcome.acted.drain(..before as usize);
