@@ -5,18 +5,27 @@ segment counts what the host took of their cores (the meter of each core, `qcrel
 virtual time the canaries), and for how long their threads were ready and others had the core, which
 the host had not taken. Several slices add up; what two cores lost at once counts once.
 
-A cause explains an action over the limit if it covers all of the excess over the limit, or at least
-half of what the action took beyond the median of its part: whoever has lost half may have lost a
-tick with it. The largest cause is asked first, and if none suffices all together. Otherwise the
-action is unexplained, and the rest says by how much.
+A core that the host takes again and again is a queue that grows: whoever waits behind others there
+waits longer than ever. What an action waited beyond the longest wait of all actions that the host left
+alone is put down to the host as well, up to what it took of the parties' cores meanwhile and just
+before, and nobody has counted: what is taken of a core delays the work behind it by no more than that.
+
+A cause explains an action over the limit if without it the action would have been in time, the host
+being asked first; or if it is the largest and covers at least half of what the action took beyond the
+median: whoever has lost half may have lost a tick with it. If only all together do, there are several.
+Otherwise the action is unexplained, and the rest says by how much.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 STALL, WAITING, CRYPTOGRAPHY = "host stall", "waiting for a processor", "cryptography"
 SEVERAL, UNEXPLAINED = "several causes", "unexplained"
+# A part of what the host is the cause of.
+BEHIND = "queue behind it"
+# For so long before an action the host may have left a queue behind.
+BEFORE_NS = 5_000_000
 
 Spans = list[tuple[int, int]]
 
@@ -32,10 +41,12 @@ class Segment(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """What was lost on the way of an action, in ns: to the host, and to others on the same core."""
+    """What was lost on the way of an action, in ns: to the host, and to others on the same core; and
+    what the host took of the parties' cores besides, meanwhile and just before."""
 
     host_ns: int
     waiting_ns: int
+    besides_ns: int
 
 
 class Evidence(NamedTuple):
@@ -49,8 +60,8 @@ class Evidence(NamedTuple):
     # By party: its core. Who is not in it may be on any.
     cores: Mapping[str, int]
 
-    def lost(self, segments: Iterable[Segment]) -> Lost:
-        """What was lost in these segments."""
+    def lost(self, segments: Sequence[Segment]) -> Lost:
+        """What was lost in these segments, the way of an action."""
         host_ns = waiting_ns = 0
         for _, begin, end, parties in segments:
             cores = self.cores_of(parties)
@@ -62,7 +73,10 @@ class Evidence(NamedTuple):
             taken_ns = length(merged(host))
             host_ns += taken_ns
             waiting_ns += length(merged(host + waiting)) - taken_ns
-        return Lost(host_ns, waiting_ns)
+        begin, end = segments[0].begin_ns - BEFORE_NS, segments[-1].end_ns
+        cores = self.cores_of({who for segment in segments for who in segment.parties})
+        all_ns = sum(length(within(self.taken.get(core, []), begin, end)) for core in cores)
+        return Lost(host_ns, waiting_ns, all_ns - host_ns)
 
     def cores_of(self, parties: Iterable[str]) -> list[int]:
         """Where they may run."""
@@ -103,13 +117,14 @@ def length(spans: Spans) -> int:
 
 
 def why(ours_us: float, median_us: float, limit_us: float, causes: Mapping[str, float]) -> str:
-    """Why an action over the limit was slow, by the rule above; causes in µs."""
-    excess_us, beyond_us = ours_us - limit_us, ours_us - median_us
-
-    def explains(us: float) -> bool:
-        return us > 0 and (us >= excess_us or us >= beyond_us / 2)
-
-    largest = max(causes, key=lambda cause: causes[cause])
-    if explains(causes[largest]):
+    """Why an action over the limit was slow, by the rule above; causes in µs, by name."""
+    excess_us, half_us = ours_us - limit_us, (ours_us - median_us) / 2
+    shares = {cause: us for cause, us in causes.items() if cause != BEHIND}
+    shares[STALL] += causes[BEHIND]
+    for cause in (STALL, WAITING, CRYPTOGRAPHY):
+        if shares[cause] >= excess_us:
+            return cause
+    largest = max(shares, key=lambda cause: shares[cause])
+    if shares[largest] >= half_us:
         return largest
-    return SEVERAL if explains(sum(causes.values())) else UNEXPLAINED
+    return SEVERAL if sum(shares.values()) >= min(excess_us, half_us) else UNEXPLAINED

@@ -1,8 +1,9 @@
 """A cell of the evaluation: which protocol, which nodes take part, and in whose time it runs; and
 the files that its programs are told by.
 
-The conditions are those of Bommareddy et al. (2022, 2023): a node that failed and one that recovers
-are absent for the whole run, a hostile one attacks for the whole run.
+The published conditions are those of Bommareddy et al. (2022, 2023): a node that failed and one that
+recovers are absent for the whole run, a hostile one attacks for the whole run. Another condition is
+ours: somebody without keys floods for the whole run.
 """
 
 import json
@@ -13,23 +14,30 @@ from typing import NamedTuple
 PROTOCOLS = ("arbiter", "peer")
 MODES = ("virtual", "real")
 # Condition -> nodes that take part, and the one of them that is hostile.
-CONDITIONS: dict[str, tuple[tuple[int, ...], int | None]] = {
+PUBLISHED: dict[str, tuple[tuple[int, ...], int | None]] = {
     "fault-free": ((0, 1, 2, 3), None),
     "fail-stop or proactive recovery": ((0, 1, 2), None),
     "fail-stop and proactive recovery": ((0, 1), None),
     "byzantine": ((0, 1, 2, 3), 3),
     "byzantine and proactive recovery": ((0, 1, 3), 3),
 }
+# Ours; to be compared with the first of the published ones, in which the same nodes take part.
+FAULT_FREE, FLOOD = "fault-free", "flood"
+CONDITIONS = PUBLISHED | {FLOOD: PUBLISHED[FAULT_FREE]}
 PORT = 7400
 # The interface of every party, as `qcycle run` and `qcycle bus` name it.
 VIRTUAL, REAL = "eth0", "bus0"
-BREAKER, UNIT = 5, 6
+BREAKER, UNIT, INTRUDER = 5, 6, 7
+# Under the address of this node, at the breaker node: so many datagrams a second.
+FLOODED_AS, FLOOD_RATE = 1, 100_000
 # Of the message that orders the breaker; the merging unit waits for it before it steps again.
 REFERENCE = "Q0/LLN0$GO$order"
 # All attacks in turn, each message with as many copies as in the published attack.
 HOSTILE = "--attack all --copies 50"
 # Keys are made known and streams trusted within the first; the second is what a run may be slower.
 SETTLE_S, TAIL_S = 2, 2
+# In virtual time programs start so long before a run begins.
+BEFORE_S = 1
 # From here on it is taken down that a party waited for its core: what the meter of a core notes.
 WAIT_MIN = "20 us"
 
@@ -76,13 +84,13 @@ class Cell(NamedTuple):
         return CONDITIONS[self.condition][1]
 
 
-def cells(modes: list[str], protocols: list[str], only: str) -> list[Cell]:
-    """All that are asked for."""
+def cells(modes: list[str], protocols: list[str], only: str, beyond: bool) -> list[Cell]:
+    """All that are asked for; those that were not published only if `beyond`."""
     return [
         Cell(protocol, condition, mode)
         for mode in modes
         for protocol in protocols
-        for condition in CONDITIONS
+        for condition in (CONDITIONS if beyond else PUBLISHED)
         if only in condition
     ]
 
@@ -166,17 +174,26 @@ def commands(cell: Cell, pace: Pace, programs: Path, interface: str, seed: int) 
     if cell.mode == "real":
         drive += f" --core {core_of(UNIT)}"
     found = {"breaker": f"{programs}/qcrelay breaker breaker.yaml"}
+    if cell.mode == "virtual":
+        # It ends by itself just before the run does, and so tells what it has counted.
+        found["breaker"] += f" --duration {pace.seconds + BEFORE_S / 2:g}s"
     for number in cell.nodes:
         what = f"qcrelay node node-{number}.yaml"
         if number == cell.hostile:
             what = f"qchostile insider node-{number}.yaml {HOSTILE}"
         found[f"node-{number}"] = f"{programs}/{what}"
+    if cell.condition == FLOOD:
+        found["intruder"] = (
+            f"{programs}/qchostile flood --from {address(FLOODED_AS)}:{PORT} --to "
+            f"{address(BREAKER)}:{PORT} --sender {FLOODED_AS} --recipient 4 --rate {FLOOD_RATE}"
+        )
     return found | {"unit": drive}
 
 
 def numbered(name: str) -> int:
     """The place of a node of the network."""
-    return {"breaker": BREAKER, "unit": UNIT}.get(name, int(name[-1]) if name[-1].isdigit() else 0)
+    others = {"breaker": BREAKER, "unit": UNIT, "intruder": INTRUDER}
+    return others[name] if name in others else int(name.removeprefix("node-"))
 
 
 def scenario(cell: Cell, pace: Pace, programs: Path, seed: int) -> str:
@@ -185,7 +202,7 @@ def scenario(cell: Cell, pace: Pace, programs: Path, seed: int) -> str:
         f"scenario: {cell.protocol}",
         f"description: {cell.condition}, {pace.actions} actions.",
         f"duration: {pace.seconds:.0f} s",
-        "settle: 1 s",
+        f"settle: {BEFORE_S} s",
         f"tdf: {pace.tdf:g}",
         # A quarter of a millisecond of virtual time at tdf 4: a stall makes no crossing.
         "stall_guard: 1 ms",

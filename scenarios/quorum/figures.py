@@ -3,14 +3,15 @@
 import csv
 import gzip
 import math
-import statistics
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from causes import STALL, UNEXPLAINED
-from records import LIMIT_US, NEVER, PARTS, Action, causes_us
+from records import LIMIT_US, NEVER, PARTS, Action, causes_us, usual
 
+# Of the files of actions: those of another form are not read.
+FORMAT = 2
 PERCENTILES = (0.5, 0.99, 0.999, 0.9999, 0.99999)
 # Stretches of a series that is kept for drawing.
 SERIES_MAX = 2000
@@ -41,9 +42,9 @@ def read(path: Path) -> list[Action]:
 
 def kept(number: str, at: str, ours: str, published: str, cause: str, *us: str) -> Action:
     """An action out of its line."""
-    host, waiting, *parts = map(float, us)
+    host, waiting, besides, *parts = map(float, us)
     times = float(at), float(ours), float(published)
-    return Action(int(number), *times, cause, (host, waiting), tuple(parts))
+    return Action(int(number), *times, cause, (host, waiting, besides), tuple(parts))
 
 
 def joined(parts: Iterable[list[Action]]) -> list[Action]:
@@ -122,12 +123,10 @@ def over(came: list[Action]) -> list[dict[str, Any]]:
     slow = sorted((a for a in came if a.ours_us > LIMIT_US), key=lambda a: -a.ours_us)
     if not slow:
         return []
-    median_us = statistics.median(a.ours_us for a in came)
-    usual_us = statistics.median(a.parts_us[CRYPTOGRAPHY] for a in came)
-    found = []
+    known, found = usual(came), []
     for one in slow[:OVER_MAX]:
-        lost = causes_us(one, usual_us)
-        rest = max(0.0, one.ours_us - median_us - sum(lost.values()))
+        lost = causes_us(one, known)
+        rest = max(0.0, one.ours_us - known.ours_us - sum(lost.values()))
         told = {"number": one.number, "at_s": one.at_s, "ours": one.ours_us, "cause": one.cause}
         parts = dict(zip(PARTS, one.parts_us, strict=True))
         found.append(told | {"lost": lost, "rest": rest, "parts": parts})

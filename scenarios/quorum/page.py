@@ -35,6 +35,9 @@ svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 .arbiter { color: #2563eb; } .peer { color: #d97706; }
 """
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "p99.999")
+# What is compared with and without a flood, and what it may cost an action.
+LATER = ("mean", *PERCENTILES, "max")
+LATER_MAX_US = 1000.0
 
 
 def page(host: str, found: list[Any]) -> str:
@@ -55,6 +58,7 @@ def page(host: str, found: list[Any]) -> str:
         "“slower cryptography” has all cryptography on the way slower by it.</p>",
         table(found),
         comparison(found),
+        flooded(found),
         where(found),
         causes(found),
     ]
@@ -214,6 +218,44 @@ def extremes(one: Any) -> tuple[float, float, float]:
     return figures["min"], figures["mean"], figures["max"]
 
 
+def flooded(found: list[Any]) -> str:
+    """How much later actions are under a flood than without it, where both were run."""
+    without = {
+        (one["mode"], one["protocol"]): one
+        for one in found
+        if one["condition"] == cells.FAULT_FREE and one["ours"]["count"]
+    }
+    pairs = [
+        (one, later_us(one, without[one["mode"], one["protocol"]]))
+        for one in found
+        if one["condition"] == cells.FLOOD and one["ours"]["count"]
+        if (one["mode"], one["protocol"]) in without
+    ]
+    if not pairs:
+        return ""
+    shown = [key for key in LATER if any(key in later for _, later in pairs)]
+    head = ["protocol", "time", "verdict", "refused", *shown]
+    drawn = "<tr>" + "".join(f"<th>{name}" for name in head)
+    for one, later in pairs:
+        word = "met" if max(later.values()) < LATER_MAX_US else "missed"
+        verdict = f"<span class={word}>{word}</span>"
+        us = (f"{later[key]:+.0f}" if key in later else "" for key in shown)
+        drawn += row([one["protocol"], mode(one), verdict, one["wrong_tags"], *us])
+    told = (
+        f"{cells.FLOOD_RATE:,} datagrams a second, right up to their tag, at the breaker node under "
+        f"the address of node {cells.FLOODED_AS}. By how many µs actions take longer than in the "
+        f"fault-free condition, by our definition; the limit is {LATER_MAX_US:.0f} µs."
+    )
+    return f"<h2>Under a flood</h2><p>{told}</p><div class=scroll><table>{drawn}</table></div>"
+
+
+def later_us(one: Any, without: Any) -> dict[str, float]:
+    """How much longer actions take than without, in µs: mean, percentiles and maximum."""
+    figures, others = one["ours"], without["ours"]
+    both = (key for key in LATER if figures.get(key) is not None and others.get(key) is not None)
+    return {key: figures[key] - others[key] for key in both}
+
+
 def where(found: list[Any]) -> str:
     """On what the time of an action goes, on average."""
     head = "".join(f"<th>{name}" for name in ["condition", "protocol", "time", *PARTS])
@@ -270,10 +312,13 @@ def each(found: list[Any]) -> str:
     ]
     told = (
         "Host stall: what the host took of the cores that the action waited for, in however many "
-        "slices. Waiting for a processor: another thread of this machine had the core, because "
-        "there are fewer cores than parties or the kernel had work of its own. Cryptography: "
-        "beyond the usual. A cause covers the excess over the limit, or half of what the action "
-        "took beyond the median. Rest: what nothing accounts for, such as ticks that were missed."
+        "slices. Queue behind it: of the wait for a processor what is longer than any wait of an "
+        "action that the host left alone, up to what the host took of the cores besides. Waiting "
+        "for a processor: another thread of this machine had the core, because there are fewer "
+        "cores than parties or the kernel had work of its own. Cryptography: beyond the usual. A "
+        "cause covers the excess over the limit, the host being asked first, or is the largest and "
+        "covers half of what the action took beyond the median. Rest: what nothing accounts for, "
+        "such as ticks that were missed."
     )
     table = f"<table><tr>{head}{''.join(rows)}</table>"
     return f"<p>{told}</p><div class=scroll>{table}</div>"

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -55,7 +56,8 @@ class Part(NamedTuple):
 
 def planned(cell: Any, pace: Any, size: int, seed: int, folder: Path) -> list[Part]:
     """The parts of a cell; what was done in another way is thrown away."""
-    settings = json.dumps(pace._asdict() | {"part": size, "seed": seed})
+    told = {"part": size, "seed": seed, "format": figures.FORMAT}
+    settings = json.dumps(pace._asdict() | told)
     kept = folder / "settings.json"
     if not kept.exists() or kept.read_text(encoding="utf-8") != settings:
         shutil.rmtree(folder, ignore_errors=True)
@@ -92,16 +94,25 @@ def run(part: Part, tools: Tools, tell: Callable[[float], None]) -> None:
     if not actions:
         return
     kept_out = [stalls(path) for path in folder.glob("runs/*/run.json")]
+    refused = wrong_tags(folder)
     figures.write(folder / ACTIONS, actions)
     if not extra and not any(action.cause for action in actions):
         leave_only(folder, ACTIONS)
     told = {"not_asked_for": extra, "wall_s": time.monotonic() - begun, "kept_out": kept_out}
+    told["wrong_tags"] = refused
     (folder / DONE).write_text(json.dumps(told) + "\n", encoding="utf-8")
 
 
 def stalls(record: Path) -> Any:
     """What stalls of the host a run in virtual time was kept from: count, total_ns, longest_ns."""
     return (json.loads(record.read_text(encoding="utf-8"))["wall"] or {}).get("stalls")
+
+
+def wrong_tags(folder: Path) -> int:
+    """How many datagrams the breaker node refused for their tag, as it says in the end."""
+    said = [folder / "breaker.out", *folder.glob("runs/*/programs/breaker.log")]
+    text = "".join(path.read_text(encoding="utf-8") for path in said if path.exists())
+    return sum(map(int, re.findall(r'"wrong_tag": (\d+)', text)))
 
 
 def keys(tools: Tools, folder: Path) -> None:

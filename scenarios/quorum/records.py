@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from causes import CRYPTOGRAPHY, STALL, WAITING, Evidence, Segment, Spans, merged, why
+from causes import BEHIND, CRYPTOGRAPHY, STALL, WAITING, Evidence, Segment, Spans, merged, why
 
 # A quarter of a cycle at 60 Hz.
 LIMIT_US = 1e6 / 60 / 4
@@ -23,6 +23,8 @@ TICK_NS = 1_000_000
 PARTS = ("network", "relay", "another relay", "tick", "cryptography", "breaker")
 NEVER = "never came"
 METER = "meter.jsonl"
+# So many actions that the host left alone show how long parties wait for each other.
+LEFT_ALONE_MIN = 1000
 
 
 class Action(NamedTuple):
@@ -33,14 +35,24 @@ class Action(NamedTuple):
     ours_us: float
     published_us: float
     cause: str
-    # Taken by the host, and waited for a processor, of the time that `parts_us` tells apart.
-    lost_us: tuple[float, float]
+    # Taken by the host, and waited for a processor, of the time that `parts_us` tells apart; and what
+    # the host took besides.
+    lost_us: tuple[float, float, float]
     parts_us: tuple[float, ...]
 
     @property
     def came(self) -> bool:
         """Whether the breaker did it."""
         return self.cause != NEVER
+
+
+class Usual(NamedTuple):
+    """How actions are, in µs: their median, that of their cryptography, and the longest wait for a
+    processor of those that the host left alone; no limit if these are too few."""
+
+    ours_us: float
+    cryptography_us: float
+    waiting_us: float
 
 
 class Spoken(NamedTuple):
@@ -147,7 +159,7 @@ def match(
         number, at_s = step["action_number"], (begin - begin_ns) / 1e9
         here = place < len(acted) and acted[place]["decided_ns"] < end
         if not here or acted[place]["action"] != step["action"]:
-            actions.append(Action(number, at_s, math.nan, math.nan, NEVER, (0.0, 0.0), ()))
+            actions.append(Action(number, at_s, math.nan, math.nan, NEVER, (0.0, 0.0, 0.0), ()))
             continue
         done, place = acted[place], place + 1
         ours = (done["operated_ns"] - begin) / 1000
@@ -156,7 +168,7 @@ def match(
         segments, spent = way(begin, done, spoken.get((done["from"], done["gen"] - 1)))
         lost = evidence.lost(segments)
         parts_us = tuple(spent[part] / 1000 for part in PARTS)
-        lost_us = (lost.host_ns / 1000, lost.waiting_ns / 1000)
+        lost_us = (lost.host_ns / 1000, lost.waiting_ns / 1000, lost.besides_ns / 1000)
         actions.append(Action(number, at_s, ours, published, "", lost_us, parts_us))
     return explained(actions), extra + len(acted) - place
 
@@ -166,24 +178,36 @@ def explained(actions: list[Action]) -> list[Action]:
     came = [action for action in actions if action.came]
     if not came:
         return actions
-    median_us = statistics.median(action.ours_us for action in came)
-    usual_us = statistics.median(action.parts_us[PARTS.index(CRYPTOGRAPHY)] for action in came)
+    known = usual(came)
 
     def cause(action: Action) -> str:
         if not action.came or action.ours_us <= LIMIT_US:
             return action.cause
-        return why(action.ours_us, median_us, LIMIT_US, causes_us(action, usual_us))
+        return why(action.ours_us, known.ours_us, LIMIT_US, causes_us(action, known))
 
     return [action._replace(cause=cause(action)) for action in actions]
 
 
-def causes_us(action: Action, usual_us: float) -> dict[str, float]:
+def usual(came: list[Action]) -> Usual:
+    """How these are."""
+    cryptography = (action.parts_us[PARTS.index(CRYPTOGRAPHY)] for action in came)
+    waits = [waiting for host, waiting, besides in (a.lost_us for a in came) if host + besides == 0]
+    return Usual(
+        statistics.median(action.ours_us for action in came),
+        statistics.median(cryptography),
+        max(waits) if len(waits) >= LEFT_ALONE_MIN else math.inf,
+    )
+
+
+def causes_us(action: Action, known: Usual) -> dict[str, float]:
     """What may have made an action slow, in µs; its cryptography beyond what is usual, as far as
     the host and others have not stretched it."""
-    host_us, waiting_us = action.lost_us
-    stretched_us = action.parts_us[PARTS.index(CRYPTOGRAPHY)] - usual_us
+    host_us, waiting_us, besides_us = action.lost_us
+    stretched_us = action.parts_us[PARTS.index(CRYPTOGRAPHY)] - known.cryptography_us
     cryptography_us = max(0.0, stretched_us - host_us - waiting_us)
-    return {STALL: host_us, WAITING: waiting_us, CRYPTOGRAPHY: cryptography_us}
+    behind_us = min(max(0.0, waiting_us - known.waiting_us), besides_us)
+    waiting_us -= behind_us
+    return {STALL: host_us, BEHIND: behind_us, WAITING: waiting_us, CRYPTOGRAPHY: cryptography_us}
 
 
 def way(begin_ns: int, done: Any, spoken: Spoken | None) -> tuple[list[Segment], dict[str, int]]:

@@ -27,6 +27,7 @@ import cell as cells
 import figures
 import page
 import part as parts
+import records
 
 MET, MISSED, PART_FAILED, INTERRUPTED = 0, 10, 12, 130
 
@@ -42,11 +43,15 @@ def judge(mode: str, found: Any) -> bool:
 def conclude(cell: Any, pace: Any, seed: int, done: list[Any]) -> Any:
     """The figures of a cell out of those of its parts."""
     actions = figures.joined(figures.read(one.folder / parts.ACTIONS) for one in done)
+    # Once more: with all parts it is known better how actions are.
+    actions = records.explained(actions)
     told = [json.loads((one.folder / parts.DONE).read_text(encoding="utf-8")) for one in done]
     tdf = pace.tdf if cell.mode == "virtual" else 1.0
     found = figures.figures(actions, sum(one["not_asked_for"] for one in told), tdf)
     found |= cell._asdict() | {"pace": pace._asdict(), "seed": seed}
     found["wall_s"] = sum(one["wall_s"] for one in told)
+    # Parts of before did not tell.
+    found["wrong_tags"] = sum(one.get("wrong_tags", 0) for one in told)
     kept_out = [stalls for one in told for stalls in one["kept_out"] if stalls]
     found["kept_out"] = {
         "count": sum(one["count"] for one in kept_out),
@@ -84,6 +89,9 @@ def arguments() -> argparse.Namespace:
         "--protocol", nargs="+", choices=cells.PROTOCOLS, default=list(cells.PROTOCOLS)
     )
     parser.add_argument("--only", default="", help="conditions with this in their name")
+    parser.add_argument(
+        "--beyond", action="store_true", help="also the condition that was not published: a flood"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("runs/quorum"))
     return parser.parse_args()
@@ -104,7 +112,7 @@ def evaluate(asked: argparse.Namespace) -> int:
     pace = cells.Pace(asked.actions, asked.interval, asked.jitter, asked.dwell, asked.tdf)
     output = asked.output.resolve()
     tools = parts.Tools(asked.programs.resolve(), asked.qcycle.resolve())
-    chosen = cells.cells(asked.mode, asked.protocol, asked.only)
+    chosen = cells.cells(asked.mode, asked.protocol, asked.only, asked.beyond)
     todo = {
         cell: parts.planned(cell, pace, asked.part, asked.seed, output / cell.folder)
         for cell in chosen

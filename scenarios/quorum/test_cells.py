@@ -67,6 +67,10 @@ class Cells(unittest.TestCase):
         self.assertEqual(found["ours"]["count"], 10)
         self.assertEqual(sorted(found["kept_out"]), ["count", "longest_ms", "total_s"])
 
+    def test_a_cell_that_is_flooded(self) -> None:
+        only = ("--mode", "virtual", "--protocol", "arbiter", "--only", "flood", "--beyond")
+        self.assertGreater(self.finished(self.start(*only))["wrong_tags"], 1000)
+
     def test_a_cell_that_is_interrupted_leaves_nothing_and_goes_on_where_it_was(self) -> None:
         only = ("--mode", "real", "--protocol", "arbiter", "--only", "fault-free", "--part", "5")
         evaluation = self.start(*only)

@@ -173,7 +173,8 @@ class Causes(unittest.TestCase):
 
     def test_half_of_what_is_beyond_the_median_is_enough_and_less_is_not(self) -> None:
         def why(ours: float, host: float) -> str:
-            return causes.why(ours, 1000, 4000, {causes.STALL: host, causes.WAITING: 0})
+            told = dict.fromkeys((causes.BEHIND, causes.WAITING, causes.CRYPTOGRAPHY), 0.0)
+            return causes.why(ours, 1000, 4000, told | {causes.STALL: host})
 
         self.assertEqual([why(9000, 4000), why(9000, 3999)], ["host stall", "unexplained"])
         self.assertEqual([why(4100, 100), why(4100, 99)], ["host stall", "unexplained"])
@@ -181,9 +182,50 @@ class Causes(unittest.TestCase):
     def test_a_cause_counts_only_while_it_is_waited_for(self) -> None:
         evidence = Evidence({0: [(0, 5)], 1: [(5, 20)]}, {}, {"a": [(2, 9)]}, {"a": 0, "b": 1})
         segments = [Segment("x", 0, 10, ("a",)), Segment("y", 10, 15, ("b",))]
-        self.assertEqual(evidence.lost(segments), (5 + 5, 4))
+        self.assertEqual(evidence.lost(segments), (5 + 5, 4, 5), "core 1, while a was waited for")
         everywhere = [Segment("z", 0, 30, ("somebody",))]
-        self.assertEqual(evidence.lost(everywhere), (20, 0), "who may be anywhere waits for all")
+        self.assertEqual(evidence.lost(everywhere), (20, 0, 0), "who may be anywhere waits for all")
+        before = [Segment("w", causes.BEFORE_NS + 3, causes.BEFORE_NS + 9, ("a", "b"))]
+        self.assertEqual(evidence.lost(before), (0, 0, 2 + 15), "what was taken just before")
+
+    def test_without_the_host_it_would_have_been_in_time(self) -> None:
+        def why(host: float, behind: float, waiting: float) -> str:
+            told = {causes.STALL: host, causes.BEHIND: behind, causes.WAITING: waiting}
+            return causes.why(9000, 1000, 4000, told | {causes.CRYPTOGRAPHY: 0.0})
+
+        self.assertEqual(why(5000, 0, 6000), "host stall", "either would do")
+        self.assertEqual(why(3000, 2000, 4500), "host stall", "with the queue behind it")
+        self.assertEqual(why(4999, 0, 5000), "waiting for a processor")
+        self.assertEqual(why(2000, 0, 4500), "waiting for a processor", "more than half")
+        self.assertEqual(why(2000, 0, 2500), "several causes")
+        self.assertEqual(why(1500, 0, 2400), "unexplained")
+
+    def test_a_longer_wait_than_any_without_the_host_is_the_queue_behind_it(self) -> None:
+        def action(number: int, ours: float, *lost: float) -> Any:
+            parts = tuple(0.0 for _ in records.PARTS)
+            return records.Action(number, 0.0, ours, ours, "", (lost[0], lost[1], lost[2]), parts)
+
+        alone = [action(number, 300, 0, number % 400, 0) for number in range(1000)]
+
+        def told(slow: Any, others: Any) -> tuple[dict[str, float], str]:
+            known = records.usual([slow, *others])
+            return records.causes_us(slow, known), records.explained([slow, *others])[0].cause
+
+        # 3 ms over the limit: 2 ms at once, and of 4 ms of waiting all but 399 µs.
+        slow = action(9, records.LIMIT_US + 3000, 2000, 4000, 9000)
+        found, cause = told(slow, alone)
+        self.assertEqual(list(found.values()), [2000, 3601, 399, 0])
+        self.assertEqual(cause, "host stall")
+        # Not more than the host took, and nothing if it took nothing or nobody knows what is usual.
+        found, cause = told(slow._replace(lost_us=(2000.0, 4000.0, 500.0)), alone)
+        self.assertEqual(list(found.values()), [2000, 500, 3500, 0])
+        self.assertEqual(cause, "waiting for a processor")
+        for one, others in (
+            (slow._replace(lost_us=(2000.0, 4000.0, 0.0)), alone),
+            (slow, alone[1:]),
+            (slow, [other._replace(lost_us=(0.0, 0.0, 20.0)) for other in alone]),
+        ):
+            self.assertEqual(told(one, others)[0][causes.BEHIND], 0)
 
     def test_records_become_evidence(self) -> None:
         beat = {"event": "taken", "core": 1, "realtime_ns": 900, "late_ns": 600}
@@ -252,6 +294,24 @@ class Cells(unittest.TestCase):
         self.assertIn("Bommareddy et al. 2023, realtime kernel", text)
         self.assertIn("<td>2048", text)
         self.assertIn("3 stalls of this host, 0.1 s in all, the longest 40.5 ms", text)
+
+    def test_a_flood_is_compared_with_the_same_cell_without_it(self) -> None:
+        self.assertEqual(len(cells.cells(["real"], ["peer"], "", beyond=False)), 5)
+        (flood,) = cells.cells(["real"], ["peer"], cells.FLOOD, beyond=True)
+        pace = cells.Pace(2, 5, 1, 3, 4)
+        self.assertIn("10.0.0.2:7400 --to 10.0.0.5:7400", cells.scenario(flood, pace, Path("p"), 1))
+
+        def found(condition: str, takes_ms: float) -> Any:
+            actions, extra = match([step(1, 0)], [acted("trip", 0, takes_ms)])
+            one = figures.figures(actions, extra, 1) | flood._replace(condition=condition)._asdict()
+            return one | {"pace": {"actions": 1, "tdf": 4}, "wrong_tags": 77, "met": True}
+
+        without = found(cells.FAULT_FREE, 1)
+        for takes_ms, word in ((1.9, "met"), (2.1, "missed")):
+            text = page.flooded([without, found(cells.FLOOD, takes_ms)])
+            row = f"<span class={word}>{word}</span><td>77<td>+{takes_ms * 1000 - 1000:.0f}"
+            self.assertIn(row, text)
+        self.assertEqual(page.flooded([without]), "")
 
 
 if __name__ == "__main__":
