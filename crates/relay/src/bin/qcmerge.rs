@@ -164,10 +164,12 @@ fn command(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Alternate { alternate, core, priority } => {
             let is_over = ended_by_signals()?;
-            for warning in become_real_time(core, priority) {
-                eprintln!("qcmerge: warning: {warning}");
-            }
-            println!("{}", alternate.run(&is_over)?);
+            let figures = alternate.run(&is_over, || {
+                for warning in become_real_time(core, priority) {
+                    eprintln!("qcmerge: warning: {warning}");
+                }
+            })?;
+            println!("{figures}");
             Ok(ExitCode::SUCCESS)
         }
         Command::Expect { settings, relay } => expect(&settings, &relay),

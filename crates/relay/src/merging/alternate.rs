@@ -93,11 +93,16 @@ struct Sent {
 }
 
 impl Alternate {
-    /// Publishes until the last step or `is_over`; answers figures.
+    /// Publishes until the last step or `is_over`; answers figures. `become_real_time` makes the calling
+    /// thread one that acts in time, but not the one that writes: a file may keep it for milliseconds.
     ///
     /// # Errors
     /// When the interface cannot be sent to, or the records not be written.
-    pub fn run(&self, is_over: &AtomicBool) -> anyhow::Result<serde_json::Value> {
+    pub fn run(
+        &self,
+        is_over: &AtomicBool,
+        become_real_time: impl FnOnce(),
+    ) -> anyhow::Result<serde_json::Value> {
         let interval = self.interval()?;
         let socket = PacketSocket::open(&self.interface, 0).with_context(|| {
             format!("interface {} (publishing needs CAP_NET_RAW)", self.interface)
@@ -106,6 +111,8 @@ impl Alternate {
             File::create(&self.records).with_context(|| self.records.display().to_string())?;
         let (tell, told) = channel();
         let writer = thread::spawn(move || write(&told, BufWriter::new(file)));
+        // Threads inherit what they begin with.
+        become_real_time();
         let first = samples(self.settle, self.rate).max(1);
         let mut alternation = Alternation::new(first, interval, self.seed);
         let (stream, tail) = (self.stream(), samples(TAIL, self.rate));
