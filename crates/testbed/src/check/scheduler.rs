@@ -72,16 +72,18 @@ pub(super) fn reserve(host: &Host) -> Item {
         let ns = |file| host.number(&format!("{folder}/{core}/{file}"));
         Some((ns("runtime")?, ns("period")?))
     };
-    let Some((runtime, period)) = host.names(folder).iter().filter_map(of).max() else {
-        return match release(host) {
-            Some(release) if release < (6, 12) => Item::ok(GROUP, name, "this kernel has none"),
-            _ => Item::unknown(
-                GROUP,
-                name,
-                "without debugfs the kernel does not tell it; since Linux 6.12 it is 50 of 1000 ms \
-                 unless somebody has set it (mount -t debugfs none /sys/kernel/debug)",
-            ),
+    let cores = host.names(folder);
+    let Some((runtime, period)) = cores.iter().filter_map(of).max() else {
+        if release(host).is_some_and(|release| release < (6, 12)) {
+            return Item::ok(GROUP, name, "this kernel has none");
+        }
+        let why = if cores.is_empty() {
+            "without debugfs the kernel does not tell it (mount -t debugfs none /sys/kernel/debug)"
+        } else {
+            "the kernel lets nobody read it, as one that is locked down"
         };
+        let usual = "since Linux 6.12 it is 50 of 1000 ms unless somebody has set it";
+        return Item::unknown(GROUP, name, format!("{why}; {usual}"));
     };
     if runtime == 0 {
         return Item::ok(GROUP, name, "off");
@@ -190,6 +192,8 @@ mod tests {
         assert_eq!(warned.grade, Grade::Warn);
         assert!(warned.found.contains("for 50 of 1000 ms"), "{}", warned.found);
         assert_eq!(cores("0\n").grade, Grade::Ok);
+        let (_root, host) = host::with(&[("/sys/kernel/debug/sched/fair_server/cpu0/runtime", "")]);
+        assert!(reserve(&host).found.contains("locked down"), "{}", reserve(&host).found);
         let of_release = |release| {
             let (_root, host) = host::with(&[("/proc/sys/kernel/osrelease", release)]);
             reserve(&host).grade
