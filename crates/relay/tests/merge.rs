@@ -304,6 +304,43 @@ fn a_trip_ends_the_fault_after_the_time_of_the_breaker() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("fault 1 of bay: inception"));
 }
 
+/// The scheduling policy of each thread of a process (`proc_pid_stat(5)`, field 41).
+fn policies(process: u32) -> Vec<i32> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
+    let policy = |task: std::io::Result<std::fs::DirEntry>| {
+        let stat = std::fs::read_to_string(task.ok()?.path().join("stat")).ok()?;
+        stat.rsplit_once(") ")?.1.split(' ').nth(41 - 3)?.parse().ok()
+    };
+    tasks.filter_map(policy).collect()
+}
+
+#[test]
+fn a_file_keeps_no_real_time_thread() {
+    if !support::cable("a file keeps no real-time thread") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let records = folder.path().join("steps.jsonl");
+    let path = records.to_str().expect("it is text");
+    let mut arguments = vec!["alternate", "--interface", "east", "--actions", "1000000"];
+    arguments.extend(["--interval", "5ms", "--settle", "10ms", "--priority", "10"]);
+    let mut child = qcmerge(&[&arguments[..], &["--records", path]].concat());
+    while std::fs::metadata(&records).map_or(0, |file| file.len()) == 0 {
+        assert!(child.try_wait().expect("it is ours").is_none(), "it ended");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let mut policies = policies(child.id());
+    policies.sort_unstable();
+    child.kill().expect("it is ours");
+    let output = child.wait_with_output().expect("it ends");
+    let warned = String::from_utf8_lossy(&output.stderr);
+    if warned.contains("priority 10:") {
+        println!("a file keeps no real-time thread: not measured: {}", warned.trim());
+        return;
+    }
+    assert_eq!(policies, [libc::SCHED_OTHER, libc::SCHED_FIFO], "one publishes and one writes");
+}
+
 #[test]
 fn what_is_wrong_is_told_and_nothing_is_sent() {
     let folder = tempfile::tempdir().expect("a folder");
