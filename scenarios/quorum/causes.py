@@ -3,7 +3,8 @@
 The way of an action is cut into segments, each with the parties whose work it waited for. Within a
 segment counts what the host took of their cores (the meter of each core, `qcrelay meter`; in
 virtual time the canaries), and for how long their threads were ready and others had the core, which
-the host had not taken. Several slices add up; what two cores lost at once counts once.
+the host had not taken. The host is also its kernel, where that keeps the meter itself, which comes before
+all others, from a core for a millisecond. Several slices add up; what two cores lost at once counts once.
 
 A core that the host takes again and again is a queue that grows: whoever waits behind others there
 waits longer than ever. What an action waited beyond the longest wait of all actions that the host left
@@ -52,7 +53,7 @@ class Lost(NamedTuple):
 class Evidence(NamedTuple):
     """What was taken down of a part; spans in ns since 1970, merged."""
 
-    # By core: the host had it, and somebody else of this machine although the meter was to have it.
+    # By core: the host had it, and something else had it for a moment, although the meter was to have it.
     taken: Mapping[int, Spans]
     others: Mapping[int, Spans]
     # By party: its thread was ready and did not run.

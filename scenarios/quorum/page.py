@@ -311,8 +311,8 @@ def each(found: list[Any]) -> str:
         for one, action in slow
     ]
     told = (
-        "Host stall: what the host took of the cores that the action waited for, in however many "
-        "slices. Queue behind it: of the wait for a processor what is longer than any wait of an "
+        "Host stall: what the host, or for a millisecond and longer its kernel, took of the cores "
+        "that the action waited for, in however many slices. Queue behind it: of the wait for a processor what is longer than any wait of an "
         "action that the host left alone, up to what the host took of the cores besides. Waiting "
         "for a processor: another thread of this machine had the core, because there are fewer "
         "cores than parties or the kernel had work of its own. Cryptography: beyond the usual. A "

@@ -237,6 +237,12 @@ class Causes(unittest.TestCase):
         found = records.evidence_of({"node-1": party}, meter, self.cores)
         waited = {"node-1": [(40, 70)]}
         self.assertEqual(found, ({1: [(300, 700)]}, {1: [(750, 900)]}, waited, self.cores))
+        # Nothing but the kernel keeps the meter waiting for a millisecond.
+        late = {"event": "taken", "core": 1, "realtime_ns": 5 * MS, "late_ns": MS, "taken_ns": 0}
+        found = records.evidence_of({}, [late | {"waited_ns": MS}], self.cores)
+        self.assertEqual((found.taken, found.others), ({1: [(4 * MS, 5 * MS)]}, {}))
+        found = records.evidence_of({}, [late | {"waited_ns": MS - 1}], self.cores)
+        self.assertEqual((found.taken, found.others), ({1: []}, {1: [(4 * MS + 1, 5 * MS)]}))
         # Without a meter, in virtual time, the canaries are what there is.
         self.assertEqual(records.evidence_of({"node-1": party}, [], None).taken, {0: [(30, 50)]})
 
