@@ -188,14 +188,15 @@ def comparison(found: list[Any]) -> str:
         return ""
     left, line, width = 330, 17, 1000
     height = TOP + line * len(rows) + BOTTOM
-    high_us = max(LIMIT_US * 1.1, max(most for *_, (_, _, most) in rows))
-    x = linear(high_us, width - left - RIGHT, left)
+    low_us, high_us = decade_ends([us for _, colour, times in rows if colour for us in times])
+    x = logarithmic(low_us, high_us, width - left - RIGHT, left)
     drawn = ""
-    for value in ticks(high_us):
+    for value in decades(low_us, high_us):
         at = x(value)
         drawn += grid(at, TOP, at, height - BOTTOM)
         drawn += f"<text x={at:.1f} y={height - BOTTOM + 14} text-anchor=middle>{value:g}</text>"
-    drawn += f"<text x={x(high_us / 2):.1f} y={height - 4} text-anchor=middle>µs</text>"
+    middle = (left + width - RIGHT) / 2
+    drawn += f"<text x={middle:.1f} y={height - 4} text-anchor=middle>µs</text>"
     limit = x(LIMIT_US)
     drawn += f"<line x1={limit:.1f} y1={TOP} x2={limit:.1f} y2={height - BOTTOM} stroke=#dc2626 />"
     for place, (name, colour, times_us) in enumerate(rows):
@@ -203,7 +204,7 @@ def comparison(found: list[Any]) -> str:
         if not colour:
             drawn += f"<text x=4 y={y + 4:.1f} font-weight=600>{html.escape(name)}</text>"
             continue
-        least, mean, most = (x(max(us, 0)) for us in times_us)
+        least, mean, most = (x(us) for us in times_us)
         drawn += f"<text x={left - 8} y={y + 4:.1f} text-anchor=end>{html.escape(name)}</text>"
         ends = f"x1={least:.1f} y1={y:.1f} x2={most:.1f} y2={y:.1f}"
         drawn += f"<line {ends} stroke={colour} stroke-width=3 stroke-opacity=0.5 />"
