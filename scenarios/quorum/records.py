@@ -23,8 +23,8 @@ TICK_NS = 1_000_000
 PARTS = ("network", "relay", "another relay", "tick", "cryptography", "breaker")
 NEVER = "never came"
 METER = "meter.jsonl"
-# For so long nothing of this testbed keeps the thread before all others from a core: soft interrupts
-# with its frames take a fraction. Who does is the kernel of the host, with work of its own.
+# For so long no thread of this testbed keeps the one before all others from a core, and soft interrupts
+# with its frames only under a flood. Who does is the kernel of the host, with work of its own.
 KERNEL_STALL_MIN_NS = 1_000_000
 # So many actions that the host left alone show how long parties wait for each other.
 LEFT_ALONE_MIN = 1000

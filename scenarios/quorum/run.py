@@ -7,8 +7,8 @@ root. A cell is run in parts, and a part that is done is not run again, so an in
 evaluation goes on where it stopped.
 
 Usage: run.py --programs FOLDER --qcycle FILE [--actions 1000000] [--mode virtual real] ...
-FOLDER holds qcrelay, qcmerge and qchostile. Exit codes: 0 met, 10 missed, 12 a cell did not run,
-130 interrupted.
+FOLDER holds qcrelay, qcmerge and qchostile. Exit codes: 0 met, 2 no such condition, 10 missed,
+12 a cell did not run, 130 interrupted.
 The merging unit waits for the breaker before its next step, so an action that never comes ends its
 part early. A cell is met when every action came once, and every one over a quarter cycle has a host
 stall as its cause; in virtual time none may be over it.
@@ -29,7 +29,7 @@ import page
 import part as parts
 import records
 
-MET, MISSED, PART_FAILED, INTERRUPTED = 0, 10, 12, 130
+MET, BAD_USE, MISSED, PART_FAILED, INTERRUPTED = 0, 2, 10, 12, 130
 
 
 def judge(mode: str, found: Any) -> bool:
@@ -50,8 +50,7 @@ def conclude(cell: Any, pace: Any, seed: int, done: list[Any]) -> Any:
     found = figures.figures(actions, sum(one["not_asked_for"] for one in told), tdf)
     found |= cell._asdict() | {"pace": pace._asdict(), "seed": seed}
     found["wall_s"] = sum(one["wall_s"] for one in told)
-    # Parts of before did not tell.
-    found["wrong_tags"] = sum(one.get("wrong_tags", 0) for one in told)
+    found["wrong_tags"] = sum(one["wrong_tags"] for one in told)
     kept_out = [stalls for one in told for stalls in one["kept_out"] if stalls]
     found["kept_out"] = {
         "count": sum(one["count"] for one in kept_out),
@@ -113,6 +112,11 @@ def evaluate(asked: argparse.Namespace) -> int:
     output = asked.output.resolve()
     tools = parts.Tools(asked.programs.resolve(), asked.qcycle.resolve())
     chosen = cells.cells(asked.mode, asked.protocol, asked.only, asked.beyond)
+    if not chosen:
+        names = ", ".join(cells.CONDITIONS if asked.beyond else cells.PUBLISHED)
+        hint = "" if asked.beyond else f"; --beyond adds {cells.FLOOD}"
+        print(f"no condition has {asked.only!r} in its name: {names}{hint}", file=sys.stderr)
+        return BAD_USE
     todo = {
         cell: parts.planned(cell, pace, asked.part, asked.seed, output / cell.folder)
         for cell in chosen

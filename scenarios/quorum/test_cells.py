@@ -67,6 +67,12 @@ class Cells(unittest.TestCase):
         self.assertEqual(found["ours"]["count"], 10)
         self.assertEqual(sorted(found["kept_out"]), ["count", "longest_ms", "total_s"])
 
+    def test_a_condition_that_is_not_there_is_no_success(self) -> None:
+        evaluation = self.start("--only", "flood")
+        said, _ = evaluation.communicate(timeout=PATIENCE_S)
+        self.assertEqual((evaluation.returncode, said), (2, ""))
+        self.assertEqual(list(self.output.iterdir()), [])
+
     def test_a_cell_that_is_flooded(self) -> None:
         only = ("--mode", "virtual", "--protocol", "arbiter", "--only", "flood", "--beyond")
         self.assertGreater(self.finished(self.start(*only))["wrong_tags"], 1000)
