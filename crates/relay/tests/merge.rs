@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iec61850_sv::{SvFrame, decode_sav_pdu};
 use realtime::packet::{Batch, PacketSocket, wait};
@@ -325,8 +325,10 @@ fn a_file_keeps_no_real_time_thread() {
     let mut arguments = vec!["alternate", "--interface", "east", "--actions", "1000000"];
     arguments.extend(["--interval", "5ms", "--settle", "10ms", "--priority", "10"]);
     let mut child = qcmerge(&[&arguments[..], &["--records", path]].concat());
+    let begin = Instant::now();
     while std::fs::metadata(&records).map_or(0, |file| file.len()) == 0 {
         assert!(child.try_wait().expect("it is ours").is_none(), "it ended");
+        assert!(begin.elapsed() < Duration::from_secs(60), "it has not stepped yet");
         std::thread::sleep(Duration::from_millis(5));
     }
     let mut policies = policies(child.id());

@@ -1,7 +1,7 @@
 //! What the host takes of each core: many short slices add up to a slow action, and no single one
 //! of them is a stall.
 //!
-//! On each core a thread before all others wakes up each tenth of a millisecond. When it is late, its
+//! On each core a thread before all others wakes up each quarter of a millisecond. When it is late, its
 //! own run delay says for how long it was ready and something else had the core (the kernel's soft
 //! interrupts, its reserve for ordinary tasks); for the rest its interrupt itself came late, so the
 //! core was gone: to a hypervisor, to firmware, or to the kernel with interrupts off. From that its
@@ -10,7 +10,6 @@
 //!
 //! One of these for each core, not for each node: nodes that share cores would beat too often.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -22,12 +21,13 @@ use rtrb::{Producer, RingBuffer};
 use serde_json::{Value, json};
 use substation::settings::Thread;
 
+use super::lines::Lines;
 use super::records::{Event, What};
-use super::run::records;
 use crate::prepare;
 
-/// Time between two beats, ns: half of the slices that hosts were seen to take.
-const PERIOD_NS: i64 = 100_000;
+/// Time between two beats, ns: of what can make an action late by milliseconds none is missed, and a
+/// beat each 100 µs took a seventh of a core from those whom it watches.
+const PERIOD_NS: i64 = 250_000;
 /// Before everything but the kernel's own.
 const PRIORITY: i32 = 99;
 /// What is worth a line, ns: more than wake-ups differ from each other on a core that is left alone.
@@ -36,7 +36,7 @@ const TAKEN_MIN_NS: i64 = 20_000;
 const STEP_NS: i64 = 50;
 /// The most that is taken for typical, ns: a core that is gone at each beat is no typical one.
 const TYPICAL_MAX_NS: i64 = 60_000;
-/// Lines that may wait for being written: at one for each beat, 0.4 s.
+/// Lines that may wait for being written: at one for each beat, a second.
 const EVENTS_MAX: usize = 4096;
 /// How often they are written.
 const LOOK: Duration = Duration::from_millis(20);
@@ -89,7 +89,7 @@ pub fn run(
     duration: Option<Duration>,
     stop: &AtomicBool,
 ) -> Result<Value> {
-    let mut out = path.map(records).transpose()?;
+    let mut out = path.map(Lines::open).transpose()?;
     let (mut warnings, _awake) = prepare::process();
     let ending = AtomicBool::new(false);
     let begin = Instant::now();
@@ -116,10 +116,13 @@ pub fn run(
             }
             for queue in &mut queues {
                 while let Ok(event) = queue.pop() {
-                    if let (Some(out), Ok(())) = (&mut out, &result) {
-                        result = writeln!(out, "{}", event.line()).context("writing records");
+                    if let Some(out) = &mut out {
+                        out.add(event.line());
                     }
                 }
+            }
+            if let Some(out) = &mut out {
+                result = result.and(out.write().context("writing records"));
             }
         }
         ending.store(true, Ordering::Relaxed);

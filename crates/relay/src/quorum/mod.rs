@@ -11,7 +11,7 @@
 //! - [`harness`]: what both kinds of nodes have in common; [`timed`]: how long cryptography takes.
 //! - [`node`], [`breaker`]: the loops; [`frames`]: samples and GOOSE in; [`operate`]: the breaker.
 //! - [`birth`]: keys into memory; [`memory`]: what a restart finds again; [`keys`]: files of keys.
-//! - [`run`]: threads and the end; [`canary`], [`records`], [`status`]: what comes out.
+//! - [`run`]: threads and the end; [`canary`], [`records`], [`status`]: what comes out; `lines`: into files.
 //! - [`meter`]: what the host takes of each core, beside the nodes.
 //! - [`rejuvenate`]: nodes destroyed and born anew, one after the other.
 
@@ -24,6 +24,7 @@ pub mod clock;
 pub mod frames;
 pub mod harness;
 pub mod keys;
+mod lines;
 pub mod memory;
 pub mod meter;
 pub mod node;

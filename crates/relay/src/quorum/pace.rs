@@ -6,6 +6,10 @@
 //! batches, a quarter of a tick apart, until a tick has passed in which little was. Who sends a few
 //! bad datagrams under another's address delays nothing. And nobody is heard beyond an allowance for
 //! each tick.
+//!
+//! What is authentic is the party's own doing, and a correct one says little in a tick. So whoever
+//! says more than that under his own keys is a hostile node: he is heard in batches too, and after a
+//! few no more in that tick. That costs nobody else a word, because nobody else has those keys.
 
 /// Datagrams taken from one party at once, before it is another one's turn: four of these are an
 /// allowance.
@@ -16,6 +20,10 @@ const ALLOWANCE: usize = 128;
 /// Datagrams that are refused in a tick before its sender is heard in batches: 32,000 a second, so
 /// that it takes a flood to have a correct one wait.
 const REFUSED_MAX: usize = 32;
+/// Authentic datagrams in a tick after which its sender is not heard before the next: eight times
+/// what a correct one says in a tick (a share and a certificate), so that what it said in eight ticks
+/// of a receiver that stood still is no offence.
+const AUTHENTIC_MAX: usize = 16;
 /// From one batch to the next, ns: a quarter of a tick.
 const PAUSE_NS: i64 = 250_000;
 
@@ -24,6 +32,7 @@ const PAUSE_NS: i64 = 250_000;
 pub(super) struct Pace {
     allowance: usize,
     refused: usize,
+    authentic: usize,
     was_flooded: bool,
     paused_until_ns: Option<i64>,
 }
@@ -31,7 +40,13 @@ pub(super) struct Pace {
 impl Pace {
     /// Of somebody who has said nothing yet.
     pub(super) const fn new() -> Self {
-        Self { allowance: ALLOWANCE, refused: 0, was_flooded: false, paused_until_ns: None }
+        Self {
+            allowance: ALLOWANCE,
+            refused: 0,
+            authentic: 0,
+            was_flooded: false,
+            paused_until_ns: None,
+        }
     }
 
     /// Whether it may be heard.
@@ -49,10 +64,15 @@ impl Pace {
         self.allowance == 0
     }
 
+    /// More came in this tick than from somebody correct whom nobody floods.
+    const fn is_flood(&self) -> bool {
+        self.refused >= REFUSED_MAX || self.authentic >= AUTHENTIC_MAX
+    }
+
     /// A tick has begun.
     pub(super) const fn begin_tick(&mut self) {
-        self.was_flooded = self.refused >= REFUSED_MAX;
-        self.refused = 0;
+        self.was_flooded = self.is_flood();
+        (self.refused, self.authentic) = (0, 0);
         self.allowance = ALLOWANCE;
     }
 
@@ -65,9 +85,13 @@ impl Pace {
     /// So many datagrams were taken at once, and so many of them refused; says whether a pause
     /// begins.
     pub(super) const fn take(&mut self, now_ns: i64, count: usize, refused: usize) -> bool {
-        self.allowance = self.allowance.saturating_sub(count);
         self.refused = self.refused.saturating_add(refused);
-        let is_paced = self.was_flooded || self.refused >= REFUSED_MAX;
+        self.authentic = self.authentic.saturating_add(count.saturating_sub(refused));
+        self.allowance = match self.authentic {
+            ..AUTHENTIC_MAX => self.allowance.saturating_sub(count),
+            _ => 0,
+        };
+        let is_paced = self.was_flooded || self.is_flood();
         if is_paced && count > 0 {
             self.paused_until_ns = Some(now_ns.saturating_add(PAUSE_NS));
         }
@@ -135,14 +159,44 @@ mod tests {
     }
 
     #[test]
+    fn who_says_too_much_under_his_own_keys_is_heard_once_more_in_the_next_tick() {
+        let mut pace = Pace::new();
+        for _ in 1..AUTHENTIC_MAX {
+            assert!(!pace.take(0, 1, 0) && pace.is_heard());
+        }
+        pace.take(0, 1, 0);
+        assert!(pace.is_used_up() && !pace.resume(PAUSE_NS - 1));
+        pace.resume(TICK_NS);
+        pace.begin_tick();
+        assert!(pace.is_heard() && pace.take(TICK_NS, BATCH, 0));
+        pace.resume(2 * TICK_NS - 1);
+        assert!(!pace.is_heard(), "one batch was too much again");
+        pace.begin_tick();
+        assert!(pace.take(2 * TICK_NS, 1, 0), "heard in batches");
+        pace.begin_tick();
+        pace.resume(3 * TICK_NS);
+        assert!(!pace.take(3 * TICK_NS, 1, 0), "until a tick in which little came");
+    }
+
+    #[test]
+    fn what_others_send_under_his_address_is_not_held_to_what_he_says() {
+        let mut pace = Pace::new();
+        pace.take(0, REFUSED_MAX - 1, REFUSED_MAX - 1);
+        assert!(pace.is_heard());
+        pace.take(0, AUTHENTIC_MAX - 1, 0);
+        assert!(pace.is_heard());
+    }
+
+    #[test]
     fn nobody_is_heard_beyond_the_allowance_and_a_clock_set_back_silences_nobody() {
         let mut pace = Pace::new();
         for _ in 0..ALLOWANCE / BATCH {
-            assert!(pace.is_heard());
-            pace.take(0, BATCH, 0);
+            assert!(pace.is_heard() || pace.resume(PAUSE_NS));
+            pace.take(0, BATCH, BATCH);
         }
         assert!(!pace.is_heard() && pace.is_used_up());
         pace.begin_tick();
+        pace.resume(TICK_NS);
         assert!(pace.is_heard());
         pace.take(10 * TICK_NS, BATCH, BATCH);
         assert!(pace.resume(0));

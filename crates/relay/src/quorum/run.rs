@@ -1,8 +1,7 @@
 //! A node as a whole: files, sockets, two real-time threads, and the thread that called, which does
 //! all that may block until somebody says stop.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, LineWriter, Write as _};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +28,7 @@ use super::canary;
 use super::clock;
 use super::frames::Frames;
 use super::harness::Harness;
+use super::lines::Lines;
 use super::memory::{Disk, Memory};
 use super::node::{self, Node, Seeds};
 use super::operate::Operator;
@@ -213,7 +213,7 @@ impl Around<'_> {
         work: impl FnOnce(&AtomicBool) -> io::Result<Value> + Send,
     ) -> Result<Ended> {
         let host = self.host;
-        let mut records = host.records.as_deref().map(|path| records(&folder.join(path)));
+        let mut records = host.records.as_deref().map(|path| Lines::open(&folder.join(path)));
         let mut records = records.take().transpose()?;
         let (mut warnings, _awake) = prepare::process();
         warnings.extend(clock::doubt());
@@ -278,17 +278,16 @@ impl Around<'_> {
     }
 
     /// Writes what has happened, lets the disk follow, and answers who asks.
-    fn look(
-        &mut self,
-        records: &mut Option<LineWriter<File>>,
-        queues: &mut [Consumer<Event>],
-    ) -> Result<()> {
+    fn look(&mut self, records: &mut Option<Lines>, queues: &mut [Consumer<Event>]) -> Result<()> {
         for queue in queues.iter_mut().chain([&mut self.events, &mut self.waits]) {
             while let Ok(event) = queue.pop() {
-                if let Some(out) = records {
-                    writeln!(out, "{}", event.line()).context("writing records")?;
+                if let Some(records) = records {
+                    records.add(event.line());
                 }
             }
+        }
+        if let Some(records) = records {
+            records.write().context("writing records")?;
         }
         self.disk.follow().context("bringing to the disk what a restart finds")?;
         if let Some((server, shown)) = &self.status {
@@ -296,16 +295,4 @@ impl Around<'_> {
         }
         Ok(())
     }
-}
-
-/// A file that goes on with the sequence of events that it had.
-pub(super) fn records(path: &Path) -> Result<LineWriter<File>> {
-    let file = OpenOptions::new().create(true).append(true).open(path);
-    let file = file.map_err(|error| {
-        anyhow!(Missing(format!(
-            "records cannot be written to {} ({error}): name another file",
-            path.display()
-        )))
-    })?;
-    Ok(LineWriter::new(file))
 }
