@@ -38,7 +38,8 @@ pub(crate) enum Wrong {
     Silent,
     /// Peers have changed what it attempts, or made it send a share.
     Moved,
-    /// A share that is not of what it attempts now, or that not every peer was sent alike.
+    /// A share that is not its word for what it attempts now, in this tick and the next, or that
+    /// not every peer was sent alike.
     Share,
     /// More than a combination with each peer in one step.
     Work,
@@ -136,12 +137,15 @@ impl Alone {
         if asked && !sent.is_empty() {
             state.wrong = Some(Wrong::Moved);
         }
+        let own = Liar { protocol: Protocol::Peer, me };
         let everybody: BTreeSet<_> =
             NodeId::ALL.into_iter().filter(|&id| id != me).map(Party::Relay).collect();
         for (share, to) in sent {
-            let Message::Share { attempt, tick, .. } = share else { continue };
+            let Message::Share { attempt, tick, proof, proof_next } = share else { continue };
             let is_own = state.node.relay.attempt() == Some(*attempt) && *tick == state.node.tick;
-            if !is_own || to != everybody {
+            let is_sound = *proof == own.proof(*attempt, *tick)
+                && *proof_next == own.proof(*attempt, tick.plus(1));
+            if !is_own || !is_sound || to != everybody {
                 state.wrong = Some(Wrong::Share);
             }
             state.shared.extend([*tick, tick.plus(1)]);
