@@ -16,7 +16,7 @@ use testbed::exit::Exit;
 use testbed::launch::freeze::{self, Method, Wanted};
 use testbed::network::process_bus::Wiring;
 use testbed::{bus, check, latency, report, run, scenario};
-use vtime::{Tdf, VirtualSpan};
+use vtime::{HostSpan, Tdf, VirtualSpan};
 
 /// Does power-grid control software act in time? Runs unmodified programs in virtual time
 /// against a simulated grid and ends with a verdict.
@@ -33,7 +33,8 @@ enum Command {
     #[command(after_help = "Examples:\n  \
         qcycle exec -- sleep 5\n  \
         qcycle exec --name lab --tdf 10 -- python3 controller.py\n  \
-        qcycle exec --start 2019-06-03T12:00:00Z -- date\n\n\
+        qcycle exec --start 2019-06-03T12:00:00Z -- date\n  \
+        qcycle exec --stall-guard 1ms -- ./deadline-test\n\n\
         From another terminal: qcycle hold lab; qcycle release lab; qcycle dilate --tdf 2 lab; \
         qcycle ps\n\
         The exit code and the signals are those of the program; 126 and 127 if it cannot start.")]
@@ -54,6 +55,10 @@ enum Command {
         /// How: `cgroup-v2`, `cgroup-v1` or `ptrace` [default: the first that works].
         #[arg(long)]
         freeze_by: Option<Method>,
+        /// Host time for which a processor may be silent before the clock stands still, 100 us to
+        /// 1 s: stalls of the host take no virtual time [default: no guard].
+        #[arg(long, value_parser = testbed::scenario::units::time_of_guard)]
+        stall_guard: Option<HostSpan>,
         /// The program and its arguments.
         #[arg(required = true, last = true, value_name = "PROGRAM")]
         program: Vec<String>,
@@ -291,10 +296,10 @@ pub(crate) fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> anyhow::Result<Exit> {
     match command {
-        Command::Exec { name, tdf, start, freeze, freeze_by, program } => {
+        Command::Exec { name, tdf, start, freeze, freeze_by, stall_guard, program } => {
             let start = Start { tdf, realtime_ns: start, held: false };
             let freeze = Wanted { freeze, by: freeze_by };
-            match exec::exec(&Exec { name, start, freeze, command: program })? {}
+            match exec::exec(&Exec { name, start, freeze, stall_guard, command: program })? {}
         }
         Command::Attach { process, name, tdf } => {
             attach::attach(&Attach { process, name, tdf })?;

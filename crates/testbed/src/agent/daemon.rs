@@ -198,9 +198,7 @@ impl Agent {
         let Some(allowed_ns) = self.setup.stall_guard_ns else { return Ok(()) };
         let guard = self.domain.guard(HostSpan::from_ns(allowed_ns));
         let guard = guard.context("cannot guard the clock against stalls of the host")?;
-        if !guard.is_urgent {
-            let warning = "the stall guard has no real-time priority (SCHED_FIFO 99): to it, other \
-                           work of the host is a stall as well, so the run takes longer";
+        if let Some(warning) = guard.warning() {
             self.owner.warn(warning.to_owned());
         }
         self.guard = Some(guard);

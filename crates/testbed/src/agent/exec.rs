@@ -8,12 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
+use vtime::HostSpan;
 
 use super::control::Control;
 use super::keep;
 use super::registry::Registration;
 use super::signals::{self, FOR_THE_PROGRAM, Signals};
-use crate::domain::{Domain, Start};
+use crate::domain::{Domain, Guard, Stalls, Start};
 use crate::fds;
 use crate::launch::Follower;
 use crate::launch::freeze::{Freezer, Wanted};
@@ -27,6 +28,9 @@ pub struct Exec {
     pub start: Start,
     /// How its programs are frozen.
     pub freeze: Wanted,
+    /// How long a processor of the host may be silent before the clock stands still; for ever if
+    /// `None`.
+    pub stall_guard: Option<HostSpan>,
     /// Program and arguments.
     pub command: Vec<String>,
 }
@@ -47,6 +51,11 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     let title = exec.command.join(" ");
     let control = Control::new(&name, &title, Arc::clone(&domain), Arc::clone(&freezer));
     control.serve(&registration)?;
+    let guard = exec.stall_guard.map(|allowed| domain.guard(allowed)).transpose();
+    let guard = guard.context("cannot guard the clock against stalls of the host")?;
+    if let Some(warning) = guard.as_ref().and_then(Guard::warning) {
+        eprintln!("qcycle: {warning}");
+    }
     let mut keeper = start_keeper(&follower, arrivals, &exec.command)?;
     fds::raise_limit();
     let process = keeper.id();
@@ -70,9 +79,24 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     let status = keeper.wait().context("cannot wait for the program")?;
     // What was refused last may have ended the program.
     thread::sleep(Duration::from_millis(if status.success() { 0 } else { 40 }));
+    if guard.is_some() {
+        report_stalls(domain.stalls());
+    }
     freezer.close();
     drop(registration);
     signals::end_as(status)
+}
+
+/// Says what the guard has kept out of the program's time: a figure of a run without any is another
+/// than that of a run with many.
+fn report_stalls(Stalls { count, total_ns, longest_ns }: Stalls) {
+    if total_ns > 0 {
+        let [total, longest] = [total_ns, longest_ns].map(|ns| ns as f64 / 1e6);
+        eprintln!(
+            "qcycle: {count} stalls of the host took no virtual time: {total:.1} ms in all, the \
+             longest {longest:.1} ms"
+        );
+    }
 }
 
 fn report_refusals(follower: &Follower, control: &Control) {

@@ -55,6 +55,17 @@ struct State {
     /// Times the clock was stopped.
     stops: u64,
     stalls: Stalls,
+    /// Up to when the time that the clock stood for stalls has been added up.
+    stood_until: HostTime,
+}
+
+impl State {
+    /// The clock has stood for a stall in this time, of which a part may have been added up.
+    fn stood(&mut self, begin: HostTime, end: HostTime) {
+        let begin = begin.max(self.stood_until);
+        self.stalls.total_ns += (end - begin).as_ns().max(0);
+        self.stood_until = self.stood_until.max(end);
+    }
 }
 
 /// The clock of a domain at one moment.
@@ -93,7 +104,8 @@ impl Domain {
         page.history().note_change(now, None, &clock);
         page.end_change(&clock, true, true);
         let (stops, stalls) = (u64::from(start.held), Stalls::default());
-        let state = Mutex::new(State { clock, watchers: Vec::new(), stops, stalls });
+        let (watchers, stood_until) = (Vec::new(), HostTime::ZERO);
+        let state = Mutex::new(State { clock, watchers, stops, stalls, stood_until });
         // No two domains of a host begin in the same nanosecond and the same process.
         let token = u64::from(std::process::id()).rotate_right(24) ^ now.as_ns().cast_unsigned();
         let (backstop, releasing) = (OnceLock::new(), Mutex::new(()));

@@ -100,7 +100,10 @@ pub(super) fn freeze(text: &str) -> Result<Freeze, Fault> {
 }
 
 /// How long a guard lets a processor of the host be silent.
-pub(super) fn time_of_guard(text: &str) -> Result<HostSpan, Fault> {
+///
+/// # Errors
+/// What is no such time, and the way out.
+pub fn time_of_guard(text: &str) -> Result<HostSpan, Fault> {
     let sensible = |span: VirtualSpan| (100_000..=NS_PER_S).contains(&span.as_ns());
     let span = bounded(text, sensible, "is no time for a guard", "give 100 us to 1 s")?;
     Ok(HostSpan::from_ns(span.as_ns()))

@@ -1,5 +1,7 @@
 //! Stalls of the host, made by threads that keep all of its processors from everybody else.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
@@ -64,12 +66,8 @@ fn longest_gap(guard: &str) -> Option<(Duration, testbed::results::RunRecord)> {
         let log = place.runs().first().map(|run| run.join("programs/ticker.log"));
         log.is_some_and(|log| std::fs::read_to_string(log).is_ok_and(|text| text.contains("ready")))
     });
-    for _ in 0..STALLS {
-        std::thread::sleep(Duration::from_millis(150));
-        if !stall() {
-            println!("not measured: no right to SCHED_FIFO 99");
-            return None;
-        }
+    if !stall_again_and_again() {
+        return None;
     }
     let run = run.finish().expect(0);
     let lines = run.lines("ticker");
@@ -77,6 +75,18 @@ fn longest_gap(guard: &str) -> Option<(Duration, testbed::results::RunRecord)> {
     let record = run.record();
     place.assert_nothing_left();
     Some((Duration::from_nanos(longest), record))
+}
+
+/// Once the program is ready, takes all processors some times. Answers whether it may.
+fn stall_again_and_again() -> bool {
+    (0..STALLS).all(|_| {
+        std::thread::sleep(Duration::from_millis(150));
+        let may = stall();
+        if !may {
+            println!("not measured: no right to SCHED_FIFO 99");
+        }
+        may
+    })
 }
 
 #[test]
@@ -99,4 +109,40 @@ fn a_guarded_clock_stands_still_while_the_host_is_stalled() {
     assert!(wall.holds_s >= stalls.total_ns as f64 / 1e9, "{wall:?}");
     // What is left is what the program waits for a processor while the host runs.
     assert!(with < STALL / 2, "{with:?}");
+}
+
+#[test]
+fn a_program_in_the_foreground_is_guarded_as_well() {
+    let _alone = harness::alone();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_qcycle"));
+    command.args(["exec", "--stall-guard", "1 ms", "--", "python3", "-c", TICKER]);
+    let mut program =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("qcycle");
+    let mut told = BufReader::new(program.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    told.read_line(&mut line).expect("it says that it is ready");
+    assert_eq!(line, "ready\n");
+    let was_stalled = stall_again_and_again();
+    line.clear();
+    told.read_line(&mut line).expect("it says what it saw");
+    let output = program.wait_with_output().expect("it ends");
+    let warned = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{warned}");
+    if was_stalled {
+        let longest = Duration::from_nanos(line.trim().parse().expect("nanoseconds"));
+        assert!(longest < STALL / 2, "{longest:?}: {warned}");
+        let count = warned.split_once(" stalls of the host took no virtual time: ");
+        let count: Option<u64> =
+            count.and_then(|(before, _)| before.rsplit(' ').next()?.parse().ok());
+        assert!(count.is_some_and(|count| count >= STALLS), "{warned}");
+    }
+}
+
+#[test]
+fn a_guard_that_makes_no_sense_is_refused_with_the_way_out() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_qcycle"));
+    let output = command.args(["exec", "--stall-guard", "2 s", "--", "true"]).output();
+    let told = output.expect("qcycle").stderr;
+    let told = String::from_utf8_lossy(&told);
+    assert!(told.contains("give 100 us to 1 s"), "{told}");
 }
