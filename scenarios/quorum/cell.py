@@ -204,7 +204,7 @@ def scenario(cell: Cell, pace: Pace, programs: Path, seed: int) -> str:
         f"duration: {pace.seconds:.0f} s",
         f"settle: {BEFORE_S} s",
         f"tdf: {pace.tdf:g}",
-        # A quarter of a millisecond of virtual time at tdf 4: a stall makes no crossing.
+        # Half a millisecond of virtual time at tdf 2, and made up for: a stall makes no crossing.
         "stall_guard: 1 ms",
         # Each frame of a million actions would fill a disk.
         "capture: none",

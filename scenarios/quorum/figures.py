@@ -10,8 +10,8 @@ from typing import Any
 from causes import STALL, UNEXPLAINED
 from records import LIMIT_US, NEVER, PARTS, Action, causes_us, usual
 
-# Of the files of actions: those of another form are not read.
-FORMAT = 2
+# Of the files of a part: those of another form are not read.
+FORMAT = 3
 PERCENTILES = (0.5, 0.99, 0.999, 0.9999, 0.99999)
 # Stretches of a series that is kept for drawing.
 SERIES_MAX = 2000
@@ -104,6 +104,8 @@ def figures(actions: list[Action], extra: int, tdf: float) -> dict[str, Any]:
     return {
         "ours": summary(a.ours_us for a in came),
         "published": summary(a.published_us for a in came),
+        # One stall of the host decides how long the longest of all takes; of these it is no cause.
+        "left_alone": longest(a.ours_us for a in came if a.left_alone),
         "host_speed": summary(a.ours_us + slower * a.parts_us[CRYPTOGRAPHY] for a in came),
         "parts": dict(zip(PARTS, means(came), strict=True)),
         "asked": len(actions),
@@ -115,6 +117,12 @@ def figures(actions: list[Action], extra: int, tdf: float) -> dict[str, Any]:
         "over_limit": over(came),
         "series": thinned([(a.at_s, a.ours_us) for a in came]),
     }
+
+
+def longest(values: Iterable[float]) -> dict[str, Any]:
+    """How many, and the longest, in µs."""
+    found = list(values)
+    return {"count": len(found), "max": max(found, default=None)}
 
 
 def over(came: list[Action]) -> list[dict[str, Any]]:

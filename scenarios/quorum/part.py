@@ -28,6 +28,10 @@ AROUND_S = 3
 PR_SET_PDEATHSIG = 1
 
 
+class OtherSettingsError(Exception):
+    """A cell was begun in another way, and what is done of it would be lost."""
+
+
 class Tools(NamedTuple):
     """What runs a part: the folder of the programs, and qcycle."""
 
@@ -45,8 +49,10 @@ class Part(NamedTuple):
 
     @property
     def is_done(self) -> bool:
-        """Whether it need not be run."""
-        return (self.folder / DONE).exists()
+        """Whether it need not be run: so many actions, or more, were run before."""
+        told = self.folder / DONE
+        done = json.loads(told.read_text(encoding="utf-8"))["actions"] if told.exists() else 0
+        return bool(done >= self.pace.actions)
 
     @property
     def wall_s(self) -> float:
@@ -55,14 +61,22 @@ class Part(NamedTuple):
 
 
 def planned(cell: Any, pace: Any, size: int, seed: int, folder: Path) -> list[Part]:
-    """The parts of a cell; what was done in another way is thrown away."""
-    told = {"part": size, "seed": seed, "format": figures.FORMAT}
-    settings = json.dumps(pace._asdict() | told)
+    """The parts of a cell. One that was begun may have more parts than before, but not others:
+    what took hours is not thrown away for that."""
+    settings = pace._asdict() | {"part": size, "seed": seed, "format": figures.FORMAT}
+    # How many there are in all changes nothing in any of them.
+    del settings["actions"]
     kept = folder / "settings.json"
-    if not kept.exists() or kept.read_text(encoding="utf-8") != settings:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        kept.write_text(settings, encoding="utf-8")
+    if not kept.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        keep(kept, settings)
+    before = json.loads(kept.read_text(encoding="utf-8"))
+    others = [f"{key} {before.get(key)}" for key in settings if before.get(key) != settings[key]]
+    if others:
+        raise OtherSettingsError(
+            f"{folder} was begun with {', '.join(others)}: go on with that, name another --output, "
+            "or remove it"
+        )
     begins = range(0, pace.actions, size)
     return [
         Part(
@@ -99,8 +113,15 @@ def run(part: Part, tools: Tools, tell: Callable[[float], None]) -> None:
     if not extra and not any(action.cause for action in actions):
         leave_only(folder, ACTIONS)
     told = {"not_asked_for": extra, "wall_s": time.monotonic() - begun, "kept_out": kept_out}
-    told["wrong_tags"] = refused
-    (folder / DONE).write_text(json.dumps(told) + "\n", encoding="utf-8")
+    told |= {"wrong_tags": refused, "actions": part.pace.actions}
+    keep(folder / DONE, told)
+
+
+def keep(path: Path, told: Any) -> None:
+    """Writes a file that is whole or not there, whenever this is killed: it is read on resuming."""
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(told) + "\n", encoding="utf-8")
+    new.replace(path)
 
 
 def stalls(record: Path) -> Any:

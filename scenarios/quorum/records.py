@@ -48,6 +48,12 @@ class Action(NamedTuple):
         """Whether the breaker did it."""
         return self.cause != NEVER
 
+    @property
+    def left_alone(self) -> bool:
+        """Whether the host took nothing of it, and nothing of the cores just before."""
+        host_us, _, besides_us = self.lost_us
+        return host_us + besides_us == 0
+
 
 class Usual(NamedTuple):
     """How actions are, in µs: their median, that of their cryptography, and the longest wait for a
@@ -196,7 +202,7 @@ def explained(actions: list[Action]) -> list[Action]:
 def usual(came: list[Action]) -> Usual:
     """How these are."""
     cryptography = (action.parts_us[PARTS.index(CRYPTOGRAPHY)] for action in came)
-    waits = [waiting for host, waiting, besides in (a.lost_us for a in came) if host + besides == 0]
+    waits = [action.lost_us[1] for action in came if action.left_alone]
     return Usual(
         statistics.median(action.ours_us for action in came),
         statistics.median(cryptography),

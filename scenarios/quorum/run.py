@@ -7,8 +7,8 @@ root. A cell is run in parts, and a part that is done is not run again, so an in
 evaluation goes on where it stopped.
 
 Usage: run.py --programs FOLDER --qcycle FILE [--actions 1000000] [--mode virtual real] ...
-FOLDER holds qcrelay, qcmerge and qchostile. Exit codes: 0 met, 2 no such condition, 10 missed,
-12 a cell did not run, 130 interrupted.
+FOLDER holds qcrelay, qcmerge and qchostile. Exit codes: 0 met, 2 no such condition or an output of
+other settings, 10 missed, 12 a cell did not run, 130 interrupted.
 The merging unit waits for the breaker before its next step, so an action that never comes ends its
 part early. A cell is met when every action came once, and every one over a quarter cycle has a host
 stall as its cause; in virtual time none may be over it.
@@ -78,11 +78,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--qcycle", type=Path, required=True)
     parser.add_argument("--actions", type=int, default=1_000_000, help="for each cell")
     parser.add_argument("--part", type=int, default=50_000, help="actions that are run at once")
-    # The dwell, and room for an action of twice the usual length before and after it.
-    parser.add_argument("--interval", type=float, default=5.0, help="between actions, in ms")
-    parser.add_argument("--jitter", type=float, default=1.0, help="up to so much more, in ms")
+    # The dwell, and room for an action of twice the usual length.
+    parser.add_argument("--interval", type=float, default=4.0, help="between actions, in ms")
+    parser.add_argument("--jitter", type=float, default=0.5, help="up to so much more, in ms")
     parser.add_argument("--dwell", type=float, default=3.0, help="of the breaker node, in ms")
-    parser.add_argument("--tdf", type=float, default=4.0, help="host seconds per virtual second")
+    parser.add_argument("--tdf", type=float, default=2.0, help="host seconds per virtual second")
     parser.add_argument("--mode", nargs="+", choices=cells.MODES, default=list(cells.MODES))
     parser.add_argument(
         "--protocol", nargs="+", choices=cells.PROTOCOLS, default=list(cells.PROTOCOLS)
@@ -117,10 +117,14 @@ def evaluate(asked: argparse.Namespace) -> int:
         hint = "" if asked.beyond else f"; --beyond adds {cells.FLOOD}"
         print(f"no condition has {asked.only!r} in its name: {names}{hint}", file=sys.stderr)
         return BAD_USE
-    todo = {
-        cell: parts.planned(cell, pace, asked.part, asked.seed, output / cell.folder)
-        for cell in chosen
-    }
+    try:
+        todo = {
+            cell: parts.planned(cell, pace, asked.part, asked.seed, output / cell.folder)
+            for cell in chosen
+        }
+    except parts.OtherSettingsError as error:
+        print(error, file=sys.stderr)
+        return BAD_USE
     left_s = sum(one.wall_s for ones in todo.values() for one in ones if not one.is_done)
     code = MET
     for number, (cell, ones) in enumerate(todo.items(), 1):

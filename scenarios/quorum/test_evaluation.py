@@ -272,21 +272,33 @@ class Cells(unittest.TestCase):
             self.assertTrue(hostile is None or hostile in nodes)
             self.assertGreaterEqual(len(nodes) - (hostile is not None), 2)
 
-    def test_parts_stay_as_long_as_they_are_run_in_the_same_way(self) -> None:
+    def test_what_is_done_of_a_cell_stays(self) -> None:
         cell, pace = cells.Cell("peer", "fault-free", "real"), cells.Pace(25, 5, 1, 3, 4)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name) / "cell"
+
+            def done(pace: cells.Pace) -> list[bool]:
+                return [one.is_done for one in part.planned(cell, pace, 10, 7, folder)]
+
             parts = part.planned(cell, pace, 10, 7, folder)
             self.assertEqual([one.pace.actions for one in parts], [10, 10, 5])
             self.assertEqual([one.seed for one in parts], [7, 8, 9])
-            parts[1].folder.mkdir()
-            (parts[1].folder / part.DONE).touch()
-            again = part.planned(cell, pace, 10, 7, folder)
-            self.assertEqual([one.is_done for one in again], [False, True, False])
-            for other in ((pace._replace(tdf=5), 10, 7), (pace, 5, 7), (pace, 10, 8)):
-                parts[1].folder.mkdir(exist_ok=True)
-                (parts[1].folder / part.DONE).touch()
-                self.assertFalse(any(one.is_done for one in part.planned(cell, *other, folder)))
+            for one in parts[1:]:
+                one.folder.mkdir()
+                told = json.dumps({"actions": one.pace.actions})
+                (one.folder / part.DONE).write_text(told, encoding="utf-8")
+            self.assertEqual(done(pace), [False, True, True])
+            # More, and less: what is whole need not be run again.
+            self.assertEqual(done(pace._replace(actions=35)), [False, True, False, False])
+            self.assertEqual(done(pace._replace(actions=12)), [False, True])
+            for other, told in (
+                ((pace._replace(tdf=5), 10, 7), "begun with tdf 4: go on with that, name another"),
+                ((pace._replace(dwell_ms=4), 5, 7), "begun with dwell_ms 3, part 10: go on"),
+                ((pace, 10, 8), "begun with seed 7: go on"),
+            ):
+                with self.assertRaisesRegex(part.OtherSettingsError, told):
+                    part.planned(cell, *other, folder)
+            self.assertEqual(done(pace), [False, True, True], "nothing is thrown away")
 
     def test_the_page_has_ours_beside_the_published_and_marks_what_was_missed(self) -> None:
         actions, extra = match([step(1, 0)], [acted("trip", 0, 6)])
@@ -318,6 +330,14 @@ class Cells(unittest.TestCase):
             row = f"<span class={word}>{word}</span><td>77<td>+{takes_ms * 1000 - 1000:.0f}"
             self.assertIn(row, text)
         self.assertEqual(page.flooded([without]), "")
+        # One stall of the host decides the longest of all; of these it is no cause.
+        (late, alone) = (found(cells.FLOOD, 1) for _ in range(2))
+        late["ours"]["max"] += 5000
+        alone["left_alone"]["max"] += 5000
+        self.assertIn("<span class=met>", page.flooded([without, late]))
+        self.assertIn("<span class=missed>", page.flooded([without, alone]))
+        at_another_pace = without | {"pace": {"actions": 1, "tdf": 2}}
+        self.assertEqual(page.flooded([at_another_pace, found(cells.FLOOD, 1)]), "")
 
 
 if __name__ == "__main__":
