@@ -128,9 +128,12 @@ fn a_program_at_the_address_of_the_image_is_refused_by_name() {
     assert!(printed.err.contains(&line), "{}", printed.err);
 }
 
-/// Tracers may come and go while a program waits: it is followed at its execs only.
+/// Tracers may come and go while a program waits: it is followed at its execs only, and until its
+/// exec is over it has a tracer already, which makes the kernel refuse another (ptrace(2)).
 #[test]
 fn tracers_attach_to_a_program_that_runs() {
+    let waits = "read -r name < /proc/$!/comm && [ \"$name\" = sleep ] && \
+                 grep -q '^TracerPid:.0$' /proc/$!/status";
     let tracers = [
         ("strace", "strace -qq -o /dev/null -p $!"),
         ("gdb", "gdb -batch -nx -p $! -ex detach </dev/null >/dev/null 2>&1"),
@@ -139,7 +142,9 @@ fn tracers_attach_to_a_program_that_runs() {
         if !is_there(tracer) {
             continue;
         }
-        let script = format!("sleep 1 & {attach} || echo refused; wait $!; echo ended $?");
+        let script = format!(
+            "sleep 4 & until {waits}; do :; done; {attach} || echo refused; wait $!; echo ended $?"
+        );
         for place in BOTH {
             let printed = run(&mut command(place, "sh", &["-c", &script]));
             assert_eq!(printed.out, "ended 0\n", "{tracer}, {place:?}: {}", printed.err);
