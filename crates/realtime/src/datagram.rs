@@ -55,11 +55,11 @@ impl DatagramSocket {
     /// waiting: 0, at once.
     ///
     /// # Errors
-    /// Those of recvmmsg(2). That nobody listened to what was sent is none: a peer that is down
-    /// comes back.
+    /// Those of recvmmsg(2) that are about this socket. What the network says of the peer is none: a
+    /// peer that is down comes back.
     pub fn receive(&self, batch: &mut Batch) -> io::Result<usize> {
         match batch.receive(&self.socket) {
-            Err(error) if is_about_the_peer(&error) => Ok(0),
+            Err(error) if !is_about_the_socket(&error) => Ok(0),
             result => result,
         }
     }
@@ -67,16 +67,16 @@ impl DatagramSocket {
     /// Sends a datagram; says whether the kernel took it.
     ///
     /// # Errors
-    /// Those of send(2), but not that the peer or the way to it is down, or a buffer full: then
-    /// the datagram is lost, as datagrams may be.
+    /// Those of send(2) that are about this socket. If the peer or the way to it is down, or a buffer
+    /// full, the datagram is lost, as datagrams may be.
     pub fn send(&self, octets: &[u8]) -> io::Result<bool> {
         // What the kernel tells of an earlier datagram comes in place of sending this one.
         for _ in 0..2 {
             match self.socket.send(octets) {
                 Ok(_) => return Ok(true),
-                Err(error) if is_about_the_peer(&error) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => return Err(error),
+                Err(error) if is_about_the_socket(&error) => return Err(error),
+                Err(_) => {}
             }
         }
         Ok(false)
@@ -166,15 +166,14 @@ fn address(of: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     (storage, octets as libc::socklen_t)
 }
 
-/// Whether an error is about a peer or the way to it, which may be down for a while.
-fn is_about_the_peer(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::ConnectionRefused
-            | ErrorKind::HostUnreachable
-            | ErrorKind::NetworkUnreachable
-            | ErrorKind::NetworkDown
-    )
+/// Whether an error is about the socket itself, so that it will never work again.
+///
+/// All others are about the peer or the way to it. Most of them stand for a message of ICMP, which
+/// anybody can forge who knows both addresses (RFC 5927), and of which there are many kinds: so those
+/// that end a program are listed, and not those that do not.
+fn is_about_the_socket(error: &io::Error) -> bool {
+    let own = [libc::EBADF, libc::ENOTSOCK, libc::EFAULT, libc::EINVAL];
+    error.raw_os_error().is_none_or(|number| own.contains(&number))
 }
 
 #[cfg(test)]
@@ -223,6 +222,70 @@ mod tests {
         for _ in 0..3 {
             socket.send(b"anybody").unwrap();
             assert_eq!(socket.receive(&mut batch).unwrap(), 0);
+        }
+    }
+
+    /// A message of ICMP about a datagram that was never sent.
+    fn forged(kind: u8, code: u8, [from, to]: [SocketAddr; 2]) -> Vec<u8> {
+        let mut quoted =
+            vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1];
+        for port in [from, to].map(|address| address.port()) {
+            quoted.extend(port.to_be_bytes());
+        }
+        quoted.extend([0, 8, 0, 0]);
+        let mut message = vec![kind, code, 0, 0, 0, 0, 2, 0];
+        message.extend(quoted);
+        let words = message.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
+        let sum = words.sum::<u32>();
+        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+        message
+    }
+
+    #[test]
+    fn no_message_of_icmp_that_somebody_forges_is_an_error() {
+        // SAFETY: takes numbers only.
+        let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP) });
+        let Ok(fd) = fd else {
+            println!("not measured: messages of ICMP are made with CAP_NET_RAW");
+            return;
+        };
+        // SAFETY: the descriptor is new and nobody else's; a raw socket sends as any other.
+        let icmp = unsafe { UdpSocket::from_raw_fd(fd) };
+        let [here, there] = [(); 2].map(|()| address_of("127.0.0.1"));
+        let socket = DatagramSocket::open(here, there).unwrap();
+        let other = UdpSocket::bind(there).unwrap();
+        let mut batch = Batch::new(1);
+        let unreachable = [2, 3, 4, 6, 7, 8].map(|code| (3, code));
+        for (kind, code) in unreachable.into_iter().chain([(12, 0)]) {
+            let message = forged(kind, code, [here, there]);
+            let forge = || {
+                let (address, octets) = address(there);
+                // SAFETY: message and address are read for the sizes that are given.
+                let sent = unsafe {
+                    let (message, address) = (&raw const message[0], &raw const address);
+                    libc::sendto(
+                        icmp.as_raw_fd(),
+                        message.cast(),
+                        28 + 8,
+                        0,
+                        address.cast(),
+                        octets,
+                    )
+                };
+                assert_eq!(sent, 28 + 8);
+                let until = crate::realtime_ns() + 10_000_000_000;
+                assert!(wait_until(&[socket.as_fd()], until).unwrap().has(0), "{kind}/{code}");
+            };
+            forge();
+            assert!(socket.socket.take_error().unwrap().is_some(), "{kind}/{code} arrives");
+            forge();
+            assert_eq!(socket.receive(&mut batch).unwrap(), 0, "{kind}/{code}");
+            assert!(socket.socket.take_error().unwrap().is_none(), "{kind}/{code} was taken in");
+            forge();
+            assert!(socket.send(b"is sent nevertheless").unwrap(), "{kind}/{code}");
+            let mut octets = [0; 32];
+            assert_eq!(other.recv(&mut octets).unwrap(), 20);
         }
     }
 

@@ -173,15 +173,14 @@ fn read_ns(clock: libc::clockid_t) -> i64 {
 /// Has the kernel end this process when the one that started it ends.
 ///
 /// # Errors
-/// Those of prctl(2), and `ESRCH` if that one has ended already.
+/// Those of prctl(2), and `ESRCH` if that one ends meanwhile.
 pub fn end_with_parent() -> io::Result<()> {
+    // SAFETY: takes nothing. In a container the parent may well be process 1.
+    let parent = || unsafe { libc::getppid() };
+    let before = parent();
     // SAFETY: takes numbers only.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
-    // SAFETY: takes nothing.
-    match unsafe { libc::getppid() } {
-        1 => Err(io::Error::from_raw_os_error(libc::ESRCH)),
-        _ => Ok(()),
-    }
+    if parent() == before { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
 }
 
 /// Sleeps until `CLOCK_MONOTONIC` is there; signals do not end it.
