@@ -98,6 +98,8 @@ impl Breaker {
         effects: &mut Vec<EffectOf<S>>,
     ) {
         self.forget(Tick::at(now));
+        // A clock that is set back lengthens no dwell by more than itself.
+        self.dwells_from = self.dwells_from.min(now);
         if let BreakerEvent::Received { from, message } = event
             && let Err(why) = self.receive(now, from, message, scheme, effects)
         {
@@ -125,9 +127,11 @@ impl Breaker {
 
     /// What has expired counts no more, and leaves no trace.
     fn forget(&mut self, tick: Tick) {
-        let oldest = tick.minus(self.parameters.freshness_ticks);
+        let freshness = self.parameters.freshness_ticks;
+        // Up to the newest as well: a clock that is set back makes no vote young.
+        let (oldest, newest) = (tick.minus(freshness), tick.plus(freshness));
         for vote in &mut self.votes {
-            *vote = vote.filter(|&tick| tick >= oldest);
+            *vote = vote.filter(|&tick| tick >= oldest && tick <= newest);
         }
         self.checks.renew(tick);
         self.answers.renew(tick);

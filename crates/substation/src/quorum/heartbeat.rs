@@ -21,6 +21,8 @@ impl Heartbeat {
 
     /// Whether one is to be sent now.
     pub(super) fn due(&mut self, now: SampleTime, parameters: &Parameters) -> bool {
+        // A clock that is set back delays nothing by more than an interval.
+        self.next = self.next.min(now.plus(self.interval));
         let is_due = now >= self.next;
         if is_due {
             self.next = now.plus(self.interval);

@@ -66,7 +66,8 @@ impl Parameters {
         }
     }
 
-    /// The least dwell: after it, no statement from before an action is fresh.
+    /// The least dwell: after it, no vote from before an action is fresh. A share of the Peer Protocol
+    /// can be, if it comes from a clock that is ahead; its gen makes it worthless in any case.
     #[must_use]
     pub fn dwell_min(&self) -> Duration {
         let ticks = self.freshness_ticks.saturating_add(self.look_ahead_ticks).saturating_add(1);

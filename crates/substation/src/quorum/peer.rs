@@ -9,6 +9,10 @@
 //!
 //! The price of one corrupt share is one combination: whoever sent it is not asked again for this
 //! gen.
+//!
+//! A share may be sound here and its certificate worth nothing to the breaker node, which knows
+//! another key of whoever sent it, or none: a node that announces its key to relay nodes only says so
+//! to nobody. So nodes certify with each other in turn.
 
 use std::collections::BTreeMap;
 
@@ -61,11 +65,13 @@ impl<P: Clone + Eq, C: Clone> Peer<P, C> {
         }
     }
 
-    /// A node has a new key: what it said with the old one is void, and so is what was held
-    /// against it.
+    /// A node has a new key: what it said with the old one is void, and so are certificates, which
+    /// may be made of that, and what was held against it.
     pub(super) fn forget(&mut self, node: NodeId) {
         self.proofs[node.index()].clear();
         self.wrong[node.index()] = false;
+        self.certificates.clear();
+        self.sent = None;
     }
 
     /// Says in this tick what is attempted, and certifies it if others have said so already.
@@ -204,11 +210,9 @@ impl<P: Clone + Eq, C: Clone> Peer<P, C> {
         let ahead = own.range(now.plus(1)..);
         begun.chain(ahead).find_map(|(&tick, _)| {
             let agrees = |node: &NodeId| {
-                *node != me
-                    && !self.wrong[node.index()]
-                    && self.proofs[node.index()].contains_key(&tick)
+                !self.wrong[node.index()] && self.proofs[node.index()].contains_key(&tick)
             };
-            NodeId::ALL.into_iter().find(agrees).map(|node| (tick, node))
+            partners(me, tick).into_iter().find(agrees).map(|node| (tick, node))
         })
     }
 
@@ -251,6 +255,63 @@ impl<P: Clone + Eq, C: Clone> Peer<P, C> {
         if *blamed != Some(now) {
             *blamed = Some(now);
             effects.push(Effect::Blame(Evidence { node, misdeed }));
+        }
+    }
+}
+
+/// With whom a node certifies a tick, the first choice first. In each tick the four are two pairs, and
+/// all pairs come within three ticks: so whoever else is hostile, of two correct nodes one chooses the
+/// other in at least two ticks of three, and three correct nodes have such a pair in each.
+fn partners(me: NodeId, tick: Tick) -> [NodeId; NODES - 1] {
+    let others = NODES - 1;
+    let first = (tick.0 % others as u64) as usize;
+    std::array::from_fn(|turn| NodeId::ALL[me.index() ^ (1 + (first + turn) % others)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first choice of `me` among those that are there.
+    fn choice(me: NodeId, tick: Tick, there: &[NodeId]) -> NodeId {
+        partners(me, tick).into_iter().find(|node| there.contains(node)).expect("somebody is there")
+    }
+
+    #[test]
+    fn in_each_tick_the_nodes_are_two_pairs_and_all_pairs_come_in_turn() {
+        for me in NodeId::ALL {
+            let firsts: Vec<_> = (0..3).map(|tick| partners(me, Tick(tick))[0]).collect();
+            for other in NodeId::ALL {
+                assert_eq!(firsts.contains(&other), other != me);
+                assert_eq!(partners(me, Tick(7)).contains(&other), other != me);
+            }
+            for tick in (0..4).chain([u64::MAX]).map(Tick) {
+                assert_eq!(partners(partners(me, tick)[0], tick)[0], me);
+            }
+        }
+    }
+
+    /// A hostile node whose certificates are worth nothing costs nothing while three are correct, and
+    /// a tick at most while two are.
+    #[test]
+    fn a_node_whose_certificates_are_worth_nothing_costs_one_tick_at_most() {
+        for hostile in NodeId::ALL {
+            let correct: Vec<_> = NodeId::ALL.into_iter().filter(|node| *node != hostile).collect();
+            for away in correct.iter().map(Some).chain([None]) {
+                let there: Vec<_> =
+                    NodeId::ALL.into_iter().filter(|node| Some(node) != away).collect();
+                let certified = |tick: u64| {
+                    let mut who = correct.iter().filter(|node| Some(*node) != away);
+                    who.any(|&me| choice(me, Tick(tick), &there) != hostile)
+                };
+                let ticks = [certified(0), certified(1), certified(2)];
+                let wanted = if away.is_none() { 3 } else { 2 };
+                assert_eq!(
+                    ticks.into_iter().filter(|is| *is).count(),
+                    wanted,
+                    "{hostile} {away:?}"
+                );
+            }
         }
     }
 }

@@ -26,6 +26,8 @@ impl Inquiry {
     /// Whether the breaker node is to be asked now. An attempt that has not succeeded may be one
     /// for a gen that has passed, so who attempts asks as often as who was born anew.
     pub(super) fn due(&mut self, now: SampleTime, parameters: &Parameters, attempts: bool) -> bool {
+        // A clock that is set back delays nothing by more than an interval.
+        self.next = self.next.min(now.plus(parameters.presence_interval));
         if now < self.next {
             return false;
         }
@@ -97,6 +99,12 @@ impl Announcements {
         }
     }
 
+    /// Nothing has come from the breaker node for long: it may have lost its memory of this node's key.
+    pub(super) fn breaker_is_silent(&mut self, now: SampleTime, parameters: &Parameters) {
+        self.noted_by_breaker = false;
+        self.hasten(now, parameters);
+    }
+
     /// A key is no longer in use, and its successor is wanted soon.
     pub(super) fn hasten(&mut self, now: SampleTime, parameters: &Parameters) {
         self.interval = parameters.query_interval;
@@ -110,6 +118,7 @@ impl Announcements {
         counters: &Counters,
         parameters: &Parameters,
     ) -> Vec<Party> {
+        self.next = self.next.min(now.plus(parameters.heartbeat_max));
         if now < self.next {
             return Vec::new();
         }

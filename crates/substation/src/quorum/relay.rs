@@ -31,6 +31,9 @@ pub enum Event<P, C, K> {
         /// What.
         message: Message<P, C, K>,
     },
+    /// Nothing that the channel lets through has come from the breaker node for longer than it is
+    /// ever silent. It may have lost its memory of this node's key, and then the two have no channel.
+    BreakerSilent,
     /// The time of [`Relay::next_deadline`] has come.
     Deadline,
 }
@@ -133,6 +136,9 @@ where
                 if let Err(why) = self.receive(now, from, message, scheme, effects) {
                     effects.push(Effect::Refused { from, why });
                 }
+            }
+            Event::BreakerSilent => {
+                self.announcements.breaker_is_silent(now, &self.speaker.parameters);
             }
             Event::Deadline => {}
         }

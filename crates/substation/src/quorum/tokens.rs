@@ -2,13 +2,16 @@
 //! away, because two must remain who are correct.
 //!
 //! A token is what allows a rebirth. It goes round, and comes back when the node is heard to vote
-//! again. A node that takes too long is not waited for by everybody else's clock: it is down, and
-//! no token is given until it is back.
+//! again. While a node is down, only that one is born anew: it is away anyway, and a hostile node that
+//! falls silent, or one that hangs after its rebirth, would otherwise end all rebirths for ever.
 
 use std::time::Duration;
 
 use super::{NODES, NodeId};
 use crate::SampleTime;
+
+/// How often a node that is being reborn may be silent for too long until it is born once more.
+const REBIRTH_MAX: u32 = 5;
 
 /// How rejuvenation goes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -34,8 +37,8 @@ pub enum TokenEvent {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Tokens {
     rejuvenation: Rejuvenation,
-    /// Who is being reborn.
-    holder: Option<NodeId>,
+    /// Who is being reborn, and since when.
+    holder: Option<(NodeId, SampleTime)>,
     /// Whose turn it is.
     turn: NodeId,
     /// Not before this.
@@ -63,42 +66,53 @@ impl Tokens {
             TokenEvent::Heard(node) => self.heard[node.index()] = Some(now),
             TokenEvent::Reborn(node) => {
                 self.heard[node.index()] = Some(now);
-                if self.holder == Some(node) {
+                if self.holder() == Some(node) {
                     self.holder = None;
                 }
             }
             TokenEvent::Deadline => {}
         }
-        let due = self.holder.is_none() && now >= self.next;
-        if !due || self.down(now).next().is_some() {
+        if now < self.next_deadline() {
             return None;
         }
-        let node = self.turn;
-        self.turn = NodeId::ALL[(node.index() + 1) % NODES];
+        let node = match self.holder {
+            Some((node, _)) => node,
+            None => self.in_turn().find(|node| self.is_down(now, *node)).unwrap_or(self.turn),
+        };
+        if node == self.turn {
+            self.turn = NodeId::ALL[(node.index() + 1) % NODES];
+        }
         self.next = now.plus(self.rejuvenation.interval);
-        self.holder = Some(node);
+        self.holder = Some((node, now));
         Some(node)
     }
 
-    /// When to look again; nothing while a token is out or a node is down, because then only an
-    /// event changes anything.
+    /// When [`TokenEvent::Deadline`] is to come.
     #[must_use]
-    pub fn next_deadline(&self, now: SampleTime) -> Option<SampleTime> {
-        (self.holder.is_none() && self.down(now).next().is_none()).then_some(self.next)
+    pub fn next_deadline(&self) -> SampleTime {
+        let Rejuvenation { interval, silence_max } = self.rejuvenation;
+        match self.holder {
+            Some((_, since)) => since.plus(interval.max(REBIRTH_MAX * silence_max)),
+            None => self.next,
+        }
     }
 
     /// Who is being reborn.
     #[must_use]
-    pub const fn holder(&self) -> Option<NodeId> {
-        self.holder
+    pub fn holder(&self) -> Option<NodeId> {
+        self.holder.map(|(node, _)| node)
     }
 
-    /// Who has been silent for too long.
-    pub fn down(&self, now: SampleTime) -> impl Iterator<Item = NodeId> {
+    /// All of them, the one whose turn it is first.
+    fn in_turn(&self) -> impl Iterator<Item = NodeId> {
+        let first = self.turn.index();
+        (0..NODES).map(move |place| NodeId::ALL[(first + place) % NODES])
+    }
+
+    /// Whether a node has been silent for too long.
+    fn is_down(&self, now: SampleTime, node: NodeId) -> bool {
         let silence_max = self.rejuvenation.silence_max;
-        NodeId::ALL.into_iter().filter(move |node| {
-            self.heard[node.index()].is_none_or(|heard| now.since(heard) > silence_max)
-        })
+        self.heard[node.index()].is_none_or(|heard| now.since(heard) > silence_max)
     }
 }
 
@@ -145,27 +159,48 @@ mod tests {
     }
 
     #[test]
-    fn no_token_is_given_while_a_node_is_down_or_away() {
+    fn no_token_is_given_while_a_node_is_away() {
         let mut tokens = tokens();
-        for node in [A, B, C] {
+        for node in NodeId::ALL {
             assert_eq!(tokens.step(at(9500), TokenEvent::Heard(node)), None);
         }
-        assert_eq!(tokens.step(at(10_000), TokenEvent::Deadline), None);
-        assert_eq!(tokens.next_deadline(at(10_000)), None);
-        assert_eq!(tokens.step(at(10_001), TokenEvent::Heard(D)), Some(A));
-        for node in NodeId::ALL {
-            assert_eq!(tokens.step(at(21_000), TokenEvent::Heard(node)), None, "A is away");
-        }
+        assert_eq!(tokens.step(at(9999), TokenEvent::Deadline), None);
+        assert_eq!(tokens.step(at(10_000), TokenEvent::Deadline), Some(A));
         // Another node's rebirth, out of turn, gives nothing back.
-        assert_eq!(tokens.step(at(21_001), TokenEvent::Reborn(B)), None);
-        assert_eq!(tokens.step(at(21_002), TokenEvent::Reborn(A)), Some(B));
+        assert_eq!(tokens.step(at(19_000), TokenEvent::Reborn(B)), None);
+        for node in NodeId::ALL {
+            assert_eq!(tokens.step(at(19_500), TokenEvent::Heard(node)), None, "A is away");
+        }
+        assert_eq!(tokens.step(at(19_501), TokenEvent::Reborn(A)), None);
+        assert_eq!(tokens.step(at(20_000), TokenEvent::Deadline), Some(B));
+    }
+
+    /// A hostile node may be silent, and one that was born anew may hang.
+    #[test]
+    fn who_is_down_is_born_anew_and_nobody_else() {
+        let mut tokens = tokens();
+        let others_are_heard = |tokens: &mut Tokens, ms: u64| {
+            [A, B, C].map(|node| tokens.step(at(ms), TokenEvent::Heard(node)))
+        };
+        assert_eq!(others_are_heard(&mut tokens, 9999), [None; 3]);
+        assert_eq!(tokens.next_deadline(), at(10_000));
+        assert_eq!(tokens.step(at(10_000), TokenEvent::Deadline), Some(D), "it is not its turn");
+        for ms in [11_000, 15_000, 19_999] {
+            assert_eq!(others_are_heard(&mut tokens, ms), [None; 3]);
+        }
+        assert_eq!(tokens.next_deadline(), at(20_000));
+        assert_eq!(tokens.step(at(20_000), TokenEvent::Deadline), Some(D), "it has not come back");
+        assert_eq!(tokens.step(at(20_500), TokenEvent::Reborn(D)), None);
+        assert_eq!(others_are_heard(&mut tokens, 29_999), [None; 3]);
+        assert_eq!(tokens.step(at(29_999), TokenEvent::Heard(D)), None);
+        assert_eq!(tokens.step(at(30_000), TokenEvent::Deadline), Some(A));
     }
 
     proptest! {
         #[test]
         fn there_is_one_token(events in prop::collection::vec((0u64..3000, 0u8..4, 0u8..3), 0..400)) {
             let mut tokens = tokens();
-            let (mut ms, mut away, mut heard) = (0, None, [None; NODES]);
+            let (mut ms, mut away, mut heard) = (0, None::<(NodeId, u64)>, [None::<u64>; NODES]);
             for (step, node, kind) in events {
                 ms += step;
                 let node = NodeId::new(node).unwrap();
@@ -177,13 +212,15 @@ mod tests {
                 if event != TokenEvent::Deadline {
                     heard[node.index()] = Some(ms);
                 }
-                if event == TokenEvent::Reborn(node) && away == Some(node) {
+                if event == TokenEvent::Reborn(node) && away.is_some_and(|(who, _)| who == node) {
                     away = None;
                 }
                 if let Some(given) = tokens.step(at(ms), event) {
-                    prop_assert_eq!(away, None);
-                    prop_assert!(heard.iter().all(|at| at.is_some_and(|at| ms - at <= 2000)));
-                    away = Some(given);
+                    prop_assert!(away.is_none_or(|(node, since)| node == given && ms >= since + 10_000));
+                    let is_down = heard.map(|at| at.is_none_or(|at| ms - at > 2000));
+                    let others_are_up = is_down.iter().all(|is| !is);
+                    prop_assert!(away.is_some() || others_are_up || is_down[given.index()]);
+                    away = Some((given, ms));
                 }
             }
         }

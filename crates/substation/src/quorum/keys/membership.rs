@@ -54,6 +54,9 @@ pub struct Membership {
     pub certificate: CertificateKeys,
 }
 
+/// What the hash is for, and nothing else.
+const FINGERPRINT: &str = "quartercycle 2026 quorum membership 1";
+
 /// What the keys of each relay node are called in the file.
 const NODE_KEYS: [[&str; 3]; NODES] = [
     ["node-0-signing-key", "node-0-channel-key", "node-0-share-key"],
@@ -74,6 +77,12 @@ impl Membership {
     #[must_use]
     pub const fn node(&self, node: NodeId) -> &RootKey {
         &self.nodes[node.index()]
+    }
+
+    /// A hash of all of it (BLAKE3), by which what was learnt under other keys is told apart.
+    #[must_use]
+    pub fn fingerprint(&self) -> [u8; 32] {
+        blake3::derive_key(FINGERPRINT, self.to_string().as_bytes())
     }
 
     /// Reads the text of a membership file, as [`fmt::Display`] writes it.

@@ -61,12 +61,15 @@ impl Hostile {
                 self.sends(world, message, copies);
             }
             Style::Equivocate => self.equivocates(world),
+            Style::Agree => self.agrees(world),
             Style::Replay => self.replays(world),
             Style::Twins | Style::Silent => return 1_000_000_000,
         }
         match self.style {
             // A flood in about every other tick.
             Style::Corrupt { .. } => world.random.within(500_000, 3_000_000),
+            // Each tick begins at all nodes in these, and what is said twice is refused.
+            Style::Agree => 200_000,
             _ => world.random.within(20_000, 1_500_000),
         }
     }
@@ -253,6 +256,15 @@ impl Hostile {
         }
         let message = self.states(world, (attempt, tick));
         self.sends(world, message, 1);
+    }
+
+    /// Sound words for all peers, so that each would rather certify with it.
+    fn agrees(&mut self, world: &mut World) {
+        let (attempt, tick) = self.likely(world);
+        let Some(share) = self.both(attempt, tick) else { return };
+        for peer in NodeId::ALL.into_iter().filter(|peer| *peer != self.node) {
+            self.passes(world, Party::Relay(peer), share.clone());
+        }
     }
 
     /// As its own, and as whoever sent it: what the channel would not let pass a second time.

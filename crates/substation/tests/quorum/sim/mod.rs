@@ -16,7 +16,7 @@ use world::World;
 
 /// How many events each of the modes simulates, if nothing else is said: a share of what
 /// `make quorum` does, for every test run.
-const EVENTS: u64 = 400_000;
+const EVENTS: u64 = 4_000_000;
 
 /// What many runs came to.
 #[derive(Default, Debug)]

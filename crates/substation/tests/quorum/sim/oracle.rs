@@ -61,6 +61,8 @@ pub(crate) struct Oracle {
 struct Progress {
     delay_ns: u64,
     slack_ns: u64,
+    /// What a node costs whose certificates are worth nothing to the breaker node.
+    turn_ns: u64,
     pairs_ns: [[u64; NODES]; NODES],
     generation: Option<Gen>,
     behind_ns: [u64; NODES],
@@ -88,6 +90,7 @@ impl Oracle {
             progress: Progress {
                 delay_ns: plan.network.delay_max_ns,
                 slack_ns: plan.network.wake_ns + 2,
+                turn_ns: if plan.tells_peers_only { 2 * TICK_NS } else { 0 },
                 pairs_ns: [[u64::MAX; NODES]; NODES],
                 generation: None,
                 behind_ns: [u64::MAX; NODES],
@@ -285,13 +288,15 @@ impl Oracle {
 }
 
 impl Progress {
-    /// From when two hold a decision to the action: the next begin of a tick, and one hop or two.
+    /// From when two hold a decision to the action: the next begin of a tick, and one hop or two; and
+    /// perhaps two ticks in which each of them certifies with a third one in vain: in the first the other
+    /// one may not have been heard yet, in the second it may not be its turn.
     fn bound_ns(&self, protocol: Protocol) -> u64 {
-        let hops = match protocol {
-            Protocol::Arbiter => 1,
-            Protocol::Peer => 2,
+        let (hops, turn_ns) = match protocol {
+            Protocol::Arbiter => (1, 0),
+            Protocol::Peer => (2, self.turn_ns),
         };
-        TICK_NS + hops * self.delay_ns + self.slack_ns
+        TICK_NS + turn_ns + hops * self.delay_ns + self.slack_ns
     }
 
     fn acts(&mut self, now_ns: u64, deadline_ns: Option<u64>, bound_ns: u64) {

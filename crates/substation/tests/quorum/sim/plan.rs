@@ -25,6 +25,8 @@ pub(crate) enum Style {
     Corrupt { copies: u64 },
     /// One thing to one peer, another to the next.
     Equivocate,
+    /// What a correct node would say, in each tick and before anybody else.
+    Agree,
     /// What it has heard, long ago or just now.
     Replay,
     /// Two correct instances of one identity, each with its own relay and its own audience.
@@ -33,7 +35,7 @@ pub(crate) enum Style {
     Silent,
 }
 
-const STYLES: [Style; 10] = [
+const STYLES: [Style; 11] = [
     Style::Anything,
     Style::Anything,
     Style::Pump,
@@ -42,6 +44,7 @@ const STYLES: [Style; 10] = [
     Style::Corrupt { copies: 50 },
     Style::Corrupt { copies: 500 },
     Style::Equivocate,
+    Style::Agree,
     Style::Replay,
     Style::Twins,
 ];
@@ -70,6 +73,9 @@ pub(crate) struct Plan {
     /// What each clock shows more than the time; the breaker node's is the last.
     pub(crate) clock_ns: [i64; NODES + 1],
     pub(crate) hostile: Option<(NodeId, Style)>,
+    /// Whether the hostile node keeps its key from the breaker node, to which all that is certified with
+    /// it is then worth nothing.
+    pub(crate) tells_peers_only: bool,
     pub(crate) network: Network,
     /// Whether nodes are destroyed and born anew, one at a time.
     pub(crate) rebirths: bool,
@@ -94,6 +100,7 @@ impl Plan {
             parameters: Parameters::default(),
             clock_ns,
             hostile,
+            tells_peers_only: random.chance(if style == Style::Agree { 800 } else { 200 }),
             network,
             rebirths: random.chance(500),
             crashes: safety && random.chance(500),

@@ -575,7 +575,8 @@ impl World {
         let counter = self.nodes[id.index()].counter;
         let message = Message::Announcement { key: WorkingKey::certified(id, counter) };
         let datagram = Datagram { from: Party::Relay(id), key: counter, message };
-        for to in NodeId::ALL.map(Party::Relay).into_iter().chain([Party::Breaker]) {
+        let breaker = (!self.plan.tells_peers_only).then_some(Party::Breaker);
+        for to in NodeId::ALL.map(Party::Relay).into_iter().chain(breaker) {
             if to != Party::Relay(id) {
                 self.put(self.now_ns + 1, to, datagram.clone());
             }

@@ -102,25 +102,26 @@ fn it_certifies_anew_in_each_tick_until_the_breaker_has_acted() {
 fn a_corrupt_share_costs_one_combination_and_has_a_culprit() {
     let trip = attempt(Trip, 0);
     let mut relay = bench();
-    relay.hears(Party::Relay(B), broken(B, trip, 100));
-    relay.hears(Party::Relay(C), share(C, trip, 100));
+    // In this tick it is the turn of C.
+    relay.hears(Party::Relay(C), broken(C, trip, 100));
+    relay.hears(Party::Relay(B), share(B, trip, 100));
     let effects = relay.decides(Trip);
-    assert_eq!(certified(&effects), [certificate([A, C], trip, 100)]);
+    assert_eq!(certified(&effects), [certificate([A, B], trip, 100)]);
     assert_eq!(relay.scheme.combinations, 2);
     let [evidence] = &blamed(&effects)[..] else { panic!("{effects:?}") };
-    assert!(evidence.node == B && matches!(evidence.misdeed, Misdeed::WrongProof { .. }));
+    assert!(evidence.node == C && matches!(evidence.misdeed, Misdeed::WrongProof { .. }));
     // For this gen it is not asked again.
     for tick in 101..110 {
         relay.at(us(tick * 1000)).wakes();
-        relay.hears(Party::Relay(B), broken(B, trip, tick));
-        relay.hears(Party::Relay(C), share(C, trip, tick));
+        relay.hears(Party::Relay(C), broken(C, trip, tick));
+        relay.hears(Party::Relay(B), share(B, trip, tick));
     }
     assert_eq!(relay.scheme.combinations, 2 + 9);
     // In the next gen it is.
     relay.hears(Party::Breaker, acknowledgement(Trip, 1, 110));
     relay.at(us(130_000)).decides(Close);
-    let effects = relay.hears(Party::Relay(B), share(B, attempt(Close, 1), 130));
-    assert_eq!(certified(&effects), [certificate([A, B], attempt(Close, 1), 130)]);
+    let effects = relay.hears(Party::Relay(C), share(C, attempt(Close, 1), 130));
+    assert_eq!(certified(&effects), [certificate([A, C], attempt(Close, 1), 130)]);
 }
 
 #[test]
