@@ -106,7 +106,8 @@ fn send(packets: &[Vec<u8>], rate: u32, stop: &AtomicBool) -> Result<u64> {
     let begin_ns = realtime::now_ns();
     let mut sent = 0_u64;
     while !stop.load(Ordering::Relaxed) && !packets.is_empty() {
-        let due = (realtime::now_ns() - begin_ns) as u64 * u64::from(rate) / 1_000_000_000;
+        let elapsed_ns = (realtime::now_ns() - begin_ns) as u128;
+        let due = (elapsed_ns * u128::from(rate) / 1_000_000_000) as u64;
         let count = due.saturating_sub(sent).min(AT_ONCE as u64) as usize;
         for number in sent as usize..sent as usize + count {
             let packet = &packets[number % packets.len()];

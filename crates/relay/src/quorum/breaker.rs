@@ -1,5 +1,6 @@
-//! The loop of the breaker node: votes or certificates in, and when the state machine says so, the
-//! order to the breaker first, then what a restart finds, then acknowledgements.
+//! The loop of the breaker node: votes or certificates in, and when the state machine says so, what a
+//! restart finds into memory that outlives the process, the order to the breaker, then
+//! acknowledgements.
 
 use std::io;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use substation::SampleTime;
 use substation::quorum::certificate::Keyring;
+use substation::quorum::keys::Membership;
 use substation::quorum::wire::{Payload, WorkingKey};
 use substation::quorum::{
     Action, Breaker, BreakerEvent, BreakerEventOf, Counters, Effect, Gen, Message, NODES, NodeId,
@@ -35,6 +37,8 @@ pub struct Remembered {
     generation: u64,
     /// When the last one was, in ns since 1970.
     acted_at_ns: u64,
+    /// Under which keys the following was learnt.
+    membership: [u8; 32],
     /// The least numbers of working keys.
     counters: [u64; NODES],
     /// Working keys in use, with their numbers.
@@ -70,22 +74,38 @@ impl From<&Key> for WorkingKey {
 }
 
 impl Remembered {
-    /// What it starts with: what was found, or a breaker that never acted.
+    /// What it starts with: what was found, or a breaker that never acted. What was learnt of nodes
+    /// under other keys than those of this membership is forgotten: their working keys are worth
+    /// nothing any more, and their numbers begin anew.
     #[must_use]
-    pub fn or_new(found: Option<Found<Self>>, initially: Action) -> Self {
+    pub fn or_new(found: Option<Found<Self>>, initially: Action, membership: &Membership) -> Self {
+        let membership = membership.fingerprint();
         let Some(Found { mut remembered, is_other_boot }) = found else {
             return Self {
                 is_open: initially == Action::Trip,
                 generation: 0,
                 acted_at_ns: 0,
+                membership,
                 counters: [0; NODES],
                 keys: [None; NODES],
             };
         };
+        if remembered.membership != membership {
+            (remembered.counters, remembered.keys) = ([0; NODES], [None; NODES]);
+            remembered.membership = membership;
+        }
         if is_other_boot {
             remembered.generation = remembered.generation.saturating_add(LEFT_OUT);
         }
         remembered
+    }
+
+    /// The order that stands after a restart. After a loss of power the disk may lack the last action:
+    /// to open again is safe then, to close on what may be a fault is not.
+    #[must_use]
+    pub fn order(found: &Found<Self>) -> Option<Action> {
+        let state = found.remembered.state();
+        (!found.is_other_boot || state == Action::Trip).then_some(state)
     }
 
     /// How the breaker stands.
@@ -127,10 +147,10 @@ pub struct BreakerLoop<'s> {
     operator: Operator<'s>,
     memory: Memory,
     remembered: Remembered,
+    /// In which write each node's working key was written down.
+    adopted: [u64; NODES],
     shown: Arc<Shown>,
     effects: Vec<Asked>,
-    /// When the kernel got the first vote for the next action that was not refused.
-    first_vote_ns: Option<i64>,
     actions: u64,
 }
 
@@ -161,9 +181,9 @@ impl<'s> BreakerLoop<'s> {
             operator,
             memory,
             remembered,
+            adopted: [0; NODES],
             shown,
             effects: Vec::with_capacity(64),
-            first_vote_ns: None,
             actions: 0,
         })
     }
@@ -185,7 +205,10 @@ impl<'s> BreakerLoop<'s> {
                 let (Party::Relay(from), Payload::Message(message)) = (from, payload) else {
                     continue;
                 };
-                self.shown.heard(from, stamp_ns);
+                // A recording of an announcement, which is the same each time, is no sign of life.
+                if !matches!(message, Message::Announcement { .. }) {
+                    self.shown.heard(from, stamp_ns);
+                }
                 self.step(BreakerEvent::Received { from, message }, Some((from, stamp_ns)))?;
             }
             if self.harness.clock.read().common >= self.breaker.next_deadline() {
@@ -207,28 +230,20 @@ impl<'s> BreakerLoop<'s> {
         received: Option<(NodeId, i64)>,
     ) -> io::Result<()> {
         let now = self.harness.clock.read();
-        let votes = matches!(
-            event,
-            BreakerEvent::Received {
-                message: Message::Vote { .. } | Message::Certificate { .. },
-                ..
-            }
-        );
         self.harness.scheme.take_spent_ns();
         let mut effects = std::mem::take(&mut self.effects);
         self.breaker.step(now.common, event, &mut self.harness.scheme, &mut effects);
         let cryptography_ns = self.harness.scheme.take_spent_ns();
-        let was_refused = effects.iter().any(|effect| matches!(effect, Effect::Refused { .. }));
-        if let (Some((_, stamp_ns)), true, false) = (received, votes, was_refused) {
-            self.first_vote_ns.get_or_insert(stamp_ns);
-        }
         let mut acted = None;
         for effect in effects.drain(..) {
             match effect {
                 Effect::Operate { action, generation } => {
+                    // A node that is killed in between orders it again when it starts; the other way
+                    // round it would act twice in one gen. A disk that fails stops no action.
+                    let remembered = self.remember();
                     self.operator.order(now, action);
                     let operated_ns = self.harness.clock.read().realtime_ns();
-                    self.remember()?;
+                    remembered?;
                     self.actions += 1;
                     let (from, received_ns) = received.expect("only what was received completes");
                     acted = Some(Acted {
@@ -237,7 +252,6 @@ impl<'s> BreakerLoop<'s> {
                         decided_ns: now.realtime_ns(),
                         operated_ns,
                         received_ns,
-                        first_received_ns: self.first_vote_ns.take().unwrap_or(received_ns),
                         from,
                         cryptography_ns,
                         acknowledging_ns: self.harness.clock.read().realtime_ns(),
@@ -246,6 +260,7 @@ impl<'s> BreakerLoop<'s> {
                 Effect::Adopt { node, key, .. } => {
                     self.remembered.keys[node.index()] = Some((&key).into());
                     self.remember()?;
+                    self.adopted[node.index()] = self.memory.number();
                     self.harness.adopt(now, node, &key);
                 }
                 Effect::Distrust { node, counter } => {
@@ -253,6 +268,10 @@ impl<'s> BreakerLoop<'s> {
                     self.remember()?;
                     self.harness.distrust(now, node, counter);
                 }
+                // Whoever hears this announces its key no more, so a loss of power must not bring the old
+                // one back. It announces again, and hears it when the disk has followed.
+                Effect::Send { to: Party::Relay(node), message: Message::Noted { .. } }
+                    if !self.memory.is_on_disk(self.adopted[node.index()]) => {}
                 effect => self.harness.carry_out(now, effect),
             }
         }
@@ -269,5 +288,73 @@ impl<'s> BreakerLoop<'s> {
         self.remembered.take(&core);
         self.shown.stands(&core);
         self.memory.write(&self.remembered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use substation::quorum::keys::{Secret, generate};
+    use substation::quorum::wire::CertificateKind;
+    use substation::quorum::{BreakerId, Epoch, StationId};
+
+    use super::*;
+    use crate::quorum::node;
+
+    fn membership(seed: u8) -> Membership {
+        let kind = CertificateKind::TwoSignatures;
+        let seed = Secret::new([seed; 32]);
+        // The same epoch each time: what counts is the keys.
+        generate(StationId(7), Epoch(1), BreakerId(1), kind, &seed).membership
+    }
+
+    fn found(remembered: Remembered, is_other_boot: bool) -> Found<Remembered> {
+        Found { remembered, is_other_boot }
+    }
+
+    fn after_a_trip(membership: &Membership) -> Remembered {
+        let mut remembered = Remembered::or_new(None, Action::Close, membership);
+        let key = WorkingKey {
+            counter: 500,
+            signing_key: [1; 32],
+            channel_key: [2; 32],
+            signature: [3; 64],
+        };
+        (remembered.is_open, remembered.generation) = (true, 12);
+        (remembered.counters, remembered.keys) = ([500; NODES], [Some((&key).into()); NODES]);
+        remembered
+    }
+
+    #[test]
+    fn keys_of_another_membership_are_forgotten_and_how_the_breaker_stands_is_not() {
+        let [old, new] = [1, 2].map(membership);
+        let before = after_a_trip(&old);
+        let again = Remembered::or_new(Some(found(before.clone(), false)), Action::Close, &old);
+        assert_eq!(again, before);
+        assert_eq!(again.core().counters.highest(), [500; NODES]);
+        let anew = Remembered::or_new(Some(found(before, false)), Action::Close, &new);
+        assert_eq!((anew.state(), anew.generation), (Action::Trip, 12));
+        assert_eq!((anew.counters, &anew.keys), ([0; NODES], &[const { None }; NODES]));
+        let known = anew.core().counters;
+        assert!(NodeId::ALL.iter().all(|node| !known.is_in_use(*node)));
+
+        let found = |is_other_boot, remembered| Some(Found { remembered, is_other_boot });
+        let mut own = node::Remembered::or_new(None, &old);
+        own.learn(NodeId::ALL[2], 500);
+        let again = node::Remembered::or_new(found(false, own), &old);
+        assert_eq!((again.counter, again.known().highest()), (2, [0, 0, 500, 0]));
+        let anew = node::Remembered::or_new(found(false, own), &new);
+        assert_eq!((anew.counter, anew.known().highest()), (2, [0; NODES]));
+    }
+
+    #[test]
+    fn an_order_to_close_stands_only_if_it_is_known_to_be_the_last() {
+        let mut remembered = after_a_trip(&membership(1));
+        for is_other_boot in [false, true] {
+            let order = Remembered::order(&found(remembered.clone(), is_other_boot));
+            assert_eq!(order, Some(Action::Trip));
+        }
+        remembered.is_open = false;
+        assert_eq!(Remembered::order(&found(remembered.clone(), false)), Some(Action::Close));
+        assert_eq!(Remembered::order(&found(remembered, true)), None);
     }
 }

@@ -141,11 +141,13 @@ impl Bus {
             }
             let count = peer.socket.receive(&mut self.batch)?;
             let heard = inbox.len();
+            let mut repeatable = 0;
             self.counters.received += count as u64;
             for datagram in self.batch.frames() {
                 match self.channels.open(datagram.octets) {
                     Ok((from, payload)) if from == peer.party => {
                         self.counters.opened += 1;
+                        repeatable += usize::from(payload.kind().is_boot());
                         let stamp_ns = datagram.received_realtime_ns;
                         inbox.push(Received { from, payload, stamp_ns });
                     }
@@ -153,7 +155,8 @@ impl Bus {
                     Err(refusal) => *self.counters.of(refusal) += 1,
                 }
             }
-            let refused = count - (inbox.len() - heard);
+            // What anybody can record and repeat is nobody's own doing, however authentic.
+            let refused = count - (inbox.len() - heard) + repeatable;
             self.counters.pauses += u64::from(peer.pace.take(now_ns, count, refused));
             self.counters.floods += u64::from(peer.pace.is_used_up());
         }

@@ -12,18 +12,20 @@ use super::records::{Event, What};
 /// Time between two looks: an eighth of a quarter cycle at 60 Hz.
 const PERIOD_NS: i64 = 500_000;
 
-/// Measures until it shall stop.
-pub fn run(stall_min: Duration, mut events: Producer<Event>, stop: &AtomicBool) {
+/// Measures until it shall stop; answers how many stalls found no room in the queue.
+pub fn run(stall_min: Duration, mut events: Producer<Event>, stop: &AtomicBool) -> u64 {
     let stall_min_ns = i64::try_from(stall_min.as_nanos()).unwrap_or(i64::MAX);
+    let mut lost = 0;
     let mut due_ns = realtime::now_ns() + PERIOD_NS;
     while !stop.load(Ordering::Relaxed) {
         realtime::sleep_until(due_ns);
         let (now_ns, realtime_ns) = (realtime::now_ns(), realtime::realtime_ns());
         let late_ns = now_ns - due_ns;
         if late_ns >= stall_min_ns {
-            // A full queue loses stalls and says so elsewhere: the node fills the same one.
-            let _full = events.push(Event { realtime_ns, what: What::Stall { late_ns } });
+            let event = Event { realtime_ns, what: What::Stall { late_ns } };
+            lost += u64::from(events.push(event).is_err());
         }
         due_ns += PERIOD_NS * (1 + late_ns / PERIOD_NS);
     }
+    lost
 }

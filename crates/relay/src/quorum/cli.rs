@@ -162,7 +162,7 @@ pub fn rejuvenate(arguments: &Rejuvenate) -> Result<u8> {
     let path = &arguments.settings;
     let Some(settings) = read(path, read_rejuvenation)? else { return Ok(BAD_SETTINGS) };
     let stop = stop()?;
-    println!("{}", Rejuvenator::start(&settings)?.run(&stop)?);
+    println!("{}", Rejuvenator::start(&settings, &folder_of(path))?.run(&stop));
     Ok(INTERRUPTED)
 }
 

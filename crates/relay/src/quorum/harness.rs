@@ -13,8 +13,9 @@ use serde_json::{Map, Value, json};
 use substation::SampleTime;
 use substation::quorum::certificate::Keyring;
 use substation::quorum::wire::{Payload, WorkingKey};
-use substation::quorum::{Effect, EffectOf, NODES, NodeId, Party, Refusal, Tick};
+use substation::quorum::{Effect, EffectOf, NodeId, Party, Refusal, Tick};
 
+use super::blame::Blame;
 use super::bus::{Bus, Received};
 use super::clock::{Clock, Now};
 use super::records::{Event, What, name_of};
@@ -40,7 +41,7 @@ pub struct Harness {
     tick: Tick,
     /// What state machines refused, from whom and why.
     refused: BTreeMap<(Party, Refusal), u64>,
-    misdeeds: [u64; NODES],
+    blame: Blame,
     waits: Option<Waits>,
 }
 
@@ -78,7 +79,7 @@ impl Harness {
             events_lost: 0,
             tick: Tick::default(),
             refused: BTreeMap::new(),
-            misdeeds: [0; NODES],
+            blame: Blame::default(),
             waits,
         }
     }
@@ -108,6 +109,8 @@ impl Harness {
         other: Option<BorrowedFd<'_>>,
         deadline: SampleTime,
     ) -> io::Result<bool> {
+        // What was waited for while something was done is not of the time that is slept below.
+        self.note_wait();
         let mut sockets = [const { None }; WATCHED_MAX];
         let mut count = 0;
         for (place, socket) in sockets.iter_mut().zip(self.bus.sockets().chain(other)) {
@@ -175,8 +178,9 @@ impl Harness {
             Effect::Send { to, message } => self.bus.send(to, &Payload::Message(message)),
             Effect::Refused { from, why } => *self.refused.entry((from, why)).or_default() += 1,
             Effect::Blame(evidence) => {
-                self.misdeeds[evidence.node.index()] += 1;
-                self.tell(now, What::Blamed(Box::new(evidence)));
+                if self.blame.note(now.realtime_ns(), &evidence) {
+                    self.tell(now, What::Blamed(Box::new(evidence)));
+                }
             }
             Effect::Operate { .. } | Effect::Adopt { .. } | Effect::Distrust { .. } => {
                 unreachable!("each kind of node does these by itself")
@@ -200,7 +204,7 @@ impl Harness {
         json!({
             "datagrams": self.bus.counters(),
             "refused": refused,
-            "misdeeds": self.misdeeds,
+            "misdeeds": self.blame.counts(),
             "clock_jumps": self.clock.jumps(),
             "events_lost": self.events_lost,
             "waits_lost": self.waits.as_ref().map(|waits| waits.lost),

@@ -4,7 +4,7 @@
 //! each file of secrets is carried to its party and removed.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -80,7 +80,11 @@ pub fn make(wanted: &Wanted) -> Result<(Epoch, Vec<PathBuf>)> {
 }
 
 fn next_epoch(membership: &Path) -> Result<Epoch> {
-    let Ok(text) = fs::read_to_string(membership) else { return Ok(Epoch(1)) };
+    let text = match fs::read_to_string(membership) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Epoch(1)),
+        // An epoch that was used already would be worse than none.
+        text => text.with_context(|| membership.display().to_string())?,
+    };
     let known = Membership::read(&text).with_context(|| {
         format!("{} is to be replaced; say with --epoch which it is", membership.display())
     })?;
@@ -93,7 +97,7 @@ fn write(path: &Path, octets: &[u8], mode: u32) -> Result<()> {
     let write = || -> std::io::Result<()> {
         // What a run that was killed left behind.
         match fs::remove_file(&beside) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside)?;

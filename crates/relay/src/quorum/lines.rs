@@ -43,11 +43,48 @@ impl Lines {
     /// Writes all lines that were added: a file that ends early ends within the last of them only.
     ///
     /// # Errors
-    /// Those of write(2).
+    /// Those of write(2): then these lines are lost, and those before and after them are whole.
     pub(super) fn write(&mut self) -> io::Result<()> {
+        if self.text.is_empty() {
+            return Ok(());
+        }
+        let octets = self.file.metadata()?.len();
         let written = self.file.write_all(self.text.as_bytes());
         self.text.clear();
+        if written.is_err() {
+            // Of what is no file nothing can be taken back.
+            let _taken_back = self.file.set_len(octets);
+        }
         written
+    }
+}
+
+/// Lines that could not be written, and why. Who protects a grid goes on without, and says so.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    count: u64,
+    why: Option<String>,
+}
+
+impl Lost {
+    /// So many more were lost; what is wrong with the first is said at once.
+    pub(super) fn note(&mut self, count: u64, error: &io::Error) {
+        self.count += count;
+        self.why.get_or_insert_with(|| {
+            let why = format!("records are lost ({error}): make room, or name another file");
+            eprintln!("qcrelay: warning: {why}");
+            why
+        });
+    }
+
+    /// How many.
+    pub(super) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Why the first of them were.
+    pub(super) fn why(&self) -> Option<&str> {
+        self.why.as_deref()
     }
 }
 
@@ -68,6 +105,19 @@ mod tests {
         lines.write().expect("written");
         lines.write().expect("nothing to write");
         assert_eq!(read(), "before\n1\ntwo\n");
+    }
+
+    #[test]
+    fn lines_that_find_no_room_are_counted_and_those_after_them_tried() {
+        let mut lines = Lines::open(Path::new("/dev/full")).expect("a file without room");
+        let mut lost = Lost::default();
+        for count in [2, 3] {
+            lines.add("longer than there is room");
+            lost.note(count, &lines.write().expect_err("no room"));
+        }
+        assert!(lines.text.is_empty(), "it grows without end");
+        assert_eq!(lost.count(), 5);
+        assert!(lost.why().is_some_and(|why| why.contains("No space left")), "{lost:?}");
     }
 
     #[test]

@@ -14,9 +14,11 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -49,14 +51,23 @@ pub struct Memory {
     boot: String,
     number: u64,
     buffer: Vec<u8>,
-    is_new: Arc<AtomicBool>,
+    progress: Arc<Progress>,
+}
+
+/// Numbers of writes.
+#[derive(Debug, Default)]
+struct Progress {
+    /// The last one.
+    written: AtomicU64,
+    /// The last one that is on the disk.
+    followed: AtomicU64,
 }
 
 /// Brings what was written to the disk, from a thread that may wait.
 #[derive(Debug)]
 pub struct Disk {
     file: Arc<File>,
-    is_new: Arc<AtomicBool>,
+    progress: Arc<Progress>,
 }
 
 impl Memory {
@@ -93,11 +104,18 @@ impl Memory {
             file: Arc::new(file),
             number: newest.as_ref().map_or(0, |slot| slot.number),
             buffer: Vec::with_capacity(SLOT_OCTETS),
-            is_new: Arc::default(),
+            progress: Arc::default(),
             boot,
         };
-        // So that the size is on the disk before anything depends on it.
-        memory.file.set_len(2 * SLOT_OCTETS as u64).with_context(place)?;
+        // So that its place on the disk is there before anything depends on it.
+        let all = 2 * SLOT_OCTETS as u64;
+        rustix::fs::fallocate(&memory.file, FallocateFlags::empty(), 0, all)
+            .or_else(|error| match error {
+                // Where files have no place before they are written.
+                Errno::OPNOTSUPP => memory.file.set_len(all),
+                error => Err(error.into()),
+            })
+            .with_context(place)?;
         let found = newest.map(|slot| Found {
             is_other_boot: slot.boot != memory.boot,
             remembered: slot.remembered,
@@ -117,8 +135,20 @@ impl Memory {
         assert!(self.buffer.len() < SLOT_OCTETS, "what is remembered is small");
         self.buffer.resize(SLOT_OCTETS, b'\n');
         self.file.write_all_at(&self.buffer, self.number % 2 * SLOT_OCTETS as u64)?;
-        self.is_new.store(true, Ordering::Release);
+        self.progress.written.store(self.number, Ordering::Release);
         Ok(())
+    }
+
+    /// The number of the last write.
+    #[must_use]
+    pub const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether a restart of the host finds what was written then, or later.
+    #[must_use]
+    pub fn is_on_disk(&self, number: u64) -> bool {
+        self.progress.followed.load(Ordering::Acquire) >= number
     }
 
     /// Writes where a restart of the host finds it, and waits for that.
@@ -127,13 +157,15 @@ impl Memory {
     /// Those of pwrite(2) and fsync(2).
     pub fn write_through<T: Serialize>(&mut self, remembered: &T) -> io::Result<()> {
         self.write(remembered)?;
-        self.file.sync_all()
+        self.file.sync_all()?;
+        self.progress.followed.store(self.number, Ordering::Release);
+        Ok(())
     }
 
     /// The side of the thread that may wait.
     #[must_use]
     pub fn disk(&self) -> Disk {
-        Disk { file: Arc::clone(&self.file), is_new: Arc::clone(&self.is_new) }
+        Disk { file: Arc::clone(&self.file), progress: Arc::clone(&self.progress) }
     }
 }
 
@@ -143,7 +175,12 @@ impl Disk {
     /// # Errors
     /// Those of fdatasync(2).
     pub fn follow(&self) -> io::Result<()> {
-        if self.is_new.swap(false, Ordering::Acquire) { self.file.sync_data() } else { Ok(()) }
+        let written = self.progress.written.load(Ordering::Acquire);
+        if written > self.progress.followed.load(Ordering::Acquire) {
+            self.file.sync_data()?;
+            self.progress.followed.store(written, Ordering::Release);
+        }
+        Ok(())
     }
 }
 
@@ -165,7 +202,9 @@ mod tests {
         for value in 1..=5_u64 {
             memory.write(&value).expect("it writes");
         }
+        assert_eq!((memory.number(), memory.is_on_disk(1)), (5, false));
         memory.disk().follow().expect("it syncs");
+        assert!(memory.is_on_disk(5) && !memory.is_on_disk(6));
         let again = Memory::open::<u64>(&path).expect_err("it is in use");
         assert!(again.to_string().contains("runs already"), "{again}");
         drop(memory);

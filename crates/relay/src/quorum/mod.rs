@@ -10,12 +10,13 @@
 //! - [`bus`]: datagrams from and to the other parties; `pace`: whose turn it is.
 //! - [`harness`]: what both kinds of nodes have in common; [`timed`]: how long cryptography takes.
 //! - [`node`], [`breaker`]: the loops; [`frames`]: samples and GOOSE in; [`operate`]: the breaker.
-//! - [`birth`]: keys into memory; [`memory`]: what a restart finds again; [`keys`]: files of keys.
+//! - [`birth`]: keys into memory; `blame`: what of misdeeds is worth a line; [`memory`]: what a restart finds again; [`keys`]: files of keys.
 //! - [`run`]: threads and the end; [`canary`], [`records`], [`status`]: what comes out; `lines`: into files.
 //! - [`meter`]: what the host takes of each core, beside the nodes.
 //! - [`rejuvenate`]: nodes destroyed and born anew, one after the other.
 
 pub mod birth;
+mod blame;
 pub mod breaker;
 pub mod bus;
 pub mod canary;

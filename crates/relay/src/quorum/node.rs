@@ -6,39 +6,59 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use substation::SampleTime;
 use substation::quorum::certificate::Keyring;
 use substation::quorum::decider::{Decider, Decision};
-use substation::quorum::keys::Secret;
+use substation::quorum::keys::{Membership, Secret};
 use substation::quorum::wire::{Certificate, Payload, Proof};
 use substation::quorum::{
-    Action, Counters, Effect, Event, EventOf, Message, NODES, Party, Relay, Speaker, Tick,
+    Action, Counters, Effect, Event, EventOf, Message, NODES, NodeId, Party, Relay, Speaker, Tick,
 };
 
 use super::bus::Received;
 use super::clock::Now;
 use super::frames::{Frames, Taken};
 use super::harness::{Asked, Harness};
-use super::memory::Memory;
+use super::memory::{Found, Memory};
 use super::records::What;
 
 /// What a relay node must find again after a restart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Remembered {
-    /// The number of its own working keys.
+    /// The number of its own working keys. It goes on under other keys of the station.
     pub counter: u64,
+    /// Under which keys the following was learnt.
+    membership: [u8; 32],
     /// The least numbers of the others' working keys.
-    pub counters: [u64; NODES],
+    counters: [u64; NODES],
 }
 
 impl Remembered {
+    /// What a node is born with: what was found, but of the others nothing that was learnt under
+    /// other keys than those of this membership.
+    #[must_use]
+    pub fn or_new(found: Option<Found<Self>>, membership: &Membership) -> Self {
+        let membership = membership.fingerprint();
+        let found = found.map(|found| found.remembered).unwrap_or_default();
+        let is_of_these = found.membership == membership;
+        let counters = if is_of_these { found.counters } else { [0; NODES] };
+        Self { counter: found.counter + 1, membership, counters }
+    }
+
+    /// A key with this number is the least that is good.
+    pub const fn learn(&mut self, node: NodeId, counter: u64) {
+        self.counters[node.index()] = counter;
+    }
+
     /// What the state machine is told of the others' keys: their numbers, and that none is there.
     #[must_use]
     pub fn known(&self) -> Counters {
         let mut known = Counters::default();
-        for (node, counter) in substation::quorum::NodeId::ALL.into_iter().zip(self.counters) {
+        for (node, counter) in NodeId::ALL.into_iter().zip(self.counters) {
             let _is_higher = known.raise(node, counter);
         }
         known
@@ -64,6 +84,10 @@ pub struct Node<'s> {
     pub remembered: Remembered,
     /// Seeds of nonces, where certificates need some.
     pub seeds: Option<Seeds>,
+    /// When something from the breaker node was let through last, or it was given up on.
+    breaker_heard: SampleTime,
+    /// How long it may be silent.
+    silence_max: Duration,
     effects: Vec<Asked>,
     told: Option<Decision>,
     has_certified: bool,
@@ -94,6 +118,8 @@ impl<'s> Node<'s> {
             memory,
             remembered,
             seeds,
+            breaker_heard: now.common,
+            silence_max: 2 * speaker.parameters.heartbeat_max,
             effects: Vec::with_capacity(64),
             told: None,
             has_certified: false,
@@ -122,6 +148,7 @@ impl<'s> Node<'s> {
             }
             if let Some(tick) = tick {
                 self.commit(tick);
+                self.listen()?;
             }
             self.harness.receive(&mut inbox)?;
             for received in inbox.drain(..) {
@@ -163,8 +190,21 @@ impl<'s> Node<'s> {
         }
     }
 
+    /// Looks whether the breaker node is silent.
+    fn listen(&mut self) -> io::Result<()> {
+        let now = self.harness.clock.read().common;
+        if now.since(self.breaker_heard) <= self.silence_max {
+            return Ok(());
+        }
+        self.breaker_heard = now;
+        self.step(Event::BreakerSilent, 0)
+    }
+
     fn take(&mut self, received: Received) -> io::Result<()> {
         let Received { from, payload, stamp_ns } = received;
+        if from == Party::Breaker {
+            self.breaker_heard = self.harness.clock.read().common;
+        }
         match (from, payload) {
             (from, Payload::Message(message)) => {
                 self.step(Event::Received { from, message }, stamp_ns)
@@ -224,12 +264,12 @@ impl<'s> Node<'s> {
     fn carry_out(&mut self, now: Now, effect: Asked) -> io::Result<()> {
         match effect {
             Effect::Adopt { node, key, counter } => {
-                self.remembered.counters[node.index()] = counter;
+                self.remembered.learn(node, counter);
                 self.memory.write(&self.remembered)?;
                 self.harness.adopt(now, node, &key);
             }
             Effect::Distrust { node, counter } => {
-                self.remembered.counters[node.index()] = counter;
+                self.remembered.learn(node, counter);
                 self.memory.write(&self.remembered)?;
                 self.harness.distrust(now, node, counter);
             }

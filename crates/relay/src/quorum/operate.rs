@@ -1,5 +1,5 @@
 //! The breaker itself, and the GOOSE message that operates it: `trip` and `close`, of which one is
-//! true, and the position of the contacts as a double point, which takes its time.
+//! true once there was an action, and the position of the contacts as a double point, which takes its time.
 
 use realtime::packet::PacketSocket;
 use substation::SampleTime;
@@ -21,7 +21,8 @@ const CLOCK_QUALITY: u8 = 0x3f;
 #[derive(Debug)]
 pub struct Operator<'s> {
     breaker: Breaker,
-    ordered: Action,
+    /// The order that stands; none before the first, if it is not known what the last one was.
+    ordered: Option<Action>,
     message: Option<Outgoing<'s>>,
 }
 
@@ -40,11 +41,12 @@ struct Outgoing<'s> {
 type Values = [u8; 10];
 
 impl<'s> Operator<'s> {
-    /// A breaker that stands so since long ago, and where its message goes.
+    /// A breaker that stands so since long ago, the order that it stands by, and where its message
+    /// goes.
     #[must_use]
     pub fn new(
         settings: Settings,
-        stands: Action,
+        (stands, ordered): (Action, Option<Action>),
         message: Option<(&GooseControl, &'s PacketSocket)>,
     ) -> Self {
         let mut breaker = Breaker::new(settings);
@@ -60,12 +62,12 @@ impl<'s> Operator<'s> {
             frame: Vec::with_capacity(FRAME_OCTETS),
             unsent: 0,
         });
-        Self { breaker, ordered: stands, message }
+        Self { breaker, ordered, message }
     }
 
     /// Orders an action; the message is sent before this comes back.
     pub fn order(&mut self, now: Now, action: Action) {
-        self.ordered = action;
+        self.ordered = Some(action);
         if action == Action::Trip {
             self.breaker.trip(now.own);
         }
@@ -75,7 +77,7 @@ impl<'s> Operator<'s> {
     /// Time has passed: the contacts may have moved, or the message be due again.
     pub fn poll(&mut self, now: Now) {
         // A breaker that still opens does not listen, so the order to close stands until it does.
-        if self.ordered == Action::Close {
+        if self.ordered == Some(Action::Close) {
             self.breaker.close(now.own);
         }
         let position = self.breaker.position(now.own);
@@ -92,7 +94,7 @@ impl<'s> Operator<'s> {
 }
 
 impl Outgoing<'_> {
-    fn send(&mut self, now: Now, ordered: Action, position: Position) {
+    fn send(&mut self, now: Now, ordered: Option<Action>, position: Position) {
         let values = encoded(ordered, position);
         let has_changed = self.publisher.next().is_none() || values != self.values;
         let message = if has_changed {
@@ -110,14 +112,15 @@ impl Outgoing<'_> {
     }
 }
 
-fn encoded(ordered: Action, position: Position) -> Values {
+fn encoded(ordered: Option<Action>, position: Position) -> Values {
     let boolean = |is_true| if is_true { 0xff } else { 0 };
     let point = match position {
         Position::Intermediate => 0x00,
         Position::Open => 0x40,
         Position::Closed => 0x80,
     };
-    let (trip, close) = (boolean(ordered == Action::Trip), boolean(ordered == Action::Close));
+    let is_ordered = |action| boolean(ordered == Some(action));
+    let (trip, close) = (is_ordered(Action::Trip), is_ordered(Action::Close));
     [0x83, 1, trip, 0x83, 1, close, 0x84, 2, 6, point]
 }
 
@@ -131,19 +134,24 @@ mod tests {
 
     #[test]
     fn the_message_says_trip_close_and_position() {
-        let values = encoded(Action::Trip, Position::Closed);
+        let values = encoded(Some(Action::Trip), Position::Closed);
         let data = AllData::decode(&values).expect("three values");
         let said: Vec<_> = data.elements().collect();
         assert!(matches!(said[..2], [Data::Boolean(true), Data::Boolean(false)]), "{said:?}");
         let Data::BitString(point) = said[2] else { panic!("{said:?}") };
         assert_eq!([point.get(0), point.get(1)], [Some(true), Some(false)]);
+        let before_any = encoded(None, Position::Closed);
+        assert_eq!([before_any[2], before_any[5]], [0, 0], "nobody has ordered anything");
     }
 
     #[test]
     fn an_order_to_close_waits_until_the_breaker_is_open() {
         let travel = Duration::from_millis(40);
-        let mut operator =
-            Operator::new(Settings { opening: travel, closing: travel }, Action::Close, None);
+        let mut operator = Operator::new(
+            Settings { opening: travel, closing: travel },
+            (Action::Close, None),
+            None,
+        );
         let at = |ms: u64| {
             let time = SampleTime::from_ns(ms * 1_000_000);
             Now { common: time, own: time }

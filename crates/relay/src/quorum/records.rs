@@ -60,8 +60,6 @@ pub struct Acted {
     pub operated_ns: i64,
     /// When the kernel got the datagram that completed it.
     pub received_ns: i64,
-    /// When the kernel got the first vote that counted for it; the same if there was one only.
-    pub first_received_ns: i64,
     /// Who sent the datagram that completed it.
     pub from: NodeId,
     /// Cryptography in it.
@@ -148,7 +146,6 @@ impl Acted {
             "decided_ns": self.decided_ns,
             "operated_ns": self.operated_ns,
             "received_ns": self.received_ns,
-            "first_received_ns": self.first_received_ns,
             "from": self.from.number(),
             "cryptography_ns": self.cryptography_ns,
             "acknowledging_ns": self.acknowledging_ns,

@@ -4,8 +4,8 @@
 //! It believes the breaker node, which is trusted, and hears from it who is alive and whose new key
 //! is in use. It holds no key. When it ends, the nodes end with it.
 
-use std::fs::{File, OpenOptions};
-use std::io::{LineWriter, Write as _};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
@@ -17,10 +17,13 @@ use substation::SampleTime;
 use substation::quorum::{NODES, NodeId, TokenEvent, Tokens};
 use substation::settings::quorum::RejuvenationSettings;
 
+use super::lines::{Lines, Lost};
 use super::status::{Status, ask};
 
 /// How often it asks the breaker node.
 const LOOK: Duration = Duration::from_millis(20);
+/// Time until a node that ended by itself is started again.
+const MOURNING: Duration = Duration::from_millis(100);
 
 /// The nodes and the token.
 #[derive(Debug)]
@@ -32,21 +35,21 @@ pub struct Rejuvenator<'s> {
     counters: [u64; NODES],
     /// The last status that was looked at.
     known: Option<Status>,
-    records: Option<LineWriter<File>>,
+    records: Option<Lines>,
+    lost: Lost,
+    /// Where commands begin.
+    folder: PathBuf,
     reborn: u64,
     unanswered: u64,
 }
 
 impl<'s> Rejuvenator<'s> {
-    /// Starts all nodes.
+    /// Starts all nodes; commands and files are relative to `folder`.
     ///
     /// # Errors
     /// When a node cannot be started or the file of records not be opened.
-    pub fn start(settings: &'s RejuvenationSettings) -> Result<Self> {
-        let records = settings.records.as_deref().map(|path| {
-            let file = OpenOptions::new().create(true).append(true).open(path);
-            file.map(LineWriter::new).with_context(|| path.to_owned())
-        });
+    pub fn start(settings: &'s RejuvenationSettings, folder: &Path) -> Result<Self> {
+        let records = settings.records.as_deref().map(|path| Lines::open(&folder.join(path)));
         let mut all = Self {
             settings,
             tokens: Tokens::new(now(), settings.rejuvenation),
@@ -54,33 +57,40 @@ impl<'s> Rejuvenator<'s> {
             counters: [0; NODES],
             known: None,
             records: records.transpose()?,
+            lost: Lost::default(),
+            // A folder has a name also where none was given.
+            folder: folder.join("."),
             reborn: 0,
             unanswered: 0,
         };
         for node in NodeId::ALL {
-            all.bear(node)?;
+            let command = &settings.nodes[node.index()].command;
+            all.bear(node).with_context(|| format!("{node} cannot be started: {command:?}"))?;
         }
         Ok(all)
     }
 
-    /// Has nodes born anew until it shall stop; answers what was done.
-    ///
-    /// # Errors
-    /// When a node cannot be started, or records not be written.
-    pub fn run(mut self, stop: &AtomicBool) -> Result<Value> {
+    /// Has nodes born anew until it shall stop; answers what was done. Nothing else ends it, because
+    /// the nodes end with it.
+    #[must_use]
+    pub fn run(mut self, stop: &AtomicBool) -> Value {
         while !stop.load(Ordering::Relaxed) {
             sleep(LOOK);
             match ask(self.settings.status) {
-                Ok(status) => self.look(&status)?,
+                Ok(status) => self.look(&status),
                 Err(_) => self.unanswered += 1,
             }
-            self.mourn()?;
+            self.mourn();
         }
-        Ok(json!({"reborn": self.reborn, "unanswered": self.unanswered}))
+        json!({
+            "reborn": self.reborn,
+            "unanswered": self.unanswered,
+            "records_lost": self.lost.count(),
+        })
     }
 
     /// Takes in what the breaker node says, and does what follows from it.
-    fn look(&mut self, status: &Status) -> Result<()> {
+    fn look(&mut self, status: &Status) {
         let mut given = Vec::new();
         // Who is given a token below has not been destroyed yet, so nothing tells of its rebirth.
         let holder = self.tokens.holder();
@@ -96,7 +106,7 @@ impl<'s> Rejuvenator<'s> {
                 self.reborn += 1;
                 self.write(
                     &json!({"event": "reborn", "node": node.number(), "heard_ns": heard_ns}),
-                )?;
+                );
                 TokenEvent::Reborn(node)
             } else {
                 TokenEvent::Heard(node)
@@ -107,57 +117,61 @@ impl<'s> Rejuvenator<'s> {
         self.known = Some(status.clone());
         for node in given {
             self.counters[node.index()] = status.counters[node.index()];
-            self.destroy(node)?;
-            self.bear(node)?;
+            self.destroy(node);
+            // If it cannot be started now, it is mourned.
+            let _started = self.bear(node);
         }
-        Ok(())
     }
 
     /// Destroys the process of a node and with it all that it knew.
-    fn destroy(&mut self, node: NodeId) -> Result<()> {
+    fn destroy(&mut self, node: NodeId) {
         if let Some(mut child) = self.children[node.index()].take() {
-            child.kill().with_context(|| format!("{node} cannot be destroyed"))?;
-            child.wait()?;
-            self.write(&json!({"event": "destroyed", "node": node.number()}))?;
+            // It may have ended already.
+            let _ended = child.kill();
+            let _status = child.wait();
+            self.write(&json!({"event": "destroyed", "node": node.number()}));
         }
+    }
+
+    fn bear(&mut self, node: NodeId) -> io::Result<()> {
+        let command = &self.settings.nodes[node.index()].command;
+        let (program, arguments) = command.split_first().expect("settings name a program");
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&self.folder).stdin(Stdio::null());
+        self.children[node.index()] = Some(command.spawn()?);
+        self.write(&json!({"event": "started", "node": node.number()}));
         Ok(())
     }
 
-    fn bear(&mut self, node: NodeId) -> Result<()> {
-        let command = &self.settings.nodes[node.index()].command;
-        let (program, arguments) = command.split_first().context("settings name a program")?;
-        let child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .spawn()
-            .with_context(|| format!("{node} cannot be started: {program}"))?;
-        self.children[node.index()] = Some(child);
-        self.write(&json!({"event": "started", "node": node.number()}))
-    }
-
-    /// A node that ended by itself is started again: it is down, and no token is given meanwhile.
-    fn mourn(&mut self) -> Result<()> {
+    /// A node that ended by itself, or could not be started, is started again.
+    fn mourn(&mut self) {
         for node in NodeId::ALL {
-            let Some(child) = &mut self.children[node.index()] else { continue };
-            if let Some(status) = child.try_wait()? {
-                self.write(&json!({
-                    "event": "ended by itself",
-                    "node": node.number(),
-                    "status": status.to_string(),
-                }))?;
-                // Whatever ends it may end it at once again.
-                sleep(LOOK);
-                self.bear(node)?;
+            let how = match &mut self.children[node.index()] {
+                Some(child) => match child.try_wait() {
+                    Ok(Some(status)) => status.to_string(),
+                    _ => continue,
+                },
+                None => "not started".into(),
+            };
+            self.children[node.index()] = None;
+            let number = node.number();
+            self.write(&json!({"event": "ended by itself", "node": number, "status": how}));
+            // Whatever ends it may end it at once again.
+            sleep(MOURNING);
+            if let Err(error) = self.bear(node) {
+                eprintln!("qcrelay: warning: {node} cannot be started ({error}); tried again");
             }
         }
-        Ok(())
     }
 
-    fn write(&mut self, line: &Value) -> Result<()> {
-        let Some(out) = &mut self.records else { return Ok(()) };
+    fn write(&mut self, line: &Value) {
+        let Some(out) = &mut self.records else { return };
         let mut line = line.clone();
         line["realtime_ns"] = realtime::realtime_ns().into();
-        writeln!(out, "{line}").context("writing records")
+        out.add(line);
+        if let Err(error) = out.write() {
+            self.lost.note(1, &error);
+        }
     }
 }
 

@@ -28,7 +28,7 @@ use super::canary;
 use super::clock;
 use super::frames::Frames;
 use super::harness::Harness;
-use super::lines::Lines;
+use super::lines::{Lines, Lost};
 use super::memory::{Disk, Memory};
 use super::node::{self, Node, Seeds};
 use super::operate::Operator;
@@ -73,9 +73,8 @@ pub fn run_node(
         bail!(Missing("no interface is named: add `interface` to `host`".into()));
     };
     let (socket, streams, decider) = relay(settings, interface)?;
-    let (mut memory, found) = Memory::open::<node::Remembered>(&folder.join(&quorum.memory))?;
-    let mut remembered = found.map(|found| found.remembered).unwrap_or_default();
-    remembered.counter += 1;
+    let (mut memory, found) = Memory::open(&folder.join(&quorum.memory))?;
+    let remembered = node::Remembered::or_new(found, &identity.membership);
     // On the disk before anybody sees the key: no number is ever used twice.
     memory.write_through(&remembered).context("writing down the number of the working keys")?;
     let (membership, channels, keyring) = identity.born(remembered.counter)?;
@@ -161,7 +160,8 @@ pub fn run_breaker(
         _ => None,
     };
     let (memory, found) = Memory::open(&folder.join(&quorum.memory))?;
-    let remembered = breaker::Remembered::or_new(found, settings.initially);
+    let ordered = found.as_ref().and_then(breaker::Remembered::order);
+    let remembered = breaker::Remembered::or_new(found, settings.initially, &identity.membership);
     let (membership, mut channels, keyring) = identity.of_breaker()?;
     // Nodes that run on have seen its numbers up to some time ago.
     channels.number_after(realtime::realtime_ns() as u64);
@@ -172,7 +172,7 @@ pub fn run_breaker(
         .context("the address in `breaker_address` cannot be used: name one of this host")?;
     let harness = Harness::new(bus, keyring, events, waits);
     let message = settings.goose.as_ref().zip(socket.as_ref().map(|(_, socket)| socket));
-    let operator = Operator::new(settings.breaker, remembered.state(), message);
+    let operator = Operator::new(settings.breaker, (remembered.state(), ordered), message);
     let shown = Arc::new(Shown::default());
     let status = settings.status.map(Server::bind).transpose().context("serving the status")?;
     let disk = memory.disk();
@@ -220,11 +220,12 @@ impl Around<'_> {
         let (stall_events, stalls_out) = RingBuffer::new(EVENTS_MAX);
         let ending = AtomicBool::new(false);
         let mut failure = None;
+        let mut lost = Lost::default();
         let mut watched =
             self.socket.map(|(interface, _)| Watched::new(interface, WhenDown::Alarm));
         let before = Thread { core: host.thread.core, priority: host.canary_priority };
         let mut queues = [stalls_out];
-        let result = thread::scope(|scope| -> Result<Value> {
+        let result = thread::scope(|scope| -> Result<(Value, u64)> {
             let (prepared, refused) = mpsc::channel();
             let ready = |name: &'static str, settings: Thread| {
                 let prepared = prepared.clone();
@@ -238,10 +239,11 @@ impl Around<'_> {
                     ready_node();
                     work(ending)
                 })?;
-            thread::Builder::new().name("canary".into()).spawn_scoped(scope, move || {
-                ready_canary();
-                canary::run(host.stall_min, stall_events, ending);
-            })?;
+            let canary =
+                thread::Builder::new().name("canary".into()).spawn_scoped(scope, move || {
+                    ready_canary();
+                    canary::run(host.stall_min, stall_events, ending)
+                })?;
             warnings.extend((0..2).filter_map(|_| refused.recv().ok()).flatten());
             if host.require_realtime && !warnings.is_empty() {
                 ending.store(true, Ordering::Relaxed);
@@ -256,38 +258,50 @@ impl Around<'_> {
                 if !is_over {
                     thread::sleep(LOOK);
                 }
-                failure = self.look(&mut records, &mut queues).err().map(|e| format!("{e:#}"));
+                let looked = self.look(&mut records, &mut queues, &mut lost);
+                failure = looked.err().map(|error| format!("{error:#}"));
                 if let (Some(watched), Some((_, socket))) = (&mut watched, self.socket) {
                     failure = failure.take().or(watched.look(socket.link()).failure);
                 }
             }
             ending.store(true, Ordering::Relaxed);
             let ended = node.join().expect("a thread of the node does not panic: that ends it");
-            Ok(ended.unwrap_or_else(|error| {
+            let summary = ended.unwrap_or_else(|error| {
                 failure.get_or_insert_with(|| format!("the node: {error}"));
                 Value::Null
-            }))
+            });
+            Ok((summary, canary.join().expect("a canary does not panic")))
         });
-        let mut summary = result?;
-        if let Err(error) = self.look(&mut records, &mut queues) {
+        let (mut summary, stalls_lost) = result?;
+        if let Err(error) = self.look(&mut records, &mut queues, &mut lost) {
             failure.get_or_insert_with(|| format!("{error:#}"));
         }
+        warnings.extend(lost.why().map(str::to_owned));
         summary["party"] = self.party.into();
+        summary["records_lost"] = lost.count().into();
+        summary["stalls_lost"] = stalls_lost.into();
         summary["warnings"] = warnings.into();
         Ok(Ended { summary, failure })
     }
 
     /// Writes what has happened, lets the disk follow, and answers who asks.
-    fn look(&mut self, records: &mut Option<Lines>, queues: &mut [Consumer<Event>]) -> Result<()> {
+    fn look(
+        &mut self,
+        records: &mut Option<Lines>,
+        queues: &mut [Consumer<Event>],
+        lost: &mut Lost,
+    ) -> Result<()> {
+        let mut count = 0;
         for queue in queues.iter_mut().chain([&mut self.events, &mut self.waits]) {
             while let Ok(event) = queue.pop() {
                 if let Some(records) = records {
                     records.add(event.line());
+                    count += 1;
                 }
             }
         }
-        if let Some(records) = records {
-            records.write().context("writing records")?;
+        if let Some(Err(error)) = records.as_mut().map(Lines::write) {
+            lost.note(count, &error);
         }
         self.disk.follow().context("bringing to the disk what a restart finds")?;
         if let Some((server, shown)) = &self.status {
