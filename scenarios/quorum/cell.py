@@ -8,6 +8,7 @@ ours: somebody without keys floods for the whole run.
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import NamedTuple
 
@@ -166,25 +167,30 @@ def breaker_settings(protocol: str, interface: str, dwell_ms: float) -> str:
 
 def commands(cell: Cell, pace: Pace, programs: Path, interface: str, seed: int) -> dict[str, str]:
     """What runs where, by node of the network; in the folder of the cell."""
+    at = shlex.quote(str(programs))
     drive = (
-        f"{programs}/qcmerge alternate --interface {interface} --actions {pace.actions} "
+        f"{at}/qcmerge alternate --interface {interface} --actions {pace.actions} "
         f"--priority 80 --interval {pace.interval_ms}ms --jitter {pace.jitter_ms}ms --seed {seed} "
         f"--settle {SETTLE_S}s --records steps.jsonl --follow '{REFERENCE}'"
     )
     if cell.mode == "real":
         drive += f" --core {core_of(UNIT)}"
-    found = {"breaker": f"{programs}/qcrelay breaker breaker.yaml"}
+    found = {"breaker": f"{at}/qcrelay breaker breaker.yaml"}
     if cell.mode == "virtual":
         # It ends by itself just before the run does, and so tells what it has counted.
         found["breaker"] += f" --duration {pace.seconds + BEFORE_S / 2:g}s"
     for number in cell.nodes:
-        what = f"qcrelay node node-{number}.yaml"
+        command = f"{at}/qcrelay node node-{number}.yaml"
         if number == cell.hostile:
-            what = f"qchostile insider node-{number}.yaml {HOSTILE}"
-        found[f"node-{number}"] = f"{programs}/{what}"
+            command = f"{at}/qchostile insider node-{number}.yaml {HOSTILE}"
+            if cell.mode == "real":
+                # On the core of its node, as the others are, but not before all ordinary tasks: it
+                # has a machine of its own, and on this one would keep correct nodes from theirs.
+                command = f"taskset --cpu-list {core_of(number)} {command}"
+        found[f"node-{number}"] = command
     if cell.condition == FLOOD:
         found["intruder"] = (
-            f"{programs}/qchostile flood --from {address(FLOODED_AS)}:{PORT} --to "
+            f"{at}/qchostile flood --from {address(FLOODED_AS)}:{PORT} --to "
             f"{address(BREAKER)}:{PORT} --sender {FLOODED_AS} --recipient 4 --rate {FLOOD_RATE}"
         )
     return found | {"unit": drive}

@@ -11,7 +11,7 @@ from causes import STALL, UNEXPLAINED
 from records import LIMIT_US, NEVER, PARTS, Action, causes_us, usual
 
 # Of the files of a part: those of another form are not read.
-FORMAT = 3
+FORMAT = 4
 PERCENTILES = (0.5, 0.99, 0.999, 0.9999, 0.99999)
 # Stretches of a series that is kept for drawing.
 SERIES_MAX = 2000
@@ -127,7 +127,7 @@ def longest(values: Iterable[float]) -> dict[str, Any]:
 
 def over(came: list[Action]) -> list[dict[str, Any]]:
     """Each action over the limit, with its cause and the µs of each part; the slowest first.
-    `rest` is what it took beyond the median and nothing accounts for."""
+    `rest` is what it took beyond the median and nothing accounts for; what nobody knows is none."""
     slow = sorted((a for a in came if a.ours_us > LIMIT_US), key=lambda a: -a.ours_us)
     if not slow:
         return []
@@ -135,9 +135,12 @@ def over(came: list[Action]) -> list[dict[str, Any]]:
     for one in slow[:OVER_MAX]:
         lost = causes_us(one, known)
         rest = max(0.0, one.ours_us - known.ours_us - sum(lost.values()))
+        measured: dict[str, Any] = {"lost": lost, "rest": rest}
+        if not one.is_known:
+            measured = {"lost": dict.fromkeys(lost), "rest": None}
         told = {"number": one.number, "at_s": one.at_s, "ours": one.ours_us, "cause": one.cause}
         parts = dict(zip(PARTS, one.parts_us, strict=True))
-        found.append(told | {"lost": lost, "rest": rest, "parts": parts})
+        found.append(told | measured | {"parts": parts})
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import cell as cells
 from records import LIMIT_US, PARTS
+from verdict import LATER, LATER_MAX_US, PERCENTILES, later_us, too_late, without_flood
 
 COLOURS = {"arbiter": "#2563eb", "peer": "#d97706"}
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 200, 58, 16, 10, 34
@@ -34,10 +35,6 @@ figcaption { font-size: 0.9rem; text-align: center; }
 svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 .arbiter { color: #2563eb; } .peer { color: #d97706; }
 """
-PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "p99.999")
-# What is compared with and without a flood, and what it may cost an action.
-LATER = ("mean", *PERCENTILES, "longest that the host left alone", "longest")
-LATER_MAX_US = 1000.0
 
 
 def page(host: str, found: list[Any]) -> str:
@@ -108,7 +105,8 @@ def table(found: list[Any]) -> str:
 def ours(one: Any, shown: list[str]) -> list[Any]:
     """A cell by our definition."""
     word = "met" if one["met"] else "missed"
-    cell = [one["condition"], one["protocol"], mode(one), f"<span class={word}>{word}</span>"]
+    why = "".join(f"<br>{html.escape(words)}" for words in one["missed"])
+    cell = [one["condition"], one["protocol"], mode(one), f"<span class={word}>{word}</span>{why}"]
     tail = [one["not_the_host"], one["unexplained"], one["never_came"], one["not_asked_for"]]
     return [*cell, "ours", *times(one["ours"], shown), *tail]
 
@@ -221,20 +219,10 @@ def extremes(one: Any) -> tuple[float, float, float]:
 
 def flooded(found: list[Any]) -> str:
     """How much later actions are under a flood than without it, where both were run, and alike."""
-
-    def run(one: Any) -> tuple[Any, ...]:
-        """What makes two cells comparable: all but how many actions there were."""
-        return one["mode"], one["protocol"], *({**one["pace"], "actions": 0}.items())
-
-    without = {
-        run(one): one
-        for one in found
-        if one["condition"] == cells.FAULT_FREE and one["ours"]["count"]
-    }
     pairs = [
-        (one, later_us(one, without[run(one)]))
+        (one, later_us(one, without))
         for one in found
-        if one["condition"] == cells.FLOOD and one["ours"]["count"] and run(one) in without
+        if one["condition"] == cells.FLOOD and (without := without_flood(one, found))
     ]
     if not pairs:
         return ""
@@ -242,8 +230,7 @@ def flooded(found: list[Any]) -> str:
     head = ["protocol", "time", "verdict", "refused", *shown]
     drawn = "<tr>" + "".join(f"<th>{name}" for name in head)
     for one, later in pairs:
-        judged = [later[key] for key in later if key != LATER[-1]]
-        word = "met" if max(judged) < LATER_MAX_US else "missed"
+        word = "missed" if too_late(one, found) else "met"
         verdict = f"<span class={word}>{word}</span>"
         us = (f"{later[key]:+.0f}" if key in later else "" for key in shown)
         drawn += row([one["protocol"], mode(one), verdict, one["wrong_tags"], *us])
@@ -251,21 +238,10 @@ def flooded(found: list[Any]) -> str:
         f"{cells.FLOOD_RATE:,} datagrams a second, right up to their tag, at the breaker node under "
         f"the address of node {cells.FLOODED_AS}. By how many µs actions take longer than in the "
         f"fault-free condition, by our definition; the limit is {LATER_MAX_US:.0f} µs. The longest of "
-        "all is not judged: one stall of the host decides it, in one of the two runs."
+        "all is not judged: one stall of the host decides it, in one of the two runs. Without an "
+        "action that the host left alone, in both, it is missed."
     )
     return f"<h2>Under a flood</h2><p>{told}</p><div class=scroll><table>{drawn}</table></div>"
-
-
-def later_us(one: Any, without: Any) -> dict[str, float]:
-    """How much longer actions take than without, in µs, by what is compared."""
-    ends = {LATER[-2]: "left_alone", LATER[-1]: "ours"}
-
-    def figures(one: Any) -> Any:
-        return one["ours"] | {name: one[which]["max"] for name, which in ends.items()}
-
-    with_it, others = figures(one), figures(without)
-    both = (key for key in LATER if with_it.get(key) is not None and others.get(key) is not None)
-    return {key: with_it[key] - others[key] for key in both}
 
 
 def where(found: list[Any]) -> str:
@@ -299,6 +275,12 @@ def causes(found: list[Any]) -> str:
         for one in found
         for cause, count in sorted(one["causes"].items())
     ]
+    items += [
+        f"<li>{one['mode']}, {one['protocol']}, {one['condition']}: nobody knows what the host took "
+        f"in some of its parts: {html.escape('; '.join(one['doubts']))}"
+        for one in found
+        if one["doubts"]
+    ]
     told = f"<ul>{''.join(items)}</ul>{each(found)}"
     return f"<h2>Over the limit, or never</h2>{told}" if items else ""
 
@@ -315,8 +297,8 @@ def each(found: list[Any]) -> str:
             [
                 *(one["condition"], one["protocol"], mode(one), action["number"]),
                 *(f"{action['ours']:.0f}", html.escape(action["cause"])),
-                *(f"{us:.0f}" for us in action["lost"].values()),
-                f"{action['rest']:.0f}",
+                *("?" if us is None else f"{us:.0f}" for us in action["lost"].values()),
+                "?" if action["rest"] is None else f"{action['rest']:.0f}",
                 *(f"{us:.0f}" for us in action["parts"].values()),
             ]
         )

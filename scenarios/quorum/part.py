@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 
 import cell as cells
 import figures
+import ran
 import records
 
 ACTIONS, DONE = "actions.csv.gz", "done.json"
@@ -25,11 +27,19 @@ PATIENCE_S, END_S = 120, 30
 TELL_EVERY_S = 30
 # What begin and end of a part take beside its own time.
 AROUND_S = 3
+# In host time programs may begin so much later, and run for so much longer.
+LONGER_S = 3
+# Has what follows killed when the program that starts it ends.
+WITH_PARENT = "setpriv --pdeathsig KILL"
 PR_SET_PDEATHSIG = 1
 
 
 class OtherSettingsError(Exception):
     """A cell was begun in another way, and what is done of it would be lost."""
+
+
+class FailedError(Exception):
+    """A part did not run as it should, so it tells nothing of its condition."""
 
 
 class Tools(NamedTuple):
@@ -62,7 +72,8 @@ class Part(NamedTuple):
 
 def planned(cell: Any, pace: Any, size: int, seed: int, folder: Path) -> list[Part]:
     """The parts of a cell. One that was begun may have more parts than before, but not others:
-    what took hours is not thrown away for that."""
+    what took hours is not thrown away for that. Keys that a kill has left there are removed."""
+    forget(folder)
     settings = pace._asdict() | {"part": size, "seed": seed, "format": figures.FORMAT}
     # How many there are in all changes nothing in any of them.
     del settings["actions"]
@@ -90,7 +101,7 @@ def planned(cell: Any, pace: Any, size: int, seed: int, folder: Path) -> list[Pa
 
 
 def run(part: Part, tools: Tools, tell: Callable[[float], None]) -> None:
-    """Runs a part; it is done unless nothing was measured."""
+    """Runs a part; it is done if it ran as it should."""
     folder = part.folder
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -100,27 +111,41 @@ def run(part: Part, tools: Tools, tell: Callable[[float], None]) -> None:
         keys(tools, folder)
         cells.write(part.cell, part.pace, tools.programs, folder, part.seed)
         with meter(part, tools) if is_real else contextlib.nullcontext():
-            attend(part, command(part, tools), tell)
+            code = attend(part, command(part, tools), tell)
     finally:
-        for secret in folder.glob("*.secret"):
-            secret.unlink()
+        forget(folder)
     actions, extra = records.read(folder, cells.parties(part.cell) if is_real else None)
-    if not actions:
-        return
-    kept_out = [stalls(path) for path in folder.glob("runs/*/run.json")]
+    kept_out = [stalls(path) for path in folder.glob(ran.RUN)]
     refused = wrong_tags(folder)
+    failures = [f"qcycle ended with {code}"] if code else []
+    failures += ran.failures(part.cell, part.pace, folder, actions, refused)
+    if failures:
+        raise FailedError("; ".join(failures))
     figures.write(folder / ACTIONS, actions)
-    if not extra and not any(action.cause for action in actions):
-        leave_only(folder, ACTIONS)
     told = {"not_asked_for": extra, "wall_s": time.monotonic() - begun, "kept_out": kept_out}
     told |= {"wrong_tags": refused, "actions": part.pace.actions}
+    told |= {"doubts": records.doubts(folder) if is_real else []}
+    if not extra and not any(action.cause for action in actions):
+        leave_only(folder, ACTIONS)
     keep(folder / DONE, told)
 
 
+def forget(folder: Path) -> None:
+    """Removes all keys in a folder."""
+    for secret in folder.rglob("*.secret"):
+        secret.unlink()
+
+
 def keep(path: Path, told: Any) -> None:
-    """Writes a file that is whole or not there, whenever this is killed: it is read on resuming."""
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps(told) + "\n", encoding="utf-8")
+    """Writes an object that is read on resuming."""
+    keep_text(path, json.dumps(told) + "\n")
+
+
+def keep_text(path: Path, text: str) -> None:
+    """Writes a file that is whole or as it was, whenever this is killed, and whoever else writes
+    it: several evaluations may have one report."""
+    new = path.with_suffix(f".{os.getpid()}.new")
+    new.write_text(text, encoding="utf-8")
     new.replace(path)
 
 
@@ -164,14 +189,17 @@ def command(part: Part, tools: Tools) -> list[str]:
         return [str(tools.qcycle), "run", str(folder / "scenario.yaml"), "--runs", f"{folder}/runs"]
     found = cells.commands(part.cell, part.pace, tools.programs, cells.REAL, part.seed)
 
+    # The merging unit ends by itself if each step is answered, the others a while after it.
+    limit = f"timeout --signal INT {part.pace.seconds + LONGER_S:.0f}"
+
     def inside(name: str) -> str:
         where = f"ip address add {cells.address(cells.numbered(name))}/24 dev {cells.REAL}"
-        # The merging unit ends by itself, the others a while after it.
-        limit = f"timeout --signal INT {part.pace.seconds + 3:.0f} " if name != "unit" else ""
-        script = folder / f"{name}.sh"
-        text = f"cd {folder} && {where} || exit 1\n{limit}{found[name]} >{name}.out 2>&1\nexit 0\n"
-        script.write_text(text, encoding="utf-8")
-        return f"sh {script}"
+        # Of a shell that is killed the children are not, so each ends with its parent.
+        run = f"{WITH_PARENT} {limit} {WITH_PARENT} {found[name]} >{name}.out 2>&1"
+        script = folder / f"{name}{ran.SCRIPT}"
+        text = f"cd {shlex.quote(str(folder))} && {where} || exit 1\n{run}\n"
+        script.write_text(f"{text}echo $? >{name}{ran.ENDED}\n", encoding="utf-8")
+        return f"sh {shlex.quote(str(script))}"
 
     told = [str(tools.qcycle), "bus", "--wiring", "bridge", "--publisher", inside("unit")]
     for name in found:
@@ -180,8 +208,9 @@ def command(part: Part, tools: Tools) -> list[str]:
     return told
 
 
-def attend(part: Part, asked: list[str], tell: Callable[[float], None]) -> None:
-    """Runs a command until it ends; what it says goes into the folder."""
+def attend(part: Part, asked: list[str], tell: Callable[[float], None]) -> int:
+    """Runs a command until it ends, and answers its exit code; what it says goes into the
+    folder."""
     until = time.monotonic() + part.wall_s + PATIENCE_S
     with open(part.folder / "said.txt", "w", encoding="utf-8") as said:
         # A session of its own: Ctrl-C is for this program, which ends the other one in its time.
@@ -194,10 +223,13 @@ def attend(part: Part, asked: list[str], tell: Callable[[float], None]) -> None:
                 wait(program, TELL_EVERY_S)
         finally:
             end(program)
+    return program.returncode
 
 
 def end_with_parent() -> None:
-    """Has the calling process interrupted when its parent is killed."""
+    """Has the calling process interrupted when its parent is killed, also where that ignores
+    interrupts, as what a shell has in the background does."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
 
 

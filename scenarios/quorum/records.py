@@ -14,7 +14,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from causes import BEHIND, CRYPTOGRAPHY, STALL, WAITING, Evidence, Segment, Spans, merged, why
+from causes import (
+    BEHIND,
+    CRYPTOGRAPHY,
+    STALL,
+    UNEXPLAINED,
+    WAITING,
+    Evidence,
+    Segment,
+    Spans,
+    merged,
+    why,
+)
 
 # A quarter of a cycle at 60 Hz.
 LIMIT_US = 1e6 / 60 / 4
@@ -23,6 +34,10 @@ TICK_NS = 1_000_000
 PARTS = ("network", "relay", "another relay", "tick", "cryptography", "breaker")
 NEVER = "never came"
 METER = "meter.jsonl"
+# What it says in the end, and what its warnings begin with that are of its own threads.
+METER_SAID, METER_REFUSED = "meter.json", "meter: "
+# Of an action of which nobody knows what it lost.
+UNKNOWN = (math.nan, math.nan, math.nan)
 # For so long no thread of this testbed keeps the one before all others from a core, and soft interrupts
 # with its frames only under a flood. Who does is the kernel of the host, with work of its own.
 KERNEL_STALL_MIN_NS = 1_000_000
@@ -47,6 +62,11 @@ class Action(NamedTuple):
     def came(self) -> bool:
         """Whether the breaker did it."""
         return self.cause != NEVER
+
+    @property
+    def is_known(self) -> bool:
+        """Whether somebody has measured what was taken from it."""
+        return not math.isnan(self.lost_us[0])
 
     @property
     def left_alone(self) -> bool:
@@ -97,8 +117,26 @@ def read(folder: Path, cores: Mapping[str, int] | None = None) -> tuple[list[Act
         spoken |= spoken_of(int(party[-1]), events)
     parties["breaker"] = list(records(folder / "breaker.jsonl"))
     acted = [event for event in parties["breaker"] if event["event"] == "acted"]
-    evidence = evidence_of(parties, list(records(folder / METER)), cores)
+    is_known = cores is None or not doubts(folder)
+    meter = list(records(folder / METER))
+    evidence = evidence_of(parties, meter, cores) if is_known else None
     return match(list(records(folder / "steps.jsonl")), acted, spoken, evidence)
+
+
+def doubts(folder: Path) -> list[str]:
+    """Why the meter of a part does not know what the host took: then all that is late looks as if
+    it were the host's, or nothing does."""
+    path = folder / METER_SAID
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    told = [json.loads(line) for line in lines if line.startswith("{")]
+    if not told:
+        return ["the meter did not run to its end"]
+    found = [warning for warning in told[0]["warnings"] if warning.startswith(METER_REFUSED)]
+    if any(core["waited_ns"] is None for core in told[0]["cores"]):
+        found.append("the kernel does not count run delays (schedstat)")
+    if any(core["events_lost"] for core in told[0]["cores"]):
+        found.append("records of the meter were lost")
+    return found
 
 
 def evidence_of(
@@ -155,7 +193,7 @@ def match(
     steps: list[Any],
     acted: list[Any],
     spoken: dict[tuple[int, int], Spoken],
-    evidence: Evidence,
+    evidence: Evidence | None,
 ) -> tuple[list[Action], int]:
     """Puts each action of the breaker to the step that asked for it: the last one before it was
     decided. The merging unit may see the order, and step again, before the breaker node has read
@@ -177,9 +215,11 @@ def match(
         published = (done["acknowledging_ns"] - step["after_send_ns"]) / 1000
         # What was acted carries the number that the next action will have.
         segments, spent = way(begin, done, spoken.get((done["from"], done["gen"] - 1)))
-        lost = evidence.lost(segments)
         parts_us = tuple(spent[part] / 1000 for part in PARTS)
-        lost_us = (lost.host_ns / 1000, lost.waiting_ns / 1000, lost.besides_ns / 1000)
+        lost_us = UNKNOWN
+        if evidence:
+            lost = evidence.lost(segments)
+            lost_us = (lost.host_ns / 1000, lost.waiting_ns / 1000, lost.besides_ns / 1000)
         actions.append(Action(number, at_s, ours, published, "", lost_us, parts_us))
     return explained(actions), extra + len(acted) - place
 
@@ -194,6 +234,8 @@ def explained(actions: list[Action]) -> list[Action]:
     def cause(action: Action) -> str:
         if not action.came or action.ours_us <= LIMIT_US:
             return action.cause
+        if not action.is_known:
+            return UNEXPLAINED
         return why(action.ours_us, known.ours_us, LIMIT_US, causes_us(action, known))
 
     return [action._replace(cause=cause(action)) for action in actions]

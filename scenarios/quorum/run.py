@@ -8,10 +8,10 @@ evaluation goes on where it stopped.
 
 Usage: run.py --programs FOLDER --qcycle FILE [--actions 1000000] [--mode virtual real] ...
 FOLDER holds qcrelay, qcmerge and qchostile. Exit codes: 0 met, 2 no such condition or an output of
-other settings, 10 missed, 12 a cell did not run, 130 interrupted.
+other settings, 10 missed, 12 a part did not run as it should, 130 interrupted.
 The merging unit waits for the breaker before its next step, so an action that never comes ends its
-part early. A cell is met when every action came once, and every one over a quarter cycle has a host
-stall as its cause; in virtual time none may be over it.
+part early. A part in which a program ended early, a node never spoke or a hostile one did no harm
+did not run, whatever the breaker did. What a cell must do to be met is in `verdict.py`.
 """
 
 import argparse
@@ -28,20 +28,14 @@ import figures
 import page
 import part as parts
 import records
+import verdict
 
 MET, BAD_USE, MISSED, PART_FAILED, INTERRUPTED = 0, 2, 10, 12, 130
+RESULT = "result.json"
 
 
-def judge(mode: str, found: Any) -> bool:
-    """Whether a cell is met."""
-    whole = found["asked"] >= found["pace"]["actions"] > 0
-    whole = whole and not found["never_came"] and not found["not_asked_for"]
-    slow = found["ours"].get("over", 0)
-    return whole and not found["not_the_host"] and (mode == "real" or slow == 0)
-
-
-def conclude(cell: Any, pace: Any, seed: int, done: list[Any]) -> Any:
-    """The figures of a cell out of those of its parts."""
+def conclude(cell: Any, pace: Any, seed: int, done: list[Any], others: list[Any]) -> Any:
+    """The figures of a cell out of those of its parts, judged beside those of others."""
     actions = figures.joined(figures.read(one.folder / parts.ACTIONS) for one in done)
     # Once more: with all parts it is known better how actions are.
     actions = records.explained(actions)
@@ -57,7 +51,10 @@ def conclude(cell: Any, pace: Any, seed: int, done: list[Any]) -> Any:
         "total_s": sum(one["total_ns"] for one in kept_out) / 1e9,
         "longest_ms": max((one["longest_ns"] for one in kept_out), default=0) / 1e6,
     }
-    found["met"] = judge(cell.mode, found)
+    found["doubts"] = sorted({doubt for one in told for doubt in one["doubts"]})
+    found["format"] = figures.FORMAT
+    found["missed"] = verdict.missed(found, others)
+    found["met"] = not found["missed"]
     return found
 
 
@@ -68,7 +65,9 @@ def line(found: Any) -> str:
     whole = f"{found['never_came']} never came, {found['not_asked_for']} not asked for"
     whose = f"{found['not_the_host']} not by the host, {found['unexplained']} unexplained"
     over = f"{ours.get('over', 0)} over a quarter cycle ({whose})"
-    return f"{figure}, {over}, {whole}: {'met' if found['met'] else 'missed'}"
+    known = f", causes are not known ({'; '.join(found['doubts'])})" if found["doubts"] else ""
+    word = f"missed: {'; '.join(found['missed'])}" if found["missed"] else "met"
+    return f"{figure}, {over}, {whole}{known}: {word}"
 
 
 def arguments() -> argparse.Namespace:
@@ -132,15 +131,16 @@ def evaluate(asked: argparse.Namespace) -> int:
         for one in ones:
             if not one.is_done:
                 left_s -= one.wall_s
-                parts.run(one, tools, lambda cell_s, after=left_s: told(cell_s, after))
+                try:
+                    parts.run(one, tools, lambda cell_s, after=left_s: told(cell_s, after))
+                except parts.FailedError as failure:
+                    print(f"  did not run as it should: {failure} ({one.folder})", flush=True)
+                    code = PART_FAILED
         done = [one for one in ones if one.is_done]
         if not done:
-            print(f"  nothing was measured; {output / cell.folder} has what was said", flush=True)
-            code = PART_FAILED
             continue
-        found = conclude(cell, pace, asked.seed, done)
-        result = output / cell.folder / "result.json"
-        result.write_text(json.dumps(found) + "\n", encoding="utf-8")
+        found = conclude(cell, pace, asked.seed, done, results(output))
+        parts.keep(output / cell.folder / RESULT, found)
         print(f"  {line(found)}", flush=True)
         code = code if found["met"] else max(code, MISSED)
         report(output)
@@ -160,14 +160,19 @@ def words(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(seconds, 0):.0f} s"
 
 
+def results(output: Path) -> list[Any]:
+    """Those of all cells that are done, also by others; not those of another form."""
+    paths = sorted(output.glob(f"*/{RESULT}"))
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return [one for one in found if one.get("format") == figures.FORMAT]
+
+
 def report(output: Path) -> Path:
     """Draws the page of all cells that are done."""
-    done = sorted(output.glob("*/result.json"))
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in done]
     host = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
     path = output / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page.page(host, found), encoding="utf-8")
+    parts.keep_text(path, page.page(host, results(output)))
     return path
 
 

@@ -18,6 +18,9 @@ PROGRAMS = TARGET / "debug"
 NEEDED = ("qcycle", "qcrelay", "qcmerge", "qchostile")
 # Longest that a host with much else to do may take for a part.
 PATIENCE_S = 120
+# Longest that what was ended may take to be gone: much less than programs run by themselves.
+GONE_S = 10
+LONG = ("--actions", "100000", "--part", "100000")
 
 
 @unittest.skipUnless(os.geteuid() == 0, "cells need root, for namespaces and real-time threads")
@@ -30,12 +33,15 @@ class Cells(unittest.TestCase):
             self.assertTrue(there, f"{name} is missing: cargo build -p relay -p testbed")
         kept = tempfile.TemporaryDirectory()
         self.addCleanup(kept.cleanup)
-        self.output = Path(kept.name)
+        # With what a shell takes apart if it is not quoted.
+        self.output = Path(kept.name) / "all cells"
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Begins an evaluation of ten actions."""
-        command = [sys.executable, HERE / "run.py", "--programs", PROGRAMS, "--output", self.output]
-        command += ["--qcycle", PROGRAMS / "qcycle", "--actions", "10", *arguments]
+        """Begins an evaluation of ten actions, as shells do in the background."""
+        command: list[str | Path] = ["env", "--ignore-signal=INT"]
+        command += [sys.executable, HERE / "run.py", "--programs", PROGRAMS]
+        command += ["--qcycle", PROGRAMS / "qcycle", "--output", self.output]
+        command += ["--actions", "10", *arguments]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def finished(self, evaluation: subprocess.Popen[str]) -> Any:
@@ -54,9 +60,13 @@ class Cells(unittest.TestCase):
         return found
 
     def nothing_is_left(self) -> None:
-        """No program of a cell, and no key; what was ended may take a moment to be gone."""
+        """No program of a cell, and no key."""
         self.assertEqual(list(self.output.rglob("*.secret")), [])
-        until = time.monotonic() + PATIENCE_S
+        self.all_are_gone()
+
+    def all_are_gone(self) -> None:
+        """No program of a cell runs; what was ended may take a moment to be gone."""
+        until = time.monotonic() + GONE_S
         while (left := running_in(self.output)) and time.monotonic() < until:
             time.sleep(0.1)
         self.assertEqual(left, [])
@@ -71,7 +81,7 @@ class Cells(unittest.TestCase):
         evaluation = self.start("--only", "flood")
         said, _ = evaluation.communicate(timeout=PATIENCE_S)
         self.assertEqual((evaluation.returncode, said), (2, ""))
-        self.assertEqual(list(self.output.iterdir()), [])
+        self.assertFalse(self.output.exists())
 
     def test_a_cell_that_is_flooded(self) -> None:
         only = ("--mode", "virtual", "--protocol", "arbiter", "--only", "flood", "--beyond")
@@ -81,11 +91,8 @@ class Cells(unittest.TestCase):
         only = ("--mode", "real", "--protocol", "arbiter", "--only", "fault-free", "--part", "5")
         evaluation = self.start(*only)
         first, second = (self.output / f"real-arbiter-fault-free/part-00{n}" for n in (1, 2))
-        until = time.monotonic() + PATIENCE_S
-        while not (second / "breaker.jsonl").exists() and time.monotonic() < until:
-            time.sleep(0.05)
-        self.assertTrue(running_in(self.output), "the second part runs")
-        evaluation.send_signal(signal.SIGINT)
+        self.runs(second)
+        evaluation.terminate()
         said, _ = evaluation.communicate(timeout=PATIENCE_S)
         self.assertEqual(evaluation.returncode, 130, said)
         self.nothing_is_left()
@@ -93,6 +100,46 @@ class Cells(unittest.TestCase):
         done_at_ns = (first / "done.json").stat().st_mtime_ns
         self.finished(self.start(*only))
         self.assertEqual((first / "done.json").stat().st_mtime_ns, done_at_ns)
+
+    def runs(self, part: Path) -> None:
+        """Waits until all programs of a part in host time run."""
+        until = time.monotonic() + PATIENCE_S
+        while not (part / "steps.jsonl").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        named = " ".join(running_in(self.output))
+        self.assertTrue(all(name in named for name in ("unit.sh", "node-0.sh", "breaker.sh")))
+
+    def test_a_long_part_that_is_interrupted_or_killed_ends_at_once(self) -> None:
+        # Who floods does not notice that the network is gone.
+        only = ("--mode", "real", "--protocol", "arbiter", "--only", "flood", "--beyond", *LONG)
+        part = self.output / "real-arbiter-flood/part-001"
+        for how, code in ((signal.SIGKILL, -9), (signal.SIGTERM, 130)):
+            evaluation = self.start(*only)
+            # A kill leaves the records of the part.
+            (part / "steps.jsonl").unlink(missing_ok=True)
+            self.runs(part)
+            evaluation.send_signal(how)
+            evaluation.communicate(timeout=PATIENCE_S)
+            self.assertEqual(evaluation.returncode, code)
+            self.all_are_gone()
+        self.nothing_is_left()
+
+    def test_a_cell_whose_hostile_node_is_gone_did_not_run(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            programs = Path(folder)
+            for name in NEEDED:
+                (programs / name).symlink_to(PROGRAMS / name)
+            (programs / "qchostile").unlink()
+            (programs / "qchostile").write_text("#!/bin/sh\nexit 7\n", encoding="utf-8")
+            (programs / "qchostile").chmod(0o755)
+            only = ("--mode", "real", "--protocol", "peer", "--only", "byzantine and")
+            evaluation = self.start(*only, "--programs", folder)
+            said, _ = evaluation.communicate(timeout=PATIENCE_S)
+        self.assertEqual(evaluation.returncode, 12, said)
+        self.assertIn("node-3 ended early with 7; no node has evidence against node-3", said)
+        self.assertEqual(list(self.output.rglob("done.json")), [])
+        self.assertTrue(list(self.output.rglob("breaker.out")), "what was said is kept")
+        self.nothing_is_left()
 
 
 def running_in(folder: Path) -> list[str]:

@@ -1,18 +1,22 @@
 """Tests of the evaluation, on records made by hand."""
 
 import json
+import shlex
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import causes
 import cell as cells
 import figures
 import page
 import part
+import ran
 import records
 import run
+import verdict
 from causes import NOTHING, Evidence, Segment
 from records import Spoken
 
@@ -71,11 +75,13 @@ class Records(unittest.TestCase):
         doubled = [acted("trip", 0, 1), acted("close", 2, 1), acted("close", 10, 1)]
         actions, extra = match(steps[:2], doubled)
         self.assertEqual((len(actions), extra), (2, 1))
-        found = figures.figures(actions, extra, 1) | {"pace": {"actions": 2}}
-        self.assertFalse(run.judge("real", found))
-        good = figures.figures(actions, 0, 1) | {"pace": {"actions": 2}}
-        self.assertTrue(run.judge("real", good))
-        self.assertFalse(run.judge("real", good | {"pace": {"actions": 3}}))
+        cell = cells.Cell("peer", "fault-free", "real")._asdict() | {"pace": {"actions": 2}}
+        found = figures.figures(actions, extra, 1) | cell
+        self.assertEqual(verdict.missed(found, []), ["nobody asked for an action"])
+        good = figures.figures(actions, 0, 1) | cell
+        self.assertEqual(verdict.missed(good, []), [])
+        cut_short = good | {"pace": {"actions": 3}}
+        self.assertEqual(verdict.missed(cut_short, []), ["2 of 3 steps were sent"])
 
     def test_the_time_of_an_action_is_told_apart_and_none_is_lost(self) -> None:
         us = 1000
@@ -127,6 +133,159 @@ class Records(unittest.TestCase):
             path = Path(folder) / "breaker.jsonl"
             path.write_text(json.dumps(acted("trip", 0, 1)) + '\n{"event": "ac', encoding="utf-8")
             self.assertEqual(len(list(records.records(path))), 1)
+
+
+class Doubts(unittest.TestCase):
+    """A meter that cannot tell what the host took."""
+
+    core = {"core": 0, "beats": 9, "waited_ns": 5, "events_lost": 0}
+    good = {"measured_ns": 9, "cores": [core], "warnings": ["real-time threads are throttled"]}
+
+    def read(self, *said: str) -> tuple[list[str], Any]:
+        """Why it cannot, and the one action of a part of 6 ms in which a core was gone for 5."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            taken = {"event": "taken", "core": 0, "realtime_ns": 5 * MS, "late_ns": 5 * MS}
+            taken |= {"taken_ns": 5 * MS, "waited_ns": 0}
+            for path, event in (
+                ("steps", step(1, 0)),
+                ("breaker", acted("trip", 0, 6) | {"realtime_ns": 6 * MS}),
+                ("meter", taken),
+            ):
+                text = json.dumps(event) + "\n"
+                (folder / f"{path}.jsonl").write_text(text, encoding="utf-8")
+            text = "\n".join(["qcrelay: the meter runs", *said])
+            (folder / records.METER_SAID).write_text(text, encoding="utf-8")
+            cores = {"unit": 0, "node-1": 0, "breaker": 0}
+            # And actions in time, so that it is known what is usual.
+            (slow,), _ = records.read(folder, cores)
+            alike = slow._replace(ours_us=1000.0, lost_us=(0.0, 0.0, 0.0))
+            found = records.explained([slow._replace(cause=""), *[alike] * 9])
+            return records.doubts(folder), found
+
+    def test_a_meter_that_measured_is_believed(self) -> None:
+        doubts, actions = self.read(json.dumps(self.good))
+        self.assertEqual((doubts, actions[0].cause), ([], "host stall"))
+
+    def test_with_another_one_nothing_is_explained_and_it_is_said_why(self) -> None:
+        refused = "meter: SCHED_FIFO 99 is refused (EPERM): give CAP_SYS_NICE"
+        for said, why in (
+            ([self.good | {"warnings": [refused]}], refused),
+            ([self.good | {"cores": [self.core | {"waited_ns": None}]}], "schedstat"),
+            ([self.good | {"cores": [self.core | {"events_lost": 1}]}], "were lost"),
+            ([], "did not run to its end"),
+        ):
+            doubts, actions = self.read(*map(json.dumps, said))
+            self.assertEqual(len(doubts), 1)
+            self.assertIn(why, doubts[0])
+            self.assertEqual(actions[0].cause, "unexplained", why)
+            self.assertFalse(actions[0].left_alone, why)
+            (told,) = figures.over(actions)
+            self.assertEqual((set(told["lost"].values()), told["rest"]), ({None}, None))
+
+
+class Ran(unittest.TestCase):
+    """Whether a part ran as it should."""
+
+    pace = cells.Pace(2, 4, 0, 3, 2)
+
+    def setUp(self) -> None:
+        kept = tempfile.TemporaryDirectory()
+        self.addCleanup(kept.cleanup)
+        self.folder = Path(kept.name)
+        done = [acted("trip", 0, 1), acted("close", 4, 1)]
+        self.actions, _ = match([step(1, 0), step(2, 4)], done)
+
+    def events(self, party: str, *events: Any) -> None:
+        """What a party took down."""
+        text = "".join(json.dumps(event) + "\n" for event in events)
+        (self.folder / f"{party}.jsonl").write_text(text, encoding="utf-8")
+
+    def spoke(self, *nodes: int) -> None:
+        """Correct nodes were born once, and spoke."""
+        for node in nodes:
+            self.events(f"node-{node}", {"event": "born"}, {"event": "spoke"})
+
+    def ended(self, **codes: int) -> None:
+        """How programs ended in host time."""
+        for name in ("unit", "breaker", "node-0", "node-1", "node-3"):
+            (self.folder / f"{name}{ran.SCRIPT}").touch()
+            code = codes.get(name.replace("-", "_"), 0 if name == "unit" else ran.STOPPED)
+            (self.folder / f"{name}{ran.ENDED}").write_text(f"{code}\n", encoding="utf-8")
+
+    def failures(self, condition: str, wrong_tags: int = 0) -> list[str]:
+        """What did not run as it should."""
+        cell = cells.Cell("peer", condition, "real")
+        return ran.failures(cell, self.pace, self.folder, self.actions, wrong_tags)
+
+    def test_programs_run_until_their_time_is_over(self) -> None:
+        self.spoke(0, 1)
+        condition = "fail-stop and proactive recovery"
+        self.ended()
+        self.assertEqual(self.failures(condition), [])
+        self.ended(unit=ran.STOPPED, node_1=139, breaker=12)
+        told = ["breaker ended early with 12", "node-1 ended early with 139"]
+        self.assertEqual(self.failures(condition), told)
+        self.ended(node_1=0)
+        self.assertEqual(self.failures(condition), ["node-1 ended early with 0"])
+        self.ended()
+        (self.folder / f"unit{ran.ENDED}").unlink()
+        self.assertEqual(self.failures(condition), ["unit did not run"])
+
+    def test_programs_run_until_a_run_in_virtual_time_stops_them(self) -> None:
+        self.spoke(0, 1)
+        record = self.folder / "runs" / "peer-1" / "run.json"
+        record.parent.mkdir(parents=True)
+
+        def failures(**ends: Any) -> list[str]:
+            ends = {"node-0": {"how": "stopped"}, "unit": {"how": "exited", "code": 0}} | ends
+            programs = [{"name": name, "end": end} for name, end in ends.items()]
+            record.write_text(json.dumps({"programs": programs}), encoding="utf-8")
+            return self.failures("fail-stop and proactive recovery")
+
+        self.assertEqual(failures(), [])
+        for end, told in (({"how": "exited", "code": 12}, "12"), ({"how": "killed"}, "killed")):
+            self.assertEqual(failures(breaker=end), [f"breaker ended early with {told}"])
+
+    def test_correct_nodes_are_born_once_and_speak(self) -> None:
+        self.spoke(0, 1, 2)
+        (self.folder / "node-2.jsonl").unlink()
+        told = ["node-2 was born 0 times", "node-2 never spoke"]
+        condition = "fail-stop or proactive recovery"
+        self.assertEqual(self.failures(condition), told)
+        self.events("node-2", {"event": "born"}, {"event": "spoke"}, {"event": "born"})
+        self.assertEqual(self.failures(condition), ["node-2 was born 2 times"])
+
+    def test_a_hostile_node_does_harm_that_a_correct_one_sees(self) -> None:
+        self.spoke(0, 1)
+        condition = "byzantine and proactive recovery"
+        told = ["no node has evidence against node-3, which is to be hostile"]
+        self.assertEqual(self.failures(condition), told)
+        self.events("breaker", {"event": "blamed", "node": 0})
+        self.assertEqual(self.failures(condition), told, "another one")
+        self.events("breaker", {"event": "blamed", "node": 3})
+        self.assertEqual(self.failures(condition), [])
+
+    def test_of_a_flood_at_least_half_must_come(self) -> None:
+        self.spoke(0, 1, 2, 3)
+        half = round(cells.FLOOD_RATE * self.pace.seconds / 2)
+        self.assertEqual(self.failures(cells.FLOOD, half), [])
+        (told,) = self.failures(cells.FLOOD, half - 1)
+        self.assertEqual(told, f"only {half - 1} of the {2 * half} datagrams of the flood came")
+
+    def test_a_part_that_was_cut_short_did_not_run_but_one_that_waited_in_vain_did(self) -> None:
+        self.spoke(0, 1)
+        condition = "fail-stop and proactive recovery"
+        self.actions = self.actions[:1]
+        self.assertEqual(self.failures(condition), ["only 1 of 2 steps were sent"])
+        self.actions = []
+        self.assertEqual(self.failures(condition), ["only 0 of 2 steps were sent"])
+        (unanswered,), _ = match([step(1, 0)], [])
+        self.actions = [unanswered]
+        self.assertEqual(self.failures(condition), [], "a finding")
+        # When it came so late, nobody had waited for it.
+        self.actions = [unanswered._replace(at_s=1.0)]
+        self.assertEqual(self.failures(condition), ["only 1 of 2 steps were sent"])
 
 
 class Causes(unittest.TestCase):
@@ -300,13 +459,69 @@ class Cells(unittest.TestCase):
                     part.planned(cell, *other, folder)
             self.assertEqual(done(pace), [False, True, True], "nothing is thrown away")
 
+    def test_keys_that_a_kill_has_left_are_removed(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            secret = Path(name) / "part-003" / "node-1.secret"
+            secret.parent.mkdir()
+            secret.touch()
+            cell, pace = cells.Cell("peer", "fault-free", "real"), cells.Pace(5, 5, 1, 3, 4)
+            part.planned(cell, pace, 10, 7, Path(name))
+            self.assertFalse(secret.exists())
+
+    def test_a_kill_leaves_files_that_are_whole(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            output = Path(name)
+            before = run.report(output).read_text(encoding="utf-8")
+            killed = mock.patch.object(Path, "replace", side_effect=KeyboardInterrupt)
+            with killed, mock.patch.object(page, "page", return_value="torn"):
+                self.assertRaises(KeyboardInterrupt, run.report, output)
+            self.assertEqual((output / "report.html").read_text(encoding="utf-8"), before)
+
+    def test_programs_in_host_time_are_told_of_folders_with_spaces_and_of_their_cores(self) -> None:
+        pace = cells.Pace(2, 5, 1, 3, 4)
+        for mode in cells.MODES:
+            cell = cells.Cell("peer", "byzantine", mode)
+            found = cells.commands(cell, pace, Path("a folder"), cells.REAL, 1)
+            for name, command in found.items():
+                core = ["taskset", "--cpu-list", str(cells.core_of(3))]
+                core = core if (mode, name) == ("real", "node-3") else []
+                words = shlex.split(command)
+                self.assertEqual(words[: len(core)], core)
+                self.assertTrue(words[len(core)].startswith("a folder/qc"), command)
+
+    def test_in_virtual_time_the_mean_has_a_limit(self) -> None:
+        actions, extra = match([step(1, 0)], [acted("trip", 0, 1)])
+        for mode, protocol, mean, is_missed in (
+            ("virtual", "arbiter", 900, False),
+            ("virtual", "arbiter", 901, True),
+            ("virtual", "peer", 1100, False),
+            ("virtual", "peer", 1101, True),
+            ("real", "arbiter", 901, False),
+        ):
+            found = figures.figures(actions, extra, 1) | {"pace": {"actions": 1}}
+            found |= cells.Cell(protocol, "byzantine", mode)._asdict()
+            found["published"] |= {"mean": mean}
+            told = verdict.missed(found, [])
+            self.assertEqual([f"mean {mean} µs" in words for words in told], [True] * is_missed)
+
+    def test_the_line_of_a_cell_names_what_was_missed(self) -> None:
+        actions, extra = match([step(1, 0)], [acted("trip", 0, 6)])
+        found = figures.figures(actions, extra, 1) | {"pace": {"actions": 1}, "doubts": []}
+        found |= cells.Cell("peer", "fault-free", "real")._asdict() | {"not_the_host": 1}
+        found["missed"] = verdict.missed(found, [])
+        self.assertTrue(run.line(found).endswith("missed: over the limit and not by the host"))
+        self.assertTrue(run.line(found | {"missed": []}).endswith(": met"))
+        doubted = run.line(found | {"doubts": ["records were lost"]})
+        self.assertIn("causes are not known (records were lost)", doubted)
+
     def test_the_page_has_ours_beside_the_published_and_marks_what_was_missed(self) -> None:
         actions, extra = match([step(1, 0)], [acted("trip", 0, 6)])
         found = figures.figures(actions, extra, 1)
         found |= cells.Cell("peer", "fault-free", "virtual")._asdict()
         found["pace"] = {"actions": 1, "tdf": 4}
         found["kept_out"] = {"count": 3, "total_s": 0.06, "longest_ms": 40.5}
-        found["met"] = run.judge("virtual", found)
+        found["missed"] = verdict.missed(found, [])
+        found |= {"met": not found["missed"], "doubts": []}
         text = page.page("a host", [found])
         self.assertEqual(text.count("<span class=missed>"), 1)
         self.assertIn("Bommareddy et al. 2023, realtime kernel", text)
@@ -322,13 +537,15 @@ class Cells(unittest.TestCase):
         def found(condition: str, takes_ms: float) -> Any:
             actions, extra = match([step(1, 0)], [acted("trip", 0, takes_ms)])
             one = figures.figures(actions, extra, 1) | flood._replace(condition=condition)._asdict()
-            return one | {"pace": {"actions": 1, "tdf": 4}, "wrong_tags": 77, "met": True}
+            return one | {"pace": {"actions": 1, "tdf": 4}, "wrong_tags": 77}
 
         without = found(cells.FAULT_FREE, 1)
         for takes_ms, word in ((1.9, "met"), (2.1, "missed")):
             text = page.flooded([without, found(cells.FLOOD, takes_ms)])
             row = f"<span class={word}>{word}</span><td>77<td>+{takes_ms * 1000 - 1000:.0f}"
             self.assertIn(row, text)
+            one = found(cells.FLOOD, takes_ms)
+            self.assertEqual(bool(verdict.missed(one, [without, one])), word == "missed")
         self.assertEqual(page.flooded([without]), "")
         # One stall of the host decides the longest of all; of these it is no cause.
         (late, alone) = (found(cells.FLOOD, 1) for _ in range(2))
@@ -336,8 +553,14 @@ class Cells(unittest.TestCase):
         alone["left_alone"]["max"] += 5000
         self.assertIn("<span class=met>", page.flooded([without, late]))
         self.assertIn("<span class=missed>", page.flooded([without, alone]))
+        disturbed = found(cells.FLOOD, 1) | {"left_alone": {"count": 0, "max": None}}
+        self.assertIn("<span class=missed>", page.flooded([without, disturbed]))
+        told = ["the host left no action alone to compare"]
+        self.assertEqual(verdict.missed(disturbed, [without]), told)
         at_another_pace = without | {"pace": {"actions": 1, "tdf": 2}}
         self.assertEqual(page.flooded([at_another_pace, found(cells.FLOOD, 1)]), "")
+        told = ["no fault-free cell of the same pace to compare with"]
+        self.assertEqual(verdict.missed(found(cells.FLOOD, 1), [at_another_pace]), told)
 
 
 if __name__ == "__main__":

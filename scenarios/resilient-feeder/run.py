@@ -65,15 +65,17 @@ def prepare(case: Case, programs: Path, folder: Path) -> None:
 def run(case: Case, asked: argparse.Namespace, folder: Path) -> tuple[int, Path | None]:
     """Runs a case; answers its exit code and run folder."""
     programs = asked.programs.resolve()
-    prepare(case, programs, folder)
     command = [asked.qcycle.resolve(), "run", folder, "--variant", case.variant]
     command += ["--runs", folder / "runs"]
     environment = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"}
-    told = subprocess.run(
-        command, check=False, env=environment, stdout=subprocess.PIPE, text=True
-    )
-    for secret in folder.glob("*.secret"):
-        secret.unlink()
+    try:
+        prepare(case, programs, folder)
+        told = subprocess.run(
+            command, check=False, env=environment, stdout=subprocess.PIPE, text=True
+        )
+    finally:
+        for secret in folder.glob("*.secret"):
+            secret.unlink()
     print(told.stdout, end="", flush=True)
     lines = told.stdout.splitlines()
     found = [line.removeprefix(RUN_FOLDER) for line in lines if line.startswith(RUN_FOLDER)]

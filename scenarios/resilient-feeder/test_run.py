@@ -3,16 +3,37 @@
 It runs in virtual time, where how long the host takes does not matter.
 """
 
+import argparse
 import json
 import os
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import run
 
 BUILT = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / "debug"
+
+
+class Interrupted(unittest.TestCase):
+    """A case that Ctrl-C ends."""
+
+    def test_its_keys_are_removed(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name) / "case"
+
+            def called(command: list[Any], **_settings: Any) -> None:
+                if "keys" not in command:
+                    raise KeyboardInterrupt
+                (folder / "node-0.secret").touch()
+
+            asked = argparse.Namespace(programs=BUILT, qcycle=BUILT / "qcycle")
+            with mock.patch("subprocess.run", called):
+                self.assertRaises(KeyboardInterrupt, run.run, run.CASES[0], asked, folder)
+            self.assertTrue((folder / "scenario.yaml").exists())
+            self.assertEqual(list(folder.glob("*.secret")), [])
 
 
 class Whole(unittest.TestCase):
