@@ -7,6 +7,8 @@ use crate::quorum::statement::{Action, BreakerId, Epoch, Gen, StationId};
 use crate::quorum::wire::{CertificateKind, PairShare};
 use proptest::prelude::*;
 
+mod nonces;
+
 /// Four nodes and the breaker node, who know each other.
 struct Nodes {
     station: Station,
@@ -26,7 +28,15 @@ fn keyring(station: &Station, party: Party, counter: u64) -> Keyring {
 }
 
 impl Nodes {
+    /// They know each other's keys, and have exchanged nonces.
     fn new(kind: CertificateKind) -> Self {
+        let mut all = Self::introduced(kind);
+        all.exchange(60, &NodeId::ALL);
+        all
+    }
+
+    /// They know each other's keys only.
+    fn introduced(kind: CertificateKind) -> Self {
         let seed = Secret::new([3; 32]);
         let station = generate(StationId(7), Epoch(1), BreakerId(1), kind, &seed);
         let nodes = NodeId::ALL.map(|node| keyring(&station, Party::Relay(node), 1));
@@ -35,7 +45,6 @@ impl Nodes {
         for node in NodeId::ALL {
             all.introduce(node);
         }
-        all.exchange(60, &NodeId::ALL);
         all
     }
 
@@ -53,14 +62,19 @@ impl Nodes {
         for _ in 0..ticks {
             self.tick = self.tick.plus(1);
             for &from in among {
-                let seed = Secret::new([(self.tick.0 % 251) as u8 ^ from.number() << 6; 32]);
-                for (to, commitments) in self.nodes[from.index()].commitments(self.tick, &seed) {
+                for (to, commitments) in self.offers(from) {
                     if among.contains(&to) {
                         assert!(self.nodes[to.index()].committed(from, &commitments));
                     }
                 }
             }
         }
+    }
+
+    /// What a node offers in this tick.
+    fn offers(&mut self, from: NodeId) -> Vec<(NodeId, Commitments)> {
+        let seed = Secret::new([(self.tick.0 % 251) as u8 ^ from.number() << 6; 32]);
+        self.nodes[from.index()].commitments(self.tick, &seed)
     }
 
     fn statement(&self, action: Action, tick: Tick) -> Statement {
@@ -143,6 +157,18 @@ fn a_key_counts_only_if_the_root_key_has_certified_all_of_it() {
     forged[3].signature[0] ^= 1;
     for key in forged {
         assert!(!all.nodes[0].is_certified(NodeId::ALL[1], &key));
+    }
+}
+
+#[test]
+fn a_share_of_the_key_must_be_the_nodes_own() {
+    for kind in [CertificateKind::Frost, CertificateKind::Bls] {
+        let Station { membership, secrets } =
+            generate(StationId(7), Epoch(1), BreakerId(1), kind, &Secret::new([3; 32]));
+        let working = Working::born(&secrets[0], &membership, 1, &Secret::new([1; 32])).unwrap();
+        let with = |share: &Secret| Keyring::new(&membership, &working, Some(share)).map(|_| ());
+        assert_eq!(with(secrets[0].share.as_ref().unwrap()), Ok(()));
+        assert_eq!(with(secrets[1].share.as_ref().unwrap()), Err(UnusableKeys), "{kind}");
     }
 }
 

@@ -204,3 +204,16 @@ fn what_is_wrong_is_told_with_field_and_octet() {
     assert_eq!(told(Kind::Commitments, &commitments), format!("slot at octet 150: {range}"));
     assert_eq!(told(Kind::Noted, &[0; 9]), "datagram at octet 28: 1 octets too many at the end");
 }
+
+#[test]
+fn no_nonces_have_serial_0() {
+    let commitment = |serial| Commitment { slot: 3, serial, hiding: [1; 32], binding: [2; 32] };
+    let with = |serial| Commitments::new(false, [0; SLOTS], vec![commitment(serial)]);
+    assert_eq!(with(0), None);
+    let mut octets = Vec::new();
+    Payload::Commitments(with(1).unwrap()).encode(&mut octets);
+    // Behind the wish for an answer, what was seen, count and slot.
+    octets[131..139].fill(0);
+    let error = Payload::decode(Kind::Commitments, &octets).unwrap_err();
+    assert_eq!(error.to_string(), "serial at octet 151: the field cannot have this value");
+}

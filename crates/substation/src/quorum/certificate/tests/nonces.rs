@@ -1,0 +1,97 @@
+//! How nonces are exchanged: at what cost, how soon, and what becomes of those that only one of
+//! a pair knows.
+
+use super::*;
+use crate::quorum::wire::SLOTS;
+
+const A: NodeId = NodeId::ALL[0];
+const B: NodeId = NodeId::ALL[1];
+
+impl Nodes {
+    /// What one node offers to another in this tick. What it offers to others is lost.
+    fn offer(&mut self, from: NodeId, to: NodeId) -> Option<Commitments> {
+        self.offers(from).into_iter().find_map(|(node, offer)| (node == to).then_some(offer))
+    }
+
+    fn committed(&mut self, from: NodeId, to: NodeId, offer: &Commitments) -> bool {
+        self.nodes[to.index()].committed(from, offer)
+    }
+
+    fn prove(&mut self, node: NodeId, statement: &Statement) -> Option<Proof> {
+        self.nodes[node.index()].prove(statement)
+    }
+
+    /// What each of two nodes makes of its proof and the other one's.
+    fn combine(
+        &mut self,
+        statement: &Statement,
+        nodes: [NodeId; 2],
+        proofs: [&Proof; 2],
+    ) -> [Result<Certificate, NoCertificate>; 2] {
+        let pair = [(nodes[0], proofs[0]), (nodes[1], proofs[1])];
+        nodes.map(|node| self.nodes[node.index()].combine(statement, pair))
+    }
+}
+
+#[test]
+fn nonces_that_a_peer_does_not_have_are_not_spent() {
+    let mut all = Nodes::introduced(CertificateKind::Frost);
+    for _ in 0..60 {
+        all.tick = all.tick.plus(1);
+        all.offers(A);
+        if let Some(offer) = all.offer(B, A) {
+            assert!(all.committed(B, A, &offer));
+        }
+    }
+    let statement = all.statement(Action::Trip, all.tick);
+    assert_eq!(all.prove(A, &statement), None, "B has none of its commitments");
+}
+
+#[test]
+fn an_old_offer_that_comes_after_a_new_one_takes_nothing_back() {
+    let mut all = Nodes::introduced(CertificateKind::Frost);
+    let mut old = None;
+    for _ in 0..40 {
+        all.tick = all.tick.plus(1);
+        for (from, to) in [(A, B), (B, A)] {
+            if let Some(offer) = all.offer(from, to) {
+                assert!(all.committed(from, to, &offer));
+                old = if from == A { Some(offer) } else { old };
+            }
+        }
+    }
+    let slot = all.tick.0 % SLOTS as u64;
+    let old = old.unwrap();
+    let old = old.as_slice().iter().filter(|offered| u64::from(offered.slot) == slot);
+    let old = Commitments::new(false, [0; SLOTS], old.copied().collect()).unwrap();
+    assert_eq!(old.as_slice().len(), 1);
+    // It is spent, made anew and confirmed; then the old one comes once more.
+    let statement = all.statement(Action::Trip, all.tick);
+    assert!([A, B].into_iter().all(|node| all.prove(node, &statement).is_some()));
+    all.exchange(SLOTS as u64, &[A, B]);
+    assert!(all.committed(A, B, &old));
+    let statement = all.statement(Action::Trip, all.tick);
+    let [one, other] = [A, B].map(|node| all.prove(node, &statement).unwrap());
+    let made = all.combine(&statement, [A, B], [&one, &other]);
+    assert!(made.iter().all(Result::is_ok), "{made:?}");
+}
+
+#[test]
+fn who_proved_just_before_the_peers_new_nonces_came_is_not_blamed_and_blames_nobody() {
+    let mut all = Nodes::new(CertificateKind::Frost);
+    // A has spent those of a slot, B has not.
+    let statement = all.statement(Action::Trip, all.tick);
+    let next = all.statement(Action::Trip, all.tick.plus(SLOTS as u64));
+    all.prove(A, &statement).unwrap();
+    all.exchange(6, &[A, B]);
+    // A makes new ones. Before they come, B proves with the old ones; A, which then hears that B
+    // has the new ones, with these.
+    all.tick = all.tick.plus(1);
+    let new = all.offer(A, B).unwrap();
+    let late = all.prove(B, &next).unwrap();
+    assert!(all.committed(A, B, &new));
+    all.exchange(1, &[B, A]);
+    let early = all.prove(A, &next).unwrap();
+    let made = all.combine(&next, [A, B], [&early, &late]);
+    assert_eq!(made, [const { Err(NoCertificate::NotTogether) }; 2]);
+}
