@@ -25,8 +25,10 @@ use crate::quorum::wire::{Commitment, Commitments, SLOTS};
 /// has authority anywhere (freshness, look-ahead, clocks), and as many again for datagrams.
 const REST_TICKS: u64 = 6;
 
-/// How many nonces are made at most in one tick, so that a tick's work is bounded: about 0.1 ms.
-const MADE_PER_TICK: usize = 2;
+/// How many nonces are made at most in one tick, so that a tick's work is bounded. As many as an
+/// attempt spends in a tick: one with each peer. With fewer, who attempts for long runs out of
+/// them, and whoever joins it late finds none that both have.
+const MADE_PER_TICK: usize = NODES - 1;
 
 /// After how many ticks commitments are sent again that were not confirmed.
 const REPEAT_TICKS: u64 = 8;

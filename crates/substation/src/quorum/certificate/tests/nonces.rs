@@ -34,6 +34,49 @@ impl Nodes {
 }
 
 #[test]
+fn who_is_born_has_nonces_with_all_within_a_few_ticks() {
+    let mut all = Nodes::new(CertificateKind::Frost);
+    all.nodes[B.index()] = keyring(&all.station, Party::Relay(B), 2);
+    all.introduce(B);
+    all.exchange(18, &NodeId::ALL);
+    for ahead in 0..SLOTS as u64 {
+        let statement = all.statement(Action::Trip, all.tick.plus(ahead));
+        let proofs = NodeId::ALL.map(|node| all.prove(node, &statement).unwrap());
+        for peer in NodeId::ALL.into_iter().filter(|node| *node != B) {
+            let made = all.combine(&statement, [B, peer], [&proofs[1], &proofs[peer.index()]]);
+            assert!(made.iter().all(Result::is_ok), "{ahead} ahead: {made:?}");
+        }
+    }
+}
+
+#[test]
+fn an_attempt_of_all_may_last_and_whoever_joins_it_late_finds_nonces_at_once() {
+    let mut all = Nodes::new(CertificateKind::Frost);
+    let begin = all.tick;
+    for passed in 1..=120 {
+        all.exchange(1, &NodeId::ALL);
+        let attempting = if passed < 60 { &NodeId::ALL[..3] } else { &NodeId::ALL[..] };
+        // For this tick and the next one, as shares are.
+        let next = all.statement(Action::Trip, begin.plus(passed + 1));
+        for node in attempting {
+            assert!(all.prove(*node, &next).is_some(), "{node} after {passed} ticks");
+        }
+        let statement = all.statement(Action::Trip, begin.plus(passed));
+        let proofs = NodeId::ALL.map(|node| all.prove(node, &statement));
+        for (i, one) in attempting.iter().enumerate() {
+            for other in &attempting[..i] {
+                let [Some(first), Some(second)] = [one, other].map(|node| &proofs[node.index()])
+                else {
+                    panic!("{one} or {other} after {passed} ticks: no proof")
+                };
+                let made = all.combine(&statement, [*one, *other], [first, second]);
+                assert!(made.iter().all(Result::is_ok), "{one}, {other}, {passed}: {made:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn nonces_that_a_peer_does_not_have_are_not_spent() {
     let mut all = Nodes::introduced(CertificateKind::Frost);
     for _ in 0..60 {
