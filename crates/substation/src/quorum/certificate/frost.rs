@@ -126,7 +126,7 @@ impl Frost {
         own.nonces.offers(now, own.key.signing_share(), seed)
     }
 
-    /// Takes a peer's commitments to nonces. Says false if one of them is none.
+    /// Takes a peer's commitments to nonces, a few in a tick. Says false if one of them is none.
     pub(super) fn committed(&mut self, node: NodeId, commitments: &Commitments) -> bool {
         self.own.as_mut().is_none_or(|own| own.nonces.take(node, commitments))
     }

@@ -17,6 +17,7 @@ use frost_ed25519::keys::SigningShare;
 use frost_ed25519::round1::{NonceCommitment, SigningCommitments, SigningNonces};
 
 use super::frost::peers;
+use crate::quorum::budget::Budget;
 use crate::quorum::keys::{Random, Secret};
 use crate::quorum::statement::{NODES, NodeId, Tick};
 use crate::quorum::wire::{Commitment, Commitments, SLOTS};
@@ -29,6 +30,12 @@ const REST_TICKS: u64 = 6;
 /// attempt spends in a tick: one with each peer. With fewer, who attempts for long runs out of
 /// them, and whoever joins it late finds none that both have.
 const MADE_PER_TICK: usize = NODES - 1;
+
+/// How many new commitments of one peer are looked at in a tick, good or bad, because each costs
+/// two checks that a point is one: a correct peer makes no more than [`MADE_PER_TICK`], and one
+/// more comes in place of one that was lost. What is not looked at is not confirmed, and so it
+/// comes again.
+const LOOKS_PER_TICK: u8 = 4;
 
 /// After how many ticks commitments are sent again that were not confirmed.
 const REPEAT_TICKS: u64 = 8;
@@ -63,6 +70,7 @@ struct Peer {
     slots: [Slot; SLOTS],
     /// Whether something is to be told.
     news: bool,
+    /// When something was told last, unless the rest is wanted now.
     sent: Option<Tick>,
 }
 
@@ -72,11 +80,21 @@ pub(super) struct Exchange {
     node: NodeId,
     peers: [Peer; NODES],
     serial: u64,
+    /// The tick of the last offers.
+    now: Tick,
+    /// How many new commitments of each peer were looked at.
+    looks: Budget,
 }
 
 impl Exchange {
     pub(super) fn new(node: NodeId) -> Self {
-        Self { node, peers: Default::default(), serial: 0 }
+        Self {
+            node,
+            peers: Default::default(),
+            serial: 0,
+            now: Tick::default(),
+            looks: Budget::default(),
+        }
     }
 
     /// The slot of a tick.
@@ -125,6 +143,7 @@ impl Exchange {
         share: &SigningShare,
         seed: &Secret,
     ) -> Vec<(NodeId, Commitments)> {
+        self.now = now;
         let mut random = Random::from_seed(seed, "nonces");
         let mut left = MADE_PER_TICK;
         // The slots that come next first.
@@ -147,11 +166,16 @@ impl Exchange {
         peers.filter_map(|node| Some((node, self.peers[node.index()].offer(now)?))).collect()
     }
 
-    /// Takes what a peer offers and confirms. Says false if one of the commitments is none.
-    pub(super) fn take(&mut self, peer: NodeId, commitments: &Commitments) -> bool {
-        let peer = &mut self.peers[peer.index()];
+    /// Takes what a peer offers and confirms, no more than a few new ones in a tick. Says false if
+    /// one of those looked at is none.
+    pub(super) fn take(&mut self, node: NodeId, commitments: &Commitments) -> bool {
+        let peer = &mut self.peers[node.index()];
         for (slot, seen) in peer.slots.iter_mut().zip(commitments.seen()) {
-            slot.confirmed = slot.confirmed.max(*seen);
+            if *seen > slot.confirmed {
+                slot.confirmed = *seen;
+                // It takes a few at a time: if there are more, they need not wait.
+                peer.sent = None;
+            }
         }
         // Its answer, if it wants one, confirms what it offers here.
         peer.news |= commitments.wants_answer();
@@ -161,6 +185,9 @@ impl Exchange {
             let serial = commitment.serial;
             if slot.peer.is_some_and(|(known, _)| serial <= known) {
                 continue;
+            }
+            if !self.looks.spend(self.now, node, LOOKS_PER_TICK) {
+                break;
             }
             match signing_commitments(commitment) {
                 Some(commitments) => slot.peer = Some((serial, commitments)),

@@ -118,6 +118,10 @@ impl Keyring {
     }
 
     /// Takes a peer's commitments to nonces. Says false if one of them is none.
+    ///
+    /// No more than a few new ones are looked at from one call of [`Self::commitments`] in a tick
+    /// to that in the next, so that a peer causes a bounded amount of work; a correct one offers
+    /// the others again.
     pub fn committed(&mut self, node: NodeId, commitments: &Commitments) -> bool {
         match &mut self.kind {
             Kind::Frost(frost) => frost.committed(node, commitments),

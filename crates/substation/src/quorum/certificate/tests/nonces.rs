@@ -2,10 +2,25 @@
 //! a pair knows.
 
 use super::*;
-use crate::quorum::wire::SLOTS;
+use crate::quorum::wire::{Commitment, SLOTS};
 
 const A: NodeId = NodeId::ALL[0];
 const B: NodeId = NodeId::ALL[1];
+
+/// The base point.
+const BASE: [u8; 32] = {
+    let mut octets = [0x66; 32];
+    octets[0] = 0x58;
+    octets
+};
+
+/// The point of order 2, y = -1: on the curve, and not of the group.
+const OF_SMALL_ORDER: [u8; 32] = {
+    let mut octets = [0xff; 32];
+    octets[0] = 0xec;
+    octets[31] = 0x7f;
+    octets
+};
 
 impl Nodes {
     /// What one node offers to another in this tick. What it offers to others is lost.
@@ -33,6 +48,44 @@ impl Nodes {
     }
 }
 
+/// New commitments for all slots, of points of which each is this one.
+fn commitments(serial: u64, point: [u8; 32]) -> Commitments {
+    let (hiding, binding) = (point, point);
+    let offered = (0..SLOTS as u8).map(|slot| Commitment { slot, serial, hiding, binding });
+    Commitments::new(true, [0; SLOTS], offered.collect()).unwrap()
+}
+
+#[test]
+fn a_flood_of_commitments_costs_a_few_looks_in_a_tick_and_nobody_else_anything() {
+    let mut all = Nodes::new(CertificateKind::Frost);
+    let [mut serial, mut least] = [1_000_000; 2];
+    for _ in 0..3 {
+        for _ in 0..500 {
+            assert!(all.committed(B, A, &commitments(serial, BASE)));
+            serial += 1;
+        }
+        // Whatever was found good is confirmed.
+        all.tick = all.tick.plus(1);
+        let seen = *all.offer(A, B).unwrap().seen();
+        assert_eq!(seen.iter().filter(|seen| **seen >= least).count(), 4);
+        assert_eq!(seen.iter().max(), Some(&least), "of each slot the first");
+        least = serial;
+    }
+    // Those that are none cost as much.
+    let none = commitments(serial, OF_SMALL_ORDER);
+    assert_eq!((0..500).filter(|_| !all.committed(B, A, &none)).count(), 1);
+    assert!(all.committed(B, A, &commitments(serial, BASE)), "it is not looked at");
+    // What another peer says is.
+    assert!(all.committed(NodeId::ALL[2], A, &commitments(serial, BASE)));
+    all.tick = all.tick.plus(1);
+    let offers = all.offers(A);
+    let taken = [B, NodeId::ALL[2]].map(|peer| {
+        let (_, offer) = offers.iter().find(|(node, _)| *node == peer).unwrap();
+        offer.seen().iter().filter(|seen| **seen >= serial).count()
+    });
+    assert_eq!(taken, [0, 4]);
+}
+
 #[test]
 fn who_is_born_has_nonces_with_all_within_a_few_ticks() {
     let mut all = Nodes::new(CertificateKind::Frost);
@@ -47,6 +100,30 @@ fn who_is_born_has_nonces_with_all_within_a_few_ticks() {
             assert!(made.iter().all(Result::is_ok), "{ahead} ahead: {made:?}");
         }
     }
+}
+
+#[test]
+fn what_was_lost_is_made_up_for_within_a_few_ticks() {
+    let mut all = Nodes::new(CertificateKind::Frost);
+    // In an attempt of A nothing of what it says comes through.
+    for _ in 0..40 {
+        all.tick = all.tick.plus(1);
+        all.offers(A);
+        let statement = all.statement(Action::Trip, all.tick);
+        all.prove(A, &statement);
+    }
+    let statement = all.statement(Action::Trip, all.tick);
+    assert_eq!(all.prove(A, &statement), None);
+    // At last those that were spent are made anew, and the peer takes a few of all 16 in a tick.
+    all.exchange(16, &[A, B]);
+    let mut found = 0;
+    for ahead in 1..=SLOTS as u64 {
+        let statement = all.statement(Action::Trip, all.tick.plus(ahead));
+        let proofs = [A, B].map(|node| all.prove(node, &statement));
+        let [Some(one), Some(other)] = &proofs else { continue };
+        found += usize::from(all.combine(&statement, [A, B], [one, other])[0].is_ok());
+    }
+    assert_eq!(found, SLOTS);
 }
 
 #[test]
