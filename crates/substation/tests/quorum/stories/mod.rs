@@ -2,6 +2,8 @@
 mod breaker_arbiter;
 mod breaker_peer;
 mod clock;
+mod nobodys_fault;
 mod recovery;
 mod relay_arbiter;
 mod relay_peer;
+mod slips;
