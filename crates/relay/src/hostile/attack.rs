@@ -30,7 +30,10 @@ pub enum Attack {
     Slow,
     /// Says nothing but that it is there
     Silent,
-    /// One after the other, a tick each
+    /// Keeps its key from the breaker node, and agrees with its peers: what they certify with it is
+    /// worth nothing
+    Withhold,
+    /// One after the other, a tick each, but for the last two
     All,
 }
 
@@ -113,6 +116,10 @@ pub fn say(
         }
         Attack::Slow => speak(scene, keys, possible, tick.minus(1), whole, say),
         Attack::Silent => {}
+        Attack::Withhold => {
+            speak(scene, keys, possible, tick, whole, say);
+            speak(scene, keys, after, tick, whole, say);
+        }
     }
 }
 

@@ -11,7 +11,9 @@ use rtrb::RingBuffer;
 use serde_json::{Value, json};
 use substation::SampleTime;
 use substation::quorum::wire::Payload;
-use substation::quorum::{Action, Counters, Effect, Event, Gen, Message, Party, Relay, Speaker};
+use substation::quorum::{
+    Action, Attempt, Counters, Effect, Event, Gen, Message, Party, Relay, Speaker,
+};
 use substation::settings::quorum::Quorum;
 
 use super::attack::{Attack, Scene, say};
@@ -53,7 +55,7 @@ pub fn run(quorum: &Quorum, folder: &Path, plan: Plan, stop: &AtomicBool) -> Res
     let now = harness.clock.read();
     let speaker = Speaker { me, subject, parameters: quorum.parameters };
     let relay = Relay::born(now.common, speaker, Action::Close, plan.counter, Counters::default());
-    let hostile = Hostile { harness, relay, plan, speaker, said: 0 };
+    let hostile = Hostile { harness, relay, plan, speaker, heard: None, said: 0 };
     eprintln!("qchostile: begins");
     let end = plan.duration.map(|duration| now.own.plus(duration));
     hostile.run(end, stop).context("sockets")
@@ -64,6 +66,8 @@ struct Hostile {
     relay: Relay<substation::quorum::wire::Proof, substation::quorum::wire::Certificate>,
     plan: Plan,
     speaker: Speaker,
+    /// What a peer has attempted last.
+    heard: Option<Attempt>,
     said: u64,
 }
 
@@ -80,6 +84,9 @@ impl Hostile {
             for received in inbox.drain(..) {
                 match (received.from, received.payload) {
                     (from, Payload::Message(message)) => {
+                        if let Message::Share { attempt, .. } = &message {
+                            self.heard = Some(*attempt);
+                        }
                         self.learn(Event::Received { from, message });
                     }
                     (Party::Relay(node), Payload::Commitments(commitments)) => {
@@ -102,11 +109,13 @@ impl Hostile {
         Ok(summary)
     }
 
-    /// The breaker's next action and how it stands, as far as is known.
+    /// The breaker's next action and how it stands, as far as is known: from the breaker node, or from
+    /// what peers attempt.
     fn breaker(&self) -> Option<(Gen, Action)> {
         let stands = self.relay.state().map(|state| state.breaker());
         let assumed = self.plan.assumed.map(|number| (Gen(number), Action::Close));
-        self.relay.generation().zip(stands).or(assumed)
+        let heard = self.heard.map(|attempt| (attempt.generation, attempt.action.opposite()));
+        self.relay.generation().zip(stands).or(assumed).or(heard)
     }
 
     /// Does what a correct node does about keys, and says none of what it would.
@@ -127,6 +136,8 @@ impl Hostile {
                     ..
                 }
                 | Effect::Operate { .. } => {}
+                Effect::Send { to: Party::Breaker, message: Message::Announcement { .. } }
+                    if self.plan.attack == Attack::Withhold => {}
                 effect => self.harness.carry_out(now, effect),
             }
         }

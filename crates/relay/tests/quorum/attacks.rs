@@ -60,6 +60,24 @@ fn attack(protocol: &str) {
     assert_eq!(outcome.blamed.into_iter().collect::<Vec<_>>(), [3]);
 }
 
+/// Its shares are sound to whoever knows its key, and certificates with them are worth nothing to the
+/// breaker node, which does not.
+#[test]
+fn who_keeps_its_key_from_the_breaker_node_stops_nothing() {
+    let Some(mut station) = Station::new("a key withheld", "peer", "two-signatures") else {
+        return;
+    };
+    station.start(&[1, 2, 3]);
+    // The one that all would certify with if they went by their numbers.
+    station.start_hostile(&["insider", "node-0.yaml", "--attack", "withhold", "--counter", "1"]);
+    let steps = station.start_steps(u64::MAX);
+    station.wait_for("actions beside it", |status| status.generation >= 30);
+    assert_eq!(station.status().counters[0], 0, "the breaker node does not know it");
+    end(&mut station, "withhold");
+    let outcome = station.conclude(&steps.end());
+    outcome.check_each(2);
+}
+
 fn start(station: &mut Station, attack: &str, copies: u32, counter: u64) {
     let (copies, counter_text) = (copies.to_string(), counter.to_string());
     let with = ["--copies", &copies, "--counter", &counter_text];

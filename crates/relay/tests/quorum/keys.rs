@@ -89,3 +89,23 @@ fn old_keys_are_worth_nothing() {
     let adopted = outcome.records.iter().filter(|l| l["event"] == "adopted" && l["node"] == 3);
     assert_eq!(adopted.map(|line| number(line, "counter")).collect::<Vec<_>>(), [1, 2]);
 }
+
+/// New keys for the station void what parties remember of the old ones: also that a node had higher
+/// numbers than it has now that it was installed anew.
+#[test]
+fn new_keys_of_a_station_void_what_was_remembered_of_the_old_ones() {
+    let Some(mut station) = Station::new("new keys", "arbiter", "two-signatures") else { return };
+    station.start(&[0, 1, 2, 3]);
+    station.kill_node(3);
+    station.start_node(3);
+    station.wait_for("node 3 has a second key", |status| status.counters[3] == 2);
+    for node in 0..4 {
+        station.kill_node(node);
+    }
+    station.kill_breaker();
+    station.keys(&[".", "--force"]);
+    fs::remove_file(station.folder().join("node-3.memory")).expect("it remembered something");
+    station.start(&[0, 1, 2, 3]);
+    station.wait_for("node 3 has a first key again", |status| status.counters[3] == 1);
+    station.run(ACTIONS).check(ACTIONS, 2);
+}
