@@ -100,12 +100,14 @@ impl Remembered {
         remembered
     }
 
-    /// The order that stands after a restart. After a loss of power the disk may lack the last action:
-    /// to open again is safe then, to close on what may be a fault is not.
+    /// The order that stands after a restart; none if there never was an action. After a loss of power
+    /// the disk may lack the last one: to open again is safe then, to close on what may be a fault is
+    /// not.
     #[must_use]
     pub fn order(found: &Found<Self>) -> Option<Action> {
-        let state = found.remembered.state();
-        (!found.is_other_boot || state == Action::Trip).then_some(state)
+        let Found { remembered, is_other_boot } = found;
+        let (state, has_acted) = (remembered.state(), remembered.acted_at_ns != 0);
+        (has_acted && (!is_other_boot || state == Action::Trip)).then_some(state)
     }
 
     /// How the breaker stands.
@@ -319,7 +321,7 @@ mod tests {
             channel_key: [2; 32],
             signature: [3; 64],
         };
-        (remembered.is_open, remembered.generation) = (true, 12);
+        (remembered.is_open, remembered.generation, remembered.acted_at_ns) = (true, 12, 34);
         (remembered.counters, remembered.keys) = ([500; NODES], [Some((&key).into()); NODES]);
         remembered
     }
@@ -356,5 +358,7 @@ mod tests {
         remembered.is_open = false;
         assert_eq!(Remembered::order(&found(remembered.clone(), false)), Some(Action::Close));
         assert_eq!(Remembered::order(&found(remembered, true)), None);
+        let new = Remembered::or_new(None, Action::Close, &membership(1));
+        assert_eq!(Remembered::order(&found(new, false)), None, "nobody ever wanted it closed");
     }
 }
