@@ -35,7 +35,7 @@ FOREIGN = ["certificate", "channel", "decider", "hex", "keys", "wire"]
 FOREIGN_TESTS = ["model"]
 MODEL = "model::"
 # How many events the simulator has in each mode to find a mistake.
-EVENTS = "400000"
+EVENTS = "4000000"
 LIBRARY = "pub mod quorum;\npub mod time;\npub use time::SampleTime;\n"
 CHECK_SECONDS_MAX = 1800
 
