@@ -46,7 +46,7 @@ pub mod wire;
 pub use breaker::{Breaker, BreakerEvent, BreakerEventOf, Remembered};
 pub use counters::Counters;
 pub use effect::{Effect, EffectOf, MessageOf, Refusal};
-pub use evidence::{Evidence, EvidenceLog, Misdeed};
+pub use evidence::{Evidence, Misdeed};
 pub use message::{Acknowledgement, Attempt, Message, Party};
 pub use parameters::Parameters;
 pub use relay::{Event, EventOf, Relay, Speaker};
