@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test conformance check-aarch64 test-aarch64 bench container quorum fuzz fuzz-calls clean
+.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long conformance check-aarch64 test-aarch64 bench container quorum fuzz fuzz-calls clean
 
 # The shim is an image for other programs, built by the build script of `testbed`: never here.
 CRATES := -p vtime -p realtime -p probe -p substation -p relay -p testbed
@@ -61,6 +61,10 @@ test: setup-test ## check format, lints, tests and taste
 	$(PYTHON) tools/tidy.py
 	shellcheck tools/*.sh .ci/run
 	shellcheck --shell sh tools/peers/programs/*.sh
+
+test-long: setup-test ## ask what takes long: verdicts beside load and hostile programs, other users, other systems
+	cargo build --locked --release $(CRATES)
+	$(PYTHON) -W error -m unittest discover -s tools/long
 
 check-aarch64: setup-aarch64 ## check that all compiles for boards with an AArch64 processor
 	tools/aarch64.sh check

@@ -1,0 +1,53 @@
+"""What the long tests share: where the programs are, how a scenario is run, and a busy host.
+
+The long tests (`make test-long`) take minutes to an hour, and ask what no quick test can: whether
+verdicts stand beside hostile programs, load and other users. Each file is one question. What a
+machine lacks is a skip that says so, never a pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+QCYCLE = ROOT / "target/release/qcycle"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run of a scenario: its exit code, its record (`run.json`) and what it printed."""
+
+    code: int
+    record: dict[str, object]
+    printed: str
+
+
+def run(scenario: Path, runs: Path, *options: str) -> Ran:
+    """Runs a scenario into a folder of its own below `runs`."""
+    runs.mkdir(parents=True, exist_ok=True)
+    command = [QCYCLE, "run", scenario, "--json", "--runs", runs, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        record = json.loads(done.stdout)
+    except json.JSONDecodeError:
+        record = {}
+    return Ran(done.returncode, record, done.stdout + done.stderr)
+
+
+@contextlib.contextmanager
+def busy(programs: int) -> Iterator[None]:
+    """Keeps processors busy with so many programs that never wait, until the block ends."""
+    spin = [sys.executable, "-c", "while True: pass"]
+    spinners = [subprocess.Popen(spin) for _ in range(programs)]
+    try:
+        yield
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
