@@ -8,8 +8,17 @@ use crate::harness::{BOTH, In, Link, c, command, go, is_there, run};
 fn what_programs_do_with_signals_has_the_same_outcome() {
     std::thread::scope(|scope| {
         for link in [Link::Dynamic, Link::Static] {
-            let modes =
-                ["blocked", "masked", "sigsys", "jumps", "cancel", "alternate", "nested", "wrong"];
+            let modes = [
+                "blocked",
+                "masked",
+                "sigsys",
+                "jumps",
+                "cancel",
+                "alternate",
+                "nested",
+                "wrong",
+                "spawn",
+            ];
             for mode in modes {
                 scope.spawn(move || {
                     let [native, virtually] =

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -17,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -313,6 +315,36 @@ static void strict(void)
 	syscall(SYS_exit, 0);
 }
 
+/* As posix_spawn of glibc 2.38 and newer: a child whose handlers are cleared at its birth sets its
+ * mask and runs a program. Where there is no such call, it clears them itself. */
+static void spawn(void)
+{
+	struct clone_args args = { .flags = CLONE_CLEAR_SIGHAND | CLONE_VFORK, .exit_signal = SIGCHLD };
+	sigset_t none, all;
+	int status = 0;
+	install(SIGUSR1, count, 0, 0);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	pid_t child = syscall(SYS_clone3, &args, sizeof(args));
+	if (child < 0 && errno == ENOSYS) {
+		child = fork();
+		if (child == 0)
+			signal(SIGUSR1, SIG_DFL);
+	}
+	if (child == 0) {
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		int good = waits_work();
+		struct sigaction action;
+		sigaction(SIGUSR1, NULL, &action);
+		if (good == 6 && action.sa_handler == SIG_DFL)
+			execl("/bin/sh", "sh", "-c", "sleep 0.01; exit 7", NULL);
+		_exit(1);
+	}
+	waitpid(child, &status, 0);
+	printf("exited %d with %d\n", WIFEXITED(status), WEXITSTATUS(status));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -322,6 +354,7 @@ int main(int argc, char **argv)
 		{ "blocked", blocked }, { "masked", masked }, { "sigsys", sigsys }, { "jumps", jumps },
 		{ "cancel", cancel }, { "alternate", alternate }, { "nested", nested }, { "wrong", wrong },
 		{ "pointer", pointer },
+		{ "spawn", spawn },
 		{ "filter", filter },
 		{ "strict", strict },
 	};
