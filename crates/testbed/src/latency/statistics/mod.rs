@@ -9,6 +9,7 @@
 //! All but the estimate of the maximum ask only how many samples there are of each length, which a
 //! [`Distribution`] tells. Nothing here knows clocks, files or threads.
 
+pub mod binomial;
 pub mod compare;
 pub mod distribution;
 pub mod extremes;
