@@ -74,8 +74,8 @@ impl Deadline {
 
 /// What the host can do now towards a deadline.
 enum Step {
-    /// The deadline has passed.
-    Passed,
+    /// The deadline has passed, by so many nanoseconds of the program.
+    Passed(i64),
     /// Wait until this host time, or until this word has another value.
     Until(HostTime, Word),
     /// The clock stands still, with this value of its `resumed` word.
@@ -90,8 +90,9 @@ struct Word(&'static AtomicU32, u32);
 fn step(deadline: Deadline) -> Step {
     let (snapshot, page) = clock::snapshot();
     let now = clock::host_now();
-    if snapshot.at(now) >= deadline.0 {
-        return Step::Passed;
+    let late_ns = (snapshot.at(now) - deadline.0).as_ns();
+    if late_ns >= 0 {
+        return Step::Passed(late_ns);
     }
     match snapshot.reaches(deadline.0) {
         // A stall of the host keeps the clock from going on; its end wakes who sleeps on this.
@@ -107,15 +108,27 @@ fn step(deadline: Deadline) -> Step {
 
 /// Sleeps until the deadline. Answers 0, or [`EINTR`] after a signal handler has run.
 pub(crate) fn sleep(deadline: Deadline) -> isize {
+    let mut has_waited = false;
     loop {
         let (word, until) = match step(deadline) {
-            Step::Passed => return 0,
+            Step::Passed(late_ns) => {
+                note(late_ns, has_waited);
+                return 0;
+            }
             Step::Until(host, dilated) => (dilated, host),
             Step::Still(resumed) => (resumed, FOR_EVER),
         };
         if wait_on(word, until) == EINTR {
             return EINTR;
         }
+        has_waited = true;
+    }
+}
+
+/// Counts how late a wait ended. Whoever asks for a time that is over already has not waited.
+fn note(late_ns: i64, has_waited: bool) {
+    if has_waited {
+        clock::own().late_waits().note(late_ns);
     }
 }
 
@@ -144,9 +157,13 @@ pub(crate) fn until_or_handler(
     mut call: impl FnMut(i64) -> Option<isize>,
 ) -> Option<isize> {
     let mut look_ns = LOOK_NS_MIN;
+    let mut has_waited = false;
     loop {
         match step(deadline) {
-            Step::Passed => return call(0),
+            Step::Passed(late_ns) => {
+                note(late_ns, has_waited);
+                return call(0);
+            }
             Step::Until(host, _) => {
                 let left = (host - clock::host_now()).as_ns();
                 if let Some(result) = call(left.clamp(0, SLICE_NS_MAX)) {
@@ -168,6 +185,7 @@ pub(crate) fn until_or_handler(
                 look_ns = (look_ns * 2).min(LOOK_NS_MAX);
             }
         }
+        has_waited = true;
     }
 }
 

@@ -19,12 +19,14 @@
 //! - [`history`]: where the map bent lately, for stamps of the past
 //! - [`processor`]: processor time in virtual time
 //! - [`image`]: where the image and its pages lie in a program
+//! - [`late`]: how late something happened
 //! - [`resumed`]: the deadline of a wait that was in progress when its program got its clock
 #![no_std]
 
 pub mod clock;
 pub mod history;
 pub mod image;
+pub mod late;
 pub mod line;
 pub mod own;
 pub mod own_page;

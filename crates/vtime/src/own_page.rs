@@ -1,5 +1,5 @@
 //! The own page: shared memory between the owner of a domain and one program, with the program's
-//! own line and the counters of its trapped calls.
+//! own line, the counters of its trapped calls and of its waits that ended late.
 //!
 //! The owner writes the line, the program the counters. The line needs no sequence counter of
 //! its own: the owner changes it between the two halves of a change of the clock page, so that
@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 use crate::history::History;
 use crate::image::Counters;
+use crate::late::Lateness;
 use crate::own::{OwnClock, OwnLine, ProgramSnapshot};
 use crate::page::{ClockPage, Epoch, Shift};
 use crate::rate::Rate;
@@ -21,7 +22,7 @@ use crate::time::{HostTime, ProgramTime, VirtualTime};
 /// First word of every own page: "QCOWNPG\0", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"QCOWNPG\0");
 /// Version of the layout; changes with every change of the structure.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The time of the program is that of its domain.
 const DOMAIN: u32 = 0;
@@ -50,6 +51,7 @@ pub struct OwnPage {
     rate_fraction: AtomicU64,
     free: ClockPage,
     counters: Counters,
+    late_waits: Lateness,
 }
 
 const _: () = assert!(core::mem::offset_of!(OwnPage, domain) == 16);
@@ -57,6 +59,7 @@ const _: () = assert!(core::mem::offset_of!(OwnPage, mode) == 32);
 const _: () = assert!(core::mem::offset_of!(OwnPage, base_virtual) == 48);
 const _: () = assert!(core::mem::offset_of!(OwnPage, free) == 128);
 const _: () = assert!(core::mem::offset_of!(OwnPage, counters) == 384);
+const _: () = assert!(core::mem::offset_of!(OwnPage, late_waits) == 512);
 const _: () = assert!(size_of::<OwnPage>() <= crate::image::PAGE_SIZE);
 
 /// Whose a page is.
@@ -111,6 +114,7 @@ impl OwnPage {
             rate_fraction: AtomicU64::new(0),
             free: ClockPage::new(epochs),
             counters: Counters::default(),
+            late_waits: Lateness::default(),
         }
     }
 
@@ -119,6 +123,13 @@ impl OwnPage {
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// How late timed waits of the program ended.
+    #[inline]
+    #[must_use]
+    pub const fn late_waits(&self) -> &Lateness {
+        &self.late_waits
     }
 
     /// The short way to a clock of the program, with the page that it was taken from; `None`

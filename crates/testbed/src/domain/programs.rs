@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use vtime::image::Counters;
+use vtime::late::Lateness;
 use vtime::own::{Moment, OwnClock, ProgramSnapshot};
 use vtime::own_page::Identity;
 use vtime::{HostSpan, HostTime, OwnPage, ProgramTime, Tdf, VirtualClock};
@@ -90,6 +91,12 @@ impl Program {
         self.page.counters()
     }
 
+    /// How late its timed waits ended, as it says itself.
+    #[must_use]
+    pub fn late_waits(&self) -> &Lateness {
+        self.page.late_waits()
+    }
+
     /// Says that it runs: from now on it can be found, or be gone.
     pub fn runs(&self) {
         self.lock().missed = Some(0);
@@ -140,7 +147,8 @@ impl Domain {
     }
 
     /// The programs that are not known to be gone.
-    pub(super) fn present_programs(&self) -> Vec<Arc<Program>> {
+    #[must_use]
+    pub fn present_programs(&self) -> Vec<Arc<Program>> {
         self.programs().present.values().cloned().collect()
     }
 
