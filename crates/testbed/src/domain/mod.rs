@@ -8,6 +8,7 @@
 mod beats;
 mod freeze;
 mod guard;
+mod late;
 mod page;
 mod programs;
 
@@ -21,6 +22,7 @@ use vtime::{ClockPage, HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
 
 pub use freeze::{Backstop, Freeze, Next, Phase};
 pub use guard::{Guard, Stalls};
+pub use late::AgentLateness;
 pub use page::{Shared, host_now};
 pub use programs::{Change, Program, Standing};
 
@@ -44,6 +46,7 @@ pub struct Domain {
     programs: Mutex<programs::Programs>,
     token: u64,
     backstop: OnceLock<Arc<dyn Backstop>>,
+    lateness: AgentLateness,
     /// Held by whoever releases: between the thaw and the release nobody else may release.
     releasing: Mutex<()>,
 }
@@ -109,14 +112,20 @@ impl Domain {
         // No two domains of a host begin in the same nanosecond and the same process.
         let token = u64::from(std::process::id()).rotate_right(24) ^ now.as_ns().cast_unsigned();
         let (backstop, releasing) = (OnceLock::new(), Mutex::new(()));
-        let programs = Mutex::default();
-        Ok(Arc::new(Self { page, state, backstop, releasing, programs, token }))
+        let (programs, lateness) = (Mutex::default(), AgentLateness::default());
+        Ok(Arc::new(Self { page, state, backstop, lateness, releasing, programs, token }))
     }
 
     /// Names who freezes the programs of the domain while its clock stands still. The first one
     /// named does.
     pub fn set_backstop(&self, backstop: Arc<dyn Backstop>) {
         let _ = self.backstop.set(backstop);
+    }
+
+    /// How late its agent is with what virtual times demand.
+    #[must_use]
+    pub fn lateness(&self) -> &AgentLateness {
+        &self.lateness
     }
 
     /// Virtual time now.
@@ -129,6 +138,12 @@ impl Domain {
     #[must_use]
     pub fn realtime_ns(&self, when: VirtualTime) -> i64 {
         self.page.epoch(Epoch::Realtime).saturating_add(when.as_ns())
+    }
+
+    /// What the clock shows at a host time, or will show if nothing changes.
+    #[must_use]
+    pub fn virtual_time_at(&self, host: HostTime) -> VirtualTime {
+        self.page.snapshot(relax).at(host)
     }
 
     /// The host time at which the clock reaches `when` if nothing changes, or at which to look

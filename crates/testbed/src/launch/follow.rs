@@ -112,6 +112,9 @@ struct Work {
     refusals: Sender<Refusal>,
 }
 
+/// What an exec takes on a host that has nothing else to do, and more: the rest is lateness.
+const EXEC_TAKES_NS: i64 = 2_000_000;
+
 /// What became of an exec.
 enum Outcome {
     /// The program is in virtual time, or there was none after all.
@@ -125,7 +128,10 @@ fn hire(work: &Arc<Work>) -> io::Result<()> {
     let own = Arc::clone(work);
     thread::Builder::new().name("follow-exec".into()).spawn(move || {
         while let Some(job) = own.desk.next() {
+            let begun = own.domain.now();
             own.exec(&job);
+            let took = (own.domain.now() - begun).as_ns();
+            own.domain.lateness().note_exec(&job.listener.name, took - EXEC_TAKES_NS);
         }
     })?;
     work.desk.hired();

@@ -235,6 +235,7 @@ impl Round {
                 interface.stats.received += 1;
                 let late = (now - delivery.at).as_ns();
                 self.lateness.count(late.unsigned_abs());
+                self.domain.lateness().frames.note(late);
                 self.record(delivery.station, now, Heading::Inbound, &delivery.frame);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

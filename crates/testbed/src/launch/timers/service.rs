@@ -10,7 +10,7 @@ use libc::{c_int, c_long, pid_t};
 use vtime::image::Kind;
 use vtime::page::Epoch;
 use vtime::time::NS_PER_S;
-use vtime::{HostTime, ProgramSpan, ProgramTime};
+use vtime::{HostTime, ProgramSpan, ProgramTime, VirtualTime};
 
 use super::program::{self, Process, TimerFd, TimerSignal};
 use super::table::{Lane, Setting, Table};
@@ -138,8 +138,14 @@ impl Service {
         let own = Arc::downgrade(&service);
         let changed = service.changed.try_clone()?;
         thread::Builder::new().name("timers".into()).spawn(move || {
+            let mut due: Option<VirtualTime> = None;
             while let Some(service) = own.upgrade() {
                 let next = service.expire();
+                let domain = &service.domain;
+                if let Some(due) = due {
+                    domain.lateness().timers.note((domain.now() - due).as_ns());
+                }
+                due = next.map(|host| domain.virtual_time_at(host));
                 drop(service);
                 if wait(&watch, &changed, next).is_err() {
                     return;
