@@ -11,12 +11,13 @@ readonly REPORT=runs/voltage-stability.html
 # The case's programs are Python programs: `python3` is the one with their packages.
 PATH="$PWD/.venv/bin:$PATH"
 
-# Orders exit codes: met, not measured, missed, then all that went wrong by number.
+# Orders exit codes: met, not measured, disturbed, missed, then all that went wrong by number.
 badness() {
     case $1 in
         0) echo 0 ;;
         11) echo 1 ;;
-        10) echo 2 ;;
+        13) echo 2 ;;
+        10) echo 3 ;;
         *) echo "$1" ;;
     esac
 }

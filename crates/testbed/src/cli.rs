@@ -142,6 +142,7 @@ enum Command {
         qcycle run scenarios/voltage-stability --variant normal\n  \
         qcycle run my.yaml --duration '10 s' --csv\n\n\
         Exit codes: 0 all requirements met, 10 one missed, 11 one not measured, 12 a part failed,\n\
+        13 one disturbed (programs were kept from acting in time by the machine or by somebody),\n\
         65 wrong scenario (nothing was started), 69 something is missing on this machine,\n\
         130 interrupted (what was recorded is kept).")]
     Run {
@@ -165,6 +166,9 @@ enum Command {
         /// Write the recorded points as CSV too.
         #[arg(long)]
         csv: bool,
+        /// Run it again while a requirement is disturbed, so often at most; the last run counts.
+        #[arg(long, default_value_t = 0, value_name = "TIMES")]
+        repeat_disturbed: u32,
         /// Print the record of the run as JSON.
         #[arg(long)]
         json: bool,
@@ -326,9 +330,19 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             }
             tell(&domains, json, |domains| listing::table(domains))
         }
-        Command::Run { scenario, variant, runs, duration, seed, tdf, csv, json } => {
+        Command::Run {
+            scenario,
+            variant,
+            runs,
+            duration,
+            seed,
+            tdf,
+            csv,
+            repeat_disturbed,
+            json,
+        } => {
             let options = scenario::Options { variant, duration, seed, tdf };
-            execute(&scenario, &options, &run::Options { runs, csv, json })
+            execute(&scenario, &options, &run::Options { runs, csv, json, repeat_disturbed })
         }
         Command::Report { runs, output } => {
             let output = output.unwrap_or_else(|| runs[0].join("report.html"));

@@ -9,10 +9,13 @@ pub enum Exit {
     Met = 0,
     /// The run is complete and at least one requirement is missed.
     Missed = 10,
-    /// The run is complete, none is missed, and at least one could not be measured.
+    /// The run is complete, none is missed or disturbed, and at least one could not be measured.
     NotMeasured = 11,
     /// The run ended early: a part died that the scenario needs. Results up to then are kept.
     PartFailed = 12,
+    /// The run is complete, none is missed, and at least one was disturbed: programs were kept from
+    /// acting in time by the machine or by somebody, so it says nothing of them.
+    Disturbed = 13,
     /// A command line that makes no sense (`EX_USAGE`).
     Usage = 64,
     /// The scenario or its data is wrong (`EX_DATAERR`); nothing was started.

@@ -67,6 +67,8 @@ fn what(example: &Value) -> &'static str {
             Report::Exited(_) => "report exited",
             Report::Warning { .. } => "report warning",
             Report::Status(_) => "report status",
+            Report::Intervention(_) => "report intervention",
+            Report::Watched { .. } => "report watched",
             Report::Arrived => "report arrived",
             Report::Ended(_) => "report ended",
         };
@@ -110,6 +112,8 @@ fn every_message_is_described_as_it_is() {
         "report exited",
         "report warning",
         "report status",
+        "report intervention",
+        "report watched",
         "report arrived",
         "report ended",
     ];

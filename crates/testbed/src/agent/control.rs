@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 use vtime::Tdf;
@@ -16,6 +17,7 @@ use super::registry::Registration;
 use crate::domain::{Change, Domain};
 use crate::launch::freeze::Freezer;
 use crate::launch::members;
+use crate::results::intervention::{Caller, Deed};
 
 /// Longest request in octets; more is nobody's honest request.
 const REQUEST_LENGTH_MAX: u64 = 64 * 1024;
@@ -30,6 +32,20 @@ pub struct Control {
     /// Warnings that the agent has to tell besides those that counters show.
     warnings: Mutex<Vec<String>>,
     tie: Mutex<Tie>,
+    /// Holds that callers have asserted. Only these are theirs to release: the agent's own keep the
+    /// clock where it is while it does something.
+    holds: AtomicU32,
+    /// Who hears what callers do to the domain.
+    listener: OnceLock<Listener>,
+}
+
+/// Hears what a caller has done, while the connection is there.
+struct Listener(Box<dyn Fn(Deed, Caller) + Send + Sync>);
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Listener")
+    }
 }
 
 /// Who a domain is tied to.
@@ -72,7 +88,14 @@ impl Control {
     ) -> Arc<Self> {
         let (warnings, tie) = (Mutex::default(), Mutex::new(tie));
         let (name, title) = (name.to_owned(), title.to_owned());
-        Arc::new(Self { name, title, domain, freezer, warnings, tie })
+        let (holds, listener) = (AtomicU32::new(0), OnceLock::new());
+        Arc::new(Self { name, title, domain, freezer, warnings, tie, holds, listener })
+    }
+
+    /// Names who hears of what callers do to the domain, each time it is in force. The first one
+    /// named does.
+    pub fn tell_deeds(&self, listener: impl Fn(Deed, Caller) + Send + Sync + 'static) {
+        let _ = self.listener.set(Listener(Box::new(listener)));
     }
 
     /// Answers whoever calls, until the process ends.
@@ -166,6 +189,7 @@ impl Control {
     fn let_go(&self, tie: &mut Tie) {
         let before = std::mem::replace(tie, Tie::Detached);
         self.domain.set_free();
+        self.holds.store(0, Ordering::Relaxed);
         if let Tie::Caller(stream) = before {
             // Tells the caller; gone already, if not.
             let _ = stream.shutdown(std::net::Shutdown::Both);
@@ -191,6 +215,9 @@ impl Control {
             let reply = match serde_json::from_str::<Request>(&line) {
                 Ok(request) => {
                     let outcome = self.answer(&request, stream, is_inside);
+                    if !matches!(outcome, Outcome::Error(_)) {
+                        self.tell(&request.call, stream, is_inside);
+                    }
                     Reply { id: request.id, outcome }
                 }
                 Err(error) => {
@@ -233,10 +260,18 @@ impl Control {
                     return Outcome::Error(error);
                 }
             }
-            Call::Hold if is_inside => drop(self.freezer.spare(|| self.domain.assert_hold())),
-            Call::Hold => drop(self.domain.assert_hold()),
+            Call::Hold => {
+                match is_inside {
+                    true => drop(self.freezer.spare(|| self.domain.assert_hold())),
+                    false => drop(self.domain.assert_hold()),
+                }
+                self.holds.fetch_add(1, Ordering::Relaxed);
+            }
             Call::Release => {
-                if self.domain.release_hold().is_none() {
+                let one_less = |holds: u32| holds.checked_sub(1);
+                let theirs =
+                    self.holds.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+                if theirs.is_err() || self.domain.release_hold().is_none() {
                     return Outcome::Error(format!("nothing holds the domain `{}`", self.name));
                 }
             }
@@ -253,6 +288,26 @@ impl Control {
             Call::Query { program } => return self.detail(program.as_ref()),
         }
         Outcome::Status(self.status())
+    }
+
+    /// Tells what a caller has done to the domain, if anything.
+    fn tell(&self, call: &Call, stream: &UnixStream, is_inside: bool) {
+        let Some(listener) = self.listener.get() else { return };
+        let millionths = |tdf: &str| tdf.parse::<Tdf>().map_or(0, Tdf::millionths);
+        let deed = match call {
+            Call::Hold => Deed::Hold,
+            Call::Release => Deed::Release,
+            Call::Dilate { tdf } => Deed::Dilate { tdf_millionths: millionths(tdf) },
+            Call::DilateProgram { tdf, program } => {
+                let found = query::select(&self.domain, Some(program)).unwrap_or_default();
+                let names: BTreeSet<_> =
+                    found.iter().map(|(program, _)| program.name.clone()).collect();
+                let programs = names.into_iter().collect();
+                Deed::DilatePrograms { tdf_millionths: millionths(tdf), programs }
+            }
+            Call::Status | Call::Query { .. } | Call::Attend | Call::Detach => return,
+        };
+        (listener.0)(deed, caller::who(stream, is_inside));
     }
 
     /// Dilates programs at one moment. What they start meanwhile goes on as they stood, so it is

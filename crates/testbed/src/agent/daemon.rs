@@ -21,7 +21,8 @@ use super::owner::{self, Owner};
 use super::points::Points;
 use super::protocol::VERSION;
 use super::registry::{self, Registration};
-use super::{output, signals};
+use super::watch::{self, Watch};
+use super::{interventions, output, signals};
 use crate::devices::{self, Server};
 use crate::domain::{Domain, Guard, Start};
 use crate::fds;
@@ -96,6 +97,8 @@ struct Agent {
     outputs: Vec<JoinHandle<()>>,
     /// While the clock runs.
     guard: Option<Guard>,
+    /// Likewise.
+    watch: Option<Watch>,
     /// Kept for what they do when they are dropped.
     _registration: Registration,
 }
@@ -152,6 +155,7 @@ impl Agent {
         domain.set_backstop(freezer.clone());
         let control =
             Control::of_run(&name, &setup.title, Arc::clone(&domain), Arc::clone(&freezer));
+        tell_interventions(&control, &domain, owner);
         control.serve(&registration)?;
         let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
             .context("cannot follow programs")?;
@@ -169,6 +173,7 @@ impl Agent {
             programs: Arc::default(),
             outputs: Vec::new(),
             guard: None,
+            watch: None,
             _registration: registration,
             setup,
         };
@@ -273,6 +278,7 @@ impl Agent {
                 }
             }
         }
+        self.watch = Some(self.start_watch().context("cannot watch programs")?);
         if self.domain.release_hold().is_none() {
             bail!("somebody has released the domain before it began");
         }
@@ -287,6 +293,19 @@ impl Agent {
         Ok(())
     }
 
+    fn start_watch(&self) -> std::io::Result<Watch> {
+        let nodes = self
+            .nodes
+            .iter()
+            .map(|(name, node)| watch::Watched { name: name.clone(), process: node.process() });
+        let setup = &self.setup;
+        let programs = setup.nodes.iter().flat_map(|node| {
+            node.programs.iter().map(|program| (program.name.clone(), node.name.clone()))
+        });
+        let (domain, owner) = (Arc::clone(&self.domain), Arc::clone(&self.owner));
+        Watch::start(domain, nodes.collect(), programs.collect(), setup.delays_told_ns, owner)
+    }
+
     fn end(&mut self) -> Ended {
         // They are to hear that they shall end.
         self.freezer.stand_down();
@@ -295,6 +314,8 @@ impl Agent {
             drop(guard);
             self.domain.stalls()
         });
+        // What it says last is about the time up to now.
+        self.watch = None;
         let status = self.control.status();
         self.warn_of_files();
         self.points.close();
@@ -358,6 +379,17 @@ fn register(wanted: &str) -> anyhow::Result<(String, Registration)> {
         }
     }
     bail!("there are {TRIES} domains named like `{wanted}`; `qcycle ps` lists them")
+}
+
+/// Tells the runner what anybody does to the domain through its socket.
+fn tell_interventions(control: &Control, domain: &Arc<Domain>, owner: &Arc<Owner>) {
+    let (domain, owner) = (Arc::clone(domain), Arc::clone(owner));
+    let told = interventions::Interventions::default();
+    control.tell_deeds(move |deed, by| {
+        if let Some(intervention) = told.note(domain.now(), deed, by) {
+            owner.tell(&Report::Intervention(intervention));
+        }
+    });
 }
 
 /// The processes of a node are gone, and this many of its programs with them.

@@ -16,6 +16,8 @@
 //! - [`node`]: a place where programs run
 //! - [`keep`]: the process between an agent and a program that keeps its terminal and its end
 //! - [`orphans`]: what a program leaves behind
+//! - [`watch`]: what keeps programs from acting in time
+//! - [`interventions`]: what others do to the domain of a run
 
 pub mod attach;
 mod caller;
@@ -23,6 +25,7 @@ pub mod client;
 pub mod control;
 pub mod daemon;
 pub mod exec;
+mod interventions;
 pub mod keep;
 pub mod listing;
 pub mod node;
@@ -36,3 +39,4 @@ mod query;
 pub mod registry;
 pub(crate) mod signals;
 pub mod target;
+mod watch;

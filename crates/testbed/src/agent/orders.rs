@@ -12,6 +12,8 @@ use vtime::VirtualSpan;
 use super::protocol::Status;
 use crate::domain::{Freeze, Stalls};
 use crate::network::stats::NetworkStats;
+use crate::results::disturbance::Disturbance;
+use crate::results::intervention::Intervention;
 use crate::results::record::ReadAccount;
 use crate::scenario::model::{Attacker, Event, Link, Node, PointName, span_ns};
 
@@ -72,6 +74,8 @@ pub struct Setup {
     /// Host nanoseconds that a processor may be silent before the clock stands still; for ever
     /// if `None`.
     pub stall_guard_ns: Option<i64>,
+    /// Delays of programs of at least this are told one by one.
+    pub delays_told_ns: i64,
     /// Working directory of programs.
     pub directory: PathBuf,
     /// Environment of all programs.
@@ -127,6 +131,15 @@ pub enum Report {
     },
     /// How the domain stands.
     Status(Status),
+    /// Somebody has done something to the domain through its socket.
+    Intervention(Intervention),
+    /// What kept programs from acting in time is known up to here.
+    Watched {
+        /// Up to when.
+        to_ns: i64,
+        /// What is new.
+        disturbances: Vec<Disturbance>,
+    },
     /// The clock has reached the end of the scenario.
     Arrived,
     /// Everything is stopped.

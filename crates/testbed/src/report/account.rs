@@ -10,6 +10,9 @@ use super::sections::chip;
 use crate::results::figure::figure;
 use crate::results::record::WallAccount;
 
+/// Parties that are shown of those that were kept from acting; the file has all.
+const PARTIES_SHOWN: usize = 6;
+
 /// The section.
 pub(super) fn section(runs: &[Loaded]) -> String {
     let mut out = String::from(
@@ -24,6 +27,7 @@ pub(super) fn section(runs: &[Loaded]) -> String {
             Some(wall) => account(run, wall, &mut out),
             None => out.push_str("<p>Not known: the run did not write its account.</p>"),
         }
+        disturbances(run, &mut out);
         out.push_str("</div>");
     }
     out.push_str("</div></section>");
@@ -74,6 +78,28 @@ fn account(run: &Loaded, wall: &WallAccount, out: &mut String) {
         );
     }
     out.push_str("<p class=\"source\">run.json, wall</p>");
+}
+
+/// Who was kept from acting in time, most time lost first.
+fn disturbances(run: &Loaded, out: &mut String) {
+    let Some(record) = &run.record.disturbances else { return };
+    if record.parties.is_empty() {
+        return;
+    }
+    out.push_str("<p>Kept from acting in time, in virtual time:</p><ul>");
+    for party in record.parties.iter().take(PARTIES_SHOWN) {
+        let node = party.node.as_ref().map_or_else(String::new, |node| format!(" in {node}"));
+        let _ = write!(
+            out,
+            "<li>{}{} {}: {} ms in all, at once {} ms at most</li>",
+            escape(&party.who),
+            escape(&node),
+            party.cause.words(),
+            figure(party.lost_ns as f64 / 1e6),
+            figure(party.longest_ns as f64 / 1e6)
+        );
+    }
+    out.push_str("</ul><p class=\"source\">disturbances.csv</p>");
 }
 
 fn row(name: &str, seconds: f64, total_s: f64, class: &str) -> String {

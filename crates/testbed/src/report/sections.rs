@@ -8,6 +8,7 @@ use super::html::escape;
 use super::loaded::Loaded;
 use super::svg::svg;
 use crate::results::figure::{figure, seconds};
+use crate::results::intervention::Deed;
 use crate::results::machine::utc;
 use crate::results::record::EndedHow;
 use crate::results::{Outcome, Verdict};
@@ -78,16 +79,26 @@ pub(super) fn answers(runs: &[Loaded]) -> String {
 
 fn answer(verdicts: &[Verdict]) -> (&'static str, String) {
     let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
-    let (total, missed, unknown) =
-        (verdicts.len(), count(Outcome::Missed), count(Outcome::NotMeasured));
+    let (total, missed, unmeasured, disturbed) = (
+        verdicts.len(),
+        count(Outcome::Missed),
+        count(Outcome::NotMeasured),
+        count(Outcome::Disturbed),
+    );
     let of = if total == 1 { "requirement".into() } else { format!("of {total} requirements") };
-    match (total, missed, unknown) {
+    let parts = [(disturbed, "disturbed"), (unmeasured, "not measured")];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let unknown: Vec<_> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+    match (total, missed, unknown.len()) {
         (0, ..) => ("unknown", "No requirements were made of this run.".into()),
         (1, 0, 0) => ("met", "Yes: the requirement is met.".into()),
         (_, 0, 0) => ("met", format!("Yes: all {total} requirements are met.")),
-        (_, 0, _) => ("unknown", format!("Cannot say: {unknown} {of} not measured.")),
+        (_, 0, _) => (
+            "unknown",
+            format!("Cannot say: {}.", unknown.join(", ").replacen(' ', &format!(" {of} "), 1)),
+        ),
         (_, _, 0) => ("missed", format!("No: {missed} {of} missed.")),
-        _ => ("missed", format!("No: {missed} {of} missed, {unknown} not measured.")),
+        _ => ("missed", format!("No: {missed} {of} missed, {}.", unknown.join(", "))),
     }
 }
 
@@ -121,6 +132,7 @@ fn verdicts(verdicts: &[Verdict]) -> String {
         let (class, sign) = match verdict.outcome {
             Outcome::Met => ("met", "✓"),
             Outcome::Missed => ("missed", "✗"),
+            Outcome::Disturbed => ("unknown", "~"),
             Outcome::NotMeasured => ("unknown", "?"),
         };
         let _ = write!(
@@ -298,7 +310,7 @@ fn facts(run: &Loaded) -> Vec<(&'static str, String)> {
         ("Scenario file", scenario.file.clone()),
         ("SHA-256 of its text", scenario.sha256.clone()),
         ("Seed", scenario.seed.to_string()),
-        ("Time dilation factor", figure(scenario.tdf)),
+        ("Time dilation factor", format!("{}{}", figure(scenario.tdf), changed(run))),
         ("Settling before zero", format!("{} s", seconds(scenario.settle_ns))),
         ("Reached / planned", format!("{reached} s / {} s", seconds(scenario.duration_ns))),
         ("Ended", record.ended.how.words().to_owned()),
@@ -313,6 +325,16 @@ fn facts(run: &Loaded) -> Vec<(&'static str, String)> {
         ("Clock source", machine.clock_source.clone()),
         ("Kernel", format!("{} {}", machine.kernel, machine.kernel_version).trim().to_owned()),
     ]
+}
+
+/// What others made of the factor that was asked for.
+fn changed(run: &Loaded) -> String {
+    let deeds = run.record.interventions.iter().map(|one| &one.deed);
+    match deeds.filter(|deed| !matches!(deed, Deed::Hold | Deed::Release)).count() {
+        0 => String::new(),
+        1 => ", changed from outside once".into(),
+        count => format!(", changed from outside {count} times"),
+    }
 }
 
 fn sources(runs: &[Loaded], charts: &[Chart]) -> String {

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use vtime::VirtualSpan;
 
-use crate::scenario::model::{Measure, PointName, Requirement, Window};
+use crate::scenario::model::{Disturbed, Measure, PointName, Requirement, Window};
 use crate::scenario::told::Statistic;
 
 /// A bound on something measured.
@@ -18,6 +18,9 @@ pub struct Demand {
     pub at_least: Option<f64>,
     /// Largest value that meets it.
     pub at_most: Option<f64>,
+    /// What disturbs its verdict.
+    #[serde(default)]
+    pub disturbed: Disturbed,
 }
 
 /// What is measured; see [`Measure`].
@@ -85,6 +88,7 @@ impl Demand {
             measure: self.measure.measure(),
             at_least: self.at_least,
             at_most: self.at_most,
+            disturbed: self.disturbed.clone(),
         }
     }
 }
@@ -96,6 +100,7 @@ impl From<&Requirement> for Demand {
             measure: MeasureRecord::from(&requirement.measure),
             at_least: requirement.at_least,
             at_most: requirement.at_most,
+            disturbed: requirement.disturbed.clone(),
         }
     }
 }
@@ -205,8 +210,12 @@ mod tests {
             },
         ];
         for measure in measures {
-            let requirement =
-                Requirement { name: "r".into(), measure, at_least: Some(1.0), at_most: None };
+            let disturbed = Disturbed {
+                above: Some(VirtualSpan::from_ms(5)),
+                nodes: Some(vec!["sensor".into()]),
+            };
+            let (name, at_least, at_most) = ("r".into(), Some(1.0), None);
+            let requirement = Requirement { name, measure, at_least, at_most, disturbed };
             let text = serde_json::to_string(&Demand::from(&requirement)).unwrap();
             let back: Demand = serde_json::from_str(&text).unwrap();
             assert_eq!(format!("{:?}", back.requirement()), format!("{requirement:?}"));

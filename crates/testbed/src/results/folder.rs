@@ -4,6 +4,7 @@
 //! - `series.parquet`: points of the plant over scenario time (`series.csv.part` meanwhile)
 //! - `programs/<program>.log`: what programs wrote, with the time
 //! - `captures/<node>.pcapng`: frames at a node's interface, stamped in virtual time
+//! - `disturbances.csv`: what kept programs from acting in time
 //! - `log.txt`: what the runner did
 //!
 //! Everything is written as the run goes on, so that a killed run keeps what it had.
@@ -18,6 +19,9 @@ use vtime::VirtualSpan;
 
 use super::capture::Capture;
 use super::demand::MeasureRecord;
+use super::disturbance::Watched;
+use super::disturbance_file::{self, DisturbanceWriter};
+use super::intervention;
 use super::journal::{self, SeriesWriter};
 use super::record::{EndedHow, FORMAT, RunRecord};
 use super::series::Series;
@@ -215,6 +219,31 @@ impl RunFolder {
         Ok(all)
     }
 
+    /// Starts to record what keeps programs from acting in time.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn disturbance_writer(&self) -> Result<DisturbanceWriter> {
+        let path = self.path.join(disturbance_file::NAME);
+        let writer = File::create(&path).and_then(DisturbanceWriter::begin);
+        writer.with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// What kept programs from acting in time; `None` if nobody watched.
+    fn watched(&self, record: &RunRecord) -> Result<Option<Watched>> {
+        let Some(summary) = &record.disturbances else { return Ok(None) };
+        let path = self.path.join(disturbance_file::NAME);
+        let file = File::open(&path).map(BufReader::new);
+        let read = file.and_then(disturbance_file::read);
+        let mut disturbances = read.with_context(|| format!("reading {}", path.display()))?;
+        let programs = record.programs.iter();
+        let nodes = programs.map(|program| (&*program.name, &*program.node)).collect();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 1e9")]
+        let tdf = (record.scenario.tdf * 1e6).round() as u64;
+        disturbances.extend(intervention::rate_changes(&record.interventions, tdf, &nodes));
+        Ok(Some(Watched { to_ns: summary.watched_to_ns, disturbances }))
+    }
+
     /// Everything that verdicts are drawn from.
     ///
     /// # Errors
@@ -235,6 +264,7 @@ impl RunFolder {
         let told = self.told(record)?;
         Ok(RunData {
             told,
+            watched: self.watched(record)?,
             series_file: self.series_file().to_owned(),
             series,
             captures,
@@ -280,6 +310,7 @@ mod tests {
     use super::super::verdict::Outcome;
     use super::super::{Demand, WindowRecord};
     use super::*;
+    use crate::scenario::model::Disturbed;
 
     fn record() -> RunRecord {
         let minimum = MeasureRecord::Minimum {
@@ -291,6 +322,7 @@ mod tests {
             measure: minimum,
             at_least: Some(2375.0),
             at_most: None,
+            disturbed: Disturbed::default(),
         };
         let scenario = ScenarioRecord {
             name: "vt".into(),

@@ -17,6 +17,9 @@
 //! - [`frame`]: what a captured frame carries
 //! - [`stream`]: which TCP payload is new and which was sent before
 //! - [`told`]: numbers that programs print
+//! - [`disturbance`]: what kept programs from acting in time, and when that is too much for a verdict
+//! - [`disturbance_file`]: that as a file
+//! - [`intervention`]: what others did to the domain of a run
 //! - [`measure`]: what rows and frames say about a measure
 //! - [`verdict`]: requirements judged
 //! - [`figure`]: numbers as people read them
@@ -24,9 +27,14 @@
 pub mod capture;
 pub mod csv;
 pub mod demand;
+pub mod disturbance;
+pub mod disturbance_file;
+#[cfg(test)]
+mod disturbance_tests;
 pub mod figure;
 pub mod folder;
 pub mod frame;
+pub mod intervention;
 pub mod journal;
 pub mod machine;
 pub mod measure;

@@ -10,6 +10,8 @@ use std::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
 use super::demand::Demand;
+use super::disturbance::Disturbance;
+use super::intervention::Intervention;
 use super::machine::{Machine, Versions};
 use super::verdict::Verdict;
 use crate::domain::Stalls;
@@ -46,6 +48,12 @@ pub struct RunRecord {
     /// How programs were frozen during holds, as the agent gives it.
     #[serde(default)]
     pub freeze: serde_json::Value,
+    /// What kept programs from acting in time; absent if nobody watched.
+    #[serde(default)]
+    pub disturbances: Option<DisturbanceRecord>,
+    /// What others did to the domain through its socket, as it happened.
+    #[serde(default)]
+    pub interventions: Vec<Intervention>,
     /// What one should look at before trusting the result.
     pub warnings: Vec<String>,
     /// Verdicts; empty while unfinished.
@@ -67,7 +75,8 @@ pub struct ScenarioRecord {
     pub sha256: String,
     /// Seed of everything random.
     pub seed: u64,
-    /// Time dilation factor: host seconds per virtual second.
+    /// Time dilation factor that was asked for: host seconds per virtual second. What it was at which
+    /// time is known with [`RunRecord::interventions`].
     pub tdf: f64,
     /// Virtual time before zero.
     pub settle_ns: i64,
@@ -88,6 +97,49 @@ pub struct EventRecord {
     pub at_ns: i64,
     /// What, in a few words: they stand beside a marker in charts.
     pub what: String,
+}
+
+/// What kept programs from acting in time, in summary; `disturbances.csv` has it in full.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct DisturbanceRecord {
+    /// Scenario time up to which it is known.
+    pub watched_to_ns: i64,
+    /// Who was kept from acting and why, most time lost first.
+    pub parties: Vec<PartyRecord>,
+    /// The longest delays.
+    pub longest: Vec<Disturbance>,
+    /// How busy the host was meanwhile; absent if it does not tell.
+    pub host: Option<HostLoad>,
+}
+
+/// Who was kept from acting, and why.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PartyRecord {
+    /// Node of the program; `None` for the testbed itself.
+    pub node: Option<String>,
+    /// A program, or a part of the testbed.
+    pub who: String,
+    /// Why.
+    pub cause: super::disturbance::Cause,
+    /// Lines of `disturbances.csv`.
+    pub count: u64,
+    /// The longest delay.
+    pub longest_ns: i64,
+    /// All of them.
+    pub lost_ns: i64,
+}
+
+/// Processor time of the host while a run went on.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct HostLoad {
+    /// Processors there are.
+    pub processors: usize,
+    /// How many of them were busy, on average.
+    pub busy: f64,
+    /// How many of those with this run, on average.
+    pub busy_with_run: f64,
+    /// How many were taken away by a hypervisor, on average.
+    pub stolen: f64,
 }
 
 /// How a run ended.
@@ -239,6 +291,8 @@ impl RunRecord {
             programs: Vec::new(),
             network: serde_json::Value::Null,
             freeze: serde_json::Value::Null,
+            disturbances: None,
+            interventions: Vec::new(),
             warnings: Vec::new(),
             verdicts: Vec::new(),
         }

@@ -1,8 +1,9 @@
-//! Requirements judged: met, missed or not measured, each with the file and the query its figure
+//! Requirements judged: met, missed, disturbed or not measured, each with the file and the query its figure
 //! came from. Pure: files are read by the folder.
 //!
 //! A requirement is missed as soon as nothing that could follow would mend it, also on a run that
-//! ended early. It is met only if its whole window was seen.
+//! ended early. It is met only if its whole window was seen. Where the machine kept programs from
+//! acting in time it is disturbed, whatever it would have been ([`super::disturbance`]).
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -12,6 +13,7 @@ use vtime::VirtualSpan;
 
 use super::capture::Capture;
 use super::demand::Demand;
+use super::disturbance::{Watched, disturbed};
 use super::figure::{figure, figure_beside, seconds};
 use super::measure::{Bounds, Finding, measure, window_of};
 use super::series::Series;
@@ -32,6 +34,8 @@ pub struct RunData {
     pub addresses: BTreeMap<String, Option<Ipv4Addr>>,
     /// What programs told of members that requirements name, by program and member.
     pub told: BTreeMap<(String, String), Told>,
+    /// What kept programs from acting in time; `None` if nobody watched.
+    pub watched: Option<Watched>,
     /// What `CLOCK_REALTIME` showed at scenario time zero.
     pub realtime_zero_ns: i64,
     /// Planned end of the run: the end of windows that are open.
@@ -40,7 +44,7 @@ pub struct RunData {
     pub covered_to: VirtualSpan,
 }
 
-/// Met, missed or not measured.
+/// Met, missed, disturbed or not measured.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -48,6 +52,8 @@ pub enum Outcome {
     Met,
     /// It does not, or can no longer.
     Missed,
+    /// The data say something, but not of the programs: these were kept from acting in time.
+    Disturbed,
     /// The data do not say.
     NotMeasured,
 }
@@ -59,6 +65,7 @@ impl Outcome {
         match self {
             Self::Met => "met",
             Self::Missed => "missed",
+            Self::Disturbed => "disturbed",
             Self::NotMeasured => "not measured",
         }
     }
@@ -94,7 +101,7 @@ pub struct Source {
 #[must_use]
 pub fn judge(requirement: &Requirement, data: &RunData) -> Verdict {
     let (outcome, value, reason) = match measure(&requirement.measure, data) {
-        Ok(finding) => weigh(requirement, &finding),
+        Ok(finding) => doubt(requirement, data, weigh(requirement, &finding)),
         Err(reason) => (Outcome::NotMeasured, None, reason),
     };
     Verdict {
@@ -122,6 +129,31 @@ fn weigh(requirement: &Requirement, finding: &Finding) -> (Outcome, Option<f64>,
     let parts = [Some(finding.remark.clone()), finding.shortfall.clone()];
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     (outcome, finding.value, parts.join("; "))
+}
+
+/// What is left of a verdict where programs were kept from acting in time. Data that do not say are no
+/// better for that.
+fn doubt(
+    requirement: &Requirement,
+    data: &RunData,
+    (outcome, value, reason): (Outcome, Option<f64>, String),
+) -> (Outcome, Option<f64>, String) {
+    let Some(watched) = &data.watched else { return (outcome, value, reason) };
+    let window = Bounds::of(*window_of(&requirement.measure), data.planned_to);
+    let seen_to_ns = window.to_ns.min(data.covered_to.as_ns());
+    let (outcome, why) = if let Some(why) = disturbed(requirement, window, watched) {
+        match outcome {
+            Outcome::NotMeasured => (outcome, why),
+            _ => (Outcome::Disturbed, format!("{why}; would be {}", outcome.words())),
+        }
+    } else if watched.to_ns < seen_to_ns {
+        let to = seconds(watched.to_ns);
+        (Outcome::NotMeasured, format!("nobody knows whether it was disturbed after {to} s"))
+    } else {
+        return (outcome, value, reason);
+    };
+    let reason = if reason.is_empty() { why } else { format!("{why}; {reason}") };
+    (outcome, value, reason)
 }
 
 fn source_of(measure: &Measure, data: &RunData) -> Source {
@@ -178,6 +210,8 @@ pub fn exit(verdicts: &[Verdict]) -> Exit {
     let any = |outcome| verdicts.iter().any(|verdict| verdict.outcome == outcome);
     if any(Outcome::Missed) {
         Exit::Missed
+    } else if any(Outcome::Disturbed) {
+        Exit::Disturbed
     } else if any(Outcome::NotMeasured) {
         Exit::NotMeasured
     } else {

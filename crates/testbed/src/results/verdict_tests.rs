@@ -9,7 +9,7 @@ use super::series::Series;
 use super::told::Told;
 use super::verdict::*;
 use crate::exit::Exit;
-use crate::scenario::model::{Measure, PointName, Requirement, Window};
+use crate::scenario::model::{Disturbed, Measure, PointName, Requirement, Window};
 use crate::scenario::told::Statistic;
 use vtime::VirtualSpan;
 
@@ -76,6 +76,7 @@ fn run() -> RunData {
             ("sensor".to_owned(), Some(SENSOR)),
         ]
         .into(),
+        watched: None,
         realtime_zero_ns: REALTIME_ZERO_NS,
         planned_to: VirtualSpan::from_s(10),
         covered_to: VirtualSpan::from_s(10),
@@ -102,7 +103,8 @@ fn window(from_ms: i64, to_ms: i64) -> Window {
 }
 
 fn demand(measure: Measure, at_least: Option<f64>, at_most: Option<f64>) -> Requirement {
-    Requirement { name: "it holds".into(), measure, at_least, at_most }
+    let (name, disturbed) = ("it holds".into(), Disturbed::default());
+    Requirement { name, measure, at_least, at_most, disturbed }
 }
 
 fn gap(window: Window) -> Measure {
@@ -288,8 +290,7 @@ fn told_by_drive(statistic: Statistic, above: Option<f64>) -> Measure {
 fn what_a_program_tells_is_judged_and_a_run_cut_short_can_only_miss() {
     let most = |statistic, above, bound: f64, data: &RunData| {
         let measure = told_by_drive(statistic, above);
-        let requirement =
-            Requirement { name: "told".into(), measure, at_least: None, at_most: Some(bound) };
+        let requirement = demand(measure, None, Some(bound));
         let verdict = judge(&requirement, data);
         (verdict.outcome, verdict.value)
     };

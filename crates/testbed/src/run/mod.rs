@@ -11,11 +11,15 @@
 //! - [`grid`]: the plant with the events of the scenario
 //! - [`agent_process`]: the agent as a child of the runner
 //! - [`outputs`]: what programs write
+//! - [`interrupt`]: signals that ask to end
+//! - [`disturbances`]: what keeps programs from acting in time, and what others do to the domain
 //! - [`progress`]: what the user sees meanwhile
 //! - [`log`]: what happened, in order
 
 mod agent_process;
+mod disturbances;
 mod grid;
+mod interrupt;
 mod log;
 mod needs;
 mod outputs;

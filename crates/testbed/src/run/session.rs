@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use vtime::{HostSpan, VirtualSpan};
 
 use super::agent_process::AgentProcess;
+use super::disturbances::{self, Disturbances};
 use super::grid::{AccessError, Grid};
+use super::interrupt::Interrupt;
 use super::log::Log;
 use super::needs;
 use super::outputs::Outputs;
@@ -39,8 +40,6 @@ const GONE_LONGEST: Duration = Duration::from_secs(1);
 /// How far the plant may stay behind the clock where no program asks for it: rows of a run that
 /// is killed are at most this old, and an event that fails shows as soon.
 const PLANT_BEHIND_MAX: VirtualSpan = VirtualSpan::from_ms(1000);
-/// Signals that come together are one request to end.
-const SIGNALS_TOGETHER: Duration = Duration::from_millis(500);
 
 /// How to run a scenario.
 #[derive(Clone, Debug)]
@@ -51,6 +50,8 @@ pub struct Options {
     pub csv: bool,
     /// Whether to print the record of the run as JSON instead of tables.
     pub json: bool,
+    /// How often to run it again while a requirement is disturbed.
+    pub repeat_disturbed: u32,
 }
 
 /// What the runner hears of.
@@ -64,11 +65,12 @@ pub(super) enum Happened {
     Signal(i32),
 }
 
-/// Runs a scenario. Must be called while the process has one thread.
+/// Runs a scenario, and again while a requirement is disturbed, as often as was asked for. Must be
+/// called while the process has one thread.
 ///
 /// # Errors
 /// What kept the run from beginning. Once it has begun, whatever happens is in its record, and
-/// the answer is the exit code.
+/// the answer is the exit code of the last run.
 pub fn run(scenario: &Scenario, options: &Options) -> Result<Exit, Failure> {
     // Signals are blocked before the first thread is started, so that one thread gets them all.
     let arrivals = signals::Signals::block(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
@@ -77,8 +79,33 @@ pub fn run(scenario: &Scenario, options: &Options) -> Result<Exit, Failure> {
     // What agents that were killed have left behind. That it stays there does no harm.
     let _ = registry::remove_dead();
     needs::check(scenario).map_err(Failure::Setup)?;
-    let (sender, events) = channel();
-    pass_on(arrivals, sender.clone()).map_err(|error| Failure::Setup(error.into()))?;
+    let interrupt = Interrupt::pass_on(arrivals).map_err(|error| Failure::Setup(error.into()))?;
+    let mut left = options.repeat_disturbed;
+    loop {
+        let (sender, events) = channel();
+        if !interrupt.reaches(sender.clone()) {
+            return Ok(Exit::Interrupted);
+        }
+        let exit = run_once(scenario, &Options { repeat_disturbed: left, ..options.clone() }, {
+            (&sockets, sender, events)
+        })?;
+        if exit != Exit::Disturbed || left == 0 {
+            let runs = options.repeat_disturbed - left + 1;
+            if runs > 1 {
+                say(&format!("the last of {runs} runs counts; those before were disturbed"));
+            }
+            return Ok(exit);
+        }
+        say(&format!("it was disturbed and is run again, at most {left} times"));
+        left -= 1;
+    }
+}
+
+fn run_once(
+    scenario: &Scenario,
+    options: &Options,
+    (sockets, sender, events): (&Path, Sender<Happened>, Receiver<Happened>),
+) -> Result<Exit, Failure> {
     let grid = match &scenario.plant {
         Some(plan) => {
             Some(Grid::open(scenario, plan, &needs::engine_folders()).map_err(Failure::of_plant)?)
@@ -87,26 +114,9 @@ pub fn run(scenario: &Scenario, options: &Options) -> Result<Exit, Failure> {
     };
     let folder = RunFolder::create(&options.runs, &scenario.name).map_err(Failure::Setup)?;
     let outputs = Outputs::create(&folder, scenario).map_err(Failure::Setup)?;
-    let agent = AgentProcess::start(&sockets, sender, outputs).map_err(Failure::Setup)?;
+    let agent = AgentProcess::start(sockets, sender, outputs).map_err(Failure::Setup)?;
     let session = Session::new(scenario, grid, folder, agent, events).map_err(Failure::Setup)?;
     session.run(options)
-}
-
-/// Passes the first signal on. Another one ends this process at once: whoever asks twice does not
-/// want to wait for an engine that computes. The agent finds its runner gone and tidies up.
-fn pass_on(arrivals: signals::Signals, to: Sender<Happened>) -> std::io::Result<()> {
-    let pass_on = move || {
-        let first = arrivals.next().number;
-        let first_at = Instant::now();
-        // A session that is over already hears of nothing.
-        let _ = to.send(Happened::Signal(first));
-        arrivals.next();
-        while first_at.elapsed() < SIGNALS_TOGETHER {
-            arrivals.next();
-        }
-        signals::leave_at_once(Exit::Interrupted as i32);
-    };
-    thread::Builder::new().name("signals".into()).spawn(pass_on).map(drop)
 }
 
 /// What kept a run from beginning.
@@ -141,6 +151,7 @@ struct Session<'s> {
     events: Receiver<Happened>,
     log: Log,
     record: RunRecord,
+    disturbances: Disturbances,
     /// How far the clock had come when the agent last said so, in time of the domain.
     seen_ns: i64,
     /// The agent is gone and reports no more.
@@ -187,7 +198,9 @@ impl<'s> Session<'s> {
             }
         }
         folder.write_record(&record)?;
+        let disturbances = Disturbances::create(&folder, scenario.settle)?;
         Ok(Self {
+            disturbances,
             scenario,
             grid,
             folder,
@@ -222,6 +235,7 @@ impl<'s> Session<'s> {
             program.end = ProgramEnd::Stopped;
         }
         self.begun = Instant::now();
+        self.disturbances.begin();
         self.agent.order(&Order::Begin);
         let mut progress =
             Progress::new(seconds(self.scenario.settle), seconds(self.scenario.duration));
@@ -252,6 +266,7 @@ impl<'s> Session<'s> {
             tdf_millionths: scenario.tdf.millionths(),
             freeze: scenario.freeze,
             stall_guard_ns: scenario.stall_guard.map(HostSpan::as_ns),
+            delays_told_ns: disturbances::told_ns(scenario),
             realtime_zero_ns: scenario.realtime_ns,
             settle: scenario.settle,
             duration: scenario.duration,
@@ -291,7 +306,7 @@ impl<'s> Session<'s> {
                 }
                 Ok(Happened::Report(Report::Failed { reason })) => anyhow::bail!("{reason}"),
                 Ok(Happened::Report(Report::Warning { text })) => self.warn(None, text),
-                Ok(Happened::Report(_)) => {}
+                Ok(Happened::Report(report)) => drop(self.note(report)),
                 Ok(Happened::AgentGone(how)) => anyhow::bail!("{how}{}", self.agent_end()),
                 Ok(Happened::Signal(number)) => {
                     return Ok(Some(format!("by {} before it began", signal_name(number))));
@@ -386,6 +401,21 @@ impl<'s> Session<'s> {
             Report::Exited(exited) => self.exited(&exited),
             Report::Warning { text } => {
                 self.warn(None, text);
+                None
+            }
+            Report::Watched { to_ns, disturbances } => {
+                if let Some(text) = self.disturbances.note(to_ns, disturbances) {
+                    self.warn(None, text);
+                }
+                None
+            }
+            Report::Intervention(one) => {
+                let at = self.scenario_time(one.at_ns);
+                self.log.line(Some(at), &one.to_string());
+                let kept = &mut self.record.interventions;
+                if let Some(text) = disturbances::intervene(kept, one, self.scenario.settle) {
+                    self.warn(Some(at), text);
+                }
                 None
             }
             Report::Failed { reason } => Some(Over::part_failed(reason)),
@@ -483,19 +513,25 @@ impl<'s> Session<'s> {
             warnings.retain(|warning| !self.record.warnings.contains(warning));
             self.record.warnings.append(&mut warnings);
         }
+        self.record.disturbances = Some(self.disturbances.record(self.run_cpu_s()));
         self.folder.write_record(&self.record)?;
         let data = self.folder.data(&self.record)?;
         self.record.verdicts = RunFolder::judge_all(&self.record, &data);
+        self.warn_of_disturbances();
         self.folder.write_record(&self.record)?;
         if options.csv {
             self.write_csv()?;
         }
-        self.tell(options)?;
-        Ok(match self.record.ended.how {
+        let exit = match self.record.ended.how {
             EndedHow::Complete => results::exit(&self.record.verdicts),
             EndedHow::Interrupted => Exit::Interrupted,
             _ => Exit::PartFailed,
-        })
+        };
+        // Whoever reads JSON wants one object: that of the run that counts.
+        if !(options.json && exit == Exit::Disturbed && options.repeat_disturbed > 0) {
+            self.tell(options)?;
+        }
+        Ok(exit)
     }
 
     /// Brings the plant to the end and closes the series.
@@ -537,6 +573,20 @@ impl<'s> Session<'s> {
             agent_cpu_s: ended.agent_cpu_s,
             programs_cpu_s: self.cpu_s.clone(),
         }
+    }
+
+    fn warn_of_disturbances(&mut self) {
+        let record = self.record.disturbances.as_ref();
+        let verdicts = &self.record.verdicts;
+        if let Some(text) = record.and_then(|record| disturbances::warning(verdicts, record)) {
+            self.warn(None, text);
+        }
+    }
+
+    /// Processor time of all that took part, as far as it is known.
+    fn run_cpu_s(&self) -> f64 {
+        let wall = self.record.wall.as_ref();
+        wall.map_or(0.0, |wall| wall.agent_cpu_s + wall.plant_s) + self.cpu_s.values().sum::<f64>()
     }
 
     fn write_csv(&self) -> anyhow::Result<()> {

@@ -398,6 +398,22 @@ pub(crate) static REQUIREMENT: Table = Table {
              measure; one bound is needed",
         ),
         key("at_most", Quantity, Optional, "largest value that meets it"),
+        key(
+            "disturbed_above",
+            Time,
+            Optional,
+            "how long programs may be kept from acting at one moment, by others who have the \
+             processor or by a testbed that is late, before the verdict is `disturbed`; without it \
+             a tenth of the bound where that is a time, of the width between the bounds where \
+             these are moments, else 10 ms",
+        ),
+        key(
+            "depends_on",
+            List(&Name),
+            Optional,
+            "the nodes whose programs must not be kept from acting; all of them without it. What \
+             the testbed itself is late with counts in any case",
+        ),
     ],
 };
 

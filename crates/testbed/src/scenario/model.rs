@@ -213,6 +213,19 @@ pub struct Requirement {
     pub at_least: Option<f64>,
     /// Largest value that meets it.
     pub at_most: Option<f64>,
+    /// What disturbs its verdict.
+    pub disturbed: Disturbed,
+}
+
+/// What disturbs a verdict.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Disturbed {
+    /// How long programs may be kept from acting; a tenth of the requirement's scale if `None`.
+    #[serde(default, with = "span_ns_or_none")]
+    pub above: Option<VirtualSpan>,
+    /// The nodes whose programs count; all if `None`.
+    #[serde(default)]
+    pub nodes: Option<Vec<String>>,
 }
 
 /// What a requirement measures. Windows are `[from, to)` in scenario time.
@@ -313,5 +326,24 @@ pub(crate) mod span_ns {
 
     pub(crate) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<VirtualSpan, D::Error> {
         i64::deserialize(from).map(VirtualSpan::from_ns)
+    }
+}
+
+/// As [`span_ns`], one where there may be none.
+pub(crate) mod span_ns_or_none {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use vtime::VirtualSpan;
+
+    pub(crate) fn serialize<S: Serializer>(
+        span: &Option<VirtualSpan>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        span.map(VirtualSpan::as_ns).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(
+        from: D,
+    ) -> Result<Option<VirtualSpan>, D::Error> {
+        Ok(Option::<i64>::deserialize(from)?.map(VirtualSpan::from_ns))
     }
 }

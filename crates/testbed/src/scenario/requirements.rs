@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use super::check::World;
 use super::cursor::{Cursor, Mapping, Placed};
-use super::model::{Measure, PointName, Requirement, Window};
+use super::model::{Disturbed, Measure, PointName, Requirement, Window};
+use super::network::Part;
 use super::problems::{Fault, quoted};
 use super::told::{self, Statistic};
 use super::{names, units};
@@ -56,12 +57,28 @@ fn read_requirement(
     if let Some(least) = &at_least {
         refuse_too_late(least, &measure, world);
     }
+    let disturbed = read_disturbed(requirement, world)?;
     let value = |bound: Option<Placed<'_, f64>>| bound.map(|bound| bound.value);
     Some(Requirement {
         name: name?.value,
         measure,
         at_least: value(at_least),
         at_most: value(at_most),
+        disturbed,
+    })
+}
+
+fn read_disturbed(requirement: &Mapping<'_>, world: &World<'_>) -> Option<Disturbed> {
+    let above = requirement.parse("disturbed_above", units::time_positive);
+    let nodes = requirement.items("depends_on");
+    let names = nodes.iter().map(|node| node.parse(|name| Ok(name.to_owned())));
+    let nodes: Vec<_> = names.flatten().collect();
+    // Each of them, so that all mistakes are told.
+    let wrong = nodes.iter().filter(|node| !world.expect(node, Part::Node)).count();
+    let named = nodes.into_iter().map(|node| node.value).collect();
+    (wrong == 0).then(|| Disturbed {
+        above: above.map(|above| above.value),
+        nodes: requirement.has("depends_on").then_some(named),
     })
 }
 

@@ -110,6 +110,7 @@ fn demands(attacked: bool) -> Vec<Demand> {
         measure,
         at_least,
         at_most,
+        disturbed: testbed::scenario::model::Disturbed::default(),
     };
     let gap = MeasureRecord::LongestGap {
         from: "controller".into(),

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "all of this is a test")]
 
 mod case;
+mod disturbed;
 mod harness;
 mod nodes;
 mod output;

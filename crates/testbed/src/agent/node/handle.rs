@@ -106,6 +106,11 @@ impl NodeHandle {
         Ok(Pipes { out, err })
     }
 
+    /// Its first process, which begins and adopts those in it.
+    pub(in crate::agent) fn process(&self) -> i32 {
+        self.process.id().cast_signed()
+    }
+
     /// Asks all programs to end, or kills them.
     pub(in crate::agent) fn stop(&self, kill: bool) {
         // A node that is gone has no programs.

@@ -1,0 +1,236 @@
+//! Watches what keeps programs from acting in time, and tells the runner.
+//!
+//! A verdict is about the programs only if they could run when they wanted to. So a thread of the
+//! agent looks at intervals
+//!
+//! - how long each thread of the programs was runnable without running (`/proc/…/schedstat`), and, at
+//!   a time dilation factor below 1, how much longer it computed than natively;
+//! - how late timed waits of programs ended, which the image notes in their own pages: that shows a
+//!   host that was gone as well;
+//! - how late the agent itself was: with frames, timers and execs, and how long its threads waited.
+//!
+//! A wait that the kernel counts at one look has ended since the look before, so it lay between then
+//! less its length, and now: it is known when somebody was late, to an interval. All is told in
+//! virtual time. What is done during a hold takes none and cannot be told from the rest within one
+//! interval, so there delays are upper bounds.
+//!
+//! Looking must not disturb. Each node is looked at less often the longer that takes, so thousands of
+//! threads in one node cost no more than a few, and nothing of the resolution in the others.
+//!
+//! - [`delays`]: how far threads fell behind, from what the kernel counts of them
+//! - [`ledger`]: what of it is worth telling, bounded
+//! - [`threads`]: what the kernel counts
+
+mod delays;
+mod ledger;
+mod threads;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use delays::{Delay, Delays, Moment};
+use ledger::Ledger;
+use threads::Tree;
+
+use super::orders::Report;
+use super::owner::Owner;
+use crate::domain::{Domain, host_now};
+use crate::results::disturbance::{Cause, Disturbance};
+
+/// Host time between two looks at a node.
+const EVERY: Duration = Duration::from_millis(50);
+/// A look may take this part of the time until the next one of the same node.
+const COST_PART: u32 = 50;
+/// How often the runner is told how far was watched, if there is nothing else to tell.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+
+/// Threads of the agent that all programs wait for, and what they do. How long those wait that put one
+/// program into virtual time shows in how late that program is.
+const OWN_THREADS: [(&str, &str); 4] = [
+    ("network", FRAMES),
+    ("timers", TIMERS),
+    ("follow", "the testbed with calls of programs"),
+    ("plant-files", "the testbed with points of the plant"),
+];
+const FRAMES: &str = "the testbed with frames";
+const TIMERS: &str = "the testbed with timers";
+
+/// A node to watch.
+#[derive(Clone, Debug)]
+pub(super) struct Watched {
+    /// Its name.
+    pub(super) name: String,
+    /// Its first process, which is not one of its programs.
+    pub(super) process: i32,
+}
+
+/// A watch that goes on until it is dropped.
+#[derive(Debug)]
+pub(super) struct Watch {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Begins to watch: `nodes` and the programs that run in them, by the names of their nodes.
+    /// Delays of at least `least_ns` are told one by one.
+    pub(super) fn start(
+        domain: Arc<Domain>,
+        nodes: Vec<Watched>,
+        programs: BTreeMap<String, String>,
+        least_ns: i64,
+        owner: Arc<Owner>,
+    ) -> std::io::Result<Self> {
+        if !threads::are_counted() {
+            owner.warn(
+                "this kernel does not tell how long programs wait for a processor \
+                 (CONFIG_SCHED_INFO): of a busy host only late wake-ups and frames are seen"
+                    .to_owned(),
+            );
+        }
+        let (stop, stopped) = channel();
+        let mut round = Round::new(domain, nodes, programs, least_ns, owner);
+        let thread = thread::Builder::new().name("watch".into());
+        let thread = thread.spawn(move || round.run(&stopped))?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Watch {
+    /// Looks for a last time and tells it.
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic aborts the process.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Who is looked at together, and when next.
+struct Place {
+    /// Name of the node; the agent itself if `None`.
+    node: Option<String>,
+    tree: Tree,
+    delays: Delays,
+    next: Instant,
+}
+
+/// What the thread works with.
+struct Round {
+    domain: Arc<Domain>,
+    places: Vec<Place>,
+    /// The node of each program.
+    programs: BTreeMap<String, String>,
+    ledger: Ledger,
+    owner: Arc<Owner>,
+    /// When late waits and the agent's own lateness were taken last.
+    taken: Moment,
+    told: Instant,
+}
+
+impl Round {
+    fn new(
+        domain: Arc<Domain>,
+        nodes: Vec<Watched>,
+        programs: BTreeMap<String, String>,
+        least_ns: i64,
+        owner: Arc<Owner>,
+    ) -> Self {
+        let now = Instant::now();
+        let place = |node, tree| Place { node, tree, delays: Delays::default(), next: now };
+        let mut places = vec![place(None, Tree::of_agent())];
+        places.extend(nodes.into_iter().map(|node| {
+            let tree = Tree::of_node(node.process);
+            place(Some(node.name), tree)
+        }));
+        let taken = moment(&domain);
+        Self { domain, places, programs, ledger: Ledger::new(least_ns), owner, taken, told: now }
+    }
+
+    fn run(&mut self, stopped: &Receiver<()>) {
+        loop {
+            self.look(false);
+            let next = self.places.iter().map(|place| place.next).min().unwrap_or(self.told);
+            let left = next.saturating_duration_since(Instant::now()).min(EVERY);
+            if stopped.recv_timeout(left) == Err(RecvTimeoutError::Disconnected) {
+                break;
+            }
+        }
+        self.look(true);
+    }
+
+    fn look(&mut self, is_last: bool) {
+        let names = self.names();
+        for place in &mut self.places {
+            let begun = Instant::now();
+            if !is_last && begun < place.next {
+                continue;
+            }
+            let readings = place.tree.read(&names, is_last);
+            let delays = place.delays.look(moment(&self.domain), readings, is_last);
+            for delay in delays {
+                let who = match &place.node {
+                    None => own_thread(&delay.who),
+                    Some(_) => Some(&*delay.who),
+                };
+                if let Some(who) = who {
+                    let key = (place.node.clone(), who.to_owned());
+                    self.ledger.add(key, delay.cause, &delay);
+                }
+            }
+            place.next = Instant::now() + EVERY.max(begun.elapsed() * COST_PART);
+        }
+        self.take_lateness();
+        let now = moment(&self.domain);
+        self.tell(now, is_last);
+    }
+
+    /// The names of programs by the processes that began them.
+    fn names(&self) -> BTreeMap<i32, String> {
+        let programs = self.domain.present_programs();
+        programs.into_iter().map(|program| (program.process, program.name.clone())).collect()
+    }
+
+    /// Takes what was noted of late waits, and by the agent of itself.
+    fn take_lateness(&mut self) {
+        let (before, now) = (self.taken, moment(&self.domain));
+        self.taken = now;
+        for program in self.domain.present_programs() {
+            let key = (self.programs.get(&program.name).cloned(), program.name.clone());
+            let late = Delay::late(before, now, program.late_waits().take());
+            self.ledger.add(key, Cause::WokeLate, &late);
+        }
+        let lateness = self.domain.lateness();
+        for (name, late) in lateness.take_execs() {
+            let late = Delay::late(before, now, late);
+            self.ledger.add((self.programs.get(&name).cloned(), name), Cause::Started, &late);
+        }
+        for (who, late) in [(FRAMES, &lateness.frames), (TIMERS, &lateness.timers)] {
+            let late = Delay::late(before, now, late.take());
+            self.ledger.add((None, who.to_owned()), Cause::Late, &late);
+        }
+    }
+
+    fn tell(&mut self, now: Moment, is_last: bool) {
+        let disturbances: Vec<Disturbance> = self.ledger.take(now.at.as_ns(), is_last);
+        if is_last || !disturbances.is_empty() || self.told.elapsed() >= TELL_EVERY {
+            self.told = Instant::now();
+            self.owner.tell(&Report::Watched { to_ns: now.at.as_ns(), disturbances });
+        }
+    }
+}
+
+fn moment(domain: &Domain) -> Moment {
+    // The clock first: what passes between the two readings then counts as delay, not as none.
+    let at = domain.now();
+    Moment { at, host: host_now(), tdf_millionths: domain.page().tdf_millionths() }
+}
+
+/// What a thread of the agent does for programs, if anything.
+fn own_thread(name: &str) -> Option<&'static str> {
+    OWN_THREADS.iter().find(|(own, _)| *own == name).map(|(_, does)| *does)
+}

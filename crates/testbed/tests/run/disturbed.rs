@@ -1,0 +1,235 @@
+//! Runs that say nothing of their programs, because the host or somebody kept these from acting in
+//! time: they are told from those that do.
+
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use testbed::results::disturbance::Cause;
+use testbed::results::intervention::Deed;
+use testbed::results::{Outcome, RunFolder};
+
+use crate::harness::{self, Finished, Place};
+
+/// A program that looks at its clock every millisecond and tells the longest time between two looks,
+/// and what more a requirement or a scenario says.
+fn scenario(requirement: &str, more: &str) -> String {
+    format!(
+        "scenario: ticks
+duration: 3 s
+settle: 500 ms
+nodes:
+  meter:
+    programs:
+      - {{name: ticker, run: python3 ticker.py, on_exit: ignore}}
+requirements:
+  - name: it looks in time
+    measure: {{told: gap_ms, by: ticker, statistic: maximum}}
+    at_most: 60 ms
+{requirement}{more}"
+    )
+}
+
+const TICKER: &str = "\
+import json, time
+last = time.monotonic()
+while True:
+    time.sleep(0.001)
+    now = time.monotonic()
+    print(json.dumps({'gap_ms': (now - last) * 1e3}), flush=True)
+    last = now
+";
+
+fn place(requirement: &str, more: &str) -> Place {
+    let place = Place::new(&scenario(requirement, more));
+    place.file("ticker.py", TICKER);
+    place
+}
+
+/// What no host ever does: only what somebody does disturbs a verdict.
+const FOR_EVER: &str = "    disturbed_above: 1000 s\n";
+
+/// Keeps all processors from everybody for a while. Answers whether it may.
+fn take_processors(span: Duration) -> bool {
+    let cores = realtime::allowed_cores().unwrap();
+    let together = Barrier::new(cores.len());
+    std::thread::scope(|scope| {
+        let takers = cores.into_iter().map(|core| {
+            let together = &together;
+            scope.spawn(move || {
+                let may = realtime::pin(core).and_then(|()| realtime::fifo(99)).is_ok();
+                together.wait();
+                let begun = Instant::now();
+                while may && begun.elapsed() < span {}
+                may
+            })
+        });
+        let takers: Vec<_> = takers.collect();
+        takers.into_iter().all(|taker| taker.join().unwrap())
+    })
+}
+
+fn verdict_of(run: &Finished) -> (Outcome, String) {
+    let verdict = run.record().verdicts.remove(0);
+    (verdict.outcome, verdict.reason)
+}
+
+#[test]
+fn who_is_kept_from_the_processors_is_not_judged_and_the_cause_is_told() {
+    if !harness::is_root() {
+        return;
+    }
+    let _alone = harness::alone();
+    let place = place("", "");
+    let mut run = place.start(&[]);
+    run.let_pass(Duration::from_millis(1500));
+    if !take_processors(Duration::from_millis(200)) {
+        println!("not measured: no right to SCHED_FIFO 99");
+        return;
+    }
+    let run = run.finish().expect(13);
+    let (outcome, reason) = verdict_of(&run);
+    assert_eq!(outcome, Outcome::Disturbed, "{reason}");
+    assert!(reason.contains("would be missed"), "{reason}");
+    let record = run.record();
+    let warning = record.warnings.iter().find(|warning| warning.starts_with("disturbed"));
+    assert!(warning.is_some_and(|text| text.contains("--repeat-disturbed")), "{warning:?}");
+    assert!(run.out.contains("disturbed") && run.out.contains(&reason), "{}", run.out);
+    let watched = record.disturbances.unwrap();
+    assert!(watched.watched_to_ns >= 3_000_000_000, "{watched:?}");
+    let ticker =
+        watched.parties.iter().find(|one| one.who == "ticker" && one.cause == Cause::Waited);
+    let waited = ticker.expect("it waited for a processor");
+    assert_eq!(waited.node.as_deref(), Some("meter"));
+    assert!(waited.longest_ns >= 100_000_000, "{waited:?}");
+    // A folder says the same again without the run.
+    let folder = run.folder();
+    let again = RunFolder::judge_all(&run.record(), &folder.data(&run.record()).unwrap());
+    assert_eq!(again[0].outcome, Outcome::Disturbed);
+    place.assert_nothing_left();
+}
+
+/// Each second of it has a tenth of a host second, and computing takes ten times as long.
+#[test]
+fn a_program_that_cannot_keep_up_is_not_judged() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = place("    disturbed_above: 50 ms\n", "");
+    place.file(
+        "ticker.py",
+        "import json, time\n\
+         while True:\n\
+         \x20   begun = time.monotonic()\n\
+         \x20   sum(range(5000))\n\
+         \x20   print(json.dumps({'gap_ms': 1}), flush=True)\n\
+         \x20   time.sleep(0.02)\n",
+    );
+    let run = place.run(&["--tdf", "0.1"]).expect(13);
+    let (outcome, reason) = verdict_of(&run);
+    assert_eq!(outcome, Outcome::Disturbed);
+    assert!(reason.contains("% of the time") || reason.contains("allowed are 50 ms"), "{reason}");
+    let parties = run.record().disturbances.unwrap().parties;
+    let computed = parties.iter().find(|one| one.who == "ticker" && one.cause == Cause::Computed);
+    assert!(computed.is_some_and(|one| one.lost_ns > 50_000_000), "{parties:?}");
+}
+
+#[test]
+fn what_others_do_to_the_domain_is_in_log_and_record_and_a_factor_disturbs() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = place(FOR_EVER, "");
+    let mut run = place.start(&[]);
+    let domain = run.let_pass(Duration::from_millis(1000)).name;
+    for call in [["hold", &domain], ["release", &domain]] {
+        assert!(place.qcycle(&call).output().unwrap().status.success());
+    }
+    run.let_pass(Duration::from_millis(1500));
+    for tdf in ["3", "1"] {
+        let call = place.qcycle(&["dilate", "--tdf", tdf, &domain]).output().unwrap();
+        assert!(call.status.success(), "{call:?}");
+    }
+    let run = run.finish().expect(13);
+    let (outcome, reason) = verdict_of(&run);
+    assert_eq!(outcome, Outcome::Disturbed);
+    assert!(reason.contains("the domain had its tdf changed from outside at "), "{reason}");
+    let record = run.record();
+    let deeds: Vec<_> = record.interventions.iter().map(|one| one.deed.clone()).collect();
+    let dilate = |tdf_millionths| Deed::Dilate { tdf_millionths };
+    assert_eq!(deeds, [Deed::Hold, Deed::Release, dilate(3_000_000), dilate(1_000_000)]);
+    assert!(record.interventions.iter().all(|one| one.by.command.contains("qcycle")));
+    assert!(record.interventions.is_sorted_by_key(|one| one.at_ns));
+    let log = std::fs::read_to_string(run.folder().log_path()).unwrap();
+    assert!(log.contains("time dilation factor changed to 3 by process"), "{log}");
+    let warned = |text: &str| record.warnings.iter().any(|warning| warning.contains(text));
+    assert!(warned("from outside: held by process"), "{:?}", record.warnings);
+    assert!(warned("factor changed to 3 by process"), "{:?}", record.warnings);
+}
+
+#[test]
+fn a_hold_disturbs_nothing_and_nobody_releases_what_another_holds() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = place(&format!("{FOR_EVER}    depends_on: [meter]\n"), "");
+    place.file("ticker.py", "print('{\"gap_ms\": 1}', flush=True)\nimport time\ntime.sleep(9)\n");
+    // The clock does not run while a run prepares; that hold is its own.
+    let mut run = place.start(&[]);
+    let domain = run.begun().name;
+    let released = place.qcycle(&["release", &domain]).output().unwrap();
+    assert!(String::from_utf8_lossy(&released.stderr).contains("nothing holds"), "{released:?}");
+    assert!(place.qcycle(&["hold", &domain]).output().unwrap().status.success());
+    assert!(place.qcycle(&["release", &domain]).output().unwrap().status.success());
+    let run = run.finish();
+    // It told what it tells before scenario time zero: then nothing is measured.
+    assert!([0, 11].contains(&run.code()), "{}{}", run.out, run.err);
+    assert_eq!(run.record().interventions.len(), 2);
+}
+
+/// The first run computes for seconds at a tenth of the host's speed; those after it do not.
+#[test]
+fn a_disturbed_run_is_repeated_in_a_folder_of_its_own_and_the_last_one_counts() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = place("    disturbed_above: 500 ms\n", "");
+    place.file(
+        "ticker.py",
+        "import json, os, time\n\
+         first = not os.path.exists('been')\n\
+         open('been', 'w').close()\n\
+         while True:\n\
+         \x20   print(json.dumps({'gap_ms': 1}), flush=True)\n\
+         \x20   time.sleep(0.1)\n\
+         \x20   until = time.monotonic() + (2 if first else 0)\n\
+         \x20   while time.monotonic() < until:\n\
+         \x20       pass\n",
+    );
+    let run = place.run(&["--tdf", "0.1", "--repeat-disturbed", "5", "--json"]);
+    let runs = place.runs();
+    assert!((2..=6).contains(&runs.len()), "{runs:?}");
+    assert!(run.err.contains("it was disturbed and is run again, at most 5 times"), "{}", run.err);
+    let outcomes: Vec<Outcome> = runs
+        .iter()
+        .map(|run| RunFolder::open(run).unwrap().record().unwrap().verdicts[0].outcome)
+        .collect();
+    let (last, before) = outcomes.split_last().unwrap();
+    assert!(before.iter().all(|outcome| *outcome == Outcome::Disturbed), "{outcomes:?}");
+    let code = if *last == Outcome::Disturbed { 13 } else { 0 };
+    assert_eq!(run.code(), code, "{outcomes:?}\n{}", run.err);
+    let told: serde_json::Value = serde_json::from_str(&run.out).expect("one record");
+    assert_eq!(told["verdicts"][0]["outcome"], serde_json::to_value(last).unwrap());
+}
+
+#[test]
+fn a_key_that_makes_no_sense_is_refused() {
+    let place = place("    disturbed_above: soon\n    depends_on: [metre]\n", "");
+    let run = place.qcycle(&["run", "scenario"]).output().unwrap();
+    assert_eq!(run.status.code(), Some(65));
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(said.contains("disturbed_above") && said.contains("`metre` is not a node"), "{said}");
+}
