@@ -117,6 +117,8 @@ UNSAFE_MODULES = [
     "crates/testbed/src/*/tests.rs",
     "crates/testbed/src/*/harness.rs",
 ]
+# A column that a long text fills leaves no blank before the next one.
+PADDED = r"\{[\w.]*:[<>^]?\d+\}\{"
 UNSAFE = r"\bunsafe\s*(?:\{|fn\b|impl\b|extern\b|trait\b|\()"
 
 
@@ -154,7 +156,7 @@ class Tree(NamedTuple):
 
 def check(tree: Tree) -> list[Finding]:
     """All findings of all rules."""
-    rules = [words, sizes, crates, modules, network, unsafe, links, folders]
+    rules = [words, sizes, crates, modules, network, unsafe, columns, links, folders]
     return sorted(finding for rule in rules for finding in rule(tree))
 
 
@@ -232,6 +234,12 @@ def unsafe(tree: Tree) -> Iterator[Finding]:
     for path, text in tree.texts("*.rs"):
         if not matches(path, UNSAFE_MODULES):
             yield from banned(path, "\n".join(code_of(text)), UNSAFE, instead)
+
+
+def columns(tree: Tree) -> Iterator[Finding]:
+    """Columns that would run into each other."""
+    for path, text in tree.texts("*.rs"):
+        yield from banned(path, "\n".join(code_of(text)), PADDED, "a blank between columns")
 
 
 def links(tree: Tree) -> Iterator[Finding]:

@@ -46,7 +46,10 @@ fn main() {
     }
     println!("core {}, SCHED_FIFO {PRIORITY}, every {PERIOD_US} µs", options.core);
     println!("{} rounds of {} wake-ups each, in turn", options.rounds, options.loops);
-    println!("{:<20}{:>26}{:>12}{:>18}", "", "median µs (of rounds)", "max µs", "CPU µs/wake-up");
+    println!(
+        "{:<19} {:>26} {:>11} {:>17}",
+        "", "median µs (of rounds)", "max µs", "CPU µs/wake-up"
+    );
     for (index, name) in NAMES.iter().enumerate() {
         let of = |figure: fn(&Run) -> f64| {
             let mut all: Vec<f64> = rounds.iter().map(|round| figure(&round[index])).collect();
@@ -56,7 +59,7 @@ fn main() {
         let ((low, median, high), (_, _, max)) = (of(|run| run.median_us), of(|run| run.max_us));
         let (_, cpu, _) = of(|run| run.cpu_us_per_wakeup);
         println!(
-            "{name:<20}{:>26}{max:>12.1}{cpu:>18.2}",
+            "{name:<19} {:>26} {max:>11.1} {cpu:>17.2}",
             format!("{median:.1} ({low:.1} to {high:.1})")
         );
     }

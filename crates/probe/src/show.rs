@@ -94,7 +94,7 @@ impl fmt::Display for Shown {
         }
         let names = plan.probe.parts().iter().zip(&self.parts_ns);
         for (name, sorted) in names.filter(|(_, sorted)| !sorted.is_empty()) {
-            write!(to, "  {name:<13}{:<14}", format!("{} parts", sorted.len()))?;
+            write!(to, "  {name:<12} {:<13} ", format!("{} parts", sorted.len()))?;
             write_figures(to, sorted)?;
         }
         for stall in self.stalls.iter().take(STALLS_SHOWN) {

@@ -42,7 +42,7 @@ fn main() -> Result<()> {
     std::fs::create_dir_all(&folder)?;
     stream(&folder, seconds)?;
     println!("{} samples on each of {} cores", seconds * SAMPLES_A_SECOND, CORES.len());
-    println!("{:<34}{:>10}{:>14}", "", "seconds", "greatest MiB");
+    println!("{:<33} {:>10} {:>13}", "", "seconds", "greatest MiB");
     for (name, what) in
         [("cell", "from the stream to a cell"), ("report", "from the cell to the report")]
     {
@@ -50,7 +50,7 @@ fn main() -> Result<()> {
         ensure!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
         let said = String::from_utf8_lossy(&output.stdout);
         let Some((seconds, mib)) = said.trim().split_once(' ') else { bail!("it said {said}") };
-        println!("{what:<34}{seconds:>10}{mib:>14}");
+        println!("{what:<33} {seconds:>10} {mib:>13}");
     }
     std::fs::remove_dir_all(&folder).context("cannot remove what the bench has made")
 }

@@ -268,16 +268,16 @@ fn folder(arguments: &Arguments, matrix: &Matrix) -> Result<PathBuf> {
 fn listing(matrix: &Matrix) -> String {
     let mut text = String::from("built-in platforms:\n");
     for platform in matrix::built_in_platforms() {
-        text += &format!("  {:<14}{}\n", platform.name, platform.kind);
+        text += &format!("  {:<13} {}\n", platform.name, platform.kind);
     }
     text += "built-in profiles:\n";
     for profile in matrix::built_in_profiles() {
-        text += &format!("  {:<14}{} [{}]\n", profile.name, profile.description, profile.source);
+        text += &format!("  {:<13} {} [{}]\n", profile.name, profile.description, profile.source);
     }
     text += &format!("{}: {} at least\n", matrix.name, spoken(matrix.length_ns() / 1_000_000_000));
     for cell in matrix.cells() {
         let seconds = matrix.duration_ns(cell) as f64 / 1e9;
-        text += &format!("  {:<28}{seconds} s\n", cell.name());
+        text += &format!("  {:<27} {seconds} s\n", cell.name());
     }
     text
 }
