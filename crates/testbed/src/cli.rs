@@ -140,11 +140,12 @@ enum Command {
     /// Run a scenario and judge it.
     #[command(after_help = "Examples:\n  \
         qcycle run scenarios/voltage-stability --variant normal\n  \
-        qcycle run my.yaml --duration '10 s' --csv\n\n\
+        qcycle run my.yaml --duration '10 s' --csv\n  \
+        qcycle run my.yaml --dry-run           is anything wrong with it?\n\n\
         Exit codes: 0 all requirements met, 10 one missed, 11 one not measured, 12 a part failed,\n\
         13 one disturbed (programs were kept from acting in time by the machine or by somebody),\n\
-        65 wrong scenario (nothing was started), 69 something is missing on this machine,\n\
-        130 interrupted (what was recorded is kept).")]
+        64 wrong command line, 65 wrong scenario (nothing was started), 69 something is missing on\n\
+        this machine, 70 a bug of qcycle, 130 interrupted (what was recorded is kept).")]
     Run {
         /// The scenario: a file, or a folder with a `scenario.yaml`.
         scenario: PathBuf,
@@ -172,6 +173,10 @@ enum Command {
         /// Print the record of the run as JSON.
         #[arg(long)]
         json: bool,
+        /// Check the scenario as before a run, with its circuit and points, and start nothing;
+        /// without `--variant` all variants.
+        #[arg(long, conflicts_with_all = ["csv", "json"])]
+        dry_run: bool,
     },
     /// Draw one HTML page from run folders.
     #[command(after_help = "Example:\n  \
@@ -202,16 +207,23 @@ enum Command {
         #[arg(long = "relay", required = true)]
         relays: Vec<String>,
     },
-    /// Tell whether this host is ready for protection software, and what to mend.
+    /// Tell whether this host is ready for protection software, and what to mend; or check a
+    /// scenario.
     ///
-    /// Reads the settings that take time away from real-time tasks, and measures how late threads
-    /// wake up. Changes nothing.
+    /// Reads the settings of the host that take time away from real-time tasks, and measures how
+    /// late threads wake up. Changes nothing. With a scenario it checks that instead, as `qcycle
+    /// run --dry-run` does.
     #[command(after_help = "Examples:\n  \
+        qcycle check                            this host, in 40 s\n  \
         qcycle check --cores 2-3 --interface eth1\n  \
-        qcycle check --duration '2 s' --json\n\n\
-        Exit codes: 0 nothing fails (warnings are risks), 10 an item fails, 69 a core or an\n\
-        interface that is not there.")]
+        qcycle check --duration '2 s' --json\n  \
+        qcycle check my/scenario.yaml           a scenario, and nothing is started\n\n\
+        Exit codes: 0 nothing fails (warnings are risks), 10 an item fails, 11 measured under load,\n\
+        65 wrong scenario, 69 a core or an interface that is not there.")]
     Check {
+        /// A scenario to check instead of this host: a file, or a folder with a `scenario.yaml`.
+        #[arg(conflicts_with_all = ["cores", "interface", "duration", "json"])]
+        scenario: Option<PathBuf>,
         /// Cores of the protection tasks, as 1 or 0-2,5 [default: all of this process].
         #[arg(long)]
         cores: Option<check::Cores>,
@@ -340,8 +352,12 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             csv,
             repeat_disturbed,
             json,
+            dry_run,
         } => {
             let options = scenario::Options { variant, duration, seed, tdf };
+            if dry_run {
+                return checked(&scenario, &options);
+            }
             execute(&scenario, &options, &run::Options { runs, csv, json, repeat_disturbed })
         }
         Command::Report { runs, output } => {
@@ -354,7 +370,10 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Bus { wiring, publisher, relays } => {
             bus::run(&bus::Options { wiring, publisher, relays })
         }
-        Command::Check { cores, interface, duration, json } => {
+        Command::Check { scenario: Some(scenario), .. } => {
+            checked(&scenario, &scenario::Options::default())
+        }
+        Command::Check { scenario: None, cores, interface, duration, json } => {
             eprintln!("qcycle: measuring wake-ups for {duration}");
             let duration = Duration::from_nanos(duration.as_ns().unsigned_abs());
             let report = check::check(&check::Options { cores, interface, duration })?;
@@ -363,7 +382,7 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             } else {
                 println!("{report}");
             }
-            Ok(if report.is_ready() { Exit::Met } else { Exit::Missed })
+            Ok(report.exit())
         }
         Command::Latency(arguments) => latency::command::run(*arguments),
         Command::Clean => {
@@ -397,11 +416,26 @@ fn execute(file: &Path, options: &scenario::Options, how: &run::Options) -> anyh
             return Ok(Exit::BadScenario);
         }
     };
-    match run::run(&scenario, how) {
-        Ok(exit) => Ok(exit),
-        Err(run::Failure::Setup(error)) => Err(error),
-        Err(run::Failure::Scenario(error)) => {
-            eprintln!("{}: {error:#}", scenario.file.display());
+    run::run(&scenario, how).or_else(not_begun)
+}
+
+/// Checks a scenario and starts nothing.
+fn checked(file: &Path, options: &scenario::Options) -> anyhow::Result<Exit> {
+    match run::check(file, options) {
+        Ok(summary) => {
+            println!("{summary}");
+            Ok(Exit::Met)
+        }
+        Err(failure) => not_begun(failure),
+    }
+}
+
+/// Tells why a run did not begin, or would not.
+fn not_begun(failure: run::Failure) -> anyhow::Result<Exit> {
+    match failure {
+        run::Failure::Setup(error) => Err(error),
+        run::Failure::Scenario(problems) => {
+            eprintln!("{problems}");
             Ok(Exit::BadScenario)
         }
     }

@@ -60,7 +60,7 @@ fn each_chart_is_drawn_with_a_line_per_run() {
         assert_eq!(attribute(figure, "data-series"), "2");
         let traces: Vec<&str> = figure.split("<path class=\"trace ").skip(1).collect();
         assert_eq!(traces.len(), 2, "{figure:.300}");
-        for (trace, colour) in traces.iter().zip(["run0", "run1"]) {
+        for (trace, colour) in traces.iter().zip(["run0 dash0", "run1 dash0"]) {
             assert!(trace.starts_with(colour));
             assert!(attribute(trace, "d").matches('L').count() > 100, "{trace:.300}");
         }

@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use serde::Serialize;
 
 use super::Cores;
+use crate::exit::Exit;
 
 /// How good it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -83,6 +84,8 @@ pub struct Report {
     pub cores: Cores,
     /// The list.
     pub items: Vec<Item>,
+    /// Whether a bad figure was measured beside so much load that it says nothing about the host.
+    pub under_load: bool,
 }
 
 impl Report {
@@ -92,10 +95,14 @@ impl Report {
         self.items.iter().filter(|item| item.grade == grade).count()
     }
 
-    /// Whether nothing stands in the way of deadlines for sure.
+    /// How `qcycle` ends with it.
     #[must_use]
-    pub fn is_ready(&self) -> bool {
-        self.count(Grade::Fail) == 0
+    pub fn exit(&self) -> Exit {
+        match (self.count(Grade::Fail), self.under_load) {
+            (0, false) => Exit::Met,
+            (0, true) => Exit::NotMeasured,
+            _ => Exit::Missed,
+        }
     }
 }
 
@@ -104,20 +111,25 @@ impl fmt::Display for Report {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
         let mut group = "";
+        let width = self.items.iter().map(|item| item.name.chars().count()).max().unwrap_or(0);
+        let indent = " ".repeat(2 + 13 + width + 2);
         for item in &self.items {
             if item.group != group {
                 group = item.group;
                 writeln!(text, "{group}")?;
             }
-            writeln!(text, "  {:<13}{:<26}{}", item.grade.word(), item.name, item.found)?;
-            if let Some(remedy) = &item.remedy {
-                writeln!(text, "  {:<39}mend: {remedy}", "")?;
+            let Item { name, grade, found, remedy, .. } = item;
+            writeln!(text, "  {:<12} {name:<width$}  {found}", grade.word())?;
+            if let Some(remedy) = remedy {
+                writeln!(text, "{indent}mend: {remedy}")?;
             }
         }
         let [ok, unknown, warn, fail] = [Grade::Ok, Grade::NotMeasured, Grade::Warn, Grade::Fail]
             .map(|grade| self.count(grade));
         let verdict = if fail > 0 {
             "not ready"
+        } else if self.under_load {
+            "not known, measured under load"
         } else if warn > 0 {
             "ready, with risks"
         } else {
@@ -140,16 +152,32 @@ mod tests {
             Item::warn("kernel", "isolated cores", "none", "isolcpus=1 on the kernel line"),
             Item::fail("time", "clock source", "hpet", "clocksource=tsc"),
         ];
-        let mut report = Report { cores: "1".parse().unwrap(), items };
+        let mut report = Report { cores: "1".parse().unwrap(), items, under_load: false };
         let text = report.to_string();
         assert_eq!(text.matches("kernel\n").count(), 1);
         assert!(text.contains("mend: isolcpus=1"), "{text}");
         assert!(text.ends_with("cores 1: not ready\n1 ok, 1 warn, 1 fail, 0 not measured"));
-        assert!(!report.is_ready());
+        assert_eq!(report.exit(), Exit::Missed);
         report.items.pop();
-        assert!(report.is_ready() && report.to_string().contains("ready, with risks"));
+        assert_eq!(report.exit(), Exit::Met);
+        assert!(report.to_string().contains("ready, with risks"));
+        report.under_load = true;
+        assert_eq!(report.exit(), Exit::NotMeasured);
+        assert!(report.to_string().contains("not known, measured under load"));
+        report.under_load = false;
         report.items.pop();
         assert!(report.to_string().contains("cores 1: ready\n"));
+    }
+
+    #[test]
+    fn a_name_of_any_length_stands_apart_from_what_was_found() {
+        let long = "a name that is longer than any other one";
+        let items =
+            vec![Item::unknown("kernel", long, "nothing"), Item::warn("kernel", "x", "y", "z")];
+        let text = Report { cores: "1".parse().unwrap(), items, under_load: false }.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].ends_with(&format!("{long}  nothing")), "{text}");
+        assert_eq!(lines[1].find("nothing"), lines[3].find("mend:"), "{text}");
     }
 
     #[test]

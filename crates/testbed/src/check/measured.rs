@@ -23,11 +23,12 @@ const PRIORITY: i32 = 90;
 /// Of the cyclic task that protection runs in.
 const PERIOD_NS: u64 = 1_000_000;
 
-pub(super) fn items(host: &Host, cores: &Cores, duration: Duration) -> Vec<Item> {
+/// How late wake-ups were, and what the host of a virtual machine took.
+pub(super) fn items(host: &Host, cores: &Cores, duration: Duration) -> [Item; 2] {
     let before = Stolen::read(host, cores);
     let measured = wake_up(cores, duration);
     let after = Stolen::read(host, cores);
-    vec![wakeups(&measured, duration), stolen(before, after, duration)]
+    [wakeups(&measured, duration), stolen(before, after, duration)]
 }
 
 fn wake_up(cores: &Cores, duration: Duration) -> io::Result<Measured> {

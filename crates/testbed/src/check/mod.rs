@@ -13,6 +13,7 @@ mod ethtool;
 mod host;
 mod item;
 mod kernel;
+mod load;
 mod loopback;
 mod measured;
 mod memory;
@@ -60,9 +61,16 @@ pub fn check(options: &Options) -> anyhow::Result<Report> {
     items.extend(network::items(&host, &cores, options.interface.as_deref()));
     items.extend(time::items(&host));
     items.extend(streams::items(options.interface.as_deref()));
-    items.extend(measured::items(&host, &cores, options.duration));
-    items.push(loopback::item(&cores, options.duration));
-    Ok(Report { cores, items })
+    let before = load::Account::read(&host, &cores);
+    let [wakeups, stolen] = measured::items(&host, &cores, options.duration);
+    let measured = [wakeups, loopback::item(&cores, options.duration)];
+    let after = load::Account::read(&host, &cores);
+    let load = load::Load::between(&before, &after, cores.len(), std::process::id());
+    items.extend([load.item(&host), stolen]);
+    let is_bad = |item: &Item| item.grade > Grade::NotMeasured;
+    let under_load = load.is_heavy() && measured.iter().any(is_bad);
+    items.extend(measured.into_iter().map(|item| load.beside(item)));
+    Ok(Report { cores, items, under_load })
 }
 
 /// Settings of power, frequency, SMT and throttling, which cost latency wherever programs run on this

@@ -12,8 +12,10 @@ use vtime::VirtualSpan;
 
 use super::error::PlantError;
 use super::library::{Context, Handle};
+use super::number::Number;
 use super::point::{self, Part, Wanted};
 use crate::scenario::model::PointName;
+use crate::scenario::problems::quoted as quoted_text;
 
 /// An engine whose circuit is compiled and solved.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub(super) enum Place {
         element: Handle,
         /// Its property, from 1.
         property: i32,
+        /// The numbers it takes.
+        number: Number,
         /// What a write must heed.
         kind: Kind,
     },
@@ -51,6 +55,15 @@ impl Place {
     /// Whether it can be set: neither voltages nor currents can.
     pub(super) fn is_writable(self) -> bool {
         matches!(self, Self::Property { .. } | Self::Closed(_))
+    }
+
+    /// What to write instead of a value that it does not take; `None` if it takes it.
+    pub(super) fn refuses(self, value: f64) -> Option<&'static str> {
+        match self {
+            Self::Property { number, .. } => number.refuses(value),
+            Self::Closed(_) => Number::YesNo.refuses(value),
+            Self::Voltage(..) | Self::Current(..) => None,
+        }
     }
 }
 
@@ -185,12 +198,55 @@ impl Engine {
             let near = point::near(&name.0, properties.iter().map(|p| format!("{stem}.{p}")));
             return unknown(format!("{wanted} has no property {property}"), near);
         };
-        match self.context.get(element, index) {
-            Ok(value) if value.is_finite() => {
-                Ok(Place::Property { element, property: index, kind: kind(wanted, property) })
+        let (number, word) = self.number(element, index);
+        match number {
+            Some(number) => {
+                let kind = kind(wanted, property);
+                Ok(Place::Property { element, property: index, number, kind })
             }
-            _ => unknown(format!("{property} of {wanted} is not a number"), Vec::new()),
+            None => {
+                let word = if word.is_empty() { "empty".into() } else { quoted_text(&word) };
+                unknown(format!("{property} of {wanted} is not a number ({word})"), Vec::new())
+            }
         }
+    }
+
+    /// The numbers that a property takes, if any, and how the engine writes it.
+    fn number(&mut self, element: Handle, property: i32) -> (Option<Number>, String) {
+        let real = self.context.get(element, property).unwrap_or(f64::NAN);
+        let whole = self.context.get_whole(element, property).unwrap_or(-1);
+        let word = self.context.get_word(element, property).unwrap_or_default();
+        (Number::of(real, whole, &word), word)
+    }
+
+    fn get(
+        &mut self,
+        element: Handle,
+        property: i32,
+        number: Number,
+    ) -> Result<f64, (i32, String)> {
+        match number {
+            Number::Real => self.context.get(element, property),
+            Number::Whole => self.context.get_whole(element, property).map(f64::from),
+            Number::YesNo => {
+                let whole = self.context.get_whole(element, property)?;
+                Ok(f64::from(u8::from(whole != 0)))
+            }
+        }
+    }
+
+    fn put(
+        &mut self,
+        element: Handle,
+        property: i32,
+        (number, value): (Number, f64),
+        keep_matrix: bool,
+    ) -> Result<(), (i32, String)> {
+        if number == Number::Real {
+            return self.context.set(element, property, value, keep_matrix);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "others are refused before")]
+        self.context.set_whole(element, property, value as i32)
     }
 
     /// An element of the circuit, with the names of its properties.
@@ -231,9 +287,8 @@ impl Engine {
                 part.of(self.context.current(element, conductor))
             }
             Place::Closed(element) => f64::from(u8::from(self.context.is_closed(element))),
-            Place::Property { element, property, .. } => self
-                .context
-                .get(element, property)
+            Place::Property { element, property, number, .. } => self
+                .get(element, property, number)
                 .map_err(|error| failed("read a value", error))?,
         };
         // An idle storage unit reports minus zero, which reads badly; adding zero mends that.
@@ -244,8 +299,10 @@ impl Engine {
     /// What a unit does by itself counts: storage that went idle at its reserve is set again by
     /// the value that it had.
     pub(super) fn write(&mut self, place: Place, value: f64) -> Result<bool, PlantError> {
-        let (element, property, kind) = match place {
-            Place::Property { element, property, kind } => (element, property, kind),
+        let (element, property, number, kind) = match place {
+            Place::Property { element, property, number, kind } => {
+                (element, property, number, kind)
+            }
             Place::Closed(element) => return self.switch(element, value != 0.0),
             Place::Voltage(..) | Place::Current(..) => return Ok(false),
         };
@@ -254,10 +311,12 @@ impl Engine {
             _ => value,
         };
         let begun = Instant::now();
-        let old = self.context.get(element, property);
+        let old = self.get(element, property, number);
         let set = match old {
             Ok(old) if old == value => Ok(false),
-            Ok(_) => self.context.set(element, property, value, kind == Kind::Power).map(|()| true),
+            Ok(_) => {
+                self.put(element, property, (number, value), kind == Kind::Power).map(|()| true)
+            }
             Err(error) => Err(error),
         };
         self.wall += begun.elapsed();

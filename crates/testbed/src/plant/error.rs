@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::scenario::problems::{Fault, quoted};
+
 /// Why the plant cannot be opened, asked or advanced.
 #[derive(Debug)]
 pub enum PlantError {
@@ -64,6 +66,17 @@ pub enum PlantError {
         point: String,
         /// The value refused.
         value: f64,
+        /// What it takes.
+        wanted: String,
+    },
+    /// A value that the engine does not take.
+    Refused {
+        /// The point.
+        point: String,
+        /// The value refused.
+        value: f64,
+        /// The engine's words.
+        message: String,
     },
     /// The engine reports an error while running.
     Engine {
@@ -112,25 +125,33 @@ impl fmt::Display for PlantError {
             }
             Self::Steps { message } => write!(out, "{message}"),
             Self::UnknownPoint { point, message, near } => {
-                write!(out, "the plant has no point {point}: {message}")?;
-                if !near.is_empty() {
-                    write!(out, "; near: ")?;
-                    write_list(out, near.iter().cloned())?;
-                }
-                Ok(())
+                write!(out, "the plant has no point {point}: {message}; {}", did_you_mean(near))
             }
             Self::ReadOnly { point } => {
                 write!(out, "{point} is a result of the simulation and cannot be written")
             }
-            Self::Value { point, value } => write!(
-                out,
-                "{value} is no value for {point}: write a finite number of at most {:e} either way",
-                super::VALUE_MAX
-            ),
+            Self::Value { point, value, wanted } => {
+                write!(out, "{value} is no value for {point}; write {wanted}")
+            }
+            Self::Refused { point, value, message } => {
+                write!(out, "the engine does not take {value} for {point}: {message}")
+            }
             Self::Engine { doing, number, message } => {
                 write!(out, "the engine failed to {doing}: {message} (its error {number})")
             }
         }
+    }
+}
+
+/// The way out of a name that is none of a point.
+fn did_you_mean(near: &[String]) -> String {
+    let near: Vec<String> = near.iter().map(|name| quoted(name)).collect();
+    match near.split_last() {
+        None => "look for it in the circuit; points are `bus.<bus>.v<phase>` and \
+                 `<class>.<element>.<property>`"
+            .into(),
+        Some((last, [])) => format!("did you mean {last}?"),
+        Some((last, others)) => format!("did you mean {} or {last}?", others.join(", ")),
     }
 }
 
@@ -142,3 +163,28 @@ fn write_list(out: &mut fmt::Formatter<'_>, items: impl Iterator<Item = String>)
 }
 
 impl std::error::Error for PlantError {}
+
+impl PlantError {
+    /// Whether something is missing on this machine, rather than wrong with the scenario.
+    pub(crate) fn is_of_this_machine(&self) -> bool {
+        use PlantError::{LibraryNotFound, LibraryUnusable, LibraryVariable};
+        matches!(self, LibraryNotFound { .. } | LibraryVariable { .. } | LibraryUnusable { .. })
+    }
+
+    /// What is wrong with a scenario, and the way out.
+    pub(crate) fn fault(&self) -> Fault {
+        let text = match self {
+            // The place of the problem says the file and the line.
+            Self::Profile { message, .. } => message.clone(),
+            _ => self.to_string(),
+        };
+        let (what, way_out) = match self {
+            Self::ReadOnly { .. } => {
+                (&*text, "set a load, generator or storage unit, such as `load.d611.kW`")
+            }
+            Self::Circuit { .. } => (&*text, "mend the circuit"),
+            _ => text.split_once("; ").unwrap_or((&text, "write another one")),
+        };
+        Fault::new(what, way_out)
+    }
+}

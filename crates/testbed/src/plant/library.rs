@@ -85,6 +85,9 @@ calls! {
     properties = "ctx_DSSElement_Get_AllPropertyNames": fn(Engine, *mut Texts, *mut i32);
     get_float = "Obj_GetFloat64": fn(Object, i32) -> f64;
     set_float = "Obj_SetFloat64": fn(Object, i32, f64, u32);
+    get_whole = "Obj_GetInt32": fn(Object, i32) -> i32;
+    set_whole = "Obj_SetInt32": fn(Object, i32, i32, u32);
+    get_word = "Obj_GetAsString": fn(Object, i32) -> *const c_char;
     free_texts = "DSS_Dispose_PPAnsiChar": fn(*mut Texts, i32);
     currents = "Alt_CE_Get_Currents": fn(*mut *mut f64, *mut i32, Object);
     node_order = "Alt_CE_Get_NodeOrder": fn(*mut *mut i32, *mut i32, Object);
@@ -215,6 +218,43 @@ impl Context {
         Ok(value)
     }
 
+    /// A whole number or yes (other than 0) and no (0); -1 for a property of another kind.
+    pub(super) fn get_whole(
+        &mut self,
+        element: Handle,
+        property: i32,
+    ) -> Result<i32, (i32, String)> {
+        // SAFETY: the element belongs to this living engine.
+        let value = unsafe { (self.calls.get_whole)(element.0.as_ptr(), property) };
+        self.check()?;
+        Ok(value)
+    }
+
+    /// A property as the engine writes it.
+    pub(super) fn get_word(
+        &mut self,
+        element: Handle,
+        property: i32,
+    ) -> Result<String, (i32, String)> {
+        // SAFETY: the element belongs to this living engine; its answer is valid until the next
+        // call.
+        let word = unsafe { copied((self.calls.get_word)(element.0.as_ptr(), property)) };
+        self.check()?;
+        Ok(word)
+    }
+
+    /// Sets a whole number, or yes (1) and no (0).
+    pub(super) fn set_whole(
+        &mut self,
+        element: Handle,
+        property: i32,
+        value: i32,
+    ) -> Result<(), (i32, String)> {
+        // SAFETY: the element belongs to this living engine.
+        unsafe { (self.calls.set_whole)(element.0.as_ptr(), property, value, 0) };
+        self.check()
+    }
+
     /// Sets a numeric property. `keep_matrix` for powers of loads and generators, which do not
     /// change the system matrix.
     pub(super) fn set(
@@ -342,9 +382,6 @@ fn name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// A copy of a C string of the engine; empty if there is none.
-///
-/// # Safety
 /// The numbers of an array of the engine.
 ///
 /// # Safety
@@ -358,6 +395,9 @@ unsafe fn copied_numbers<T: Copy>(numbers: *const T, count: i32) -> Vec<T> {
     unsafe { std::slice::from_raw_parts(numbers, count) }.to_vec()
 }
 
+/// A copy of a C string of the engine; empty if there is none.
+///
+/// # Safety
 /// `text` is null or points to a string that ends in zero.
 unsafe fn copied(text: *const c_char) -> String {
     if text.is_null() {

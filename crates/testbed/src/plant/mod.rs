@@ -12,6 +12,7 @@
 mod engine;
 mod error;
 mod library;
+mod number;
 mod point;
 mod profile;
 mod stepping;
@@ -75,12 +76,12 @@ enum Phase {
 }
 
 impl Plant {
-    /// Opens the engine, compiles the circuit, finds all points of the plan and solves the grid
-    /// at the first recorded values. The engine is looked for in `search` (see [`find_library`])
-    /// unless [`LIBRARY_VARIABLE`] names it.
+    /// Opens the engine and compiles the circuit: from now on points can be found, and
+    /// [`Self::begin`] makes it ready for the first step. The engine is looked for in `search`
+    /// (see [`find_library`]) unless [`LIBRARY_VARIABLE`] names it.
     ///
     /// # Errors
-    /// When the engine is missing, or the circuit, a table, a point or the steps are wrong.
+    /// When the engine is missing, or the circuit or the steps are wrong.
     pub fn open(plan: &model::Plant, search: &[PathBuf]) -> Result<Self, PlantError> {
         let variable = std::env::var_os(LIBRARY_VARIABLE).filter(|value| !value.is_empty());
         let variable = variable.map(PathBuf::from);
@@ -91,7 +92,7 @@ impl Plant {
     fn open_with(plan: &model::Plant, library: &Path) -> Result<Self, PlantError> {
         let record_every = steps_between_rows(plan)?;
         let context = library::Context::open(library)?;
-        let mut plant = Self {
+        Ok(Self {
             engine: Engine::compile(context, &plan.circuit)?,
             points: Vec::new(),
             profiles: Vec::new(),
@@ -101,15 +102,21 @@ impl Plant {
             position: Position::start(record_every),
             phase: Phase::Rest { stale: true },
             stats: PlantStats::default(),
-        };
+        })
+    }
+
+    /// Finds all points of the plan and solves the grid at the first recorded values.
+    ///
+    /// # Errors
+    /// When a table or a point is wrong.
+    pub fn begin(&mut self, plan: &model::Plant) -> Result<(), PlantError> {
         for profile in &plan.profiles {
-            plant.add_profile(profile)?;
+            self.add_profile(profile)?;
         }
-        plant.record =
-            plan.record.iter().map(|name| plant.resolve(name)).collect::<Result<_, _>>()?;
-        plant.set_profiles(VirtualSpan::ZERO)?;
-        plant.refresh()?;
-        Ok(plant)
+        self.record =
+            plan.record.iter().map(|name| self.resolve(name)).collect::<Result<_, _>>()?;
+        self.set_profiles(VirtualSpan::ZERO)?;
+        self.refresh()
     }
 
     /// Name and version of the engine, in its own words.
@@ -182,14 +189,34 @@ impl Plant {
     /// # Errors
     /// When the point is a result, the value is not one a grid can have, or the engine refuses.
     pub fn write(&mut self, point: PointId, value: f64) -> Result<(), PlantError> {
+        self.takes(point, value)?;
+        self.set(point, value).map_err(|error| match error {
+            PlantError::Engine { message, .. } => {
+                PlantError::Refused { point: self.points[point.0].0.0.clone(), value, message }
+            }
+            other => other,
+        })
+    }
+
+    /// Whether a point takes a value, as far as can be said before it is written.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn takes(&self, point: PointId, value: f64) -> Result<(), PlantError> {
         let (name, place) = &self.points[point.0];
+        let point = || name.0.clone();
         if !place.is_writable() {
-            return Err(PlantError::ReadOnly { point: name.0.clone() });
+            return Err(PlantError::ReadOnly { point: point() });
         }
-        if value.is_nan() || value.abs() > VALUE_MAX {
-            return Err(PlantError::Value { point: name.0.clone(), value });
+        let wanted = if value.is_nan() || value.abs() > VALUE_MAX {
+            Some(format!("a finite number of at most {VALUE_MAX:e} either way"))
+        } else {
+            place.refuses(value).map(str::to_owned)
+        };
+        match wanted {
+            Some(wanted) => Err(PlantError::Value { point: point(), value, wanted }),
+            None => Ok(()),
         }
-        self.set(point, value)
     }
 
     /// What was done so far.
@@ -205,11 +232,9 @@ impl Plant {
         let mut points = Vec::new();
         for name in profile.columns.values() {
             let point = self.resolve(name)?;
-            if !self.is_writable(point) {
-                return Err(PlantError::ReadOnly { point: name.0.clone() });
-            }
             points.push(point);
         }
+        table.check(|column, value| self.takes(points[column], value))?;
         self.profiles.push((table, points));
         Ok(())
     }

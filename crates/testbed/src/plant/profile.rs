@@ -13,6 +13,9 @@ use super::error::PlantError;
 /// The columns asked for of one table.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Table {
+    file: PathBuf,
+    /// Line of each row, from 1.
+    lines: Vec<usize>,
     times: Vec<VirtualSpan>,
     rows: Vec<Vec<f64>>,
 }
@@ -26,6 +29,23 @@ impl Table {
             message: error.to_string(),
         })?;
         Reader { file: file.into() }.table(&text, time, columns)
+    }
+
+    /// Whether each value is taken by the point of its column.
+    pub(super) fn check(
+        &self,
+        takes: impl Fn(usize, f64) -> Result<(), PlantError>,
+    ) -> Result<(), PlantError> {
+        for (line, row) in self.lines.iter().zip(&self.rows) {
+            for (column, value) in row.iter().enumerate() {
+                takes(column, *value).map_err(|error| PlantError::Profile {
+                    file: self.file.clone(),
+                    line: *line,
+                    message: error.to_string(),
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// The values that hold at `when`.
@@ -55,7 +75,8 @@ impl Reader {
         let places = wanted
             .map(|name| self.place(&header, name))
             .collect::<Result<Vec<usize>, PlantError>>()?;
-        let mut table = Table { times: Vec::new(), rows: Vec::new() };
+        let file = self.file.clone();
+        let mut table = Table { file, lines: Vec::new(), times: Vec::new(), rows: Vec::new() };
         for (line, row) in lines.filter(|(_, row)| !row.trim().is_empty()) {
             let values = self.values(line, row, header.len(), &places)?;
             let when = VirtualSpan::from_ns((values[0] * 1e9).round() as i64);
@@ -63,6 +84,7 @@ impl Reader {
                 let message = format!("time {when} does not come after the row before");
                 return Err(self.error(line, &message));
             }
+            table.lines.push(line);
             table.times.push(when);
             table.rows.push(values[1..].to_vec());
         }

@@ -45,7 +45,9 @@ fn case(record: &[&str]) -> model::Plant {
 }
 
 fn open(plan: &model::Plant) -> Plant {
-    Plant::open(plan, &search()).unwrap_or_else(|error| panic!("{error}"))
+    let mut plant = Plant::open(plan, &search()).unwrap_or_else(|error| panic!("{error}"));
+    plant.begin(plan).unwrap_or_else(|error| panic!("{error}"));
+    plant
 }
 
 /// The controller of the case, with a path of 12 ms between sensor and storage, until
@@ -229,6 +231,73 @@ fn wrong_points_are_named_with_names_that_come_near() {
     let volts = plant.resolve(&point("BUS.680.V1")).unwrap();
     assert!(plant.read(volts).unwrap() > 2300.0);
     assert_eq!(plant.resolve(&point("bus.680.v1")).unwrap(), volts);
+}
+
+/// A load behind a transformer with taps and a switch.
+const TAPS: &str = "clear
+new circuit.c basekv=4.16 bus1=s
+new transformer.t phases=3 windings=2 buses=(s,a) kvs=(4.16,4.16) kvas=(5000,5000) xhl=1
+new regcontrol.r transformer=t winding=2 vreg=120 band=2 ptratio=20
+new line.l bus1=a bus2=b r1=0.1 x1=0.2
+new load.d bus1=b kv=4.16 kw=1000 kvar=300 model=1
+";
+
+#[test]
+fn whole_numbers_and_yes_and_no_are_points_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let circuit = folder.path().join("taps.dss");
+    std::fs::write(&circuit, TAPS).unwrap();
+    let mut plant = open(&model::Plant { circuit, profiles: Vec::new(), ..case(&[]) });
+    let mut none = |_: VirtualSpan, _: &[f64]| ();
+    let [volts, taps, kind, enabled, phases] =
+        ["bus.b.v1", "regcontrol.r.tapnum", "load.d.model", "load.d.enabled", "load.d.phases"]
+            .map(|name| plant.resolve(&point(name)).unwrap());
+    let read = |plant: &mut Plant, id| plant.read(id).unwrap();
+    assert_eq!((read(&mut plant, taps), read(&mut plant, kind)), (0.0, 1.0));
+    assert_eq!((read(&mut plant, enabled), read(&mut plant, phases)), (1.0, 3.0));
+    let mut after = |plant: &mut Plant, id, value: f64, to| {
+        plant.write(id, value).unwrap();
+        assert_eq!(plant.read(id).unwrap(), value);
+        plant.advance(ms(to), &mut none).unwrap();
+        plant.read(volts).unwrap()
+    };
+    let at_rest = after(&mut plant, taps, 0.0, 1);
+    // A tap is 0.625 % of the nominal voltage.
+    let raised = after(&mut plant, taps, 5.0, 2);
+    assert!((1.025..1.04).contains(&(raised / at_rest)), "{at_rest} V to {raised} V");
+    assert!(after(&mut plant, enabled, 0.0, 3) > raised + 10.0);
+    assert!((after(&mut plant, enabled, 1.0, 4) - raised).abs() < 1.0);
+    assert!((after(&mut plant, kind, 2.0, 5) - raised).abs() > 0.1);
+
+    for (id, value, wanted) in
+        [(taps, 2.5, "whole number"), (taps, 4e9, "1e9"), (enabled, 2.0, "1 for yes")]
+    {
+        let text = plant.write(id, value).unwrap_err().to_string();
+        assert!(text.contains(wanted) && text.contains(&value.to_string()), "{text}");
+    }
+    // What the engine does not take is the mistake of who writes it, and the plant goes on.
+    let error = plant.write(phases, 0.0).unwrap_err();
+    assert!(matches!(error, PlantError::Refused { .. }), "{error:?}");
+    assert!(error.to_string().contains("cannot be zero"), "{error}");
+    assert_eq!(read(&mut plant, phases), 3.0);
+    // Words, names and lists are no numbers.
+    for name in ["load.d.conn", "load.d.bus1", "transformer.t.taps"] {
+        let text = plant.resolve(&point(name)).unwrap_err().to_string();
+        assert!(text.contains("is not a number"), "{text}");
+    }
+}
+
+#[test]
+fn a_table_with_a_value_that_its_point_does_not_take_is_told_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let (circuit, file) = (folder.path().join("taps.dss"), folder.path().join("taps.csv"));
+    std::fs::write(&circuit, TAPS).unwrap();
+    std::fs::write(&file, "t_s,tap\n0,1\n\n1,2.5\n").unwrap();
+    let columns = BTreeMap::from([("tap".into(), point("regcontrol.r.tapnum"))]);
+    let profiles = vec![model::Profile { file, time_column: "t_s".into(), columns }];
+    let plan = model::Plant { circuit, profiles, ..case(&[]) };
+    let error = Plant::open(&plan, &search()).unwrap().begin(&plan).unwrap_err().to_string();
+    assert!(error.contains("taps.csv:4: 2.5 is no value for regcontrol.r.tapnum"), "{error}");
 }
 
 #[test]

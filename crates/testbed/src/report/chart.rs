@@ -8,7 +8,8 @@ use super::decimate::Row;
 use super::loaded::Loaded;
 use crate::results::figure::{figure, seconds};
 use crate::results::measure::new_data_times;
-use crate::results::{Column, MeasureRecord, Verdict, WindowRecord};
+use crate::results::{Column, MeasureRecord, Verdict};
+use crate::scenario::model::End;
 use crate::scenario::told::{Statistic, unit};
 
 /// A chart over scenario time.
@@ -184,7 +185,7 @@ fn points(runs: &[Loaded]) -> Vec<Chart> {
 }
 
 fn total_load(runs: &[Loaded]) -> Option<Chart> {
-    let mut chart = empty("Total load".into(), "load.*.kW", "kW");
+    let mut chart = empty("Sum of the recorded loads".into(), "load.*.kW", "kW");
     for run in runs {
         let loads: Vec<&Column> = columns(run).filter(|column| is_load_power(column)).collect();
         if !loads.is_empty() {
@@ -201,52 +202,76 @@ fn total_load(runs: &[Loaded]) -> Option<Chart> {
 
 /// For each pair of nodes of which silence is asked: how long ago the last new message was.
 fn silences(runs: &[Loaded]) -> Vec<Chart> {
-    let mut charts: Vec<(MeasureRecord, Chart)> = Vec::new();
+    let mut charts: Vec<(Silence<'_>, Chart)> = Vec::new();
     let demands = runs.iter().flat_map(|run| &run.record.scenario.requirements);
-    for demand in demands {
-        let MeasureRecord::LongestGap { from, to, port, .. } = &demand.measure else { continue };
-        let window = WindowRecord::default();
-        let pair =
-            MeasureRecord::LongestGap { from: from.clone(), to: to.clone(), port: *port, window };
-        if charts.iter().any(|(known, _)| *known == pair) {
+    for silence in demands.filter_map(|demand| Silence::of(&demand.measure)) {
+        if charts.iter().any(|(known, _)| *known == silence) {
             continue;
         }
-        let title = format!("Time since {from} last sent something new to {to}, port {port}");
-        let mut chart = empty(title, "", "ms");
-        chart.traces = runs.iter().filter_map(|run| silence(run, from, to, *port)).collect();
-        chart.bounds = bounds(runs, |measure| same_pair(measure, &pair));
-        charts.push((pair, chart));
+        let mut chart = empty(silence.title(), "", "ms");
+        chart.traces = runs.iter().filter_map(|run| silence.trace(run)).collect();
+        chart.bounds = bounds(runs, |measure| Silence::of(measure).as_ref() == Some(&silence));
+        charts.push((silence, chart));
     }
     charts.into_iter().map(|(_, chart)| chart).filter(|chart| !chart.traces.is_empty()).collect()
 }
 
-fn same_pair(a: &MeasureRecord, b: &MeasureRecord) -> bool {
-    use MeasureRecord::LongestGap as Gap;
-    match (a, b) {
-        (Gap { from, to, port, .. }, Gap { from: from_b, to: to_b, port: port_b, .. }) => {
-            (from, to, port) == (from_b, to_b, port_b)
-        }
-        _ => false,
-    }
+/// A flow of which silence is asked, and at which end.
+#[derive(PartialEq)]
+struct Silence<'a> {
+    from: &'a str,
+    to: &'a str,
+    port: u16,
+    at: End,
 }
 
-/// A saw: it rises with time and falls to zero with each new message.
-fn silence(run: &Loaded, from: &str, to: &str, port: u16) -> Option<Trace> {
-    let polls = new_data_times(from, to, port, &run.data).ok()?;
-    let mut rows = Vec::new();
-    let mut last_ns = 0;
-    for time_ns in polls.times_ns.into_iter().filter(|time_ns| *time_ns >= 0) {
-        rows.push((time_ns, in_ms(time_ns - last_ns)));
-        rows.push((time_ns, 0.0));
-        last_ns = time_ns;
+impl<'a> Silence<'a> {
+    fn of(measure: &'a MeasureRecord) -> Option<Self> {
+        match measure {
+            MeasureRecord::LongestGap { from, to, port, at, .. } => {
+                Some(Self { from, to, port: *port, at: *at })
+            }
+            _ => None,
+        }
     }
-    let end_ns = polls.covered_ns.min(run.record.scenario.duration_ns);
-    if end_ns > last_ns {
-        rows.push((end_ns, in_ms(end_ns - last_ns)));
+
+    fn title(&self) -> String {
+        let Self { from, to, port, at } = self;
+        match at {
+            End::Sender => {
+                format!("Time since {from} last sent something new to {to}, port {port}")
+            }
+            End::Receiver => {
+                format!("Time since something new from {from} last reached {to}, port {port}")
+            }
+        }
     }
-    let source =
-        format!("captures/{from}.pcapng, frames outbound with new payload to {to}, port {port}");
-    Some(Trace { run: run.number, rows, source })
+
+    /// A saw: it rises with time and falls to zero with each new message.
+    fn trace(&self, run: &Loaded) -> Option<Trace> {
+        let Self { from, to, port, at } = *self;
+        let polls = new_data_times((from, to, port), at, &run.data).ok()?;
+        let mut rows = Vec::new();
+        let mut last_ns = 0;
+        for time_ns in polls.times_ns.into_iter().filter(|time_ns| *time_ns >= 0) {
+            rows.push((time_ns, in_ms(time_ns - last_ns)));
+            rows.push((time_ns, 0.0));
+            last_ns = time_ns;
+        }
+        let end_ns = polls.covered_ns.min(run.record.scenario.duration_ns);
+        if end_ns > last_ns {
+            rows.push((end_ns, in_ms(end_ns - last_ns)));
+        }
+        let source = match at {
+            End::Sender => format!(
+                "captures/{from}.pcapng, frames outbound with new payload to {to}, port {port}"
+            ),
+            End::Receiver => format!(
+                "captures/{to}.pcapng, frames inbound with new payload from {from}, port {port}"
+            ),
+        };
+        Some(Trace { run: run.number, rows, source })
+    }
 }
 
 /// For each member of which a program is asked: what it told, as it came.
@@ -401,5 +426,31 @@ pub(super) fn colour(runs: &[usize]) -> String {
     }
 }
 
-/// Colours in the style sheet; further runs begin again.
-pub(super) const COLOURS: usize = 6;
+/// The class of the line of a run: colour and dashes, so that nobody needs to tell colours apart.
+/// No two of the first 32 runs have both the same.
+pub(super) fn line_class(run: usize) -> String {
+    format!("run{} dash{}", run % COLOURS, (run / 2 + run / COLOURS) % DASHES)
+}
+
+/// Colours in the style sheet; further runs begin again, with other dashes.
+pub(super) const COLOURS: usize = 8;
+/// Kinds of lines in the style sheet.
+const DASHES: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_two_of_many_runs_are_drawn_alike_and_the_style_sheet_has_all() {
+        let classes: BTreeSet<String> = (0..COLOURS * DASHES).map(line_class).collect();
+        assert_eq!(classes.len(), COLOURS * DASHES);
+        let style = include_str!("page.css");
+        for class in classes.iter().flat_map(|class| class.split(' ')) {
+            assert!(style.contains(&format!(".{class} ")), "no style for {class}");
+        }
+        assert_eq!(style.matches("--run7: #").count(), 3, "light, dark and on paper");
+    }
+}

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::chart::{Bound, Chart, Marker, Trace, colour};
+use super::chart::{Bound, Chart, Marker, Trace, colour, line_class};
 use super::decimate::decimate;
 use super::html::{base64, escape_json};
 
@@ -43,7 +43,7 @@ fn trace(trace: &Trace, width: f64, span_ns: (i64, i64)) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "seven digits are enough for pictures")]
     let values: Vec<u8> = rows.iter().flat_map(|row| (row.1 as f32).to_le_bytes()).collect();
     json!({
-        "colour": colour(&[trace.run]), "width": width,
+        "colour": line_class(trace.run), "width": width,
         "from": seconds(from_ns), "tick": seconds(tick_ns),
         "times": base64(&times), "values": base64(&values),
     })

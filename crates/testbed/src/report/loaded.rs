@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::results::figure::figure;
 use crate::results::verdict::{RunData, Verdict};
 use crate::results::{RunFolder, RunRecord};
 
@@ -18,7 +19,7 @@ const TAIL_BYTES: u64 = 16 * 1024;
 pub(super) struct Loaded {
     /// Its number in the report, which decides its colour.
     pub(super) number: usize,
-    /// What it is called in legends: the variant, or what tells it from the others.
+    /// What it is called: the variant, and what tells it from the others.
     pub(super) label: String,
     /// Name of its folder.
     pub(super) folder: String,
@@ -38,13 +39,65 @@ pub(super) fn load_all(paths: &[&Path]) -> Result<Vec<Loaded>> {
     for (number, path) in paths.iter().enumerate() {
         runs.push(load(number, path)?);
     }
-    let labels: Vec<String> = runs.iter().map(|run| run.label.clone()).collect();
-    for run in &mut runs {
-        if labels.iter().filter(|label| **label == run.label).count() > 1 {
-            run.label.clone_from(&run.folder);
-        }
+    let names: Vec<Naming> = runs.iter().map(Naming::of).collect();
+    for (run, label) in runs.iter_mut().zip(labels(&names)) {
+        run.label = label;
     }
     Ok(runs)
+}
+
+/// What can tell a run from others, what people think of first coming first.
+#[derive(Clone, PartialEq, Debug)]
+struct Naming {
+    scenario: String,
+    variant: Option<String>,
+    seed: u64,
+    tdf: f64,
+    folder: String,
+}
+
+impl Naming {
+    fn of(run: &Loaded) -> Self {
+        let scenario = &run.record.scenario;
+        Self {
+            scenario: scenario.name.clone(),
+            variant: scenario.variant.clone(),
+            seed: scenario.seed,
+            tdf: scenario.tdf,
+            folder: run.folder.clone(),
+        }
+    }
+
+    /// The variant, or the scenario, or both.
+    fn base(&self, all: &[Self]) -> String {
+        let one_scenario = all.iter().all(|other| other.scenario == self.scenario);
+        match &self.variant {
+            None => self.scenario.clone(),
+            Some(variant) if one_scenario => variant.clone(),
+            Some(variant) => format!("{} ({variant})", self.scenario),
+        }
+    }
+}
+
+/// What runs are called: as little as tells them apart.
+fn labels(all: &[Naming]) -> Vec<String> {
+    let bases: Vec<String> = all.iter().map(|run| run.base(all)).collect();
+    let named = |run: &Naming, base: &String| {
+        let alike = || all.iter().zip(&bases).filter(|(_, other)| *other == base).map(|(of, _)| of);
+        let mut label = base.clone();
+        if alike().any(|other| other.seed != run.seed) {
+            label += &format!(", seed {}", run.seed);
+        }
+        if alike().any(|other| other.tdf != run.tdf) {
+            label += &format!(", tdf {}", figure(run.tdf));
+        }
+        let same = |other: &&Naming| other.seed == run.seed && other.tdf == run.tdf;
+        if alike().filter(same).count() > 1 {
+            label += &format!(", {}", run.folder);
+        }
+        label
+    };
+    all.iter().zip(&bases).map(|(run, base)| named(run, base)).collect()
 }
 
 fn load(number: usize, path: &Path) -> Result<Loaded> {
@@ -58,8 +111,15 @@ fn load(number: usize, path: &Path) -> Result<Loaded> {
     };
     let names = record.programs.iter().map(|program| program.name.clone());
     let outputs = names.map(|name| (name.clone(), tail(&folder.program_log(&name)))).collect();
-    let label = record.scenario.variant.clone().unwrap_or_else(|| record.scenario.name.clone());
-    Ok(Loaded { number, label, folder: folder.name(), record, data, verdicts, outputs })
+    Ok(Loaded {
+        number,
+        label: String::new(),
+        folder: folder.name(),
+        record,
+        data,
+        verdicts,
+        outputs,
+    })
 }
 
 /// The last lines of a log; none where there is no log.
@@ -75,4 +135,35 @@ fn tail(path: &Path) -> Vec<String> {
     let text = String::from_utf8_lossy(&read().unwrap_or_default()).into_owned();
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines[lines.len().saturating_sub(LINES_SHOWN)..].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_called_by_as_little_as_tells_them_apart() {
+        let run = |variant: &str, seed, tdf, folder: &str| Naming {
+            scenario: "case".into(),
+            variant: Some(variant.into()),
+            seed,
+            tdf,
+            folder: folder.into(),
+        };
+        let runs = [
+            run("normal", 1, 1.0, "case-1"),
+            run("attack", 1, 1.0, "case-2"),
+            run("attack", 2, 1.0, "case-3"),
+            run("attack", 2, 10.0, "case-4"),
+            run("attack", 2, 10.0, "case-5"),
+        ];
+        assert_eq!(labels(&runs[..2]), ["normal", "attack"]);
+        let five = labels(&runs);
+        assert_eq!(five[0], "normal");
+        assert_eq!(five[1], "attack, seed 1, tdf 1");
+        assert_eq!(five[4], "attack, seed 2, tdf 10, case-5");
+        let mut other = run("normal", 1, 1.0, "x-1");
+        other.scenario = "x".into();
+        assert_eq!(labels(&[runs[0].clone(), other]), ["case (normal)", "x (normal)"]);
+    }
 }

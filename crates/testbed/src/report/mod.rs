@@ -10,6 +10,8 @@
 //! - `chart`: which charts there are, and what is in them
 //! - `decimate`: fewer points without losing a peak
 //! - `axis`: ticks at round numbers
+//! - `lanes`: labels that do not stand on each other
+//! - `matrix`: the verdicts of several runs at a glance
 //! - `svg`: a chart drawn
 //! - `embed`: a chart's numbers for the script
 //! - `sections`, `account`, `network`: what is written and tabulated
@@ -22,7 +24,9 @@ mod chart;
 mod decimate;
 mod embed;
 pub(crate) mod html;
+mod lanes;
 mod loaded;
+mod matrix;
 mod network;
 pub(crate) mod page;
 mod sections;

@@ -1,5 +1,6 @@
-//! Counters of the network as tables. The network part gives JSON of its own form: objects of
-//! objects become tables with a row each, anything else rows of name and value.
+//! Counters of the network as tables: a row for each link, with both its directions, and for each
+//! switch, attacker and node. What is of another form, because another version wrote it, is shown
+//! as it is: objects of objects become tables, anything else rows of name and value.
 
 use std::fmt::Write as _;
 
@@ -8,6 +9,7 @@ use serde_json::{Map, Value};
 use super::html::escape;
 use super::loaded::Loaded;
 use super::sections::chip;
+use crate::results::figure::figure;
 
 /// The section; nothing where no run has counters.
 pub(super) fn section(runs: &[Loaded]) -> String {
@@ -16,10 +18,12 @@ pub(super) fn section(runs: &[Loaded]) -> String {
         return String::new();
     }
     let mut out = String::from("<section id=\"network\"><h2>Network</h2>");
+    let count = with.len();
     for run in with {
-        let _ = write!(out, "<h3>{}</h3>", chip(run));
+        let open = if count > 2 { "" } else { " open" };
+        let _ = write!(out, "<details{open}><summary>{}</summary>", chip(run));
         tables(&run.record.network, &mut out);
-        out.push_str("<p class=\"source\">run.json, network</p>");
+        out.push_str("<p class=\"source\">run.json, network</p></details>");
     }
     out.push_str("</section>");
     out
@@ -58,10 +62,81 @@ fn tables(value: &Value, out: &mut String) {
         }
         out.push_str("</tbody></table></div>");
     }
-    for (name, value) in nested {
+    for (name, value) in nested.into_iter().filter(|(_, value)| !is_empty(value)) {
+        let known = match name.as_str() {
+            "links" => links(value),
+            "lateness" => lateness(value),
+            _ => None,
+        };
         let _ = write!(out, "<h4>{}</h4>", escape(&name));
-        tables(value, out);
+        match known {
+            Some(table) => out.push_str(&table),
+            None => tables(value, out),
+        }
     }
+}
+
+/// A row for each link; `None` where these are no links.
+fn links(value: &Value) -> Option<String> {
+    let rows: Option<Vec<String>> = value.as_array()?.iter().map(link).collect();
+    let columns = "<th class=\"number\">sent</th><th class=\"number\">arrived</th>\
+                   <th class=\"number\">octets</th><th>dropped</th>";
+    Some(format!(
+        "<div class=\"scroll\"><table class=\"figures\"><thead>\
+         <tr><th rowspan=\"2\">a</th><th rowspan=\"2\">b</th>\
+         <th colspan=\"4\">frames from a to b</th><th colspan=\"4\">frames from b to a</th></tr>\
+         <tr>{columns}{columns}</tr></thead><tbody>{}</tbody></table></div>",
+        rows?.concat()
+    ))
+}
+
+fn link(value: &Value) -> Option<String> {
+    let name = |key: &str| value.get(key)?.as_str().map(escape);
+    Some(format!(
+        "<tr><th scope=\"row\">{}</th><th scope=\"row\">{}</th>{}{}</tr>",
+        name("from")?,
+        name("to")?,
+        direction(value.get("forward")?)?,
+        direction(value.get("backward")?)?
+    ))
+}
+
+/// Cells of a direction: what was dropped is told with its causes.
+fn direction(value: &Value) -> Option<String> {
+    let count = |key: &str| value.get(key)?.as_u64();
+    let causes = [
+        ("dropped_queue_full", "queue full"),
+        ("dropped_link_down", "link down"),
+        ("dropped_cut", "cut on the way"),
+        ("in_flight", "still on the way"),
+    ];
+    let known = causes.iter().map(|(key, words)| Some((count(key)?, *words)));
+    let known: Vec<(u64, &str)> = known.collect::<Option<_>>()?;
+    let said = known.iter().filter(|(count, _)| *count > 0);
+    let said: Vec<String> = said.map(|(count, words)| format!("{count} {words}")).collect();
+    let dropped = if said.is_empty() { "none".to_owned() } else { said.join(", ") };
+    Some(format!(
+        "<td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
+         <td>{dropped}</td>",
+        count("offered")?,
+        count("delivered")?,
+        count("delivered_octets")?
+    ))
+}
+
+/// How late frames were handed over, in a sentence; `None` where this is something else.
+fn lateness(value: &Value) -> Option<String> {
+    let count = |key: &str| value.get(key)?.as_u64();
+    #[expect(clippy::cast_precision_loss, reason = "a few digits are shown")]
+    let us = |key: &str| Some(figure(count(key)? as f64 / 1e3));
+    Some(format!(
+        "<p>Frames were handed over later than they arrived by {} µs in the median, {} µs in the \
+         99th percentile and {} µs at most, of {} frames.</p>",
+        us("median_ns")?,
+        us("p99_ns")?,
+        us("max_ns")?,
+        count("frames")?
+    ))
 }
 
 /// The members as rows, if each is an object of plain values.
@@ -136,6 +211,26 @@ mod tests {
         let table = shown(&json!({ "a-b": { "frames": 3 }, "b-c": { "frames": 4, "dropped": 1 } }));
         assert!(table.contains("<th>dropped</th>") && table.contains("<td>–</td>"), "{table}");
         assert_eq!(table.matches("<tr>").count(), 3);
+    }
+
+    #[test]
+    fn a_link_is_a_row_with_both_its_directions() {
+        let of = |offered: u64, full: u64| {
+            json!({ "offered": offered, "delivered": offered - full, "delivered_octets": 60,
+                "dropped_queue_full": full, "dropped_link_down": 0, "dropped_cut": 0,
+                "in_flight": 0 })
+        };
+        let link = |to: &str| json!({ "from": "<a>", "to": to, "forward": of(9, 2), "backward": of(4, 0) });
+        let lateness = json!({ "frames": 13, "median_ns": 1500, "p99_ns": 2500, "max_ns": 9_000 });
+        let whole = json!({ "links": [link("b"), link("c")], "lateness": lateness,
+            "attackers": {} });
+        let shown = shown(&whole);
+        assert_eq!(shown.matches("<tr><th scope=\"row\">&lt;a&gt;</th>").count(), 2, "{shown}");
+        assert!(shown.contains("2 queue full") && shown.contains("none"), "{shown}");
+        assert!(shown.contains("1.5 µs in the median") && !shown.contains("median_ns"), "{shown}");
+        assert!(!shown.contains("attackers"), "{shown}");
+        // What another version wrote is shown all the same.
+        assert!(links(&json!([{ "from": "a" }])).is_none());
     }
 
     #[test]

@@ -120,12 +120,33 @@
     return path;
   }
 
+  /* Labels of the events in view, each in the first lane where it stands free; -1 where there is none. */
+  function arrange(markers, x, left, edge, width) {
+    const lanes = [], all = [];
+    for (const marker of markers) {
+      const at = x(marker.at);
+      if (at < left || at > edge) continue;
+      const fits = (room) => Math.floor(room / 6.9);
+      const start = marker.text.length <= fits(width - at) || width - at > at;
+      const room = fits(start ? width - at : at);
+      const text = marker.text.length <= room ? marker.text : marker.text.slice(0, Math.max(0, room - 1)) + "\u2026";
+      const long = text.length * 6.9 + 10, from = start ? at : at - long, to = start ? at + long : at;
+      let lane = lanes.findIndex((taken) => taken.every(([a, b]) => to <= a || b <= from));
+      if (lane < 0 && lanes.length < 5) lane = lanes.push([]) - 1;
+      if (lane >= 0) lanes[lane].push([from, to]);
+      all.push({ marker, at, text, start, lane });
+    }
+    return { all, lanes: lanes.length };
+  }
+
   function draw(index) {
-    const chart = charts[index], svg = figures[index].querySelector("svg");
+    const chart = charts[index], svg = figures[index].querySelector("svg.plot");
     const width = Math.max(280, Math.round(svg.clientWidth || 960)), narrow = width < 560;
-    const height = narrow ? 220 : 250, left = 62, right = 10, top = 22, bottom = height - 36;
-    const [low, high] = range(chart), edge = width - right;
+    const left = 62, right = 10, edge = width - right;
     const x = (t) => left + (t - view[0]) / (view[1] - view[0]) * (edge - left);
+    const labels = arrange(chart.markers, x, left, edge, width);
+    const top = 10 + 14 * labels.lanes, bottom = top + (narrow ? 162 : 192), height = bottom + 36;
+    const [low, high] = range(chart);
     const y = (v) => top + (high - v) / (high - low) * (bottom - top);
     const inside = (at) => Math.min(edge + 5, Math.max(left - 5, at));
 
@@ -170,16 +191,12 @@
       if (at < top || at > bottom || bound.to < view[0] || bound.from > view[1]) continue;
       add(parts, "text", { class: "note " + bound.colour, x: Math.max(x(bound.from), left) + 6, y: at - top < 16 ? at + 13 : at - 5 }, bound.text);
     }
-    chart.markers.forEach(function (marker, place) {
-      const at = x(marker.at);
-      if (at < left || at > edge) return;
-      add(parts, "path", { class: "event " + marker.colour, d: "M" + at.toFixed(1) + " " + (top - 6) + "V" + bottom });
-      const fits = (room) => Math.floor(room / 6.9);
-      const start = marker.text.length <= fits(width - at) || width - at > at;
-      const room = fits(start ? width - at : at);
-      const shown = marker.text.length <= room ? marker.text : marker.text.slice(0, Math.max(0, room - 1)) + "\u2026";
-      add(parts, "text", { class: "note " + marker.colour, x: at, y: place % 2 ? top + 12 : top - 10, "text-anchor": start ? "start" : "end" }, shown);
-    });
+    for (const { marker, at, text, start, lane } of labels.all) {
+      const foot = lane < 0 ? top : top - 5 - 14 * lane;
+      add(parts, "path", { class: "event " + marker.colour, d: "M" + at.toFixed(1) + " " + foot + "V" + bottom });
+      if (lane < 0) continue;
+      add(parts, "text", { class: "note " + marker.colour, x: start ? at + 3 : at - 3, y: foot, "text-anchor": start ? "start" : "end" }, text);
+    }
     chart.cross = add(parts, "path", { class: "cross", d: "" });
     chart.chosen = add(parts, "rect", { class: "chosen", x: 0, y: top, width: 0, height: bottom - top });
 
@@ -201,7 +218,7 @@
 
   /* Scenario time under the pointer. */
   function timeAt(index, event) {
-    const box = figures[index].querySelector("svg").getBoundingClientRect(), place = charts[index].place;
+    const box = figures[index].querySelector("svg.plot").getBoundingClientRect(), place = charts[index].place;
     const x = (event.clientX - box.left) / box.width * place.width;
     const share = (Math.min(place.edge, Math.max(place.left, x)) - place.left) / (place.edge - place.left);
     return view[0] + share * (view[1] - view[0]);
@@ -246,7 +263,7 @@
     }
   }
   figures.forEach(function (figure, index) {
-    const svg = figure.querySelector("svg");
+    const svg = figure.querySelector("svg.plot");
     svg.addEventListener("pointerdown", function (event) {
       if (event.button !== 0) return;
       begin = { time: timeAt(index, event), x: event.clientX };

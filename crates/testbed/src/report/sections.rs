@@ -3,14 +3,15 @@
 
 use std::fmt::Write as _;
 
-use super::chart::{Chart, colour};
+use super::chart::{Chart, Marker, line_class};
 use super::html::escape;
 use super::loaded::Loaded;
+use super::matrix;
 use super::svg::svg;
 use crate::results::figure::{figure, seconds};
 use crate::results::intervention::Deed;
 use crate::results::machine::utc;
-use crate::results::record::EndedHow;
+use crate::results::record::{EndedHow, ProgramRecord};
 use crate::results::{Outcome, Verdict};
 
 /// The title: the scenarios, each once.
@@ -25,9 +26,32 @@ pub(super) fn title(runs: &[Loaded]) -> String {
     names.join(", ")
 }
 
-/// The name of a run with its colour.
+/// The name of a run with a piece of its line.
 pub(super) fn chip(run: &Loaded) -> String {
-    format!("<span class=\"chip {}\"></span>{}", colour(&[run.number]), escape(&run.label))
+    format!(
+        "<svg class=\"chip {}\" viewBox=\"0 0 28 6\" aria-hidden=\"true\"><path d=\"M0 3H28\"/></svg>{}",
+        line_class(run.number),
+        escape(&run.label)
+    )
+}
+
+/// What else tells a run from others.
+fn identity(run: &Loaded) -> String {
+    let scenario = &run.record.scenario;
+    let variant = scenario.variant.as_ref().filter(|variant| !run.label.contains(*variant));
+    let variant = variant.map_or_else(String::new, |variant| format!("{}, ", escape(variant)));
+    let folder = if run.label == run.folder { String::new() } else { escape(&run.folder) + ", " };
+    format!("{folder}{variant}seed {}, tdf {}", scenario.seed, figure(scenario.tdf))
+}
+
+/// The class and the sign of an outcome.
+pub(super) fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
+    match outcome {
+        Outcome::Met => ("met", "✓"),
+        Outcome::Missed => ("missed", "✗"),
+        Outcome::Disturbed => ("unknown", "~"),
+        Outcome::NotMeasured => ("unknown", "?"),
+    }
 }
 
 /// Title and what was run.
@@ -61,14 +85,16 @@ pub(super) fn head(runs: &[Loaded]) -> String {
 /// The answer of each run, with its verdicts.
 pub(super) fn answers(runs: &[Loaded]) -> String {
     let mut out = String::from("<section id=\"verdicts\">");
+    out.push_str(&matrix::section(runs));
     for run in runs {
         let (class, answer) = answer(&run.verdicts);
         let _ = write!(
             out,
-            "<article class=\"answer\"><h2>{}<span class=\"folder\">{}</span></h2>\
+            "<article class=\"answer\" id=\"run{}\"><h2>{}<span class=\"folder\">{}</span></h2>\
              <p class=\"result {class}\">{answer}</p>{}{}</article>",
+            run.number,
             chip(run),
-            escape(&run.folder),
+            identity(run),
             ended(run),
             verdicts(&run.verdicts)
         );
@@ -129,12 +155,7 @@ fn verdicts(verdicts: &[Verdict]) -> String {
          <th class=\"number\">Measured</th><th class=\"number\">Required</th><th>Where and why</th></tr></thead><tbody>",
     );
     for verdict in verdicts {
-        let (class, sign) = match verdict.outcome {
-            Outcome::Met => ("met", "✓"),
-            Outcome::Missed => ("missed", "✗"),
-            Outcome::Disturbed => ("unknown", "~"),
-            Outcome::NotMeasured => ("unknown", "?"),
-        };
+        let (class, sign) = outcome(verdict.outcome);
         let _ = write!(
             out,
             "<tr><td class=\"outcome {class}\"><span aria-hidden=\"true\">{sign}</span> {}</td><td class=\"sentence\">{}</td>\
@@ -202,7 +223,32 @@ pub(super) fn charts(runs: &[Loaded], charts: &[Chart]) -> String {
             svg(chart, number)
         );
     }
+    out.push_str(&events(runs, &charts[0].markers));
     out.push_str("</section>");
+    out
+}
+
+/// All events, also those for whose labels a picture has no room.
+fn events(runs: &[Loaded], markers: &[Marker]) -> String {
+    if markers.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "<details id=\"events\"><summary>All events</summary><div class=\"scroll\"><table>\
+         <thead><tr><th class=\"number\">Time</th><th>Event</th><th>Runs</th></tr></thead><tbody>",
+    );
+    for marker in markers {
+        let of = runs.iter().filter(|run| marker.runs.contains(&run.number));
+        let of: Vec<String> = of.map(chip).collect();
+        let of = if of.len() == runs.len() { "all".into() } else { of.join(", ") };
+        let _ = write!(
+            out,
+            "<tr><td class=\"number\">{} s</td><td>{}</td><td>{of}</td></tr>",
+            seconds(marker.at_ns),
+            escape(&marker.text)
+        );
+    }
+    out.push_str("</tbody></table></div></details>");
     out
 }
 
@@ -255,9 +301,12 @@ pub(super) fn programs(runs: &[Loaded]) -> String {
         out.push_str("</tbody></table></div>");
         for (name, lines) in &run.outputs {
             if !lines.is_empty() {
+                // What a program that failed said last is what one looks for.
+                let failed = |p: &ProgramRecord| p.name == *name && !p.last_words.is_empty();
+                let open = if run.record.programs.iter().any(failed) { " open" } else { "" };
                 let _ = write!(
                     out,
-                    "<details><summary>Last lines of {0} <span class=\"source\">programs/{0}.log</span></summary><pre>{1}</pre></details>",
+                    "<details{open}><summary>Last lines of {0} <span class=\"source\">programs/{0}.log</span></summary><pre>{1}</pre></details>",
                     escape(name),
                     escape(&lines.join("\n"))
                 );

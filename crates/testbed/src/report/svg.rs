@@ -4,56 +4,71 @@
 use std::fmt::Write as _;
 
 use super::axis::ticks;
-use super::chart::{Bound, Chart, Marker, Trace, colour};
+use super::chart::{Bound, Chart, Marker, Trace, colour, line_class};
 use super::decimate::decimate;
 use super::html::escape;
+use super::lanes::{Label, arrange};
 
 const WIDTH: f64 = 960.0;
-const HEIGHT: f64 = 250.0;
+/// Of the values.
+const PLOT: f64 = 192.0;
 /// Room for the numbers of the axis.
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 10.0;
-/// Room for the texts of events.
-const TOP: f64 = 22.0;
+/// Above the picture, and what each lane of the texts of events adds.
+const TOP: f64 = 10.0;
+const LANE: f64 = 14.0;
 const BOTTOM: f64 = 36.0;
 /// Pixels between marks, so that their texts stay apart.
 const TICK_WIDTH: f64 = 90.0;
 const TICK_HEIGHT: f64 = 42.0;
 /// Columns of pixels: twice as many as drawn, for paper.
 const COLUMNS: usize = 1760;
-/// Width of a character, about; for texts that must not leave the picture.
-const CHARACTER: f64 = 6.9;
 
 /// Where values lie in the picture.
 struct Scale {
     span_ns: (i64, i64),
     range: (f64, f64),
+    /// Where the values begin, below the lanes of labels, and where they end.
+    top: f64,
+    bottom: f64,
 }
 
 impl Scale {
-    #[expect(clippy::cast_precision_loss, reason = "a hundredth of a pixel is enough")]
     fn x(&self, time_ns: i64) -> f64 {
-        let (from, to) = self.span_ns;
-        LEFT + (time_ns - from) as f64 / (to - from) as f64 * (WIDTH - LEFT - RIGHT)
+        x_of(self.span_ns, time_ns)
     }
 
     fn y(&self, value: f64) -> f64 {
         let (low, high) = self.range;
-        TOP + (high - value) / (high - low) * (HEIGHT - TOP - BOTTOM)
+        self.top + (high - value) / (high - low) * (self.bottom - self.top)
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a hundredth of a pixel is enough")]
+fn x_of((from, to): (i64, i64), time_ns: i64) -> f64 {
+    LEFT + (time_ns - from) as f64 / (to - from) as f64 * (WIDTH - LEFT - RIGHT)
 }
 
 /// A chart as an SVG element.
 pub(super) fn svg(chart: &Chart, number: usize) -> String {
-    let scale = Scale { span_ns: chart.span_ns, range: chart.range() };
+    let x = |at_ns| x_of(chart.span_ns, at_ns);
+    let texts: Vec<(f64, String)> =
+        chart.markers.iter().map(|marker| (x(marker.at_ns), marker.label())).collect();
+    let (labels, lanes) = arrange(&texts, WIDTH);
+    #[expect(clippy::cast_precision_loss, reason = "a handful")]
+    let top = TOP + LANE * lanes as f64;
+    let bottom = top + PLOT;
+    let scale = Scale { span_ns: chart.span_ns, range: chart.range(), top, bottom };
+    let all = bottom + BOTTOM;
     let mut out = format!(
-        "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">",
+        "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {all}\" role=\"img\" aria-label=\"{}\">",
         escape(&chart.title)
     );
-    let (width, height) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
+    let width = WIDTH - LEFT - RIGHT;
     let _ = write!(
         out,
-        "<clipPath id=\"clip{number}\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{width}\" height=\"{height}\"/></clipPath>"
+        "<clipPath id=\"clip{number}\"><rect x=\"{LEFT}\" y=\"{top}\" width=\"{width}\" height=\"{PLOT}\"/></clipPath>"
     );
     axes(&mut out, chart, &scale);
     let _ = write!(out, "<g clip-path=\"url(#clip{number})\">");
@@ -61,7 +76,7 @@ pub(super) fn svg(chart: &Chart, number: usize) -> String {
         band(&mut out, bound, &scale);
     }
     for (index, trace) in chart.traces.iter().enumerate() {
-        let (class, path) = (colour(&[trace.run]), path(trace, &scale));
+        let (class, path) = (line_class(trace.run), path(trace, &scale));
         let width = chart.line_width(index);
         let _ =
             write!(out, "<path class=\"trace {class}\" stroke-width=\"{width}\" d=\"{path}\"/>");
@@ -70,8 +85,8 @@ pub(super) fn svg(chart: &Chart, number: usize) -> String {
     for bound in &chart.bounds {
         bound_text(&mut out, bound, &scale);
     }
-    for (index, marker) in chart.markers.iter().enumerate() {
-        event(&mut out, marker, index, &scale);
+    for (marker, label) in chart.markers.iter().zip(labels) {
+        event(&mut out, marker, label, &scale);
     }
     out.push_str("</svg>");
     out
@@ -79,9 +94,9 @@ pub(super) fn svg(chart: &Chart, number: usize) -> String {
 
 #[expect(clippy::cast_precision_loss, reason = "a hundredth of a pixel is enough")]
 fn axes(out: &mut String, chart: &Chart, scale: &Scale) {
-    let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
+    let (top, bottom, right) = (scale.top, scale.bottom, WIDTH - RIGHT);
     let (low, high) = scale.range;
-    for (value, text) in ticks(low, high, (bottom - TOP) / TICK_HEIGHT) {
+    for (value, text) in ticks(low, high, PLOT / TICK_HEIGHT) {
         let y = scale.y(value);
         let _ = write!(
             out,
@@ -95,18 +110,18 @@ fn axes(out: &mut String, chart: &Chart, scale: &Scale) {
         let x = LEFT + (value * 1e9 - from as f64) / (to - from) as f64 * (right - LEFT);
         let _ = write!(
             out,
-            "<path class=\"grid\" d=\"M{x:.1} {TOP}V{bottom}\"/><text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
+            "<path class=\"grid\" d=\"M{x:.1} {top}V{bottom}\"/><text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
             bottom + 16.0
         );
     }
-    let _ = write!(out, "<path class=\"axis\" d=\"M{LEFT} {TOP}V{bottom}H{right}\"/>");
+    let _ = write!(out, "<path class=\"axis\" d=\"M{LEFT} {top}V{bottom}H{right}\"/>");
     let _ = write!(
         out,
         "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">scenario time (s)</text>",
         f64::midpoint(LEFT, right),
-        HEIGHT - 4.0
+        bottom + BOTTOM - 4.0
     );
-    let middle = f64::midpoint(TOP, bottom);
+    let middle = f64::midpoint(top, bottom);
     let _ = write!(
         out,
         "<text class=\"name\" transform=\"translate(12 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
@@ -153,11 +168,11 @@ fn band(out: &mut String, bound: &Bound, scale: &Scale) {
 fn bound_text(out: &mut String, bound: &Bound, scale: &Scale) {
     let Some(value) = bound.high.or(bound.low) else { return };
     let y = scale.y(value);
-    if !(TOP..=HEIGHT - BOTTOM).contains(&y) {
+    if !(scale.top..=scale.bottom).contains(&y) {
         return;
     }
     // Below its line where there is no room above it.
-    let y = if y - TOP < 16.0 { y + 13.0 } else { y - 5.0 };
+    let y = if y - scale.top < 16.0 { y + 13.0 } else { y - 5.0 };
     let x = scale.x(bound.window_ns.0).max(LEFT) + 6.0;
     let class = colour(&bound.runs);
     let _ = write!(
@@ -167,38 +182,23 @@ fn bound_text(out: &mut String, bound: &Bound, scale: &Scale) {
     );
 }
 
-fn event(out: &mut String, marker: &Marker, index: usize, scale: &Scale) {
+fn event(out: &mut String, marker: &Marker, label: Option<Label>, scale: &Scale) {
     let x = scale.x(marker.at_ns);
     if !(LEFT..=WIDTH - RIGHT).contains(&x) {
         return;
     }
-    let (class, bottom) = (colour(&marker.runs), HEIGHT - BOTTOM);
-    let _ = write!(out, "<path class=\"event {class}\" d=\"M{x:.1} {:.1}V{bottom}\"/>", TOP - 6.0);
-    // Texts of neighbours alternate, above the picture and within it.
-    let y = if index.is_multiple_of(2) { TOP - 10.0 } else { TOP + 12.0 };
-    let (shown, anchor) = fitted(&marker.label(), x);
+    let (class, bottom) = (colour(&marker.runs), scale.bottom);
+    #[expect(clippy::cast_precision_loss, reason = "a handful")]
+    let foot = |lane: usize| scale.top - 5.0 - LANE * lane as f64;
+    let top = label.as_ref().map_or(scale.top, |label| foot(label.lane));
+    let _ = write!(out, "<path class=\"event {class}\" d=\"M{x:.1} {top:.1}V{bottom}\"/>");
+    let Some(Label { text, anchor, .. }) = label else { return };
+    let beside = if anchor == "start" { x + 3.0 } else { x - 3.0 };
     let _ = write!(
         out,
-        "<text class=\"note {class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
-        escape(&shown)
+        "<text class=\"note {class}\" x=\"{beside:.1}\" y=\"{top:.1}\" text-anchor=\"{anchor}\">{}</text>",
+        escape(&text)
     );
-}
-
-/// A text that begins, or ends, at `x`, on the side with more room, and cut to it.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below a thousand")]
-fn fitted(text: &str, x: f64) -> (String, &'static str) {
-    let (before, after) = (x, WIDTH - x);
-    let length = |room: f64| (room / CHARACTER) as usize;
-    let (room, anchor) = if text.chars().count() <= length(after) || after > before {
-        (length(after), "start")
-    } else {
-        (length(before), "end")
-    };
-    if text.chars().count() <= room {
-        return (text.to_owned(), anchor);
-    }
-    let cut: String = text.chars().take(room.saturating_sub(1)).collect();
-    (format!("{cut}…"), anchor)
 }
 
 #[cfg(test)]
@@ -221,7 +221,7 @@ mod tests {
     fn a_value_that_is_no_number_breaks_the_line() {
         let chart = chart(vec![(0, 1.0), (1, f64::NAN), (2, 2.0), (3, 3.0)]);
         let picture = svg(&chart, 0);
-        let trace = picture.split("class=\"trace run0\"").nth(1).unwrap();
+        let trace = picture.split("class=\"trace run0 dash0\"").nth(1).unwrap();
         let path = trace.split(" d=\"").nth(1).unwrap().split('"').next().unwrap();
         assert_eq!(path.matches('M').count(), 2, "{path}");
         assert_eq!(path.matches('L').count(), 1, "{path}");

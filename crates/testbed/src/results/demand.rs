@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use vtime::VirtualSpan;
 
-use crate::scenario::model::{Disturbed, Measure, PointName, Requirement, Window};
+use crate::scenario::model::{Disturbed, End, Measure, PointName, Requirement, Window};
 use crate::scenario::told::Statistic;
 
 /// A bound on something measured.
@@ -59,6 +59,9 @@ pub enum MeasureRecord {
         from: String,
         to: String,
         port: u16,
+        /// Absent in records of versions that looked at the sender only.
+        #[serde(default)]
+        at: End,
         window: WindowRecord,
     },
     Told {
@@ -133,8 +136,8 @@ impl MeasureRecord {
             Self::Received { from, to, window } => {
                 Measure::Received { from, to, window: window.window() }
             }
-            Self::LongestGap { from, to, port, window } => {
-                Measure::LongestGap { from, to, port, window: window.window() }
+            Self::LongestGap { from, to, port, at, window } => {
+                Measure::LongestGap { from, to, port, at, window: window.window() }
             }
             Self::Told { member, program, statistic, above, window } => {
                 let window = window.window();
@@ -159,8 +162,8 @@ impl From<&Measure> for MeasureRecord {
             Measure::Received { from, to, window } => {
                 Self::Received { from, to, window: window.into() }
             }
-            Measure::LongestGap { from, to, port, window } => {
-                Self::LongestGap { from, to, port, window: window.into() }
+            Measure::LongestGap { from, to, port, at, window } => {
+                Self::LongestGap { from, to, port, at, window: window.into() }
             }
             Measure::Told { member, program, statistic, above, window } => {
                 let window = window.into();
@@ -189,6 +192,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_gap_of_an_old_record_was_measured_at_the_sender() {
+        let old = r#"{"kind": "longest-gap", "from": "a", "to": "b", "port": 1,
+            "window": {"from_ns": null, "to_ns": null}}"#;
+        let read: MeasureRecord = serde_json::from_str(old).unwrap();
+        assert!(matches!(read, MeasureRecord::LongestGap { at: End::Sender, .. }), "{read:?}");
+    }
+
+    #[test]
     fn every_measure_survives_the_way_through_json() {
         let point = PointName("bus.680.v1".into());
         let window = Window { from: Some(VirtualSpan::from_ms(22_500)), to: None };
@@ -200,7 +211,7 @@ mod tests {
             Measure::LastBelow(point.clone(), 2325.0, window),
             Measure::Changes(point, Window::default()),
             Measure::Received { from: from.clone(), to: to.clone(), window },
-            Measure::LongestGap { from, to, port: 502, window },
+            Measure::LongestGap { from, to, port: 502, at: End::Receiver, window },
             Measure::Told {
                 member: "latency_us".into(),
                 program: "drive".into(),

@@ -14,7 +14,7 @@ use super::series::Series;
 use super::stream::Streams;
 use super::told::draw;
 use super::verdict::RunData;
-use crate::scenario::model::{Measure, PointName, Window};
+use crate::scenario::model::{End, Measure, PointName, Window};
 use crate::scenario::told::Statistic;
 
 /// What the data say about a measure.
@@ -74,8 +74,8 @@ pub fn measure(measure: &Measure, data: &RunData) -> Result<Finding, String> {
         Measure::LastBelow(point, value, _) => Ok(last_below(&rows(point, window, data)?, *value)),
         Measure::Changes(point, _) => Ok(changes(&rows(point, window, data)?)),
         Measure::Received { from, to, .. } => received(from, to, window, data),
-        Measure::LongestGap { from, to, port, .. } => {
-            let polls = new_data_times(from, to, *port, data)?;
+        Measure::LongestGap { from, to, port, at, .. } => {
+            let polls = new_data_times((from, to, *port), *at, data)?;
             longest_gap(&polls, window)
         }
         Measure::Told { member, program, statistic, above, .. } => {
@@ -267,27 +267,37 @@ pub struct Polls {
     /// Up to where frames would be known.
     pub covered_ns: i64,
     node: String,
+    at: End,
     torn: bool,
 }
 
-/// When a node sent new payload to a port of another, from its own capture.
+/// When a node sent new payload to a port of another, or when it arrived: from the capture of that
+/// end.
 ///
 /// # Errors
 /// When there is no capture, or a node has no address.
-pub fn new_data_times(from: &str, to: &str, port: u16, data: &RunData) -> Result<Polls, String> {
-    let capture = capture_of(from, data)?;
+pub fn new_data_times(
+    (from, to, port): (&str, &str, u16),
+    at: End,
+    data: &RunData,
+) -> Result<Polls, String> {
+    let (node, direction) = match at {
+        End::Sender => (from, Direction::Outbound),
+        End::Receiver => (to, Direction::Inbound),
+    };
+    let capture = capture_of(node, data)?;
     let (source, destination) = (address_of(from, data)?, address_of(to, data)?);
     let polls = |segment: &Segment| {
         *segment.source.ip() == source
             && *segment.destination.ip() == destination
             && segment.destination.port() == port
     };
-    let frames = new_data(capture, Direction::Outbound, data);
+    let frames = new_data(capture, direction, data);
     let mut times_ns: Vec<i64> =
         frames.filter(|(_, segment)| polls(segment)).map(|(time_ns, _)| time_ns).collect();
     times_ns.sort_unstable();
     let covered_ns = capture_covered(capture, data);
-    Ok(Polls { times_ns, covered_ns, node: from.to_owned(), torn: capture.torn })
+    Ok(Polls { times_ns, covered_ns, node: node.to_owned(), at, torn: capture.torn })
 }
 
 fn longest_gap(polls: &Polls, window: Bounds) -> Result<Finding, String> {
@@ -305,7 +315,7 @@ fn longest_gap(polls: &Polls, window: Bounds) -> Result<Finding, String> {
     let (gap_ns, begin_ns) = gaps.rev().max_by_key(|gap| gap.0).expect("two edges make a gap");
     #[expect(clippy::cast_precision_loss, reason = "exact below 104 days")]
     let gap_ms = gap_ns as f64 / 1e6;
-    let remark = format!("from {} s on", seconds(begin_ns));
+    let remark = format!("from {} s on, at the {}", seconds(begin_ns), polls.at.name());
     Ok(Finding::exact(gap_ms, remark).short(shortfall.as_ref(), gap_ms, f64::INFINITY))
 }
 

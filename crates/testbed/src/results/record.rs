@@ -241,6 +241,9 @@ pub struct ProgramRecord {
     pub ended_ns: Option<i64>,
     /// What one should look at before trusting the result.
     pub warnings: Vec<String>,
+    /// The last lines that it wrote, where it failed; all are in its log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_words: Vec<String>,
 }
 
 /// How a program ended.

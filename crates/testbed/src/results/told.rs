@@ -8,7 +8,6 @@
 use std::io::{self, BufRead};
 
 use super::output::{Channel, OutputLine};
-use crate::latency::statistics::percentile::samples_needed;
 use crate::scenario::told::{Statistic, scale_ms};
 
 /// Scenario time and number, in the order of lines.
@@ -40,7 +39,7 @@ pub fn draw(statistic: Statistic, sorted: &[f64]) -> Result<f64, String> {
         Statistic::Mean => Ok(sorted.iter().sum::<f64>() / count),
         Statistic::Maximum => Ok(*last),
         Statistic::Percentile(share) => {
-            let (needed, there) = (samples_needed(share) as usize, sorted.len());
+            let (needed, there) = (statistic.lines_needed() as usize, sorted.len());
             if there < needed {
                 return Err(format!("{} needs {needed} lines, {there} came", statistic.name()));
             }

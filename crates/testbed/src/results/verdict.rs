@@ -19,7 +19,7 @@ use super::measure::{Bounds, Finding, measure, window_of};
 use super::series::Series;
 use super::told::Told;
 use crate::exit::Exit;
-use crate::scenario::model::{Measure, Requirement};
+use crate::scenario::model::{End, Measure, Requirement};
 
 /// What verdicts are drawn from.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -187,12 +187,16 @@ fn source_of(measure: &Measure, data: &RunData) -> Source {
             let query = format!("frames inbound with new payload, ip.src == {}", address(from));
             capture(to, query)
         }
-        Measure::LongestGap { from, to, port, .. } => {
-            let query = format!(
-                "longest time between frames outbound with new payload, ip.dst == {}, port {port}",
-                address(to)
-            );
-            capture(from, query)
+        Measure::LongestGap { from, to, port, at, .. } => {
+            let (node, frames) = match at {
+                End::Sender => {
+                    (from, format!("outbound with new payload, ip.dst == {}", address(to)))
+                }
+                End::Receiver => {
+                    (to, format!("inbound with new payload, ip.src == {}", address(from)))
+                }
+            };
+            capture(node, format!("longest time between frames {frames}, port {port}"))
         }
         Measure::Told { member, program, statistic, above, .. } => {
             let above = above.map_or_else(String::new, |above| format!(" > {}", figure(above)));

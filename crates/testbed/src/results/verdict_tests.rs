@@ -9,7 +9,7 @@ use super::series::Series;
 use super::told::Told;
 use super::verdict::*;
 use crate::exit::Exit;
-use crate::scenario::model::{Disturbed, Measure, PointName, Requirement, Window};
+use crate::scenario::model::{Disturbed, End, Measure, PointName, Requirement, Window};
 use crate::scenario::told::Statistic;
 use vtime::VirtualSpan;
 
@@ -108,7 +108,11 @@ fn demand(measure: Measure, at_least: Option<f64>, at_most: Option<f64>) -> Requ
 }
 
 fn gap(window: Window) -> Measure {
-    Measure::LongestGap { from: "controller".into(), to: "sensor".into(), port: 502, window }
+    gap_at(End::Sender, window)
+}
+
+fn gap_at(at: End, window: Window) -> Measure {
+    Measure::LongestGap { from: "controller".into(), to: "sensor".into(), port: 502, at, window }
 }
 
 fn received(window: Window) -> Measure {
@@ -218,7 +222,24 @@ fn a_retransmission_does_not_end_a_silence() {
     // The last new poll leaves at 6.05 s; up to 10 s there are repetitions only.
     let whole = demand(gap(Window::default()), None, Some(150.0));
     expect(&whole, &run(), Outcome::Missed, Some(3950.0));
-    assert_eq!(judge(&whole, &run()).reason, "from 6.05 s on");
+    assert_eq!(judge(&whole, &run()).reason, "from 6.05 s on, at the sender");
+}
+
+#[test]
+fn what_is_lost_on_the_way_is_silence_at_the_receiver_only() {
+    let mut data = run();
+    let arrived = data.captures.get_mut("sensor").unwrap();
+    // Polls at 2.05 s to 2.45 s are lost.
+    arrived
+        .frames
+        .retain(|frame| !(2_000..2_500).contains(&((frame.realtime_ns - REALTIME_ZERO_NS) / MS)));
+    let steady = |at| demand(gap_at(at, window(0, 6000)), None, Some(100.0));
+    expect(&steady(End::Sender), &data, Outcome::Met, Some(100.0));
+    expect(&steady(End::Receiver), &data, Outcome::Missed, Some(600.0));
+    let verdict = judge(&steady(End::Receiver), &data);
+    assert_eq!(verdict.reason, "from 1.95 s on, at the receiver");
+    assert_eq!(verdict.source.file, "captures/sensor.pcapng");
+    assert!(verdict.source.query.contains("inbound"), "{:?}", verdict.source);
 }
 
 #[test]
@@ -276,7 +297,7 @@ fn the_table_lines_up() {
 verdict       requirement  measured  bounds    where and why
 missed        it holds       2320 V  ≥ 2375 V  at 4 s
 met           it holds           61  ≥ 1
-not measured  it holds       100 ms  ≤ 150 ms  from 0.05 s on; the data end at 3 s, the window at 10 s
+not measured  it holds       100 ms  ≤ 150 ms  from 0.05 s on, at the sender; the data end at 3 s, the window at 10 s
 ";
     assert_eq!(table(&verdicts), expected);
 }

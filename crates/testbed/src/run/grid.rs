@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use anyhow::Context;
 use vtime::VirtualSpan;
 
+use super::session::Failure;
 use crate::plant::{Plant, PlantError, PlantStats, PointId};
 use crate::results::SeriesWriter;
-use crate::scenario::model::{self, Happening, PointName, Scenario};
+use crate::scenario::Problems;
+use crate::scenario::model::{self, Happening, Mention, PointName, Scenario, Unchecked};
 
 /// The plant of a run.
 pub(super) struct Grid {
@@ -32,36 +34,69 @@ pub(super) enum AccessError {
     Broken(anyhow::Error),
 }
 
+/// Finds all points, by name in lower case.
+fn find_all(
+    plant: &mut Plant,
+    unchecked: &Unchecked,
+) -> Result<BTreeMap<String, PointId>, Problems> {
+    let (mut points, mut problems) = (BTreeMap::new(), Vec::new());
+    for Mention { point, spot, written, value } in &unchecked.points {
+        let id = match plant.resolve(point) {
+            Ok(id) => id,
+            Err(error) => {
+                problems.push((spot, error.fault()));
+                continue;
+            }
+        };
+        points.insert(point.0.to_ascii_lowercase(), id);
+        if *written && !plant.is_writable(id) {
+            problems.push((spot, PlantError::ReadOnly { point: point.0.clone() }.fault()));
+        } else if let Some((value, spot)) = value
+            && let Err(error) = plant.takes(id, *value)
+        {
+            problems.push((spot, error.fault()));
+        }
+    }
+    Problems::at_spots(&unchecked.file, problems).map_or(Ok(points), Err)
+}
+
+/// What keeps a plant from opening: its circuit and its tables are data of the scenario.
+fn wrong(unchecked: &Unchecked, error: PlantError) -> Failure {
+    if error.is_of_this_machine() {
+        return Failure::Setup(error.into());
+    }
+    let fault = error.fault();
+    let at_circuit = |spot| Problems::at_spots(&unchecked.file, vec![(spot, fault.clone())]);
+    let problems = match (&error, &unchecked.circuit) {
+        (PlantError::Circuit { .. }, Some(spot)) => at_circuit(spot),
+        (PlantError::Profile { file, line, .. }, _) => {
+            Some(Problems::of_data(file, (*line > 0).then_some(*line), fault.clone()))
+        }
+        _ => None,
+    };
+    let whole = || Problems::of_data(&unchecked.file, None, fault.clone());
+    Failure::Scenario(problems.unwrap_or_else(whole))
+}
+
 impl Grid {
-    /// Opens the plant and finds every point that the scenario names.
+    /// Opens the plant and finds every point that the scenario names, in all its variants.
     ///
     /// # Errors
-    /// What is wrong with the circuit, a point or the engine.
+    /// That the engine is missing, or all that is wrong with the circuit, points and tables.
     pub(super) fn open(
         scenario: &Scenario,
         plan: &model::Plant,
         engine: &[PathBuf],
-    ) -> anyhow::Result<Self> {
-        let mut plant = Plant::open(plan, engine)?;
-        let mut points = BTreeMap::new();
-        let mut find = |point: &PointName, written: bool| -> Result<(), PlantError> {
-            let id = plant.resolve(point)?;
-            if written && !plant.is_writable(id) {
-                return Err(PlantError::ReadOnly { point: point.0.clone() });
-            }
-            points.insert(point.0.to_ascii_lowercase(), id);
-            Ok(())
-        };
-        for file in scenario.nodes.iter().flat_map(|node| &node.files) {
-            find(&file.point, file.writable)?;
-        }
-        let mut changes = VecDeque::new();
-        for event in &scenario.events {
-            if let Happening::Set { point, value } = &event.what {
-                find(point, true)?;
-                changes.push_back((event.at, point.clone(), *value));
-            }
-        }
+    ) -> Result<Self, Failure> {
+        let wrong = |error: PlantError| wrong(&scenario.unchecked, error);
+        let mut plant = Plant::open(plan, engine).map_err(wrong)?;
+        let points = find_all(&mut plant, &scenario.unchecked).map_err(Failure::Scenario)?;
+        plant.begin(plan).map_err(wrong)?;
+        let changes = scenario.events.iter().filter_map(|event| match &event.what {
+            Happening::Set { point, value } => Some((event.at, point.clone(), *value)),
+            _ => None,
+        });
+        let changes = changes.collect();
         let reached = VirtualSpan::ZERO - scenario.settle;
         Ok(Self { plant, points, changes, series: None, reached, broken: false })
     }
@@ -128,7 +163,9 @@ impl Grid {
             None => self.plant.read(id),
         };
         accessed.map_err(|error| match error {
-            PlantError::Value { .. } | PlantError::ReadOnly { .. } => AccessError::Refused(error),
+            PlantError::Value { .. } | PlantError::Refused { .. } | PlantError::ReadOnly { .. } => {
+                AccessError::Refused(error)
+            }
             _ => {
                 self.broken = true;
                 AccessError::Broken(error.into())

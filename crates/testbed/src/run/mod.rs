@@ -8,22 +8,27 @@
 //!
 //! - [`session`]: the course of a run
 //! - [`needs`]: what this machine must have
+//! - [`dry`]: a scenario checked, and nothing started
 //! - [`grid`]: the plant with the events of the scenario
 //! - [`agent_process`]: the agent as a child of the runner
 //! - [`outputs`]: what programs write
 //! - [`interrupt`]: signals that ask to end
 //! - [`disturbances`]: what keeps programs from acting in time, and what others do to the domain
 //! - [`progress`]: what the user sees meanwhile
+//! - [`last_words`]: what a program that failed said last
 //! - [`log`]: what happened, in order
 
 mod agent_process;
 mod disturbances;
+mod dry;
 mod grid;
 mod interrupt;
+mod last_words;
 mod log;
 mod needs;
 mod outputs;
 mod progress;
 mod session;
 
+pub use dry::check;
 pub use session::{Failure, Options, run};

@@ -13,6 +13,7 @@ use super::agent_process::AgentProcess;
 use super::disturbances::{self, Disturbances};
 use super::grid::{AccessError, Grid};
 use super::interrupt::Interrupt;
+use super::last_words;
 use super::log::Log;
 use super::needs;
 use super::outputs::Outputs;
@@ -27,6 +28,7 @@ use crate::results::record::{
     Ended, EndedHow, EventRecord, ProgramEnd, ProgramRecord, ScenarioRecord, WallAccount,
 };
 use crate::results::{self, RunFolder, RunRecord};
+use crate::scenario::Problems;
 use crate::scenario::model::{Event, Happening, OnExit, PointName, Scenario};
 
 /// How long an agent may take to prepare, and to stop everything.
@@ -107,9 +109,7 @@ fn run_once(
     (sockets, sender, events): (&Path, Sender<Happened>, Receiver<Happened>),
 ) -> Result<Exit, Failure> {
     let grid = match &scenario.plant {
-        Some(plan) => {
-            Some(Grid::open(scenario, plan, &needs::engine_folders()).map_err(Failure::of_plant)?)
-        }
+        Some(plan) => Some(Grid::open(scenario, plan, &needs::engine_folders())?),
         None => None,
     };
     let folder = RunFolder::create(&options.runs, &scenario.name).map_err(Failure::Setup)?;
@@ -123,24 +123,9 @@ fn run_once(
 #[derive(Debug)]
 pub enum Failure {
     /// The scenario or its data is wrong.
-    Scenario(anyhow::Error),
+    Scenario(Problems),
     /// This machine lacks something.
     Setup(anyhow::Error),
-}
-
-impl Failure {
-    /// A plant that does not open is wrong data, unless the engine itself is missing.
-    fn of_plant(error: anyhow::Error) -> Self {
-        use crate::plant::PlantError;
-        match error.downcast_ref::<PlantError>() {
-            Some(
-                PlantError::LibraryNotFound { .. }
-                | PlantError::LibraryVariable { .. }
-                | PlantError::LibraryUnusable { .. },
-            ) => Self::Setup(error),
-            _ => Self::Scenario(error),
-        }
-    }
 }
 
 struct Session<'s> {
@@ -194,6 +179,7 @@ impl<'s> Session<'s> {
                     end: ProgramEnd::NotStarted,
                     ended_ns: None,
                     warnings: Vec::new(),
+                    last_words: Vec::new(),
                 });
             }
         }
@@ -446,6 +432,8 @@ impl<'s> Session<'s> {
             .map(|program| program.on_exit)
             .next();
         match on_exit {
+            // The scenario allows it to end; only how it ended can be worth a look.
+            Some(OnExit::Ignore) if end == (ProgramEnd::Exited { code: 0 }) => None,
             Some(OnExit::Ignore) => {
                 self.warn(Some(at), text);
                 None
@@ -514,6 +502,7 @@ impl<'s> Session<'s> {
             self.record.warnings.append(&mut warnings);
         }
         self.record.disturbances = Some(self.disturbances.record(self.run_cpu_s()));
+        last_words::take_down(&mut self.record, &self.folder);
         self.folder.write_record(&self.record)?;
         let data = self.folder.data(&self.record)?;
         self.record.verdicts = RunFolder::judge_all(&self.record, &data);
@@ -625,6 +614,7 @@ impl<'s> Session<'s> {
             ));
         }
         record.warnings.iter().for_each(|warning| line(format!("warning: {warning}")));
+        text += &last_words::told(record, &self.folder);
         let table = results::table(&record.verdicts);
         format!("{text}{table}run folder: {}\n", self.folder.path().display())
     }

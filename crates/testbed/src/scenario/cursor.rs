@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use super::document::{Content, Key, Value, item_path, key_path};
 use super::keys::{Forms, Need, Shape, Table};
-use super::problems::{Collector, Fault, quoted};
+use super::problems::{Collector, Fault, Spot, quoted};
 use super::suggest;
 
 /// Where something stands, for reports.
@@ -34,6 +34,11 @@ impl<'a> Place<'a> {
     /// Where problems of files that the scenario names are reported.
     pub(crate) fn collector(&self) -> &'a Collector {
         self.collector
+    }
+
+    /// This place, to be kept longer than the tree.
+    pub(crate) fn spot(&self) -> Spot {
+        Spot { line: self.at.0, column: self.at.1, key: self.path.clone() }
     }
 
     /// Line in the scenario.
@@ -110,7 +115,9 @@ impl<'a> Cursor<'a> {
 
     /// Entries of a mapping whose keys the user names: each name where it stands, and its value.
     pub(crate) fn named(&self) -> Option<Vec<(Placed<'a, &'a str>, Self)>> {
-        let Shape::Named(shape) = self.shape else { unreachable!("{:?} has no names", self.shape) };
+        let Shape::Named(_, shape) = self.shape else {
+            unreachable!("{:?} has no names", self.shape)
+        };
         let Content::Mapping(entries) = &self.value.content else { return self.mismatch() };
         let entry = |(key, value): &'a (Key, Value)| {
             let path = key_path(&self.place.path, &key.text);

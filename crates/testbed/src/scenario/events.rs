@@ -2,18 +2,26 @@
 
 use super::check::World;
 use super::cursor::{Cursor, Mapping, Placed};
-use super::model::{Event, Happening};
+use super::model::{Event, Happening, Mention};
 use super::network::Part;
 use super::problems::Fault;
 use super::{names, plant, units};
 
-/// The events of a list, in its order.
-pub(super) fn read(cursors: &[Cursor<'_>], world: &World<'_>) -> Vec<Event> {
+/// The events of a list, in its order. Points that they set are added to `mentions`.
+pub(super) fn read(
+    cursors: &[Cursor<'_>],
+    world: &World<'_>,
+    mentions: &mut Vec<Mention>,
+) -> Vec<Event> {
     let forms = cursors.iter().filter_map(Cursor::form);
-    forms.filter_map(|form| read_event(&form, world)).collect()
+    forms.filter_map(|form| read_event(&form, world, mentions)).collect()
 }
 
-fn read_event(event: &Mapping<'_>, world: &World<'_>) -> Option<Event> {
+fn read_event(
+    event: &Mapping<'_>,
+    world: &World<'_>,
+    mentions: &mut Vec<Mention>,
+) -> Option<Event> {
     let at = event.parse("at", units::time_not_negative);
     if let (Some(at), Some(duration)) = (&at, world.duration)
         && at.value >= duration
@@ -23,7 +31,7 @@ fn read_event(event: &Mapping<'_>, world: &World<'_>) -> Option<Event> {
     }
     let what = match event.table.tag() {
         "attack" => attack(event, world),
-        "set" => set(event, world),
+        "set" => set(event, world, mentions),
         _ => link(event, world),
     };
     Some(Event { at: at?.value, what: what? })
@@ -43,11 +51,17 @@ fn attack(event: &Mapping<'_>, world: &World<'_>) -> Option<Happening> {
     Some(Happening::ArpPoison { attacker: attacker.value, victims: [one.value, other.value] })
 }
 
-fn set(event: &Mapping<'_>, world: &World<'_>) -> Option<Happening> {
+fn set(event: &Mapping<'_>, world: &World<'_>, mentions: &mut Vec<Mention>) -> Option<Happening> {
     let point = event.parse("set", names::point)?;
     world.expect_plant(&point);
     plant::refuse_results(&point);
     let value = event.parse("value", |text| units::value(text, point.value.unit()))?;
+    mentions.push(Mention {
+        point: point.value.clone(),
+        spot: point.place.spot(),
+        written: true,
+        value: Some((value.value, value.place.spot())),
+    });
     Some(Happening::Set { point: point.value, value: value.value })
 }
 

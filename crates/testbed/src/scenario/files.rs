@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::problems::{Fault, quoted};
-use super::suggest;
+use super::{script, suggest};
 
 /// Where files and programs are looked for.
 #[derive(Clone, Debug)]
@@ -52,6 +52,12 @@ impl Places {
 
     /// The program that `text` names, absolute, if it can be executed.
     pub(super) fn program(&self, text: &str) -> Result<PathBuf, Fault> {
+        let found = self.executable(text)?;
+        script::check(&found, text, &self.search)?;
+        Ok(found)
+    }
+
+    fn executable(&self, text: &str) -> Result<PathBuf, Fault> {
         let beside = self.directory.join(text);
         if text.contains('/') || beside.is_file() {
             return match executable(&beside) {

@@ -4,6 +4,7 @@
 //! not here and take defaults from here, and the JSON Schema and the reference page are drawn
 //! from it. What no table can say (cross references, files) is checked by the readers.
 
+use super::names::Names;
 use super::told::Statistic;
 
 /// Most frames that may wait at a link.
@@ -55,8 +56,8 @@ pub(crate) enum Need {
 pub(crate) enum Shape {
     /// Any text.
     Text,
-    /// A name of a node, switch, attacker, program, scenario, variant or column.
-    Name,
+    /// A name.
+    Name(Names),
     /// A time with its unit.
     Time,
     /// Bits per second with the unit.
@@ -86,7 +87,7 @@ pub(crate) enum Shape {
     /// Two of these.
     Pair(&'static Shape),
     /// A mapping from names that the user gives.
-    Named(&'static Shape),
+    Named(Names, &'static Shape),
     /// A mapping with these keys.
     Of(&'static Table),
     /// A mapping of one of these forms.
@@ -97,6 +98,7 @@ const fn key(name: &'static str, shape: Shape, need: Need, meaning: &'static str
     Key { name, shape, need, meaning }
 }
 
+use Names::{Foreign, InPaths, OfProgram, OfVariable, OnNetwork};
 use Need::{Default, Optional, Required};
 use Shape::{
     Address, Choice, Factor, File, Freeze, Instant, List, Name, Named, Of, OneOf, Pair, Point,
@@ -110,7 +112,7 @@ pub(crate) static SCENARIO: Table = Table {
     what: "a scenario",
     name: "scenario",
     keys: &[
-        key("scenario", Name, Required, "its name: letters, digits and `-`"),
+        key("scenario", Name(InPaths), Required, "its name: letters, digits and `-`"),
         key("description", Text, Default(""), "one paragraph for the report"),
         key("duration", Time, Required, "virtual length of the run, from scenario time zero"),
         key(
@@ -152,15 +154,15 @@ pub(crate) static SCENARIO: Table = Table {
         key("plant", Of(&PLANT), Optional, "the simulated grid"),
         key(
             "nodes",
-            Named(&Of(&NODE)),
+            Named(OnNetwork, &Of(&NODE)),
             Optional,
             "where programs run, by name; they start in \
              this order",
         ),
-        key("switches", List(&Name), Optional, "switches of the network"),
+        key("switches", List(&Name(OnNetwork)), Optional, "switches of the network"),
         key(
             "attackers",
-            List(&Name),
+            List(&Name(OnNetwork)),
             Optional,
             "hosts without programs that attack when an event \
              says so",
@@ -195,7 +197,7 @@ pub(crate) static SCENARIO: Table = Table {
         ),
         key(
             "variants",
-            Named(&Of(&VARIANT)),
+            Named(InPaths, &Of(&VARIANT)),
             Optional,
             "cases of the scenario, by name; if there \
              are any, each run is of one of them",
@@ -228,14 +230,14 @@ pub(crate) static PROFILE: Table = Table {
         ),
         key(
             "time",
-            Name,
+            Name(Foreign),
             Required,
             "the column with the time in seconds, which rises from row to \
              row",
         ),
         key(
             "columns",
-            Named(&Point),
+            Named(Foreign, &Point),
             Required,
             "column to the point it drives, in the point's \
              unit",
@@ -301,7 +303,7 @@ pub(crate) static PROGRAM: Table = Table {
     what: "a program",
     name: "program",
     keys: &[
-        key("name", Name, Required, "its name, unique in the scenario"),
+        key("name", Name(OfProgram), Required, "its name, unique in the scenario"),
         key(
             "run",
             Words,
@@ -312,7 +314,7 @@ pub(crate) static PROGRAM: Table = Table {
         ),
         key(
             "environment",
-            Named(&Text),
+            Named(OfVariable, &Text),
             Optional,
             "variables set in addition to a minimal \
              environment",
@@ -330,8 +332,8 @@ pub(crate) static LINK: Table = Table {
     what: "a link",
     name: "link",
     keys: &[
-        key("from", Name, Required, "one end: a node, switch or attacker"),
-        key("to", Name, Required, "the other end"),
+        key("from", Name(OnNetwork), Required, "one end: a node, switch or attacker"),
+        key("to", Name(OnNetwork), Required, "the other end"),
         key("delay", Time, Default("0 ms"), "propagation delay, each way"),
         key("rate", Rate, Optional, "rate in each direction; unlimited if not given"),
         key(
@@ -359,8 +361,8 @@ static ATTACK: Table = Table {
              for both victims and drops the frames they send to each other",
         ),
         key("at", Time, Required, "scenario time"),
-        key("by", Name, Required, "the attacker"),
-        key("between", Pair(&Name), Required, "the two nodes that are its victims"),
+        key("by", Name(OnNetwork), Required, "the attacker"),
+        key("between", Pair(&Name(OnNetwork)), Required, "the two nodes that are its victims"),
     ],
 };
 
@@ -378,7 +380,7 @@ static LINK_STATE: Table = Table {
     what: "a change of a link",
     name: "link-state",
     keys: &[
-        key("link", Pair(&Name), Required, "the two ends of the link"),
+        key("link", Pair(&Name(OnNetwork)), Required, "the two ends of the link"),
         key("at", Time, Required, "scenario time"),
         key("state", Choice(&["up", "down"]), Required, "whether frames pass from now on"),
     ],
@@ -518,8 +520,8 @@ pub(crate) static FLOW: Table = Table {
     what: "a flow",
     name: "flow",
     keys: &[
-        key("from", Name, Required, "the sending node"),
-        key("to", Name, Required, "the receiving node"),
+        key("from", Name(OnNetwork), Required, "the sending node"),
+        key("to", Name(OnNetwork), Required, "the receiving node"),
     ],
 };
 
@@ -532,7 +534,8 @@ static LONGEST_GAP: Table = Table {
             Of(&PORT_FLOW),
             Required,
             "the longest time between two frames with \
-             payload, where the sender is linked; bounds are times",
+             new payload: how long one end was silent, or the other heard nothing (`at`); bounds \
+             are times",
         ),
         FROM,
         TO,
@@ -543,14 +546,21 @@ pub(crate) static PORT_FLOW: Table = Table {
     what: "a flow to a port",
     name: "port-flow",
     keys: &[
-        key("from", Name, Required, "the sending node"),
-        key("to", Name, Required, "the receiving node"),
+        key("from", Name(OnNetwork), Required, "the sending node"),
+        key("to", Name(OnNetwork), Required, "the receiving node"),
         key(
             "port",
             Whole { min: 1, max: 65535 },
             Required,
             "TCP or UDP port at the receiving \
              node",
+        ),
+        key(
+            "at",
+            Choice(&["sender", "receiver"]),
+            Default("sender"),
+            "where frames are looked at: `sender` tells when they were sent, also those that \
+             were lost on the way; `receiver` when they arrived",
         ),
     ],
 };
@@ -561,12 +571,12 @@ static TOLD: Table = Table {
     keys: &[
         key(
             "told",
-            Name,
+            Name(Foreign),
             Required,
             "a member of the JSON objects that a program prints, one a line; bounds are times if \
              it ends in `_ns`, `_us`, `_ms` or `_s`, else plain numbers, as for `count`",
         ),
-        key("by", Name, Required, "the program"),
+        key("by", Name(OfProgram), Required, "the program"),
         key("statistic", Choice(&Statistic::NAMES), Required, "what is drawn from all of them"),
         key("above", Quantity, Optional, "only those above this"),
         FROM,
@@ -612,7 +622,7 @@ impl Shape {
     pub(crate) fn what(&self) -> String {
         match self {
             Text => "a text".into(),
-            Name => "a name".into(),
+            Name(_) => "a name".into(),
             Time => "a time, such as `12 ms`".into(),
             Rate => "a rate, such as `100 Mbit/s`".into(),
             Quantity => "a value with its unit, such as `300 kW`".into(),
@@ -630,7 +640,7 @@ impl Shape {
             Words => "a list of words, or a text that is split as a shell splits it".into(),
             List(_) => "a list".into(),
             Pair(_) => "a list of two names, such as `[a, b]`".into(),
-            Named(_) => "a mapping, such as `name: ...`".into(),
+            Named(..) => "a mapping, such as `name: ...`".into(),
             Of(table) => {
                 let names: Vec<&str> = table.names().collect();
                 format!("a mapping with the keys {}", names.join(", "))

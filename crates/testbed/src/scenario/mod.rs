@@ -29,6 +29,7 @@ mod read;
 pub(crate) mod reference;
 mod requirements;
 mod schema;
+mod script;
 pub(crate) mod suggest;
 pub mod told;
 mod topology;
@@ -36,7 +37,7 @@ pub mod units;
 pub(crate) mod words;
 
 pub use instant::realtime_ns as moment;
-pub use problems::{Fault, Problem, Problems};
+pub use problems::{Fault, Problem, Problems, Spot};
 pub use read::{Options, read, variants};
 pub use reference::{example, reference};
 pub use schema::schema;

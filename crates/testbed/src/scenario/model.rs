@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use vtime::{HostSpan, Tdf, VirtualSpan};
 
+use super::problems::Spot;
 use super::told::{self, Statistic};
 use crate::domain::Freeze;
 
@@ -59,6 +60,32 @@ pub struct Scenario {
     pub events: Vec<Event>,
     /// What is demanded of the results.
     pub requirements: Vec<Requirement>,
+    /// Where that stands which only the engine of the plant can check.
+    pub unchecked: Unchecked,
+}
+
+/// What only the engine of the plant can say whether it is right, and where it stands.
+#[derive(Clone, Debug)]
+pub struct Unchecked {
+    /// The scenario as the user named it.
+    pub file: PathBuf,
+    /// The circuit, if there is a plant.
+    pub circuit: Option<Spot>,
+    /// Points, in all variants.
+    pub points: Vec<Mention>,
+}
+
+/// A point that the scenario names.
+#[derive(Clone, Debug)]
+pub struct Mention {
+    /// The point.
+    pub point: PointName,
+    /// Where.
+    pub spot: Spot,
+    /// Whether something sets it.
+    pub written: bool,
+    /// The value that it is set to, and where that stands.
+    pub value: Option<(f64, Spot)>,
 }
 
 /// The simulated grid: OpenDSS in duty mode.
@@ -251,7 +278,7 @@ pub enum Measure {
         window: Window,
     },
     /// The longest time (ms) between two frames with payload that one node sends to a TCP or UDP
-    /// port of another, taken where the sender is linked.
+    /// port of another.
     LongestGap {
         /// Name of the sending node.
         from: String,
@@ -259,6 +286,8 @@ pub enum Measure {
         to: String,
         /// Port at the receiving node.
         port: u16,
+        /// Where the frames are looked at.
+        at: End,
         /// When.
         window: Window,
     },
@@ -275,6 +304,28 @@ pub enum Measure {
         /// When they were printed.
         window: Window,
     },
+}
+
+/// An end of a flow: what was sent need not arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// Where the sender is linked.
+    #[default]
+    Sender,
+    /// Where the receiver is linked.
+    Receiver,
+}
+
+impl End {
+    /// Its word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Receiver => "receiver",
+        }
+    }
 }
 
 /// A window of scenario time; open where `None`.

@@ -8,30 +8,86 @@
 use super::model::PointName;
 use super::problems::{Fault, quoted};
 
+/// Where a name is used, and so what it may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Names {
+    /// Of a node, switch or attacker: what a host may be called (RFC 1123).
+    OnNetwork,
+    /// Of a scenario, variant or matrix.
+    InPaths,
+    /// Of a program.
+    OfProgram,
+    /// Of an environment variable.
+    OfVariable,
+    /// Of a column or a member, which others have named.
+    Foreign,
+}
+
 /// Longest name on the network: Linux's `IFNAMSIZ` without the final zero.
 const INTERFACE_OCTETS_MAX: usize = 15;
 /// Longest name that becomes part of a file name; three of them fit into Linux's 255 octets.
 const FILE_OCTETS_MAX: usize = 64;
+
+impl Names {
+    /// Longest name, and what it may hold besides letters and digits; `None` where other rules
+    /// hold.
+    fn rule(self) -> Option<(usize, &'static str)> {
+        match self {
+            Self::OnNetwork => Some((INTERFACE_OCTETS_MAX, "-")),
+            Self::InPaths => Some((FILE_OCTETS_MAX, "-")),
+            Self::OfProgram => Some((FILE_OCTETS_MAX, "._-")),
+            Self::OfVariable | Self::Foreign => None,
+        }
+    }
+
+    /// The rule as a regular expression (ECMA-262), for the JSON Schema.
+    pub(crate) fn pattern(self) -> Option<String> {
+        match self {
+            Self::OfVariable => Some("^[A-Za-z_][A-Za-z0-9_]*$".into()),
+            _ => self.rule().map(|(octets_max, others)| {
+                format!("^[A-Za-z0-9][A-Za-z0-9{others}]{{0,{}}}$", octets_max - 1)
+            }),
+        }
+    }
+
+    /// A name if it keeps to the rule.
+    fn read(self, text: &str) -> Result<String, Fault> {
+        let (octets_max, others) = self.rule().expect("only names with such a rule are read here");
+        if text.len() > octets_max {
+            let what = format!("{} is longer than {octets_max} letters", quoted(text));
+            return Err(Fault::new(what, "shorten the name"));
+        }
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || others.as_bytes().contains(&byte);
+        let begins = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+        if begins && text.bytes().all(allowed) {
+            return Ok(text.to_owned());
+        }
+        let mut others: Vec<String> = others.chars().map(|other| format!("`{other}`")).collect();
+        others.reverse();
+        let others = others.join(", ");
+        let way_out = format!("use letters, digits and {others}, a letter or digit first");
+        Err(Fault::new(format!("{} is no name", quoted(text)), way_out))
+    }
+}
 
 /// Magnitudes and angles of the voltages of a bus.
 const PHASORS_OF_BUSES: [&str; 6] = ["v1", "v2", "v3", "va1", "va2", "va3"];
 /// Magnitudes and angles of the currents into an element.
 const PHASORS_OF_ELEMENTS: [&str; 6] = ["i1", "i2", "i3", "ia1", "ia2", "ia3"];
 
-/// A name of a node, switch or attacker: what a host may be called (RFC 1123).
+/// A name of a node, switch or attacker.
 pub(super) fn on_network(text: &str) -> Result<String, Fault> {
-    name(text, INTERFACE_OCTETS_MAX, |byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    Names::OnNetwork.read(text)
 }
 
 /// A name of a scenario or variant.
 pub(crate) fn in_paths(text: &str) -> Result<String, Fault> {
-    name(text, FILE_OCTETS_MAX, |byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    Names::InPaths.read(text)
 }
 
 /// A name of a program.
 pub(super) fn of_program(text: &str) -> Result<String, Fault> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    name(text, FILE_OCTETS_MAX, allowed)
+    Names::OfProgram.read(text)
 }
 
 /// A name of an environment variable.
@@ -42,22 +98,6 @@ pub(super) fn of_variable(text: &str) -> Result<String, Fault> {
     }
     let what = format!("{} is no name of a variable", quoted(text));
     Err(Fault::new(what, "use letters, digits and `_`, and no digit first"))
-}
-
-fn name(text: &str, octets_max: usize, allowed: impl Fn(u8) -> bool) -> Result<String, Fault> {
-    if text.len() > octets_max {
-        let what = format!("{} is longer than {octets_max} letters", quoted(text));
-        return Err(Fault::new(what, "shorten the name"));
-    }
-    let begins = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
-    if begins && text.bytes().all(&allowed) {
-        return Ok(text.to_owned());
-    }
-    let others = ["`-`", "`_`", "`.`"].into_iter().filter(|quoted| allowed(quoted.as_bytes()[1]));
-    let others: Vec<&str> = others.collect();
-    let others = others.join(", ");
-    let way_out = format!("use letters, digits and {others}, a letter or digit first");
-    Err(Fault::new(format!("{} is no name", quoted(text)), way_out))
 }
 
 /// A name of a point: `bus.680.v1`, `load.d611.kW`.

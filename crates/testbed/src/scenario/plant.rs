@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::cursor::{Mapping, Placed};
 use super::files::Places;
 use super::model::{Plant, PointName, Profile};
+use super::problems::Spot;
 use super::{names, profile, units};
 
 /// What was read, and what others must hold against it.
@@ -12,6 +13,8 @@ use super::{names, profile, units};
 pub(super) struct Read<'a> {
     /// The plant, if all of it is right.
     pub(super) plant: Option<Plant>,
+    /// Where the circuit stands.
+    pub(super) circuit: Option<Spot>,
     /// Points that profiles drive.
     pub(super) driven: Vec<Placed<'a, PointName>>,
     /// Points that are recorded.
@@ -46,6 +49,7 @@ pub(super) fn read<'a>(plant: &Mapping<'a>, places: &Places) -> Read<'a> {
         let what = format!("{} is no multiple of the step of {}", every.value, step.value);
         every.place.wrong(what, "record every step, or every so many steps");
     }
+    let circuit_at = circuit.as_ref().map(|circuit| circuit.place.spot());
     let whole = || {
         Some(Plant {
             circuit: circuit?.value,
@@ -55,7 +59,7 @@ pub(super) fn read<'a>(plant: &Mapping<'a>, places: &Places) -> Read<'a> {
             record: recorded.iter().map(|point| point.value.clone()).collect(),
         })
     };
-    Read { plant: whole(), driven, recorded }
+    Read { plant: whole(), circuit: circuit_at, driven, recorded }
 }
 
 fn read_profile<'a>(

@@ -31,6 +31,17 @@ pub struct Problem {
     pub fault: Fault,
 }
 
+/// Where something stands in the scenario, for what is found wrong only later.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Spot {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// Path of keys.
+    pub key: String,
+}
+
 /// What is wrong with a text, and the way out, wherever the text stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
@@ -46,19 +57,35 @@ impl Problems {
         self.0.iter()
     }
 
+    /// What was found wrong after the scenario was read, in the order of the lines; `None` if
+    /// nothing was.
+    pub(crate) fn at_spots(file: &Path, found: Vec<(&Spot, Fault)>) -> Option<Self> {
+        let mut problems: Vec<Problem> = found
+            .into_iter()
+            .map(|(spot, fault)| Problem {
+                file: file.into(),
+                line: Some(spot.line),
+                column: Some(spot.column),
+                key: spot.key.clone(),
+                fault,
+            })
+            .collect();
+        problems.sort_by_key(|problem| (problem.line, problem.column));
+        (!problems.is_empty()).then_some(Self(problems))
+    }
+
+    /// What was found wrong in a line of a file that the scenario names, or in the file as a
+    /// whole.
+    pub(crate) fn of_data(file: &Path, line: Option<usize>, fault: Fault) -> Self {
+        Self(vec![Problem { file: file.into(), line, column: None, key: String::new(), fault }])
+    }
+
     pub(crate) fn of_file(
         file: &Path,
         what: impl Into<String>,
         way_out: impl Into<String>,
     ) -> Self {
-        let fault = Fault::new(what, way_out);
-        Self(vec![Problem {
-            file: file.into(),
-            line: None,
-            column: None,
-            key: String::new(),
-            fault,
-        }])
+        Self::of_data(file, None, Fault::new(what, way_out))
     }
 }
 

@@ -11,6 +11,7 @@ use std::path::Path;
 use super::cursor::Placed;
 use super::problems::{Fault, quoted};
 use super::suggest;
+use crate::plant::VALUE_MAX;
 
 /// Problems of one file after which its further rows are not looked at.
 const PROBLEMS_MAX: usize = 5;
@@ -121,11 +122,18 @@ fn time_of_row(line: &str, columns: &Columns<'_>, last_s: f64) -> Result<f64, Fa
 }
 
 fn number(column: &str, cell: &str) -> Result<f64, Fault> {
-    let number = cell.parse::<f64>().ok().filter(|number| number.is_finite());
-    number.ok_or_else(|| {
-        let what = format!("{} in column {} is no number", quoted(cell), quoted(column));
-        Fault::new(what, "write it with digits and a point, such as `12.5`")
-    })
+    let wrong = |reason: &str, way_out: &str| {
+        let what = format!("{} in column {} {reason}", quoted(cell), quoted(column));
+        Err(Fault::new(what, way_out))
+    };
+    match cell.parse::<f64>() {
+        Ok(number) if number.is_finite() && number.abs() <= VALUE_MAX => Ok(number),
+        Ok(number) if number.is_finite() => {
+            let way_out = format!("write a number of at most {VALUE_MAX:e} either way");
+            wrong("is no value that a grid has", &way_out)
+        }
+        _ => wrong("is no number", "write it with digits and a point, such as `12.5`"),
+    }
 }
 
 /// Lines without their ends; what is no text is a fault.

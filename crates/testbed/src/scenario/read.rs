@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use vtime::{Tdf, VirtualSpan};
 
 use super::check::World;
-use super::cursor::{Cursor, Mapping};
+use super::cursor::{Cursor, Mapping, Placed};
 use super::document::{self, Value};
 use super::files::Places;
 use super::keys::TOP;
-use super::model::{Event, Requirement, Scenario};
+use super::model::{Event, Mention, PointName, Requirement, Scenario, Unchecked};
 use super::problems::{Collector, Problems, quoted};
 use super::{check, events, instant, names, network, nodes, plant, requirements, suggest, units};
 
@@ -160,7 +160,8 @@ fn read_tree(
     check::addresses(&nodes);
     check::programs(&nodes);
     check::point_files(&nodes, &plant.driven, &world);
-    let chosen = read_stories(&top, options, &world);
+    let mut points = mentions(&plant, &nodes);
+    let chosen = read_stories(&top, options, &world, &mut points);
     refuse_duration(&top, options);
 
     let (variant, story) = chosen?;
@@ -181,6 +182,7 @@ fn read_tree(
         freeze: freeze?.value,
         stall_guard: stall_guard.map(|guard| guard.value),
         realtime_ns: start.map(|start| start.value),
+        unchecked: Unchecked { file: source.shown.clone(), circuit: plant.circuit, points },
         plant: plant.plant,
         nodes: nodes.into_iter().map(|read| read.node).collect(),
         switches: world.network.switches,
@@ -192,20 +194,35 @@ fn read_tree(
     })
 }
 
+/// The points that plant and nodes name.
+fn mentions(plant: &plant::Read<'_>, nodes: &[nodes::Read<'_>]) -> Vec<Mention> {
+    let driven = plant.driven.iter().map(|point| (point, true));
+    let recorded = plant.recorded.iter().map(|point| (point, false));
+    let served = nodes.iter().flat_map(|node| node.files.iter().map(|(point, set)| (point, *set)));
+    let mention = |(point, written): (&Placed<'_, PointName>, bool)| Mention {
+        point: point.value.clone(),
+        spot: point.place.spot(),
+        written,
+        value: None,
+    };
+    driven.chain(recorded).chain(served).map(mention).collect()
+}
+
 /// Reads what happens and what is demanded, in all variants, and answers the one chosen.
 fn read_stories(
     top: &Mapping<'_>,
     options: &Options,
     world: &World<'_>,
+    points: &mut Vec<Mention>,
 ) -> Option<(Option<String>, Story)> {
     let mut taken = BTreeMap::new();
-    let common = read_story(top, &mut taken, world);
+    let common = read_story(top, &mut taken, world, points);
     let (mut names, mut stories) = (Vec::new(), Vec::new());
     for (name, cursor) in top.named("variants") {
         check_variant_name(&name);
         names.push(name.value);
         if let Some(variant) = cursor.mapping() {
-            let own = read_story(&variant, &mut taken.clone(), world);
+            let own = read_story(&variant, &mut taken.clone(), world, points);
             stories.push((name.value, own));
         }
     }
@@ -223,9 +240,10 @@ fn read_story(
     mapping: &Mapping<'_>,
     taken: &mut BTreeMap<String, usize>,
     world: &World<'_>,
+    points: &mut Vec<Mention>,
 ) -> Story {
     Story {
-        events: events::read(&mapping.items("events"), world),
+        events: events::read(&mapping.items("events"), world, points),
         requirements: requirements::read(&mapping.items("requirements"), taken, world),
     }
 }
@@ -257,7 +275,7 @@ fn choose_variant<'n>(
     None
 }
 
-fn check_variant_name(name: &super::cursor::Placed<'_, &str>) {
+fn check_variant_name(name: &Placed<'_, &str>) {
     if let Err(fault) = names::in_paths(name.value) {
         name.place.report(fault);
     }

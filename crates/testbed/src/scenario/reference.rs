@@ -8,13 +8,15 @@ use super::keys::{
     EVENTS, FLOW, Forms, Key, LINK, MEASURES, NODE, Need, PLANT, POINT_FILE, PORT_FLOW, PROFILE,
     PROGRAM, RECORD, REQUIREMENT, SCENARIO, Shape, Table, VARIANT,
 };
+use super::told::Statistic;
 
 const INTRODUCTION: &str = "\
 # scenario.yaml
 
 A scenario is one YAML file in a folder with its data and programs. It is read and checked as a \
 whole before anything starts; every problem is reported at once, as `file:line:column: key: what \
-is wrong; the way out`. Scenario time is zero when the plant's recorded data begin, after \
+is wrong; the way out`. `qcycle run --dry-run SCENARIO` does that, compiles the circuit, looks for \
+every point in it, and starts nothing. Scenario time is zero when the plant's recorded data begin, after \
 `settle`.
 
 This page and [the JSON Schema](scenario.schema.json) are drawn from the table that the reader \
@@ -28,7 +30,7 @@ goes by. Editors with a YAML language server use the schema after a first line s
 | time | a decimal number and `ns`, `us`, `ms`, `s`, `min` or `h`: `12 ms`; exact to the nanosecond, at most ten years |
 | rate | a decimal number and `bit/s`, `kbit/s`, `Mbit/s` or `Gbit/s`; whole bits per second |
 | value | a decimal number with a unit of the same dimension as the point or measure: `V`, `kV`; `W`, `kW`, `MW`; `kvar`; a time; plain numbers for counts and points without a known unit |
-| point | `bus.<name>.v1` to `v3` (phase-to-neutral volts) and `va1` to `va3` (their angles in degrees); `<class>.<name>.i1` to `i3` (amperes into the first terminal of an element) and `ia1` to `ia3`; `<class>.<name>.closed` (1, or 0 when the first terminal is open; it can be set); or `<class>.<name>.<property>` such as `load.d611.kW`; compared without case |
+| point | `bus.<name>.v1` to `v3` (phase-to-neutral volts) and `va1` to `va3` (their angles in degrees); `<class>.<name>.i1` to `i3` (amperes into the first terminal of an element) and `ia1` to `ia3`; `<class>.<name>.closed` (1, or 0 when the first terminal is open; it can be set); or `<class>.<name>.<property>` such as `load.d611.kW`; properties that are whole numbers (`regcontrol.reg1.tapnum`, `load.d611.model`) take whole numbers, and yes and no (`load.d611.enabled`) are 1 and 0; words and lists are no points; compared without case |
 | name | letters, digits and `-` (programs: `_` and `.` too); at most 15 on the network (Linux's limit for interfaces), else 64 |
 | path | counted from the folder of the scenario |
 | words | a list, or one text split as a POSIX shell splits it; nothing is expanded |
@@ -226,8 +228,26 @@ pub fn reference() -> String {
                 Keys::OneOf(forms) => write_forms(&mut page, forms),
             }
         }
+        if section.heading == "requirements" {
+            page.push_str(&lines_needed());
+        }
     }
     page
+}
+
+/// How many lines each statistic of told numbers needs.
+fn lines_needed() -> String {
+    let mut text = String::from(
+        "\n### told: lines that a statistic needs\n\n\
+         A percentile of few numbers says little: the largest of them may well lie below the true \
+         one. So with fewer lines in the window than these, a requirement is not measured.\n\n\
+         | `statistic` | Lines |\n|---|---:|\n",
+    );
+    for name in Statistic::NAMES {
+        let needed = Statistic::named(name).map_or(1, Statistic::lines_needed);
+        let _ = writeln!(text, "| `{name}` | {needed} |");
+    }
+    text
 }
 
 /// The examples of the page, put together.
@@ -277,7 +297,7 @@ fn default(need: Need) -> String {
 fn kind(shape: &Shape) -> String {
     match shape {
         Shape::Text => "text".into(),
-        Shape::Name => "name".into(),
+        Shape::Name(_) => "name".into(),
         Shape::Time => "time".into(),
         Shape::Rate => "rate".into(),
         Shape::Quantity => "value".into(),
@@ -293,7 +313,7 @@ fn kind(shape: &Shape) -> String {
         Shape::Choice(_) => shape.what(),
         Shape::List(item) => format!("list of {}s", kind(item)),
         Shape::Pair(item) => format!("list of two {}s", kind(item)),
-        Shape::Named(value) => format!("mapping from name to {}", kind(value)),
+        Shape::Named(_, value) => format!("mapping from name to {}", kind(value)),
         Shape::Of(table) => table.what.split_once(' ').map_or("", |(_, noun)| noun).into(),
         Shape::OneOf(forms) => forms.item.into(),
     }

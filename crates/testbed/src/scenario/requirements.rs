@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::check::World;
 use super::cursor::{Cursor, Mapping, Placed};
-use super::model::{Disturbed, Measure, PointName, Requirement, Window};
+use super::model::{Disturbed, End, Measure, PointName, Requirement, Window};
 use super::network::Part;
 use super::problems::{Fault, quoted};
 use super::told::{self, Statistic};
@@ -128,9 +128,13 @@ fn read_measure(form: &Mapping<'_>, world: &World<'_>) -> Option<Measure> {
         _ => {
             let flow = form.mapping("longest_gap")?;
             let port = flow.whole("port");
+            let at = flow.choice("at").map(|word| match word.value {
+                "receiver" => End::Receiver,
+                _ => End::Sender,
+            });
             let (from, to) = ends(&flow, world)?;
             let port = u16::try_from(port?.value).expect("the table bounds it to 16 bits");
-            Some(Measure::LongestGap { from, to, port, window })
+            Some(Measure::LongestGap { from, to, port, at: at?, window })
         }
     }
 }

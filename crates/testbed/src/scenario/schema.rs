@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::keys::{Key, Need, SCENARIO, Shape, Table};
+use super::names::Names;
+use super::units::Dimension::{Current, Power, Rate, ReactivePower, Time, Voltage};
+use super::units::{self, Dimension};
 
 /// A number without its unit, as the reader takes it.
 const NUMBER: &str = r"-?[0-9]+(\.[0-9]+)?";
@@ -60,12 +63,13 @@ fn property(key: &'static Key, definitions: &mut BTreeMap<&'static str, Value>) 
 
 fn of_shape(shape: &'static Shape, definitions: &mut BTreeMap<&'static str, Value>) -> Value {
     match shape {
-        Shape::Text | Shape::Name => json!({"type": ["string", "number", "boolean"]}),
+        Shape::Text => json!({"type": ["string", "number", "boolean"]}),
+        Shape::Name(names) => name(*names),
         Shape::File => json!({"type": "string"}),
-        Shape::Time => quantity("(ns|us|ms|s|min|h)"),
-        Shape::Rate => quantity("(bit/s|kbit/s|Mbit/s|Gbit/s)"),
+        Shape::Time => quantity(&[Time]),
+        Shape::Rate => quantity(&[Rate]),
         Shape::Quantity => {
-            let with_unit = quantity("(V|kV|W|kW|MW|kvar|ns|us|ms|s|min|h)");
+            let with_unit = quantity(&[Time, Voltage, Power, ReactivePower, Current]);
             json!({"anyOf": [with_unit, {"type": "number"}]})
         }
         Shape::Whole { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
@@ -78,12 +82,11 @@ fn of_shape(shape: &'static Shape, definitions: &mut BTreeMap<&'static str, Valu
                 "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z$";
             json!({"type": "string", "pattern": pattern})
         }
-        Shape::Point => {
-            let pattern = "^%?[A-Za-z][A-Za-z0-9_]*\\.[A-Za-z0-9_-]+\\.%?[A-Za-z][A-Za-z0-9_]*$";
-            json!({"type": "string", "pattern": pattern})
-        }
+        Shape::Point => point(),
         Shape::Address => {
-            json!({"type": "string", "pattern": r"^([0-9]{1,3}\.){3}[0-9]{1,3}/[0-9]{1,2}$"})
+            let octet = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+            let prefix = "(30|[12][0-9]|[1-9])";
+            json!({"type": "string", "pattern": format!("^({octet}\\.){{3}}{octet}/{prefix}$")})
         }
         Shape::Choice(words) => json!({"enum": words}),
         Shape::Words => {
@@ -95,8 +98,13 @@ fn of_shape(shape: &'static Shape, definitions: &mut BTreeMap<&'static str, Valu
             let item = of_shape(item, definitions);
             json!({"type": "array", "items": item, "minItems": 2, "maxItems": 2})
         }
-        Shape::Named(value) => {
-            json!({"type": "object", "additionalProperties": of_shape(value, definitions)})
+        Shape::Named(names, value) => {
+            let value = of_shape(value, definitions);
+            let mut named = json!({"type": "object", "additionalProperties": value});
+            if let Some(pattern) = names.pattern() {
+                named["propertyNames"] = json!({"pattern": pattern});
+            }
+            named
         }
         Shape::Of(table) => {
             define(table, definitions);
@@ -119,8 +127,29 @@ fn refer(table: &Table) -> Value {
     json!({"$ref": format!("#/$defs/{}", table.name)})
 }
 
-fn quantity(units: &str) -> Value {
-    json!({"type": "string", "pattern": format!("^{NUMBER}\\s*{units}$")})
+fn quantity(dimensions: &[Dimension]) -> Value {
+    let units = units::names_of(dimensions).join("|");
+    json!({"type": "string", "pattern": format!("^{NUMBER}\\s*({units})$")})
+}
+
+/// A name; editors see one of digits only, and `yes`, as what YAML takes them for.
+fn name(names: Names) -> Value {
+    match names.pattern() {
+        None => json!({"type": ["string", "number", "boolean"]}),
+        Some(pattern) => {
+            json!({"type": ["string", "integer", "boolean"], "pattern": pattern, "minimum": 0})
+        }
+    }
+}
+
+/// A name of a point, as the reader takes it: of a bus only voltages are points.
+fn point() -> Value {
+    json!({
+        "type": "string",
+        "pattern": r"^%?[A-Za-z][A-Za-z0-9_]*\.[A-Za-z0-9_-]+\.%?[A-Za-z][A-Za-z0-9_]*$",
+        "if": {"pattern": r"^[Bb][Uu][Ss]\."},
+        "then": {"pattern": r"\.[Vv][Aa]?[1-3]$"},
+    })
 }
 
 #[cfg(test)]
@@ -138,7 +167,7 @@ mod tests {
 
     fn collect_shape(shape: &'static Shape, tables: &mut BTreeMap<&'static str, &'static Table>) {
         match shape {
-            Shape::List(inner) | Shape::Pair(inner) | Shape::Named(inner) => {
+            Shape::List(inner) | Shape::Pair(inner) | Shape::Named(_, inner) => {
                 collect_shape(inner, tables);
             }
             Shape::Of(table) => collect(table, tables),

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::latency::statistics::percentile::samples_needed;
+
 /// What is drawn from such numbers.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -47,6 +49,17 @@ impl Statistic {
     #[must_use]
     pub fn named(word: &str) -> Option<Self> {
         WORDS.iter().find(|(name, _)| *name == word).map(|(_, statistic)| *statistic)
+    }
+
+    /// How many lines it takes to say it: as many that the largest one is not likely to lie below
+    /// the true percentile.
+    #[must_use]
+    pub fn lines_needed(self) -> u64 {
+        match self {
+            Self::Count => 0,
+            Self::Minimum | Self::Mean | Self::Maximum => 1,
+            Self::Percentile(share) => samples_needed(share),
+        }
     }
 
     /// Its word.

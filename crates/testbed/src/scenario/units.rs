@@ -21,7 +21,7 @@ const DIGITS_MAX: usize = 24;
 
 /// What a unit measures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Dimension {
+pub(super) enum Dimension {
     Time,
     Rate,
     Voltage,
@@ -75,6 +75,12 @@ const UNITS: [(&str, Dimension, u64); 18] = [
     ("A", Dimension::Current, 1),
     ("kA", Dimension::Current, 1_000),
 ];
+
+/// Names of the units of these dimensions.
+pub(super) fn names_of(dimensions: &[Dimension]) -> Vec<&'static str> {
+    let known = UNITS.iter().filter(|(_, dimension, _)| dimensions.contains(dimension));
+    known.map(|(name, ..)| *name).collect()
+}
 
 /// A time, such as `12 ms` or `1.5 h`; negative ones too.
 ///

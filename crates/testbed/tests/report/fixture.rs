@@ -11,7 +11,7 @@ use testbed::results::machine::{Versions, sha256};
 use testbed::results::output::{Channel, OutputLine};
 use testbed::results::record::*;
 use testbed::results::{Demand, MeasureRecord, RunFolder, RunRecord, WindowRecord, exit, table};
-use testbed::scenario::model::PointName;
+use testbed::scenario::model::{End, PointName};
 
 pub(crate) const POINTS: [&str; 6] = [
     "bus.680.v1",
@@ -93,6 +93,7 @@ fn begin(variant: &str, attacked: bool) -> RunRecord {
         end: ProgramEnd::Stopped,
         ended_ns: None,
         warnings: Vec::new(),
+        last_words: Vec::new(),
     };
     record.programs = vec![
         program("sensor", "sensor", &["/usr/bin/python3", "sensor.py", "--port", "502"]),
@@ -116,6 +117,7 @@ fn demands(attacked: bool) -> Vec<Demand> {
         from: "controller".into(),
         to: "sensor".into(),
         port: 502,
+        at: End::Sender,
         window: all,
     };
     let mut demands = vec![

@@ -15,9 +15,11 @@ use tempfile::TempDir;
 use testbed::agent::protocol::Status;
 use testbed::results::{RunFolder, RunRecord};
 
-/// No run of these tests takes longer, on whatever machine; a hang is found and not waited for.
+use crate::patience::patience;
+
+/// No run of these tests takes longer; a hang is found and not waited for.
 const RUN_LONGEST: Duration = Duration::from_secs(120);
-/// A death is told within this time, and everything is gone.
+/// A death is told within this time on an idle machine, and everything is gone.
 pub(crate) const DEATH_LONGEST: Duration = Duration::from_secs(5);
 
 static MACHINE: RwLock<()> = RwLock::new(());
@@ -221,7 +223,7 @@ impl Running<'_> {
             }
             let ended = self.child.as_mut().unwrap().try_wait().unwrap();
             assert!(ended.is_none(), "it ended: {}", fs::read_to_string(&self.err).unwrap());
-            assert!(self.begun.elapsed() < RUN_LONGEST, "it does not begin");
+            assert!(self.begun.elapsed() < patience(RUN_LONGEST), "it does not begin");
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -234,7 +236,10 @@ impl Running<'_> {
             if status.clock.virtual_ns >= span_ns {
                 return status;
             }
-            assert!(self.begun.elapsed() < RUN_LONGEST, "its time stands still: {status:?}");
+            assert!(
+                self.begun.elapsed() < patience(RUN_LONGEST),
+                "its time stands still: {status:?}"
+            );
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -251,14 +256,14 @@ impl Running<'_> {
         self.finish_within(RUN_LONGEST)
     }
 
-    /// Waits for its end, which must come soon.
+    /// Waits for its end, which must come soon; as soon on an idle machine.
     pub(crate) fn finish_within(mut self, longest: Duration) -> Finished {
-        let until = Instant::now() + longest;
+        let begun = Instant::now();
         let status = loop {
             if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
                 break status;
             }
-            if Instant::now() > until {
+            if begun.elapsed() > patience(longest) {
                 let said = fs::read_to_string(&self.err).unwrap();
                 panic!("it did not end within {longest:?}: {said}");
             }
@@ -337,12 +342,12 @@ fn folder_in(err: &str) -> Option<PathBuf> {
     Some(line.split_once(", time domain").expect("both are named").0.into())
 }
 
-/// Waits a few seconds until something holds.
+/// Waits a few seconds until something holds, longer on a loaded machine.
 #[track_caller]
 pub(crate) fn eventually(otherwise: &str, mut holds: impl FnMut() -> bool) {
-    let until = Instant::now() + DEATH_LONGEST;
+    let begun = Instant::now();
     while !holds() {
-        assert!(Instant::now() < until, "{otherwise}");
+        assert!(begun.elapsed() < patience(DEATH_LONGEST), "{otherwise}");
         thread::sleep(Duration::from_millis(10));
     }
 }

@@ -5,12 +5,16 @@
 
 mod case;
 mod disturbed;
+mod dry;
 mod harness;
 mod nodes;
 mod output;
 mod parts;
+#[path = "../common/patience.rs"]
+mod patience;
 mod programs;
 mod stalls;
 mod start;
 mod talk;
 mod user;
+mod words;

@@ -8,6 +8,7 @@ use testbed::results::record::{EndedHow, ProgramEnd};
 use testbed::results::{Outcome, RunFolder};
 
 use crate::harness::{self, DEATH_LONGEST, Finished, Place, Running, eventually};
+use crate::patience::patience;
 
 /// A minute of a program that reads and writes the plant, beside others.
 fn scenario(others: &str) -> String {
@@ -85,7 +86,7 @@ fn assert_report_says(place: &Place, folder: &RunFolder, reason: &str) {
 fn after_death(run: Running<'_>) -> Finished {
     let died = Instant::now();
     let run = run.finish_within(2 * DEATH_LONGEST);
-    assert!(died.elapsed() < DEATH_LONGEST, "{:?}", died.elapsed());
+    assert!(died.elapsed() < patience(DEATH_LONGEST), "{:?}", died.elapsed());
     run
 }
 
@@ -97,7 +98,7 @@ fn a_program_that_fails_ends_the_run() {
     let _beside = harness::beside_others();
     let place = Place::new(&scenario(&other("[sh, -c, sleep 1; exit 3]", "fail")));
     let run = place.run(&[]).expect(12);
-    assert!(run.wall < Duration::from_secs(10), "{:?}", run.wall);
+    assert!(run.wall < patience(Duration::from_secs(10)), "{:?}", run.wall);
     assert_told(&place, &run, EndedHow::PartFailed, "program `other` exited with 3");
     let record = run.record();
     assert_eq!(record.programs[1].end, ProgramEnd::Exited { code: 3 });
@@ -325,7 +326,7 @@ fn a_plant_that_fails_ends_the_run() {
         let event = format!("events:\n  - {{at: 1 s, set: {event}}}\n");
         let place = Place::new(&(scenario(&sleeper()).replace("reader.py", program) + &event));
         let run = place.run(&[]).expect(12);
-        assert!(run.wall < Duration::from_secs(10), "{program}: {:?}", run.wall);
+        assert!(run.wall < patience(Duration::from_secs(10)), "{program}: {:?}", run.wall);
         assert_told(&place, &run, EndedHow::PartFailed, words);
     }
 }
@@ -362,7 +363,7 @@ fn nobody_who_waits_for_a_point_is_waited_for() {
         .replace("{point: generator.wind.kW}", "{point: generator.wind.kW, latency: 1 h}");
     let place = Place::new(&text);
     let run = place.run(&["--duration", "1 s"]).expect(0);
-    assert!(run.wall < Duration::from_secs(8), "{:?}", run.wall);
+    assert!(run.wall < patience(Duration::from_secs(8)), "{:?}", run.wall);
     place.assert_nothing_left();
 }
 

@@ -7,6 +7,7 @@ use crate::scenario::keys::Shape::{
     Choice, File, List, Name, Named, Of, OneOf, Text, Time, Whole, Words,
 };
 use crate::scenario::keys::{Forms, Key, Need, Shape, Table};
+use crate::scenario::names::Names;
 
 const fn key(name: &'static str, shape: Shape, need: Need, meaning: &'static str) -> Key {
     Key { name, shape, need, meaning }
@@ -40,7 +41,7 @@ pub(super) static MATRIX: Table = Table {
     what: "a matrix",
     name: "matrix",
     keys: &[
-        key("matrix", Name, Required, "its name: letters, digits and `-`"),
+        key("matrix", Name(Names::InPaths), Required, "its name: letters, digits and `-`"),
         key("description", Text, Default(""), "one paragraph for the report"),
         key("duration", Time, Default("30 s"), "how long each cell is measured"),
         key(
@@ -51,20 +52,20 @@ pub(super) static MATRIX: Table = Table {
         ),
         key(
             "platforms",
-            Named(&OneOf(&PLATFORMS)),
+            Named(Names::InPaths, &OneOf(&PLATFORMS)),
             Required,
             "where, by name; nothing below the name of a built-in platform is that platform",
         ),
         key(
             "profiles",
-            Named(&Of(&PROFILE)),
+            Named(Names::InPaths, &Of(&PROFILE)),
             Required,
             "how, by name; nothing below the name of a built-in profile is that profile",
         ),
         key("skip", List(&Of(&SKIP)), Optional, "cells that are left out"),
         key(
             "limits",
-            Named(&Time),
+            Named(Names::InPaths, &Time),
             Optional,
             "limits of one's own by name, each the longest latency that is good enough; the \
              verdict holds them beside those of the field",
@@ -75,7 +76,7 @@ pub(super) static MATRIX: Table = Table {
 static PROFILE_FILE: Table = Table {
     what: "a file of profiles",
     name: "profiles",
-    keys: &[key("profiles", Named(&Of(&PROFILE)), Required, "profiles by name")],
+    keys: &[key("profiles", Named(Names::InPaths, &Of(&PROFILE)), Required, "profiles by name")],
 };
 
 pub(super) static SKIP: Table = Table {

@@ -1,0 +1,108 @@
+//! Labels of events above a chart: each in the first lane where it stands free, so that no two are
+//! printed over each other. Those that find no room are left out of the picture; the list of events
+//! below the charts has all of them. The script does the same at other widths.
+
+/// Lanes above a picture: more would push the picture off the screen.
+const LANES_MAX: usize = 5;
+/// Width of a character, about.
+const CHARACTER: f64 = 6.9;
+/// Between two labels of a lane.
+const GAP: f64 = 10.0;
+
+/// Where a label goes.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Label {
+    /// Its text, cut to the room there is.
+    pub(super) text: String,
+    /// Whether it begins or ends at its event.
+    pub(super) anchor: &'static str,
+    /// Its lane, from below.
+    pub(super) lane: usize,
+}
+
+/// Labels for texts at places `x` of a picture of this width, in the order given; and how many
+/// lanes they take.
+pub(super) fn arrange(texts: &[(f64, String)], width: f64) -> (Vec<Option<Label>>, usize) {
+    let mut lanes: Vec<Vec<(f64, f64)>> = Vec::new();
+    let labels = texts.iter().map(|(x, text)| place(&mut lanes, *x, text, width)).collect();
+    (labels, lanes.len())
+}
+
+fn place(lanes: &mut Vec<Vec<(f64, f64)>>, x: f64, text: &str, width: f64) -> Option<Label> {
+    let (shown, anchor) = fitted(text, x, width);
+    #[expect(clippy::cast_precision_loss, reason = "a label is short")]
+    let long = shown.chars().count() as f64 * CHARACTER + GAP;
+    let taken = if anchor == "start" { (x, x + long) } else { (x - long, x) };
+    let is_free = |lane: &Vec<(f64, f64)>| {
+        lane.iter().all(|(begin, end)| taken.1 <= *begin || *end <= taken.0)
+    };
+    let lane = match lanes.iter().position(is_free) {
+        Some(lane) => lane,
+        None if lanes.len() < LANES_MAX => {
+            lanes.push(Vec::new());
+            lanes.len() - 1
+        }
+        None => return None,
+    };
+    lanes[lane].push(taken);
+    Some(Label { text: shown, anchor, lane })
+}
+
+/// A text that begins, or ends, at `x`, on the side with more room, and cut to it.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below a thousand")]
+fn fitted(text: &str, x: f64, width: f64) -> (String, &'static str) {
+    let (before, after) = (x, width - x);
+    let length = |room: f64| (room / CHARACTER) as usize;
+    let (room, anchor) = if text.chars().count() <= length(after) || after > before {
+        (length(after), "start")
+    } else {
+        (length(before), "end")
+    };
+    if text.chars().count() <= room {
+        return (text.to_owned(), anchor);
+    }
+    let cut: String = text.chars().take(room.saturating_sub(1)).collect();
+    (format!("{cut}…"), anchor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn events_at_one_time_stand_above_each_other_and_the_last_ones_are_left_out() {
+        let texts: Vec<_> = (0..7).map(|n| (100.0, format!("event {n}"))).collect();
+        let (labels, lanes) = arrange(&texts, 960.0);
+        assert_eq!(lanes, LANES_MAX);
+        let shown: Vec<_> = labels.iter().map(|label| label.as_ref().map(|l| l.lane)).collect();
+        assert_eq!(shown, [Some(0), Some(1), Some(2), Some(3), Some(4), None, None]);
+    }
+
+    #[test]
+    fn events_far_apart_share_a_lane_and_long_ones_are_cut() {
+        let texts = [(100.0, "one".to_owned()), (500.0, "two".to_owned())];
+        assert_eq!(arrange(&texts, 960.0).1, 1);
+        let (labels, _) = arrange(&[(900.0, "x".repeat(500))], 960.0);
+        let label = labels[0].clone().unwrap();
+        assert!(label.anchor == "end" && label.text.ends_with('…'), "{label:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_labels_overlap(texts in prop::collection::vec((0.0..960.0, "[a-z ]{0,60}"), 0..40)) {
+            let (labels, _) = arrange(&texts, 960.0);
+            let mut boxes: Vec<(usize, f64, f64)> = Vec::new();
+            for ((x, _), label) in texts.iter().zip(labels) {
+                let Some(Label { text, anchor, lane }) = label else { continue };
+                #[expect(clippy::cast_precision_loss, reason = "a label is short")]
+                let long = text.chars().count() as f64 * CHARACTER;
+                let (begin, end) = if anchor == "start" { (*x, x + long) } else { (x - long, *x) };
+                for (of, from, to) in &boxes {
+                    prop_assert!(*of != lane || end <= *from || *to <= begin);
+                }
+                boxes.push((lane, begin, end));
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Bounds on wall time that hold on a loaded machine too. What an idle one does within a bound takes
+//! as many times longer as there are others that want each processor, so the bound is multiplied by
+//! that. On an idle machine it stays as strict as it is written.
+
+use std::time::Duration;
+
+/// A bound on an idle machine, as it is on this one now.
+pub(crate) fn patience(idle: Duration) -> Duration {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    #[expect(clippy::cast_precision_loss, reason = "a handful of cores")]
+    let queue = wanting() / cores as f64;
+    // Twice that: whoever comes late is often made to wait again.
+    idle.mul_f64(1.0 + 2.0 * queue)
+}
+
+/// How many threads want a processor: now, or in the last minute, whichever is more.
+fn wanting() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let mut fields = text.split(' ');
+    let mean: f64 = fields.next().and_then(|field| field.parse().ok()).unwrap_or(0.0);
+    let now = fields.nth(2).and_then(|field| field.split('/').next()?.parse().ok());
+    mean.max(now.unwrap_or(0.0))
+}
