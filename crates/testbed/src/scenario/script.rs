@@ -61,7 +61,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("poll");
         let search = [folder.path().to_owned()];
-        let mut checked = |text: &str| {
+        let checked = |text: &str| {
             std::fs::write(&script, text).unwrap();
             check(&script, "poll", &search).map_err(|fault| fault.to_string())
         };
