@@ -5,7 +5,7 @@ use super::measure::Bounds;
 use super::verdict::{Outcome, RunData, exit, judge};
 use super::{Series, Verdict};
 use crate::exit::Exit;
-use crate::scenario::model::{Disturbed, Measure, PointName, Requirement, Window};
+use crate::scenario::model::{Disturbed, End, Measure, PointName, Requirement, Window};
 use crate::scenario::told::Statistic;
 use vtime::VirtualSpan;
 
@@ -21,7 +21,8 @@ fn demand(measure: Measure, at_least: Option<f64>, at_most: Option<f64>) -> Requ
 }
 
 fn gap(window: Window) -> Measure {
-    Measure::LongestGap { from: "poller".into(), to: "server".into(), port: 502, window }
+    let (from, to, at) = ("poller".into(), "server".into(), End::Sender);
+    Measure::LongestGap { from, to, port: 502, at, window }
 }
 
 fn told(member: &str, statistic: Statistic) -> Measure {

@@ -411,7 +411,7 @@ pub(crate) static REQUIREMENT: Table = Table {
         ),
         key(
             "depends_on",
-            List(&Name),
+            List(&Name(OnNetwork)),
             Optional,
             "the nodes whose programs must not be kept from acting; all of them without it. What \
              the testbed itself is late with counts in any case",
