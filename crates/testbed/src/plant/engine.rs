@@ -5,6 +5,7 @@
 //! always set together; the step counter is the caller's, because the engine adds up time in
 //! floating point.
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,10 @@ use crate::scenario::problems::quoted as quoted_text;
 #[derive(Debug)]
 pub(super) struct Engine {
     context: Context,
+    /// As they were when the circuit was compiled: places of points count in this order.
     nodes: Vec<String>,
+    /// Where each of them is in the engine's vector now; `None` once it is gone.
+    now_at: Vec<Option<usize>>,
     elements: Vec<String>,
     /// Host time spent in the engine.
     pub(super) wall: Duration,
@@ -32,7 +36,7 @@ pub(super) struct Engine {
 /// Where a point lives in the engine.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// Voltage of the node at this place of the engine's vector.
+    /// Voltage of the node with this number when the circuit was compiled.
     Voltage(usize, Part),
     /// Current in a conductor of the first terminal of an element, counted from 0.
     Current(Handle, usize, Part),
@@ -82,9 +86,18 @@ pub(super) enum Kind {
 /// a unit that should rest is asked for one watt.
 const STORAGE_KW_LEAST: f64 = 1e-3;
 
+/// The engine's error when controls still act after its longest patience with them. It calls that
+/// a warning, and solves no further step of the same call.
+const CONTROLS_UNSETTLED: i32 = 485;
+
 /// Convergence of the solver, in per unit; tighter than the engine's 1e-4 because differences
 /// of a tenth of a volt are read off the results, and it costs less than a tenth of the time.
 const TOLERANCE: f64 = 1e-8;
+
+/// Iterations in which it must be reached. The engine's 15 are enough for its own tolerance; a
+/// change of some hundred kW takes a few more for this one, and is no failure. What the circuit
+/// allows beyond it may have.
+const ITERATIONS: i32 = 100;
 
 impl Engine {
     /// Compiles a circuit file and solves it as it stands in the file.
@@ -96,6 +109,7 @@ impl Engine {
         let mut engine = Self {
             context,
             nodes: Vec::new(),
+            now_at: Vec::new(),
             elements: Vec::new(),
             wall: Duration::ZERO,
             solves: 0,
@@ -112,9 +126,13 @@ impl Engine {
             return Err(refused("it defines no circuit (`new circuit.…` is missing)".into()));
         }
         engine.command(&format!("set tolerance={TOLERANCE:e}"))?;
+        let allowed = engine.context.command("get maxiterations").map_err(said)?;
+        let iterations = allowed.trim().parse().map_or(ITERATIONS, |own: i32| own.max(ITERATIONS));
+        engine.command(&format!("set maxiterations={iterations}"))?;
         engine.rest_mode()?;
         engine.context.command("solve").map_err(said)?;
         engine.nodes = engine.context.nodes();
+        engine.find_nodes();
         Ok(engine)
     }
 
@@ -134,14 +152,45 @@ impl Engine {
         self.command(&format!("set mode=duty stepsize={seconds}s hour=0 sec=0"))
     }
 
-    /// Solves `count` steps; whether the last one converged.
-    pub(super) fn solve(&mut self, count: i64) -> Result<bool, PlantError> {
-        let count = i32::try_from(count).expect("a plan never asks for so many steps at once");
-        let begun = Instant::now();
-        let solved = self.context.solve(count);
-        self.wall += begun.elapsed();
-        self.solves += 1;
-        solved.map_err(|error| failed(&format!("solve {count} steps"), error))
+    /// Solves `count` steps. Answers which of them, from 0, are no solutions of the grid: they
+    /// did not converge, the controls did not settle, or voltages are no numbers.
+    pub(super) fn solve(&mut self, count: i64) -> Result<Vec<Range<i64>>, PlantError> {
+        let (mut failed, mut done) = (Vec::new(), 0);
+        while done < count {
+            let left =
+                i32::try_from(count - done).expect("a plan never asks for so many steps at once");
+            let begun = Instant::now();
+            let (mut told, result) = self.context.solve(left);
+            self.wall += begun.elapsed();
+            self.solves += 1;
+            if told.nodes_changed {
+                self.find_nodes();
+            }
+            match result {
+                Ok(()) if told.steps > 0 => {}
+                Err((CONTROLS_UNSETTLED, _)) if told.steps > 0 => {
+                    told.last_failed();
+                    // It solves nothing more until it was told anything else.
+                    self.command("get number")?;
+                }
+                Ok(()) => {
+                    let words = (0, "it tells of no step".to_owned());
+                    return Err(failed_to(&format!("solve {count} steps"), words));
+                }
+                Err(error) => return Err(failed_to(&format!("solve {count} steps"), error)),
+            }
+            failed.extend(told.failed.iter().map(|steps| steps.start + done..steps.end + done));
+            done += told.steps;
+        }
+        Ok(failed)
+    }
+
+    /// Looks where each node is now.
+    fn find_nodes(&mut self) {
+        let now = self.context.nodes();
+        let same = |name: &String| now.iter().position(|other| other.eq_ignore_ascii_case(name));
+        // Place 0 of the engine's vector is ground.
+        self.now_at = self.nodes.iter().map(|name| same(name).map(|index| index + 1)).collect();
     }
 
     /// Finds a point.
@@ -176,8 +225,7 @@ impl Engine {
     ) -> Result<Place, PlantError> {
         let found = self.nodes.iter().position(|node| node.eq_ignore_ascii_case(wanted));
         match found {
-            // Place 0 of the engine's vector is ground.
-            Some(index) => Ok(Place::Voltage(index + 1, part)),
+            Some(index) => Ok(Place::Voltage(index, part)),
             None => Err(self.unknown(name, &format!("the circuit has no node {wanted}"))),
         }
     }
@@ -282,14 +330,17 @@ impl Engine {
     /// The value of a point as of the last solution.
     pub(super) fn read(&mut self, place: Place) -> Result<f64, PlantError> {
         let value = match place {
-            Place::Voltage(node, part) => part.of(self.context.voltage(node)),
+            // A node that is gone has no voltage; least of all that of another one.
+            Place::Voltage(node, part) => {
+                self.now_at[node].map_or(f64::NAN, |node| part.of(self.context.voltage(node)))
+            }
             Place::Current(element, conductor, part) => {
                 part.of(self.context.current(element, conductor))
             }
             Place::Closed(element) => f64::from(u8::from(self.context.is_closed(element))),
             Place::Property { element, property, number, .. } => self
                 .get(element, property, number)
-                .map_err(|error| failed("read a value", error))?,
+                .map_err(|error| failed_to("read a value", error))?,
         };
         // An idle storage unit reports minus zero, which reads badly; adding zero mends that.
         Ok(value + 0.0)
@@ -320,7 +371,7 @@ impl Engine {
             Err(error) => Err(error),
         };
         self.wall += begun.elapsed();
-        set.map_err(|error| failed(&format!("set {value}"), error))
+        set.map_err(|error| failed_to(&format!("set {value}"), error))
     }
 
     /// Connects the first terminal of an element or takes it off; whether that was new.
@@ -332,12 +383,12 @@ impl Engine {
         let switched = self.context.switch(element, closed);
         self.wall += begun.elapsed();
         let doing = if closed { "close a switch" } else { "open a switch" };
-        switched.map(|()| true).map_err(|error| failed(doing, error))
+        switched.map(|()| true).map_err(|error| failed_to(doing, error))
     }
 
     fn command(&mut self, text: &str) -> Result<(), PlantError> {
         let ran = self.context.command(text);
-        ran.map(drop).map_err(|error| failed(&format!("run `{text}`"), error))
+        ran.map(drop).map_err(|error| failed_to(&format!("run `{text}`"), error))
     }
 }
 
@@ -349,7 +400,7 @@ fn kind(element: &str, property: &str) -> Kind {
     }
 }
 
-fn failed(doing: &str, (number, message): (i32, String)) -> PlantError {
+fn failed_to(doing: &str, (number, message): (i32, String)) -> PlantError {
     PlantError::Engine { doing: doing.into(), number, message: message.trim().into() }
 }
 

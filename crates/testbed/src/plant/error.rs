@@ -78,6 +78,11 @@ pub enum PlantError {
         /// The engine's words.
         message: String,
     },
+    /// The last step is no solution of the grid, so nothing has a value.
+    Unsolved {
+        /// The point asked for.
+        point: String,
+    },
     /// The engine reports an error while running.
     Engine {
         /// What it was asked to do.
@@ -135,6 +140,9 @@ impl fmt::Display for PlantError {
             }
             Self::Refused { point, value, message } => {
                 write!(out, "the engine does not take {value} for {point}: {message}")
+            }
+            Self::Unsolved { point } => {
+                write!(out, "{point} has no value: the solution of the plant did not converge")
             }
             Self::Engine { doing, number, message } => {
                 write!(out, "the engine failed to {doing}: {message} (its error {number})")

@@ -8,7 +8,9 @@
 //! Signatures: `dss_capi_ctx.h` and `dss_capi.h` of `dss_python_backend` 0.14.5. The debug build
 //! `libdss_capid` beside it is left alone: it is several times slower.
 
+use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, PoisonError};
@@ -77,6 +79,8 @@ calls! {
     set_number = "ctx_Solution_Set_Number": fn(Engine, i32);
     solve = "ctx_Solution_Solve": fn(Engine);
     converged = "ctx_Solution_Get_Converged": fn(Engine) -> u16;
+    node_count = "ctx_Circuit_Get_NumNodes": fn(Engine) -> i32;
+    tell_events = "ctx_DSSEvents_RegisterAlt": fn(Engine, i32, Event) -> u16;
     voltages = "ctx_YMatrix_getVpointer": fn(Engine, *mut *const f64);
     nodes = "ctx_Circuit_Get_YNodeOrder": fn(Engine, *mut Texts, *mut i32);
     elements = "ctx_Circuit_Get_AllElementNames": fn(Engine, *mut Texts, *mut i32);
@@ -96,6 +100,83 @@ calls! {
     close = "Alt_CE_Close": fn(Object, i32, i32);
     free_floats = "DSS_Dispose_PDouble": fn(*mut *mut f64);
     free_integers = "DSS_Dispose_PInteger": fn(*mut *mut i32);
+}
+
+/// What the engine calls when something happens: itself, the event, and two more of no use here.
+type Event = unsafe extern "C" fn(Engine, i32, i32, *mut c_void);
+
+/// `AltDSSEvent_Legacy_StepControls`: one step is solved, also within a call for many.
+const STEP_SOLVED: i32 = 2;
+/// `AltDSSEvent_ReprocessBuses`: nodes may have other places now.
+const NODES_CHANGED: i32 = 4;
+
+/// What the engine told while it solved.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Told {
+    /// Steps solved.
+    pub(super) steps: i64,
+    /// Those of them that did not converge, or whose voltages are no numbers; from 0.
+    pub(super) failed: Vec<Range<i64>>,
+    /// Whether nodes may have other places now.
+    pub(super) nodes_changed: bool,
+}
+
+impl Told {
+    fn step(&mut self, solved: bool) {
+        let step = self.steps;
+        self.steps += 1;
+        match self.failed.last_mut() {
+            _ if solved => {}
+            Some(last) if last.end == step => last.end += 1,
+            _ => self.failed.push(step..step + 1),
+        }
+    }
+
+    /// The last step has failed after all.
+    pub(super) fn last_failed(&mut self) {
+        if self.steps > 0 && self.failed.last().is_none_or(|last| last.end < self.steps) {
+            self.steps -= 1;
+            self.step(false);
+        }
+    }
+}
+
+thread_local! {
+    /// The calls of the engine that this thread solves with, and what that told. An engine calls
+    /// back on the thread that called it.
+    static TELLS: RefCell<Option<(Calls, Told)>> = const { RefCell::new(None) };
+}
+
+/// Takes an event down. The engine says only of the last of many steps whether it converged, so
+/// it is asked after each.
+unsafe extern "C" fn take_down(engine: Engine, event: i32, _: i32, _: *mut c_void) {
+    TELLS.with_borrow_mut(|tells| match (tells, event) {
+        (Some((calls, told)), STEP_SOLVED) => {
+            // SAFETY: the engine that calls is alive and answers on its own thread.
+            let solved = unsafe { (calls.converged)(engine) != 0 && has_voltages(calls, engine) };
+            told.step(solved);
+        }
+        (Some((_, told)), NODES_CHANGED) => told.nodes_changed = true,
+        _ => {}
+    });
+}
+
+/// Whether all voltages are numbers: those that are none differ from nothing, and so "converge".
+///
+/// # Safety
+/// The engine must be alive and solved, on this thread.
+unsafe fn has_voltages(calls: &Calls, engine: Engine) -> bool {
+    let mut volts: *const f64 = std::ptr::null();
+    // SAFETY: as the caller says; the vector holds a complex number for ground and each node.
+    let volts = unsafe {
+        (calls.voltages)(engine, &raw mut volts);
+        let nodes = usize::try_from((calls.node_count)(engine)).unwrap_or(0);
+        if volts.is_null() {
+            return false;
+        }
+        std::slice::from_raw_parts(volts, 2 * (nodes + 1))
+    };
+    volts.iter().all(|part| part.is_finite())
 }
 
 /// `SetterFlags_AvoidFullRecalc`: a change of power keeps the system matrix.
@@ -128,6 +209,11 @@ impl Context {
             {
                 refuse(engine.as_ptr(), 0);
             }
+            for event in [STEP_SOLVED, NODES_CHANGED] {
+                if (calls.tell_events)(engine.as_ptr(), event, take_down) == 0 {
+                    return Err(unusable("it does not tell of its steps".into()));
+                }
+            }
             Ok(Self { calls, engine })
         }
     }
@@ -159,16 +245,17 @@ impl Context {
         }
     }
 
-    /// Solves `count` steps of the present mode; whether the last one converged.
-    pub(super) fn solve(&mut self, count: i32) -> Result<bool, (i32, String)> {
+    /// Solves `count` steps of the present mode. Answers what became of each, and the engine's
+    /// error: steps before it were solved.
+    pub(super) fn solve(&mut self, count: i32) -> (Told, Result<(), (i32, String)>) {
+        TELLS.replace(Some((self.calls, Told::default())));
         // SAFETY: the engine is alive and has a circuit (it answers with an error if not).
-        let converged = unsafe {
+        unsafe {
             (self.calls.set_number)(self.engine.as_ptr(), count);
             (self.calls.solve)(self.engine.as_ptr());
-            (self.calls.converged)(self.engine.as_ptr()) != 0
-        };
-        self.check()?;
-        Ok(converged)
+        }
+        let told = TELLS.take().map(|(_, told)| told).unwrap_or_default();
+        (told, self.check())
     }
 
     /// Voltage between a node and ground, in V as a complex number; nodes count from 1 in the order

@@ -15,6 +15,7 @@ mod library;
 mod number;
 mod point;
 mod profile;
+mod spans;
 mod stepping;
 
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ use stepping::{Move, Position};
 
 pub use error::PlantError;
 pub use library::{LIBRARY_VARIABLE, find as find_library};
+pub use spans::Spans;
 
 /// Largest value a point accepts, either way: a terawatt in kW, far beyond any grid, and far
 /// below what drives the solver into overflow.
@@ -47,10 +49,11 @@ pub struct PlantStats {
     pub solves: u64,
     /// Host nanoseconds spent in the engine.
     pub wall_ns: u64,
-    /// Solutions that did not converge: look before trusting results after the first one.
+    /// Steps that are no solutions: they did not converge, controls did not settle, or voltages are
+    /// no numbers.
     pub unconverged: u64,
-    /// Scenario time of the first of them.
-    pub unconverged_first: Option<VirtualSpan>,
+    /// Solutions at rest, before scenario time zero, that are none either.
+    pub unconverged_at_rest: u64,
 }
 
 /// A grid under simulation.
@@ -65,6 +68,12 @@ pub struct Plant {
     position: Position,
     phase: Phase,
     stats: PlantStats,
+    /// When its state was no solution, from scenario time zero on.
+    unsolved: Spans,
+    /// Whether its state is a solution now.
+    is_solved: bool,
+    /// Whether each step since the last row was one.
+    row_is_solved: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,6 +111,9 @@ impl Plant {
             position: Position::start(record_every),
             phase: Phase::Rest { stale: true },
             stats: PlantStats::default(),
+            unsolved: Spans::default(),
+            is_solved: true,
+            row_is_solved: true,
         })
     }
 
@@ -150,7 +162,8 @@ impl Plant {
     /// nothing moves; a time already reached is no error.
     ///
     /// # Errors
-    /// When the engine reports one. A solution that does not converge is counted, no error.
+    /// When the engine reports one. A step that does not converge is none: it is noted, and a row is
+    /// one of no numbers (NaN) unless all steps since the row before have converged.
     pub fn advance(
         &mut self,
         to: VirtualSpan,
@@ -163,6 +176,10 @@ impl Plant {
             self.refresh()?;
             self.engine.step_mode(self.step)?;
             self.phase = Phase::Run;
+            if !self.is_solved {
+                // What was at rest is the state until the first step.
+                self.unsolved.add(VirtualSpan::ZERO, self.step);
+            }
         }
         let to = to.as_ns() / self.step.as_ns();
         while let Some(next) = self.next_move(to) {
@@ -178,10 +195,15 @@ impl Plant {
     /// The value of a point as of the last step; before zero, of the grid at rest.
     ///
     /// # Errors
-    /// When the engine reports one.
+    /// When the engine reports one, or there is no value: the last step did not converge.
     pub fn read(&mut self, point: PointId) -> Result<f64, PlantError> {
         self.refresh()?;
-        self.engine.read(self.points[point.0].1)
+        let value = self.engine.read(self.points[point.0].1)?;
+        if self.is_solved && value.is_finite() {
+            Ok(value)
+        } else {
+            Err(PlantError::Unsolved { point: self.points[point.0].0.0.clone() })
+        }
     }
 
     /// Sets a point; it takes effect from the next step.
@@ -224,6 +246,13 @@ impl Plant {
     pub fn stats(&self) -> PlantStats {
         let wall_ns = u64::try_from(self.engine.wall.as_nanos()).unwrap_or(u64::MAX);
         PlantStats { solves: self.engine.solves, wall_ns, ..self.stats }
+    }
+
+    /// When its state was no solution of the grid, from scenario time zero on: figures of then are
+    /// none.
+    #[must_use]
+    pub fn unsolved(&self) -> &Spans {
+        &self.unsolved
     }
 
     fn add_profile(&mut self, profile: &model::Profile) -> Result<(), PlantError> {
@@ -274,26 +303,27 @@ impl Plant {
     /// Solves the grid at rest if something was written to it.
     fn refresh(&mut self) -> Result<(), PlantError> {
         if self.phase == (Phase::Rest { stale: true }) {
-            let converged = self.engine.solve(1)?;
-            self.note(converged);
+            self.is_solved = self.engine.solve(1)?.is_empty();
+            self.row_is_solved = self.is_solved;
+            self.stats.unconverged_at_rest += u64::from(!self.is_solved);
             self.phase = Phase::Rest { stale: false };
         }
         Ok(())
     }
 
     fn solve(&mut self, count: i64) -> Result<(), PlantError> {
-        let converged = self.engine.solve(count)?;
+        let failed = self.engine.solve(count)?;
         self.stats.steps += count.unsigned_abs();
-        self.note(converged);
-        Ok(())
-    }
-
-    fn note(&mut self, converged: bool) {
-        if !converged {
-            self.stats.unconverged += 1;
-            let now = self.time_of(self.position.done());
-            self.stats.unconverged_first.get_or_insert(now);
+        let first = self.position.done() - count + 1;
+        for steps in &failed {
+            // The state of a step is that of the plant until the next one.
+            let (from, to) = (first + steps.start, first + steps.end);
+            self.unsolved.add(self.time_of(from), self.time_of(to));
+            self.stats.unconverged += (steps.end - steps.start).unsigned_abs();
         }
+        self.is_solved = failed.last().is_none_or(|last| last.end < count);
+        self.row_is_solved &= failed.is_empty();
+        Ok(())
     }
 
     fn record(
@@ -303,8 +333,10 @@ impl Plant {
     ) -> Result<(), PlantError> {
         self.row.clear();
         for point in &self.record {
-            self.row.push(self.engine.read(self.points[point.0].1)?);
+            let value = self.engine.read(self.points[point.0].1)?;
+            self.row.push(if self.row_is_solved { value } else { f64::NAN });
         }
+        self.row_is_solved = true;
         record(self.time_of(step), &self.row);
         Ok(())
     }
@@ -339,3 +371,5 @@ fn steps_between_rows(plan: &model::Plant) -> Result<i64, PlantError> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unsolved_tests;

@@ -269,6 +269,8 @@ impl RunFolder {
             series,
             captures,
             addresses: record.scenario.nodes.clone(),
+            plant: record.plant.clone(),
+            losses: record.losses.clone(),
             realtime_zero_ns: record.realtime_zero_ns,
             planned_to: VirtualSpan::from_ns(record.scenario.duration_ns),
             covered_to: VirtualSpan::from_ns(reached),

@@ -8,11 +8,12 @@
 use vtime::VirtualSpan;
 
 use super::capture::{Capture, CapturedFrame, Direction};
+use super::doubt::{self, Loss};
 use super::figure::seconds;
 use super::frame::Segment;
 use super::series::Series;
 use super::stream::Streams;
-use super::told::draw;
+use super::told::{Told, draw};
 use super::verdict::RunData;
 use crate::scenario::model::{End, Measure, PointName, Window};
 use crate::scenario::told::Statistic;
@@ -76,7 +77,7 @@ pub fn measure(measure: &Measure, data: &RunData) -> Result<Finding, String> {
         Measure::Received { from, to, .. } => received(from, to, window, data),
         Measure::LongestGap { from, to, port, at, .. } => {
             let polls = new_data_times((from, to, *port), *at, data)?;
-            longest_gap(&polls, window)
+            longest_gap(&polls, window, data)
         }
         Measure::Told { member, program, statistic, above, .. } => {
             told((program, member), *statistic, *above, window, data)
@@ -122,12 +123,15 @@ impl Finding {
 /// The rows of a point in a window.
 struct Rows<'a> {
     times_ns: &'a [i64],
+    /// What is no number is not known.
     values: &'a [f64],
     /// The value of the row before the window, if there is one.
     before: Option<f64>,
     /// Up to where the rows speak for the window.
     covered_ns: i64,
     begins_late: Option<String>,
+    /// Why some of it is no figure, whatever comes.
+    unknown: Option<String>,
     shortfall: Option<String>,
 }
 
@@ -142,16 +146,34 @@ fn rows<'a>(point: &PointName, window: Bounds, data: &'a RunData) -> Result<Rows
     let covered_ns = covered(series, data).min(window.to_ns);
     let begins_late = begins_late(series, window);
     let values = &column.values[first..end];
-    let unknown = values.iter().any(|value| value.is_nan());
-    let unknown = unknown.then(|| format!("some rows hold no number for {}", point.0));
+    let unknown = unknown(point, &series.time_ns[first..end], values, window, data);
     let ends_early = ends_early(covered_ns, window);
     Ok(Rows {
         times_ns: &series.time_ns[first..end],
         values,
-        before: first.checked_sub(1).map(|index| column.values[index]),
+        before: column.values[..first].iter().rev().copied().find(|value| value.is_finite()),
         covered_ns,
-        shortfall: begins_late.clone().or(unknown).or(ends_early),
+        shortfall: unknown.clone().or(begins_late.clone()).or(ends_early),
         begins_late,
+        unknown,
+    })
+}
+
+/// Why the rows of a window are not all figures. Where the plant is known to have failed to converge,
+/// that is the reason, and it may be allowed.
+fn unknown(
+    point: &PointName,
+    times_ns: &[i64],
+    values: &[f64],
+    window: Bounds,
+    data: &RunData,
+) -> Option<String> {
+    let unsolved = data.plant.as_ref().and_then(|plant| plant.shortfall(window));
+    let explained = data.plant.as_ref().is_some_and(|plant| !plant.unconverged_ns.is_empty());
+    let at = values.iter().position(|value| !value.is_finite()).filter(|_| !explained);
+    unsolved.or_else(|| {
+        let time = seconds(times_ns[at?]);
+        Some(format!("rows hold no number for {} from {time} s on", point.0))
     })
 }
 
@@ -188,7 +210,7 @@ enum Side {
 }
 
 fn extreme(rows: &Rows<'_>, side: Side) -> Result<Finding, String> {
-    let known = rows.times_ns.iter().zip(rows.values).filter(|(_, value)| !value.is_nan());
+    let known = rows.times_ns.iter().zip(rows.values).filter(|(_, value)| value.is_finite());
     let found = match side {
         Side::Low => known.min_by(|a, b| a.1.total_cmp(b.1)),
         // The first of equal values, as for the minimum.
@@ -205,17 +227,22 @@ fn extreme(rows: &Rows<'_>, side: Side) -> Result<Finding, String> {
 
 /// Never counts as later than any bound.
 fn first_below(rows: &Rows<'_>, value: f64) -> Finding {
-    let found = rows.values.iter().position(|row| *row < value);
+    let found = rows.values.iter().position(|row| row.is_finite() && *row < value);
     match found.map(|index| rows.times_ns[index]) {
         // What comes after the first time changes nothing.
         Some(time) => Finding::exact(in_seconds(time), String::new()).short(
-            rows.begins_late.as_ref(),
+            rows.unknown.as_ref().or(rows.begins_late.as_ref()),
             f64::NEG_INFINITY,
             in_seconds(time),
         ),
         // If it ever comes to pass, then later than what is known.
         None => Finding {
-            lowest: in_seconds(rows.covered_ns),
+            // Unless it came to pass where nothing is known.
+            lowest: if rows.unknown.is_some() {
+                f64::NEG_INFINITY
+            } else {
+                in_seconds(rows.covered_ns)
+            },
             shortfall: rows.shortfall.clone(),
             ..Finding::never(f64::INFINITY, format!("never below {value}"))
         },
@@ -224,7 +251,7 @@ fn first_below(rows: &Rows<'_>, value: f64) -> Finding {
 
 /// Never counts as earlier than any bound.
 fn last_below(rows: &Rows<'_>, value: f64) -> Finding {
-    let found = rows.values.iter().rposition(|row| *row < value);
+    let found = rows.values.iter().rposition(|row| row.is_finite() && *row < value);
     match found.map(|index| rows.times_ns[index]) {
         Some(time) => Finding::exact(in_seconds(time), String::new()).short(
             rows.shortfall.as_ref(),
@@ -240,10 +267,9 @@ fn last_below(rows: &Rows<'_>, value: f64) -> Finding {
 }
 
 fn changes(rows: &Rows<'_>) -> Finding {
-    let before = rows.before.or(rows.values.first().copied()).into_iter();
-    let all: Vec<f64> = before.chain(rows.values.iter().copied()).collect();
-    let differ = |pair: &[f64]| pair[0] != pair[1] && !(pair[0].is_nan() && pair[1].is_nan());
-    let count = count_f64(all.windows(2).filter(|pair| differ(pair)).count());
+    let known = rows.values.iter().copied().filter(|value| value.is_finite());
+    let all: Vec<f64> = rows.before.into_iter().chain(known).collect();
+    let count = count_f64(all.windows(2).filter(|pair| pair[0] != pair[1]).count());
     Finding::exact(count, String::new()).short(rows.shortfall.as_ref(), count, f64::INFINITY)
 }
 
@@ -251,10 +277,12 @@ fn received(from: &str, to: &str, window: Bounds, data: &RunData) -> Result<Find
     let capture = capture_of(to, data)?;
     let source = address_of(from, data)?;
     let frames = new_data(capture, Direction::Inbound, data);
+    let known = Known::of_capture(to, capture, data).heeding_plant(window, data);
     let count = frames
         .filter(|(time_ns, segment)| *segment.source.ip() == source && window.holds(*time_ns))
+        .filter(|(time_ns, _)| *time_ns < known.sound_to_ns)
         .count();
-    let shortfall = capture_shortfall(to, capture, window, data);
+    let shortfall = known.shortfall(window);
     let count = count_f64(count);
     Ok(Finding::exact(count, String::new()).short(shortfall.as_ref(), count, f64::INFINITY))
 }
@@ -266,9 +294,8 @@ pub struct Polls {
     pub times_ns: Vec<i64>,
     /// Up to where frames would be known.
     pub covered_ns: i64,
-    node: String,
+    known: Known,
     at: End,
-    torn: bool,
 }
 
 /// When a node sent new payload to a port of another, or when it arrived: from the capture of that
@@ -296,21 +323,23 @@ pub fn new_data_times(
     let mut times_ns: Vec<i64> =
         frames.filter(|(_, segment)| polls(segment)).map(|(time_ns, _)| time_ns).collect();
     times_ns.sort_unstable();
-    let covered_ns = capture_covered(capture, data);
-    Ok(Polls { times_ns, covered_ns, node: node.to_owned(), at, torn: capture.torn })
+    let known = Known::of_capture(node, capture, data);
+    Ok(Polls { times_ns, covered_ns: known.to_ns, known, at })
 }
 
-fn longest_gap(polls: &Polls, window: Bounds) -> Result<Finding, String> {
-    let known_to_ns = polls.covered_ns.min(window.to_ns);
-    let shortfall = shortfall_of(&polls.node, polls.torn, known_to_ns, window);
+fn longest_gap(polls: &Polls, window: Bounds, data: &RunData) -> Result<Finding, String> {
+    let known = polls.known.clone().heeding_plant(window, data);
+    let known_to_ns = known.to_ns.min(window.to_ns);
+    let shortfall = known.shortfall(window);
     if known_to_ns <= window.from_ns {
         return Err(shortfall.unwrap_or_default());
     }
-    let within = polls.times_ns.iter().copied().filter(|time| window.holds(*time));
+    let known_window = Bounds { to_ns: known_to_ns, ..window };
+    let within = polls.times_ns.iter().copied().filter(|time| known_window.holds(*time));
     let mut edges = vec![window.from_ns];
     edges.extend(within);
     // The silence up to the end of what is known is one too.
-    edges.push(known_to_ns.max(*edges.last().expect("holds the begin")));
+    edges.push(known_to_ns);
     let gaps = edges.windows(2).map(|pair| (pair[1] - pair[0], pair[0]));
     let (gap_ns, begin_ns) = gaps.rev().max_by_key(|gap| gap.0).expect("two edges make a gap");
     #[expect(clippy::cast_precision_loss, reason = "exact below 104 days")]
@@ -329,7 +358,9 @@ fn told(
 ) -> Result<Finding, String> {
     let told = data.told.get(&(program.to_owned(), member.to_owned()));
     let told = told.ok_or_else(|| format!("there is no log of {program}"))?;
-    let all = told.times_ns.iter().zip(&told.values).filter(|(time, _)| window.holds(**time));
+    let known = Known::of_log(program, told, data).heeding_plant(window, data);
+    let all = told.times_ns.iter().zip(&told.values);
+    let all = all.filter(|(time, _)| window.holds(**time) && **time < known.sound_to_ns);
     let all: Vec<f64> = all.map(|(_, value)| *value).collect();
     if all.is_empty() {
         return Err(format!("{program} told no {member}"));
@@ -338,7 +369,7 @@ fn told(
     let mut some: Vec<f64> = all.iter().copied().filter(is_above).collect();
     some.sort_by(f64::total_cmp);
     let value = draw(statistic, &some)?;
-    let shortfall = ends_early(data.covered_to.as_ns(), window);
+    let shortfall = known.shortfall(window);
     let (lowest, highest) = match statistic {
         Statistic::Count | Statistic::Maximum => (value, f64::INFINITY),
         Statistic::Minimum => (f64::NEG_INFINITY, value),
@@ -366,29 +397,62 @@ fn scenario_ns(frame: &CapturedFrame, data: &RunData) -> i64 {
     frame.realtime_ns.saturating_sub(data.realtime_zero_ns)
 }
 
-/// A capture speaks as far as the run came; a torn one as far as its last frame.
-fn capture_covered(capture: &Capture, data: &RunData) -> i64 {
-    let reached = data.covered_to.as_ns();
-    match capture.frames.last() {
-        _ if !capture.torn => reached,
-        Some(last) => reached.min(scenario_ns(last, data)),
-        None => i64::MIN,
+/// How far a file is known to hold all that it should.
+#[derive(Clone, PartialEq, Debug)]
+struct Known {
+    /// Up to where it is whole.
+    to_ns: i64,
+    /// Up to where what is in it counts: beyond a hole there are facts, though not all.
+    sound_to_ns: i64,
+    /// Why it is not whole any further, unless that is because the run went no further.
+    reason: Option<String>,
+}
+
+impl Known {
+    /// A file without a hole speaks as far as the run came.
+    fn of_file(file: &str, data: &RunData) -> Self {
+        let reached = data.covered_to.as_ns();
+        let whole = Self { to_ns: reached, sound_to_ns: i64::MAX, reason: None };
+        doubt::first_of(&data.losses, file).map_or(whole.clone(), |loss| whole.up_to(loss))
     }
-}
 
-fn capture_shortfall(
-    node: &str,
-    capture: &Capture,
-    window: Bounds,
-    data: &RunData,
-) -> Option<String> {
-    let known_to_ns = capture_covered(capture, data).min(window.to_ns);
-    shortfall_of(node, capture.torn, known_to_ns, window)
-}
+    /// One that is torn, as far as its last frame.
+    fn of_capture(node: &str, capture: &Capture, data: &RunData) -> Self {
+        let file = format!("captures/{node}.pcapng");
+        let whole = Self::of_file(&file, data);
+        if !capture.torn {
+            return whole;
+        }
+        let last = capture.frames.last().map_or(i64::MIN, |last| scenario_ns(last, data));
+        let reason = format!("the capture of {node} is cut off");
+        whole.up_to(&Loss { file, from_ns: last, reason })
+    }
 
-fn shortfall_of(node: &str, torn: bool, known_to_ns: i64, window: Bounds) -> Option<String> {
-    let reason = ends_early(known_to_ns, window)?;
-    Some(if torn { format!("the capture of {node} is cut off: {reason}") } else { reason })
+    /// The log of a program says itself what is missing in it.
+    fn of_log(program: &str, told: &Told, data: &RunData) -> Self {
+        let known = Self::of_file(&format!("programs/{program}.log"), data);
+        told.lost.as_ref().map_or(known.clone(), |loss| known.up_to(loss))
+    }
+
+    fn up_to(self, loss: &Loss) -> Self {
+        if loss.from_ns >= self.to_ns {
+            return self;
+        }
+        Self { to_ns: loss.from_ns, reason: Some(loss.reason.clone()), ..self }
+    }
+
+    /// What programs do once they got no answer from the plant is not what they would do.
+    fn heeding_plant(self, window: Bounds, data: &RunData) -> Self {
+        let lost = data.plant.as_ref().and_then(|plant| plant.programs_lost(window));
+        let Some(lost) = lost else { return self };
+        Self { sound_to_ns: self.sound_to_ns.min(lost.from_ns), ..self.up_to(&lost) }
+    }
+
+    fn shortfall(&self, window: Bounds) -> Option<String> {
+        let known_to_ns = self.to_ns.min(window.to_ns);
+        let ends = ends_early(known_to_ns, window)?;
+        Some(self.reason.as_ref().map_or(ends.clone(), |reason| format!("{reason}: {ends}")))
+    }
 }
 
 fn capture_of<'a>(node: &str, data: &'a RunData) -> Result<&'a Capture, String> {

@@ -16,6 +16,7 @@
 //! - [`capture`]: frames read back from pcapng
 //! - [`frame`]: what a captured frame carries
 //! - [`stream`]: which TCP payload is new and which was sent before
+//! - [`doubt`]: what is missing in them, or no result
 //! - [`told`]: numbers that programs print
 //! - [`disturbance`]: what kept programs from acting in time, and when that is too much for a verdict
 //! - [`disturbance_file`]: that as a file
@@ -31,6 +32,7 @@ pub mod disturbance;
 pub mod disturbance_file;
 #[cfg(test)]
 mod disturbance_tests;
+pub mod doubt;
 pub mod figure;
 pub mod folder;
 pub mod frame;

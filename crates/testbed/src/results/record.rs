@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::demand::Demand;
 use super::disturbance::Disturbance;
+use super::doubt::{Loss, PlantRecord};
 use super::intervention::Intervention;
 use super::machine::{Machine, Versions};
 use super::verdict::Verdict;
@@ -54,6 +55,12 @@ pub struct RunRecord {
     /// What others did to the domain through its socket, as it happened.
     #[serde(default)]
     pub interventions: Vec<Intervention>,
+    /// What the plant did; absent without one.
+    #[serde(default)]
+    pub plant: Option<PlantRecord>,
+    /// Files of the folder that lack something.
+    #[serde(default)]
+    pub losses: Vec<Loss>,
     /// What one should look at before trusting the result.
     pub warnings: Vec<String>,
     /// Verdicts; empty while unfinished.
@@ -296,6 +303,8 @@ impl RunRecord {
             freeze: serde_json::Value::Null,
             disturbances: None,
             interventions: Vec::new(),
+            plant: None,
+            losses: Vec::new(),
             warnings: Vec::new(),
             verdicts: Vec::new(),
         }

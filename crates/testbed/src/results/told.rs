@@ -7,6 +7,7 @@
 
 use std::io::{self, BufRead};
 
+use super::doubt::Loss;
 use super::output::{Channel, OutputLine};
 use crate::scenario::told::{Statistic, scale_ms};
 
@@ -17,6 +18,8 @@ pub struct Told {
     pub times_ns: Vec<i64>,
     /// What it said, in ms where it is a time.
     pub values: Vec<f64>,
+    /// From when on lines are missing, as the log itself says.
+    pub lost: Option<Loss>,
 }
 
 /// A statistic of numbers in rising order.

@@ -14,6 +14,7 @@ use vtime::VirtualSpan;
 use super::capture::Capture;
 use super::demand::Demand;
 use super::disturbance::{Watched, disturbed};
+use super::doubt::{Loss, PlantRecord};
 use super::figure::{figure, figure_beside, seconds};
 use super::measure::{Bounds, Finding, measure, window_of};
 use super::series::Series;
@@ -36,6 +37,10 @@ pub struct RunData {
     pub told: BTreeMap<(String, String), Told>,
     /// What kept programs from acting in time; `None` if nobody watched.
     pub watched: Option<Watched>,
+    /// What the plant did, if there was one.
+    pub plant: Option<PlantRecord>,
+    /// Files that lack something.
+    pub losses: Vec<Loss>,
     /// What `CLOCK_REALTIME` showed at scenario time zero.
     pub realtime_zero_ns: i64,
     /// Planned end of the run: the end of windows that are open.

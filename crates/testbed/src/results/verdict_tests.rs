@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use super::capture::{Capture, CapturedFrame, Direction};
+use super::doubt::{Loss, PlantRecord, Refused};
 use super::frame::tests::frame;
 use super::frame::{Segment, TcpPart};
 use super::series::Series;
@@ -58,7 +59,7 @@ fn polls(direction: Direction) -> Capture {
 fn told() -> Told {
     let times_ns: Vec<i64> = (0..100).map(|k| 100 * k * MS).collect();
     let values = times_ns.iter().map(|time| if *time == 4000 * MS { 5.0 } else { 1.0 }).collect();
-    Told { times_ns, values }
+    Told { times_ns, values, lost: None }
 }
 
 fn run() -> RunData {
@@ -77,6 +78,8 @@ fn run() -> RunData {
         ]
         .into(),
         watched: None,
+        plant: None,
+        losses: Vec::new(),
         realtime_zero_ns: REALTIME_ZERO_NS,
         planned_to: VirtualSpan::from_s(10),
         covered_to: VirtualSpan::from_s(10),
@@ -325,4 +328,138 @@ fn what_a_program_tells_is_judged_and_a_run_cut_short_can_only_miss() {
     let cut = cut_at(5000);
     assert_eq!(most(Statistic::Maximum, None, 4.167, &cut).0, Outcome::Missed);
     assert_eq!(most(Statistic::Maximum, None, 6.0, &cut).0, Outcome::NotMeasured);
+}
+
+fn plant(unconverged_ms: (i64, i64), share: f64) -> PlantRecord {
+    PlantRecord {
+        unconverged_ns: vec![(unconverged_ms.0 * MS, unconverged_ms.1 * MS)],
+        unconverged_share: share,
+        ..PlantRecord::default()
+    }
+}
+
+fn low(at_least: f64, from_s: i64, to_s: i64) -> Requirement {
+    let span = |s| Some(VirtualSpan::from_s(s));
+    let window = Window { from: span(from_s), to: span(to_s) };
+    let measure = Measure::Minimum(bus(), window);
+    let disturbed = Disturbed::default();
+    Requirement { name: "low".into(), measure, at_least: Some(at_least), at_most: None, disturbed }
+}
+
+/// Figures of steps that did not converge are none, however good they look.
+#[test]
+fn a_window_in_which_the_plant_did_not_converge_is_not_measured() {
+    let mut data = run();
+    data.plant = Some(plant((7000, 7100), 0.0));
+    let verdict = judge(&low(2300.0, 0, 10), &data);
+    assert_eq!(verdict.outcome, Outcome::NotMeasured);
+    assert!(verdict.reason.contains("did not converge from 7 s on, for 0.1 s"), "{verdict:?}");
+    assert_eq!(judge(&low(2300.0, 0, 7), &data).outcome, Outcome::Met);
+    // What was seen outside of it is missed whatever was within.
+    assert_eq!(judge(&low(2375.0, 0, 10), &data).outcome, Outcome::Missed);
+    data.plant = Some(plant((7000, 7100), 0.02));
+    assert_eq!(judge(&low(2300.0, 0, 10), &data).outcome, Outcome::Met);
+}
+
+#[test]
+fn rows_without_a_number_are_neither_a_change_nor_a_first_or_last_time() {
+    let mut data = run();
+    data.plant = Some(plant((3000, 3500), 0.1));
+    let series = data.series.as_mut().unwrap();
+    series.columns[0].values[30..35].fill(f64::NAN);
+    series.columns[0].values[36] = f64::NEG_INFINITY;
+    let of = |measure: Measure, at_most: f64| Requirement {
+        name: "r".into(),
+        measure,
+        at_least: None,
+        at_most: Some(at_most),
+        disturbed: Disturbed::default(),
+    };
+    // Down at 4 s and up at 5 s.
+    let changes = judge(&of(Measure::Changes(bus(), Window::default()), 2.0), &data);
+    assert_eq!((changes.outcome, changes.value), (Outcome::Met, Some(2.0)));
+    let first = of(Measure::FirstBelow(bus(), 2375.0, Window::default()), 4.5);
+    assert_eq!(judge(&first, &data).value, Some(4.0));
+    // It may have been below before, if nothing is allowed for.
+    data.plant = Some(plant((3000, 3500), 0.0));
+    let verdict = judge(&Requirement { at_least: Some(3.9), ..first }, &data);
+    assert_eq!(verdict.outcome, Outcome::NotMeasured);
+}
+
+#[test]
+fn what_programs_do_without_an_answer_from_the_plant_is_not_measured() {
+    let mut data = run();
+    data.plant = Some(PlantRecord {
+        refused: Some(Refused { count: 3, first_ns: 3000 * MS }),
+        ..plant((2900, 3100), 0.0)
+    });
+    // A window over the whole of the run, in which the maximum of 5 ms comes later.
+    let told = |at_most| Requirement {
+        name: "told".into(),
+        measure: Measure::Told {
+            member: "latency_us".into(),
+            program: "drive".into(),
+            statistic: Statistic::Maximum,
+            above: None,
+            window: Window::default(),
+        },
+        at_least: None,
+        at_most: Some(at_most),
+        disturbed: Disturbed::default(),
+    };
+    let verdict = judge(&told(6.0), &data);
+    assert_eq!(verdict.outcome, Outcome::NotMeasured);
+    assert!(verdict.reason.contains("could not read the plant"), "{verdict:?}");
+    assert_eq!(judge(&told(2.0), &data).outcome, Outcome::NotMeasured);
+    assert_eq!(judge(&told(0.5), &data).outcome, Outcome::Missed);
+}
+
+/// The same rule for each file that verdicts are drawn from: what came after a hole may be less than
+/// what there was.
+#[test]
+fn a_file_with_a_hole_is_known_up_to_there_only() {
+    let gap = |at_most| Requirement {
+        name: "gap".into(),
+        measure: Measure::LongestGap {
+            from: "controller".into(),
+            to: "sensor".into(),
+            port: 502,
+            at: End::Sender,
+            window: Window { from: None, to: Some(VirtualSpan::from_s(5)) },
+        },
+        at_least: None,
+        at_most: Some(at_most),
+        disturbed: Disturbed::default(),
+    };
+    let lost = |file: &str| Loss {
+        file: file.into(),
+        from_ns: 3000 * MS,
+        reason: format!("{file} lacks something"),
+    };
+    let mut data = run();
+    assert_eq!(judge(&gap(150.0), &data).outcome, Outcome::Met);
+    data.losses = vec![lost("captures/controller.pcapng")];
+    let verdict = judge(&gap(150.0), &data);
+    assert_eq!(verdict.outcome, Outcome::NotMeasured);
+    assert!(verdict.reason.contains("lacks something"), "{verdict:?}");
+    assert_eq!(judge(&gap(90.0), &data).outcome, Outcome::Missed);
+
+    let told = |at_most| Requirement {
+        name: "told".into(),
+        measure: Measure::Told {
+            member: "latency_us".into(),
+            program: "drive".into(),
+            statistic: Statistic::Maximum,
+            above: None,
+            window: Window::default(),
+        },
+        at_least: None,
+        at_most: Some(at_most),
+        disturbed: Disturbed::default(),
+    };
+    assert_eq!(judge(&told(6.0), &data).outcome, Outcome::Met);
+    data.losses = vec![lost("programs/drive.log")];
+    assert_eq!(judge(&told(6.0), &data).outcome, Outcome::NotMeasured);
+    // A line beyond the hole is a fact all the same.
+    assert_eq!(judge(&told(2.0), &data).outcome, Outcome::Missed);
 }

@@ -10,6 +10,7 @@ use vtime::VirtualSpan;
 use super::session::Failure;
 use crate::plant::{Plant, PlantError, PlantStats, PointId};
 use crate::results::SeriesWriter;
+use crate::results::doubt::{PlantRecord, Refused};
 use crate::scenario::Problems;
 use crate::scenario::model::{self, Happening, Mention, PointName, Scenario, Unchecked};
 
@@ -23,12 +24,16 @@ pub(super) struct Grid {
     series: Option<SeriesWriter>,
     reached: VirtualSpan,
     broken: bool,
+    step: VirtualSpan,
+    unconverged_share: f64,
+    /// Reads that had no answer, as the last step did not converge.
+    refused: Option<Refused>,
 }
 
 /// Why a point has no value, or takes none.
 #[derive(Debug)]
 pub(super) enum AccessError {
-    /// The value is none that a program may write; the plant goes on.
+    /// The value is none that a program may write, or there is none to read; the plant goes on.
     Refused(PlantError),
     /// The plant is broken.
     Broken(anyhow::Error),
@@ -98,7 +103,17 @@ impl Grid {
         });
         let changes = changes.collect();
         let reached = VirtualSpan::ZERO - scenario.settle;
-        Ok(Self { plant, points, changes, series: None, reached, broken: false })
+        Ok(Self {
+            plant,
+            points,
+            changes,
+            series: None,
+            reached,
+            broken: false,
+            step: plan.step,
+            unconverged_share: plan.unconverged_share,
+            refused: None,
+        })
     }
 
     /// From now on rows go there.
@@ -153,7 +168,27 @@ impl Grid {
         at: VirtualSpan,
     ) -> Result<Vec<f64>, AccessError> {
         self.advance(at).map_err(AccessError::Broken)?;
-        points.iter().map(|point| self.access_one(point, write)).collect()
+        let values = points.iter().map(|point| self.access_one(point, write)).collect();
+        if let Err(AccessError::Refused(PlantError::Unsolved { .. })) = &values {
+            let refused = self.refused.get_or_insert(Refused { count: 0, first_ns: at.as_ns() });
+            refused.count += 1;
+        }
+        values
+    }
+
+    /// What the plant did so far, as far as verdicts need it.
+    pub(super) fn record(&self) -> PlantRecord {
+        let stats = self.plant.stats();
+        let ns = |(from, to): (VirtualSpan, VirtualSpan)| (from.as_ns(), to.as_ns());
+        PlantRecord {
+            step_ns: self.step.as_ns(),
+            steps: stats.steps,
+            unconverged: stats.unconverged,
+            unconverged_at_rest: stats.unconverged_at_rest,
+            unconverged_ns: self.plant.unsolved().iter().map(ns).collect(),
+            unconverged_share: self.unconverged_share,
+            refused: self.refused,
+        }
     }
 
     fn access_one(&mut self, point: &PointName, write: Option<f64>) -> Result<f64, AccessError> {
@@ -163,9 +198,10 @@ impl Grid {
             None => self.plant.read(id),
         };
         accessed.map_err(|error| match error {
-            PlantError::Value { .. } | PlantError::Refused { .. } | PlantError::ReadOnly { .. } => {
-                AccessError::Refused(error)
-            }
+            PlantError::Value { .. }
+            | PlantError::Refused { .. }
+            | PlantError::ReadOnly { .. }
+            | PlantError::Unsolved { .. } => AccessError::Refused(error),
             _ => {
                 self.broken = true;
                 AccessError::Broken(error.into())

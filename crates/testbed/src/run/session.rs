@@ -23,6 +23,7 @@ use crate::agent::protocol::VERSION;
 use crate::agent::{registry, signals};
 use crate::exit::Exit;
 use crate::plant::PlantStats;
+use crate::results::doubt::PlantRecord;
 use crate::results::machine::Versions;
 use crate::results::record::{
     Ended, EndedHow, EventRecord, ProgramEnd, ProgramRecord, ScenarioRecord, WallAccount,
@@ -531,21 +532,29 @@ impl<'s> Session<'s> {
         {
             *over = Over::part_failed(format!("the plant failed before {reached}: {error:#}"));
         }
-        match grid.finish() {
-            Ok(stats) => {
-                if let Some(first) = stats.unconverged_first {
-                    let count = stats.unconverged;
-                    self.warn(
-                        Some(first),
-                        format!("{count} solutions of the plant did not converge"),
-                    );
-                }
-                stats
-            }
-            Err(error) => {
-                self.warn(None, format!("the series could not be finished: {error:#}"));
-                PlantStats::default()
-            }
+        let plant = grid.record();
+        self.warn_of_plant(&plant);
+        self.record.plant = Some(plant);
+        grid.finish().unwrap_or_else(|error| {
+            self.warn(None, format!("the series could not be finished: {error:#}"));
+            PlantStats::default()
+        })
+    }
+
+    /// Says how much of the plant is no result.
+    fn warn_of_plant(&mut self, plant: &PlantRecord) {
+        if plant.unconverged_at_rest > 0 {
+            let text = "the plant did not converge at rest, before scenario time zero";
+            self.warn(None, text.to_owned());
+        }
+        if let Some((first, _)) = plant.unconverged_ns.first() {
+            let at = VirtualSpan::from_ns(*first);
+            let (count, steps) = (plant.unconverged, plant.steps);
+            let text = format!(
+                "{count} of {steps} steps of the plant did not converge, the first at {at}: their \
+                 figures are left out"
+            );
+            self.warn(Some(at), text);
         }
     }
 

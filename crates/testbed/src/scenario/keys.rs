@@ -68,6 +68,8 @@ pub(crate) enum Shape {
     Whole { min: u64, max: u64 },
     /// A time dilation factor.
     Factor,
+    /// A part of a whole, from 0 to less than 1.
+    Share,
     /// When programs are frozen.
     Freeze,
     /// A moment of UTC.
@@ -102,7 +104,7 @@ use Names::{Foreign, InPaths, OfProgram, OfVariable, OnNetwork};
 use Need::{Default, Optional, Required};
 use Shape::{
     Address, Choice, Factor, File, Freeze, Instant, List, Name, Named, Of, OneOf, Pair, Point,
-    Quantity, Rate, Text, Time, Whole, Words,
+    Quantity, Rate, Share, Text, Time, Whole, Words,
 };
 
 /// What stands at the top of the file.
@@ -213,6 +215,12 @@ pub(crate) static PLANT: Table = Table {
         key("circuit", File, Required, "the circuit, in the language of the engine"),
         key("step", Time, Default("1 ms"), "step of the simulation, in whole milliseconds"),
         key("profiles", List(&Of(&PROFILE)), Optional, "inputs that follow recorded data"),
+        key(
+            "unconverged_share",
+            Share,
+            Default("0"),
+            "the share of a requirement's window in which the simulation may fail to converge, and              its figures are left out; with more the requirement is not measured",
+        ),
         key("record", Of(&RECORD), Optional, "what is recorded; nothing if not given"),
     ],
 };
@@ -628,6 +636,7 @@ impl Shape {
             Quantity => "a value with its unit, such as `300 kW`".into(),
             Whole { .. } => "a whole number".into(),
             Factor => "a number, such as `0.5`".into(),
+            Share => "a share from 0 to less than 1, such as `0.001`".into(),
             Freeze => "`off`, `strict` or a time, such as `5 ms`".into(),
             Instant => "a moment of UTC, such as `2019-06-03T12:00:00Z`".into(),
             Point => "a name of a point, such as `bus.680.v1`".into(),

@@ -101,6 +101,8 @@ pub struct Plant {
     pub record_every: VirtualSpan,
     /// Points to record, in the order of the file.
     pub record: Vec<PointName>,
+    /// The share of a requirement's window in which the plant may fail to converge.
+    pub unconverged_share: f64,
 }
 
 /// A table of values over time, each column of which drives a point (sample and hold).

@@ -25,6 +25,7 @@ pub(super) fn read<'a>(plant: &Mapping<'a>, places: &Places) -> Read<'a> {
     plant.choice("engine");
     let circuit = plant.parse("circuit", |text| places.file(text));
     let step = plant.parse("step", units::time_whole_ms);
+    let share = plant.parse("unconverged_share", units::share);
     let (mut profiles, mut driven) = (Vec::new(), Vec::new());
     for cursor in plant.items("profiles") {
         if let Some(mapping) = cursor.mapping() {
@@ -57,6 +58,7 @@ pub(super) fn read<'a>(plant: &Mapping<'a>, places: &Places) -> Read<'a> {
             profiles,
             record_every: every?.value,
             record: recorded.iter().map(|point| point.value.clone()).collect(),
+            unconverged_share: share?.value,
         })
     };
     Read { plant: whole(), circuit: circuit_at, driven, recorded }

@@ -83,6 +83,7 @@ plant:
   engine: opendss
   circuit: feeder.dss
   step: 1 ms
+  unconverged_share: 0.001
   profiles:
     - {file: wind.csv, time: t_s, columns: {kw: generator.wind.kW}}
   record:
@@ -304,6 +305,7 @@ fn kind(shape: &Shape) -> String {
         Shape::Whole { min, max: u64::MAX } => format!("whole number from {min}"),
         Shape::Whole { min, max } => format!("whole number, {min} to {max}"),
         Shape::Factor => "number".into(),
+        Shape::Share => "share, 0 to less than 1".into(),
         Shape::Freeze => "`off`, `strict` or time".into(),
         Shape::Instant => "moment of UTC".into(),
         Shape::Point => "point".into(),

@@ -53,7 +53,7 @@ fn property(key: &'static Key, definitions: &mut BTreeMap<&'static str, Value>) 
     property["description"] = json!(key.meaning);
     if let Need::Default(text) = key.need {
         let number: Option<Value> = match key.shape {
-            Shape::Whole { .. } | Shape::Factor => serde_json::from_str(text).ok(),
+            Shape::Whole { .. } | Shape::Factor | Shape::Share => serde_json::from_str(text).ok(),
             _ => None,
         };
         property["default"] = number.unwrap_or_else(|| json!(text));
@@ -74,6 +74,7 @@ fn of_shape(shape: &'static Shape, definitions: &mut BTreeMap<&'static str, Valu
         }
         Shape::Whole { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
         Shape::Factor => json!({"type": "number", "minimum": 0.01, "maximum": 1000}),
+        Shape::Share => json!({"type": "number", "minimum": 0, "exclusiveMaximum": 1}),
         Shape::Freeze => {
             json!({"type": "string", "pattern": r"^(off|strict|[0-9]+\s*(us|ms|s))$"})
         }

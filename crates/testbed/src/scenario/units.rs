@@ -187,6 +187,16 @@ fn plain(text: &str) -> Result<f64, Fault> {
     Ok(Decimal::parse(number)?.as_f64(0))
 }
 
+/// A part of a whole: a plain number from 0 to less than 1.
+pub(super) fn share(text: &str) -> Result<f64, Fault> {
+    let share = plain(text)?;
+    if (0.0..1.0).contains(&share) {
+        return Ok(share);
+    }
+    let what = format!("{} is no share from 0 to less than 1", quoted(text));
+    Err(Fault::new(what, "write it as `0.001`"))
+}
+
 /// A whole number from `min` to `max`.
 pub(crate) fn whole(text: &str, min: u64, max: u64) -> Result<u64, Fault> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

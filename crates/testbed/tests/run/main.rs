@@ -16,5 +16,6 @@ mod programs;
 mod stalls;
 mod start;
 mod talk;
+mod unsolved;
 mod user;
 mod words;

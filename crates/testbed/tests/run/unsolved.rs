@@ -1,0 +1,116 @@
+//! A grid that has no solution for a while: no requirement is met by figures of then, and programs
+//! are not told any.
+
+use crate::harness::{self, Place};
+use testbed::results::Outcome;
+
+/// The same case with a load that the line can carry, and one that it cannot.
+const CIRCUIT: &str = "clear
+new circuit.weak basekv=4.16 pu=1.0 phases=3 bus1=source
+new line.l phases=3 bus1=source bus2=far length=10 units=km r1=0.5 x1=1.0 r0=0.5 x0=1 c1=0 c0=0
+new load.heavy phases=3 bus1=far kv=4.16 kw=100 kvar=0 model=1 vminpu=0
+set voltagebases=[4.16]
+calcvoltagebases
+";
+
+fn scenario(too_much_kw: f64, share: &str) -> String {
+    format!(
+        "scenario: unsolved
+duration: 3 s
+settle: 200 ms
+plant:
+  circuit: weak.dss
+  unconverged_share: {share}
+  record: {{every: 10 ms, points: [bus.far.v1]}}
+nodes:
+  meter:
+    files:
+      - {{point: bus.far.v1}}
+    programs:
+      - {{name: meter, run: python3 meter.py}}
+events:
+  - {{at: 1 s, set: load.heavy.kW, value: {too_much_kw} kW}}
+  - {{at: 1100 ms, set: load.heavy.kW, value: 100 kW}}
+requirements:
+  - {{name: before, measure: {{maximum: bus.far.v1, to: 1 s}}, at_most: 1000 kV}}
+  - {{name: all of it, measure: {{maximum: bus.far.v1}}, at_most: 1000 kV}}
+  - {{name: after, measure: {{maximum: bus.far.v1, from: 2 s}}, at_most: 1000 kV}}
+  - {{name: told, measure: {{told: volts, by: meter, statistic: maximum}}, at_most: 1000000}}
+"
+    )
+}
+
+/// Reads each 20 ms, as a program does that goes on when its sensor fails.
+const METER: &str = "import time
+while True:
+    try:
+        with open('/plant/bus.far.v1') as file:
+            print('{\"volts\": %s}' % file.read().strip(), flush=True)
+    except OSError as error:
+        print('no value:', error.errno, flush=True)
+    time.sleep(0.02)
+";
+
+fn place(too_much_kw: f64, share: &str) -> Place {
+    let place = Place::new(&scenario(too_much_kw, share));
+    place.file("weak.dss", CIRCUIT);
+    place.file("meter.py", METER);
+    place
+}
+
+fn run(place: &Place, code: i32) -> (Vec<Outcome>, harness::Finished) {
+    let run = place.run(&[]).expect(code);
+    let outcomes = run.record().verdicts.iter().map(|verdict| verdict.outcome).collect();
+    // The report of it can be drawn.
+    let folder = run.folder().path().display().to_string();
+    assert!(place.qcycle(&["report", &folder]).output().unwrap().status.success());
+    place.assert_nothing_left();
+    (outcomes, run)
+}
+
+#[test]
+fn steps_that_do_not_converge_are_no_figures_and_no_verdict_is_drawn_from_them() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let pure = place(150.0, "0");
+    let (met, run_pure) = run(&pure, 0);
+    assert_eq!(met, [Outcome::Met; 4]);
+    assert_eq!(run_pure.record().warnings, Vec::<String>::new());
+
+    let place = place(1000.0, "0");
+    let (outcomes, run) = run(&place, 11);
+    let (met, unknown) = (Outcome::Met, Outcome::NotMeasured);
+    assert_eq!(outcomes, [met, unknown, met, unknown]);
+    let record = run.record();
+    let verdict = &record.verdicts[1];
+    assert!(verdict.reason.contains("did not converge from 1.001 s on"), "{verdict:?}");
+    assert!(record.verdicts[3].reason.contains("could not read the plant"), "{record:?}");
+    let plant = record.plant.unwrap();
+    assert_eq!(plant.unconverged_ns, [(1_001_000_000, 1_101_000_000)]);
+    assert_eq!(plant.unconverged, 100);
+    // EIO, and never a number that is none.
+    let lines = run.lines("meter");
+    let refused = lines.iter().filter(|line| *line == "no value: 5").count();
+    assert!(refused > 0 && refused as u64 == plant.refused.unwrap().count, "{lines:?}");
+    assert!(record.warnings.iter().any(|warning| warning.contains("100 of 3000 steps")));
+    assert!(record.warnings.iter().any(|warning| warning.contains("did not converge (")));
+    // The rows of then hold no number.
+    let series = run.folder().series().unwrap().unwrap();
+    let unknown = series.columns[0].values.iter().filter(|value| value.is_nan()).count();
+    assert_eq!(unknown, 11);
+}
+
+#[test]
+fn a_share_of_steps_without_a_solution_may_be_allowed() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    // A tenth of a second of three.
+    let (outcomes, _) = run(&place(1000.0, "0.04"), 0);
+    assert_eq!(outcomes, [Outcome::Met; 4]);
+    let (outcomes, _) = run(&place(1000.0, "0.03"), 11);
+    assert_eq!(outcomes[1], Outcome::NotMeasured);
+}
