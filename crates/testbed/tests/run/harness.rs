@@ -336,9 +336,9 @@ impl Finished {
     }
 }
 
-/// The run folder that a run has named on standard error.
+/// The run folder that a run has named on standard error; the last one if it was repeated.
 fn folder_in(err: &str) -> Option<PathBuf> {
-    let line = err.lines().find_map(|line| line.strip_prefix("run folder "))?;
+    let line = err.lines().rev().find_map(|line| line.strip_prefix("run folder "))?;
     Some(line.split_once(", time domain").expect("both are named").0.into())
 }
 

@@ -106,6 +106,7 @@ requirements:
   - name: echoes arrive
     measure: {received: {from: server, to: client}}
     at_least: 5
+    disturbed_above: 1000 s
 ",
     );
     let run = place.run(&[]).expect(0);

@@ -137,6 +137,8 @@ nodes:
     eprintln!("six nodes that ask and write without a pause: {reads:?}");
     assert!(reads.count > 100, "{reads:?}");
     assert!((1..=6).all(|node| run.lines(&format!("says{node}")).len() > 100));
-    assert_eq!(record.warnings, Vec::<String>::new());
+    // Twelve programs that never wait are more than most machines have processors.
+    let disturbed = |warning: &String| warning.starts_with("disturbed");
+    assert!(record.warnings.iter().all(disturbed), "{:?}", record.warnings);
     place.assert_nothing_left();
 }

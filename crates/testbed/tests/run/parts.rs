@@ -35,6 +35,7 @@ requirements:
   - name: the voltage stays high
     measure: {{minimum: bus.680.v1, to: 200 ms}}
     at_least: 2000 V
+    disturbed_above: 1000 s
 "
     )
 }

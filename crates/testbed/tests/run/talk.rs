@@ -27,10 +27,12 @@ requirements:
   - name: the voltage stays high
     measure: {minimum: bus.680.v1}
     at_least: 2000 V
+    disturbed_above: 1000 s
   - name: the storage discharges
     measure: {maximum: storage.es.kW}
     at_least: 99 kW
     at_most: 101 kW
+    disturbed_above: 1000 s
 ";
 
 #[test]

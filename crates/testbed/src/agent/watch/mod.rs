@@ -45,7 +45,7 @@ const EVERY: Duration = Duration::from_millis(50);
 /// A look may take this part of the time until the next one of the same node.
 const COST_PART: u32 = 50;
 /// How often the runner is told how far was watched, if there is nothing else to tell.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+const TELL_EVERY: Duration = Duration::from_millis(250);
 
 /// Threads of the agent that all programs wait for, and what they do. How long those wait that put one
 /// program into virtual time shows in how late that program is.
