@@ -87,7 +87,7 @@ impl Watch {
         if !threads::are_counted() {
             owner.warn(
                 "this kernel does not tell how long programs wait for a processor \
-                 (CONFIG_SCHED_INFO): of a busy host only late wake-ups and frames are seen"
+                 (CONFIG_SCHED_INFO, CONFIG_PROC_CHILDREN): of a busy host only late wake-ups and frames are seen"
                     .to_owned(),
             );
         }

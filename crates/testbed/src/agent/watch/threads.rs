@@ -67,11 +67,12 @@ impl Tree {
     }
 }
 
-/// Whether this kernel counts how long threads wait.
+/// Whether this kernel counts how long threads wait, and tells which processes there are.
 pub(super) fn are_counted() -> bool {
     // It has counted at least the turn in which this runs.
     let counted = read("/proc/thread-self/schedstat");
-    counted.split_whitespace().nth(2).is_some_and(|turns| turns != "0")
+    let is_counted = counted.split_whitespace().nth(2).is_some_and(|turns| turns != "0");
+    is_counted && fs::exists("/proc/thread-self/children").unwrap_or(false)
 }
 
 fn reading(process: i32, thread: i32, who: String, asks_runnable: bool) -> Option<Reading> {
