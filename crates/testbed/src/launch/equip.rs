@@ -92,7 +92,8 @@ impl Equipment {
             mapped.map_err(no_room)
         };
         let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        mmap(IMAGE, IMAGE_LENGTH, READ | libc::PROT_EXEC, libc::MAP_PRIVATE, image)?;
+        // Shared: pages of a private mapping can be written to through /proc/self/mem.
+        mmap(IMAGE, IMAGE_LENGTH, READ | libc::PROT_EXEC, libc::MAP_SHARED, image)?;
         mmap(PROCESS, PAGE_SIZE, WRITE, anonymous, u64::MAX)?;
         mmap(CLOCK, PAGE_SIZE, READ, libc::MAP_SHARED, clock)?;
         mmap(OWN, PAGE_SIZE, WRITE, libc::MAP_SHARED, own)?;

@@ -7,7 +7,7 @@
 //! next to nothing. Argument order as in `syscall(2)`, the same on all processors.
 
 use libc::{c_long, sock_filter};
-use vtime::image::{ASKS, IMAGE, IMAGE_SIZE_MAX};
+use vtime::image::{ASKS, IMAGE, IMAGE_SIZE_MAX, OWN, PAGE_SIZE};
 
 use super::arch::{ARCHITECTURE, nr};
 
@@ -39,16 +39,30 @@ enum Test {
     OneOf(u8, u32, &'static [u32]),
     /// The low half of this argument is not this value.
     Not(u8, u32),
+    /// The memory at the address in the first of these arguments, as long as the second one says,
+    /// overlaps the slots of the image and its pages.
+    Overlaps(u8, u8),
+    /// This argument, an address, lies before the end of these slots.
+    BeforeEnd(u8),
 }
 
 /// A call number, the clauses of which one must hold (none: always), and what happens then.
 struct Rule(c_long, &'static [&'static [Test]], Verdict);
 
-use Test::{IsNull, NonNull, Not, OneOf, Positive};
+use Test::{BeforeEnd, IsNull, NonNull, Not, OneOf, Overlaps, Positive};
 use Verdict::{Ask, Fail, Notify, Trap};
 
 const ALWAYS: &[&[Test]] = &[&[]];
 const ENOSYS: u16 = libc::ENOSYS as u16;
+/// As for memory that was sealed, mseal(2).
+const EPERM: u16 = libc::EPERM as u16;
+
+/// `MAP_FIXED` without `MAP_FIXED_NOREPLACE`: only that replaces what lies there.
+const REPLACES: Test =
+    OneOf(3, (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) as u32, &[libc::MAP_FIXED as u32]);
+const MREMAP_FIXED: Test = OneOf(3, libc::MREMAP_FIXED as u32, &[libc::MREMAP_FIXED as u32]);
+/// How long the segment is, the filter does not see.
+const SHM_REMAP: Test = OneOf(2, libc::SHM_REMAP as u32, &[libc::SHM_REMAP as u32]);
 
 /// FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI and LOCK_PI2, without their flags.
 const FUTEX_WAITS: Test = OneOf(1, 0x7f, &[0, 6, 9, 11, 13]);
@@ -132,6 +146,14 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_clone3, ALWAYS, Fail(ENOSYS)),
     // Waits of a ring happen in the kernel, out of reach; programs have another way.
     Rule(libc::SYS_io_uring_setup, ALWAYS, Fail(ENOSYS)),
+    // Nobody takes the image away, or puts anything in its place.
+    Rule(libc::SYS_mmap, &[&[REPLACES, Overlaps(0, 1)]], Fail(EPERM)),
+    Rule(libc::SYS_munmap, &[&[Overlaps(0, 1)]], Fail(EPERM)),
+    Rule(libc::SYS_mprotect, &[&[Overlaps(0, 1)]], Fail(EPERM)),
+    Rule(libc::SYS_pkey_mprotect, &[&[Overlaps(0, 1)]], Fail(EPERM)),
+    Rule(libc::SYS_mremap, &[&[Overlaps(0, 1)], &[MREMAP_FIXED, Overlaps(4, 2)]], Fail(EPERM)),
+    Rule(libc::SYS_remap_file_pages, &[&[Overlaps(0, 1)]], Fail(EPERM)),
+    Rule(libc::SYS_shmat, &[&[SHM_REMAP, BeforeEnd(1)]], Fail(EPERM)),
 ];
 
 /// Not in the libc crate: `futex_wait` (Linux 6.7), the same number on all processors.
@@ -154,7 +176,18 @@ const fn argument_high(index: u8) -> u32 {
     argument_low(index) + 4
 }
 
+/// The first address of the slots that nobody changes, and the first one behind them.
+const SLOTS: u32 = IMAGE as u32;
+const SLOTS_END: u32 = (OWN + PAGE_SIZE) as u32;
+/// The part of the high half of an address that counts: the kernel leaves out the tags of pointers
+/// (AArch64, and linear address masking of x86-64).
+const UNTAGGED: u32 = 0x00ff_ffff;
+
 const LOAD: u16 = 0x20;
+const LOAD_CONSTANT: u16 = 0x00;
+const KEEP: u16 = 0x07;
+const SUBTRACT_KEPT: u16 = 0x1c;
+const JUMP_GREATER_THAN_KEPT: u16 = 0x2d;
 const AND: u16 = 0x54;
 const JUMP: u16 = 0x05;
 const JUMP_EQUAL: u16 = 0x15;
@@ -186,6 +219,28 @@ pub fn program() -> Vec<sock_filter> {
 
 /// What is done with a call whose number matches; every path ends in it.
 fn body(clauses: &[&[Test]], result: Verdict) -> Vec<sock_filter> {
+    let mut code = match result {
+        Trap | Ask => exemption(result),
+        Verdict::Allow | Notify | Fail(_) => Vec::new(),
+    };
+    for clause in clauses {
+        let mut tests: Vec<sock_filter> = Vec::new();
+        // From the last test to the first, so that each knows how far it is to the next clause.
+        for test in clause.iter().rev() {
+            let past = u8::try_from(tests.len() + 1).expect("a rule is short");
+            let mut longer = condition(*test, past);
+            longer.extend(tests);
+            tests = longer;
+        }
+        code.extend(tests);
+        code.push(verdict(result));
+    }
+    code.push(verdict(Verdict::Allow));
+    code
+}
+
+/// The calls that the image itself makes, by their address.
+fn exemption(result: Verdict) -> Vec<sock_filter> {
     let end = u32::try_from(IMAGE + IMAGE_SIZE_MAX).expect("the image lies low");
     let start = u32::try_from(IMAGE).expect("the image lies low");
     // The address is that behind the instruction, so the first one of the image is excluded.
@@ -207,19 +262,6 @@ fn body(clauses: &[&[Test]], result: Verdict) -> Vec<sock_filter> {
         branch(JUMP_GREATER, end, past, 0),
     ];
     code.extend(image);
-    for clause in clauses {
-        let mut tests: Vec<sock_filter> = Vec::new();
-        // From the last test to the first, so that each knows how far it is to the next clause.
-        for test in clause.iter().rev() {
-            let past = u8::try_from(tests.len() + 1).expect("a rule is short");
-            let mut longer = condition(*test, past);
-            longer.extend(tests);
-            tests = longer;
-        }
-        code.extend(tests);
-        code.push(verdict(result));
-    }
-    code.push(verdict(Verdict::Allow));
     code
 }
 
@@ -256,7 +298,33 @@ fn condition(test: Test, past: u8) -> Vec<sock_filter> {
             code.push(step(JUMP, u32::from(past)));
             code
         }
+        BeforeEnd(index) => vec![
+            step(LOAD, argument_high(index)),
+            step(AND, UNTAGGED),
+            branch(JUMP_EQUAL, 0, 0, past + 2),
+            step(LOAD, argument_low(index)),
+            branch(JUMP_GREATER_EQUAL, SLOTS_END, past, 0),
+        ],
+        Overlaps(address, length) => overlap(address, length, past),
     }
+}
+
+/// Falls through if memory overlaps the slots, else skips `past`.
+fn overlap(address: u8, length: u8, past: u8) -> Vec<sock_filter> {
+    let mut code = condition(BeforeEnd(address), past + 9);
+    code.extend([
+        // It begins in the slots, or before them and reaches into them.
+        branch(JUMP_GREATER_EQUAL, SLOTS, 8, 0),
+        step(KEEP, 0),
+        step(LOAD_CONSTANT, SLOTS),
+        step(SUBTRACT_KEPT, 0),
+        step(KEEP, 0),
+        step(LOAD, argument_high(length)),
+        branch(JUMP_EQUAL, 0, 0, 2),
+        step(LOAD, argument_low(length)),
+        branch(JUMP_GREATER_THAN_KEPT, 0, 0, past),
+    ]);
+    code
 }
 
 const fn step(code: u16, k: u32) -> sock_filter {
@@ -306,13 +374,17 @@ mod tests {
 
     /// The kernel's packet filter, as far as ours uses it.
     fn run(code: &[sock_filter], call: &Call) -> u32 {
-        let (mut at, mut a) = (0usize, 0u32);
+        let (mut at, mut a, mut x) = (0usize, 0u32, 0u32);
         loop {
             let op = code[at];
             at += 1;
             let mut jump = |taken: bool| at += usize::from(if taken { op.jt } else { op.jf });
             match op.code {
                 LOAD => a = call.word(op.k),
+                LOAD_CONSTANT => a = op.k,
+                KEEP => x = a,
+                SUBTRACT_KEPT => a = a.wrapping_sub(x),
+                JUMP_GREATER_THAN_KEPT => jump(a > x),
                 AND => a &= op.k,
                 JUMP => at += op.k as usize,
                 JUMP_EQUAL => jump(a == op.k),
@@ -425,17 +497,73 @@ mod tests {
         assert!(program().len() <= 4096, "BPF_MAXINSNS");
     }
 
+    /// Memory that calls would change, and whether they may.
+    fn may_change(number: c_long, args: [u64; 6]) -> bool {
+        let verdicts = [0x40_1000, IMAGE as u64 + 2].map(|address| {
+            run(&program(), &Call { number, architecture: ARCHITECTURE, address, args })
+        });
+        assert_eq!(verdicts[0], verdicts[1], "wherever it comes from");
+        let refused = libc::SECCOMP_RET_ERRNO | u32::from(EPERM);
+        assert!([ALLOW, refused].contains(&verdicts[0]));
+        verdicts[0] == ALLOW
+    }
+
+    #[test]
+    fn nobody_takes_the_place_of_the_image() {
+        const PAGE: u64 = PAGE_SIZE as u64;
+        let (image, end) = (IMAGE as u64, (OWN + PAGE_SIZE) as u64);
+        let fixed = libc::MAP_FIXED as u64;
+        let careful = (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) as u64;
+        let map = |at, length, flags| may_change(libc::SYS_mmap, [at, length, 7, flags, 3, 0]);
+        assert!(!map(image, PAGE, fixed) && !map(image + 9 * PAGE, PAGE, fixed));
+        assert!(map(image, PAGE, 0) && map(image, PAGE, careful), "takes no place");
+        assert!(map(end, PAGE, fixed) && map(image - PAGE, PAGE, fixed));
+        let all = libc::SYS_munmap;
+        assert!(!may_change(all, [image - PAGE, PAGE + 1, 0, 0, 0, 0]), "up to whole pages");
+        assert!(
+            !may_change(all, [0, 1 << 47, 0, 0, 0, 0])
+                && !may_change(all, [0, u64::MAX, 0, 0, 0, 0])
+        );
+        let tagged = 0xaa << 56 | image;
+        assert!(!may_change(all, [tagged, PAGE, 0, 0, 0, 0]), "with the tag of a pointer");
+        assert!(may_change(all, [1 << 32 | image, PAGE, 0, 0, 0, 0]));
+        for number in [libc::SYS_mprotect, libc::SYS_pkey_mprotect, libc::SYS_remap_file_pages] {
+            assert!(!may_change(number, [end - PAGE, PAGE, 7, 0, 0, 0]));
+            assert!(may_change(number, [end, PAGE, 7, 0, 0, 0]));
+        }
+        let remap =
+            |from, to, flags| may_change(libc::SYS_mremap, [from, PAGE, PAGE, flags, to, 0]);
+        assert!(!remap(image, 1 << 32, 3) && !remap(1 << 32, image, 3) && !remap(image, 0, 1));
+        assert!(remap(1 << 32, image, 1), "an address that it does not look at");
+        let attach = |at, flags| may_change(libc::SYS_shmat, [7, at, flags, 0, 0, 0]);
+        let over = libc::SHM_REMAP as u64;
+        assert!(!attach(image - PAGE, over) && attach(image - PAGE, 0) && attach(end, over));
+    }
+
     proptest! {
-        /// Whatever the image calls passes, unless it asks; an exec is always reported; the filter always ends.
+        /// Calls that change memory fail where it overlaps the slots, and nowhere else.
+        #[test]
+        fn what_overlaps_is_known(at in 0..2 * (OWN as u64), length in 1..2 * (OWN as u64)) {
+            let overlaps = at < (OWN + PAGE_SIZE) as u64 && at + length > IMAGE as u64;
+            prop_assert_eq!(may_change(libc::SYS_munmap, [at, length, 0, 0, 0, 0]), !overlaps);
+        }
+
+        /// What the image calls passes or is asked; what is reported or fails elsewhere is so there
+        /// as well, an exec always; the filter always ends.
         #[test]
         fn decides_any_call(number in 0..600i64, args: [u64; 6], offset in 1..IMAGE_SIZE_MAX as u64) {
             let code = program();
             let from = |address| run(&code, &Call { number, architecture: ARCHITECTURE, address, args });
-            let asks = args[5] as u32 == ASKS;
-            prop_assert!(from(IMAGE as u64 + offset) == ALLOW || asks);
+            let inside = from(IMAGE as u64 + offset);
             let outside = from((IMAGE + IMAGE_SIZE_MAX) as u64 + offset);
             if number == libc::SYS_execve || number == libc::SYS_execveat {
                 prop_assert_eq!(outside, libc::SECCOMP_RET_USER_NOTIF);
+            }
+            if outside == TRAP {
+                let asks = args[5] as u32 == ASKS;
+                prop_assert!(inside == ALLOW || asks && inside == libc::SECCOMP_RET_USER_NOTIF);
+            } else {
+                prop_assert_eq!(inside, outside);
             }
             if !RULES.iter().any(|rule| rule.0 == number) {
                 prop_assert_eq!(outside, ALLOW);

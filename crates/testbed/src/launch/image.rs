@@ -11,12 +11,24 @@ use super::arch::{SYSCALL, SYSCALL_ALIGNMENT, VDSO_PREFIX};
 use super::elf;
 
 /// Linked by the build script.
-static IMAGE_FILE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image.so"));
+const LINKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image.so"));
 
-const _: () = assert!(IMAGE_FILE.len() <= IMAGE_SIZE_MAX);
+const _: () = assert!(LINKED.len() <= IMAGE_SIZE_MAX);
+
+/// Octets of the image as it was linked.
+pub(super) const LINKED_LENGTH: usize = LINKED.len();
+
+/// The image with nothing behind it up to the end of its slot: the filter lets calls pass that are
+/// made anywhere in the slot, so a program must find no room in it for code of its own.
+static SLOT: [u8; IMAGE_SIZE_MAX] = {
+    let mut slot = [0; IMAGE_SIZE_MAX];
+    slot.split_at_mut(LINKED.len()).0.copy_from_slice(LINKED);
+    slot
+};
+static IMAGE_FILE: &[u8] = &SLOT;
 
 /// Octets to map for the image.
-pub(super) const IMAGE_LENGTH: usize = IMAGE_FILE.len();
+pub(super) const IMAGE_LENGTH: usize = SLOT.len();
 
 /// Where things lie in programs: the same in all of them, but for the base of the vDSO.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +125,7 @@ mod tests {
     #[test]
     fn everything_is_found_in_the_image_and_in_the_vdso() {
         let found = addresses().unwrap();
-        let image = IMAGE as u64..(IMAGE + IMAGE_LENGTH) as u64;
+        let image = IMAGE as u64..(IMAGE + LINKED_LENGTH) as u64;
         for address in [found.sigsys, found.sigreturn, found.syscall] {
             assert!(image.contains(&address));
         }

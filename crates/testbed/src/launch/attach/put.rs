@@ -17,7 +17,6 @@ use super::vdso::Patch;
 use crate::fds;
 use crate::launch::arch::Registers;
 use crate::launch::equip::Equipment;
-use crate::launch::image::IMAGE_LENGTH;
 use crate::launch::timers::Process;
 use crate::launch::tracee::{Call, Tracee};
 use crate::launch::{filter, seccomp};
@@ -100,7 +99,7 @@ impl<'p> Put<'p> {
         let none = u64::MAX;
         let mut mapped = Ok(());
         for (address, length, access, sharing, fd) in [
-            (IMAGE, IMAGE_LENGTH, EXECUTE, libc::MAP_PRIVATE, image),
+            (IMAGE, ORIGINAL - IMAGE, EXECUTE, libc::MAP_SHARED, image),
             (ORIGINAL, PAGE_SIZE, EXECUTE, anonymous, none),
             (PROCESS, PAGE_SIZE, WRITE, anonymous, none),
             (CLOCK, PAGE_SIZE, READ, libc::MAP_SHARED, clock),

@@ -14,9 +14,9 @@ use vtime::image::{IMAGE, ORIGINAL};
 
 use crate::launch::arch::VDSO_PREFIX;
 use crate::launch::elf;
-use crate::launch::image::{self, IMAGE_LENGTH};
+use crate::launch::image::{self, LINKED_LENGTH};
 
-const _: () = assert!(IMAGE + IMAGE_LENGTH <= ORIGINAL);
+const _: () = assert!(IMAGE + LINKED_LENGTH <= ORIGINAL);
 
 /// The functions that read a clock. `clock_getres` tells the same in both.
 const CLOCKS: [&str; 3] = ["clock_gettime", "gettimeofday", "time"];
