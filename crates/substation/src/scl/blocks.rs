@@ -1,4 +1,8 @@
 //! Finds control blocks, and puts together what stands of each in two places.
+//!
+//! The file may come from anybody, so the work grows with the file and no faster: what many blocks
+//! refer to is looked through once, names that no device can have are not compared, and lines are
+//! counted once for all blocks that are left out.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +15,8 @@ use crate::wire::Tag;
 const PRIORITY: u8 = 4;
 /// Longest name that a frame has room for.
 const NAME_OCTETS_MAX: usize = 129;
+const TOO_LONG: &str =
+    "it, or what it is part of, has a name that is longer than any frame has room for";
 /// Most values of a message.
 const VALUES_MAX: usize = 256;
 /// Logical nodes whose `Pos` is the position of a switch.
@@ -19,26 +25,75 @@ const SWITCHES: [&str; 3] = ["XCBR", "XSWI", "CSWI"];
 /// Device, access point, logical device and control block.
 type Place<'a> = [&'a str; 4];
 
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    streams: Vec<StreamBlock>,
+    messages: Vec<MessageBlock>,
+    /// Where each block stands that was left out, its name, and why.
+    left_out: Vec<(usize, String, String)>,
+}
+
 /// Everything that a file says of streams and messages.
 pub(super) fn station(root: Node<'_, '_>) -> Station {
     let addresses = addresses(root);
-    let mut station = Station::default();
+    let mut found = Found::default();
     for device in below(root, "IED") {
         for access in below(device, "AccessPoint") {
             for logical in below(access, "Server").flat_map(|server| below(server, "LDevice")) {
                 for node in below(logical, "LN0") {
-                    let here = Here { device, access, logical, node, addresses: &addresses };
-                    here.take(&mut station);
+                    let sets = data_sets(node);
+                    let here = Here { device, access, logical, node, addresses: &addresses, sets };
+                    here.take(&mut found);
                 }
             }
         }
     }
-    station.left_out.sort();
-    station
+    let Found { streams, messages, left_out } = found;
+    let left_out = with_lines(root.document().input_text(), left_out);
+    Station { streams, messages, left_out }
 }
 
-/// `GSE` and `SMV` elements by the block that they are of.
-fn addresses<'a, 'i>(root: Node<'a, 'i>) -> BTreeMap<Place<'a>, Node<'a, 'i>> {
+/// Puts lines to places in a text, in their order.
+fn with_lines(text: &str, mut found: Vec<(usize, String, String)>) -> Vec<LeftOut> {
+    found.sort();
+    let (mut line, mut until) = (1, 0);
+    let told = found.into_iter().map(|(at, block, why)| {
+        line += text.as_bytes()[until..at].iter().filter(|octet| **octet == b'\n').count();
+        until = at;
+        LeftOut { line: u32::try_from(line).unwrap_or(u32::MAX), block, why }
+    });
+    told.collect()
+}
+
+/// What an element says of where a block sends to.
+#[derive(Clone, Default)]
+struct Parameters<'a> {
+    /// MAC-Address, APPID, VLAN-ID and VLAN-PRIORITY.
+    address: [Option<&'a str>; 4],
+    repeat_ms: [Option<u32>; 2],
+}
+
+const ADDRESS: [&str; 4] = ["MAC-Address", "APPID", "VLAN-ID", "VLAN-PRIORITY"];
+const REPEAT: [&str; 2] = ["MinTime", "MaxTime"];
+
+impl<'a> Parameters<'a> {
+    /// Of a `GSE` or `SMV` element; what stands there twice counts as it stands first.
+    fn of(block: Node<'a, '_>) -> Self {
+        let mut address = [None; 4];
+        for parameter in below(block, "Address").flat_map(|address| below(address, "P")) {
+            let kind = attribute(parameter, "type");
+            if let Some(index) = ADDRESS.iter().position(|name| *name == kind) {
+                let text = parameter.text().unwrap_or_default().trim();
+                address[index] = address[index].or(Some(text));
+            }
+        }
+        Self { address, repeat_ms: REPEAT.map(|name| milliseconds(block, name)) }
+    }
+}
+
+/// What `GSE` and `SMV` elements say, by the block that they are of.
+fn addresses<'a>(root: Node<'a, '_>) -> BTreeMap<Place<'a>, Parameters<'a>> {
     let networks = below(root, "Communication").flat_map(|all| below(all, "SubNetwork"));
     let points = networks.flat_map(|network| below(network, "ConnectedAP"));
     let mut addresses = BTreeMap::new();
@@ -50,10 +105,21 @@ fn addresses<'a, 'i>(root: Node<'a, 'i>) -> BTreeMap<Place<'a>, Node<'a, 'i>> {
                 attribute(block, "ldInst"),
                 attribute(block, "cbName"),
             ];
-            addresses.insert(place, block);
+            if place.iter().all(|name| name.len() <= NAME_OCTETS_MAX) {
+                addresses.insert(place, Parameters::of(block));
+            }
         }
     }
     addresses
+}
+
+/// The data sets of a logical node by name, and how many values each has; the first of a name.
+fn data_sets<'a, 'i>(node: Node<'a, 'i>) -> BTreeMap<&'a str, (Node<'a, 'i>, usize)> {
+    let mut sets = BTreeMap::new();
+    for set in below(node, "DataSet") {
+        sets.entry(attribute(set, "name")).or_insert_with(|| (set, below(set, "FCDA").count()));
+    }
+    sets
 }
 
 /// A logical node that has control blocks.
@@ -62,28 +128,24 @@ struct Here<'a, 'i, 'b> {
     access: Node<'a, 'i>,
     logical: Node<'a, 'i>,
     node: Node<'a, 'i>,
-    addresses: &'b BTreeMap<Place<'a>, Node<'a, 'i>>,
+    addresses: &'b BTreeMap<Place<'a>, Parameters<'a>>,
+    sets: BTreeMap<&'a str, (Node<'a, 'i>, usize)>,
 }
 
 impl<'a, 'i> Here<'a, 'i, '_> {
-    fn take(&self, station: &mut Station) {
+    fn take(&self, to: &mut Found) {
         for block in below(self.node, "SampledValueControl") {
             match self.stream(block) {
-                Ok(stream) => station.streams.push(stream),
-                Err(why) => station.left_out.push(self.left_out(block, why)),
+                Ok(stream) => to.streams.push(stream),
+                Err(why) => to.left_out.push((block.range().start, self.name(block), why)),
             }
         }
         for block in below(self.node, "GSEControl") {
             match self.message(block) {
-                Ok(message) => station.messages.push(message),
-                Err(why) => station.left_out.push(self.left_out(block, why)),
+                Ok(message) => to.messages.push(message),
+                Err(why) => to.left_out.push((block.range().start, self.name(block), why)),
             }
         }
-    }
-
-    fn left_out(&self, block: Node<'_, '_>, why: String) -> LeftOut {
-        let line = block.document().text_pos_at(block.range().start).row;
-        LeftOut { line, block: self.name(block), why }
     }
 
     /// One word for a block.
@@ -97,6 +159,7 @@ impl<'a, 'i> Here<'a, 'i, '_> {
     /// The logical device as references have it.
     fn logical_device(&self) -> Result<String, String> {
         let name = match attribute(self.logical, "ldName") {
+            long if long.len() > NAME_OCTETS_MAX => return Err(TOO_LONG.into()),
             "" => [attribute(self.device, "name"), attribute(self.logical, "inst")].concat(),
             name => name.to_owned(),
         };
@@ -141,7 +204,7 @@ impl<'a, 'i> Here<'a, 'i, '_> {
             0 => return Err("confRev is 0, which means that it is not in use".into()),
             conf_rev => conf_rev,
         };
-        let repeat_ms = ["MinTime", "MaxTime"].map(|name| milliseconds(place, name));
+        let repeat_ms = place.repeat_ms;
         let device = attribute(self.device, "name").to_owned();
         let (name, values) = (self.name(block), self.values(set)?);
         Ok(MessageBlock {
@@ -162,32 +225,31 @@ impl<'a, 'i> Here<'a, 'i, '_> {
         &self,
         block: Node<'a, 'i>,
         app_ids: std::ops::RangeInclusive<u32>,
-    ) -> Result<(Address, Node<'a, 'i>), String> {
+    ) -> Result<(Address, &Parameters<'a>), String> {
         let place = [
             attribute(self.device, "name"),
             attribute(self.access, "name"),
             attribute(self.logical, "inst"),
             attribute(block, "name"),
         ];
-        let found = self.addresses.get(&place).copied();
+        if place.iter().any(|name| name.len() > NAME_OCTETS_MAX) {
+            return Err(TOO_LONG.into());
+        }
+        let found = self.addresses.get(&place);
         let found = found.ok_or("no address of it stands below `Communication`")?;
-        let parameter = |name: &str| {
-            let mut parameters = below(found, "Address").flat_map(|address| below(address, "P"));
-            let wanted = parameters.find(|parameter| attribute(*parameter, "type") == name);
-            wanted.and_then(|parameter| parameter.text()).unwrap_or_default().trim()
-        };
-        let destination = parameter("MAC-Address").parse::<crate::wire::MacAddress>().ok();
+        let [mac, app_id, vlan, priority] = found.address.map(Option::unwrap_or_default);
+        let destination = mac.parse::<crate::wire::MacAddress>().ok();
         let destination = destination
             .filter(|address| address.is_group())
             .ok_or("its MAC-Address is no multicast address")?;
-        let hexadecimal = |name: &str| u32::from_str_radix(parameter(name), 16).ok();
-        let app_id = hexadecimal("APPID").filter(|app_id| app_ids.contains(app_id));
+        let hexadecimal = |text: &str| u32::from_str_radix(text, 16).ok();
+        let app_id = hexadecimal(app_id).filter(|app_id| app_ids.contains(app_id));
         let app_id = app_id.ok_or("its APPID is not within the range of its kind")? as u16;
-        let vlan = match parameter("VLAN-ID") {
+        let vlan = match vlan {
             "" => 0,
-            _ => hexadecimal("VLAN-ID").filter(|vlan| *vlan < 4095).ok_or("its VLAN-ID is none")?,
+            text => hexadecimal(text).filter(|vlan| *vlan < 4095).ok_or("its VLAN-ID is none")?,
         };
-        let priority = match parameter("VLAN-PRIORITY") {
+        let priority = match priority {
             "" => PRIORITY,
             text => text.parse().ok().filter(|p| *p < 8).ok_or("its VLAN-PRIORITY is none")?,
         };
@@ -195,13 +257,12 @@ impl<'a, 'i> Here<'a, 'i, '_> {
     }
 
     fn values(&self, set: &str) -> Result<Vec<Value>, String> {
-        let mut sets = below(self.node, "DataSet");
-        let found = sets.find(|each| attribute(*each, "name") == set);
-        let found = found.ok_or_else(|| format!("its data set `{}` is not there", as_word(set)))?;
-        let values: Vec<Value> = below(found, "FCDA").map(value).collect();
-        match values.len() {
+        let found = self.sets.get(set);
+        let (found, count) =
+            found.ok_or_else(|| format!("its data set `{}` is not there", as_word(set)))?;
+        match *count {
             0 => Err("its data set is empty".into()),
-            1..=VALUES_MAX => Ok(values),
+            1..=VALUES_MAX => Ok(below(*found, "FCDA").map(value).collect()),
             many => Err(format!("its data set has {many} values, more than {VALUES_MAX}")),
         }
     }

@@ -7,6 +7,7 @@
 //! anybody: types declared in it are refused, and so is more than any substation needs.
 
 mod blocks;
+mod frugal;
 mod settings;
 
 use std::fmt;
@@ -149,6 +150,8 @@ pub fn read(text: &str) -> Result<Station, Unreadable> {
         let why = format!("it has {} octets: give one of at most {OCTETS_MAX}", text.len());
         return Err(Unreadable(why));
     }
+    frugal::check(text)
+        .map_err(|why| Unreadable(format!("it is no XML that is read here: {why}")))?;
     let options =
         ParsingOptions { allow_dtd: false, nodes_limit: NODES_MAX, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options)

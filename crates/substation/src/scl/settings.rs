@@ -1,6 +1,6 @@
 //! What was found, as settings of a relay that a person completes.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{MessageBlock, Rate, Station, StreamBlock, ValueKind};
@@ -45,18 +45,23 @@ pub fn settings(station: &Station, wanted: &Wanted<'_>) -> (String, Vec<String>)
     (out, left_out)
 }
 
-/// Names that were given, so that none is given twice.
+/// Names that were given, so that none is given twice, and from which number on to look for
+/// another one.
 #[derive(Default)]
-struct Names(BTreeSet<String>);
+struct Names(BTreeMap<String, u64>);
 
 impl Names {
     fn of(&mut self, name: &str) -> String {
-        let numbered = (2..).map(|number| format!("{name}-{number}"));
-        let mut candidates = std::iter::once(name.to_owned()).chain(numbered);
-        let free = candidates.find(|candidate| !self.0.contains(candidate));
-        let free = free.expect("numbers do not end");
-        self.0.insert(free.clone());
-        quoted(&free)
+        let from = self.0.get(name).copied().unwrap_or(1);
+        let numbered = |number| match number {
+            1 => name.to_owned(),
+            number => format!("{name}-{number}"),
+        };
+        let free = (from..).find(|number| !self.0.contains_key(&numbered(*number)));
+        let number = free.expect("numbers do not end");
+        self.0.insert(name.to_owned(), number + 1);
+        self.0.entry(numbered(number)).or_insert(2);
+        quoted(&numbered(number))
     }
 }
 
