@@ -2,10 +2,10 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long conformance check-aarch64 test-aarch64 bench container quorum fuzz fuzz-calls clean
+.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long conformance deny check-aarch64 test-aarch64 bench container quorum fuzz fuzz-calls clean
 
 # The shim is an image for other programs, built by the build script of `testbed`: never here.
-CRATES := -p vtime -p realtime -p probe -p substation -p relay -p testbed
+CRATES := -p vtime -p realtime -p terminal -p probe -p substation -p relay -p testbed
 PYTHON := .venv/bin/python
 # A target whose programs need no loader, so that a container holds the program alone.
 MUSL := $(shell uname -m)-unknown-linux-musl
@@ -65,6 +65,9 @@ test: setup-test ## check format, lints, tests and taste
 test-long: setup-test ## ask what takes long: verdicts beside load and hostile programs, other users, other systems
 	cargo build --locked --release $(CRATES)
 	$(PYTHON) -W error -m unittest discover -s tools/long
+
+deny: ## check licences, sources and known vulnerabilities of what is depended on
+	@tools/deny.sh
 
 check-aarch64: setup-aarch64 ## check that all compiles for boards with an AArch64 processor
 	tools/aarch64.sh check

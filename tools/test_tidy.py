@@ -57,6 +57,7 @@ PLANTED = [
     ("crates/testbed/src/run/mod.rs", 3, "\n\nunsafe { x() };\n", "`unsafe {`"),
     ("crates/vtime/src/lib.rs", 1, "pub unsafe fn x() {}\n", "`unsafe fn`"),
     ("crates/testbed/src/lib.rs", 1, 'format!("{a:<26}{b}")\n', "`{a:<26}{`"),
+    ("crates/testbed/src/cli.rs", 2, "\nprintln!();\n#[cfg(test)]\neprint!();\n", "`println!`"),
     ("docs/guide.md", 2, "\n[layout](ARCHITECTURE.md)\n", "no file ARCHITECTURE.md"),
     ("docs/guide.md", 1, "[layout]: ../ARCHITEKTUR.md\n", "no file ../ARCHITEKTUR.md"),
     ("ARCHITECTURE.md", 8, LAYOUT.replace("    src/", "    source/"), "no crates/testbed/source/"),

@@ -48,9 +48,10 @@ CRATES = {
     "substation": ["vtime"],
     "substation-fuzz": ["substation"],
     "realtime": [],
-    "probe": ["realtime"],
-    "relay": ["realtime", "substation"],
-    "testbed": ["probe", "realtime", "substation", "vtime"],
+    "terminal": [],
+    "probe": ["realtime", "terminal"],
+    "relay": ["realtime", "substation", "terminal"],
+    "testbed": ["probe", "realtime", "substation", "terminal", "vtime"],
 }
 NO_FOREIGN_CRATES = ["vtime", "shim"]
 
@@ -119,6 +120,9 @@ UNSAFE_MODULES = [
 ]
 # A column that a long text fills leaves no blank before the next one.
 PADDED = r"\{[\w.]*:[<>^]?\d+\}\{"
+# Where a program may print by itself: nowhere but where all others do.
+PRINTING_MODULES = ["crates/terminal/*", "crates/*/src/*tests.rs", "crates/*/src/*harness.rs"]
+PRINTS = r"\be?print(?:ln)?!"
 UNSAFE = r"\bunsafe\s*(?:\{|fn\b|impl\b|extern\b|trait\b|\()"
 
 
@@ -156,7 +160,7 @@ class Tree(NamedTuple):
 
 def check(tree: Tree) -> list[Finding]:
     """All findings of all rules."""
-    rules = [words, sizes, crates, modules, network, unsafe, columns, links, folders]
+    rules = [words, sizes, crates, modules, network, unsafe, columns, prints, links, folders]
     return sorted(finding for rule in rules for finding in rule(tree))
 
 
@@ -240,6 +244,15 @@ def columns(tree: Tree) -> Iterator[Finding]:
     """Columns that would run into each other."""
     for path, text in tree.texts("*.rs"):
         yield from banned(path, "\n".join(code_of(text)), PADDED, "a blank between columns")
+
+
+def prints(tree: Tree) -> Iterator[Finding]:
+    """What programs print goes through one place; tests print as they like."""
+    instead = "terminal::out!, err!, print or print_json: a closed output is no reason to abort"
+    for path, text in tree.texts("crates/*/src/*.rs"):
+        if not matches(path, PRINTING_MODULES):
+            program = "\n".join(code_of(text)).split("#[cfg(test)]")[0]
+            yield from banned(path, program, PRINTS, instead)
 
 
 def links(tree: Tree) -> Iterator[Finding]:

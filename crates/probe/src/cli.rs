@@ -150,9 +150,9 @@ pub fn main() -> ExitCode {
         Command::Show { stream } => print_stream(&stream),
     };
     match done {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => ExitCode::from(terminal::exit_code(code)),
         Err(error) => {
-            eprintln!("qcprobe: {error:#}");
+            terminal::err!("qcprobe: {error:#}");
             ExitCode::from(code_of(&error))
         }
     }
@@ -182,11 +182,13 @@ fn measure(arguments: &RunArguments) -> Result<u8> {
         Ok(Outcome::Finished) => Ok(DONE),
         Ok(Outcome::Interrupted) => Ok(INTERRUPTED),
         Ok(Outcome::NotMeasured(reason) | Outcome::Failed(reason)) => {
-            eprintln!("qcprobe: {}: not measured: {reason}", plan.probe);
+            terminal::err!("qcprobe: {}: not measured: {reason}", plan.probe);
             Ok(NOT_MEASURED)
         }
         Err(error) => {
-            eprintln!("qcprobe: writing the stream: {error}");
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                terminal::err!("qcprobe: writing the stream: {error}");
+            }
             Ok(PART_FAILED)
         }
     }
@@ -200,7 +202,7 @@ fn carry_out() -> Result<u8> {
         Tended::Measured(Outcome::Finished) | Tended::Kept => DONE,
         Tended::Measured(Outcome::Interrupted) => INTERRUPTED,
         Tended::Measured(Outcome::NotMeasured(reason) | Outcome::Failed(reason)) => {
-            eprintln!("qcprobe: not measured: {reason}");
+            terminal::err!("qcprobe: not measured: {reason}");
             NOT_MEASURED
         }
         Tended::LoadMissing => NOT_MEASURED,
@@ -235,7 +237,7 @@ fn be_init() -> Result<u8> {
 }
 
 fn print_facts() -> Result<u8> {
-    println!("{}", serde_json::to_string_pretty(&Facts::of_this_machine())?);
+    terminal::print_json(&serde_json::to_string_pretty(&Facts::of_this_machine())?);
     Ok(DONE)
 }
 
@@ -248,7 +250,7 @@ fn print_stream(path: &Path) -> Result<u8> {
     let reader =
         Reader::new(BufReader::new(from)).with_context(|| format!("{}", path.display()))?;
     let shown = show::Shown::of(reader);
-    print!("{shown}");
+    terminal::print(format_args!("{shown}"));
     Ok(DONE)
 }
 

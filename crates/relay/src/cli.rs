@@ -119,9 +119,9 @@ pub fn main() -> ExitCode {
         }
     };
     match command(arguments.command) {
-        Ok(code) => code.into(),
+        Ok(code) => terminal::exit_code(code).into(),
         Err(error) => {
-            eprintln!("qcrelay: {error:#}");
+            terminal::err!("qcrelay: {error:#}");
             BROKEN_SETUP.into()
         }
     }
@@ -137,7 +137,7 @@ fn command(command: Command) -> Result<u8> {
         Command::Check { settings } => {
             let Some(relay) = read(&settings)? else { return Ok(BAD_SETTINGS) };
             let (streams, elements) = (relay.streams.len(), relay.elements.len());
-            println!("{}: good: {streams} streams, {elements} elements", settings.display());
+            terminal::out!("{}: good: {streams} streams, {elements} elements", settings.display());
             Ok(DONE)
         }
         Command::Run { settings, interface, duration, json } => {
@@ -148,9 +148,13 @@ fn command(command: Command) -> Result<u8> {
         Command::Import { file, frequency, own } => import(&file, frequency, own.as_deref()),
         Command::Top { address, once } => loop {
             let metrics = top::fetch(address).with_context(|| format!("asking {address}"))?;
-            let clear = if once { "" } else { "\x1b[H\x1b[2J" };
-            print!("{clear}{}", top::page(&metrics));
+            let page = top::page(&metrics);
             if once {
+                terminal::print(format_args!("{page}"));
+                return Ok(DONE);
+            }
+            terminal::print_page(&page);
+            if terminal::is_closed() {
                 return Ok(DONE);
             }
             sleep(Duration::from_secs(1));
@@ -165,20 +169,20 @@ fn run_it(relay: &Relay, duration: Option<Duration>, json: bool) -> Result<u8> {
     }
     let begun = |metrics: Option<SocketAddr>| {
         let at = metrics.map_or(String::new(), |at| format!(", metrics at http://{at}/metrics"));
-        eprintln!("qcrelay: {} runs{at}", relay.name);
+        terminal::err!("qcrelay: {} runs{at}", relay.name);
     };
     let Ended { totals, failure } = run(relay, duration, &stop, begun)?;
     for warning in &totals.warnings {
-        eprintln!("qcrelay: warning: {warning}");
+        terminal::err!("qcrelay: warning: {warning}");
     }
     let summary = totals.summary();
     if json {
-        println!("{summary}");
+        terminal::print_json(&summary.to_string());
     } else {
-        print!("{}", top::page(&crate::metrics::text(&totals)));
+        terminal::print(format_args!("{}", top::page(&crate::metrics::text(&totals))));
     }
     if let Some(failure) = failure {
-        eprintln!("qcrelay: {failure}");
+        terminal::err!("qcrelay: {failure}");
         return Ok(PART_FAILED);
     }
     Ok(if stop.load(Ordering::Relaxed) { INTERRUPTED } else { DONE })
@@ -187,29 +191,33 @@ fn run_it(relay: &Relay, duration: Option<Duration>, json: bool) -> Result<u8> {
 /// Prints what a file says; what it lacks goes to the terminal.
 fn import(path: &Path, frequency_hz: f64, own: Option<&str>) -> Result<u8> {
     if !(45.0..=65.0).contains(&frequency_hz) {
-        eprintln!("qcrelay: --frequency {frequency_hz} is out of range: give 45 to 65");
+        terminal::err!("qcrelay: --frequency {frequency_hz} is out of range: give 45 to 65");
         return Ok(USAGE);
     }
     let station = match scl::read(&text(path, scl::OCTETS_MAX as u64)?) {
         Ok(station) => station,
         Err(error) => {
-            eprintln!("{}: {error}", path.display());
+            terminal::err!("{}: {error}", path.display());
             return Ok(BAD_SETTINGS);
         }
     };
     let devices: BTreeSet<&str> = station.messages.iter().map(|m| m.device.as_str()).collect();
     if let Some(own) = own.filter(|own| !devices.contains(own)) {
         let there: Vec<&str> = devices.into_iter().collect();
-        eprintln!("{}: {own} sends no message; there are: {}", path.display(), there.join(", "));
+        terminal::err!(
+            "{}: {own} sends no message; there are: {}",
+            path.display(),
+            there.join(", ")
+        );
         return Ok(BAD_SETTINGS);
     }
     let (yaml, unfit) = scl::settings(&station, &scl::Wanted { frequency_hz, own });
-    print!("{yaml}");
+    terminal::print(format_args!("{yaml}"));
     for left_out in &station.left_out {
-        eprintln!("{}: {left_out}", path.display());
+        terminal::err!("{}: {left_out}", path.display());
     }
     for left_out in &unfit {
-        eprintln!("{}: {left_out}", path.display());
+        terminal::err!("{}: {left_out}", path.display());
     }
     Ok(DONE)
 }
@@ -227,7 +235,7 @@ fn read(path: &Path) -> Result<Option<Relay>> {
     match settings::read(&text(path, SETTINGS_OCTETS_MAX)?) {
         Ok(relay) => Ok(Some(relay)),
         Err(problems) => {
-            eprintln!("{}: {problems}", path.display());
+            terminal::err!("{}: {problems}", path.display());
             Ok(None)
         }
     }

@@ -122,5 +122,5 @@ impl Drop for Loads {
 
 /// Says which load did not run, on standard error.
 pub(super) fn say_missing(program: &str, why: &io::Error) {
-    eprintln!("{LOAD_MISSING}{program}: {why}");
+    terminal::err!("{LOAD_MISSING}{program}: {why}");
 }

@@ -57,7 +57,7 @@ pub fn run() -> io::Result<std::convert::Infallible> {
     }
     if let Err(error) = attend() {
         // On the console, which the host shows when a guest says nothing through its port.
-        eprintln!("qcprobe: init: {error}");
+        terminal::err!("qcprobe: init: {error}");
     }
     guest::end_all_others();
     // The last words on the console shall be those above, and not the kernel's farewell.

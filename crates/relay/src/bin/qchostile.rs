@@ -18,6 +18,8 @@ use relay::quorum::birth::folder_of;
 use substation::settings::parse_time;
 use substation::settings::quorum::read_node;
 
+/// Done.
+const DONE: u8 = 0;
 /// Settings are wrong (`EX_DATAERR`).
 const BAD_SETTINGS: u8 = 65;
 /// The interface, a right or a file is missing (`EX_UNAVAILABLE`).
@@ -93,15 +95,15 @@ enum Command {
 
 fn main() -> ExitCode {
     match command(Cli::parse().command) {
-        Ok(code) => code,
+        Ok(code) => terminal::exit_code(code).into(),
         Err(error) => {
-            eprintln!("qchostile: {error:#}");
+            terminal::err!("qchostile: {error:#}");
             ExitCode::from(UNAVAILABLE)
         }
     }
 }
 
-fn command(command: Command) -> anyhow::Result<ExitCode> {
+fn command(command: Command) -> anyhow::Result<u8> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM] {
         signal_hook::flag::register(signal, stop.clone()).context("no handler of signals")?;
@@ -113,23 +115,23 @@ fn command(command: Command) -> anyhow::Result<ExitCode> {
             let node = match read_node(&text) {
                 Ok(node) => node,
                 Err(problems) => {
-                    eprintln!("{}: {problems}", settings.display());
-                    return Ok(ExitCode::from(BAD_SETTINGS));
+                    terminal::err!("{}: {problems}", settings.display());
+                    return Ok(BAD_SETTINGS);
                 }
             };
             let plan = Plan { attack, copies, counter, assumed, duration };
-            println!("{}", insider::run(&node.quorum, &folder_of(&settings), plan, &stop)?);
+            terminal::out!("{}", insider::run(&node.quorum, &folder_of(&settings), plan, &stop)?);
         }
         Command::Record { interface, file } => {
-            println!("{}", outsider::record(&interface, &file, &stop)?);
+            terminal::out!("{}", outsider::record(&interface, &file, &stop)?);
         }
         Command::Replay { file, rate } => {
-            println!("{}", outsider::replay(&file, rate, &stop)?);
+            terminal::out!("{}", outsider::replay(&file, rate, &stop)?);
         }
         Command::Flood { from, to, sender, recipient, epoch, rate } => {
             let about = (sender, recipient, epoch);
-            println!("{}", outsider::flood((from, to), about, rate, &stop)?);
+            terminal::out!("{}", outsider::flood((from, to), about, rate, &stop)?);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }

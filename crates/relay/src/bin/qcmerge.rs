@@ -19,6 +19,8 @@ use relay::merging::publisher::Publisher;
 use substation::settings::merging_unit::{self, MergingUnit, STREAMS_MAX};
 use substation::settings::parse_time;
 
+/// Done.
+const DONE: u8 = 0;
 /// Settings are wrong (`EX_DATAERR`).
 const BAD_SETTINGS: u8 = 65;
 /// The interface, a right or a file is missing (`EX_UNAVAILABLE`).
@@ -144,71 +146,75 @@ fn main() -> ExitCode {
         std::process::exit(code);
     });
     match command(cli.command) {
-        Ok(code) => code,
+        Ok(code) => terminal::exit_code(code).into(),
         Err(error) => {
-            eprintln!("qcmerge: {error:#}");
+            terminal::err!("qcmerge: {error:#}");
             ExitCode::from(UNAVAILABLE)
         }
     }
 }
 
-fn command(command: Command) -> anyhow::Result<ExitCode> {
+fn command(command: Command) -> anyhow::Result<u8> {
     match command {
         Command::Check { settings } => {
             let Some(unit) = read(&settings, &text_of(&settings)?) else {
-                return Ok(ExitCode::from(BAD_SETTINGS));
+                return Ok(BAD_SETTINGS);
             };
             generators(&unit, folder_of(&settings))?;
-            println!("{}: {} streams, nothing is wrong", settings.display(), unit.streams.len());
-            Ok(ExitCode::SUCCESS)
+            terminal::out!(
+                "{}: {} streams, nothing is wrong",
+                settings.display(),
+                unit.streams.len()
+            );
+            Ok(DONE)
         }
         Command::Alternate { alternate, core, priority } => {
             let is_over = ended_by_signals()?;
             let figures = alternate.run(&is_over, || {
                 for warning in become_real_time(core, priority) {
-                    eprintln!("qcmerge: warning: {warning}");
+                    terminal::err!("qcmerge: warning: {warning}");
                 }
             })?;
-            println!("{figures}");
-            Ok(ExitCode::SUCCESS)
+            terminal::out!("{figures}");
+            Ok(DONE)
         }
         Command::Expect { settings, relay } => expect(&settings, &relay),
         Command::Run { settings, interface, how } => {
             let Some(unit) = read(&settings, &text_of(&settings)?) else {
-                return Ok(ExitCode::from(BAD_SETTINGS));
+                return Ok(BAD_SETTINGS);
             };
             publish(&unit, folder_of(&settings), interface.as_deref(), &how)
         }
         Command::Stream { alike, settings_only: true, .. } => {
-            print!("{}", alike.settings());
-            Ok(ExitCode::SUCCESS)
+            terminal::print(format_args!("{}", alike.settings()));
+            Ok(DONE)
         }
         Command::Stream { interface, alike, how, .. } => {
             let Some(unit) = read(Path::new("qcmerge stream"), &alike.settings()) else {
-                return Ok(ExitCode::from(BAD_SETTINGS));
+                return Ok(BAD_SETTINGS);
             };
             publish(&unit, Path::new("."), interface.as_deref(), &how)
         }
     }
 }
 
-fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<ExitCode> {
+fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<u8> {
     let Some(unit) = read(settings, &text_of(settings)?) else {
-        return Ok(ExitCode::from(BAD_SETTINGS));
+        return Ok(BAD_SETTINGS);
     };
     let relay = match substation::settings::read(&text_of(relay_path)?) {
         Ok(relay) => relay,
         Err(problems) => {
-            problems.iter().for_each(|one| eprintln!("{}: {one}", relay_path.display()));
-            return Ok(ExitCode::from(BAD_SETTINGS));
+            problems.iter().for_each(|one| terminal::err!("{}: {one}", relay_path.display()));
+            return Ok(BAD_SETTINGS);
         }
     };
     let generators = generators(&unit, folder_of(settings))?;
     match trip_after_ns(&unit, &relay, generators) {
-        Some(after_ns) => println!("{:.6}", after_ns as f64 / 1e6),
+        Some(after_ns) => terminal::out!("{:.6}", after_ns as f64 / 1e6),
         None => bail!("no fault of these sources trips this relay within a minute"),
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 fn text_of(path: &Path) -> anyhow::Result<String> {
@@ -225,7 +231,7 @@ fn read(path: &Path, text: &str) -> Option<MergingUnit> {
         Ok(unit) => Some(unit),
         Err(problems) => {
             for problem in problems.iter() {
-                eprintln!("{}: {problem}", path.display());
+                terminal::err!("{}: {problem}", path.display());
             }
             None
         }
@@ -237,7 +243,7 @@ fn publish(
     folder: &Path,
     interface: Option<&str>,
     how: &How,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<u8> {
     let Some(interface) = interface.or(unit.interface.as_deref()) else {
         bail!("no interface; name one with `--interface` or `interface:` in the settings");
     };
@@ -247,18 +253,18 @@ fn publish(
     let publisher = Publisher::new(unit, interface, generators).with_context(said)?;
     let (tell, told) = channel::<String>();
     // Printing may block, and publishing may not.
-    let printer = std::thread::spawn(move || told.iter().for_each(|line| eprintln!("{line}")));
+    let printer = std::thread::spawn(move || told.iter().for_each(|line| terminal::err!("{line}")));
     let warnings = become_real_time(how.core, how.priority);
     let duration = how.duration.or(unit.duration);
     let summary = publisher.run(duration, &is_over, &tell, warnings).with_context(said)?;
     drop(tell);
     printer.join().ok();
     if how.json {
-        println!("{}", serde_json::to_string_pretty(&summary)?);
+        terminal::print_json(&serde_json::to_string_pretty(&summary)?);
     } else {
-        print!("{summary}");
+        terminal::print(format_args!("{summary}"));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 /// A flag that Ctrl-C and the like set.

@@ -56,7 +56,7 @@ pub fn run(quorum: &Quorum, folder: &Path, plan: Plan, stop: &AtomicBool) -> Res
     let speaker = Speaker { me, subject, parameters: quorum.parameters };
     let relay = Relay::born(now.common, speaker, Action::Close, plan.counter, Counters::default());
     let hostile = Hostile { harness, relay, plan, speaker, heard: None, said: 0 };
-    eprintln!("qchostile: begins");
+    terminal::err!("qchostile: begins");
     let end = plan.duration.map(|duration| now.own.plus(duration));
     hostile.run(end, stop).context("sockets")
 }

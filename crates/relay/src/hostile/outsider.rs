@@ -40,7 +40,7 @@ pub fn record(interface: &str, path: &Path, stop: &AtomicBool) -> Result<u64> {
     let socket = PacketSocket::open(interface, ETHERTYPE_IPV4).context("opening the interface")?;
     let mut out = BufWriter::new(File::create(path).with_context(|| path.display().to_string())?);
     let (mut batch, mut count) = (Batch::new(AT_ONCE), 0);
-    eprintln!("qchostile: begins");
+    terminal::err!("qchostile: begins");
     while !stop.load(Ordering::Relaxed) {
         wait(&[&socket], WAIT)?;
         socket.receive(&mut batch)?;
@@ -102,7 +102,7 @@ fn send(packets: &[Vec<u8>], rate: u32, stop: &AtomicBool) -> Result<u64> {
     let protocol = Some(ipproto::RAW);
     let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, protocol);
     let socket = socket.context("opening a raw socket (it takes CAP_NET_RAW)")?;
-    eprintln!("qchostile: begins");
+    terminal::err!("qchostile: begins");
     let begin_ns = realtime::now_ns();
     let mut sent = 0_u64;
     while !stop.load(Ordering::Relaxed) && !packets.is_empty() {

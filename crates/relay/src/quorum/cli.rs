@@ -106,7 +106,10 @@ pub fn meter(asked: &Meter) -> Result<u8> {
         realtime::end_with_parent().context("ending with the parent")?;
     }
     let stop = stop()?;
-    println!("{}", meter::run(&asked.cores, asked.records.as_deref(), asked.duration, &stop)?);
+    terminal::out!(
+        "{}",
+        meter::run(&asked.cores, asked.records.as_deref(), asked.duration, &stop)?
+    );
     Ok(if stop.load(Ordering::Relaxed) { INTERRUPTED } else { DONE })
 }
 
@@ -146,11 +149,11 @@ pub fn keys(keys: &Keys) -> Result<u8> {
         force: keys.force,
     };
     let (epoch, paths) = make(&wanted)?;
-    println!("station {}, breaker {}, key epoch {}:", keys.station, keys.breaker, epoch.0);
+    terminal::out!("station {}, breaker {}, key epoch {}:", keys.station, keys.breaker, epoch.0);
     for path in paths {
-        println!("  {}", path.display());
+        terminal::out!("  {}", path.display());
     }
-    println!("carry each secret to its party, and remove it here");
+    terminal::out!("carry each secret to its party, and remove it here");
     Ok(DONE)
 }
 
@@ -162,14 +165,14 @@ pub fn rejuvenate(arguments: &Rejuvenate) -> Result<u8> {
     let path = &arguments.settings;
     let Some(settings) = read(path, read_rejuvenation)? else { return Ok(BAD_SETTINGS) };
     let stop = stop()?;
-    println!("{}", Rejuvenator::start(&settings, &folder_of(path))?.run(&stop));
+    terminal::out!("{}", Rejuvenator::start(&settings, &folder_of(path))?.run(&stop));
     Ok(INTERRUPTED)
 }
 
 impl Run {
     fn all(&self, name: &str, run: impl FnOnce(&Path, &AtomicBool) -> Result<Ended>) -> Result<u8> {
         if self.check {
-            println!("{}: good: {name}", self.settings.display());
+            terminal::out!("{}: good: {name}", self.settings.display());
             return Ok(DONE);
         }
         if self.end_with_parent {
@@ -178,15 +181,15 @@ impl Run {
         let stop = stop()?;
         let Ended { summary, failure } = run(&folder_of(&self.settings), &stop)?;
         for warning in summary["warnings"].as_array().into_iter().flatten() {
-            eprintln!("qcrelay: warning: {}", warning.as_str().unwrap_or_default());
+            terminal::err!("qcrelay: warning: {}", warning.as_str().unwrap_or_default());
         }
         if self.json {
-            println!("{summary}");
+            terminal::print_json(&summary.to_string());
         } else {
-            println!("{summary:#}");
+            terminal::print_json(&format!("{summary:#}"));
         }
         if let Some(failure) = failure {
-            eprintln!("qcrelay: {failure}");
+            terminal::err!("qcrelay: {failure}");
             return Ok(PART_FAILED);
         }
         Ok(if stop.load(Ordering::Relaxed) { INTERRUPTED } else { DONE })
@@ -209,7 +212,7 @@ fn read<T>(path: &Path, read: impl FnOnce(&str) -> Result<T, Problems>) -> Resul
     match read(&text) {
         Ok(settings) => Ok(Some(settings)),
         Err(problems) => {
-            eprintln!("{}: {problems}", path.display());
+            terminal::err!("{}: {problems}", path.display());
             Ok(None)
         }
     }

@@ -72,7 +72,7 @@ impl Lost {
         self.count += count;
         self.why.get_or_insert_with(|| {
             let why = format!("records are lost ({error}): make room, or name another file");
-            eprintln!("qcrelay: warning: {why}");
+            terminal::err!("qcrelay: warning: {why}");
             why
         });
     }

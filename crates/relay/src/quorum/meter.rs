@@ -104,7 +104,7 @@ pub fn run(
                 scope.spawn(move || beat(core, events, ending))
             })
             .collect();
-        eprintln!("qcrelay: the meter runs");
+        terminal::err!("qcrelay: the meter runs");
         let mut result = Ok(());
         let mut is_over = false;
         while !is_over {

@@ -159,7 +159,7 @@ impl<'s> Rejuvenator<'s> {
             // Whatever ends it may end it at once again.
             sleep(MOURNING);
             if let Err(error) = self.bear(node) {
-                eprintln!("qcrelay: warning: {node} cannot be started ({error}); tried again");
+                terminal::err!("qcrelay: warning: {node} cannot be started ({error}); tried again");
             }
         }
     }

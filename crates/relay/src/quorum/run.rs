@@ -249,7 +249,7 @@ impl Around<'_> {
                 ending.store(true, Ordering::Relaxed);
                 return Err(anyhow!(Missing(warnings.join("\n"))));
             }
-            eprintln!("qcrelay: {} runs", self.party);
+            terminal::err!("qcrelay: {} runs", self.party);
             let begin = Instant::now();
             let mut is_over = false;
             while !is_over && failure.is_none() && !node.is_finished() {

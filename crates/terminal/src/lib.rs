@@ -1,0 +1,134 @@
+//! What programs of the project print.
+//!
+//! Two things can go wrong with a line for a terminal. Part of it may come from somebody else (the
+//! name of a process, a path, what a device says of itself), and a terminal obeys control
+//! characters: such a name could hide a line or write one of its own. And whoever reads may stop
+//! reading (`| head`), which is no reason to abort in the midst of something. So all that is printed
+//! goes through here: control characters are shown instead of obeyed, and a closed output swallows
+//! what comes. Output that fails for another reason, as on a full disk, is told once, and the
+//! program ends with [`CANNOT_WRITE`].
+
+mod shown;
+
+use std::fmt::{Arguments, Write as _};
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+pub use shown::{Shown, json, shown};
+
+/// The exit code of a program whose standard output could not be written (`EX_IOERR`).
+pub const CANNOT_WRITE: u8 = 74;
+
+/// How standard output stands.
+static STATE: AtomicU8 = AtomicU8::new(OPEN);
+const OPEN: u8 = 0;
+/// Nobody reads it any more.
+const CLOSED: u8 = 1;
+/// It could not be written.
+const FAILED: u8 = 2;
+
+/// Prints a line for people on standard output, as `println!`.
+#[macro_export]
+macro_rules! out {
+    ($($what:tt)*) => { $crate::print(format_args!("{}\n", format_args!($($what)*))) };
+}
+
+/// Prints a line for people on standard error, as `eprintln!`.
+#[macro_export]
+macro_rules! err {
+    ($($what:tt)*) => { $crate::complain(format_args!($($what)*)) };
+}
+
+/// Prints text for people on standard output: lines that are ended already.
+pub fn print(text: Arguments<'_>) {
+    let text = shown::lines(&text.to_string()).to_string();
+    say(&mut io::stdout().lock(), text.as_bytes());
+}
+
+/// Prints JSON on standard output, followed by the end of the line.
+pub fn print_json(text: &str) {
+    let text = json(text) + "\n";
+    say(&mut io::stdout().lock(), text.as_bytes());
+}
+
+/// Prints text for people from the top of an empty screen, where standard output is a terminal.
+pub fn print_page(text: &str) {
+    let text = format!("\x1b[H\x1b[2J{}", shown::lines(text));
+    say(&mut io::stdout().lock(), text.as_bytes());
+}
+
+/// Prints a line for people on standard error. Nothing can be said of it where that fails.
+pub fn complain(what: Arguments<'_>) {
+    let mut text = shown::lines(&what.to_string()).to_string();
+    text.push('\n');
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Whether nobody reads standard output any more, so that a program whose only work is to print
+/// may end.
+#[must_use]
+pub fn is_closed() -> bool {
+    STATE.load(Ordering::Relaxed) != OPEN
+}
+
+/// The exit code of a program that would end with this one: [`CANNOT_WRITE`] if standard output
+/// could not be written.
+#[must_use]
+pub fn exit_code(code: u8) -> u8 {
+    if STATE.load(Ordering::Relaxed) == FAILED { CANNOT_WRITE } else { code }
+}
+
+fn say(out: &mut dyn Write, octets: &[u8]) {
+    if is_closed() {
+        return;
+    }
+    let Err(error) = out.write_all(octets).and_then(|()| out.flush()) else { return };
+    let state = if error.kind() == io::ErrorKind::BrokenPipe { CLOSED } else { FAILED };
+    if STATE.swap(state, Ordering::Relaxed) == OPEN && state == FAILED {
+        complain(format_args!("{}: cannot write to standard output: {error}", program()));
+    }
+}
+
+/// The name of this program.
+fn program() -> String {
+    let path = std::env::args_os().next().unwrap_or_default();
+    let mut name = String::new();
+    // Writing to a string cannot fail.
+    let _ = write!(name, "{}", std::path::Path::new(&path).file_name().unwrap_or(&path).display());
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails as it is told to.
+    struct Broken(io::ErrorKind);
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// One test, as a process has one standard output.
+    #[test]
+    fn a_closed_output_is_no_failure_and_a_full_one_is() {
+        let mut written = Vec::new();
+        say(&mut written, b"one");
+        assert!(!is_closed());
+        say(&mut Broken(io::ErrorKind::BrokenPipe), b"two");
+        assert!(is_closed());
+        assert_eq!(exit_code(11), 11);
+        say(&mut written, b"three");
+        assert_eq!(written, b"one", "nobody reads any more");
+        STATE.store(OPEN, Ordering::Relaxed);
+        say(&mut Broken(io::ErrorKind::StorageFull), b"four");
+        assert_eq!(exit_code(0), CANNOT_WRITE);
+        STATE.store(OPEN, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Whether what the project depends on may be used: licences, sources and bans, and known
+# vulnerabilities. The rules are in deny.toml.
+#
+# Usage: tools/deny.sh
+# The database of advisories is a git repository: it is fetched, or taken from the clone that
+# QCYCLE_ADVISORIES names. Where it cannot be had, advisories are "not measured" and the exit code
+# is 0, as elsewhere; what was found is 1.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly VERSION=0.20.2
+readonly TOOLS=$PWD/target/tools
+readonly DATABASE=https://github.com/RustSec/advisory-db
+# Seconds; the database has some megabytes.
+readonly PATIENCE=120
+
+main() {
+    local failed=0 why
+    find_program
+    deny check licenses bans sources || failed=1
+    if [ -n "${QCYCLE_ADVISORIES:-}" ]; then
+        take_given
+    fi
+    if why=$(timeout $PATIENCE "$PROGRAM" --locked --config "$config" fetch db 2>&1); then
+        deny --offline check advisories || failed=1
+    else
+        echo "advisories: not measured: the database cannot be fetched ($(reason "$why"));" \
+            "name a clone of it in QCYCLE_ADVISORIES"
+    fi
+    exit $failed
+}
+
+config=deny.toml
+
+deny() {
+    "$PROGRAM" --locked --all-features --config "$config" "$@"
+}
+
+# Has git take the database from a clone on this machine, into a folder of its own.
+take_given() {
+    local folder=target/advisories-given
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    config=$folder/deny.toml
+    sed "s|^db-path = .*|db-path = \"$folder\"|" deny.toml > "$config"
+    export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$QCYCLE_ADVISORIES.insteadOf"
+    export GIT_CONFIG_VALUE_0=$DATABASE
+}
+
+# The program of the pinned version, built where it is not there.
+find_program() {
+    local found
+    for found in cargo-deny "$TOOLS/bin/cargo-deny"; do
+        PROGRAM=$(command -v "$found" || true)
+        [ -n "$PROGRAM" ] && [ "$("$PROGRAM" --version)" = "cargo-deny $VERSION" ] && return
+    done
+    echo "deny: building cargo-deny $VERSION, once" >&2
+    cargo install --quiet --locked --version $VERSION --root "$TOOLS" \
+        --target-dir "$TOOLS/target" cargo-deny
+    rm -rf "$TOOLS/target"
+    PROGRAM=$TOOLS/bin/cargo-deny
+}
+
+# The last line that says something.
+reason() {
+    grep -v '^[[:space:]]*$' <<< "$1" | tail -n 1
+}
+
+main

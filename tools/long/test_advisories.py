@@ -1,0 +1,80 @@
+"""Whether what the project depends on may be used: licences, sources, known vulnerabilities.
+
+The check itself is `make deny`. Here it must also find what it is there to find: a vulnerability in
+a crate that is used, in a database made for the test.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from common import ROOT
+
+ADVISORY = """```toml
+[advisory]
+id = "RUSTSEC-2099-0001"
+package = "{package}"
+date = "2025-01-01"
+url = "https://example.com"
+categories = ["memory-corruption"]
+
+[versions]
+patched = [">= 999.0.0"]
+```
+
+# It is broken
+
+For a test.
+"""
+
+
+def deny(database: Path | None = None) -> tuple[int, str]:
+    """Runs the check, with a database of advisories that is on this machine."""
+    environment = dict(os.environ)
+    if database is not None:
+        environment["QCYCLE_ADVISORIES"] = str(database)
+    done = subprocess.run(
+        [ROOT / "tools/deny.sh"], capture_output=True, text=True, check=False, env=environment
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def database(folder: Path, package: str) -> Path:
+    """A database with one advisory, as a git repository."""
+    place = folder / "crates" / package
+    place.mkdir(parents=True)
+    (place / "RUSTSEC-2099-0001.md").write_text(ADVISORY.format(package=package))
+    git = ["git", "-C", str(folder), "-c", "user.name=test", "-c", "user.email=test@example.com"]
+    for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "one"]):
+        subprocess.run(git + command, check=True)
+    return folder
+
+
+class Advisories(unittest.TestCase):
+    """What `make deny` says."""
+
+    def test_everything_that_is_used_may_be_used(self) -> None:
+        """Licences, bans and sources always; advisories where the database can be had."""
+        code, said = deny()
+        self.assertEqual(code, 0, said)
+        self.assertIn("bans ok, licenses ok, sources ok", said)
+        if "not measured" in said:
+            print(said.splitlines()[-1])
+        else:
+            self.assertIn("advisories ok", said)
+
+    def test_a_vulnerability_of_a_crate_in_use_is_found_and_of_another_is_not(self) -> None:
+        """With databases of one advisory each."""
+        for package, code in (("anyhow", 1), ("nobody-uses-this", 0)):
+            with tempfile.TemporaryDirectory() as folder:
+                found = deny(database(Path(folder), package))
+                self.assertEqual(found[0], code, found[1])
+                self.assertEqual("RUSTSEC-2099-0001" in found[1], code == 1, found[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
