@@ -36,7 +36,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     for (command, program) in &mut programs {
         let status = program.wait().with_context(|| (*command).clone())?;
         if !status.success() {
-            eprintln!("qcycle: {status}: {command}");
+            terminal::err!("qcycle: {status}: {command}");
             exit = Exit::PartFailed;
         }
     }

@@ -296,15 +296,20 @@ pub(crate) fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             let asked = !error.use_stderr();
-            // Nothing can be said on a closed stream.
-            let _ = error.print();
+            if asked {
+                // Nothing can be said on a closed stream.
+                let _ = error.print();
+            } else {
+                // It repeats what was typed, or what the shell made of it.
+                terminal::err!("{}", error.render().to_string().trim_end());
+            }
             return if asked { ExitCode::SUCCESS } else { code(Exit::Usage) };
         }
     };
     match dispatch(arguments.command) {
         Ok(exit) => code(exit),
         Err(error) => {
-            eprintln!("qcycle: {error:#}");
+            terminal::err!("qcycle: {error:#}");
             code(Exit::BrokenSetup)
         }
     }
@@ -338,7 +343,11 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Ps { domains: only_domains, json } => {
             let mut domains = client::all()?;
             if only_domains {
-                domains.iter_mut().for_each(|domain| domain.programs.clear());
+                for told in &mut domains {
+                    if let client::Told::Detail(domain) = told {
+                        domain.programs.clear();
+                    }
+                }
             }
             tell(&domains, json, |domains| listing::table(domains))
         }
@@ -364,7 +373,7 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             let output = output.unwrap_or_else(|| runs[0].join("report.html"));
             let runs: Vec<&Path> = runs.iter().map(PathBuf::as_path).collect();
             let written = report::write(&runs, &output)?;
-            println!("report: {} ({} charts)", output.display(), written.charts);
+            terminal::out!("report: {} ({} charts)", output.display(), written.charts);
             Ok(Exit::Met)
         }
         Command::Bus { wiring, publisher, relays } => {
@@ -374,13 +383,13 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             checked(&scenario, &scenario::Options::default())
         }
         Command::Check { scenario: None, cores, interface, duration, json } => {
-            eprintln!("qcycle: measuring wake-ups for {duration}");
+            terminal::err!("qcycle: measuring wake-ups for {duration}");
             let duration = Duration::from_nanos(duration.as_ns().unsigned_abs());
             let report = check::check(&check::Options { cores, interface, duration })?;
             if json {
-                println!("{}", serde_json::to_string_pretty(&report)?);
+                terminal::print_json(&serde_json::to_string_pretty(&report)?);
             } else {
-                println!("{report}");
+                terminal::out!("{report}");
             }
             Ok(report.exit())
         }
@@ -388,8 +397,8 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Clean => {
             let left = registry::remove_dead()?;
             let groups = freeze::sweep();
-            let platforms = latency::platform::sweep();
-            println!(
+            let platforms = latency::platform::sweep()?;
+            terminal::out!(
                 "removed {left} sockets and {groups} control groups of agents that are gone, and \
                  what {platforms} measurements of latency needed"
             );
@@ -412,7 +421,7 @@ fn execute(file: &Path, options: &scenario::Options, how: &run::Options) -> anyh
     let scenario = match scenario::read(file, options) {
         Ok(scenario) => scenario,
         Err(problems) => {
-            eprintln!("{problems}");
+            terminal::err!("{problems}");
             return Ok(Exit::BadScenario);
         }
     };
@@ -423,7 +432,7 @@ fn execute(file: &Path, options: &scenario::Options, how: &run::Options) -> anyh
 fn checked(file: &Path, options: &scenario::Options) -> anyhow::Result<Exit> {
     match run::check(file, options) {
         Ok(summary) => {
-            println!("{summary}");
+            terminal::out!("{summary}");
             Ok(Exit::Met)
         }
         Err(failure) => not_begun(failure),
@@ -435,7 +444,7 @@ fn not_begun(failure: run::Failure) -> anyhow::Result<Exit> {
     match failure {
         run::Failure::Setup(error) => Err(error),
         run::Failure::Scenario(problems) => {
-            eprintln!("{problems}");
+            terminal::err!("{problems}");
             Ok(Exit::BadScenario)
         }
     }
@@ -448,8 +457,8 @@ fn detach(target: &Target) -> anyhow::Result<Exit> {
         Target::Program(domain, _) => {
             anyhow::bail!("a domain is let go as a whole: `qcycle detach {domain}`")
         }
-        Target::Process(process) => match client::domain_of(*process)? {
-            Some(status) => say(&status.name, Call::Detach, false),
+        Target::Process(process) => match client::of_process(*process)? {
+            Some(found) => say(&found.status.name, Call::Detach, false),
             None => {
                 anyhow::bail!("process {process} is in no domain of yours; `qcycle ps` lists them")
             }
@@ -468,13 +477,13 @@ fn tell<T: serde::Serialize>(
     for_people: impl FnOnce(&T) -> String,
 ) -> anyhow::Result<Exit> {
     if json {
-        println!("{}", serde_json::to_string_pretty(what).context("cannot write JSON")?);
+        terminal::print_json(&serde_json::to_string_pretty(what).context("cannot write JSON")?);
     } else {
-        print!("{}", for_people(what));
+        terminal::print(format_args!("{}", for_people(what)));
     }
     Ok(Exit::Met)
 }
 
 fn code(exit: Exit) -> ExitCode {
-    ExitCode::from(exit as u8)
+    ExitCode::from(terminal::exit_code(exit as u8))
 }

@@ -22,6 +22,8 @@ pub enum Exit {
     BadScenario = 65,
     /// Something the run needs is missing on this machine (`EX_UNAVAILABLE`).
     BrokenSetup = 69,
+    /// What was to be printed could not be written (`EX_IOERR`); a closed pipe is no such failure.
+    CannotWrite = terminal::CANNOT_WRITE,
     /// A bug of Quartercycle (`EX_SOFTWARE`).
     Internal = 70,
     /// Ended by Ctrl-C or a signal; what was recorded is kept.

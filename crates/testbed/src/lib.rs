@@ -16,6 +16,7 @@
 //! - [`exit`]: exit codes by name
 //! - [`wire`]: views of Ethernet, ARP, IPv4, TCP and UDP
 //! - [`fds`]: messages with descriptors between processes
+//! - [`files`]: folders and files that a user has named
 
 pub mod agent;
 pub mod bus;
@@ -24,6 +25,7 @@ pub mod devices;
 pub mod domain;
 pub mod exit;
 pub mod fds;
+pub mod files;
 pub mod latency;
 pub mod launch;
 pub mod network;

@@ -22,8 +22,14 @@ mod guards;
 #[path = "common/guests.rs"]
 #[allow(dead_code, reason = "shared with other tests, which use more of it")]
 mod harness;
+#[path = "exec/image.rs"]
+mod image;
 #[path = "exec/load.rs"]
 mod load;
+#[path = "exec/looks.rs"]
+mod looks;
+#[path = "exec/names.rs"]
+mod names;
 #[path = "exec/ordinary.rs"]
 mod ordinary;
 #[path = "exec/outside.rs"]

@@ -20,6 +20,7 @@ use vtime::Tdf;
 
 use super::client;
 use super::control::Control;
+use super::glance;
 use super::protocol::Status;
 use super::registry::Registration;
 use super::signals::{self, FOR_THE_PROGRAM, Signals};
@@ -54,7 +55,7 @@ enum Said {
 /// When it cannot be taken in; it goes on as it was.
 pub fn attach(attach: &Attach) -> anyhow::Result<()> {
     let asked = Signals::block(&FOR_THE_PROGRAM);
-    let (status, stream) = match client::domain_of(attach.process)? {
+    let (status, stream) = match client::of_process(attach.process)?.map(|found| found.status) {
         Some(status) if status.detached => again(&status.name, attach)?,
         Some(status) => {
             bail!("process {} is in the domain `{}` already", attach.process, status.name)
@@ -70,18 +71,13 @@ pub fn attach(attach: &Attach) -> anyhow::Result<()> {
     })?;
     // Nothing is said on it any more: this returns at its end.
     let _ = BufReader::new(&stream).read(&mut [0]);
-    let there = super::registry::connect(&name).is_ok_and(|stream| stream.is_some());
+    let there = super::registry::is_there(&name).unwrap_or(false);
     if there {
-        tell(format_args!("detached {name}: its program goes on, as fast as the host"));
+        terminal::out!("detached {name}: its program goes on, as fast as the host");
     } else {
-        tell(format_args!("{name} has ended"));
+        terminal::out!("{name} has ended");
     }
     Ok(())
-}
-
-/// Tells the user; whoever has closed the output meanwhile does not want to know.
-fn tell(what: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stdout(), "{what}");
 }
 
 /// Takes a program in that was detached.
@@ -91,7 +87,7 @@ fn again(name: &str, attach: &Attach) -> anyhow::Result<(Status, UnixStream)> {
     }
     let (status, stream) = client::attend(name)?;
     client::call(name, super::protocol::Call::Dilate { tdf: attach.tdf.to_string() })?;
-    tell(format_args!("attached {name} again"));
+    terminal::out!("attached {name} again");
     Ok((status, stream))
 }
 
@@ -115,10 +111,10 @@ fn begin(attach: &Attach) -> anyhow::Result<(Status, UnixStream)> {
         Said::Failed(reason) => bail!(reason),
         Said::Taken { name, processes, threads, stood_ns } => {
             let attended = client::attend(&name)?;
-            tell(format_args!(
+            terminal::out!(
                 "attached {name}: {processes} process(es), {threads} thread(s), stood for {:.1} ms",
                 stood_ns as f64 / 1e6
-            ));
+            );
             Ok(attended)
         }
     }
@@ -187,8 +183,7 @@ fn take_in(attach: &Attach, say: &mut impl FnMut(&Said)) -> anyhow::Result<Servi
 
 /// The command line of a process, for people.
 fn title(process: i32) -> String {
-    let words = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&words).replace('\0', " ").trim_end().to_owned()
+    glance::command_of(process)
 }
 
 fn default_name(process: i32) -> String {

@@ -1,13 +1,46 @@
 //! The caller's side of an agent's socket.
+//!
+//! An agent may have been stopped, or be as busy as the host. So nobody waits for an answer for
+//! ever, and who asks several agents asks them at the same time: one that is silent costs the
+//! others nothing.
 
-use std::io::{BufRead, BufReader, Write};
-
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
+use serde::Serialize;
 
 use super::protocol::{Call, Detail, Outcome, Reply, Request, Status, VERSION};
-use super::registry;
+use super::{peer, registry};
+
+/// How long an agent may take to say how things stand.
+const LOOK_LONGEST: Duration = Duration::from_secs(5);
+/// How long it may take to do something: to freeze thousands of programs on a busy host, say.
+const ORDER_LONGEST: Duration = Duration::from_secs(60);
+/// Longest answer in octets.
+const ANSWER_LENGTH_MAX: u64 = 64 << 20;
+
+/// What there is to tell of one of several domains.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Told {
+    /// How it stands.
+    Detail(Box<Detail>),
+    /// It is there, and did not say.
+    Silent(Silent),
+}
+
+/// A domain that does not say how it stands.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Silent {
+    /// Its name.
+    pub name: String,
+    /// Process that owns it, if that is known.
+    pub agent_pid: Option<u32>,
+    /// Why there is no more to tell.
+    pub silent: String,
+}
 
 /// Asks the domain of this name. The answer comes when what was asked is in force.
 ///
@@ -43,14 +76,38 @@ fn connect(name: &str) -> anyhow::Result<UnixStream> {
 }
 
 fn ask(mut stream: &UnixStream, name: &str, call: Call) -> anyhow::Result<Outcome> {
+    let longest = match call {
+        Call::Status | Call::Query { .. } => LOOK_LONGEST,
+        _ => ORDER_LONGEST,
+    };
+    stream.set_read_timeout(Some(longest))?;
+    stream.set_write_timeout(Some(longest))?;
     let request = Request { version: VERSION, id: 1, call };
     let mut line = serde_json::to_string(&request)?;
     line.push('\n');
-    stream.write_all(line.as_bytes())?;
     let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer)?;
-    if answer.is_empty() {
-        bail!("the domain `{name}` ended before it answered");
+    let asked = stream.write_all(line.as_bytes());
+    let asked =
+        asked.and_then(|()| BufReader::new(stream.take(ANSWER_LENGTH_MAX)).read_line(&mut answer));
+    match asked {
+        // It has closed the connection, perhaps before it read the question.
+        Ok(0) => bail!("the domain `{name}` ended before it answered"),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => bail!(
+            "the domain `{name}` has not answered for {} s: its agent{} may have been stopped \
+             (SIGSTOP), or this host is overloaded; what was asked may still be done",
+            longest.as_secs(),
+            peer::process(stream).map_or_else(String::new, |process| format!(" {process}")),
+        ),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+            ) =>
+        {
+            bail!("the domain `{name}` ended before it answered")
+        }
+        Err(error) => return Err(error).context(format!("cannot ask the domain `{name}`")),
     }
     let reply: Reply = serde_json::from_str(&answer)
         .with_context(|| format!("the domain `{name}` answered something else"))?;
@@ -68,36 +125,56 @@ fn ask(mut stream: &UnixStream, name: &str, call: Call) -> anyhow::Result<Outcom
 pub fn attend(name: &str) -> anyhow::Result<(Status, UnixStream)> {
     let stream = connect(name)?;
     match ask(&stream, name, Call::Attend)? {
-        Outcome::Status(status) => Ok((status, stream)),
+        Outcome::Status(status) => {
+            stream.set_read_timeout(None)?;
+            Ok((status, stream))
+        }
         _ => bail!("the domain `{name}` answered something else"),
     }
 }
 
-/// The domain that a process is in, if it is one of this user's.
+/// The domain that a process is in, with its program, if it is one of this user's.
 ///
 /// # Errors
-/// When the folder of the sockets cannot be read.
-pub fn domain_of(process: i32) -> anyhow::Result<Option<Status>> {
-    let Some(page) = clock_page(process) else { return Ok(None) };
-    let has = |status: &Status| clock_page(status.agent_pid.cast_signed()) == Some(page.clone());
-    Ok(all()?.into_iter().map(|detail| detail.status).find(has))
-}
-
-/// Which clock page a process has mapped: device and inode.
-fn clock_page(process: i32) -> Option<(String, String)> {
-    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).ok()?;
-    let line = maps.lines().find(|line| line.contains("/memfd:quartercycle-clock"))?;
-    let mut fields = line.split_whitespace().skip(3);
-    Some((fields.next()?.to_owned(), fields.next()?.to_owned()))
+/// When the domains cannot be listed, or one that it may be in does not answer.
+pub fn of_process(process: i32) -> anyhow::Result<Option<Detail>> {
+    let mut silent = Vec::new();
+    for told in all()? {
+        match told {
+            Told::Detail(mut detail) => {
+                detail.programs.retain(|program| program.pids.contains(&process));
+                if !detail.programs.is_empty() {
+                    return Ok(Some(*detail));
+                }
+            }
+            Told::Silent(other) => silent.push(other.silent),
+        }
+    }
+    if silent.is_empty() { Ok(None) } else { bail!(silent.join("; ")) }
 }
 
 /// How all domains of this user stand with their programs, by name.
 ///
 /// # Errors
-/// When the folder of the sockets cannot be read.
-pub fn all() -> anyhow::Result<Vec<Detail>> {
+/// When the domains cannot be listed.
+pub fn all() -> anyhow::Result<Vec<Told>> {
     let names = registry::names().context("cannot list the domains")?;
-    // One that ends meanwhile is no longer there.
-    let query = |name: &String| detail(name, Call::Query { program: None }).ok();
-    Ok(names.iter().filter_map(query).collect())
+    // All at once, and without those that end meanwhile.
+    let told = std::thread::scope(|scope| {
+        let asked: Vec<_> = names.iter().map(|name| scope.spawn(|| told(name))).collect();
+        asked.into_iter().map(|asked| asked.join().ok().flatten()).collect::<Vec<_>>()
+    });
+    Ok(told.into_iter().flatten().collect())
+}
+
+fn told(name: &str) -> Option<Told> {
+    let silent = match detail(name, Call::Query { program: None }) {
+        Ok(detail) => return Some(Told::Detail(Box::new(detail))),
+        Err(error) => format!("{error:#}"),
+    };
+    let agent_pid = match registry::connect(name) {
+        Ok(stream) => peer::process(&stream?),
+        Err(_) => None,
+    };
+    Some(Told::Silent(Silent { name: name.to_owned(), agent_pid, silent }))
 }

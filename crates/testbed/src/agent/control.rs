@@ -10,7 +10,7 @@ use std::thread;
 use vtime::Tdf;
 use vtime::image::Kind;
 
-use super::caller;
+use super::peer;
 use super::protocol::{Call, Outcome, Reply, Request, Selector, Status, VERSION};
 use super::query;
 use super::registry::Registration;
@@ -205,14 +205,20 @@ impl Control {
         use std::io::Read;
         let mut writer: &UnixStream = stream;
         let mut reader = BufReader::new(writer);
-        let is_inside = caller::is_inside(stream);
+        if let Err(error) = peer::check_caller(stream) {
+            let refused = Reply { id: 0, outcome: Outcome::Error(error.to_string()) };
+            // Whoever does not want to hear it need not.
+            let _ = writer.write_all(line(&refused).as_bytes());
+            return;
+        }
+        let is_inside = peer::is_inside(stream);
         loop {
-            let mut line = String::new();
-            match (&mut reader).take(REQUEST_LENGTH_MAX).read_line(&mut line) {
+            let mut asked = String::new();
+            match (&mut reader).take(REQUEST_LENGTH_MAX).read_line(&mut asked) {
                 Ok(length) if length > 0 => {}
                 _ => return,
             }
-            let reply = match serde_json::from_str::<Request>(&line) {
+            let reply = match serde_json::from_str::<Request>(&asked) {
                 Ok(request) => {
                     let outcome = self.answer(&request, stream, is_inside);
                     if !matches!(outcome, Outcome::Error(_)) {
@@ -224,9 +230,7 @@ impl Control {
                     Reply { id: 0, outcome: Outcome::Error(format!("no request: {error}")) }
                 }
             };
-            let mut text = serde_json::to_string(&reply).expect("a reply is plain data");
-            text.push('\n');
-            if writer.write_all(text.as_bytes()).is_err() {
+            if writer.write_all(line(&reply).as_bytes()).is_err() {
                 return;
             }
         }
@@ -307,7 +311,7 @@ impl Control {
             }
             Call::Status | Call::Query { .. } | Call::Attend | Call::Detach => return,
         };
-        (listener.0)(deed, caller::who(stream, is_inside));
+        (listener.0)(deed, peer::who(stream, is_inside));
     }
 
     /// Dilates programs at one moment. What they start meanwhile goes on as they stood, so it is
@@ -366,6 +370,10 @@ impl Control {
             Selector::Name(name) => format!("`{}/{name}`", self.name),
         }
     }
+}
+
+fn line(reply: &Reply) -> String {
+    serde_json::to_string(reply).expect("a reply is plain data") + "\n"
 }
 
 /// What a count of calls that saw host time means to the user.

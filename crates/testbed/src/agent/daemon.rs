@@ -368,13 +368,13 @@ fn register(wanted: &str) -> anyhow::Result<(String, Registration)> {
     let stem = stem.trim_start_matches(['-', '.']);
     for attempt in 1..TRIES {
         let name = if attempt == 1 { stem.to_owned() } else { format!("{stem}.{attempt}") };
-        if registry::connect(&name)?.is_some() {
+        if registry::is_there(&name)? {
             continue;
         }
         match Registration::new(&name) {
             Ok(registration) => return Ok((name, registration)),
             // Somebody else was faster.
-            Err(_) if registry::connect(&name)?.is_some() => {}
+            Err(_) if registry::is_there(&name)? => {}
             Err(error) => return Err(error),
         }
     }

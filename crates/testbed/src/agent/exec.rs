@@ -54,7 +54,7 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     let guard = exec.stall_guard.map(|allowed| domain.guard(allowed)).transpose();
     let guard = guard.context("cannot guard the clock against stalls of the host")?;
     if let Some(warning) = guard.as_ref().and_then(Guard::warning) {
-        eprintln!("qcycle: {warning}");
+        terminal::err!("qcycle: {warning}");
     }
     let mut keeper = start_keeper(&follower, arrivals, &exec.command)?;
     fds::raise_limit();
@@ -92,7 +92,7 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
 fn report_stalls(Stalls { count, total_ns, longest_ns }: Stalls) {
     if total_ns > 0 {
         let [total, longest] = [total_ns, longest_ns].map(|ns| ns as f64 / 1e6);
-        eprintln!(
+        terminal::err!(
             "qcycle: {count} stalls of the host took no virtual time: {total:.1} ms in all, the \
              longest {longest:.1} ms"
         );
@@ -102,7 +102,7 @@ fn report_stalls(Stalls { count, total_ns, longest_ns }: Stalls) {
 fn report_refusals(follower: &Follower, control: &Control) {
     for refusal in follower.refusals() {
         let line = format!("refused {}: {}", refusal.program, refusal.reason);
-        eprintln!("qcycle: {line}");
+        terminal::err!("qcycle: {line}");
         control.warn(line);
     }
 }

@@ -30,7 +30,7 @@ pub fn keep(gate: i32, command: &[String]) -> ! {
     wanted.extend([libc::SIGCHLD, agent_is_gone()]);
     let arrivals = Signals::block(&wanted);
     if let Err(error) = orphans::adopt() {
-        eprintln!("qcycle: what the program leaves behind will not end with it: {error}");
+        terminal::err!("qcycle: what the program leaves behind will not end with it: {error}");
     }
     let (program, arguments) = command.split_first().expect("the command line demands a program");
     let mut starting = Command::new(program);
@@ -44,7 +44,7 @@ pub fn keep(gate: i32, command: &[String]) -> ! {
     let child = match program::in_domain(&mut starting, &gate, name_of(program)).spawn() {
         Ok(child) => child.id().cast_signed(),
         Err(error) => {
-            eprintln!("qcycle: cannot start {program}: {error}");
+            terminal::err!("qcycle: cannot start {program}: {error}");
             let missing = error.kind() == std::io::ErrorKind::NotFound;
             std::process::exit(if missing { NOT_FOUND } else { NOT_EXECUTABLE });
         }
@@ -87,7 +87,7 @@ fn collect(program: i32) -> Option<ExitStatus> {
 fn end(status: ExitStatus) -> ! {
     let killed = orphans::end();
     if killed > 0 {
-        eprintln!(
+        terminal::err!(
             "qcycle: ended {killed} process(es) that the program left behind; a domain ends with \
              its program"
         );

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use terminal::shown;
 use vtime::{Tdf, VirtualSpan, VirtualTime};
 
+use super::client::Told;
 use super::protocol::{Detail, ProgramStatus, State, Status};
 use crate::domain::Freeze;
 use crate::launch::freeze::FreezeStatus;
@@ -20,7 +22,7 @@ pub fn line(status: &Status) -> String {
         1 => "is held (1 hold)".to_owned(),
         holds => format!("is held ({holds} holds)"),
     };
-    format!("{} {state} at {at}, tdf {}", status.name, tdf(clock.tdf_millionths))
+    format!("{} {state} at {at}, tdf {}", shown(&status.name), tdf(clock.tdf_millionths))
 }
 
 /// One line about each program that was meant, or about the domain if all of it was.
@@ -42,7 +44,7 @@ pub fn lines(detail: &Detail, whole: bool) -> String {
             &mut lines,
             format_args!(
                 "{} ({}) {state} at {at}, tdf {own} within a domain at tdf {domain}\n",
-                full_name(detail, program),
+                shown(&full_name(detail, program)),
                 program.pid,
             ),
         );
@@ -52,12 +54,21 @@ pub fn lines(detail: &Detail, whole: bool) -> String {
 
 /// The table of `qcycle ps`: each domain, and its programs below it.
 #[must_use]
-pub fn table(domains: &[Detail]) -> String {
+pub fn table(domains: &[Told]) -> String {
     let mut table = format!(
         "{:<24} {:>8} {:<8} {:>6} {:>16} {:>14} {:>6} {:>8} {:<9}  PROGRAM\n",
         "NAME", "PID", "STATE", "TDF", "VIRTUAL (s)", "PAUSED (s)", "HOLDS", "CALLS", "FREEZE"
     );
-    for detail in domains {
+    for told in domains {
+        let detail = match told {
+            Told::Detail(detail) => detail,
+            Told::Silent(silent) => {
+                let pid = silent.agent_pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string());
+                let (name, why) = (shown(&silent.name), shown(&silent.silent));
+                put(&mut table, format_args!("{name:<24} {pid:>8} {:<8}  {why}\n", "silent"));
+                continue;
+            }
+        };
         let (status, clock) = (&detail.status, &detail.status.clock);
         let row = Row {
             name: &status.name,
@@ -73,7 +84,7 @@ pub fn table(domains: &[Detail]) -> String {
         };
         row.put(&mut table);
         for warning in &status.warnings {
-            put(&mut table, format_args!("    warning: {warning}\n"));
+            put(&mut table, format_args!("    warning: {}\n", shown(warning)));
         }
         for program in &detail.programs {
             let row = Row {
@@ -110,12 +121,11 @@ struct Row<'r> {
 
 impl Row<'_> {
     fn put(&self, table: &mut String) {
-        let (state, title) = (word(self.state), self.title);
+        let (state, name, title) = (word(self.state), shown(self.name), shown(self.title));
         put(
             table,
             format_args!(
-                "{:<24} {:>8} {state:<8} {:>6} {:>16.6} {:>14.6} {:>6} {:>8} {:<9}  {title}\n",
-                self.name,
+                "{name:<24} {:>8} {state:<8} {:>6} {:>16.6} {:>14.6} {:>6} {:>8} {:<9}  {title}\n",
                 self.pid,
                 self.tdf,
                 self.virtual_ns as f64 / 1e9,
@@ -146,7 +156,7 @@ pub fn full(detail: &Detail, whole: bool) -> String {
 
 fn domain(text: &mut String, detail: &Detail) {
     let (status, clock) = (&detail.status, &detail.status.clock);
-    put(text, format_args!("domain {}: {}\n", status.name, status.title));
+    put(text, format_args!("domain {}: {}\n", shown(&status.name), shown(&status.title)));
     let mut say = |what: &str, value: String| put(text, format_args!("  {what:<13} {value}\n"));
     let state = match clock.holds {
         0 => word(detail.state).to_owned(),
@@ -165,7 +175,9 @@ fn domain(text: &mut String, detail: &Detail) {
 }
 
 fn program(text: &mut String, detail: &Detail, program: &ProgramStatus) {
-    put(text, format_args!("program {}: {}\n", full_name(detail, program), program.command));
+    let name = full_name(detail, program);
+    let name = shown(&name);
+    put(text, format_args!("program {name}: {}\n", shown(&program.command)));
     let mut say = |what: &str, value: String| put(text, format_args!("  {what:<13} {value}\n"));
     let domain = tdf(detail.status.clock.tdf_millionths);
     let own = tdf(program.tdf_millionths);
@@ -184,7 +196,7 @@ fn program(text: &mut String, detail: &Detail, program: &ProgramStatus) {
 
 fn warnings(text: &mut String, warnings: &[String]) {
     for warning in warnings {
-        put(text, format_args!("  {:<13} {warning}\n", "warning"));
+        put(text, format_args!("  {:<13} {}\n", "warning", shown(warning)));
     }
 }
 
@@ -192,7 +204,7 @@ fn calls(calls: &BTreeMap<String, u64>) -> String {
     if calls.is_empty() {
         return "none".to_owned();
     }
-    let calls = calls.iter().map(|(kind, count)| format!("{kind} {count}"));
+    let calls = calls.iter().map(|(kind, count)| format!("{} {count}", shown(kind)));
     calls.collect::<Vec<_>>().join(", ")
 }
 

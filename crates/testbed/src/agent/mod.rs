@@ -5,7 +5,7 @@
 //! exec` is an agent with one program in the foreground, `qcycle agent` one that a run starts.
 //!
 //! - [`protocol`]: the messages
-//! - [`registry`]: where the sockets of agents lie, and finding them by name
+//! - [`registry`]: the names of domains, and finding their agents; [`folder`]: where their sockets lie
 //! - [`control`]: an agent's side of the socket: holds, dilation, status
 //! - [`query`]: how a domain and its programs stand
 //! - [`client`]: the other side, for `qcycle hold`, `release`, `dilate`, `query` and `ps`
@@ -20,11 +20,12 @@
 //! - [`interventions`]: what others do to the domain of a run
 
 pub mod attach;
-mod caller;
 pub mod client;
 pub mod control;
 pub mod daemon;
 pub mod exec;
+pub mod folder;
+mod glance;
 mod interventions;
 pub mod keep;
 pub mod listing;
@@ -33,6 +34,7 @@ pub mod orders;
 mod orphans;
 mod output;
 mod owner;
+mod peer;
 mod points;
 pub mod protocol;
 mod query;

@@ -7,12 +7,10 @@ use vtime::image::{Counters, Kind};
 use vtime::page::Epoch;
 
 use super::control::warning;
+use super::glance;
 use super::protocol::{Detail, ProgramStatus, Selector, State, Status};
 use crate::domain::{Domain, Program, Standing};
 use crate::launch::members;
-
-/// Most letters of a command line that are told.
-const COMMAND_LENGTH_MAX: usize = 200;
 
 /// A program with the processes that run it.
 pub(super) type Running = (Arc<Program>, BTreeSet<i32>);
@@ -67,7 +65,7 @@ fn program(state: State, (program, processes): &Running, standing: Standing) -> 
         name: program.name.clone(),
         pid,
         pids,
-        command: command_of(pid),
+        command: glance::command_of(pid),
         state: if standing.free { State::LetGo } else { state },
         virtual_ns: standing.time.as_ns(),
         offset_ns: standing.offset_ns,
@@ -84,16 +82,4 @@ pub(super) fn counted(counters: &Counters) -> (BTreeMap<String, u64>, Vec<String
     let warnings = counts.iter().filter_map(|(kind, count)| warning(*kind, *count)).collect();
     let calls = counts.into_iter().filter(|(_, count)| *count > 0);
     (calls.map(|(kind, count)| (kind.name().to_owned(), count)).collect(), warnings)
-}
-
-/// The command line of a process, or its name where it has none.
-fn command_of(process: i32) -> String {
-    let read = |file: &str| std::fs::read(format!("/proc/{process}/{file}")).unwrap_or_default();
-    let line = String::from_utf8_lossy(&read("cmdline")).replace(['\0', '\n'], " ");
-    let line = if line.trim().is_empty() {
-        String::from_utf8_lossy(&read("comm")).into_owned()
-    } else {
-        line
-    };
-    line.trim().chars().take(COMMAND_LENGTH_MAX).collect()
 }

@@ -1,44 +1,96 @@
-//! Where the sockets of agents lie, and finding them by name.
+//! The names of domains, and finding their agents by name.
 //!
-//! A domain is there as long as somebody answers on its socket. A socket that nobody answers on
-//! was left behind by an agent that was killed; whoever comes across it removes it.
+//! A name belongs to the process that holds a lock (flock(2)) on the file `NAME.lock`, which the
+//! kernel gives back when that process ends, by whatever cause. Only who holds the lock makes or
+//! removes the socket `NAME.sock` beside it. So two agents never have one name, and nobody removes
+//! a socket that somebody is about to listen on. Files whose lock is free were left behind by an
+//! agent that was killed; whoever comes across them removes them.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use crate::launch::namespaces;
+use super::folder::Folder;
+use super::peer;
 
-/// Longest name of a domain: the path of a socket has 107 octets at most.
+/// Longest name of a domain.
 pub const NAME_LENGTH_MAX: usize = 48;
 
-/// Names the folder of the sockets to an agent in a user namespace, where everybody is root.
-pub const FOLDER_VARIABLE: &str = "QCYCLE_SOCKETS";
-
-/// The folder of the sockets: `$XDG_RUNTIME_DIR/quartercycle`, `/run/quartercycle` for root,
-/// and a folder of the user's own in `/tmp` otherwise.
-#[must_use]
-pub fn folder() -> PathBuf {
-    if let Some(folder) = std::env::var_os(FOLDER_VARIABLE) {
-        return PathBuf::from(folder);
-    }
-    let user = namespaces::effective_user();
-    match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(folder) if !folder.is_empty() => PathBuf::from(folder).join("quartercycle"),
-        _ if user == 0 => PathBuf::from("/run/quartercycle"),
-        _ => PathBuf::from(format!("/tmp/quartercycle-{user}")),
-    }
-}
+/// How long an agent may take between locking its name and listening; it is microseconds of work.
+const STARTING_LONGEST: Duration = Duration::from_secs(2);
+const STARTING_LOOK: Duration = Duration::from_millis(2);
 
 /// A name under which a domain is registered; it vanishes with this.
 #[derive(Debug)]
 pub struct Registration {
-    path: PathBuf,
+    // Dropped in this order: the lock last.
+    files: Files,
     listener: UnixListener,
+    _lock: File,
+}
+
+/// The files of a name in a folder.
+#[derive(Debug)]
+struct Files {
+    folder: Folder,
+    name: String,
+}
+
+impl Files {
+    fn socket(&self) -> std::path::PathBuf {
+        self.folder.file(&format!("{}.sock", self.name))
+    }
+
+    fn lock(&self) -> std::path::PathBuf {
+        self.folder.file(&format!("{}.lock", self.name))
+    }
+
+    /// Takes the lock of the name; `None` if somebody else has it.
+    fn claim(&self) -> io::Result<Option<File>> {
+        let path = self.lock();
+        loop {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).mode(0o600);
+            let file = options.custom_flags(libc::O_NOFOLLOW).open(&path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            // Whoever had it before may have removed the file meanwhile.
+            if is_same(&file, &path) {
+                return Ok(Some(file));
+            }
+        }
+    }
+
+    /// Removes what lies there. The lock must be held.
+    fn remove(&self) {
+        // Removed by its user already, if not.
+        let _ = fs::remove_file(self.socket());
+        let _ = fs::remove_file(self.lock());
+    }
+
+    /// Removes what nobody owns. Answers whether there was such a thing.
+    fn remove_dead(&self) -> io::Result<bool> {
+        let Some(_lock) = self.claim()? else { return Ok(false) };
+        self.remove();
+        Ok(true)
+    }
+}
+
+fn is_same(file: &File, path: &Path) -> bool {
+    let of = |found: fs::Metadata| (found.dev(), found.ino());
+    match (file.metadata(), fs::symlink_metadata(path)) {
+        (Ok(one), Ok(other)) => of(one) == of(other),
+        _ => false,
+    }
 }
 
 impl Registration {
@@ -48,19 +100,23 @@ impl Registration {
     /// When the name is taken or cannot be a file name.
     pub fn new(name: &str) -> anyhow::Result<Self> {
         check_name(name)?;
-        let folder = folder();
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        let path = socket(name);
-        if connect(name)?.is_some() {
-            bail!("there is a domain named `{name}` already; `qcycle ps` lists them");
-        }
-        let listener = UnixListener::bind(&path)
-            .with_context(|| format!("cannot make the socket {}", path.display()))?;
-        Ok(Self { path, listener })
+        let files = Files { folder: Folder::make()?, name: name.to_owned() };
+        let cannot = || format!("cannot register the domain `{name}`");
+        let begun = Instant::now();
+        let lock = loop {
+            if let Some(lock) = files.claim().with_context(cannot)? {
+                break lock;
+            }
+            // It is taken, or somebody looks whether it is.
+            if is_there(name)? || begun.elapsed() > STARTING_LONGEST {
+                bail!("there is a domain named `{name}` already; `qcycle ps` lists them");
+            }
+            thread::sleep(STARTING_LOOK);
+        };
+        // Left behind, if there is one.
+        let _ = fs::remove_file(files.socket());
+        let listener = UnixListener::bind(files.socket()).with_context(cannot)?;
+        Ok(Self { files, listener, _lock: lock })
     }
 
     /// Where callers arrive.
@@ -72,61 +128,108 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // Removed by somebody else already, which is as good.
-        let _ = fs::remove_file(&self.path);
+        self.files.remove();
     }
 }
 
-/// Names of the domains that answer, in order. Removes what agents that were killed left behind.
+/// Names of the domains that are there, in order. Removes what agents that were killed left behind.
 ///
 /// # Errors
-/// When the folder cannot be read.
-pub fn names() -> io::Result<Vec<String>> {
-    let entries = match fs::read_dir(folder()) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter_map(|file| file.strip_suffix(".sock").map(str::to_owned))
-        .filter(|name| connect(name).is_ok_and(|stream| stream.is_some()))
-        .collect();
-    names.sort();
-    Ok(names)
+/// When the folder is not this user's own or cannot be read.
+pub fn names() -> anyhow::Result<Vec<String>> {
+    sweep().map(|(names, _)| names)
 }
 
-/// Removes the sockets that agents left behind which were killed. Answers how many.
+/// Removes what agents that were killed left behind. Answers how many names it was.
 ///
 /// # Errors
-/// When the folder cannot be read.
-pub fn remove_dead() -> io::Result<usize> {
-    let count = || fs::read_dir(folder()).map_or(0, Iterator::count);
-    let before = count();
-    names()?;
-    Ok(before.saturating_sub(count()))
+/// As [`names`].
+pub fn remove_dead() -> anyhow::Result<usize> {
+    sweep().map(|(_, dead)| dead)
+}
+
+fn sweep() -> anyhow::Result<(Vec<String>, usize)> {
+    let (mut names, mut dead) = (Vec::new(), 0);
+    let Some(folder) = Folder::find()? else { return Ok((names, dead)) };
+    let cannot = || format!("cannot list the domains in {}", folder.path().display());
+    let found = folder.names().with_context(cannot)?;
+    let found = found.iter().filter_map(|file| file.strip_suffix(".sock"));
+    for name in found.filter(|name| check_name(name).is_ok()) {
+        let Some(folder) = Folder::find()? else { break };
+        let files = Files { folder, name: name.to_owned() };
+        if files.remove_dead().with_context(|| format!("cannot look after `{name}`"))? {
+            dead += 1;
+        } else {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    Ok((names, dead))
+}
+
+/// Whether there is a domain of this name, whether it answers or not.
+///
+/// # Errors
+/// As [`connect`], if it cannot be told.
+pub fn is_there(name: &str) -> anyhow::Result<bool> {
+    Ok(match find(name)? {
+        Found::Nobody => false,
+        Found::Agent(_) | Found::Silent => true,
+    })
 }
 
 /// A connection to a domain; `None` if there is none of this name.
 ///
 /// # Errors
-/// When there is one, but not for us.
+/// When there is one that does not take calls, or somebody else answers for it.
 pub fn connect(name: &str) -> anyhow::Result<Option<UnixStream>> {
-    let path = socket(name);
-    match UnixStream::connect(&path) {
-        Ok(stream) => Ok(Some(stream)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(&path)
-                .with_context(|| format!("cannot remove the dead socket {}", path.display()))?;
-            Ok(None)
-        }
-        Err(error) => Err(error).with_context(|| format!("cannot reach the domain `{name}`")),
+    match find(name)? {
+        Found::Nobody => Ok(None),
+        Found::Agent(stream) => Ok(Some(stream)),
+        Found::Silent => bail!(
+            "the domain `{name}` takes no calls: too many are waiting for its agent, which may \
+             have been stopped"
+        ),
     }
 }
 
-fn socket(name: &str) -> PathBuf {
-    folder().join(format!("{name}.sock"))
+/// Who there is to a name.
+enum Found {
+    Nobody,
+    Agent(UnixStream),
+    /// It is there and takes no calls.
+    Silent,
+}
+
+fn find(name: &str) -> anyhow::Result<Found> {
+    if check_name(name).is_err() {
+        return Ok(Found::Nobody);
+    }
+    let Some(folder) = Folder::find()? else { return Ok(Found::Nobody) };
+    let files = Files { folder, name: name.to_owned() };
+    let cannot = || format!("cannot reach the domain `{name}`");
+    let begun = Instant::now();
+    loop {
+        match peer::connect(&files.socket()) {
+            Ok(stream) => {
+                peer::check_agent(&stream).with_context(cannot)?;
+                return Ok(Found::Agent(stream));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nobody),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Found::Silent),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                if files.remove_dead().with_context(cannot)? {
+                    return Ok(Found::Nobody);
+                }
+                // Somebody is about to listen.
+                if begun.elapsed() > STARTING_LONGEST {
+                    return Ok(Found::Silent);
+                }
+                thread::sleep(STARTING_LOOK);
+            }
+            Err(error) => return Err(error).with_context(cannot),
+        }
+    }
 }
 
 fn check_name(name: &str) -> anyhow::Result<()> {

@@ -12,7 +12,6 @@ use anyhow::bail;
 
 use super::client;
 use super::protocol::{Call, Detail, Selector};
-use super::registry;
 
 /// Whom a command means.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,12 +103,8 @@ pub fn dilate(target: &Target, tdf: vtime::Tdf) -> anyhow::Result<Detail> {
 
 /// The domain in which a process is.
 fn find(process: i32) -> anyhow::Result<Detail> {
-    for domain in registry::names()? {
-        let call = Call::Query { program: Some(Selector::Pid(process)) };
-        // Not there, or ended meanwhile.
-        if let Ok(detail) = client::detail(&domain, call) {
-            return Ok(detail);
-        }
+    if let Some(detail) = client::of_process(process)? {
+        return Ok(detail);
     }
     if Path::new("/proc").join(process.to_string()).exists() {
         bail!(

@@ -19,6 +19,7 @@ use super::session::{Interrupt, Session};
 use super::statistics::percentile::samples_needed;
 use super::verdict;
 use crate::exit::Exit;
+use crate::files;
 use crate::results::machine::utc_now;
 use crate::scenario::suggest;
 
@@ -90,16 +91,16 @@ fn measure(arguments: &Arguments) -> Result<Exit> {
             let matrix = match matrix(arguments) {
                 Ok(matrix) => matrix,
                 Err(Refused::Words(problem)) => {
-                    eprintln!("qcycle: {problem}");
+                    terminal::err!("qcycle: {problem}");
                     return Ok(Exit::Usage);
                 }
                 Err(Refused::Matrix(problems)) => {
-                    eprintln!("{problems}");
+                    terminal::err!("{problems}");
                     return Ok(Exit::BadScenario);
                 }
             };
             if arguments.list {
-                print!("{}", listing(&matrix));
+                terminal::print(format_args!("{}", listing(&matrix)));
                 return Ok(Exit::Met);
             }
             Session::begin(&folder(arguments, &matrix)?, matrix)?
@@ -107,7 +108,7 @@ fn measure(arguments: &Arguments) -> Result<Exit> {
     };
     let interrupt = Interrupt::on_signals()?;
     let binary = Binary::find()?;
-    platform::sweep();
+    platform::sweep()?;
     announce(&session);
     session.measure(&binary, &interrupt)?;
     finish(&session, judged, arguments.json, interrupt.is_asked())
@@ -121,7 +122,7 @@ fn announce(session: &Session) {
         .map(|(cell, _)| matrix.duration_ns(cell) + matrix.settle_ns)
         .collect();
     let length_ns = open.iter().copied().fold(0, u64::saturating_add);
-    eprintln!(
+    terminal::err!(
         "{}: {} of {} cells to measure, about {}; Ctrl-C keeps what was measured",
         session.folder().display(),
         open.len(),
@@ -129,7 +130,7 @@ fn announce(session: &Session) {
         spoken(length_ns / 1_000_000_000)
     );
     for warning in &session.run().warnings {
-        eprintln!("warning: {}: {}; {}", warning.name, warning.found, warning.remedy);
+        terminal::err!("warning: {}: {}; {}", warning.name, warning.found, warning.remedy);
     }
 }
 
@@ -145,13 +146,13 @@ fn finish(
     let known = run.for_report();
     demands.limits.extend(session.matrix().own_limits());
     if run.cells.iter().all(|cell| cell.samples == 0) && known.absent.is_empty() {
-        eprintln!("nothing was measured; qcycle latency --resume {}", folder.display());
+        terminal::err!("nothing was measured; qcycle latency --resume {}", folder.display());
         return Ok(Exit::Interrupted);
     }
     let report = Report::read(folder, &known, &demands)?;
     let exit = tell(&report, json)?;
     if is_interrupted {
-        eprintln!("to measure the rest: qcycle latency --resume {}", folder.display());
+        terminal::err!("to measure the rest: qcycle latency --resume {}", folder.display());
         return Ok(Exit::Interrupted);
     }
     if run.cells.iter().any(|cell| cell.state == State::Failed) {
@@ -253,7 +254,7 @@ fn folder(arguments: &Arguments, matrix: &Matrix) -> Result<PathBuf> {
     for number in 1.. {
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
         let folder = runs.join(format!("{name}{suffix}"));
-        match fs::create_dir(&folder) {
+        match files::make_private(&folder) {
             Ok(()) => return Ok(folder),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => {

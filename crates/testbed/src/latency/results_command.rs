@@ -140,10 +140,10 @@ impl ResultsCommand {
                 let page = output.unwrap_or_else(|| second.join(COMPARE_PAGE));
                 compared.write_page(&page)?;
                 if json {
-                    println!("{}", serde_json::to_string_pretty(&compared)?);
+                    terminal::print_json(&serde_json::to_string_pretty(&compared)?);
                 } else {
-                    print!("{}", compared.text());
-                    println!("report: {}", page.display());
+                    terminal::print(format_args!("{}", compared.text()));
+                    terminal::out!("report: {}", page.display());
                 }
                 Ok(Exit::Met)
             }
@@ -151,7 +151,7 @@ impl ResultsCommand {
                 let demands = judged.demands()?;
                 let hints = Hints { unit, period_ns: period.map(vtime::VirtualSpan::as_ns) };
                 let names = import::import(&files, &platform, hints, &output)?;
-                eprintln!("qcycle: imported {} into {}", names.join(", "), output.display());
+                terminal::err!("qcycle: imported {} into {}", names.join(", "), output.display());
                 tell(&Report::read(&output, &Run::default(), &demands)?, json)
             }
         }
@@ -173,10 +173,10 @@ fn known(folder: &Path, demands: &mut Demands) -> Result<Run> {
 pub(super) fn tell(report: &Report, json: bool) -> Result<Exit> {
     report.write()?;
     if json {
-        println!("{}", serde_json::to_string_pretty(report)?);
+        terminal::print_json(&serde_json::to_string_pretty(report)?);
     } else {
-        print!("{}", report.text());
-        println!("report: {}", report.folder.join(PAGE).display());
+        terminal::print(format_args!("{}", report.text()));
+        terminal::out!("report: {}", report.folder.join(PAGE).display());
     }
     Ok(report.exit())
 }

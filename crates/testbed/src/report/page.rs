@@ -2,10 +2,9 @@
 //! every other script and every request. So it can be kept beside the results, sent by mail, and
 //! opened years later.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use sha2::{Digest, Sha256};
 
 use super::html::{base64, escape};
@@ -29,10 +28,7 @@ pub(crate) struct Page {
 impl Page {
     /// Writes it: readers see it complete or not at all.
     pub(crate) fn write(&self, out: &Path) -> Result<()> {
-        let temporary = out.with_extension("html.tmp");
-        fs::write(&temporary, self.html())
-            .with_context(|| format!("writing {}", temporary.display()))?;
-        fs::rename(&temporary, out).with_context(|| format!("writing {}", out.display()))
+        crate::files::replace(out, |to| to.write_all(self.html().as_bytes()))
     }
 
     fn html(&self) -> String {

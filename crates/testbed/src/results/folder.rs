@@ -28,6 +28,7 @@ use super::series::Series;
 use super::table_file;
 use super::told::{self, Told};
 use super::verdict::{RunData, Verdict, judge};
+use crate::files;
 use crate::scenario::model::PointName;
 
 const RECORD: &str = "run.json";
@@ -55,7 +56,7 @@ impl RunFolder {
         let mut number = highest_number(root, case)? + 1;
         let path = loop {
             let path = root.join(format!("{case}-{number}"));
-            match fs::create_dir(&path) {
+            match files::make_private(&path) {
                 Ok(()) => break path,
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
                 Err(error) => {

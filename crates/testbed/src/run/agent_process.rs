@@ -14,8 +14,8 @@ use anyhow::Context;
 
 use super::outputs::Outputs;
 use super::session::Happened;
+use crate::agent::folder;
 use crate::agent::orders::{Order, Report};
-use crate::agent::registry;
 use crate::fds;
 
 /// How long an agent may take to end once nobody orders anything any more.
@@ -45,7 +45,7 @@ impl AgentProcess {
         let ends = [theirs.as_raw_fd(), writer.as_raw_fd()].map(|fd| fd.to_string());
         let mut command = Command::new("/proc/self/exe");
         command.args(["agent", "--owner", &ends[0], "--outputs", &ends[1]]);
-        command.env(registry::FOLDER_VARIABLE, sockets);
+        command.env(folder::VARIABLE, sockets);
         // Ctrl-Z must not stop the agent and leave the programs running; Ctrl-C is for the runner.
         command.process_group(0);
         fds::hand_down(&mut command, theirs.as_fd());

@@ -18,6 +18,7 @@ use super::log::Log;
 use super::needs;
 use super::outputs::Outputs;
 use super::progress::Progress;
+use crate::agent::folder::Folder;
 use crate::agent::orders::{self, Answer, Exited, Order, Report, Setup};
 use crate::agent::protocol::VERSION;
 use crate::agent::{registry, signals};
@@ -78,7 +79,7 @@ pub fn run(scenario: &Scenario, options: &Options) -> Result<Exit, Failure> {
     // Signals are blocked before the first thread is started, so that one thread gets them all.
     let arrivals = signals::Signals::block(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
     // Before this process is root of a user namespace, where the folder would be another.
-    let sockets = registry::folder();
+    let sockets = Folder::make().map_err(Failure::Setup)?.path().to_owned();
     // What agents that were killed have left behind. That it stays there does no harm.
     let _ = registry::remove_dead();
     needs::check(scenario).map_err(Failure::Setup)?;
@@ -596,14 +597,11 @@ impl<'s> Session<'s> {
     }
 
     fn tell(&self, options: &Options) -> anyhow::Result<()> {
-        use std::io::Write;
-        let text = if options.json {
-            serde_json::to_string_pretty(&self.record)? + "\n"
+        if options.json {
+            terminal::print_json(&serde_json::to_string_pretty(&self.record)?);
         } else {
-            self.summary()
-        };
-        // A reader that has gone away, such as `head`, has seen enough.
-        let _ = std::io::stdout().write_all(text.as_bytes());
+            terminal::print(format_args!("{}", self.summary()));
+        }
         Ok(())
     }
 
@@ -673,9 +671,7 @@ fn signal_name(number: i32) -> String {
 
 /// Tells the user something on the way.
 fn say(text: &str) {
-    use std::io::Write;
-    // Nothing can be said on a closed stream.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    terminal::err!("{text}");
 }
 
 fn title(scenario: &Scenario) -> String {

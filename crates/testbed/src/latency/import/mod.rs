@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use super::cell::{Cell, Mark, MarkKind, Method, Samples, Thread};
 use super::report::CELLS;
 use super::statistics::Distribution;
+use crate::files;
 
 /// What times in a file are counted in, where the file itself does not tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
@@ -147,6 +148,7 @@ pub fn import(
         }
         cells.push(cell);
     }
+    files::make_private_all(folder).with_context(|| format!("making {}", folder.display()))?;
     for cell in &cells {
         cell.write(&folder.join(CELLS).join(cell.name()))?;
     }

@@ -11,10 +11,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
-use crate::agent::registry;
+use crate::agent::folder::Folder;
+use crate::latency::matrix::Engine;
 
 const PREFIX: &str = "latency-";
 const LOCK: &str = "lock";
+/// Who is told to remove what a file names. Nothing else is started.
+const ENGINES: [Engine; 2] = [Engine::Docker, Engine::Podman];
 /// Names of containers of an engine, one a line: `docker NAME`. Those of runc are in [`STATE`].
 const CONTAINERS: &str = "containers";
 /// Where runc keeps what it knows of its containers.
@@ -30,17 +33,14 @@ pub(super) struct Scratch {
 impl Scratch {
     /// Makes one, and removes those of processes that are gone.
     pub(super) fn make() -> Result<Self> {
-        let parent = registry::folder();
-        sweep_folder(&parent);
-        let make = |folder: &Path, recursive| {
-            DirBuilder::new().recursive(recursive).mode(0o700).create(folder)
-        };
-        make(&parent, true).with_context(|| format!("cannot make {}", parent.display()))?;
+        let parent = Folder::make()?;
+        let parent = parent.path();
+        sweep_folder(parent);
         let own = std::process::id();
         // Two platforms of one process have one each.
         let folder = (0..).map(|number| parent.join(format!("{PREFIX}{own}-{number}")));
         for folder in folder {
-            match make(&folder, false) {
+            match DirBuilder::new().mode(0o700).create(&folder) {
                 Ok(()) => return Self::lock(folder),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
@@ -81,8 +81,11 @@ impl Drop for Scratch {
 }
 
 /// Removes what processes that are gone have left behind. Answers how many folders it was.
-pub fn sweep() -> usize {
-    sweep_folder(&registry::folder())
+///
+/// # Errors
+/// When the folder of such folders is not this user's own: what it names may be anybody's.
+pub fn sweep() -> Result<usize> {
+    Ok(Folder::find()?.map_or(0, |folder| sweep_folder(folder.path())))
 }
 
 fn sweep_folder(parent: &Path) -> usize {
@@ -110,7 +113,8 @@ fn remove(folder: &Path) {
         quietly(command);
     }
     let containers = fs::read_to_string(folder.join(CONTAINERS)).unwrap_or_default();
-    for (engine, name) in containers.lines().filter_map(|line| line.split_once(' ')) {
+    let containers = containers.lines().filter_map(|line| line.split_once(' '));
+    for (engine, name) in containers.filter(|(engine, name)| is_named(engine, name)) {
         let mut command = Command::new(engine);
         command.args(["rm", "--force", name]);
         quietly(command);
@@ -119,6 +123,11 @@ fn remove(folder: &Path) {
         quietly(command);
     }
     let _ = fs::remove_dir_all(folder);
+}
+
+/// Whether this is what a measurement notes: the file may say anything after a disk ran full.
+fn is_named(engine: &str, name: &str) -> bool {
+    ENGINES.iter().any(|known| known.name() == engine) && name.starts_with("quartercycle-")
 }
 
 fn quietly(mut command: Command) {

@@ -22,6 +22,7 @@ use super::cell::{Cell, Mark, MarkKind};
 use super::matrix::{self, Matrix, PlatformSpec};
 use super::platform::{self, Binary, Platform};
 use super::record::{CellState, LatencyRun, MATRIX, RECORD, STREAM, State, cell_folder};
+use crate::files;
 
 pub use interrupt::Interrupt;
 
@@ -43,7 +44,7 @@ impl Session {
     /// If the folder is there with something in it, or cannot be written.
     pub fn begin(folder: &Path, matrix: Matrix) -> Result<Self> {
         let wrong = || format!("cannot make {}", folder.display());
-        fs::create_dir_all(folder).with_context(wrong)?;
+        files::make_private_all(folder).with_context(wrong)?;
         if fs::read_dir(folder).with_context(wrong)?.next().is_some() {
             let folder = folder.display();
             bail!("{folder} is not empty; name another --output, or --resume {folder}");

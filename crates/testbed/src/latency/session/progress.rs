@@ -65,7 +65,7 @@ impl Progress {
         for words in [&cell.reason, &cell.way_out].into_iter().filter(|words| !words.is_empty()) {
             line += &format!("; {words}");
         }
-        eprintln!("{line}");
+        terminal::err!("{line}");
     }
 
     fn draw(&mut self, text: &str) {
@@ -74,14 +74,16 @@ impl Progress {
         }
         let mut out = std::io::stderr().lock();
         // Nothing can be said on a closed stream.
-        let _ = write!(out, "\r\x1b[K[{}/{}] {}: {text}", self.number, self.cells, self.cell);
+        let cell = terminal::shown(&self.cell);
+        let _ = write!(out, "\r\x1b[K[{}/{}] {cell}: {text}", self.number, self.cells);
         let _ = out.flush();
         self.is_drawn = true;
     }
 
     fn clear(&mut self) {
         if std::mem::take(&mut self.is_drawn) {
-            eprint!("\r\x1b[K");
+            // Nothing can be said on a closed stream.
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }
 }

@@ -1,0 +1,154 @@
+//! `qcycle ps` and `query` wait for nobody: not for an agent that was stopped, not for a process
+//! that keeps its memory back, and obey nothing that a program has put into its name.
+
+use std::os::unix::process::CommandExt;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::harness::{Domain, In, Link, Running, c, qcycle, run, sleep_ms};
+
+/// Far more than looking takes, and far less than for ever.
+const LONGEST: Duration = Duration::from_secs(60);
+
+fn in_time(what: &str, mut command: std::process::Command) -> crate::harness::Printed {
+    let begun = Instant::now();
+    let printed = run(&mut command);
+    assert!(begun.elapsed() < LONGEST, "{what} took {:?}", begun.elapsed());
+    printed
+}
+
+#[test]
+fn an_agent_that_was_stopped_keeps_nobody_from_seeing_the_others() {
+    let start = |name| Running::start(In::Virtual("1"), name, "sleep".as_ref(), &["1000"]);
+    let (stopped, lively) = (start("stopped"), start("lively"));
+    let process = Domain::of("stopped").ask(testbed::agent::protocol::Call::Status).agent_pid;
+    let _lively = Domain::of("lively");
+    let signal = |number| {
+        // SAFETY: takes numbers; the process is a child of this one.
+        assert_eq!(unsafe { libc::kill(process.cast_signed(), number) }, 0);
+    };
+    signal(libc::SIGSTOP);
+    let table = in_time("ps", qcycle(&["ps"])).out;
+    let json = in_time("ps --json", qcycle(&["ps", "--json"])).out;
+    let asked = in_time("query", qcycle(&["query", "stopped"]));
+    signal(libc::SIGCONT);
+    let row = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+    assert!(row("lively ").contains("running"), "{table}");
+    let silent = row("stopped ");
+    assert!(silent.contains("silent") && silent.contains(&process.to_string()), "{table}");
+    assert!(silent.contains("may have been stopped"), "{table}");
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let domain = |name: &str| json.as_array().unwrap().iter().find(|told| told["name"] == name);
+    assert!(domain("stopped").unwrap()["silent"].is_string(), "{json:#}");
+    assert_eq!(domain("stopped").unwrap()["agent_pid"], process);
+    assert_eq!(domain("lively").unwrap()["state"], "running");
+    assert_eq!(asked.end, 69, "{}", asked.err);
+    assert!(asked.err.contains("has not answered"), "{}", asked.err);
+    drop((stopped, lively));
+}
+
+/// As root, who may keep memory back; others may not (`vm.unprivileged_userfaultfd`).
+#[test]
+fn a_process_that_keeps_its_command_line_back_is_told_by_its_name() {
+    let mut guest = Running::start(In::Virtual("1"), "stubborn", &c("stubborn", Link::Static), &[]);
+    if guest.line() != "ready" {
+        println!("not measured: userfaultfd is not for this user here");
+        return;
+    }
+    // Until the memory is in place.
+    sleep_ms(100);
+    let table = in_time("ps", qcycle(&["ps"])).out;
+    let row = table.lines().find(|line| line.starts_with("stubborn/")).unwrap_or_default();
+    assert!(row.ends_with("  stubborn-Static"), "{table}");
+    assert_eq!(in_time("hold", qcycle(&["hold", "stubborn"])).end, 0);
+}
+
+#[test]
+fn a_terminal_obeys_nothing_that_a_program_says_of_itself() {
+    const EVIL: &str = "\x1b[2J\x07evil\nlab  1 running\u{9b}31m\u{202e}";
+    let mut command = qcycle(&["exec", "--name", "evil", "--", "sh", "-c"]);
+    command.args(["echo ready; read -r _; exit 0", EVIL]);
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let _domain = Domain::of("evil");
+    let harmless = |text: &str| {
+        let obeyed = |c: &char| c.is_control() && *c != '\n' || matches!(c, '\u{202e}');
+        assert!(!text.chars().any(|c| obeyed(&c)), "{text:?}");
+    };
+    for arguments in
+        [&["ps"][..], &["query", "evil"], &["ps", "--json"], &["query", "--json", "evil"]]
+    {
+        let printed = run(&mut qcycle(arguments));
+        assert_eq!(printed.end, 0, "{}", printed.err);
+        harmless(&printed.out);
+        assert!(printed.out.contains("evil"));
+        if arguments.contains(&"--json") {
+            let told: Value = serde_json::from_str(&printed.out).unwrap();
+            let told = told
+                .as_array()
+                .and_then(|all| all.iter().find(|one| one["name"] == "evil"))
+                .unwrap_or(&told);
+            assert!(told["title"].as_str().unwrap().ends_with(EVIL), "{told:#}");
+        }
+    }
+    // A domain has one line, whatever its title.
+    let table = run(&mut qcycle(&["ps"])).out;
+    assert!(!table.lines().any(|line| line.starts_with("lab ")), "{table}");
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    // Errors repeat what was asked for.
+    for arguments in
+        [&["query", EVIL][..], &["report", EVIL], &["run", EVIL], &[EVIL], &["exec", "--", EVIL]]
+    {
+        let printed = run(&mut qcycle(arguments));
+        assert_ne!(printed.end, 0);
+        harmless(&printed.err);
+        assert!(printed.err.contains("\\u{9b}31m"), "{}", printed.err);
+    }
+}
+
+/// `qcycle … | true`: whoever has stopped reading has seen enough.
+#[test]
+fn a_closed_output_is_no_reason_to_fail() {
+    let folder = tempfile::tempdir().unwrap();
+    let guest = Running::start(In::Virtual("1"), "piped", "sleep".as_ref(), &["1000"]);
+    let _domain = Domain::of("piped");
+    let missing = folder.path().join("missing").display().to_string();
+    let commands: [(&[&str], i32); 12] = [
+        (&["ps"], 0),
+        (&["ps", "--json"], 0),
+        (&["query", "piped"], 0),
+        (&["hold", "piped"], 0),
+        (&["release", "--json", "piped"], 0),
+        (&["dilate", "--tdf", "2", "piped"], 0),
+        (&["detach", "piped"], 0),
+        (&["clean"], 0),
+        (&["latency", "--list"], 0),
+        (&["--help"], 0),
+        (&["report", &missing], 69),
+        (&["check", "--duration", "10 ms", "--json"], -1),
+    ];
+    for (arguments, end) in commands {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let errors = writer.try_clone().unwrap();
+        let mut command = qcycle(arguments);
+        // SAFETY: one system call between fork and exec: as a shell that was told to ignore it.
+        unsafe { command.pre_exec(|| Ok(drop(libc::signal(libc::SIGPIPE, libc::SIG_IGN)))) };
+        let status = command.stdout(writer).stderr(errors).status().unwrap();
+        let code = status.code();
+        assert!(code.is_some(), "{arguments:?}: {status}");
+        assert!(
+            end < 0 && [Some(0), Some(10)].contains(&code) || code == Some(end),
+            "{arguments:?}: {status}"
+        );
+    }
+    // A full disk is another matter.
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = qcycle(&["ps"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(74));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.starts_with("qcycle: cannot write to standard output: "), "{told}");
+    drop(guest);
+}
