@@ -103,6 +103,8 @@ UNSAFE_MODULES = [
     "crates/realtime/*",
     "crates/relay/tests/*",
     "crates/testbed/src/check/ethtool.rs",
+    # Descriptors that a role of the program is started with.
+    "crates/testbed/src/cli.rs",
     "crates/testbed/src/domain/mod.rs",
     "crates/testbed/src/fds.rs",
     "crates/testbed/src/domain/page.rs",

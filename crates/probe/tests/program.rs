@@ -279,3 +279,30 @@ fn every_kind_of_probe_takes_a_sample_or_a_miss_each_period() {
         }
     }
 }
+
+/// As with `| head`.
+#[test]
+fn a_closed_output_is_no_reason_to_abort() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stream = folder.path().join("stream");
+    let ended = start(&Plan { duration_ns: 20_000_000, ..modest() }, &stream).wait();
+    assert!(ended.expect("it was started").success());
+    let stream = stream.display().to_string();
+    let commands: [(&[&str], i32); 5] = [
+        (&["facts"], 0),
+        (&["show", &stream], 0),
+        (&["show", "/nowhere"], 69),
+        (&["--help"], 0),
+        (&["run", "--probe", "timer", "--duration", "20ms", "--output", "-"], 12),
+    ];
+    for (arguments, code) in commands {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = qcprobe();
+        command.args(arguments).stdin(Stdio::null());
+        command.stderr(writer.try_clone().expect("a descriptor")).stdout(writer);
+        let status = command.status().expect("it starts");
+        println!("{arguments:?}: {status}");
+        assert_eq!(status.code(), Some(code), "{arguments:?}: {status}");
+    }
+}

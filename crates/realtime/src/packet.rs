@@ -275,9 +275,14 @@ impl PacketSocket {
 }
 
 /// Types that any octets are a value of.
-trait Plain {}
-impl Plain for i32 {}
-impl Plain for libc::tpacket_stats {}
+///
+/// # Safety
+/// Only for numbers, and structures of numbers without a gap between them.
+unsafe trait Plain {}
+// SAFETY: a number.
+unsafe impl Plain for i32 {}
+// SAFETY: two numbers of 32 bits.
+unsafe impl Plain for libc::tpacket_stats {}
 
 /// Waits until one of the sockets has a frame, or the time is over; returns whether one has.
 ///
@@ -366,20 +371,22 @@ impl Batch {
         let received = self.frames.iter().zip(&self.messages).take(self.count);
         received.map(|(octets, message)| Frame {
             octets: &octets[..(message.msg_len as usize).min(FRAME_OCTETS_MAX)],
-            received_realtime_ns: stamp_ns(&message.msg_hdr),
+            // SAFETY: the kernel has filled it when it counted the message, and pointed it to
+            // buffers of this batch, which stay where they are.
+            received_realtime_ns: unsafe { stamp_ns(&message.msg_hdr) },
             is_cut: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
         })
     }
 
     /// Takes what waits at a socket in; returns how many. None are waiting: 0, at once.
-    pub(crate) fn receive(&mut self, socket: &impl AsRawFd) -> io::Result<usize> {
+    pub(crate) fn receive(&mut self, socket: &impl AsFd) -> io::Result<usize> {
         self.count = 0;
         self.aim();
         // SAFETY: `aim` has set each message to buffers of the batch, which stay where they are;
         // the count is that of the messages; no time-out is given.
         let count = unsafe {
             libc::recvmmsg(
-                socket.as_raw_fd(),
+                socket.as_fd().as_raw_fd(),
                 self.messages.as_mut_ptr(),
                 self.messages.len() as u32,
                 libc::MSG_DONTWAIT as _,
@@ -410,7 +417,10 @@ impl Batch {
 }
 
 /// The time that the kernel told beside a frame; zero if it told none.
-fn stamp_ns(message: &libc::msghdr) -> i64 {
+///
+/// # Safety
+/// The message must be one that the kernel has filled, and its buffers must still be there.
+unsafe fn stamp_ns(message: &libc::msghdr) -> i64 {
     // SAFETY: the kernel has filled the buffer of this message and set its length.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !next.is_null() {
@@ -429,7 +439,7 @@ fn stamp_ns(message: &libc::msghdr) -> i64 {
 
 /// Sets an option of a socket.
 pub(crate) fn set_option<T>(
-    socket: &impl AsRawFd,
+    socket: &impl AsFd,
     level: i32,
     name: i32,
     value: &T,
@@ -437,7 +447,7 @@ pub(crate) fn set_option<T>(
     let octets = size_of::<T>() as libc::socklen_t;
     let value = std::ptr::from_ref(value).cast();
     // SAFETY: the value is read for its size.
-    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value, octets) })?;
+    check(unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), level, name, value, octets) })?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! The command line: what can be asked, and in which words.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use testbed::domain::{Freeze, Start};
 use testbed::exit::Exit;
 use testbed::launch::freeze::{self, Method, Wanted};
 use testbed::network::process_bus::Wiring;
-use testbed::{bus, check, latency, report, run, scenario};
+use testbed::{bus, check, fds, latency, report, run, scenario};
 use vtime::{HostSpan, Tdf, VirtualSpan};
 
 /// Does power-grid control software act in time? Runs unmodified programs in virtual time
@@ -328,6 +329,7 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
         }
         Command::Detach { domain } => detach(&domain),
         Command::Serve { owner, process, tdf, name } => {
+            let [owner] = inherited([owner])?;
             std::process::exit(attach::serve(owner, &Attach { process, name, tdf }).into())
         }
         Command::Hold { name, json } => say(&name, Call::Hold, json),
@@ -408,12 +410,22 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             freeze::warden(group);
             Ok(Exit::Met)
         }
-        Command::Keep { gate, program } => keep::keep(gate, &program),
-        Command::Agent { owner, outputs } => {
-            std::process::exit(daemon::main(owner, outputs).into())
+        Command::Keep { gate, program } => {
+            let [gate] = inherited([gate])?;
+            keep::keep(gate, &program)
         }
-        Command::Node { socket, gate } => node::inside::main(socket, gate),
+        Command::Agent { owner, outputs } => {
+            std::process::exit(daemon::main(inherited([owner, outputs])?).into())
+        }
+        Command::Node { socket, gate } => node::inside::main(inherited([socket, gate])?),
     }
+}
+
+/// Descriptors that this process was started with.
+fn inherited<const COUNT: usize>(numbers: [i32; COUNT]) -> anyhow::Result<[OwnedFd; COUNT]> {
+    // SAFETY: a role has one such command, and is begun by it: this process has read its command
+    // line so far, and opened nothing.
+    Ok(unsafe { fds::take_over(numbers) }?)
 }
 
 /// Reads a scenario and runs it.

@@ -42,18 +42,28 @@ pub fn hand_down(command: &mut Command, fd: BorrowedFd<'_>) {
     unsafe { command.pre_exec(keep_open) };
 }
 
-/// Takes over a descriptor that [`hand_down`] let this process inherit. Programs that it starts
-/// do not inherit it further.
+/// Takes over descriptors that [`hand_down`] let this process inherit. Programs that it starts
+/// do not inherit them further.
 ///
-/// # Panics
-/// If the number names no open descriptor: whoever starts such a process hands one down.
-#[must_use]
-pub fn take_over(number: RawFd) -> OwnedFd {
-    // SAFETY: takes numbers only.
-    let open = unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == 0;
-    assert!(open, "descriptor {number} was handed down to this process");
-    // SAFETY: it is open, and handed down to nobody else in this process.
-    unsafe { OwnedFd::from_raw_fd(number) }
+/// # Errors
+/// When a number is a standard stream's, stands there twice, or names no open descriptor: the
+/// command line is one that a person has typed.
+///
+/// # Safety
+/// Nobody in this process may own one of them: it has opened nothing yet, and this is called once.
+pub unsafe fn take_over<const COUNT: usize>(
+    numbers: [RawFd; COUNT],
+) -> io::Result<[OwnedFd; COUNT]> {
+    for (place, number) in numbers.iter().enumerate() {
+        // SAFETY: takes numbers only.
+        let open = unsafe { libc::fcntl(*number, libc::F_SETFD, libc::FD_CLOEXEC) } == 0;
+        if *number <= libc::STDERR_FILENO || numbers[..place].contains(number) || !open {
+            let why = format!("descriptor {number} was not handed down to this process");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+    }
+    // SAFETY: they are open and distinct, and nobody else's in this process as the caller says.
+    Ok(numbers.map(|number| unsafe { OwnedFd::from_raw_fd(number) }))
 }
 
 /// Room for control messages.
@@ -168,6 +178,23 @@ mod tests {
         assert_eq!(receive(there.as_fd(), &mut octets).unwrap().0, 5);
         drop(here);
         assert_eq!(receive(there.as_fd(), &mut octets).unwrap().0, 0);
+    }
+
+    #[test]
+    fn only_what_was_handed_down_is_taken_over() {
+        let take = |numbers| {
+            // SAFETY: nothing is taken over: the answers are errors.
+            unsafe { take_over(numbers) }.unwrap_err().to_string()
+        };
+        let (here, _there) = pair().unwrap();
+        let open = here.as_raw_fd();
+        for wrong in [[open, 1], [open, open], [open, i32::MAX], [-1, open]] {
+            assert!(take(wrong).ends_with("was not handed down to this process"), "{wrong:?}");
+        }
+        let number = std::os::fd::IntoRawFd::into_raw_fd(here);
+        // SAFETY: its owner has just given it up.
+        let [taken] = unsafe { take_over([number]) }.unwrap();
+        assert_eq!(taken.as_raw_fd(), number);
     }
 
     #[test]

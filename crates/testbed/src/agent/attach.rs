@@ -7,7 +7,7 @@
 //! on from where its time is.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -121,8 +121,8 @@ fn begin(attach: &Attach) -> anyhow::Result<(Status, UnixStream)> {
 }
 
 /// The servant: takes the program in and serves it until all of it has ended.
-pub fn serve(owner: i32, attach: &Attach) -> u8 {
-    let mut owner = UnixStream::from(fds::take_over(owner));
+pub fn serve(owner: OwnedFd, attach: &Attach) -> u8 {
+    let mut owner = UnixStream::from(owner);
     let _ = std::fs::write("/proc/self/comm", "qcycle-servant");
     let mut say = |said: &Said| {
         let mut line = serde_json::to_string(said).expect("plain data");

@@ -5,6 +5,7 @@
 //! and namespaces are held by descriptors of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -42,9 +43,8 @@ const REFUSALS_EVERY: Duration = Duration::from_millis(20);
 
 /// Serves one run, whose runner is at the other end of these descriptors: a socket, and a pipe
 /// for what programs write. The answer is the exit code of the process.
-pub fn main(owner: i32, outputs: i32) -> u8 {
-    let stream = UnixStream::from(fds::take_over(owner));
-    let outputs = fds::take_over(outputs);
+pub fn main([owner, outputs]: [OwnedFd; 2]) -> u8 {
+    let stream = UnixStream::from(owner);
     // What `ps` shows; without it, the last part of `/proc/self/exe`.
     let _ = std::fs::write("/proc/self/comm", "qcycle-agent");
     // Ctrl-C reaches the whole group; what it means is for the runner to decide.

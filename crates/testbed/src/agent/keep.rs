@@ -5,12 +5,12 @@
 //! waiting: this. It outlives a killed agent for as long as it takes to end all that the agent
 //! has started, and the program dies with it.
 
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus};
 
 use super::orphans;
 use super::signals::{self, FOR_THE_PROGRAM, Signals};
-use crate::fds;
 use crate::launch::program::{self, Gate};
 
 /// Exit codes that shells give to programs that cannot be started.
@@ -22,9 +22,9 @@ pub(super) fn agent_is_gone() -> i32 {
     libc::SIGRTMIN() + 7
 }
 
-/// Starts a program in the domain behind the gate with this number, and ends as it ends.
-pub fn keep(gate: i32, command: &[String]) -> ! {
-    let gate = Gate::from_fd(fds::take_over(gate));
+/// Starts a program in the domain behind a gate, and ends as it ends.
+pub fn keep(gate: OwnedFd, command: &[String]) -> ! {
+    let gate = Gate::from_fd(gate);
     let agent = signals::parent();
     let mut wanted = FOR_THE_PROGRAM.to_vec();
     wanted.extend([libc::SIGCHLD, agent_is_gone()]);

@@ -8,29 +8,44 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 
 use vtime::HostTime;
+use vtime::history::DomainPage;
 use vtime::image::PAGE_SIZE;
+use vtime::own_page::OwnPage;
+
+/// What may lie in memory that other processes map too, and may write to at any time.
+///
+/// # Safety
+/// All of it is atomic integers, in a layout that is the same to all (`#[repr(C)]`), of which any
+/// octets are a value; no number is an address, and nothing happens when it is dropped.
+pub unsafe trait SharedMemory: Sync {}
+
+// SAFETY: one atomic integer.
+unsafe impl SharedMemory for AtomicU32 {}
+// SAFETY: atomic integers; the layout is asserted where it is defined.
+unsafe impl SharedMemory for OwnPage {}
+// SAFETY: as above.
+unsafe impl SharedMemory for DomainPage {}
 
 /// A value in a sealed memfd, mapped for its owner.
-///
-/// Other processes map the same memory, so `T` must consist of atomics and look the same to
-/// all: `#[repr(C)]`.
 #[derive(Debug)]
-pub struct Shared<T> {
+pub struct Shared<T: SharedMemory> {
     memory: OwnedFd,
     value: Mapped<T>,
 }
 
 /// A value in shared memory whose descriptor somebody else has, or nobody any more.
 #[derive(Debug)]
-pub struct Mapped<T>(NonNull<T>);
+pub struct Mapped<T: SharedMemory>(NonNull<T>);
 
 // SAFETY: `T` is as good as its own claim, and the mapping lives until the last owner drops it.
-unsafe impl<T: Send> Send for Mapped<T> {}
+unsafe impl<T: SharedMemory + Send> Send for Mapped<T> {}
 // SAFETY: as above.
-unsafe impl<T: Sync> Sync for Mapped<T> {}
+unsafe impl<T: SharedMemory> Sync for Mapped<T> {}
 
-impl<T: Sync> Shared<T> {
-    const FITS: () = assert!(size_of::<T>() <= PAGE_SIZE && align_of::<T>() <= PAGE_SIZE);
+impl<T: SharedMemory> Shared<T> {
+    const FITS: () = assert!(
+        size_of::<T>() <= PAGE_SIZE && align_of::<T>() <= PAGE_SIZE && !std::mem::needs_drop::<T>()
+    );
 
     /// Moves a value into fresh shared memory.
     ///
@@ -80,7 +95,7 @@ impl<T: Sync> Shared<T> {
     }
 }
 
-impl<T> Deref for Shared<T> {
+impl<T: SharedMemory> Deref for Shared<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -88,7 +103,7 @@ impl<T> Deref for Shared<T> {
     }
 }
 
-impl<T> Deref for Mapped<T> {
+impl<T: SharedMemory> Deref for Mapped<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -97,13 +112,13 @@ impl<T> Deref for Mapped<T> {
     }
 }
 
-impl<T> AsFd for Shared<T> {
+impl<T: SharedMemory> AsFd for Shared<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.memory.as_fd()
     }
 }
 
-impl<T> Drop for Mapped<T> {
+impl<T: SharedMemory> Drop for Mapped<T> {
     fn drop(&mut self) {
         // SAFETY: the mapping made in `Shared::new`, which nobody else unmaps.
         unsafe { libc::munmap(self.0.as_ptr().cast(), PAGE_SIZE) };

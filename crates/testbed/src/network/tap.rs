@@ -9,7 +9,7 @@
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::thread;
 
@@ -89,9 +89,10 @@ pub(super) fn bring_down(socket: &UdpSocket, name: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// When `device` is no TAP device, or its namespace cannot be entered.
-pub fn unread(device: &impl AsRawFd) -> io::Result<u64> {
+pub fn unread(device: &impl AsFd) -> io::Result<u64> {
     let mut request = Request::zeroed();
-    request.call(device, libc::TUNGETIFF as libc::Ioctl)?;
+    let device = device.as_fd();
+    request.call(&device, libc::TUNGETIFF as libc::Ioctl)?;
     // Characters of C have a sign on some processors and none on others.
     let name: Vec<u8> = request.0.ifr_name.iter().flat_map(|c| c.to_ne_bytes()).collect();
     let name = String::from_utf8_lossy(&name);

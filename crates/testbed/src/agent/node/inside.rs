@@ -12,7 +12,6 @@ use super::super::signals;
 use super::talk::{self, FromNode, Make, Start, ToNode};
 use crate::devices;
 use crate::domain::{poll_until, readable};
-use crate::fds;
 use crate::launch::namespaces;
 use crate::launch::program::{self, Gate};
 use crate::network::tap;
@@ -22,13 +21,13 @@ use crate::wire::MacAddress;
 const MTU: u16 = 1500;
 const INTERFACE: &str = "eth0";
 
-/// The process of a node, from its start to its end. `socket` and `gate` are descriptors that
-/// the agent hands over.
-pub fn main(socket: i32, gate: i32) -> ! {
+/// The process of a node, from its start to its end, with a socket and a gate that the agent hands
+/// over.
+pub fn main([socket, gate]: [OwnedFd; 2]) -> ! {
     // Ctrl-C reaches the whole group; what it means is for the runner to decide.
     signals::Signals::block(&signals::FOR_THE_PROGRAM);
     keep_from_programs();
-    let (socket, gate) = (fds::take_over(socket), Gate::from_fd(fds::take_over(gate)));
+    let gate = Gate::from_fd(gate);
     // What `ps` shows; without it, the last part of `/proc/self/exe`.
     let _ = std::fs::write("/proc/self/comm", "qcycle-node");
     if let Err(error) = namespaces::enter() {

@@ -15,6 +15,7 @@ use libc::pid_t;
 
 use super::method::Method;
 use super::threads;
+use crate::launch::namespaces;
 
 const PREFIX: &str = "quartercycle";
 /// How long programs that were killed may take to leave the group.
@@ -153,9 +154,17 @@ fn sweep_folder(parent: &Path) -> usize {
     let Ok(entries) = fs::read_dir(parent) else { return 0 };
     let Ok(namespace) = namespace() else { return 0 };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let dead: Vec<String> = names.filter(|name| is_orphan(name, namespace)).collect();
+    let dead = names.filter(|name| is_orphan(name, namespace) && is_own(&parent.join(name)));
+    let dead: Vec<String> = dead.collect();
     let groups = dead.iter().filter_map(|name| Group::open(parent.join(name)).ok());
     groups.map(|group| group.end(Duration::ZERO)).count()
+}
+
+/// Whether this user has made a group: where groups are handed on to somebody else, that user may
+/// give one any name.
+fn is_own(group: &Path) -> bool {
+    let user = namespaces::effective_user();
+    fs::symlink_metadata(group).is_ok_and(|found| found.is_dir() && found.uid() == user)
 }
 
 /// Whether a folder is the group of an agent that is gone. Numbers of processes mean something
@@ -251,6 +260,20 @@ mod tests {
         assert!(!is_orphan(&format!("{PREFIX}-{}-{own}-1", namespace + 1), namespace));
         for foreign in ["quartercycle", "quartercycle-1", "system.slice", "quartercycle-a-b-c"] {
             assert!(!is_orphan(foreign, namespace), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn groups_that_somebody_else_has_made_are_left_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let [own, link] = ["own", "link"].map(|name| parent.path().join(name));
+        fs::create_dir(&own).unwrap();
+        std::os::unix::fs::symlink(&own, &link).unwrap();
+        assert!(is_own(&own) && !is_own(&link) && !is_own(&parent.path().join("gone")));
+        if std::os::unix::fs::chown(&own, Some(65_534), None).is_ok() {
+            assert!(!is_own(&own));
+        } else {
+            println!("not measured: only root gives folders to others");
         }
     }
 }
