@@ -3,7 +3,7 @@
 //! The handler runs on the stack of the program, or its alternate one, and leaves no state
 //! behind: a program may jump out of a signal handler that has interrupted it.
 
-use vtime::image::{Kind, PROCESS, Process};
+use vtime::image::{CLOSE, Kind, OPEN, PROCESS, Process};
 
 use crate::arch::{self, SignalFrame, nr};
 use crate::calls::{
@@ -37,6 +37,9 @@ pub(crate) struct SignalInfo {
 unsafe extern "C" fn image_sigsys(signal: i32, info: *const SignalInfo, frame: *mut SignalFrame) {
     // SAFETY: the kernel gives valid pointers to a handler with SA_SIGINFO, both to this stack.
     let (detail, frame) = unsafe { (&*info, &mut *frame) };
+    if detail.code == OPEN || detail.code == CLOSE {
+        return set_dumpable(detail.code == OPEN);
+    }
     if detail.code != SYS_SECCOMP {
         // SAFETY: the kernel's arguments, handed through.
         unsafe { not_ours(signal, info, frame) };
@@ -45,6 +48,13 @@ unsafe extern "C" fn image_sigsys(signal: i32, info: *const SignalInfo, frame: *
     let args = frame.registers.arguments();
     let result = answer(detail.number, args, frame);
     frame.registers.answer(result);
+}
+
+/// Lets the agent attach to this process, or no more.
+fn set_dumpable(dumpable: bool) {
+    const PR_SET_DUMPABLE: usize = 4;
+    // SAFETY: takes numbers only.
+    unsafe { arch::syscall(nr::PRCTL, [PR_SET_DUMPABLE, dumpable as usize, 0, 0, 0, 0]) };
 }
 
 /// Answers a call that the filter has stopped.

@@ -401,10 +401,19 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             let groups = freeze::sweep();
             let platforms = latency::platform::sweep()?;
             terminal::out!(
-                "removed {left} sockets and {groups} control groups of agents that are gone, and \
-                 what {platforms} measurements of latency needed"
+                "removed {left} sockets and {} control groups of agents that are gone, and what \
+                 {platforms} measurements of latency needed",
+                groups.removed
             );
-            Ok(Exit::Met)
+            for (group, processes) in &groups.left {
+                terminal::out!(
+                    "could not remove the control group {}: {} in it (processes {processes:?}) do \
+                     not end; they may wait for a file system that hangs",
+                    group.display(),
+                    processes.len()
+                );
+            }
+            Ok(if groups.left.is_empty() { Exit::Met } else { Exit::BrokenSetup })
         }
         Command::Warden { group } => {
             freeze::warden(group);

@@ -36,6 +36,11 @@ pub const OWN: usize = CLOCK + SLOT;
 /// this call in place of its own, so that it learns of the freeze by `ENOSYS`; unless a handler
 /// of the program runs, for then the answer is `EINTR`.
 pub const FROZEN_CALL: usize = 4095;
+/// `si_code` of a SIGSYS by which the agent asks the image to make the process dumpable, prctl(2),
+/// so that an exec of it can be followed.
+pub const OPEN: i32 = -0x5143;
+/// And of one by which it asks that it be so no more.
+pub const CLOSE: i32 = -0x5144;
 /// The sixth argument, which no call of a timer has, of those that the image makes to ask the agent.
 /// Without it they go to the kernel.
 pub const ASKS: u32 = 0x5143_5449;
@@ -153,10 +158,12 @@ impl Counters {
         self.0[kind as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Adds what others have counted.
+    /// Adds what others have counted, in memory to which nobody else adds. What programs claim to
+    /// have counted may be anything, so this stops at the greatest number.
     pub fn add(&self, others: &Self) {
         for (sum, other) in self.0.iter().zip(&others.0) {
-            sum.fetch_add(other.load(Ordering::Relaxed), Ordering::Relaxed);
+            let total = sum.load(Ordering::Relaxed).saturating_add(other.load(Ordering::Relaxed));
+            sum.store(total, Ordering::Relaxed);
         }
     }
 

@@ -163,6 +163,20 @@ impl OwnClock {
         }
     }
 
+    /// What the program's time is while the clock of its domain is as in this snapshot.
+    #[must_use]
+    pub fn snapshot(&self, domain: Snapshot) -> ProgramSnapshot {
+        match self {
+            Self::Domain => ProgramSnapshot { clock: domain, own: None },
+            Self::Scaled(line, _) => ProgramSnapshot { clock: domain, own: Some(*line) },
+            Self::Free(clock) => {
+                let (line, horizon, limit) = (clock.published(), clock.horizon(), HostTime::MAX);
+                let clock = Snapshot { line, horizon, limit, ..domain };
+                ProgramSnapshot { clock, own: None }
+            }
+        }
+    }
+
     /// The same program from now on along its domain, slower than that by a factor. It neither
     /// jumps nor stops, also if it had been let go.
     #[must_use]

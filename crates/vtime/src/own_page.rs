@@ -6,6 +6,9 @@
 //! who reads both sees both change at once. A program that was let go reads a clock page of its
 //! own instead of the domain's, so that nobody else's changes, nor the end of its domain, can keep it.
 //!
+//! A program can write to all of the page, by mistake or on purpose. So the owner only ever
+//! writes the line, keeps what it has written itself, and takes the counters for hints.
+//!
 //! Processes that a program forks have the same own page until their exec, which gives them one
 //! of their own that goes on as theirs stood.
 
@@ -69,18 +72,6 @@ pub struct Identity {
     pub domain: u64,
     /// Numbers the program in its domain.
     pub program: u64,
-}
-
-impl Identity {
-    /// Words at the beginning of a page from which [`Self::of_words`] reads it.
-    pub const WORDS: usize = 4;
-
-    /// Reads it from the beginning of what may be an own page.
-    #[must_use]
-    pub const fn of_words([magic, version, domain, program]: [u64; Self::WORDS]) -> Option<Self> {
-        const HEAD: u64 = VERSION as u64 | (size_of::<OwnPage>() as u64) << 32;
-        if magic == MAGIC && version == HEAD { Some(Self { domain, program }) } else { None }
-    }
 }
 
 /// A moment that has passed. Its host time is another one than that asked for only if that is
@@ -230,10 +221,10 @@ impl OwnPage {
     }
 
     /// Owner only, between `begin_change` and `end_change` of the clock page of the domain:
-    /// publishes how the program's time runs. Waking those who wait on [`Self::free`] is the
-    /// caller's work.
-    pub fn publish(&self, clock: &OwnClock) {
-        self.free.begin_change();
+    /// publishes how the program's time runs, for the time of this number, counted from 1. Reads
+    /// nothing. Waking those who wait on [`Self::free`] is the caller's work.
+    pub fn publish(&self, clock: &OwnClock, number: u32) {
+        self.free.begin_change_of(number);
         let (mode, present) = match clock {
             OwnClock::Domain => (DOMAIN, None),
             OwnClock::Scaled(line, _) => {
@@ -244,10 +235,7 @@ impl OwnPage {
         };
         self.tdf_millionths.store(clock.tdf().millionths(), Ordering::Relaxed);
         self.mode.store(mode, Ordering::Relaxed);
-        match present {
-            Some(clock) => self.free.end_change(clock, true, true),
-            None => self.free.end_change_of_nothing(),
-        }
+        self.free.end_change_of(number, present);
     }
 
     /// The clock page of a program that was let go.
@@ -301,18 +289,6 @@ mod tests {
     }
 
     #[test]
-    fn a_page_tells_whose_it_is() {
-        let own = OwnPage::new(IDENTITY, [0; 5]);
-        // The first fields, as another process would see them.
-        let head = u64::from(own.version.load(Ordering::Relaxed))
-            | u64::from(own.size.load(Ordering::Relaxed)) << 32;
-        let words = [own.magic.load(Ordering::Relaxed), head, 7, 9];
-        assert_eq!(Identity::of_words(words), Some(IDENTITY));
-        assert_eq!(Identity::of_words([0, head, 7, 9]), None);
-        assert_eq!(Identity::of_words([MAGIC, 0, 7, 9]), None);
-    }
-
-    #[test]
     fn the_short_way_is_that_of_the_clock_that_the_program_follows() {
         let at = |s: i64| HostTime::from_ns(s * 1_000_000_000);
         let (page, own, mut clock) = pages(at(0));
@@ -330,13 +306,13 @@ mod tests {
             |clock: &VirtualClock, s| Moment { host: at(s), domain: clock.at_exactly(at(s)) };
         let scaled = OwnClock::Domain.scaled(moment(&clock, 2), "2".parse().unwrap());
         page.begin_change();
-        own.publish(&scaled);
+        own.publish(&scaled, 1);
         page.end_change(&clock, false, true);
         assert_eq!(shown(&own, at(4)), (3_000_000_005, false));
         let free = scaled.let_go(moment(&clock, 4));
         clock.hold(at(4));
         page.begin_change();
-        own.publish(&free);
+        own.publish(&free, 2);
         page.end_change(&clock, false, true);
         assert_eq!(shown(&own, at(10)), (9_000_000_005, true), "no hold reaches it");
     }
@@ -374,7 +350,7 @@ mod tests {
                     3 => program = program.scaled(now, tdfs[round % 3]),
                     _ => program = program.let_go(now),
                 }
-                own.publish(&program);
+                own.publish(&program, round as u32 + 1);
                 page.end_change(&clock, true, true);
             }
             done.store(true, Ordering::Relaxed);

@@ -376,6 +376,36 @@ impl ClockPage {
     /// Owner only: publishes `clock` and makes the counter even again. `resumes` and `dilates`
     /// say which futex words change with it; waking their waiters is the caller's work.
     pub fn end_change(&self, clock: &crate::VirtualClock, resumes: bool, dilates: bool) {
+        self.write(clock);
+        if resumes {
+            self.resumed.fetch_add(1, Ordering::Relaxed);
+        }
+        if dilates {
+            self.dilated.fetch_add(1, Ordering::Relaxed);
+        }
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        assert!(sequence & 1 == 1, "a change of the clock page has begun");
+        self.sequence.store(sequence.wrapping_add(1), Ordering::Release);
+    }
+
+    /// Owner only: as [`Self::begin_change`], in a page to which others may write, so that nothing
+    /// that stands in it is believed: this is the change of this number, counted from 1.
+    pub(crate) fn begin_change_of(&self, number: u32) {
+        self.sequence.store(number.wrapping_mul(2).wrapping_sub(1), Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Owner only: as [`Self::end_change`], in such a page, with all futex words changed.
+    pub(crate) fn end_change_of(&self, number: u32, clock: Option<&crate::VirtualClock>) {
+        if let Some(clock) = clock {
+            self.write(clock);
+        }
+        self.resumed.store(number, Ordering::Relaxed);
+        self.dilated.store(number, Ordering::Relaxed);
+        self.sequence.store(number.wrapping_mul(2), Ordering::Release);
+    }
+
+    fn write(&self, clock: &crate::VirtualClock) {
         let line = clock.published();
         self.base_host.store(line.base_host.as_ns(), Ordering::Relaxed);
         self.base_virtual.store(line.base_virtual.as_ns(), Ordering::Relaxed);
@@ -386,20 +416,6 @@ impl ClockPage {
         self.publish_shifts(&line, clock.horizon());
         self.holds.store(clock.holds(), Ordering::Relaxed);
         self.tdf_millionths.store(clock.tdf().millionths(), Ordering::Relaxed);
-        if resumes {
-            self.resumed.fetch_add(1, Ordering::Relaxed);
-        }
-        if dilates {
-            self.dilated.fetch_add(1, Ordering::Relaxed);
-        }
-        self.end_change_of_nothing();
-    }
-
-    /// Owner only: makes the counter even again with the fields as they were.
-    pub(crate) fn end_change_of_nothing(&self) {
-        let sequence = self.sequence.load(Ordering::Relaxed);
-        assert!(sequence & 1 == 1, "a change of the clock page has begun");
-        self.sequence.store(sequence.wrapping_add(1), Ordering::Release);
     }
 
     /// The short way knows no limit, so it leads nowhere where there is one.

@@ -58,6 +58,7 @@ pub(crate) mod nr {
     pub(crate) const RT_SIGTIMEDWAIT: i32 = 137;
     pub(crate) const TIMES: i32 = 153;
     pub(crate) const GETRUSAGE: i32 = 165;
+    pub(crate) const PRCTL: i32 = 167;
     pub(crate) const GETTIMEOFDAY: i32 = 169;
     pub(crate) const SETTIMEOFDAY: i32 = 170;
     pub(crate) const ADJTIMEX: i32 = 171;

@@ -46,6 +46,7 @@ pub(crate) mod nr {
     pub(crate) const RT_SIGTIMEDWAIT: i32 = 128;
     pub(crate) const RT_SIGSUSPEND: i32 = 130;
     pub(crate) const UTIME: i32 = 132;
+    pub(crate) const PRCTL: i32 = 157;
     pub(crate) const ADJTIMEX: i32 = 159;
     pub(crate) const SETTIMEOFDAY: i32 = 164;
     pub(crate) const GETTID: i32 = 186;

@@ -175,6 +175,7 @@ fn take_in(attach: &Attach, say: &mut impl FnMut(&Said)) -> anyhow::Result<Servi
         .context("cannot follow programs")?;
     let control = Control::new(&name, &title, Arc::clone(&domain), freezer);
     control.serve(&registration)?;
+    fds::raise_limit();
     let taken = standing.put_into(&follower, &domain)?;
     let attach::Taken { processes, threads, stood_ns } = taken;
     say(&Said::Taken { name, processes, threads, stood_ns });

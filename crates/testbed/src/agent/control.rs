@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use vtime::Tdf;
 use vtime::image::Kind;
@@ -21,6 +22,11 @@ use crate::results::intervention::{Caller, Deed};
 
 /// Longest request in octets; more is nobody's honest request.
 const REQUEST_LENGTH_MAX: u64 = 64 * 1024;
+
+/// Most warnings that are kept.
+const WARNINGS_MAX: usize = 200;
+/// How long to wait after a caller could not be received.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(20);
 
 /// A domain that answers calls.
 #[derive(Debug)]
@@ -106,8 +112,12 @@ impl Control {
         let listener = registration.listener().try_clone()?;
         let control = Arc::clone(self);
         thread::Builder::new().name("control".into()).spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let stream = Arc::new(stream);
+            for stream in listener.incoming() {
+                let Ok(stream) = stream.map(Arc::new) else {
+                    // Out of descriptors, say: there may be some again.
+                    thread::sleep(ACCEPT_AGAIN);
+                    continue;
+                };
                 let control = Arc::clone(&control);
                 // Without a thread to spare the caller finds its connection closed.
                 let _ = thread::Builder::new().name("control-caller".into()).spawn(move || {
@@ -119,9 +129,13 @@ impl Control {
         Ok(())
     }
 
-    /// Adds a warning to the status.
+    /// Adds a warning to the status, once, and no more than [`WARNINGS_MAX`]: a program may give
+    /// reason for as many as it likes.
     pub fn warn(&self, warning: String) {
-        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(warning);
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if warnings.len() < WARNINGS_MAX && !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
     }
 
     /// How the domain stands.

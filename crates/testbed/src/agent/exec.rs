@@ -1,9 +1,11 @@
 //! `qcycle exec`: an agent with one program in the foreground.
 
+use std::collections::BTreeSet;
+use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -18,6 +20,9 @@ use crate::domain::{Domain, Guard, Stalls, Start};
 use crate::fds;
 use crate::launch::Follower;
 use crate::launch::freeze::{Freezer, Wanted};
+
+/// Different refusals that are told; a program may try as many as it likes.
+const REFUSALS_MAX: usize = 100;
 
 /// What to run, and in which time.
 #[derive(Clone, Debug)]
@@ -58,7 +63,7 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     }
     let mut keeper = start_keeper(&follower, arrivals, &exec.command)?;
     fds::raise_limit();
-    let process = keeper.id();
+    let process = signals::Handle::of(keeper.id()).context("cannot hold the keeper")?;
     let thaws = Arc::clone(&freezer);
     thread::Builder::new().name("signals".into()).spawn(move || {
         loop {
@@ -66,19 +71,21 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
             // The program is to hear of it, held or not.
             thaws.let_go();
             if arrived.by_process {
-                signals::send(process, arrived.number);
+                process.send(arrived.number);
             }
         }
     })?;
+    let refused = Arc::new(Mutex::new(Refused { follower, control, told: BTreeSet::new() }));
+    let tells = Arc::clone(&refused);
     thread::Builder::new().name("refusals".into()).spawn(move || {
         loop {
-            report_refusals(&follower, &control);
+            tell_refused(&tells);
             thread::sleep(Duration::from_millis(20));
         }
     })?;
     let status = keeper.wait().context("cannot wait for the program")?;
     // What was refused last may have ended the program.
-    thread::sleep(Duration::from_millis(if status.success() { 0 } else { 40 }));
+    tell_refused(&refused);
     if guard.is_some() {
         report_stalls(domain.stalls());
     }
@@ -99,11 +106,24 @@ fn report_stalls(Stalls { count, total_ns, longest_ns }: Stalls) {
     }
 }
 
-fn report_refusals(follower: &Follower, control: &Control) {
+/// What was refused so far.
+struct Refused {
+    follower: Follower,
+    control: Arc<Control>,
+    told: BTreeSet<String>,
+}
+
+/// Tells what was refused and was not told before.
+fn tell_refused(refused: &Mutex<Refused>) {
+    // A panic aborts the process, so a poisoned lock cannot be seen.
+    let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+    let Refused { follower, control, told } = &mut *refused;
     for refusal in follower.refusals() {
         let line = format!("refused {}: {}", refusal.program, refusal.reason);
-        terminal::err!("qcycle: {line}");
-        control.warn(line);
+        if told.len() < REFUSALS_MAX && told.insert(line.clone()) {
+            terminal::err!("qcycle: {line}");
+            control.warn(line);
+        }
     }
 }
 

@@ -131,7 +131,7 @@ impl Row<'_> {
                 self.virtual_ns as f64 / 1e9,
                 self.paused_ns as f64 / 1e9,
                 self.holds,
-                self.calls.values().sum::<u64>(),
+                self.calls.values().fold(0, |sum: u64, count| sum.saturating_add(*count)),
                 self.freeze,
             ),
         );

@@ -79,15 +79,44 @@ pub(crate) fn descriptor(numbers: &[i32]) -> io::Result<OwnedFd> {
     }
 }
 
+/// Takes a signal that waits off such a descriptor, with the number of who sent it: 0 where that
+/// has none in the namespace of this process.
+pub(crate) fn take(signals: &OwnedFd) -> Option<(i32, u32)> {
+    // SAFETY: a structure of integers, which the kernel fills.
+    let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
+    let (to, length) = ((&raw mut info).cast(), size_of_val(&info));
+    // SAFETY: reads at most the length of a live structure.
+    let count = unsafe { libc::read(signals.as_raw_fd(), to, length) };
+    (count == length.cast_signed()).then_some((info.ssi_signo.cast_signed(), info.ssi_pid))
+}
+
 /// Takes all signals that wait off such a descriptor.
 pub(crate) fn drain(signals: &OwnedFd) {
-    let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
-    loop {
-        // SAFETY: reads at most the length of a live array.
-        let count =
-            unsafe { libc::read(signals.as_raw_fd(), info.as_mut_ptr().cast(), info.len()) };
-        if count <= 0 {
-            return;
+    while take(signals).is_some() {}
+}
+
+/// A process that cannot be mistaken for another one of the same number.
+#[derive(Debug)]
+pub(crate) struct Handle(OwnedFd);
+
+impl Handle {
+    /// That of a child which was not waited for yet.
+    pub(crate) fn of(child: u32) -> io::Result<Self> {
+        // SAFETY: takes numbers; the result is checked and owned by nobody else.
+        unsafe {
+            match libc::syscall(libc::SYS_pidfd_open, child, 0) {
+                fd @ 0.. => Ok(Self(OwnedFd::from_raw_fd(fd as i32))),
+                _ => Err(io::Error::last_os_error()),
+            }
+        }
+    }
+
+    /// Sends it a signal; that it may be gone is no concern of the sender.
+    pub(crate) fn send(&self, signal: i32) {
+        let none = std::ptr::null::<libc::siginfo_t>();
+        // SAFETY: numbers and a null pointer; the descriptor is open.
+        unsafe {
+            libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal, none, 0);
         }
     }
 }

@@ -24,7 +24,7 @@ pub use freeze::{Backstop, Freeze, Next, Phase};
 pub use guard::{Guard, Stalls};
 pub use late::AgentLateness;
 pub use page::{Shared, host_now};
-pub use programs::{Change, Program, Standing};
+pub use programs::{Change, MISSES, Memory, Program, Standing};
 
 /// What a new domain starts with.
 #[derive(Clone, Copy, Debug, Default)]
@@ -97,7 +97,7 @@ impl Domain {
     /// When the kernel gives no shared memory for the clock page.
     pub fn new(start: Start) -> io::Result<Arc<Self>> {
         let page = DomainPage::new(ClockPage::new(epochs(start.realtime_ns)));
-        let page = Shared::new(c"quartercycle-clock", page)?;
+        let page = Shared::new(c"quartercycle-clock", page, page::Writers::Owner)?;
         page.begin_change();
         let now = settled_host_now();
         let mut clock = VirtualClock::new(now, start.tdf);

@@ -33,6 +33,16 @@ pub struct Shared<T: SharedMemory> {
     value: Mapped<T>,
 }
 
+/// Who may write to shared memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Writers {
+    /// Its owner alone, whatever privileges others have (Linux 5.1; before, those who are given a
+    /// descriptor for reading and may open it anew, through `/proc`, can write too).
+    Owner,
+    /// Whoever is given its descriptor.
+    All,
+}
+
 /// A value in shared memory whose descriptor somebody else has, or nobody any more.
 #[derive(Debug)]
 pub struct Mapped<T: SharedMemory>(NonNull<T>);
@@ -51,7 +61,7 @@ impl<T: SharedMemory> Shared<T> {
     ///
     /// # Errors
     /// When the kernel gives no memory.
-    pub fn new(name: &CStr, value: T) -> io::Result<Self> {
+    pub fn new(name: &CStr, value: T, writers: Writers) -> io::Result<Self> {
         let () = Self::FITS;
         // SAFETY: the name is a C string; results are checked before use; the mapping is fresh,
         // aligned to a page, large enough by the assertion above, and initialised by `write`.
@@ -64,10 +74,6 @@ impl<T: SharedMemory> Shared<T> {
             if libc::ftruncate(fd, PAGE_SIZE as libc::off_t) != 0 {
                 return Err(io::Error::last_os_error());
             }
-            let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-            if libc::fcntl(fd, libc::F_ADD_SEALS, seals) != 0 {
-                return Err(io::Error::last_os_error());
-            }
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let at = libc::mmap(std::ptr::null_mut(), PAGE_SIZE, access, libc::MAP_SHARED, fd, 0);
             if at == libc::MAP_FAILED {
@@ -75,7 +81,15 @@ impl<T: SharedMemory> Shared<T> {
             }
             let place = NonNull::new(at.cast::<T>()).expect("mmap never answers null");
             place.write(value);
-            Ok(Self { memory, value: Mapped(place) })
+            let shared = Self { memory, value: Mapped(place) };
+            // Sealed last: the mapping that is there keeps its right to write.
+            let size = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+            let sealed = |seals: libc::c_int| libc::fcntl(fd, libc::F_ADD_SEALS, seals) == 0;
+            if writers == Writers::Owner && sealed(size | libc::F_SEAL_FUTURE_WRITE) || sealed(size)
+            {
+                return Ok(shared);
+            }
+            Err(io::Error::last_os_error())
         }
     }
 
@@ -175,4 +189,29 @@ pub fn poll_until(fds: &mut [libc::pollfd], until: Option<HostTime>) -> io::Resu
     }
     let error = io::Error::last_os_error();
     if error.kind() == io::ErrorKind::Interrupted { Ok(0) } else { Err(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    /// A program with all privileges finds the memory that it has mapped in `/proc`.
+    #[test]
+    fn memory_of_its_owner_can_be_written_by_nobody_else() {
+        for (writers, succeeds) in [(Writers::Owner, false), (Writers::All, true)] {
+            let shared = Shared::new(c"test", AtomicU32::new(7), writers).unwrap();
+            let path = format!("/proc/self/fd/{}", shared.as_fd().as_raw_fd());
+            let again = std::fs::File::options().read(true).write(true).open(path).unwrap();
+            assert_eq!(again.write_at(&[1], 0).is_ok(), succeeds);
+            // SAFETY: a fresh mapping, whose result is only looked at.
+            let mapped = unsafe {
+                let access = libc::PROT_READ | libc::PROT_WRITE;
+                let (at, fd) = (std::ptr::null_mut(), again.as_raw_fd());
+                libc::mmap(at, PAGE_SIZE, access, libc::MAP_SHARED, fd, 0)
+            };
+            assert_eq!(mapped != libc::MAP_FAILED, succeeds);
+            shared.store(8, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
 }

@@ -12,18 +12,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use vtime::image::Counters;
 use vtime::late::Lateness;
-use vtime::own::{Moment, OwnClock, ProgramSnapshot};
+use vtime::own::{Moment, OwnClock};
 use vtime::own_page::Identity;
 use vtime::{HostSpan, HostTime, OwnPage, ProgramTime, Tdf, VirtualClock};
 
-use super::page::{self, Mapped, Shared, host_now};
+use super::page::{self, Mapped, Shared, Writers, host_now};
 use super::{Changed, Domain, look_again, relax};
 
 /// A sweep costs a look at each process of the host; this many programs may wait for one.
 const UNSWEPT_MAX: usize = 64;
 /// Times that a program is not found before it is held to be gone: a process that is forked
 /// during a look may be missed by it.
-const MISSES: u32 = 2;
+pub const MISSES: u32 = 2;
 
 /// A program of a domain.
 #[derive(Debug)]
@@ -35,12 +35,34 @@ pub struct Program {
     /// The process that called exec.
     pub process: i32,
     page: Mapped<OwnPage>,
+    memory: Memory,
     state: Mutex<State>,
 }
 
+/// Names the memory of an own page among all of this host, as `/proc/PID/maps` does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Memory {
+    /// Where its file system counts.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+impl Memory {
+    fn of(page: &OwnedFd) -> io::Result<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let about = std::fs::File::from(page.try_clone()?).metadata()?;
+        Ok(Self { device: about.dev(), inode: about.ino() })
+    }
+}
+
+/// What the domain knows of a program. All that concerns its time is worked out from this, and
+/// nothing from its page, to which the program may write.
 #[derive(Debug)]
 struct State {
     clock: OwnClock,
+    /// How often that was published.
+    published: u32,
     /// Host time that the domain had been held when the program began to follow it.
     paused_before: HostSpan,
     /// Host time that the program was held in what it followed before.
@@ -54,6 +76,7 @@ struct State {
 pub(super) struct Programs {
     made: u64,
     present: BTreeMap<u64, Arc<Program>>,
+    by_memory: BTreeMap<Memory, u64>,
     /// How many were left by the last sweep.
     swept: usize,
     gone: Counters,
@@ -109,12 +132,6 @@ impl Program {
 }
 
 impl Domain {
-    /// Names this domain among all of this host, in own pages.
-    #[must_use]
-    pub fn token(&self) -> u64 {
-        self.token
-    }
-
     /// Adds a program under a name, whose time goes on as that of the program with the number `parent`, if
     /// there is one. Answers it and its own page, to be mapped by it.
     ///
@@ -136,14 +153,19 @@ impl Domain {
         let number = programs.made;
         let identity = Identity { domain: self.token, program: number };
         let epochs = self.page.epochs();
-        let shared = Shared::new(c"quartercycle-own", OwnPage::new(identity, epochs))?;
-        shared.publish(&clock);
-        let (memory, page) = shared.into_parts();
-        let state = State { clock, paused_before, paused: HostSpan::ZERO, missed: None };
+        let page = OwnPage::new(identity, epochs);
+        let shared = Shared::new(c"quartercycle-own", page, Writers::All)?;
+        let published = 1;
+        shared.publish(&clock, published);
+        let (descriptor, page) = shared.into_parts();
+        let memory = Memory::of(&descriptor)?;
+        let paused = HostSpan::ZERO;
+        let state = State { clock, published, paused_before, paused, missed: None };
         let (name, state) = (name.to_owned(), Mutex::new(state));
-        let program = Arc::new(Program { number, name, process, page, state });
+        let program = Arc::new(Program { number, name, process, page, memory, state });
         programs.present.insert(number, Arc::clone(&program));
-        Ok((program, memory))
+        programs.by_memory.insert(memory, number);
+        Ok((program, descriptor))
     }
 
     /// The programs that are not known to be gone.
@@ -156,6 +178,12 @@ impl Domain {
     #[must_use]
     pub fn program(&self, number: u64) -> Option<Arc<Program>> {
         self.programs().present.get(&number).cloned()
+    }
+
+    /// The number of the program whose own page is in this memory.
+    #[must_use]
+    pub fn program_with(&self, memory: Memory) -> Option<u64> {
+        self.programs().by_memory.get(&memory).copied()
     }
 
     /// Changes how the time of a program runs. It neither jumps nor goes back, and whoever waits
@@ -173,8 +201,9 @@ impl Domain {
             // No limit of the domain holds who was let go.
             let moment = Moment { host: host_now(), domain: clock.at_exactly(now) };
             for program in programs {
-                program.lock().change(change, moment, clock.paused(now));
-                program.page.publish(&program.lock().clock);
+                let mut state = program.lock();
+                state.change(change, moment, clock.paused(now));
+                program.page.publish(&state.clock, state.published);
             }
             ((), Changed { resumes: true, dilates: true, ..Changed::default() })
         });
@@ -202,7 +231,7 @@ impl Domain {
 
     fn standing_at(&self, program: &Program, clock: &VirtualClock, host: HostTime) -> Standing {
         let reached = host.min(self.page.limit());
-        let now = Moment { host, domain: clock.at_exactly(reached) };
+        let now = self.moment(clock, host);
         let own = program.lock();
         let free = matches!(own.clock, OwnClock::Free(_));
         let paused = own.paused_with(clock.paused(reached));
@@ -211,22 +240,32 @@ impl Domain {
         Standing { time, tdf: own.clock.tdf(), free, paused, offset_ns }
     }
 
+    /// Where the clock stands at a host time; no limit of the domain holds who was let go.
+    fn moment(&self, clock: &VirtualClock, host: HostTime) -> Moment {
+        Moment { host, domain: clock.at_exactly(host.min(self.page.limit())) }
+    }
+
     /// Time of the program with this number now; that of the domain if there is none.
     #[must_use]
     pub fn now_of(&self, number: u64) -> ProgramTime {
-        match self.program(number) {
-            Some(program) => program.page.now(&self.page, host_now, relax),
-            None => self.now().of_program(),
-        }
+        let Some(program) = self.program(number) else { return self.now().of_program() };
+        let state = self.lock();
+        let now = self.moment(&state.clock, host_now());
+        program.lock().clock.at(now).0
     }
 
     /// The host time at which the program with this number reaches `when` if nothing changes.
     #[must_use]
     pub fn host_time_of_program(&self, number: u64, when: ProgramTime) -> Option<HostTime> {
-        let snapshot = match self.program(number) {
-            Some(program) => program.page.snapshot(&self.page, relax).0,
-            None => ProgramSnapshot { clock: self.page.snapshot(relax), own: None },
+        let program = self.program(number);
+        // Held meanwhile, so that both lines are those of one moment.
+        let held = self.lock();
+        let clock = self.page.snapshot(relax);
+        let snapshot = match program {
+            Some(program) => program.lock().clock.snapshot(clock),
+            None => OwnClock::Domain.snapshot(clock),
         };
+        drop(held);
         snapshot.reaches(when).map(|host| look_again(host, snapshot.clock.limit))
     }
 
@@ -246,6 +285,7 @@ impl Domain {
             .extract_if(.., |number, program| program.misses_when(found.contains(number)) >= MISSES)
             .collect();
         for (_, program) in &gone {
+            programs.by_memory.remove(&program.memory);
             programs.gone.add(program.counters());
         }
         programs.swept = programs.present.len();
@@ -277,6 +317,7 @@ impl Domain {
 
 impl State {
     fn change(&mut self, change: Change, now: Moment, domain_paused: HostSpan) {
+        self.published = self.published.wrapping_add(1);
         self.paused = self.paused_with(domain_paused);
         self.paused_before = domain_paused;
         self.clock = match change {
@@ -368,6 +409,62 @@ mod tests {
         assert!(back >= gone_on);
         std::thread::sleep(Duration::from_millis(2));
         assert_eq!(domain.now_of(program.number), back, "held with its domain again");
+    }
+
+    /// Writes noise into a page until the answer is dropped, as a hostile program might.
+    fn scribble(page: OwnedFd) -> impl Drop {
+        use std::os::unix::fs::FileExt;
+        use std::sync::atomic::{AtomicBool, Ordering};
+        struct Stop(Arc<AtomicBool>, Option<std::thread::JoinHandle<()>>);
+        impl Drop for Stop {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+                self.1.take().unwrap().join().unwrap();
+            }
+        }
+        let (done, file) = (Arc::new(AtomicBool::new(false)), std::fs::File::from(page));
+        // Odd counters, the mode of one that was let go, lines without end, and all else.
+        let mut noise = 0x9e37_79b9_7f4a_7c15u64;
+        file.write_all_at(&[0xff; vtime::image::PAGE_SIZE], 0).unwrap();
+        let own = Arc::clone(&done);
+        let writer = std::thread::spawn(move || {
+            while !own.load(Ordering::Relaxed) {
+                noise ^= noise << 13;
+                noise ^= noise >> 7;
+                noise ^= noise << 17;
+                let (words, at) = ([u64::MAX, 1, 2, noise], noise >> 32 & 0x1f8);
+                let word = words[(noise >> 20) as usize % words.len()];
+                file.write_all_at(&word.to_le_bytes(), at).unwrap();
+            }
+        });
+        Stop(done, Some(writer))
+    }
+
+    #[test]
+    fn whatever_a_program_writes_into_its_page_moves_nobodys_time_and_keeps_nobody() {
+        let domain = Domain::new(Start { held: true, ..Start::default() }).unwrap();
+        let (hostile, page) = domain.add_program("hostile", 1, None).unwrap();
+        let (other, _page) = domain.add_program("other", 2, None).unwrap();
+        let scribbling = scribble(page);
+        let ten = tdf("10");
+        for round in 0..2000 {
+            let both = [&*hostile, &*other];
+            match round % 4 {
+                0 => domain.change_programs(&both, Change::Dilate(ten)),
+                1 => drop(domain.release_hold()),
+                2 => domain.change_programs(&both, Change::LetGo),
+                _ => drop(domain.assert_hold()),
+            }
+            let [of_hostile, of_other] = <[_; 2]>::try_from(domain.standings(&both)).unwrap();
+            assert_eq!((of_hostile.time, of_hostile.tdf), (of_other.time, of_other.tdf));
+            let (before, now) = (domain.now_of(other.number), domain.now_of(hostile.number));
+            assert!(before <= now && now <= domain.now_of(other.number));
+            let when = now + vtime::ProgramSpan::from_s(1);
+            let reached = |program: &Program| domain.host_time_of_program(program.number, when);
+            assert_eq!(reached(&hostile), reached(&other));
+            let _ = domain.counters();
+        }
+        drop(scribbling);
     }
 
     #[test]

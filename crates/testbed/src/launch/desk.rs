@@ -1,4 +1,4 @@
-//! Who works on which exec.
+//! Who works on which exec of a tree of programs.
 //!
 //! Following one exec takes a quarter of a millisecond, but the program may take any time: its
 //! file may lie on a slow disk, it may fail the exec and then wait in `vfork` for a child whose
@@ -14,8 +14,9 @@ use std::time::Duration;
 use super::program::Listener;
 use super::seccomp::Notification;
 
-/// Most workers at a time; beyond, execs wait for each other.
-const WORKERS_MAX: usize = 64;
+/// Most workers at a time; beyond, execs of the tree wait for each other. Each exec that fails before
+/// its program waits in `vfork` for another one takes one.
+const WORKERS_MAX: usize = 256;
 
 /// An exec to be followed.
 #[derive(Debug)]

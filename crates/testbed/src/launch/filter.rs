@@ -18,7 +18,7 @@ pub enum Verdict {
     Allow,
     /// The image answers it (SIGSYS).
     Trap,
-    /// The agent is told: it follows an exec.
+    /// The agent is told: it follows an exec, or says why something is refused.
     Notify,
     /// The image asks the agent: as `Trap`, and what the image calls with [`ASKS`] is notified.
     Ask,
@@ -64,6 +64,8 @@ const MREMAP_FIXED: Test = OneOf(3, libc::MREMAP_FIXED as u32, &[libc::MREMAP_FI
 /// How long the segment is, the filter does not see.
 const SHM_REMAP: Test = OneOf(2, libc::SHM_REMAP as u32, &[libc::SHM_REMAP as u32]);
 
+/// `SECCOMP_FILTER_FLAG_NEW_LISTENER` among the flags.
+const NEW_LISTENER: Test = OneOf(1, 8, &[8]);
 /// FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI and LOCK_PI2, without their flags.
 const FUTEX_WAITS: Test = OneOf(1, 0x7f, &[0, 6, 9, 11, 13]);
 /// IPC_STAT, SHM_STAT and SHM_STAT_ANY; for semaphores and queues likewise.
@@ -109,6 +111,10 @@ const RULES: &[Rule] = &[
     Rule(nr::IO_PGETEVENTS, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_execve, ALWAYS, Notify),
     Rule(libc::SYS_execveat, ALWAYS, Notify),
+    // PTRACE_TRACEME is 0; a child of vfork that is traced cannot get on, nor can its parent.
+    Rule(libc::SYS_ptrace, &[&[IsNull(0)]], Notify),
+    // SECCOMP_SET_MODE_FILTER is 1; there can be one listener, and that is the agent.
+    Rule(libc::SYS_seccomp, &[&[OneOf(0, u32::MAX, &[1]), NEW_LISTENER]], Notify),
     // Nobody sets the clocks of a domain but its owner.
     Rule(libc::SYS_clock_settime, ALWAYS, Trap),
     Rule(libc::SYS_settimeofday, ALWAYS, Trap),

@@ -1,33 +1,43 @@
 //! From the notification of an exec to a program that stands at its first instruction.
 //!
-//! One thread receives the listener of each program tree through a socket, the [`Gate`], and then
-//! every exec in it. A worker of the [`Desk`] attaches to the program, lets the exec go on, and
-//! if it succeeds finds the program stopped before its first instruction. There it puts it into
-//! virtual time ([`super::equip`]) and detaches: about a quarter of a millisecond after the exec
-//! the program runs, and nobody traces it.
+//! One thread receives the listener of each program tree through a socket, the [`Gate`], and gives
+//! it to a thread of its own, which receives every exec in the tree. A worker of the tree's
+//! [`Desk`] attaches to the program, lets the exec go on, and if it succeeds finds the program
+//! stopped before its first instruction. There it puts it into virtual time ([`super::equip`]) and
+//! detaches: about a quarter of a millisecond after the exec the program runs, and nobody traces
+//! it.
+//!
+//! No tree shares a thread with another one. What a program does to those who follow it (memory
+//! that answers when it likes, a file system that hangs, execs without end) keeps its own tree.
 //!
 //! A program that cannot be put into virtual time is not let into the domain: it would be
 //! silently wrong. It is killed, or its exec fails, and a [`Refusal`] says why.
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, mpsc};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
 use std::thread;
 use std::time::Duration;
+
+use libc::c_int;
 
 use super::desk::{Desk, Job};
 use super::equip::Equipment;
 use super::freeze::Freezer;
-use super::members;
+use super::members::{self, Sweeper};
+use super::nudge;
 use super::privileges;
 use super::program::{Gate, Listener};
 use super::seccomp;
 use super::timers;
 use super::tracee::{Stop, Tracee};
-use crate::domain::{self, Domain};
+use super::wanted::{self, Tracer};
+use crate::domain::{self, Domain, MISSES, Program};
+
+/// Most refusals that wait to be told: a program may try again and again.
+const REFUSALS_MAX: usize = 1000;
 
 /// A program that was not let into the domain.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,26 +60,32 @@ impl Follower {
     /// Starts following, for programs of one domain.
     ///
     /// # Errors
-    /// When the kernel has no vDSO, no memory or no descriptors left.
+    /// When the kernel has no vDSO, no memory or no descriptors left, and in a program that is in
+    /// a domain itself.
     pub fn start(domain: Arc<Domain>, freezer: Arc<Freezer>) -> io::Result<Self> {
+        if members::is_in_a_domain() {
+            return Err(io::Error::other(
+                "this is run by a program in a time domain, and no program can be in two; run the \
+                 command without qcycle, or qcycle outside of the domain",
+            ));
+        }
         let (gate, arrivals) = Gate::new()?;
-        let (sender, refusals) = mpsc::channel();
+        let (sender, refusals) = mpsc::sync_channel(REFUSALS_MAX);
         let timers = timers::Service::start(Arc::clone(&domain))?;
         let equipment = Arc::new(Equipment::new(&domain)?);
         let work = Arc::new(Work {
-            desk: Desk::default(),
             timers: Arc::clone(&timers),
             equipment: Arc::clone(&equipment),
+            sweeper: Sweeper::start(Arc::clone(&domain))?,
             domain,
             waits_killably: seccomp::waits_killably(),
             freezer,
             refusals: sender,
         });
-        hire(&work)?;
-        thread::Builder::new().name("follow".into()).spawn(move || {
-            receive(&work, &arrivals);
-            work.desk.close();
-        })?;
+        let spare = attend(&work)?;
+        thread::Builder::new()
+            .name("follow".into())
+            .spawn(move || receive(&work, &arrivals, spare))?;
         Ok(Self { gate, refusals, equipment, timers })
     }
 
@@ -100,108 +116,208 @@ impl Follower {
     }
 }
 
-/// What all workers share.
+/// What all trees of programs share.
 struct Work {
     domain: Arc<Domain>,
-    desk: Desk,
     equipment: Arc<Equipment>,
     timers: Arc<timers::Service>,
+    sweeper: Sweeper,
     /// Whether a program that has reported an exec stays where it is until it is answered.
     waits_killably: bool,
     freezer: Arc<Freezer>,
-    refusals: Sender<Refusal>,
+    refusals: SyncSender<Refusal>,
 }
 
 /// What an exec takes on a host that has nothing else to do, and more: the rest is lateness.
 const EXEC_TAKES_NS: i64 = 2_000_000;
 
-/// What became of an exec.
-enum Outcome {
-    /// The program is in virtual time, or there was none after all.
-    Done,
-    /// It is not, and must not run.
-    Refused(Refusal),
+/// A tree of programs: what comes from one that reported through the gate.
+struct Tree {
+    work: Arc<Work>,
+    desk: Desk,
+    /// Threads whose processes were opened so that their next exec can be followed.
+    opened: Mutex<BTreeSet<libc::pid_t>>,
+    /// Its programs, as far as they are not known to be gone.
+    programs: Mutex<Vec<Weak<Program>>>,
 }
 
-/// Starts one more worker.
-fn hire(work: &Arc<Work>) -> io::Result<()> {
-    let own = Arc::clone(work);
-    thread::Builder::new().name("follow-exec".into()).spawn(move || {
-        while let Some(job) = own.desk.next() {
-            let begun = own.domain.now();
-            own.exec(&job);
-            let took = (own.domain.now() - begun).as_ns();
-            own.domain.lateness().note_exec(&job.listener.name, took - EXEC_TAKES_NS);
-        }
-    })?;
-    work.desk.hired();
-    Ok(())
+/// Most programs of a tree at a time. Each takes memory and a mapping of the agent, of which a
+/// kernel allows some 65,000.
+const PROGRAMS_MAX: usize = 8192;
+
+/// Gives each listener that arrives to a thread of its own, until every gate is closed. One such
+/// thread is always there before it is needed, so that a program need not wait until it is made.
+fn receive(work: &Arc<Work>, arrivals: &OwnedFd, spare: Sender<Listener>) {
+    let mut spare = Ok(spare);
+    loop {
+        let listener = match Gate::arrival(arrivals) {
+            Ok(Some(listener)) => listener,
+            Ok(None) => return,
+            // Out of descriptors, say: the program that came with it finds nobody to report to.
+            Err(error) => {
+                let program = "a program".to_owned();
+                work.refuse(Refusal { program, reason: cannot_follow(&error) });
+                continue;
+            }
+        };
+        let attends = spare.or_else(|_: io::Error| attend(work));
+        spare = match attends {
+            Ok(attends) => {
+                // It waits for one until this end is gone.
+                let _ = attends.send(listener);
+                attend(work)
+            }
+            Err(error) => {
+                let program = listener.name.clone();
+                work.refuse(Refusal { program, reason: cannot_follow(&error) });
+                // Closed with this, its listener lets the exec of the program fail.
+                Err(error)
+            }
+        };
+    }
 }
 
-/// Hands in what listeners report, until every gate and every program is gone.
-fn receive(work: &Arc<Work>, arrivals: &OwnedFd) {
-    let mut listeners: Vec<Arc<Listener>> = Vec::new();
-    // Listeners whose tree of programs has not begun yet.
-    let mut fresh: BTreeSet<RawFd> = BTreeSet::new();
-    let mut open = true;
-    while open || !listeners.is_empty() {
-        let mut fds = vec![domain::readable(arrivals.as_fd())];
-        if !open {
-            fds[0].fd = -1;
+fn cannot_follow(error: &io::Error) -> String {
+    format!(
+        "nobody can follow it ({error}); allow more threads (`ulimit -u`) and descriptors \
+         (`ulimit -n`)"
+    )
+}
+
+/// Starts a thread that attends the tree of programs whose listener it is sent, with its first
+/// worker.
+fn attend(work: &Arc<Work>) -> io::Result<Sender<Listener>> {
+    let (sender, listeners) = mpsc::channel();
+    let tree = Arc::new(Tree {
+        work: Arc::clone(work),
+        desk: Desk::default(),
+        opened: Mutex::default(),
+        programs: Mutex::default(),
+    });
+    tree.hire()?;
+    let own = Arc::clone(&tree);
+    let attending = thread::Builder::new().name("follow-tree".into()).spawn(move || {
+        if let Ok(listener) = listeners.recv() {
+            own.attend(&Arc::new(listener));
         }
-        fds.extend(listeners.iter().map(|listener| domain::readable(listener.as_fd())));
-        if domain::poll_until(&mut fds, None).is_err() {
-            return;
-        }
-        for (listener, _) in
-            listeners.iter().zip(&fds[1..]).filter(|(_, fd)| fd.revents & libc::POLLIN != 0)
-        {
-            // Killed between its report and now, if not.
-            if let Ok(notification) = seccomp::receive(listener.as_fd()) {
-                if fresh.remove(&listener.as_fd().as_raw_fd()) {
-                    work.freezer.started(notification.thread.cast_signed());
-                }
-                let job = Job { listener: Arc::clone(listener), notification };
-                if timers::is_timer_call(job.notification.call()) {
-                    work.timers.call(&job);
-                } else if work.desk.hand_in(job) {
-                    // Without a thread to spare the workers that there are do it one by one.
-                    let _ = hire(work);
-                }
-            }
-        }
-        let over = |fd: &libc::pollfd| fd.revents & (libc::POLLHUP | libc::POLLIN) == libc::POLLHUP;
-        let gone: Vec<i32> = fds[1..].iter().filter(|fd| over(fd)).map(|fd| fd.fd).collect();
-        listeners.retain(|listener| !gone.contains(&listener.as_fd().as_raw_fd()));
-        fresh.retain(|listener| !gone.contains(listener));
-        if fds[0].revents != 0 {
-            match Gate::arrival(arrivals) {
-                Ok(Some(listener)) => {
-                    fresh.insert(listener.as_fd().as_raw_fd());
-                    listeners.push(Arc::new(listener));
-                }
-                Ok(None) => open = false,
-                Err(_) => {}
-            }
+        own.desk.close();
+    });
+    match attending {
+        Ok(_) => Ok(sender),
+        Err(error) => {
+            tree.desk.close();
+            Err(error)
         }
     }
 }
 
-impl Work {
+impl Tree {
+    /// Starts one more worker.
+    fn hire(self: &Arc<Self>) -> io::Result<()> {
+        let own = Arc::clone(self);
+        thread::Builder::new().name("follow-exec".into()).spawn(move || {
+            while let Some(job) = own.desk.next() {
+                let domain = &own.work.domain;
+                let begun = domain.now();
+                own.exec(&job);
+                let took = (domain.now() - begun).as_ns();
+                domain.lateness().note_exec(&job.listener.name, took - EXEC_TAKES_NS);
+            }
+        })?;
+        self.desk.hired();
+        Ok(())
+    }
+
+    /// Hands in what the listener reports, until all of the tree is gone.
+    fn attend(self: &Arc<Self>, listener: &Arc<Listener>) {
+        let mut begun = false;
+        loop {
+            let mut fd = [domain::readable(listener.as_fd())];
+            if domain::poll_until(&mut fd, None).is_err() {
+                return;
+            }
+            let [libc::pollfd { revents, .. }] = fd;
+            if revents & libc::POLLIN != 0 {
+                let notification = match seccomp::receive(listener.as_fd()) {
+                    Ok(notification) => notification,
+                    // Killed between its report and now.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    // No listener at all.
+                    Err(_) => return,
+                };
+                if !std::mem::replace(&mut begun, true) {
+                    self.work.freezer.started(notification.thread.cast_signed());
+                }
+                self.hand_in(Job { listener: Arc::clone(listener), notification });
+            } else if revents & libc::POLLHUP != 0 {
+                return;
+            }
+        }
+    }
+
+    fn hand_in(self: &Arc<Self>, job: Job) {
+        match job.notification.call() {
+            call if timers::is_timer_call(call) => self.work.timers.call(&job),
+            libc::SYS_ptrace => self.asks_to_be_traced(&job),
+            libc::SYS_seccomp => self.asks_for_a_listener(&job),
+            _ if self.desk.hand_in(job) => {
+                // Without a thread to spare the workers that there are do it one by one.
+                let _ = self.hire();
+            }
+            _ => {}
+        }
+    }
+
+    /// `PTRACE_TRACEME`. Each call of the image is a signal, at which one that is traced stops until
+    /// its parent lets it go on; and a parent that waits in `vfork` never would.
+    fn asks_to_be_traced(&self, job: &Job) {
+        let thread = job.notification.thread.cast_signed();
+        if wanted::parent_with_same_memory(thread).is_none() {
+            // It is gone, if not.
+            let _ = seccomp::go_on(job.listener.as_fd(), job.notification.id);
+            return;
+        }
+        let reason = "it starts a program to trace it from its first instruction, which in virtual \
+                      time nobody can; start the program by itself and attach to it when it runs \
+                      (`gdb -p`, with `handle SIGSYS nostop noprint pass`)";
+        self.refuse(job, libc::EPERM, wanted::running(thread), reason.to_owned());
+    }
+
+    fn asks_for_a_listener(&self, job: &Job) {
+        let program = wanted::running(job.notification.thread.cast_signed());
+        let reason = "it asks to be told of the system calls of others \
+                      (SECCOMP_FILTER_FLAG_NEW_LISTENER), which only one can be for a program, and \
+                      here that is qcycle; run it outside of the domain, or without that sandbox";
+        self.refuse(job, libc::EBUSY, program, reason.to_owned());
+    }
+
+    /// Lets a call fail, and says why if there is still somebody who made it: before that, so that
+    /// it is said when the program ends.
+    fn refuse(&self, job: &Job, error: c_int, program: String, reason: String) {
+        let (listener, id) = (job.listener.as_fd(), job.notification.id);
+        if seccomp::stands(listener, id) {
+            self.work.refuse(Refusal { program, reason });
+            // It is gone, if not.
+            let _ = seccomp::fail(listener, id, error);
+        }
+    }
+
     fn exec(&self, job: &Job) {
         let (listener, id) = (job.listener.as_fd(), job.notification.id);
         let thread = job.notification.thread.cast_signed();
         let mut tries = 0;
-        let outcome = loop {
+        loop {
             tries += 1;
             if !seccomp::stands(listener, id) {
                 return;
             }
             let error = match Tracee::seize(thread) {
-                Ok(mut tracee) => break self.follow(job, &mut tracee),
+                Ok(mut tracee) => return self.follow(job, &mut tracee),
                 Err(error) => error,
             };
-            match tracer_of(thread) {
+            let closed = error.kind() == io::ErrorKind::PermissionDenied;
+            let reason = match wanted::tracer_of(thread) {
                 // On kernels where a program is interrupted while it waits for an answer, it may
                 // report an exec anew before another worker has let go of it.
                 Some(Tracer::Ourselves) if seccomp::stands(listener, id) => {
@@ -209,31 +325,72 @@ impl Work {
                         return;
                     }
                     thread::sleep(Duration::from_millis(1));
+                    continue;
                 }
-                Some(Tracer::Nobody) if tries < 3 => {}
-                // The answer fails only if the program is gone.
-                _ => match seccomp::fail(listener, id, libc::EPERM) {
-                    Ok(()) => break refused(thread, cannot_attach(&error)),
-                    Err(_) => break Outcome::Done,
-                },
-            }
-        };
-        if let Outcome::Refused(refusal) = outcome {
-            // Nobody hears it if the owner is gone.
-            let _ = self.refusals.send(refusal);
+                Some(Tracer::Nobody) if tries < 3 => continue,
+                Some(Tracer::Nobody) if closed && self.open(job) => return,
+                Some(Tracer::Another(name)) => traced_by(&name),
+                _ => cannot_attach(&error),
+            };
+            let program = wanted::program_of(&job.notification);
+            let program = program.unwrap_or_else(|| wanted::running(thread));
+            return self.refuse(job, libc::EPERM, program, reason);
         }
     }
 
-    fn follow(&self, job: &Job, tracee: &mut Tracee) -> Outcome {
+    /// Opens a process that is closed to this user, so that it reports its exec once more. `false` if
+    /// that was done already, or cannot be.
+    fn open(&self, job: &Job) -> bool {
+        let thread = job.notification.thread.cast_signed();
+        let opens = self.opened().insert(thread)
+            && nudge::open(job.listener.as_fd(), job.notification.id, thread);
+        if !opens {
+            self.opened().remove(&thread);
+        }
+        opens
+    }
+
+    /// Whether the tree may have one more program.
+    fn has_room(&self) -> bool {
+        let mut programs = self.programs();
+        if programs.len() < PROGRAMS_MAX {
+            return true;
+        }
+        // It may be long since somebody has looked: as often as one must not be found to be gone.
+        for _ in 0..MISSES {
+            drop(members::programs(&self.work.domain));
+        }
+        programs.retain(|program| program.strong_count() > 0);
+        programs.len() < PROGRAMS_MAX
+    }
+
+    fn programs(&self) -> MutexGuard<'_, Vec<Weak<Program>>> {
+        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened(&self) -> MutexGuard<'_, BTreeSet<libc::pid_t>> {
+        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn follow(&self, job: &Job, tracee: &mut Tracee) {
         let (listener, id) = (job.listener.as_fd(), job.notification.id);
         // Once it is known that the notification stands, the tracee is who made it and not
         // another one that was given its number. What follows fails if it was killed meanwhile.
         if !seccomp::stands(listener, id) {
-            return Outcome::Done;
+            return;
         }
         // Whose time it goes on with; afterwards nothing is left of the one before.
-        let before = members::program_of(&self.domain, tracee.thread());
-        let going = if self.waits_killably {
+        let before = members::program_of(&self.work.domain, tracee.thread());
+        let thread = tracee.thread();
+        let opened = self.opened().remove(&thread);
+        if opened {
+            // What was done to the memory that they share concerns it too. It cannot get on before
+            // the exec is over, and then finds the signal.
+            wanted::parent_with_same_memory(thread).map(nudge::close);
+        }
+        let going = if self.work.waits_killably {
             // Asked before it goes on, it stops before it does anything else if the exec fails.
             seccomp::settle(listener, id);
             tracee.interrupt().and_then(|()| seccomp::go_on(listener, id))
@@ -243,40 +400,60 @@ impl Work {
             seccomp::go_on(listener, id).map(|()| drop(tracee.interrupt()))
         };
         if going.is_err() {
-            return Outcome::Done;
+            return;
         }
         match run_to_first_instruction(tracee) {
             Ok(true) => {}
             // The exec has failed, or the program is gone.
-            Ok(false) | Err(_) => return Outcome::Done,
+            Ok(false) | Err(_) => {
+                if opened {
+                    nudge::close(thread);
+                }
+                return;
+            }
         }
-        let reason = match privileges::missing(tracee.thread()) {
-            Some(missing) => missing,
+        let program = wanted::running(tracee.thread());
+        let unsuited = wanted::unsuited(&program).map(str::to_owned);
+        let reason = match unsuited.or_else(|| privileges::missing(tracee.thread())) {
+            Some(reason) => reason,
             None => match self.equip(job, tracee, before) {
-                Ok(()) => return Outcome::Done,
+                Ok(()) => return,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     tracee.kill();
-                    return Outcome::Done;
+                    return;
                 }
                 Err(error) => error.to_string(),
             },
         };
-        // Named as long as it is there.
-        let outcome = refused(tracee.thread(), reason);
+        self.work.refuse(Refusal { program, reason });
         tracee.kill();
-        outcome
     }
 
     /// Puts a program that stands at its first instruction into virtual time, where the one with
     /// the number `before` has left off.
     fn equip(&self, job: &Job, tracee: &mut Tracee, before: Option<u64>) -> io::Result<()> {
-        members::sweep_if_wanted(&self.domain);
+        let work = &self.work;
+        work.sweeper.look_if_wanted();
+        if !self.has_room() {
+            return Err(io::Error::other(format!(
+                "{PROGRAMS_MAX} programs that `{}` has started run already; start fewer at a time",
+                job.listener.name
+            )));
+        }
         let (program, own) =
-            self.domain.add_program(&job.listener.name, tracee.thread(), before)?;
-        self.timers.exec(tracee.thread(), program.number);
-        self.equipment.equip(&self.desk, job.listener.as_fd(), tracee, own.as_fd())?;
+            work.domain.add_program(&job.listener.name, tracee.thread(), before)?;
+        self.programs().push(Arc::downgrade(&program));
+        work.timers.exec(tracee.thread(), program.number);
+        work.equipment.equip(&self.desk, job.listener.as_fd(), tracee, own.as_fd())?;
         program.runs();
         Ok(())
+    }
+}
+
+impl Work {
+    fn refuse(&self, refusal: Refusal) {
+        // Nobody hears it if the owner is gone, or if it is one of too many.
+        let _ = self.refusals.try_send(refusal);
     }
 }
 
@@ -301,32 +478,15 @@ fn run_to_first_instruction(tracee: &mut Tracee) -> io::Result<bool> {
 }
 
 fn cannot_attach(error: &io::Error) -> String {
-    format!("cannot attach to it ({error}); is it traced already, by a debugger or strace?")
+    format!(
+        "qcycle cannot attach to it ({error}): it is closed to this user, or a security module \
+         forbids it (kernel.yama.ptrace_scope); run qcycle as root"
+    )
 }
 
-/// Who traces a thread.
-enum Tracer {
-    Nobody,
-    Ourselves,
-    Another,
-}
-
-/// `None` if the thread is gone.
-fn tracer_of(thread: libc::pid_t) -> Option<Tracer> {
-    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
-    match status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?.trim() {
-        "0" => Some(Tracer::Nobody),
-        tracer if Path::new("/proc/self/task").join(tracer).exists() => Some(Tracer::Ourselves),
-        _ => Some(Tracer::Another),
-    }
-}
-
-fn refused(thread: libc::pid_t, reason: String) -> Outcome {
-    Outcome::Refused(Refusal { program: name_of(thread), reason })
-}
-
-/// The file that it runs: before its exec that of the program which wanted to become another.
-fn name_of(thread: libc::pid_t) -> String {
-    std::fs::read_link(format!("/proc/{thread}/exe"))
-        .map_or_else(|_| thread.to_string(), |path| path.display().to_string())
+fn traced_by(name: &str) -> String {
+    format!(
+        "`{name}` traces it, and an exec can be followed by one only, which in virtual time is \
+         qcycle; start it without, and attach to it when it runs (`strace -p`, `gdb -p`)"
+    )
 }

@@ -61,13 +61,20 @@ pub(super) fn memory() -> io::Result<OwnedFd> {
     use std::io::Write;
     // SAFETY: the name is a C string; the result is checked and owned by nobody else.
     let memory = unsafe {
-        let fd = libc::memfd_create(c"quartercycle-image".as_ptr(), libc::MFD_CLOEXEC);
+        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+        let fd = libc::memfd_create(c"quartercycle-image".as_ptr(), flags);
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
         OwnedFd::from_raw_fd(fd)
     };
     std::fs::File::from(memory.try_clone()?).write_all(IMAGE_FILE)?;
+    // One program with privileges could change it for all others, through its entry in /proc.
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE | libc::F_SEAL_SEAL;
+    // SAFETY: takes numbers; the descriptor is open.
+    if unsafe { libc::fcntl(memory.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
     Ok(std::fs::File::open(format!("/proc/self/fd/{}", memory.as_raw_fd()))?.into())
 }
 

@@ -1,34 +1,88 @@
 //! Which processes belong to which program of a domain.
 //!
 //! A program's processes come and go by fork without anybody being told. But each of them has the
-//! own page of its program at a place that is the same in all, and the page names domain and
-//! program. So whoever wants to know reads it there.
+//! own page of its program at a place that is the same in all, and the memory behind it is of that
+//! program alone. So whoever wants to know looks which memory it is, in `/proc/PID/maps`: what
+//! stands in the page the program may have written, and reading it may take as long as the program
+//! likes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read};
 use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
 
 use libc::pid_t;
 use vtime::image::OWN;
-use vtime::own_page::Identity;
 
-use super::timers::read;
-use crate::domain::{Domain, Program};
+use crate::domain::{Domain, Memory, Program};
+
+/// Read of the maps of a process at once: the parts of ours come first, unless the program has
+/// mapped something of its own at yet lower addresses.
+const AT_ONCE: usize = 640;
+/// Most of it that is read.
+const LOOKED_AT: usize = 16 * 1024;
 
 /// The number of the program of a process; `None` if it is in another domain or in none.
 ///
-/// Memory that is closed to this user (a program may ask for that, prctl(2) `PR_SET_DUMPABLE`)
-/// says nothing; then the process is taken for that of the program that it was seen to begin.
+/// A process that is closed to this user (a program may ask for that, prctl(2) `PR_SET_DUMPABLE`)
+/// says nothing; then it is taken for one of the program that it was seen to begin.
 #[must_use]
 pub fn program_of(domain: &Domain, process: pid_t) -> Option<u64> {
-    let words = match read::<{ Identity::WORDS }>(process, OWN as u64) {
-        Ok(words) => words,
-        Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
-            return domain.last_begun_by(process);
+    match own_memory(process) {
+        Ok(memory) => domain.program_with(memory?),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            domain.last_begun_by(process)
         }
-        Err(_) => return None,
-    };
-    let identity = Identity::of_words(words.map(i64::cast_unsigned))?;
-    (identity.domain == domain.token()).then_some(identity.program)
+        Err(_) => None,
+    }
+}
+
+/// Whether this process is in virtual time.
+pub(super) fn is_in_a_domain() -> bool {
+    matches!(own_memory(std::process::id().cast_signed()), Ok(Some(_)))
+}
+
+/// The memory that a process has where programs in virtual time have their own page.
+fn own_memory(process: pid_t) -> io::Result<Option<Memory>> {
+    let mut maps = File::open(format!("/proc/{process}/maps"))?;
+    let (mut octets, mut length) = (vec![0; LOOKED_AT], 0);
+    while length < LOOKED_AT {
+        let end = (length + AT_ONCE).min(LOOKED_AT);
+        let count = maps.read(&mut octets[length..end])?;
+        length += count;
+        let text = String::from_utf8_lossy(&octets[..length]);
+        // The last line may be cut off.
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        if let Some(found) = find_own(whole) {
+            return Ok(found);
+        }
+        if count == 0 {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+/// What lies at the own page, in lines of `/proc/PID/maps`: `None` while they do not say.
+fn find_own(lines: &str) -> Option<Option<Memory>> {
+    for line in lines.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let from = words.next()?.split('-').next()?;
+        match usize::from_str_radix(from, 16).ok()? {
+            from if from < OWN => {}
+            from if from > OWN => return Some(None),
+            _ => {
+                let (device, inode) = (words.nth(2)?, words.next()?);
+                let (major, minor) = device.split_once(':')?;
+                let part = |text| u32::from_str_radix(text, 16).ok();
+                let device = libc::makedev(part(major)?, part(minor)?);
+                return Some(Some(Memory { device, inode: inode.parse().ok()? }));
+            }
+        }
+    }
+    None
 }
 
 /// The processes of each program, by its number.
@@ -53,13 +107,60 @@ pub fn programs(domain: &Domain) -> Vec<(Arc<Program>, BTreeSet<pid_t>)> {
     found.filter_map(|(number, processes)| Some((domain.program(number)?, processes))).collect()
 }
 
-/// Forgets the programs that are gone, if there are many to look for.
-pub(super) fn sweep_if_wanted(domain: &Domain) {
-    if domain.wants_sweep() {
-        sweep(domain, &all(domain));
+/// Looks which programs are gone, on a thread of its own: it looks at processes of others too.
+#[derive(Debug)]
+pub(super) struct Sweeper {
+    domain: Arc<Domain>,
+    bell: SyncSender<()>,
+}
+
+impl Sweeper {
+    pub(super) fn start(domain: Arc<Domain>) -> io::Result<Self> {
+        let (bell, rings) = sync_channel(1);
+        let own = Arc::clone(&domain);
+        thread::Builder::new().name("sweeper".into()).spawn(move || {
+            while rings.recv().is_ok() {
+                sweep(&own, &all(&own));
+            }
+        })?;
+        Ok(Self { domain, bell })
+    }
+
+    /// Forgets the programs that are gone, if there are many to look for.
+    pub(super) fn look_if_wanted(&self) {
+        if self.domain.wants_sweep() {
+            // It will look anyway, if not.
+            let _ = self.bell.try_send(());
+        }
     }
 }
 
 fn sweep(domain: &Domain, members: &BTreeMap<u64, BTreeSet<pid_t>>) {
     domain.keep_programs(&members.keys().copied().collect());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Start;
+
+    #[test]
+    fn the_own_page_is_known_by_its_memory() {
+        let own = format!("{OWN:08x}-{:08x} rw-s 00000000 00:01 2051 /memfd:own\n", OWN + 4096);
+        let below = "00110000-00116000 r-xp 00000000 00:01 2049 /memfd:quartercycle-image\n";
+        let other = "00400000-00401000 r--p 00000000 08:11 77 /usr/bin/a program\n";
+        let found = Some(Some(Memory { device: libc::makedev(0, 1), inode: 2051 }));
+        assert_eq!(find_own(&format!("{below}{own}")), found);
+        assert_eq!(find_own(&format!("{below}{other}{own}")), Some(None), "it has none");
+        assert_eq!(find_own(below), None, "it may come yet");
+        for damaged in ["", "x", "00140000", "00140000-", "-\n", " \n"] {
+            let _ = find_own(damaged);
+        }
+    }
+
+    #[test]
+    fn this_process_is_in_no_domain() {
+        let domain = Domain::new(Start::default()).unwrap();
+        assert_eq!(program_of(&domain, std::process::id().cast_signed()), None);
+    }
 }

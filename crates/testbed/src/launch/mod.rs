@@ -21,6 +21,8 @@
 //! - [`attach`]: taking in a program that runs already
 //! - [`namespaces`]: places for programs that are gone with them
 //! - [`program`]: starting the first program of a tree
+//! - [`wanted`]: what a program asks for, in words
+//! - [`nudge`]: opening a program that is closed to this user, for an exec
 //! - [`arch`]: what depends on the processor
 
 mod arch;
@@ -34,10 +36,12 @@ pub mod freeze;
 mod image;
 pub mod members;
 pub mod namespaces;
+mod nudge;
 mod privileges;
 pub mod program;
 mod seccomp;
 mod timers;
 mod tracee;
+mod wanted;
 
 pub use follow::{Follower, Refusal};

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::harness::{In, Link, Printed, c, command, is_there, qcycle, run};
+use crate::harness::{In, Link, Printed, QCYCLE, c, command, is_there, qcycle, run, runtime};
 
 /// Runs a guest where its children are expected to be at home.
 fn both(link: Link, arguments: &[&str]) -> [Printed; 2] {
@@ -107,17 +107,78 @@ fn no_signal_at_any_moment_makes_a_program_hang_or_end_wrongly() {
     }
 }
 
+/// What qcycle said of refusals, and how it ended. Not waited for without end: it is killed then.
+fn refusals(arguments: &[&str]) -> (Vec<String>, Printed) {
+    let mut limited = Command::new("timeout");
+    limited.args(["--signal=KILL", "60", QCYCLE, "exec", "--start", "2001-01-01T00:00:00Z", "--"]);
+    let begun = std::time::Instant::now();
+    let printed = run(limited.env("XDG_RUNTIME_DIR", runtime()).args(arguments));
+    assert!(begun.elapsed().as_secs() < 60, "it did not end: {}", printed.err);
+    let lines = printed.err.lines().filter(|line| line.starts_with("qcycle: refused"));
+    (lines.map(str::to_owned).collect(), printed)
+}
+
 #[test]
-fn a_program_under_a_debugger_is_refused_in_one_line() {
-    if !is_there("strace") {
+fn a_program_that_is_started_under_a_tracer_is_refused_in_one_line_that_names_it() {
+    let tracers: [(&str, &[&str], &str); 3] = [
+        ("strace", &["-f", "-o", "/dev/null", "/bin/true"], "refused /bin/true: `strace` traces"),
+        ("gdb", &["-nx", "-batch", "-ex", "run", "/bin/true"], "starts a program to trace it"),
+        (
+            "gdb",
+            &["-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "run", "/bin/true"],
+            "starts a program to trace it",
+        ),
+    ];
+    for (tracer, arguments, expected) in tracers {
+        if is_there(tracer) {
+            let (lines, printed) = refusals(&[&[tracer], arguments].concat());
+            assert!(lines.len() == 1 && lines[0].contains(expected), "{}", printed.err);
+            assert!(lines[0].contains("attach to it when it runs"), "{}", lines[0]);
+        }
+    }
+}
+
+/// As it runs, a program can be looked at by anybody.
+#[test]
+fn a_debugger_attaches_to_a_program_that_runs() {
+    if !is_there("gdb") {
         return;
     }
-    let printed = run(in_2001().args(["strace", "-f", "-o", "/dev/null", "/bin/true"]));
+    let script = "sleep 600 & gdb -nx -batch -ex 'handle SIGSYS nostop noprint pass' \
+                  -ex 'print (long) 6 * 7' -ex detach -p $! 2>&1; kill $!; wait";
+    let printed = run(in_2001().args(["sh", "-c", script]));
+    assert!(printed.out.contains("$1 = 42"), "{}", printed.out);
+}
+
+#[test]
+fn a_program_traces_what_it_forks() {
+    for place in [In::Native, In::Virtual("1")] {
+        let printed = run(&mut command(place, c("hostile", Link::Dynamic), &["trace"]));
+        assert_eq!((printed.out.as_str(), printed.end), ("traced\n", 0), "{place:?}");
+    }
+}
+
+#[test]
+fn a_listener_of_a_programs_own_and_a_domain_in_a_domain_are_refused_in_one_line() {
+    let hostile = c("hostile", Link::Dynamic);
+    let (lines, printed) = refusals(&[hostile.to_str().unwrap(), "listener"]);
+    assert_eq!((printed.out.as_str(), printed.end), ("Device or resource busy\n", 0));
+    assert!(lines.len() == 1 && lines[0].contains("only one can be for a program"), "{lines:?}");
+    let (lines, printed) = refusals(&[QCYCLE, "exec", "--", "/bin/true"]);
+    let said = (printed.err.lines().count(), lines.len());
+    assert_eq!(said, (1, 0), "{}", printed.err);
+    assert!(printed.err.contains("no program can be in two"), "{}", printed.err);
     assert_ne!(printed.end, 0);
-    let lines = printed.err.lines().filter(|line| line.starts_with("qcycle: refused"));
-    let lines: Vec<&str> = lines.collect();
-    assert_eq!(lines.len(), 1, "{}", printed.err);
-    assert!(lines[0].contains("is it traced already, by a debugger or strace?"), "{}", lines[0]);
+}
+
+#[test]
+fn valgrind_is_refused_in_one_line() {
+    if !is_there("valgrind") {
+        return;
+    }
+    let (lines, printed) = refusals(&["valgrind", "-q", "/bin/true"]);
+    assert!(printed.end != 0 && lines.len() == 1, "{}", printed.err);
+    assert!(lines[0].contains("run it outside of the domain"), "{}", lines[0]);
 }
 
 #[test]

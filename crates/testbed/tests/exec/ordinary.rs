@@ -76,6 +76,33 @@ fn what_has_lost_its_parent_is_followed_as_well() {
     assert_eq!(run(&mut exec).out, "virtual\nparent\n");
 }
 
+/// A program that nobody may attach to (it said so itself, or has other credentials now) is
+/// followed as any other, and is closed again where its exec has failed.
+#[test]
+fn a_program_that_is_closed_to_its_user_runs_others() {
+    let user = Ordinary::new();
+    let qcycle = user.copy(Path::new(QCYCLE), 0o755);
+    let programs = user.copy(&c("programs", Link::Static), 0o755);
+    let hostile = user.copy(&c("hostile", Link::Static), 0o755);
+    let mut native = user.command(&hostile);
+    let expected = |year: &str| format!("dumpable 0\n{year}\ndumpable 0\n{year}\n");
+    let native = run(native.arg("closed").arg(&programs).arg("say"));
+    assert_eq!((native.out, native.end), (expected("host"), 0));
+    let mut exec = user.command(&qcycle);
+    exec.args(["exec", "--start", "2001-01-01T00:00:00Z", "--"]).arg(&hostile);
+    let printed = run(exec.arg("closed").arg(&programs).arg("say"));
+    assert_eq!((printed.out, printed.end), (expected("virtual"), 0), "{}", printed.err);
+    let mut exec = user.command(&qcycle);
+    exec.args(["exec", "--start", "2001-01-01T00:00:00Z", "--", "unshare", "-U"]).arg(&programs);
+    let natively = run(user.command(Path::new("unshare")).arg("-U").arg(&programs).arg("say"));
+    if natively.end != 0 {
+        println!("not measured: ordinary users have no user namespaces here");
+        return;
+    }
+    let printed = run(exec.arg("say"));
+    assert_eq!((printed.out.as_str(), printed.end), ("virtual\n", 0), "{}", printed.err);
+}
+
 #[test]
 fn a_program_whose_file_cannot_be_read_is_refused_and_says_why() {
     let user = Ordinary::new();

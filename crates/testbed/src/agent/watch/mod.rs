@@ -52,7 +52,7 @@ const TELL_EVERY: Duration = Duration::from_millis(250);
 const OWN_THREADS: [(&str, &str); 4] = [
     ("network", FRAMES),
     ("timers", TIMERS),
-    ("follow", "the testbed with calls of programs"),
+    ("follow-tree", "the testbed with calls of programs"),
     ("plant-files", "the testbed with points of the plant"),
 ];
 const FRAMES: &str = "the testbed with frames";

@@ -16,10 +16,11 @@ use libc::pid_t;
 use super::method::Method;
 use super::threads;
 use crate::launch::namespaces;
+use crate::launch::timers::Process;
 
 const PREFIX: &str = "quartercycle";
 /// How long programs that were killed may take to leave the group.
-const EMPTY_LONGEST: Duration = Duration::from_secs(2);
+pub(super) const EMPTY_LONGEST: Duration = Duration::from_secs(2);
 
 /// The version of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +51,7 @@ impl Group {
             Method::Ptrace => return Err(io::ErrorKind::Unsupported.into()),
         };
         let parent = own_folder(version)?;
-        sweep_folder(&parent);
+        sweep_in_passing(&parent);
         let folder = parent.join(own_name()?);
         fs::create_dir(&folder).map_err(|error| named(&error, &folder))?;
         Self::open(folder.clone()).inspect_err(|_| drop(fs::remove_dir(&folder)))
@@ -112,11 +113,17 @@ impl Group {
         let _ = crate::domain::poll_until(&mut [entry], Some(until));
     }
 
-    /// The threads in it.
+    /// The threads in it, and in groups that programs have made below it.
     pub(super) fn threads(&self) -> Vec<pid_t> {
         let file = if self.version == Version::V2 { "cgroup.threads" } else { "tasks" };
-        let text = fs::read_to_string(self.folder.join(file)).unwrap_or_default();
-        text.lines().filter_map(|line| line.parse().ok()).collect()
+        numbers(&folders(&self.folder), file)
+    }
+
+    /// Whether a thread is in it: numbers are given to others when their owners are gone.
+    pub(super) fn has(&self, thread: pid_t) -> bool {
+        let groups = fs::read_to_string(format!("/proc/{thread}/cgroup")).unwrap_or_default();
+        let name = self.folder.file_name().unwrap_or_default().to_string_lossy();
+        groups.lines().any(|line| line.split('/').any(|part| part == name))
     }
 
     /// Whether a thread must be let go before it can be traced: in v1 it only stops then.
@@ -124,40 +131,115 @@ impl Group {
         self.version == Version::V1
     }
 
-    /// Thaws what is in it, kills what has not left after `patience`, and removes it.
-    pub(super) fn end(mut self, patience: Duration) {
-        // Removed by somebody else already, if not.
-        let _ = self.thaw();
+    /// Thaws what is in it, kills what has not left after `patience`, and removes it, with the groups
+    /// that programs have made below it. Answers whether it is gone after at most `longest` more:
+    /// a process that waits for a file system which hangs cannot be killed.
+    pub(super) fn end(mut self, patience: Duration, longest: Duration) -> bool {
         let begun = Instant::now();
-        while fs::remove_dir(&self.folder).is_err_and(|e| e.kind() != io::ErrorKind::NotFound) {
-            if begun.elapsed() > patience {
-                for thread in self.threads() {
-                    // SAFETY: takes numbers; it is in the group of programs that shall end.
-                    unsafe { libc::kill(thread, libc::SIGKILL) };
-                }
+        loop {
+            let (waited, folders) = (begun.elapsed(), folders(&self.folder));
+            // Removed by somebody else already, if not.
+            let _ = self.thaw();
+            if waited >= patience {
+                self.kill(&folders);
             }
-            if begun.elapsed() > patience + EMPTY_LONGEST {
-                return;
+            // From the lowest up.
+            for folder in folders.iter().rev() {
+                let _ = fs::remove_dir(folder);
+            }
+            if !self.folder.exists() {
+                return true;
+            }
+            if waited >= patience + longest {
+                return false;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
     }
+
+    fn kill(&self, folders: &[PathBuf]) {
+        for folder in folders.iter().filter(|_| self.version == Version::V1) {
+            // It may have been frozen by itself.
+            let _ = fs::write(folder.join("freezer.state"), "THAWED");
+        }
+        // Linux 5.14.
+        if fs::write(self.folder.join("cgroup.kill"), "1").is_ok() {
+            return;
+        }
+        for process in numbers(folders, "cgroup.procs") {
+            // The handle is that of one process; only then it is looked whether it is in here.
+            if let Ok(handle) = Process::open(process)
+                && self.has(process)
+            {
+                handle.kill();
+            }
+        }
+    }
 }
 
-/// Removes groups whose agents are gone, and ends what is in them. Answers how many there were.
-pub fn sweep() -> usize {
-    let folders = [Version::V2, Version::V1].map(own_folder);
-    folders.iter().flatten().map(|folder| sweep_folder(folder)).sum()
+/// A folder and those below it, each before its own. Programs may make as many as they like, and
+/// remove them meanwhile.
+fn folders(top: &Path) -> Vec<PathBuf> {
+    let (mut found, mut looked) = (vec![top.to_owned()], 0);
+    while let Some(folder) = found.get(looked) {
+        looked += 1;
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let below: Vec<PathBuf> = below.map(|entry| entry.path()).collect();
+        found.extend(below);
+    }
+    found
 }
 
-fn sweep_folder(parent: &Path) -> usize {
-    let Ok(entries) = fs::read_dir(parent) else { return 0 };
-    let Ok(namespace) = namespace() else { return 0 };
+fn numbers(folders: &[PathBuf], file: &str) -> Vec<pid_t> {
+    let texts = folders.iter().filter_map(|folder| fs::read_to_string(folder.join(file)).ok());
+    texts
+        .flat_map(|text| text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// What became of the groups of agents that are gone.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Swept {
+    /// How many were removed.
+    pub removed: usize,
+    /// Those that could not be, with the processes in them that do not end.
+    pub left: Vec<(PathBuf, Vec<i32>)>,
+}
+
+/// Removes groups whose agents are gone, and ends what is in them.
+pub fn sweep() -> Swept {
+    let mut swept = Swept::default();
+    for folder in [Version::V2, Version::V1].map(own_folder).iter().flatten() {
+        for orphan in orphans(folder) {
+            let Ok(group) = Group::open(orphan.clone()) else { continue };
+            if group.end(Duration::ZERO, EMPTY_LONGEST) {
+                swept.removed += 1;
+            } else {
+                let processes = numbers(&folders(&orphan), "cgroup.procs");
+                swept.left.push((orphan, processes));
+            }
+        }
+    }
+    swept
+}
+
+/// The same without waiting for anything: what is not gone at once, the next agent finds.
+fn sweep_in_passing(parent: &Path) {
+    for orphan in orphans(parent) {
+        if let Ok(group) = Group::open(orphan) {
+            group.end(Duration::ZERO, Duration::ZERO);
+        }
+    }
+}
+
+fn orphans(parent: &Path) -> Vec<PathBuf> {
+    let (Ok(entries), Ok(namespace)) = (fs::read_dir(parent), namespace()) else {
+        return Vec::new();
+    };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let dead = names.filter(|name| is_orphan(name, namespace) && is_own(&parent.join(name)));
-    let dead: Vec<String> = dead.collect();
-    let groups = dead.iter().filter_map(|name| Group::open(parent.join(name)).ok());
-    groups.map(|group| group.end(Duration::ZERO)).count()
+    dead.map(|name| parent.join(name)).collect()
 }
 
 /// Whether this user has made a group: where groups are handed on to somebody else, that user may
@@ -249,6 +331,75 @@ mod tests {
         assert!(elsewhere.to_string().contains("not mounted"), "{elsewhere}");
         let none = folder_of(Version::V1, MOUNTS, "0::/\n").unwrap_err();
         assert!(none.to_string().contains("has none"), "{none}");
+    }
+
+    /// A group of this test's own, if this user may make one, as that of an agent that is gone.
+    fn of_nobody(begun: u64) -> Option<Group> {
+        let made = [Version::V2, Version::V1].into_iter().find_map(|version| {
+            let own = std::process::id();
+            let name = format!("{PREFIX}-{}-{own}-{begun}", namespace().unwrap());
+            let folder = own_folder(version).ok()?.join(name);
+            fs::create_dir(&folder).ok()?;
+            Group::open(folder).ok()
+        });
+        if made.is_none() {
+            println!("not measured: this user may make no control group");
+        }
+        made
+    }
+
+    #[test]
+    fn a_group_in_which_a_program_made_others_is_removed_with_all_that_is_in_them() {
+        let Some(mut group) = of_nobody(1) else { return };
+        let below = group.folder().join("made/by/a/program");
+        fs::create_dir_all(&below).unwrap();
+        let mut busy = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let process = busy.id().cast_signed();
+        fs::write(below.join("cgroup.procs"), process.to_string()).unwrap();
+        assert!(group.has(process) && group.threads() == [process]);
+        assert!(!group.has(std::process::id().cast_signed()));
+        group.freeze().unwrap();
+        let folder = group.folder().to_owned();
+        // What cannot be removed at once costs the agents that come no time.
+        let looked = Instant::now();
+        let reaper = std::thread::spawn(move || busy.wait());
+        assert!(group.end(Duration::ZERO, Duration::from_secs(60)), "{looked:?}");
+        assert!(!folder.exists());
+        assert!(!reaper.join().unwrap().unwrap().success(), "it was killed");
+    }
+
+    #[test]
+    fn a_group_that_cannot_be_removed_is_not_waited_for_and_not_said_to_be_gone() {
+        let Some(group) = of_nobody(2) else { return };
+        // A process that has been killed and that nobody collects stays in it.
+        let mut stays = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let process = stays.id().cast_signed();
+        group.add(process).unwrap();
+        // SAFETY: a child of this test; it is stopped, as one is that waits in the kernel.
+        unsafe { libc::ptrace(libc::PTRACE_SEIZE, process, 0, libc::PTRACE_O_TRACEEXIT) };
+        let parent = group.folder().parent().unwrap().to_owned();
+        let folder = group.folder().to_owned();
+        let begun = Instant::now();
+        sweep_in_passing(&parent);
+        let once = begun.elapsed();
+        assert!(folder.exists());
+        assert!(!group.end(Duration::ZERO, Duration::from_millis(1)), "it is still there");
+        assert!(once < EMPTY_LONGEST, "{once:?}");
+        let left = sweep();
+        assert!(
+            left.left
+                .iter()
+                .any(|(path, processes)| *path == folder && processes.contains(&process)),
+            "{left:?}"
+        );
+        let mut status = 0;
+        // SAFETY: the tracee of this thread, which is let go to its end.
+        unsafe {
+            libc::waitpid(process, &raw mut status, libc::__WALL);
+            libc::ptrace(libc::PTRACE_DETACH, process, 0, 0);
+        }
+        stays.wait().unwrap();
+        assert!(Group::open(folder.clone()).unwrap().end(Duration::ZERO, Duration::from_secs(60)));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::calls;
 use super::group::Group;
 use super::method::Method;
 use super::stop::Stopper;
-use super::threads;
+use super::threads::{self, Known};
 use super::warden::Warden;
 
 /// How long a freeze may take before it is given up as incomplete.
@@ -31,7 +31,7 @@ pub(super) struct Hands {
     means: Option<Means>,
     /// First processes of the trees of programs, and the keepers and nodes that have started
     /// them and adopt what they leave behind.
-    roots: BTreeSet<pid_t>,
+    roots: BTreeSet<Known>,
     pub(super) stopper: Stopper,
     /// What the last look at all programs took.
     looked: Duration,
@@ -71,19 +71,22 @@ impl Hands {
     }
 
     /// Takes up trees of programs by their first processes.
-    pub(super) fn gather(&mut self, new: &[pid_t]) {
-        for root in new {
+    pub(super) fn gather(&mut self, new: &[Known]) {
+        self.roots.retain(|root| root.is_there());
+        let new: Vec<Known> = new.iter().copied().filter(|root| root.is_there()).collect();
+        for root in &new {
             self.roots.insert(*root);
-            self.roots.extend(threads::parent_of(*root).filter(|parent| is_ours(*parent)));
+            let parent = threads::parent_of(root.number).filter(|parent| is_ours(*parent));
+            self.roots.extend(parent.and_then(Known::of));
         }
         let Some(Means::Group(group, _)) = &self.means else { return };
-        for root in new {
+        for root in &new {
             // It has ended already, if not.
-            let _ = group.add(*root);
+            let _ = group.add(root.number);
         }
         // What they have started before is not in the group, but what that starts from now on is
         // as soon as it is: so one pass without anything new has found all.
-        let mut seen: BTreeSet<pid_t> = new.iter().copied().collect();
+        let mut seen: BTreeSet<pid_t> = new.iter().map(|root| root.number).collect();
         for _ in 0..PASSES_MAX {
             let found = threads::descendants(&self.roots);
             let unseen: Vec<pid_t> = found.difference(&seen).copied().collect();
@@ -91,7 +94,10 @@ impl Hands {
                 return;
             }
             for process in unseen {
-                let _ = group.add(process);
+                // The first process of a node is to collect what ends.
+                if !is_ours(process) {
+                    let _ = group.add(process);
+                }
                 seen.insert(process);
             }
         }
@@ -107,8 +113,9 @@ impl Hands {
                 if !complete {
                     return false;
                 }
-                let cut = group.threads().into_iter().filter(|thread| is_cut_short(*thread));
-                cut.for_each(|thread| self.stopper.ask(thread));
+                for thread in cut_short(&group.threads()) {
+                    self.stopper.ask(thread, |thread| group.has(thread));
+                }
                 if !group.stops_after_thaw() {
                     self.stopper.wait(STOP_LONGEST);
                     self.stopper.let_go();
@@ -161,21 +168,31 @@ impl Hands {
         }
     }
 
+    /// The threads of a process that run and can be stopped.
+    fn running_of(&self, process: pid_t) -> Vec<pid_t> {
+        let mut running = threads::threads_of(process);
+        running
+            .retain(|thread| !self.stopper.has(*thread) && threads::state_of(*thread) == Some('R'));
+        if !running.is_empty() && threads::is_in_exec(process) {
+            running.clear();
+        }
+        running
+    }
+
     /// Stops whatever runs, until a look at all finds nobody who does. One that sleeps is left
     /// alone: it computes nothing.
     fn stop_running(&mut self, given_up: impl Fn() -> bool) -> bool {
         let begun = Instant::now();
         loop {
             let processes = threads::descendants(&self.roots);
-            let threads = processes.iter().flat_map(|process| threads::threads_of(*process));
-            let running: Vec<pid_t> = threads
-                .filter(|thread| !self.stopper.has(*thread))
-                .filter(|thread| threads::state_of(*thread) == Some('R'))
-                .collect();
+            let running = processes.iter().flat_map(|process| self.running_of(*process));
+            let running: Vec<pid_t> = running.collect();
             if running.is_empty() {
                 return true;
             }
-            running.iter().for_each(|thread| self.stopper.ask(*thread));
+            let roots = &self.roots;
+            let is_ours = |thread| threads::comes_from(roots, thread);
+            running.iter().for_each(|thread| self.stopper.ask(*thread, is_ours));
             self.stopper.wait(STOP_LONGEST);
             if given_up() || begun.elapsed() > FREEZE_LONGEST {
                 return false;
@@ -189,7 +206,7 @@ fn group(method: Method) -> std::io::Result<Means> {
     match Warden::start(group.folder()) {
         Ok(warden) => Ok(Means::Group(group, warden)),
         Err(error) => {
-            group.end(Duration::ZERO);
+            group.end(Duration::ZERO, Duration::ZERO);
             Err(error)
         }
     }
@@ -217,11 +234,20 @@ fn settles(group: &mut Group, given_up: impl Fn() -> bool) -> bool {
     }
 }
 
-/// Whether a frozen thread may be in a call that the freeze has cut short.
-fn is_cut_short(thread: pid_t) -> bool {
-    threads::call_of(thread).is_some_and(calls::may_be_cut_short)
-        // One that job control or a debugger has stopped is left as it is.
-        && matches!(threads::state_of(thread), Some('S' | 'D'))
+/// The frozen threads that may be in a call which the freeze has cut short.
+fn cut_short(threads: &[pid_t]) -> Vec<pid_t> {
+    let calls = threads.iter().filter_map(|thread| Some((*thread, threads::call_of(*thread)?)));
+    let calls: Vec<_> = calls.collect();
+    let execs = calls.iter().filter(|(_, call)| call.is_exec());
+    let in_exec: BTreeSet<Option<pid_t>> =
+        execs.map(|(thread, _)| threads::process_of(*thread)).collect();
+    let cut = calls.into_iter().filter(|(thread, call)| {
+        calls::may_be_cut_short(*call)
+            // One that job control or a debugger has stopped is left as it is.
+            && matches!(threads::state_of(*thread), Some('S' | 'D'))
+            && (in_exec.is_empty() || !in_exec.contains(&threads::process_of(*thread)))
+    });
+    cut.map(|(thread, _)| thread).collect()
 }
 
 /// Whether a process is another one that runs the program that this one does: a keeper or a node.

@@ -34,12 +34,13 @@ use vtime::time::NS_PER_S;
 use vtime::{HostSpan, HostTime};
 
 pub use account::{Durations, FreezeStatus};
-pub use group::sweep;
+pub use group::{Swept, sweep};
 pub use method::Method;
 pub use warden::main as warden;
 
 use account::Counted;
 use hands::Hands;
+use threads::Known;
 
 use crate::domain::{self, Backstop, Freeze, Next, Phase, host_now};
 
@@ -82,7 +83,7 @@ struct State {
     /// Programs of the domain that stop its clock at this moment.
     spares: u32,
     /// Trees of programs that are to be taken up, and when.
-    new: Vec<(pid_t, HostTime)>,
+    new: Vec<(Known, HostTime)>,
     /// How programs are frozen, and why not better.
     chosen: Option<(Method, String)>,
     /// Somebody wants to know that.
@@ -133,13 +134,15 @@ impl Freezer {
         Ok(freezer)
     }
 
-    /// A tree of programs has begun with this process.
+    /// A tree of programs has begun with this process, which is there.
     pub(super) fn started(&self, root: pid_t) {
-        let mut state = self.lock();
-        if state.freeze != Freeze::Off {
-            state.new.push((root, host_now() + GATHER_AFTER));
-            ring(&self.bell);
+        if self.lock().freeze == Freeze::Off {
+            return;
         }
+        // By the time that it is taken up, another process may have its number.
+        let Some(root) = Known::of(root) else { return };
+        self.lock().new.push((root, host_now() + GATHER_AFTER));
+        ring(&self.bell);
     }
 
     /// Does what stops the clock without freezing programs until it runs again: one of them does
@@ -215,8 +218,8 @@ impl Freezer {
             let now = host_now();
             let next = state.phase.next(now);
             let stops = next == Next::Freeze || state.asked;
-            let is_new = |(_, due): &(pid_t, HostTime)| stops || *due <= now;
-            let new: Vec<pid_t> =
+            let is_new = |(_, due): &(Known, HostTime)| stops || *due <= now;
+            let new: Vec<Known> =
                 state.new.iter().filter(|tree| is_new(tree)).map(|tree| tree.0).collect();
             state.new.retain(|tree| !is_new(tree));
             drop(state);
@@ -232,7 +235,7 @@ impl Freezer {
         hands.end();
     }
 
-    fn gather(&self, hands: &mut Hands, new: &[pid_t]) {
+    fn gather(&self, hands: &mut Hands, new: &[Known]) {
         if !hands.has_chosen() {
             let chosen = hands.choose(self.wanted.by);
             self.lock().chosen = Some(chosen);

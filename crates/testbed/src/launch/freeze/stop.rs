@@ -26,24 +26,30 @@ pub(super) struct Stopper {
 enum Traced {
     /// Asked to stop.
     Asked,
+    /// Asked to stop, but it is another one than was meant: let go as soon as it does.
+    Mistaken,
     /// Has stopped, about to get this signal (0: none).
     Stopped(c_int),
 }
 
 impl Stopper {
     /// Asks a thread to stop. Not if it is gone, or traced by somebody else: then it is theirs.
-    pub(super) fn ask(&mut self, thread: pid_t) {
+    /// `is_meant` tells whether the thread that has this number now is the one that had it when it
+    /// was looked up: from here on nobody else can be given the number. Not for one whose process is
+    /// in an exec ([`threads::is_in_exec`]).
+    pub(super) fn ask(&mut self, thread: pid_t, is_meant: impl Fn(pid_t) -> bool) {
         if self.threads.contains_key(&thread) || ptrace(libc::PTRACE_SEIZE, thread, 0, 0).is_err() {
             return;
         }
         // If it is gone, waiting for it says so.
         let _ = ptrace(libc::PTRACE_INTERRUPT, thread, 0, 0);
-        self.threads.insert(thread, Traced::Asked);
+        let asked = if is_meant(thread) { Traced::Asked } else { Traced::Mistaken };
+        self.threads.insert(thread, asked);
     }
 
     /// Whether some were asked and have not stopped yet.
     pub(super) fn is_waiting(&self) -> bool {
-        self.threads.values().any(|traced| *traced == Traced::Asked)
+        self.threads.values().any(|traced| !matches!(traced, Traced::Stopped(_)))
     }
 
     pub(super) fn has(&self, thread: pid_t) -> bool {
@@ -52,7 +58,8 @@ impl Stopper {
 
     /// Takes note of those that have stopped or ended, and mends the calls of those that have.
     pub(super) fn look(&mut self) {
-        let asked = self.threads.iter().filter(|(_, traced)| **traced == Traced::Asked);
+        let asked = self.threads.iter();
+        let asked = asked.filter(|(_, traced)| !matches!(traced, Traced::Stopped(_)));
         self.look_at(asked.map(|(thread, _)| *thread).collect());
     }
 
@@ -67,6 +74,10 @@ impl Stopper {
             match stop_of(thread) {
                 None => {}
                 Some(Stop::Gone) => drop(self.threads.remove(&thread)),
+                Some(Stop::For(signal)) if self.threads.get(&thread) == Some(&Traced::Mistaken) => {
+                    let _ = ptrace(libc::PTRACE_DETACH, thread, 0, signal as usize);
+                    self.threads.remove(&thread);
+                }
                 Some(Stop::For(signal)) => {
                     self.mended += u64::from(mend(thread).unwrap_or(false));
                     self.threads.insert(thread, Traced::Stopped(signal));
@@ -151,7 +162,11 @@ mod tests {
             .unwrap();
         let process = busy.id().cast_signed();
         let mut stopper = Stopper::default();
-        stopper.ask(process);
+        // Another one than was meant goes on.
+        stopper.ask(process, |_| false);
+        stopper.wait(Duration::from_secs(10));
+        assert!(!stopper.is_waiting() && !stopper.has(process));
+        stopper.ask(process, |_| true);
         stopper.wait(Duration::from_secs(10));
         assert!(!stopper.is_waiting());
         assert_eq!(threads::state_of(process), Some('t'));

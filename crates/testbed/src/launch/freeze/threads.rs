@@ -21,6 +21,20 @@ pub(super) fn call_of(thread: pid_t) -> Option<InCall> {
     parse_call(&fs::read_to_string(format!("/proc/{thread}/syscall")).ok()?)
 }
 
+impl InCall {
+    /// Whether it is one that runs another program.
+    pub(super) fn is_exec(self) -> bool {
+        matches!(self.number, libc::SYS_execve | libc::SYS_execveat)
+    }
+}
+
+/// Whether a process is about to run another program. Attaching to any thread of it would wait
+/// until that is read from its file, which may lie on a file system that hangs.
+pub(super) fn is_in_exec(process: pid_t) -> bool {
+    let mut calls = threads_of(process).into_iter().filter_map(call_of);
+    calls.any(InCall::is_exec)
+}
+
 /// Number, six arguments, stack pointer and address; `running`; or -1 and two addresses for a
 /// thread that is in the kernel without having called it.
 fn parse_call(text: &str) -> Option<InCall> {
@@ -29,6 +43,26 @@ fn parse_call(text: &str) -> Option<InCall> {
     let hexadecimal = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
     let (first, address) = (hexadecimal(words.next()?)?, hexadecimal(words.last()?)?);
     (number >= 0).then_some(InCall { number, first, address })
+}
+
+/// A process that cannot be mistaken for another one of the same number: by when it began.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Known {
+    /// Its number.
+    pub(super) number: pid_t,
+    begun: u64,
+}
+
+impl Known {
+    /// The process that has this number now.
+    pub(super) fn of(number: pid_t) -> Option<Self> {
+        begun(number).map(|begun| Self { number, begun })
+    }
+
+    /// Whether it is still there.
+    pub(super) fn is_there(self) -> bool {
+        Self::of(self.number) == Some(self)
+    }
 }
 
 /// State of a thread in one letter: `R` runs or wants to, `S` and `D` sleep, `T` and `t` are
@@ -61,15 +95,16 @@ fn stat(thread: pid_t) -> Option<Stat> {
     Some(Stat { state, parent, begun: fields.nth(17)?.parse().ok()? })
 }
 
-/// All processes that come from one of these, without these.
-pub(super) fn descendants(of: &BTreeSet<pid_t>) -> BTreeSet<pid_t> {
+/// All processes that come from one of these, as far as these are there, and without them.
+pub(super) fn descendants(of: &BTreeSet<Known>) -> BTreeSet<pid_t> {
     let mut children: BTreeMap<pid_t, Vec<pid_t>> = BTreeMap::new();
     for process in numbers("/proc") {
         if let Some(parent) = parent_of(process) {
             children.entry(parent).or_default().push(process);
         }
     }
-    let (mut found, mut next) = (BTreeSet::new(), of.iter().copied().collect::<Vec<_>>());
+    let (mut found, mut next) = (BTreeSet::new(), Vec::new());
+    next.extend(of.iter().filter(|root| root.is_there()).map(|root| root.number));
     while let Some(process) = next.pop() {
         for child in children.get(&process).into_iter().flatten() {
             if found.insert(*child) {
@@ -78,6 +113,25 @@ pub(super) fn descendants(of: &BTreeSet<pid_t>) -> BTreeSet<pid_t> {
         }
     }
     found
+}
+
+/// The process of a thread, by the number of its first thread.
+pub(super) fn process_of(thread: pid_t) -> Option<pid_t> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    let number = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    number.trim().parse().ok()
+}
+
+/// Whether a thread's process comes from one of these.
+pub(super) fn comes_from(of: &BTreeSet<Known>, thread: pid_t) -> bool {
+    let mut next = process_of(thread);
+    while let Some(number) = next.filter(|number| *number > 1) {
+        if of.iter().any(|root| root.number == number && root.is_there()) {
+            return true;
+        }
+        next = parent_of(number);
+    }
+    false
 }
 
 /// The threads of a process.
@@ -115,11 +169,17 @@ mod tests {
             .unwrap();
         let mut line = [0];
         std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut line).unwrap();
-        let found = descendants(&BTreeSet::from([shell.id().cast_signed()]));
+        let root = Known::of(shell.id().cast_signed()).unwrap();
+        let found = descendants(&BTreeSet::from([root]));
+        // One that had the number before is another one, and so are its children.
+        let before = BTreeSet::from([Known { begun: root.begun - 1, ..root }]);
+        assert_eq!(descendants(&before), BTreeSet::new());
         assert_eq!(found.len(), 1, "{found:?}");
         for process in &found {
             assert_eq!(parent_of(*process), Some(shell.id().cast_signed()));
             assert!(begun(*process) >= begun(shell.id().cast_signed()));
+            assert!(comes_from(&BTreeSet::from([root]), *process));
+            assert!(!comes_from(&before, *process));
             // SAFETY: a child of the shell, which waits for it.
             unsafe { libc::kill(*process, libc::SIGKILL) };
         }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::group::Group;
+use super::group::{EMPTY_LONGEST, Group};
 
 /// How long programs may take to end after their agent.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -45,6 +45,6 @@ pub fn main(group: PathBuf) {
     // Either way nobody is at the other end any more.
     let _ = io::stdin().read_to_end(&mut nothing);
     if let Ok(group) = Group::open(group) {
-        group.end(PATIENCE);
+        group.end(PATIENCE, EMPTY_LONGEST);
     }
 }

@@ -16,5 +16,5 @@ mod program;
 mod service;
 mod table;
 
-pub(super) use program::{Process, read};
+pub(super) use program::Process;
 pub(super) use service::{KernelTimer, Service, is_timer_call};

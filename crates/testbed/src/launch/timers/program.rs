@@ -91,6 +91,16 @@ impl Process {
         result == 0
     }
 
+    /// Ends it.
+    pub(in crate::launch) fn kill(&self) {
+        // SAFETY: numbers and a null pointer; the descriptor is open.
+        unsafe {
+            let none = std::ptr::null::<c_void>();
+            let handle = self.handle.as_raw_fd();
+            libc::syscall(libc::SYS_pidfd_send_signal, handle, libc::SIGKILL, none, 0);
+        }
+    }
+
     /// A copy of a descriptor of the process.
     pub(in crate::launch) fn descriptor(&self, fd: c_int) -> io::Result<OwnedFd> {
         let handle = self.handle.as_raw_fd();

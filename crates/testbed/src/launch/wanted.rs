@@ -1,0 +1,171 @@
+//! What a program asks for by a call that is reported, in words for people: which program an exec
+//! is to run, who traces a thread, whether a child still has the memory of its parent.
+//!
+//! Memory of programs is read here, which may take as long as the program likes. So only a thread
+//! that works for that program alone asks.
+
+use std::fs;
+use std::path::Path;
+
+use libc::{c_void, pid_t};
+
+use super::seccomp::Notification;
+
+/// Longest path that the kernel takes.
+const PATH_LENGTH_MAX: usize = 4096;
+/// Most letters of a path that are told.
+const TOLD_MAX: usize = 200;
+/// Memory is read in pieces that lie within one page, as what follows may not be mapped.
+const PIECE: u64 = 256;
+
+/// The file that an exec is to run, as far as it can be told.
+pub(super) fn program_of(exec: &Notification) -> Option<String> {
+    let thread = exec.thread.cast_signed();
+    let [first, second, ..] = exec.args;
+    if exec.call() == libc::SYS_execve {
+        return path_at(thread, first);
+    }
+    let path = path_at(thread, second)?;
+    if !path.is_empty() {
+        return Some(path);
+    }
+    let file = fs::read_link(format!("/proc/{thread}/fd/{}", first as u32)).ok()?;
+    Some(told(file.as_os_str().as_encoded_bytes()))
+}
+
+/// The file that a thread runs.
+pub(super) fn running(thread: pid_t) -> String {
+    let file = fs::read_link(format!("/proc/{thread}/exe"));
+    file.map_or_else(|_| thread.to_string(), |path| told(path.as_os_str().as_encoded_bytes()))
+}
+
+/// Why a program of which the file lies here cannot be put into virtual time, although it looks as
+/// any other.
+pub(super) fn unsuited(file: &str) -> Option<&'static str> {
+    let folder = Path::new(file).parent()?.file_name()?;
+    (folder == "valgrind").then_some(
+        "Valgrind runs its program on a processor of its own, with calls, signals and memory that \
+         the image would need; run it outside of the domain",
+    )
+}
+
+fn path_at(thread: pid_t, address: u64) -> Option<String> {
+    let mut octets = Vec::new();
+    while octets.len() < PATH_LENGTH_MAX {
+        let from = address.checked_add(octets.len() as u64)?;
+        let mut piece = [0u8; PIECE as usize];
+        let length = (PIECE - from % PIECE) as usize;
+        let local = libc::iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: length };
+        let remote = libc::iovec { iov_base: from as *mut c_void, iov_len: length };
+        // SAFETY: `local` describes live memory, as long as the other; the kernel checks that.
+        let count =
+            unsafe { libc::process_vm_readv(thread, &raw const local, 1, &raw const remote, 1, 0) };
+        let read = piece.get(..usize::try_from(count).ok()?)?;
+        if let Some(end) = read.iter().position(|octet| *octet == 0) {
+            octets.extend_from_slice(&read[..end]);
+            return Some(told(&octets));
+        }
+        octets.extend_from_slice(read);
+        if read.is_empty() {
+            return None;
+        }
+    }
+    None
+}
+
+/// Octets of a program as a line can show them.
+fn told(octets: &[u8]) -> String {
+    let text: String = String::from_utf8_lossy(octets).chars().take(TOLD_MAX).collect();
+    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+}
+
+/// Who traces a thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Tracer {
+    Nobody,
+    Ourselves,
+    /// A program of this name.
+    Another(String),
+}
+
+/// `None` if the thread is gone.
+pub(super) fn tracer_of(thread: pid_t) -> Option<Tracer> {
+    Some(match field(thread, "TracerPid:")?.as_str() {
+        "0" => Tracer::Nobody,
+        tracer if Path::new("/proc/self/task").join(tracer).exists() => Tracer::Ourselves,
+        tracer => {
+            let name = fs::read(format!("/proc/{tracer}/comm")).unwrap_or_default();
+            Tracer::Another(told(name.trim_ascii_end()))
+        }
+    })
+}
+
+/// The process of a thread, by the number of its first thread.
+pub(super) fn process_of(thread: pid_t) -> Option<pid_t> {
+    field(thread, "Tgid:")?.parse().ok()
+}
+
+/// The parent of a thread, if the two have one and the same memory: the parent waits in `vfork`
+/// until the other has run another program.
+pub(super) fn parent_with_same_memory(thread: pid_t) -> Option<pid_t> {
+    const KCMP_VM: libc::c_int = 1;
+    let parent: pid_t = field(thread, "PPid:")?.parse().ok().filter(|parent| *parent > 0)?;
+    // SAFETY: takes numbers only.
+    let order = unsafe { libc::syscall(libc::SYS_kcmp, thread, parent, KCMP_VM, 0, 0) };
+    (order == 0).then_some(parent)
+}
+
+/// Whether a thread's process has a handler of SIGSYS, which can be the image only.
+pub(super) fn has_image(thread: pid_t) -> bool {
+    let caught = field(thread, "SigCgt:").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+    caught.is_some_and(|caught| caught & 1 << (libc::SIGSYS - 1) != 0)
+}
+
+fn field(thread: pid_t, name: &str) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(value.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+
+    fn own_thread() -> pid_t {
+        // SAFETY: takes nothing and cannot fail.
+        unsafe { libc::gettid() }
+    }
+
+    #[test]
+    fn a_path_is_read_whole_however_it_lies_and_shown_without_what_a_terminal_obeys() {
+        let own = own_thread();
+        for length in [0usize, 1, 127, 300, 2000] {
+            let path = CString::new(vec![b'x'; length]).unwrap();
+            let read = path_at(own, path.as_ptr() as u64).unwrap();
+            assert_eq!(read.len(), length.min(TOLD_MAX));
+        }
+        let path = CString::new(b"/a\x1b[2J\n\xff".to_vec()).unwrap();
+        let read = path_at(own, path.as_ptr() as u64);
+        assert_eq!(read.as_deref(), Some("/a\u{fffd}[2J\u{fffd}\u{fffd}"));
+        for nowhere in [0, 1, u64::MAX, u64::MAX - 10] {
+            assert_eq!(path_at(own, nowhere), None);
+        }
+    }
+
+    #[test]
+    fn tools_of_valgrind_are_known_by_where_they_lie() {
+        assert!(unsuited("/usr/libexec/valgrind/memcheck-amd64-linux").is_some());
+        for file in ["/usr/bin/valgrind", "/bin/true", "4711", "", "/"] {
+            assert_eq!(unsuited(file), None, "{file}");
+        }
+    }
+
+    #[test]
+    fn this_thread_is_traced_by_nobody_and_has_memory_of_its_own() {
+        let own = own_thread();
+        assert_eq!(tracer_of(own), Some(Tracer::Nobody));
+        assert_eq!(process_of(own), Some(std::process::id().cast_signed()));
+        assert_eq!(parent_with_same_memory(own), None);
+    }
+}

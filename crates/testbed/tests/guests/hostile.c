@@ -1,0 +1,387 @@
+/* A program that does to others what it can. The first argument names the way; each way goes on
+ * until the program is killed, unless it says how it went. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/fuse.h>
+#include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef __aarch64__
+#define OWN_PAGE 0xf0140000ul
+#else
+#define OWN_PAGE 0x140000ul
+#endif
+
+static void say(const char *what)
+{
+	printf("%s\n", what);
+	fflush(stdout);
+}
+
+static void rest(void)
+{
+	for (;;)
+		pause();
+}
+
+/* Writes into the page that it shares with its owner: first that it was let go and that its page is
+ * being changed, for half a second, while a timer of it goes on; then noise, without a pause. */
+static void page(void)
+{
+	struct itimerspec every = {{0, 5000000}, {0, 5000000}};
+	volatile uint64_t *words = (uint64_t *)OWN_PAGE;
+	volatile uint32_t *halves = (uint32_t *)OWN_PAGE;
+	uint64_t noise = 88172645463325252ull, count;
+	int i, timer = timerfd_create(CLOCK_MONOTONIC, 0);
+
+	timerfd_settime(timer, 0, &every, NULL);
+	say("page");
+	halves[(128 + 16) / 4] = 1;
+	halves[32 / 4] = 2;
+	for (i = 0; i < 100; i++)
+		if (read(timer, &count, sizeof(count)) < 0)
+			exit(14);
+	for (;;) {
+		noise ^= noise << 13;
+		noise ^= noise >> 7;
+		noise ^= noise << 17;
+		words[(noise >> 40) % 64] = noise % 3 ? noise : UINT64_MAX;
+	}
+}
+
+/* Memory that never answers, there or anywhere: whoever reads it waits until he is killed. */
+static char *silent(unsigned long at)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	long fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	char *memory = mmap((void *)at, 4096, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+
+	if (fd < 0 || memory == MAP_FAILED || ioctl(fd, UFFDIO_API, &api)) {
+		say("no userfaultfd");
+		exit(0);
+	}
+	range.range.start = (uintptr_t)memory;
+	range.range.len = 4096;
+	if (ioctl(fd, UFFDIO_REGISTER, &range))
+		exit(2);
+	return memory;
+}
+
+/* Execs that never get on, far more than somebody would follow at a time. */
+static void execs(void)
+{
+	int i;
+
+	for (i = 0; i < 400; i++) {
+		if (fork() == 0) {
+			char *path = silent(0);
+			char *argv[] = {path, NULL};
+
+			execv(path, argv);
+			_exit(3);
+		}
+	}
+	say("execs");
+	rest();
+}
+
+/* Answers the requests of a file system until somebody reads a file of it. */
+static void serve_and_hang(int device)
+{
+	static char request[1 << 17];
+
+	for (;;) {
+		struct {
+			struct fuse_out_header head;
+			union {
+				struct fuse_init_out init;
+				struct fuse_entry_out entry;
+				struct fuse_attr_out attr;
+				struct fuse_open_out open;
+			};
+		} answer = {.head = {.len = sizeof(answer.head)}};
+		struct fuse_in_header *asked = (void *)request;
+		struct fuse_attr attr = {.ino = 2, .mode = S_IFREG | 0755, .nlink = 1, .size = 1 << 20};
+
+		if (read(device, request, sizeof(request)) < (ssize_t)sizeof(*asked))
+			_exit(0);
+		if (asked->nodeid == FUSE_ROOT_ID)
+			attr = (struct fuse_attr){.ino = 1, .mode = S_IFDIR | 0755, .nlink = 2};
+		answer.head.unique = asked->unique;
+		switch (asked->opcode) {
+		case FUSE_INIT:
+			answer.init.major = FUSE_KERNEL_VERSION;
+			answer.init.minor = 31;
+			answer.init.max_write = 4096;
+			answer.head.len += sizeof(answer.init);
+			break;
+		case FUSE_LOOKUP:
+			attr = (struct fuse_attr){.ino = 2, .mode = S_IFREG | 0755, .nlink = 1,
+						  .size = 1 << 20};
+			answer.entry.nodeid = 2;
+			answer.entry.attr = attr;
+			answer.head.len += sizeof(answer.entry);
+			break;
+		case FUSE_GETATTR:
+			answer.attr.attr = attr;
+			answer.head.len += sizeof(answer.attr);
+			break;
+		case FUSE_OPEN:
+			answer.head.len += sizeof(answer.open);
+			break;
+		case FUSE_READ:
+			continue;
+		default:
+			answer.head.error = -ENOSYS;
+		}
+		if (write(device, &answer, answer.head.len) < 0 && errno != ENOENT)
+			_exit(0);
+	}
+}
+
+static int never[2];
+
+static void *waits(void *unused)
+{
+	char octet;
+
+	/* A call that a freeze may cut short. */
+	if (read(never[0], &octet, 1) < 0)
+		exit(15);
+	return unused;
+}
+
+/* Execs of a file that is never read to its end, in processes that do something else as well. */
+static void hang(void)
+{
+	char options[80], folder[] = "/tmp/hangs-XXXXXX", path[80];
+	int i, device = open("/dev/fuse", O_RDWR);
+
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", device);
+	if (device < 0 || !mkdtemp(folder) ||
+	    mount("hangs", folder, "fuse", MS_NODEV | MS_NOSUID, options)) {
+		say("no file system of its own");
+		exit(0);
+	}
+	if (fork() == 0)
+		serve_and_hang(device);
+	/* The last of these ends the file system: nobody who waits for it can be killed before. */
+	close(device);
+	snprintf(path, sizeof(path), "%s/program", folder);
+	if (pipe(never))
+		exit(16);
+	for (i = 0; i < 80; i++) {
+		if (fork() == 0) {
+			char *argv[] = {path, NULL};
+			pthread_t thread;
+
+			pthread_create(&thread, NULL, waits, NULL);
+			execv(path, argv);
+			_exit(17);
+		}
+	}
+	/* Nobody else is to find it there; it goes with the last who uses it. */
+	usleep(300000);
+	umount2(folder, MNT_DETACH);
+	rmdir(folder);
+	say("hang");
+	rest();
+}
+
+/* Its own page answers nobody, in many processes that look as if they began programs. */
+static void maps(void)
+{
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		if (fork() == 0) {
+			silent(OWN_PAGE);
+			rest();
+		}
+	}
+	say("maps");
+	rest();
+}
+
+/* Lines without end on both outputs. */
+static void flood(void)
+{
+	static char line[1 << 16];
+
+	memset(line, 'x', sizeof(line));
+	for (unsigned i = 0;; i++) {
+		line[sizeof(line) - 1] = i % 4 ? 'x' : '\n';
+		if (write(1 + i % 2, line, sizeof(line)) < 0)
+			exit(4);
+	}
+}
+
+/* Execs that fail, from many threads, as fast as they can. */
+static void *storms(void *unused)
+{
+	char *argv[] = {"/nowhere", NULL};
+
+	for (;;)
+		execv("/nowhere", argv);
+	return unused;
+}
+
+static void storm(void)
+{
+	pthread_t thread;
+	int i;
+
+	say("storm");
+	for (i = 0; i < 8; i++)
+		pthread_create(&thread, NULL, storms, NULL);
+	rest();
+}
+
+/* Takes every socket that it can from every process that it sees, and forges the end of another
+ * program on those that lead to an agent. */
+static void steal(const char *whose)
+{
+	char message[256];
+	struct dirent *entry;
+	int stolen = 0, processes = 0;
+	DIR *folder = opendir("/proc");
+
+	snprintf(message, sizeof(message),
+		 "{\"Exited\":{\"name\":\"%s\",\"code\":7,\"signal\":null,\"cpu_s\":0.0}}", whose);
+	while ((entry = readdir(folder))) {
+		int process = atoi(entry->d_name), fd;
+		long handle;
+
+		if (process <= 0 || process == getpid())
+			continue;
+		handle = syscall(SYS_pidfd_open, process, 0);
+		if (handle < 0)
+			continue;
+		processes++;
+		for (fd = 0; fd < 64; fd++) {
+			long copy = syscall(SYS_pidfd_getfd, handle, fd, 0);
+			int kind = 0;
+			socklen_t length = sizeof(kind);
+
+			if (copy < 0 || getsockopt(copy, SOL_SOCKET, SO_TYPE, &kind, &length))
+				continue;
+			stolen++;
+			send(copy, message, strlen(message), MSG_NOSIGNAL);
+		}
+	}
+	printf("looked at %d, stole %d\n", processes, stolen);
+	fflush(stdout);
+	rest();
+}
+
+/* A listener of its own. */
+static void listener(void)
+{
+	struct sock_filter allow = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
+	struct sock_fprog program = {.len = 1, .filter = &allow};
+	long fd;
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+		     &program);
+	printf("%s\n", fd >= 0 ? "listens" : strerror(errno));
+	/* One without is anybody's right. */
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))
+		exit(5);
+	exit(0);
+}
+
+/* Traces a child that does not become another program, as natively. */
+static void trace(void)
+{
+	int status, child = fork();
+
+	if (child == 0) {
+		if (ptrace(PTRACE_TRACEME, 0, 0, 0))
+			_exit(6);
+		raise(SIGSTOP);
+		_exit(9);
+	}
+	if (waitpid(child, &status, 0) != child || !WIFSTOPPED(status) || WSTOPSIG(status) != SIGSTOP)
+		exit(7);
+	ptrace(PTRACE_CONT, child, 0, 0);
+	if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 9)
+		exit(8);
+	say("traced");
+	exit(0);
+}
+
+/* Execs of a program that is closed to its user: one that fails, one by vfork, one that goes on. */
+static void closed(char **command)
+{
+	int child, status;
+
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	execv("/nowhere", command);
+	if (errno != ENOENT)
+		exit(10);
+	printf("dumpable %d\n", prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
+	fflush(stdout);
+	child = vfork();
+	if (child == 0) {
+		execv(command[0], command);
+		_exit(11);
+	}
+	if (waitpid(child, &status, 0) != child || status)
+		exit(12);
+	printf("dumpable %d\n", prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
+	fflush(stdout);
+	execv(command[0], command);
+	perror("exec");
+	exit(13);
+}
+
+int main(int argc, char **argv)
+{
+	const char *way = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(way, "page"))
+		page();
+	else if (!strcmp(way, "execs"))
+		execs();
+	else if (!strcmp(way, "hang"))
+		hang();
+	else if (!strcmp(way, "maps"))
+		maps();
+	else if (!strcmp(way, "flood"))
+		flood();
+	else if (!strcmp(way, "storm"))
+		storm();
+	else if (!strcmp(way, "steal") && argc > 2)
+		steal(argv[2]);
+	else if (!strcmp(way, "listener"))
+		listener();
+	else if (!strcmp(way, "trace"))
+		trace();
+	else if (!strcmp(way, "closed") && argc > 2)
+		closed(argv + 2);
+	return 99;
+}
