@@ -117,7 +117,8 @@ impl Programs {
     }
 
     fn ended(&self) {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        *running = running.saturating_sub(1);
         self.changed.notify_all();
     }
 
@@ -255,10 +256,15 @@ impl Agent {
         for node in &setup.nodes {
             let (owner, domain) = (Arc::clone(&self.owner), Arc::clone(&self.domain));
             let (programs, events) = (Arc::clone(&self.programs), self.nodes[&node.name].events()?);
-            let (name, count) = (node.name.clone(), node.programs.len());
+            let name = node.name.clone();
+            let mut left: BTreeSet<String> =
+                node.programs.iter().map(|program| program.name.clone()).collect();
             thread::Builder::new().name(format!("node-{name}")).spawn(move || {
-                let ended = events.map(|event| tell(event, &owner, &domain, &programs)).count();
-                lost(&name, count.saturating_sub(ended), &owner, &programs);
+                // What is said of others is nothing that this node could know.
+                for event in events.filter(|event| left.remove(event.program())) {
+                    tell(event, &owner, &domain, &programs);
+                }
+                lost(&name, left.len(), &owner, &programs);
             })?;
         }
         for node in &setup.nodes {

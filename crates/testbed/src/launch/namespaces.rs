@@ -8,13 +8,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Makes the calling process, which must have one thread, the first process of fresh namespaces
-/// for processes, mounts, network, IPC and host name. The process that called stays outside and
-/// only waits; this returns in its child.
+/// Gives the calling process, which must have one thread, fresh namespaces for mounts, network,
+/// IPC and host name, and its children one for processes, the first of which it forks. Answers the
+/// number of that to the caller, which stays outside and can start more; 0 in the first, which
+/// dies with the caller. The caller is invisible to whatever runs in the namespace of processes.
 ///
 /// # Errors
 /// When the kernel refuses, with what it refused.
-pub fn enter() -> io::Result<()> {
+pub fn enter() -> io::Result<libc::pid_t> {
     let flags = libc::CLONE_NEWPID
         | libc::CLONE_NEWNS
         | libc::CLONE_NEWNET
@@ -22,18 +23,17 @@ pub fn enter() -> io::Result<()> {
         | libc::CLONE_NEWUTS;
     // SAFETY: takes a number.
     check(unsafe { libc::unshare(flags) }, "make namespaces (needs root or user namespaces)")?;
+    let private = libc::MS_REC | libc::MS_PRIVATE;
+    mount(None, c"/", None, private, None)
+        .map_err(|error| explained(&error, "part with mounts"))?;
     // SAFETY: this process has one thread, so its copy is whole.
     let child = check(unsafe { libc::fork() }, "fork")?;
-    if child > 0 {
-        let mut status = 0;
-        // SAFETY: waits for the child just made.
-        unsafe { libc::waitpid(child, &raw mut status, 0) };
-        std::process::exit(0);
+    if child == 0 {
+        // SAFETY: takes numbers, and cannot fail. The process outside dies with the agent, and
+        // this one with it.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     }
-    // SAFETY: takes numbers. The process outside dies with the agent, and this one with it.
-    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }, "follow its parent")?;
-    let private = libc::MS_REC | libc::MS_PRIVATE;
-    mount(None, c"/", None, private, None).map_err(|error| explained(&error, "part with mounts"))
+    Ok(child)
 }
 
 /// Makes the calling process, which must have one thread, root of a user namespace of its own,

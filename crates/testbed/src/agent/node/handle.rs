@@ -48,6 +48,15 @@ pub(in crate::agent) enum NodeEvent {
     Exited { name: String, code: Option<i32>, signal: Option<i32>, cpu_s: f64 },
 }
 
+impl NodeEvent {
+    /// The program that it is about.
+    pub(in crate::agent) fn program(&self) -> &str {
+        match self {
+            Self::NotStarted { name, .. } | Self::Exited { name, .. } => name,
+        }
+    }
+}
+
 impl NodeHandle {
     /// Makes a node.
     pub(in crate::agent) fn new(

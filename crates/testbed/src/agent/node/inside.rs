@@ -1,14 +1,18 @@
-//! The process of a node: it makes namespaces, mounts and the interface, starts programs when it
-//! is told to, and collects whatever ends, as the first process of a namespace must.
+//! The process that starts the programs of a node when it is told to, and tells how they end. It
+//! is in all namespaces of the node but that of processes, so no program sees it, whatever its
+//! privileges: nobody can take the socket to the agent from it, or make it say what is not so.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
 use super::super::signals;
+use super::first;
 use super::talk::{self, FromNode, Make, Start, ToNode};
 use crate::devices;
 use crate::domain::{poll_until, readable};
@@ -30,23 +34,43 @@ pub fn main([socket, gate]: [OwnedFd; 2]) -> ! {
     let gate = Gate::from_fd(gate);
     // What `ps` shows; without it, the last part of `/proc/self/exe`.
     let _ = std::fs::write("/proc/self/comm", "qcycle-node");
-    if let Err(error) = namespaces::enter() {
-        fail(&socket, &error.into());
-    }
-    let made = match talk::receive(socket.as_fd()) {
-        Ok(Some((ToNode::Make(make), _))) => self::make(&make),
+    let make = match talk::receive(socket.as_fd()) {
+        Ok(Some((ToNode::Make(make), _))) => make,
         _ => std::process::exit(0),
     };
+    let made = enter().and_then(|first| Ok((first, self::make(&make)?)));
     match made {
-        Ok(devices) => {
+        Ok((first, devices)) => {
             let devices: Vec<BorrowedFd<'_>> = devices.iter().map(AsFd::as_fd).collect();
             if talk::send(socket.as_fd(), &FromNode::Made, &devices).is_err() {
                 std::process::exit(0);
             }
+            Node { socket, gate, first, programs: BTreeMap::new() }
         }
         Err(error) => fail(&socket, &error),
     }
-    Node { socket, gate, programs: BTreeMap::new() }.run()
+    .run()
+}
+
+/// Makes the namespaces and their first process. Answers its number.
+fn enter() -> anyhow::Result<i32> {
+    let (mut said, report) = std::io::pipe().context("cannot make a pipe")?;
+    let first = namespaces::enter()?;
+    if first == 0 {
+        first::main(File::from(OwnedFd::from(report)));
+    }
+    drop(report);
+    let mut report = String::new();
+    said.read_to_string(&mut report)?;
+    match report.as_str() {
+        first::MADE => {
+            // The old root goes when nobody stands in it any more.
+            std::env::set_current_dir("/").context("cannot enter the file system of the node")?;
+            Ok(first)
+        }
+        "" => anyhow::bail!("the first process of the node died"),
+        error => anyhow::bail!("{error}"),
+    }
 }
 
 /// Programs inherit no descriptor of this process: neither the two that it was given, nor those
@@ -68,8 +92,6 @@ fn fail(socket: &OwnedFd, error: &anyhow::Error) -> ! {
 /// Makes what the node needs and answers the devices that the agent serves.
 fn make(make: &Make) -> anyhow::Result<Vec<OwnedFd>> {
     namespaces::set_host_name(&make.name).context("cannot name the node")?;
-    let root = namespaces::private_root(&[devices::FOLDER]);
-    root.context("cannot make the file system of the node")?;
     let mut made = Vec::new();
     if let Some(interface) = &make.interface {
         let mac = MacAddress(interface.mac);
@@ -86,7 +108,9 @@ fn make(make: &Make) -> anyhow::Result<Vec<OwnedFd>> {
 struct Node {
     socket: OwnedFd,
     gate: Gate,
-    /// Name by process number, for programs; other children are orphans.
+    /// The first process in the namespace of processes, with which all others there end.
+    first: i32,
+    /// Name by process number.
     programs: BTreeMap<i32, String>,
 }
 
@@ -104,8 +128,7 @@ impl Node {
                 match talk::receive(self.socket.as_fd()) {
                     Ok(Some((ToNode::Start(start), pipes))) => self.start(&start, pipes),
                     Ok(Some((ToNode::Stop { kill }, _))) => self.stop(kill),
-                    // The end of this process is the end of everything in the node.
-                    _ => std::process::exit(0),
+                    _ => self.end(),
                 }
             }
         }
@@ -113,7 +136,7 @@ impl Node {
 
     fn start(&mut self, start: &Start, pipes: Vec<OwnedFd>) {
         let name = start.name.clone();
-        let said = match spawn(start, pipes, &self.gate) {
+        let said = match spawn(start, pipes, &self.gate, self.socket.as_raw_fd()) {
             Ok(process) => {
                 self.programs.insert(process, name.clone());
                 FromNode::Started { name }
@@ -124,9 +147,16 @@ impl Node {
     }
 
     fn stop(&self, kill: bool) {
-        // With -1 a signal reaches everything in the namespace but this process.
-        // SAFETY: the first process of a namespace signals the others in it.
-        unsafe { libc::kill(-1, if kill { libc::SIGKILL } else { libc::SIGTERM }) };
+        signals::send(self.first.unsigned_abs(), if kill { first::KILL } else { first::ASK });
+    }
+
+    /// Ends everything in the node, and this process when nothing of it is left.
+    fn end(&self) -> ! {
+        signals::send(self.first.unsigned_abs(), libc::SIGKILL);
+        // The first process ends when all others have been collected.
+        // SAFETY: no status is asked for.
+        while unsafe { libc::wait4(-1, std::ptr::null_mut(), 0, std::ptr::null_mut()) } > 0 {}
+        std::process::exit(0)
     }
 
     fn collect(&mut self) {
@@ -139,6 +169,13 @@ impl Node {
                 unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage) };
             if process <= 0 {
                 return;
+            }
+            if process == self.first {
+                self.end();
+            }
+            let killed = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL;
+            if killed && is_ending() {
+                self.end();
             }
             let Some(name) = self.programs.remove(&process) else { continue };
             let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
@@ -157,8 +194,15 @@ impl Node {
     }
 }
 
+/// Whether the first process is at its end, which comes when it has killed all others and they are
+/// collected: it has no memory any more.
+fn is_ending() -> bool {
+    let first = std::path::Path::new("/proc/1");
+    first.exists() && std::fs::read_link(first.join("exe")).is_err()
+}
+
 /// Starts a program and answers its process number.
-fn spawn(start: &Start, pipes: Vec<OwnedFd>, gate: &Gate) -> std::io::Result<i32> {
+fn spawn(start: &Start, pipes: Vec<OwnedFd>, gate: &Gate, socket: RawFd) -> std::io::Result<i32> {
     let [out, err] = <[OwnedFd; 2]>::try_from(pipes)
         .map_err(|_| std::io::Error::other("no pipes came with the order to start it"))?;
     let (program, arguments) =
@@ -167,8 +211,14 @@ fn spawn(start: &Start, pipes: Vec<OwnedFd>, gate: &Gate) -> std::io::Result<i32
     command.args(arguments).current_dir(&start.directory);
     command.env_clear().envs(&start.environment);
     command.stdin(Stdio::null()).stdout(out).stderr(err);
+    let begin = move || {
+        // Programs that run already see this process from here on.
+        // SAFETY: takes a number; the copy of this process, which is about to be a program.
+        unsafe { libc::close(socket) };
+        stand_alone()
+    };
     // SAFETY: a few system calls between fork and exec.
-    unsafe { command.pre_exec(stand_alone) };
+    unsafe { command.pre_exec(begin) };
     let child = program::in_domain(&mut command, gate, &start.name).spawn()?;
     Ok(child.id().cast_signed())
 }
