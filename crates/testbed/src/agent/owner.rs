@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
@@ -13,18 +13,58 @@ use super::orders::{Order, Output, Report};
 
 /// Where reports and outputs go. Threads of the agent share it.
 ///
-/// The two have locks of their own, since a lock is not fair: whoever writes without a pause
-/// would keep all others from it.
+/// The two have queues of their own: what a program floods the runner with keeps no report.
 #[derive(Debug)]
 pub(super) struct Owner {
-    reports: Mutex<UnixStream>,
-    outputs: Mutex<File>,
+    reports: Queue<UnixStream>,
+    outputs: Queue<File>,
+}
+
+/// Something to write to for one after the other, in the order in which they have come. A lock
+/// alone is not fair: whoever writes without a pause would keep all others from it, and the lines of
+/// a program would be stamped late because of another one.
+#[derive(Debug)]
+struct Queue<W> {
+    turns: Mutex<Turns>,
+    changed: Condvar,
+    to: Mutex<W>,
+}
+
+#[derive(Debug, Default)]
+struct Turns {
+    /// The number of whoever comes next.
+    next: u64,
+    /// The number of who may write.
+    serving: u64,
+}
+
+impl<W: Write> Queue<W> {
+    fn new(to: W) -> Self {
+        Self { turns: Mutex::default(), changed: Condvar::new(), to: Mutex::new(to) }
+    }
+
+    /// Writes all of it in turn; that nobody reads any more is no concern of the writer.
+    fn write(&self, octets: &[u8]) {
+        let mut turns = self.turns();
+        let own = turns.next;
+        turns.next += 1;
+        let waiting = |turns: &mut Turns| turns.serving != own;
+        drop(self.changed.wait_while(turns, waiting));
+        let _ = self.to.lock().unwrap_or_else(PoisonError::into_inner).write_all(octets);
+        self.turns().serving += 1;
+        self.changed.notify_all();
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Owner {
     pub(super) fn new(stream: &UnixStream, outputs: OwnedFd) -> std::io::Result<Self> {
-        let reports = Mutex::new(stream.try_clone()?);
-        Ok(Self { reports, outputs: Mutex::new(outputs.into()) })
+        let reports = Queue::new(stream.try_clone()?);
+        Ok(Self { reports, outputs: Queue::new(outputs.into()) })
     }
 
     /// Tells the runner something.
@@ -44,13 +84,60 @@ impl Owner {
 }
 
 /// Sends a line. If the runner is gone, the reader of its orders finds out and ends the agent.
-fn send(to: &Mutex<impl Write>, message: &impl Serialize) {
+fn send(to: &Queue<impl Write>, message: &impl Serialize) {
     let mut line = serde_json::to_string(message).expect("a message is plain data");
     line.push('\n');
-    let _ = to.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes());
+    to.write(line.as_bytes());
 }
 
 /// The orders of the runner, in sequence, until it is gone.
 pub(super) fn orders(stream: UnixStream) -> impl Iterator<Item = Order> {
     BufReader::new(stream).lines().map_while(|line| serde_json::from_str(&line.ok()?).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// A writer for which somebody always waits already.
+    #[derive(Clone, Default)]
+    struct Slow(std::sync::Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Slow {
+        fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            self.0.lock().unwrap().extend_from_slice(octets);
+            Ok(octets.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn who_floods_is_served_once_between_two_lines_of_another() {
+        let (written, done) = (Slow::default(), AtomicBool::new(false));
+        let queue = Queue::new(written.clone());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    queue.write(b"f");
+                }
+            });
+            while !written.0.lock().unwrap().contains(&b'f') {
+                std::thread::yield_now();
+            }
+            for _ in 0..50 {
+                let before = written.0.lock().unwrap().len();
+                queue.write(b"o");
+                let written = written.0.lock().unwrap();
+                let place = before + written[before..].iter().position(|o| *o == b'o').unwrap();
+                // What is being written when it comes, and what came first.
+                assert!(place - before <= 2, "waited for {} others", place - before);
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
 }
