@@ -6,7 +6,11 @@
 mod case;
 mod disturbed;
 mod dry;
+#[path = "../common/guests.rs"]
+#[allow(dead_code, reason = "shared with other tests, which use more of it")]
+mod guests;
 mod harness;
+mod hostile;
 mod nodes;
 mod output;
 mod parts;

@@ -1,0 +1,92 @@
+//! A hostile program in one node, and one that does no harm in another: the latter must not notice.
+//!
+//! Each way is one that a program can go without any privilege but that of the user who runs it.
+//! Its neighbour sets timers and runs other programs all the time, and says so in the end if none of
+//! that failed. Nobody measures how late it was: what else this machine does is unknown.
+
+use crate::guests::{Link, c};
+use crate::harness::{self, Place};
+
+/// A scenario with a hostile program that goes this way.
+fn scenario(way: &str) -> String {
+    let [hostile, neighbour] = ["hostile", "neighbour"].map(|guest| c(guest, Link::Static));
+    let (hostile, neighbour) = (hostile.display(), neighbour.display());
+    format!(
+        "scenario: hostile
+duration: 2 s
+settle: 0 s
+nodes:
+  bad:
+    programs:
+      - {{name: hostile, run: {hostile} {way}, on_exit: ignore}}
+  good:
+    programs:
+      - {{name: neighbour, run: {neighbour} 60, on_exit: ignore}}
+"
+    )
+}
+
+/// Runs it, and looks whether its neighbour was well. Answers what the hostile program said.
+fn neighbour_is_well(way: &str) -> Option<Vec<String>> {
+    if !harness::is_root() {
+        return None;
+    }
+    let place = Place::new(&scenario(way));
+    // They would notice.
+    let _alone = harness::alone();
+    let mut running = place.start(&[]);
+    // What anybody may ask of a domain is answered, and does what it shall.
+    let domain = running.begun().name;
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    for call in ["hold", "release"] {
+        let said = place.qcycle(&[call, &domain]).output().unwrap();
+        assert!(said.status.success(), "{way}: {said:?}");
+        // Long enough for programs to be frozen.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let said = place.qcycle(&["dilate", "--tdf", "1", &format!("{domain}/hostile")]).output();
+    assert!(said.unwrap().status.success());
+    let run = running.finish().expect(0);
+    assert_eq!(run.lines("neighbour"), ["all done"], "beside {way}: {}", run.err);
+    place.assert_nothing_left();
+    Some(run.lines("hostile"))
+}
+
+#[test]
+fn a_program_that_writes_anything_into_its_own_page() {
+    neighbour_is_well("page");
+}
+
+#[test]
+fn four_hundred_execs_that_never_get_on() {
+    neighbour_is_well("execs");
+}
+
+/// The processes that hang in an exec cannot be attached to, and the freezer, which attaches to
+/// others, must not wait for that: nobody could release the domain.
+#[test]
+fn execs_from_a_file_system_that_hangs() {
+    neighbour_is_well("hang");
+}
+
+#[test]
+fn pages_that_answer_nobody_where_programs_are_told_apart() {
+    neighbour_is_well("maps");
+}
+
+#[test]
+fn execs_without_end() {
+    neighbour_is_well("storm");
+}
+
+#[test]
+fn lines_without_end() {
+    neighbour_is_well("flood");
+}
+
+/// It finds the first process of its node, and nothing in it that leads to the agent.
+#[test]
+fn sockets_that_lead_to_the_agent_are_out_of_reach() {
+    let Some(said) = neighbour_is_well("steal neighbour") else { return };
+    assert_eq!(said, ["looked at 1, stole 0"]);
+}
