@@ -60,8 +60,8 @@ enum Command {
         /// 1 s: stalls of the host take no virtual time [default: no guard].
         #[arg(long, value_parser = testbed::scenario::units::time_of_guard)]
         stall_guard: Option<HostSpan>,
-        /// The program and its arguments.
-        #[arg(required = true, last = true, value_name = "PROGRAM")]
+        /// The program and its arguments; `--` before it is only needed if its name begins with `-`.
+        #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
         program: Vec<String>,
     },
     /// Take a running program into a time domain of its own, with its threads and children.
@@ -72,7 +72,7 @@ enum Command {
         otherwise, and goes on as fast as the host; it is never killed.")]
     Attach {
         /// Number of the process.
-        #[arg(value_name = "PID")]
+        #[arg(value_name = "PID", value_parser = process_number)]
         process: i32,
         /// Name of the domain, for `hold`, `release`, `dilate`, `detach` and `ps`.
         #[arg(long)]
@@ -82,11 +82,14 @@ enum Command {
         tdf: Tdf,
     },
     /// Let the programs of a domain go: their time runs on as fast as the host's, held by nobody.
+    #[command(after_help = "Examples:\n  qcycle detach lab\n  qcycle detach 4711")]
     Detach {
         /// Name of the domain, or number of a process in it.
         domain: Target,
     },
     /// Hold a domain: its time stands still when this returns, until it is released as often.
+    #[command(after_help = "Examples:\n  qcycle hold lab\n  qcycle hold minimal-1 --json\n\n\
+        A run has a domain as well; it says its name when it begins.")]
     Hold {
         /// Name of the domain; `qcycle ps` lists them.
         name: String,
@@ -95,6 +98,7 @@ enum Command {
         json: bool,
     },
     /// Release one hold of a domain.
+    #[command(after_help = "Example:\n  qcycle release lab")]
     Release {
         /// Name of the domain; `qcycle ps` lists them.
         name: String,
@@ -121,6 +125,8 @@ enum Command {
         json: bool,
     },
     /// Tell all about a domain, or about programs of one.
+    #[command(after_help = "Examples:\n  qcycle query lab\n  qcycle query lab/sensor\n  \
+        qcycle query 4711 --json")]
     Query {
         /// Number of a process, name of a domain, or DOMAIN/PROGRAM; `qcycle ps` lists them.
         #[arg(value_name = "PID|NAME")]
@@ -130,6 +136,9 @@ enum Command {
         json: bool,
     },
     /// List the time domains of this user, and the programs in them.
+    #[command(after_help = "Examples:\n  qcycle ps\n  qcycle ps --domains --json\n\n\
+        A shell in the node of a program of a run, in host time:\n  \
+        nsenter --target PID --net --mount --uts --pid bash")]
     Ps {
         /// Only the domains.
         #[arg(long)]
@@ -159,10 +168,11 @@ enum Command {
         /// Virtual length instead of the scenario's, as '10 s'.
         #[arg(long, value_parser = testbed::scenario::units::time)]
         duration: Option<VirtualSpan>,
-        /// Seed instead of the scenario's.
+        /// Seed instead of the scenario's, a whole number.
         #[arg(long)]
         seed: Option<u64>,
-        /// Time dilation factor instead of the scenario's.
+        /// Time dilation factor instead of the scenario's: host seconds per virtual second, 0.01 to
+        /// 1000.
         #[arg(long)]
         tdf: Option<Tdf>,
         /// Write the recorded points as CSV too.
@@ -253,7 +263,7 @@ enum Command {
         not, 11 a limit or cell could not be measured, 12 a cell failed, 65 wrong matrix, 69\n\
         something is missing on this machine, 130 interrupted (what was measured is kept).")]
     Latency(Box<latency::command::Arguments>),
-    /// Remove what runs that were killed have left behind on this host.
+    /// Remove what runs that were killed have left behind on this host; run folders stay.
     Clean,
     #[command(hide = true)]
     Keep {
@@ -503,6 +513,13 @@ fn tell<T: serde::Serialize>(
         terminal::print(format_args!("{}", for_people(what)));
     }
     Ok(Exit::Met)
+}
+
+/// A number of a process.
+fn process_number(text: &str) -> Result<i32, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| {
+        "give the number of a process, as `pidof controller` or `ps` tells it".to_owned()
+    })
 }
 
 fn code(exit: Exit) -> ExitCode {

@@ -68,7 +68,9 @@ fn connect(name: &str) -> anyhow::Result<UnixStream> {
     let Some(stream) = registry::connect(name)? else {
         let names = registry::names()?;
         if names.is_empty() {
-            bail!("there is no domain named `{name}`, nor any other; `qcycle exec` makes one");
+            bail!(
+                "there is no domain named `{name}`, nor any other; `qcycle exec` and `qcycle run` make one"
+            );
         }
         bail!("there is no domain named `{name}`; there is {}", names.join(", "));
     };

@@ -228,7 +228,13 @@ fn chosen<T: Clone>(
     let all = || own.iter().chain(&built_in);
     let find = |wanted: &String| {
         all().find(|one| name(one) == wanted).cloned().ok_or_else(|| {
-            let known: Vec<&str> = all().map(|one| name(one).as_str()).collect();
+            // Those of the matrix may be built-in ones by name.
+            let mut known: Vec<&str> = Vec::new();
+            for one in all().map(|one| name(one).as_str()) {
+                if !known.contains(&one) {
+                    known.push(one);
+                }
+            }
             let way_out = suggest::instead_of(wanted, what, known);
             Refused::Words(format!("`{wanted}` is none of the {what}; {way_out}"))
         })
@@ -328,6 +334,9 @@ mod tests {
         let wrong = Arguments { profiles: words(&["alonzo"]), ..Arguments::default() };
         let problem = asked(&wrong).unwrap_err();
         assert_eq!(problem, "`alonzo` is none of the profiles; did you mean `alonso`?");
+        let other = Arguments { profiles: words(&["x"]), ..Arguments::default() };
+        let problem = asked(&other).unwrap_err();
+        assert_eq!(problem.matches("tp1,").count(), 1, "{problem}");
         let duration = Some(VirtualSpan::from_ns(1_000));
         let problem = asked(&Arguments { duration, ..Arguments::default() }).unwrap_err();
         assert!(problem.contains("shorter than a period of tp1"), "{problem}");

@@ -191,11 +191,14 @@
       if (at < top || at > bottom || bound.to < view[0] || bound.from > view[1]) continue;
       add(parts, "text", { class: "note " + bound.colour, x: Math.max(x(bound.from), left) + 6, y: at - top < 16 ? at + 13 : at - 5 }, bound.text);
     }
+    /* All lines before all texts, whose edges then keep the lines of others off them. */
+    const foot = (lane) => lane < 0 ? top : top - 5 - 14 * lane;
+    for (const { marker, at, lane } of labels.all) {
+      add(parts, "path", { class: "event " + marker.colour, d: "M" + at.toFixed(1) + " " + foot(lane) + "V" + bottom });
+    }
     for (const { marker, at, text, start, lane } of labels.all) {
-      const foot = lane < 0 ? top : top - 5 - 14 * lane;
-      add(parts, "path", { class: "event " + marker.colour, d: "M" + at.toFixed(1) + " " + foot + "V" + bottom });
       if (lane < 0) continue;
-      add(parts, "text", { class: "note " + marker.colour, x: start ? at + 3 : at - 3, y: foot, "text-anchor": start ? "start" : "end" }, text);
+      add(parts, "text", { class: "note " + marker.colour, x: start ? at + 3 : at - 3, y: foot(lane), "text-anchor": start ? "start" : "end" }, text);
     }
     chart.cross = add(parts, "path", { class: "cross", d: "" });
     chart.chosen = add(parts, "rect", { class: "chosen", x: 0, y: top, width: 0, height: bottom - top });

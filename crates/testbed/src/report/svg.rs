@@ -85,8 +85,13 @@ pub(super) fn svg(chart: &Chart, number: usize) -> String {
     for bound in &chart.bounds {
         bound_text(&mut out, bound, &scale);
     }
-    for (marker, label) in chart.markers.iter().zip(labels) {
-        event(&mut out, marker, label, &scale);
+    // All lines before all texts, whose edges then keep the lines of others off them.
+    let events: Vec<_> = chart.markers.iter().zip(labels).collect();
+    for (marker, label) in &events {
+        event_line(&mut out, marker, label.as_ref(), &scale);
+    }
+    for (marker, label) in &events {
+        event_text(&mut out, marker, label.as_ref(), &scale);
     }
     out.push_str("</svg>");
     out
@@ -182,22 +187,30 @@ fn bound_text(out: &mut String, bound: &Bound, scale: &Scale) {
     );
 }
 
-fn event(out: &mut String, marker: &Marker, label: Option<Label>, scale: &Scale) {
+/// Where an event stands, and how high its line and its text go; `None` outside of the picture.
+fn event_place(marker: &Marker, label: Option<&Label>, scale: &Scale) -> Option<(f64, f64)> {
     let x = scale.x(marker.at_ns);
-    if !(LEFT..=WIDTH - RIGHT).contains(&x) {
-        return;
-    }
-    let (class, bottom) = (colour(&marker.runs), scale.bottom);
     #[expect(clippy::cast_precision_loss, reason = "a handful")]
     let foot = |lane: usize| scale.top - 5.0 - LANE * lane as f64;
-    let top = label.as_ref().map_or(scale.top, |label| foot(label.lane));
+    let top = label.map_or(scale.top, |label| foot(label.lane));
+    (LEFT..=WIDTH - RIGHT).contains(&x).then_some((x, top))
+}
+
+fn event_line(out: &mut String, marker: &Marker, label: Option<&Label>, scale: &Scale) {
+    let Some((x, top)) = event_place(marker, label, scale) else { return };
+    let (class, bottom) = (colour(&marker.runs), scale.bottom);
     let _ = write!(out, "<path class=\"event {class}\" d=\"M{x:.1} {top:.1}V{bottom}\"/>");
+}
+
+fn event_text(out: &mut String, marker: &Marker, label: Option<&Label>, scale: &Scale) {
+    let Some((x, top)) = event_place(marker, label, scale) else { return };
     let Some(Label { text, anchor, .. }) = label else { return };
-    let beside = if anchor == "start" { x + 3.0 } else { x - 3.0 };
+    let class = colour(&marker.runs);
+    let beside = if *anchor == "start" { x + 3.0 } else { x - 3.0 };
     let _ = write!(
         out,
         "<text class=\"note {class}\" x=\"{beside:.1}\" y=\"{top:.1}\" text-anchor=\"{anchor}\">{}</text>",
-        escape(&text)
+        escape(text)
     );
 }
 

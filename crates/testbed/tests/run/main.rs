@@ -11,6 +11,7 @@ mod dry;
 mod guests;
 mod harness;
 mod hostile;
+mod mistakes;
 mod nodes;
 mod output;
 mod parts;

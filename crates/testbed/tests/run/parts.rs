@@ -153,13 +153,18 @@ fn a_program_that_cannot_be_executed_ends_the_run() {
     }
     let _beside = harness::beside_others();
     let place = Place::new(&scenario(&other("./broken", "fail")));
-    place.file("broken", "#!/no/such/interpreter\n");
+    place.file("broken", "\x7fELF and no more");
     let broken = place.scenario().join("broken");
     fs::set_permissions(&broken, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let run = place.run(&[]).expect(12);
     let record = run.record();
     assert!(record.ended.reason.contains("cannot start `other`"), "{:?}", record.ended);
     place.assert_nothing_left();
+
+    // Whose interpreter is missing is known before.
+    place.file("broken", "#!/no/such/interpreter\n");
+    let run = place.run(&[]).expect(65);
+    assert!(run.err.contains("wants the interpreter `/no/such/interpreter`"), "{}", run.err);
 }
 
 #[test]

@@ -68,14 +68,14 @@ fn every_point_that_the_circuit_lacks_is_told_with_its_place() {
 ";
     let place = Place::new(&wrong);
     let says = [
-        "scenario.yaml:6:33: plant.record.points[0]: the plant has no point bus.68O.v1",
-        "did you mean `bus.680.v1`?",
+        "scenario.yaml:6:35: plant.record.points[0]: the plant has no point bus.68O.v1",
+        "did you mean `bus.680.v1`, `bus.680.v2` or `bus.680.v3`?",
         "scenario.yaml:9:21: nodes.meter.files[0].point: the plant has no point load.d68.kW",
         "did you mean `load.d680.kW`?",
         "scenario.yaml:14:32: variants.one.events[0].set: the plant has no point storage.es.kWhst",
-        "scenario.yaml:17:54: variants.two.events[0].value: 1.5 is no value for load.d680.model",
+        "scenario.yaml:17:51: variants.two.events[0].value: 1.5 is no value for load.d680.model",
         "write a whole number",
-        "scenario.yaml:18:28: variants.two.events[1].set: the plant has no point load.d680.conn",
+        "scenario.yaml:18:27: variants.two.events[1].set: the plant has no point load.d680.conn",
         "is not a number",
     ];
     // Those of the other variant too, as all other problems.
