@@ -17,7 +17,7 @@ variants:
 /// What is written, the exit code, and words that must be said.
 const MISTAKES: &[(&[&str], i32, &[&str])] = &[
     (&[], 64, &["Usage: qcycle <COMMAND>", "run"]),
-    (&["rnu", "scenario"], 64, &["rnu", "run"]),
+    (&["rnu", "scenario"], 64, &["rnu", "--help"]),
     (&["run"], 64, &["<SCENARIO>"]),
     (&["run", "nope.yaml"], 65, &["nope.yaml", "give the path of a scenario.yaml"]),
     (&["run", "scenario"], 65, &["none is chosen", "calm, storm"]),

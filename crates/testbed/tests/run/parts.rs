@@ -153,8 +153,9 @@ fn a_program_that_cannot_be_executed_ends_the_run() {
     }
     let _beside = harness::beside_others();
     let place = Place::new(&scenario(&other("./broken", "fail")));
-    place.file("broken", "\x7fELF and no more");
+    // Its interpreter is there, and is itself.
     let broken = place.scenario().join("broken");
+    place.file("broken", &format!("#!{}\n", broken.display()));
     fs::set_permissions(&broken, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let run = place.run(&[]).expect(12);
     let record = run.record();

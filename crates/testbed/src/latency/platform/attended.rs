@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use probe::attend::Order;
 
-/// How long a far side may take to end by itself once its stream has ended or its input is closed.
-const END_MAX: Duration = Duration::from_secs(20);
+/// How long a far side may take to end by itself once its stream has ended or its input is closed:
+/// a guest that is turned off takes two seconds of processor time, ten times as long on a busy host.
+const END_MAX: Duration = Duration::from_secs(60);
 /// Lines of what it says that are kept, the last of them.
 const LINES_MAX: usize = 200;
 /// Longest of them; the rest of a longer one counts as the next.
