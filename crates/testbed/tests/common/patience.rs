@@ -13,6 +13,15 @@ pub(crate) fn patience(idle: Duration) -> Duration {
     idle.mul_f64(1.0 + 2.0 * queue)
 }
 
+/// Whether others want the processors of this machine as well: then a run may say of its verdicts that
+/// it was disturbed, which is right and not what a test is about.
+pub(crate) fn is_loaded() -> bool {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    #[expect(clippy::cast_precision_loss, reason = "a handful of cores")]
+    let cores = cores as f64;
+    wanting() > cores
+}
+
 /// How many threads want a processor: now, or in the last minute, whichever is more.
 fn wanting() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();

@@ -27,14 +27,16 @@ fn ten_seconds_of_the_case_are_recorded_whole() {
     let _alone = harness::alone();
     let place = Place::of_case("voltage-stability");
     let run = place.run(&["--variant", "normal", "--duration", "10 s", "--csv"]);
-    let record = run.record();
-    // The storage unit has not begun to charge after ten seconds, or this machine is too busy to say so.
-    assert!([10, 11, 13].contains(&run.code()), "{}\n{}", run.out, run.err);
+    // The storage unit has not begun to charge after ten seconds.
+    let run = run.expect_one_of(&[10, 11]);
+    let mut record = run.record();
     assert_eq!(record.ended.how, EndedHow::Complete);
     assert_eq!(record.covered_ns, 10_000_000_000);
     assert_eq!(record.realtime_zero_ns, 1_559_563_200_000_000_000);
     assert!(record.programs.iter().all(|program| program.end == ProgramEnd::Stopped));
-    assert!(record.warnings.iter().all(|warning| warning.starts_with("disturbed")), "{record:?}");
+    let disturbed = record.verdicts.iter().any(|one| one.outcome == Outcome::Disturbed);
+    record.warnings.retain(|warning| !(disturbed && warning.starts_with("disturbed")));
+    assert_eq!(record.warnings, Vec::<String>::new());
     let wall = record.wall.unwrap();
     assert!((13.0..13.1).contains(&wall.virtual_s), "{wall:?}");
     assert!(wall.ratio().unwrap() > 0.99, "{wall:?}");

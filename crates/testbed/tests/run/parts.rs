@@ -4,8 +4,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use testbed::results::RunFolder;
 use testbed::results::record::{EndedHow, ProgramEnd};
-use testbed::results::{Outcome, RunFolder};
 
 use crate::harness::{self, DEATH_LONGEST, Finished, Place, Running, eventually};
 use crate::patience::patience;
@@ -64,7 +64,7 @@ fn assert_told(place: &Place, run: &Finished, how: EndedHow, reason: &str) {
     let series = run.folder().series().unwrap().unwrap();
     let last = *series.time_ns.last().unwrap();
     assert!(last > record.covered_ns - 1_100_000_000, "{last} of {}", record.covered_ns);
-    assert_eq!(record.verdicts[0].outcome, Outcome::Met, "{:?}", record.verdicts);
+    harness::assert_met(&record.verdicts[0]);
     assert_report_says(place, &run.folder(), reason);
     place.assert_nothing_left();
 }

@@ -218,8 +218,7 @@ fn the_case_runs_as_an_ordinary_user() {
     let place = Place::of_case("voltage-stability");
     let options = ["--variant", "normal", "--duration", "4 s"];
     let run = run_as_nobody(&place, Devices::Open, &options);
-    // Too short for what it asks, or on a machine too busy to say.
-    assert!([10, 11, 13].contains(&run.code()), "{}\n{}", run.out, run.err);
+    let run = run.expect_one_of(&[10, 11]);
     let record = run.record();
     assert_eq!(record.covered_ns, 4_000_000_000, "{:?}", record.ended);
     assert!(run.folder().capture("sensor").unwrap().unwrap().frames.len() > 100);
