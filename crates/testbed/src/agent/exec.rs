@@ -1,7 +1,6 @@
 //! `qcycle exec`: an agent with one program in the foreground.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
