@@ -22,7 +22,7 @@ use vtime::{ClockPage, HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
 
 pub use freeze::{Backstop, Freeze, Next, Phase};
 pub use guard::{Guard, Stalls};
-pub use late::AgentLateness;
+pub use late::{AgentLateness, Serving};
 pub use page::{Shared, host_now};
 pub use programs::{Change, MISSES, Memory, Program, Standing};
 

@@ -34,7 +34,7 @@ use super::seccomp;
 use super::timers;
 use super::tracee::{Stop, Tracee};
 use super::wanted::{self, Tracer};
-use crate::domain::{self, Domain, MISSES, Program};
+use crate::domain::{self, Domain, MISSES, Program, Serving};
 
 /// Most refusals that wait to be told: a program may try again and again.
 const REFUSALS_MAX: usize = 1000;
@@ -187,7 +187,7 @@ fn cannot_follow(error: &io::Error) -> String {
 /// Starts a thread that attends the tree of programs whose listener it is sent, with its first
 /// worker.
 fn attend(work: &Arc<Work>) -> io::Result<Sender<Listener>> {
-    let (sender, listeners) = mpsc::channel();
+    let (sender, listeners) = mpsc::channel::<Listener>();
     let tree = Arc::new(Tree {
         work: Arc::clone(work),
         desk: Desk::default(),
@@ -198,6 +198,7 @@ fn attend(work: &Arc<Work>) -> io::Result<Sender<Listener>> {
     let own = Arc::clone(&tree);
     let attending = thread::Builder::new().name("follow-tree".into()).spawn(move || {
         if let Ok(listener) = listeners.recv() {
+            let _serving = Serving::begin(&own.work.domain, &listener.name);
             own.attend(&Arc::new(listener));
         }
         own.desk.close();

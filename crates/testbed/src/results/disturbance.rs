@@ -63,8 +63,8 @@ pub enum Cause {
     WokeLate,
     /// At a time dilation factor below 1 it computed for longer than it would natively.
     Computed,
-    /// The testbed let it wait at an exec.
-    Started,
+    /// The testbed let it wait at an exec, or for the answer to a call about a timer.
+    Served,
     /// A part of the testbed was late with what it does for programs.
     Late,
     /// Somebody changed the time dilation factor during the run.
@@ -74,7 +74,7 @@ pub enum Cause {
 impl Cause {
     /// All of them.
     pub const ALL: [Self; 6] =
-        [Self::Waited, Self::WokeLate, Self::Computed, Self::Started, Self::Late, Self::Rate];
+        [Self::Waited, Self::WokeLate, Self::Computed, Self::Served, Self::Late, Self::Rate];
 
     /// The word in files.
     #[must_use]
@@ -83,7 +83,7 @@ impl Cause {
             Self::Waited => "waited",
             Self::WokeLate => "woke-late",
             Self::Computed => "computed",
-            Self::Started => "started",
+            Self::Served => "served",
             Self::Late => "late",
             Self::Rate => "rate",
         }
@@ -102,7 +102,7 @@ impl Cause {
             Self::Waited => "waited for a processor while others had it",
             Self::WokeLate => "woke up late",
             Self::Computed => "computed for longer than at a tdf of 1",
-            Self::Started => "was started late by the testbed",
+            Self::Served => "was served late by the testbed",
             Self::Late => "was late",
             Self::Rate => "had its tdf changed from outside",
         }

@@ -47,12 +47,10 @@ const COST_PART: u32 = 50;
 /// How often the runner is told how far was watched, if there is nothing else to tell.
 const TELL_EVERY: Duration = Duration::from_millis(250);
 
-/// Threads of the agent that all programs wait for, and what they do. How long those wait that put one
-/// program into virtual time shows in how late that program is.
-const OWN_THREADS: [(&str, &str); 4] = [
+/// Threads of the agent that all programs wait for, and what they do. Others serve one program each.
+const OWN_THREADS: [(&str, &str); 3] = [
     ("network", FRAMES),
     ("timers", TIMERS),
-    ("follow-tree", "the testbed with calls of programs"),
     ("plant-files", "the testbed with points of the plant"),
 ];
 const FRAMES: &str = "the testbed with frames";
@@ -164,23 +162,29 @@ impl Round {
     }
 
     fn look(&mut self, is_last: bool) {
-        let names = self.names();
+        let (names, served) = (self.names(), self.domain.lateness().served());
         for place in &mut self.places {
             let begun = Instant::now();
             if !is_last && begun < place.next {
                 continue;
             }
-            let readings = place.tree.read(&names, is_last);
+            let begun_by = if place.node.is_some() { &names } else { &served };
+            let readings = place.tree.read(begun_by, is_last);
             let delays = place.delays.look(moment(&self.domain), readings, is_last);
             for delay in delays {
-                let who = match &place.node {
-                    None => own_thread(&delay.who),
-                    Some(_) => Some(&*delay.who),
+                let (key, cause) = match (&place.node, own_thread(&delay.who)) {
+                    (Some(node), _) => ((Some(node.clone()), delay.who.clone()), delay.cause),
+                    (None, Some(does)) => ((None, does.to_owned()), delay.cause),
+                    // What serves one program makes that one wait.
+                    (None, None) => match delay.who.strip_prefix(threads::SERVES) {
+                        Some(name) => {
+                            let node = self.programs.get(name).cloned();
+                            ((node, name.to_owned()), Cause::Served)
+                        }
+                        None => continue,
+                    },
                 };
-                if let Some(who) = who {
-                    let key = (place.node.clone(), who.to_owned());
-                    self.ledger.add(key, delay.cause, &delay);
-                }
+                self.ledger.add(key, cause, &delay);
             }
             place.next = Instant::now() + EVERY.max(begun.elapsed() * COST_PART);
         }
@@ -207,7 +211,7 @@ impl Round {
         let lateness = self.domain.lateness();
         for (name, late) in lateness.take_execs() {
             let late = Delay::late(before, now, late);
-            self.ledger.add((self.programs.get(&name).cloned(), name), Cause::Started, &late);
+            self.ledger.add((self.programs.get(&name).cloned(), name), Cause::Served, &late);
         }
         for (who, late) in [(FRAMES, &lateness.frames), (TIMERS, &lateness.timers)] {
             let late = Delay::late(before, now, late.take());

@@ -8,6 +8,8 @@ use std::io::Read;
 
 use super::delays::{Counts, Reading};
 
+/// Begin of the names of threads of the agent that serve one program; the rest is that program.
+pub(super) const SERVES: &str = "for ";
 /// Name of a process that lost its parents before it was first seen.
 const UNKNOWN: &str = "a process";
 
@@ -30,13 +32,13 @@ impl Tree {
     }
 
     /// Reads all threads. `begun` names programs by the processes that began them; what these fork
-    /// have their name. Whether threads want to run is found out only if that is asked.
+    /// have their name. For the agent it names those that threads serve. Whether threads want to run is found out only if that is asked.
     pub(super) fn read(
         &mut self,
         begun: &BTreeMap<i32, String>,
         asks_runnable: bool,
     ) -> Vec<Reading> {
-        let Some(node) = self.node else { return self.read_own(asks_runnable) };
+        let Some(node) = self.node else { return self.read_own(begun, asks_runnable) };
         let mut readings = Vec::new();
         let mut names = BTreeMap::new();
         let mut left = children_of(node, &threads_of(node), UNKNOWN);
@@ -53,7 +55,7 @@ impl Tree {
         readings
     }
 
-    fn read_own(&mut self, asks_runnable: bool) -> Vec<Reading> {
+    fn read_own(&mut self, served: &BTreeMap<i32, String>, asks_runnable: bool) -> Vec<Reading> {
         let own = std::process::id().cast_signed();
         let mut names = BTreeMap::new();
         for thread in threads_of(own) {
@@ -62,8 +64,12 @@ impl Tree {
             names.insert(thread, name.trim().to_owned());
         }
         self.names = names;
-        let named = self.names.iter();
-        named.filter_map(|(id, name)| reading(own, *id, name.clone(), asks_runnable)).collect()
+        let name = |thread, name: &String| match served.get(thread) {
+            Some(program) => format!("{SERVES}{program}"),
+            None => name.clone(),
+        };
+        let named = self.names.iter().map(|(thread, own)| (*thread, name(thread, own)));
+        named.filter_map(|(thread, who)| reading(own, thread, who, asks_runnable)).collect()
     }
 }
 
