@@ -3,13 +3,16 @@
 //! A wait of a program has a virtual deadline and something native that may end it sooner. While
 //! the clock runs, the native call gets the host time at which the clock will be there if
 //! nothing changes. If it times out too early, the clock was held or slowed meanwhile, and the
-//! wait goes on: so it is never early, and late only as the native call is. While the clock
-//! stands still no deadline can pass, so the thread sleeps on the `resumed` word of the clock
-//! page, which wakes it at the moment the clock runs again, and only looks at intervals whether
-//! something native has happened; looking late costs host time but no virtual time.
+//! wait goes on: so it is never early, and late only as the native call is. A rate that grows
+//! would make it late; the agent then cuts the native call short before time goes on.
 //!
-//! A change of rate must reach a native wait in progress, so none lasts longer than
-//! [`SLICE_NS_MAX`].
+//! While the clock stands still no deadline can pass, and none sooner than at the present factors
+//! from now. So a wait whose deadline is far is a native call until then: it costs nothing
+//! meanwhile, and its release need not wake it. One whose deadline is near sleeps on the
+//! `resumed` word of the clock page, which wakes it at the moment the clock runs again, and looks
+//! at intervals whether something native has happened; looking late costs host time but no
+//! virtual time. Where many look, each is late, and from then on looks less often: so a crowd does
+//! not keep the processors from whoever is to release it.
 
 use core::sync::atomic::AtomicU32;
 
@@ -20,11 +23,19 @@ use vtime::{HostSpan, HostTime, ProgramTime};
 use crate::arch::{self, nr};
 use crate::clock::{self, Timespec};
 
-/// Longest native wait; a rate that changes meanwhile is noticed after this at the latest.
-const SLICE_NS_MAX: i64 = 50_000_000;
-/// First and longest interval at which a thread looks for native events while the clock stands.
+/// Longest native wait. The agent tells of a rate that grows, but cannot reach a thread that
+/// somebody else traces: that one notices after this at the latest.
+const SLICE_NS_MAX: i64 = 5_000_000_000;
+/// First interval at which a thread looks for native events while the clock stands, and the
+/// longest where looks come on time.
 const LOOK_NS_MIN: i64 = 200_000;
 const LOOK_NS_MAX: i64 = 5_000_000;
+/// Longest interval in a crowd: a program that is asked to end while the clock stands has half a
+/// second.
+const LOOK_NS_CROWDED: i64 = 200_000_000;
+/// So many times as long as the last look was late is the next interval: then looks take some
+/// hundredths of a processor, however many threads look.
+const PATIENCE: i64 = 50;
 
 /// A host time that never comes. A wait without any would not end at a signal handler with
 /// SA_RESTART, but a sleep does.
@@ -36,7 +47,7 @@ pub(crate) const EINVAL: isize = -22;
 pub(crate) const ETIMEDOUT: isize = -110;
 /// What a call of ours answers that a freeze has cut short: `ENOSYS`, of
 /// [`vtime::image::FROZEN_CALL`]. It has waited in vain.
-pub(crate) const FROZEN: isize = -38;
+const FROZEN: isize = -38;
 
 const FUTEX_WAIT_BITSET: usize = 9;
 const FUTEX_BITSET_MATCH_ANY: usize = 0xffff_ffff;
@@ -78,8 +89,22 @@ enum Step {
     Passed(i64),
     /// Wait until this host time, or until this word has another value.
     Until(HostTime, Word),
-    /// The clock stands still, with this value of its `resumed` word.
-    Still(Word),
+    /// The clock stands still.
+    Still(Still),
+}
+
+/// A clock that stands still.
+struct Still {
+    /// Nobody's deadline passes before this host time, so that it makes no difference until then
+    /// whether the clock is released.
+    not_before: HostTime,
+    /// Changes with the factors.
+    dilated: Word,
+    /// Changes when the clock runs again.
+    resumed: Word,
+    /// A stall of the host keeps it from going on. Its end changes the word above too, unless it
+    /// comes in this very moment: so it must not be slept on for ever.
+    stalled: bool,
 }
 
 /// A futex word of a clock page, and the value that it had.
@@ -94,34 +119,124 @@ fn step(deadline: Deadline) -> Step {
     if late_ns >= 0 {
         return Step::Passed(late_ns);
     }
-    match snapshot.reaches(deadline.0) {
-        // A stall of the host keeps the clock from going on; its end wakes who sleeps on this.
-        Some(host) if snapshot.clock.limit < host && host <= now => {
-            let look = now + HostSpan::from_ns(LOOK_NS_MIN);
-            Step::Until(look, Word(page.resumed(), snapshot.clock.resumed))
-        }
-        Some(host) => Step::Until(host, Word(page.dilated(), snapshot.clock.dilated)),
+    let dilated = Word(page.dilated(), snapshot.clock.dilated);
+    let stalled = match snapshot.reaches(deadline.0) {
+        Some(host) if snapshot.clock.limit < host && host <= now => true,
+        Some(host) => return Step::Until(host, dilated),
         // Beyond the horizon the clock may still be running, but it stops before the deadline.
-        None => Step::Still(Word(page.resumed(), snapshot.clock.resumed)),
+        None => false,
+    };
+    let not_before = snapshot.not_before(deadline.0, now, clock::own().factors(page));
+    let resumed = Word(page.resumed(), snapshot.clock.resumed);
+    Step::Still(Still { not_before, dilated, resumed, stalled })
+}
+
+/// The pace at which one wait goes on.
+struct Pace {
+    /// From one look to the next while the clock stands.
+    interval_ns: i64,
+    /// When the present turn ends at the latest.
+    due: HostTime,
+    turn: Turn,
+    has_waited: bool,
+}
+
+/// What a wait does next.
+#[derive(Clone, Copy)]
+enum Turn {
+    /// The deadline has passed: a last look.
+    Last,
+    /// A wait on the host; why it is over, the clock tells.
+    Wait,
+    /// The same while the clock stands.
+    WaitStill,
+    /// A look, and a sleep on this word.
+    Look(Word),
+}
+
+impl Pace {
+    const fn new() -> Self {
+        Self { interval_ns: LOOK_NS_MIN, due: FOR_EVER, turn: Turn::Last, has_waited: false }
+    }
+
+    /// Begins a turn. Answers how long a native call may last in it.
+    #[inline(never)]
+    fn begin(&mut self, deadline: Deadline) -> i64 {
+        let step = step(deadline);
+        let has_waited = core::mem::replace(&mut self.has_waited, true);
+        let now = clock::host_now();
+        (self.turn, self.due) = match step {
+            Step::Passed(late_ns) => {
+                note(late_ns, has_waited);
+                (Turn::Last, now)
+            }
+            Step::Until(host, _) => (Turn::Wait, host),
+            Step::Still(still) if (still.not_before - now).as_ns() >= self.interval_ns => {
+                (Turn::WaitStill, still.not_before)
+            }
+            Step::Still(still) => {
+                self.due = now + HostSpan::from_ns(self.interval_ns);
+                self.turn = Turn::Look(still.resumed);
+                return 0;
+            }
+        };
+        (self.due - now).as_ns().clamp(0, SLICE_NS_MAX)
+    }
+
+    /// Ends a turn in which nothing native has happened. Answers [`EINTR`] if a handler ends the
+    /// wait.
+    #[inline(never)]
+    fn end(&mut self, after: AfterHandler) -> isize {
+        let ended = match self.turn {
+            Turn::Last | Turn::Wait => return 0,
+            Turn::WaitStill => 0,
+            Turn::Look(resumed) if after == AfterHandler::MayGoOn => {
+                wait_restartably_on(resumed, self.due)
+            }
+            Turn::Look(resumed) => wait_on(resumed, self.due),
+        };
+        self.has_looked();
+        if ended == EINTR && after != AfterHandler::GoesOn { EINTR } else { 0 }
+    }
+
+    /// A look has come in vain, or late. They never become more frequent again: a crowd that looks
+    /// in turn would not see itself.
+    fn has_looked(&mut self) {
+        let late_ns = (clock::host_now() - self.due).as_ns().clamp(0, LOOK_NS_CROWDED);
+        let patient_ns = (late_ns * PATIENCE).min(LOOK_NS_CROWDED);
+        let doubled_ns = (self.interval_ns * 2).min(LOOK_NS_MAX);
+        self.interval_ns = self.interval_ns.max(doubled_ns).max(patient_ns);
     }
 }
 
 /// Sleeps until the deadline. Answers 0, or [`EINTR`] after a signal handler has run.
 pub(crate) fn sleep(deadline: Deadline) -> isize {
-    let mut has_waited = false;
+    let mut pace = Pace::new();
     loop {
-        let (word, until) = match step(deadline) {
+        let ended = match step(deadline) {
             Step::Passed(late_ns) => {
-                note(late_ns, has_waited);
+                note(late_ns, pace.has_waited);
                 return 0;
             }
-            Step::Until(host, dilated) => (dilated, host),
-            Step::Still(resumed) => (resumed, FOR_EVER),
+            Step::Until(host, dilated) => wait_on(dilated, host),
+            Step::Still(still) => {
+                let now = clock::host_now();
+                if (still.not_before - now).as_ns() >= LOOK_NS_CROWDED {
+                    wait_on(still.dilated, still.not_before)
+                } else if still.stalled {
+                    pace.due = now + HostSpan::from_ns(pace.interval_ns);
+                    let ended = wait_on(still.resumed, pace.due);
+                    pace.has_looked();
+                    ended
+                } else {
+                    wait_on(still.resumed, FOR_EVER)
+                }
+            }
         };
-        if wait_on(word, until) == EINTR {
+        if ended == EINTR {
             return EINTR;
         }
-        has_waited = true;
+        pace.has_waited = true;
     }
 }
 
@@ -150,42 +265,36 @@ pub(crate) fn until(deadline: Deadline, call: impl FnMut(i64) -> Option<isize>) 
 
 /// Makes a native call that may wait, again and again until it has something to say or the
 /// deadline has passed. `call` gets the longest host time to wait (relative, in nanoseconds) and
-/// answers `None` if it waited that long in vain. Answers `None` if the deadline has passed.
+/// answers `None` if it waited that long in vain, or [`FROZEN`]. Answers `None` if the deadline has
+/// passed.
 pub(crate) fn until_or_handler(
     deadline: Deadline,
     after: AfterHandler,
     mut call: impl FnMut(i64) -> Option<isize>,
 ) -> Option<isize> {
-    let mut look_ns = LOOK_NS_MIN;
-    let mut has_waited = false;
+    let mut pace = Pace::new();
+    let mut cut_short = false;
     loop {
-        match step(deadline) {
-            Step::Passed(late_ns) => {
-                note(late_ns, has_waited);
-                return call(0);
+        let longest_ns = if cut_short { 0 } else { pace.begin(deadline) };
+        match call(longest_ns) {
+            // If it does not wait it is not cut short: then there is no such call.
+            Some(FROZEN) if longest_ns > 0 => {
+                cut_short = true;
+                continue;
             }
-            Step::Until(host, _) => {
-                let left = (host - clock::host_now()).as_ns();
-                if let Some(result) = call(left.clamp(0, SLICE_NS_MAX)) {
-                    return Some(result);
-                }
+            Some(result) => return Some(result),
+            None if cut_short => {
+                cut_short = false;
+                continue;
             }
-            Step::Still(resumed) => {
-                if let Some(result) = call(0) {
-                    return Some(result);
-                }
-                let look = clock::host_now() + HostSpan::from_ns(look_ns);
-                let ended = match after {
-                    AfterHandler::MayGoOn => wait_restartably_on(resumed, look),
-                    _ => wait_on(resumed, look),
-                };
-                if ended == EINTR && after != AfterHandler::GoesOn {
-                    return Some(EINTR);
-                }
-                look_ns = (look_ns * 2).min(LOOK_NS_MAX);
-            }
+            None => {}
         }
-        has_waited = true;
+        if let Turn::Last = pace.turn {
+            return None;
+        }
+        if pace.end(after) == EINTR {
+            return Some(EINTR);
+        }
     }
 }
 

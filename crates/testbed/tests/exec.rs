@@ -11,6 +11,8 @@
 mod attach;
 #[path = "exec/clocks.rs"]
 mod clocks;
+#[path = "exec/crowds.rs"]
+mod crowds;
 #[path = "exec/ends.rs"]
 mod ends;
 #[path = "exec/follow.rs"]

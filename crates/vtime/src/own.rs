@@ -75,6 +75,20 @@ impl OwnLine {
 /// How much later than the first [`OwnLine::certainly_at`] may be.
 const CERTAIN_NS: i64 = 3;
 
+/// What rounding may add to a time that is left, on each of two lines.
+const ROUNDING_NS: i64 = 2;
+
+/// `ns` times a factor in millionths, cut off. The image in programs cannot divide 128 bits.
+const fn scaled(ns: u64, millionths: u64) -> u64 {
+    const MILLION: u64 = 1_000_000;
+    let below = match (ns % MILLION).checked_mul(millionths) {
+        Some(product) => product / MILLION,
+        // No factor of a page that its owner has written.
+        None => 0,
+    };
+    (ns / MILLION).saturating_mul(millionths).saturating_add(below)
+}
+
 /// What a program's time is at one moment: the clock that it follows, and its own line on top.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProgramSnapshot {
@@ -112,6 +126,19 @@ impl ProgramSnapshot {
         let nearly = VirtualTime::from_ns(certain.as_ns().saturating_sub(CERTAIN_NS));
         let early = self.clock.line.reaches(nearly.min(self.clock.horizon)).unwrap_or(begin);
         Some(self.first_between(early, late, when))
+    }
+
+    /// A host time before which the program does not reach `when`, whatever is held, granted or
+    /// stalled and for how long, as long as the factors stay: that of the clock that it follows and
+    /// that of its own line, in millionths. Only nanoseconds before the first at which it may.
+    #[must_use]
+    pub fn not_before(&self, when: ProgramTime, now: HostTime, factors: [u64; 2]) -> HostTime {
+        // The time now is cut off, and a rate is rounded up by 2^-64.
+        let left = (when - self.at(now)).as_ns().saturating_sub(ROUNDING_NS).max(0).unsigned_abs();
+        let [clock, own] = factors;
+        let left = scaled(scaled(left, own), clock).saturating_sub(ROUNDING_NS.unsigned_abs());
+        let left = if left > i64::MAX as u64 { i64::MAX } else { left.cast_signed() };
+        HostTime::from_ns(now.as_ns().saturating_add(left))
     }
 
     /// The first host time from `early` on at which the program has reached `when`, as it has at
@@ -322,6 +349,41 @@ mod tests {
                 }
                 None => prop_assert!(snapshot.at(HostTime::MAX) < when),
             }
+        }
+
+        /// However long it is held and wherever its horizon lies, a program does not reach a time
+        /// sooner than it would if all let go at once, and that moment is known to a few
+        /// nanoseconds of each line.
+        #[test]
+        fn not_before_is_when_a_release_at_once_would_lead_there(
+            domain in any_tdf(),
+            program in proptest::option::of(any_tdf()),
+            ran in 0..1_000_000_007i64,
+            held in 0..5_000_000_000i64,
+            granted in proptest::option::of(0..9_000_000_000i64),
+            later in 1..4_000_000_000_000i64,
+        ) {
+            let mut clock = VirtualClock::new(HostTime::from_ns(1_000_000), domain);
+            let own = match program {
+                Some(tdf) => OwnClock::Domain.scaled(moment(&clock, HostTime::from_ns(2_000_000)), tdf),
+                None => OwnClock::Domain,
+            };
+            let stops = HostTime::from_ns(2_000_000 + ran);
+            if let Some(granted) = granted {
+                clock.grant(stops, clock.at(stops) + VirtualSpan::from_ns(granted));
+            }
+            clock.hold(stops);
+            let now = stops + HostSpan::from_ns(held);
+            let still = snapshot(&clock, &own);
+            let when = still.at(now) + crate::ProgramSpan::from_ns(later);
+            let bound = still.not_before(when, now, [domain, own.tdf()].map(Tdf::millionths));
+            clock.release(now);
+            clock.grant(now, VirtualTime::MAX);
+            let first = snapshot(&clock, &own).reaches(when).unwrap();
+            prop_assert!(bound <= first, "{} ns too late", (bound - first).as_ns());
+            let product = i128::from(domain.millionths()) * i128::from(own.tdf().millionths());
+            let near = 8 * (1 + i128::from(domain.millionths()) / 1_000_000 + product / 1_000_000_000_000);
+            prop_assert!(i128::from((first - bound).as_ns()) <= near, "{} ns early", (first - bound).as_ns());
         }
 
         /// A program at a factor within a domain at another one runs at the product of the two,

@@ -175,6 +175,13 @@ impl OwnPage {
         }
     }
 
+    /// The factors of the clock that the program follows and of its own line, in millionths, as they
+    /// are now: not of one moment with what was read before.
+    #[must_use]
+    pub fn factors(&self, clock: &ClockPage) -> [u64; 2] {
+        [clock.tdf_millionths(), self.tdf_millionths.load(Ordering::Relaxed)]
+    }
+
     /// Time of the program now; `host_now` and `relax` as in [`ClockPage::now`].
     #[inline]
     pub fn now(

@@ -3,7 +3,7 @@
 use super::{Mask, relative, result_or_kernel};
 use crate::arch::{self, nr};
 use crate::clock::Timespec;
-use crate::wait::{self, Deadline, FROZEN};
+use crate::wait::{self, Deadline};
 
 /// Where events come from and go to.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ pub(super) fn wait_until(events: Events, deadline: Deadline, mask: &Option<Mask>
         // SAFETY: the kernel checks the program's array; timeout and mask are ours. Whole
         // milliseconds, which the older calls take, would be too coarse for what is left.
         let result = unsafe { arch::syscall(nr::EPOLL_PWAIT2, args) };
-        (result != 0 && result != FROZEN).then_some(result)
+        (result != 0).then_some(result)
     })
     .unwrap_or(0)
 }

@@ -54,9 +54,6 @@ pub(super) fn collect_until(
         let args = [context, left[0], left[1], events + got * EVENT, time, mask];
         // SAFETY: the kernel checks the program's array; the time is ours.
         let result = unsafe { arch::syscall(number, args) };
-        if result == wait::FROZEN {
-            return None;
-        }
         if result < 0 {
             return Some(result);
         }

@@ -5,7 +5,7 @@ use vtime::page::Epoch;
 use super::{relative, result_or_kernel, timespec};
 use crate::arch::{self, nr};
 use crate::clock::{self, Timespec};
-use crate::wait::{self, AfterHandler, Deadline, EAGAIN, ETIMEDOUT, FROZEN};
+use crate::wait::{self, AfterHandler, Deadline, EAGAIN, ETIMEDOUT};
 
 /// semtimedop(2) with a timeout.
 ///
@@ -25,7 +25,7 @@ pub(super) fn semop_until([set, operations, count, ..]: [usize; 6], deadline: De
         // SAFETY: the kernel checks the program's operations; the time is ours.
         let result = unsafe { arch::syscall(nr::SEMTIMEDOP, args) };
         let over = (clock::host_now() - begun).as_ns() >= host_ns;
-        (result != FROZEN && (result != EAGAIN || !over)).then_some(result)
+        (result != EAGAIN || !over).then_some(result)
     })
     .unwrap_or(EAGAIN)
 }

@@ -10,7 +10,7 @@ use super::{Mask, SIGSYS_BIT, relative, result, result_or_kernel};
 use crate::arch::{self, SignalFrame, nr};
 use crate::clock::Timespec;
 use crate::memory;
-use crate::wait::{self, Deadline, EAGAIN, EINVAL, FROZEN};
+use crate::wait::{self, Deadline, EAGAIN, EINVAL};
 
 const SIGSYS: usize = 31;
 const SIG_BLOCK: usize = 0;
@@ -32,7 +32,7 @@ pub(super) fn sigwait_until([set, info, _, size, ..]: [usize; 6], deadline: Dead
         let args = [set, info, &raw const timeout as usize, size, 0, 0];
         // SAFETY: the kernel checks the program's set; the time is ours.
         let result = unsafe { arch::syscall(nr::RT_SIGTIMEDWAIT, args) };
-        (result != EAGAIN && result != FROZEN).then_some(result)
+        (result != EAGAIN).then_some(result)
     })
     .unwrap_or(EAGAIN)
 }

@@ -171,6 +171,7 @@ fn take_in(attach: &Attach, say: &mut impl FnMut(&Said)) -> anyhow::Result<Servi
     // Somebody else's program stays in the control group that it is in.
     let freezer = Freezer::start(Wanted { freeze: Freeze::Off, by: None })
         .context("cannot freeze programs")?;
+    domain.set_backstop(freezer.clone());
     let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
         .context("cannot follow programs")?;
     let control = Control::new(&name, &title, Arc::clone(&domain), freezer);

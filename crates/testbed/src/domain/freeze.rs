@@ -83,6 +83,10 @@ pub trait Backstop: fmt::Debug + Send + Sync {
 
     /// The clock is about to run; returns when all programs do.
     fn resuming(&self);
+
+    /// The time of programs is to go faster than those of them that wait have reckoned with. Returns
+    /// when they have reckoned anew.
+    fn quickened(&self, processes: &[i32]);
 }
 
 /// Where a domain is between running and being frozen.

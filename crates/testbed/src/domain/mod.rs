@@ -14,6 +14,7 @@ mod programs;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use vtime::history::DomainPage;
@@ -49,6 +50,8 @@ pub struct Domain {
     lateness: AgentLateness,
     /// Held by whoever releases: between the thaw and the release nobody else may release.
     releasing: Mutex<()>,
+    /// A factor has become less, and programs that wait do not know yet.
+    quickened: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -113,7 +116,17 @@ impl Domain {
         let token = u64::from(std::process::id()).rotate_right(24) ^ now.as_ns().cast_unsigned();
         let (backstop, releasing) = (OnceLock::new(), Mutex::new(()));
         let (programs, lateness) = (Mutex::default(), AgentLateness::default());
-        Ok(Arc::new(Self { page, state, backstop, lateness, releasing, programs, token }))
+        let quickened = AtomicBool::new(false);
+        Ok(Arc::new(Self {
+            page,
+            state,
+            programs,
+            token,
+            backstop,
+            lateness,
+            releasing,
+            quickened,
+        }))
     }
 
     /// Names who freezes the programs of the domain while its clock stands still. The first one
@@ -182,6 +195,9 @@ impl Domain {
         let last = self.lock().clock.holds() == 1;
         if last {
             backstop.resuming();
+            if self.quickened.swap(false, Ordering::Relaxed) {
+                backstop.quickened(&self.processes());
+            }
         }
         let left = self.release_now();
         if last && left.is_some_and(|left| left > 0) {
@@ -201,10 +217,37 @@ impl Domain {
 
     /// Changes the time dilation factor.
     pub fn dilate(&self, tdf: Tdf) {
-        self.change(|clock, now| {
-            clock.dilate(now, tdf);
-            ((), Changed { dilates: true, ..Changed::default() })
+        self.change_factors(
+            |clock| tdf < clock.tdf(),
+            |clock, now| {
+                clock.dilate(now, tdf);
+                Changed { dilates: true, ..Changed::default() }
+            },
+        );
+    }
+
+    /// Changes a factor. If it makes time go faster, the clock stands until those programs that wait
+    /// have heard of it.
+    fn change_factors(
+        &self,
+        quickens: impl FnOnce(&VirtualClock) -> bool,
+        decide: impl FnOnce(&mut VirtualClock, HostTime) -> Changed,
+    ) {
+        let Some(backstop) = self.backstop.get() else {
+            return self.change(|clock, now| ((), decide(clock, now)));
+        };
+        let (quickens, stops) = self.change(|clock, now| {
+            let quickens = quickens(clock);
+            let stops = quickens && clock.hold(now);
+            ((quickens, stops), decide(clock, now))
         });
+        if stops {
+            backstop.stopped();
+        }
+        if quickens {
+            self.quickened.store(true, Ordering::Relaxed);
+            self.release_hold();
+        }
     }
 
     /// Releases all holds and lets the clock and all programs run as fast as the host's, from

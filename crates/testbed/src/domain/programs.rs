@@ -174,6 +174,11 @@ impl Domain {
         self.programs().present.values().cloned().collect()
     }
 
+    /// The processes that have begun them.
+    pub(super) fn processes(&self) -> Vec<i32> {
+        self.programs().present.values().map(|program| program.process).collect()
+    }
+
     /// A program by its number.
     #[must_use]
     pub fn program(&self, number: u64) -> Option<Arc<Program>> {
@@ -197,16 +202,19 @@ impl Domain {
         if programs.is_empty() {
             return;
         }
-        self.change(|clock, now| {
-            // No limit of the domain holds who was let go.
-            let moment = Moment { host: host_now(), domain: clock.at_exactly(now) };
-            for program in programs {
-                let mut state = program.lock();
-                state.change(change, moment, clock.paused(now));
-                program.page.publish(&state.clock, state.published);
-            }
-            ((), Changed { resumes: true, dilates: true, ..Changed::default() })
-        });
+        self.change_factors(
+            |_| programs.iter().any(|program| program.lock().quickens_by(change)),
+            |clock, now| {
+                // No limit of the domain holds who was let go.
+                let moment = Moment { host: host_now(), domain: clock.at_exactly(now) };
+                for program in programs {
+                    let mut state = program.lock();
+                    state.change(change, moment, clock.paused(now));
+                    program.page.publish(&state.clock, state.published);
+                }
+                Changed { resumes: true, dilates: true, ..Changed::default() }
+            },
+        );
         // Who had been let go sleeps there.
         for program in programs {
             page::wake_all(program.page.free().dilated());
@@ -316,6 +324,16 @@ impl Domain {
 }
 
 impl State {
+    /// Whether the program may then run faster than it does.
+    fn quickens_by(&self, change: Change) -> bool {
+        match (change, &self.clock) {
+            (Change::Dilate(tdf), OwnClock::Domain | OwnClock::Scaled(..)) => {
+                tdf < self.clock.tdf()
+            }
+            (Change::LetGo, _) | (_, OwnClock::Free(_)) => true,
+        }
+    }
+
     fn change(&mut self, change: Change, now: Moment, domain_paused: HostSpan) {
         self.published = self.published.wrapping_add(1);
         self.paused = self.paused_with(domain_paused);

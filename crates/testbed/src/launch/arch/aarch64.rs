@@ -66,6 +66,27 @@ impl Registers {
         self.0.regs[0] = first;
     }
 
+    /// Lets a thread that has stopped in this call, which returns to `address`, find that there is no
+    /// such call. Answers whether: not if the call has something to say, or is over. The kernel has
+    /// prepared to make most waits again before it tells of the stop, so there is no other call to
+    /// put in their place, and a handler runs without ending the wait.
+    pub(in crate::launch) fn waited_in_vain(
+        &mut self,
+        number: i64,
+        address: u64,
+        _in_vain: i64,
+    ) -> bool {
+        let is_in_it = self.0.regs[8] == number.cast_unsigned();
+        let makes_again = self.0.pc + SYSCALL.len() as u64 == address;
+        let interrupted = self.0.pc == address && self.result() == -i64::from(libc::EINTR);
+        let told = is_in_it && (makes_again || interrupted);
+        if told {
+            self.0.pc = address;
+            self.0.regs[0] = (-i64::from(libc::ENOSYS)).cast_unsigned();
+        }
+        told
+    }
+
     /// The system call that the thread was stopped in: not known here.
     pub(in crate::launch) fn call(&self) -> Option<(i64, [u64; 6], i64)> {
         None

@@ -60,6 +60,25 @@ impl Registers {
         self.0.rax = -ERESTARTNOHAND as u64;
     }
 
+    /// Lets a thread that has stopped in this call, which returns to `address`, make another one in
+    /// its place; unless a handler of a signal is to run, for then the call ends with EINTR. Answers
+    /// whether: not if the call has something to say, or is over.
+    pub(in crate::launch) fn waited_in_vain(
+        &mut self,
+        number: i64,
+        address: u64,
+        in_vain: i64,
+    ) -> bool {
+        /// `EINTR`, and those of `linux/errno.h` with which the kernel makes a call again.
+        const INTERRUPTED: [i64; 5] = [4, 512, 513, 514, 516];
+        let is_in_it = self.0.rip == address && self.0.orig_rax as i64 == number;
+        let told = is_in_it && INTERRUPTED.contains(&-self.result());
+        if told {
+            self.make_again(in_vain, 0);
+        }
+        told
+    }
+
     /// The system call that the thread was stopped in, as the kernel has left it: number,
     /// arguments and result.
     pub(in crate::launch) fn call(&self) -> Option<(i64, [u64; 6], i64)> {

@@ -9,7 +9,7 @@
 //! Waits that the image makes for a program have a host time in their arguments, so they must
 //! not be made again as they are: the image learns of the freeze and works out a new one.
 
-use vtime::image::{FROZEN_CALL, IMAGE, IMAGE_SIZE_MAX};
+use vtime::image::{FROZEN_CALL, IMAGE, IMAGE_SIZE_MAX, OWN, PAGE_SIZE, PROCESS};
 
 use super::threads::InCall;
 use crate::launch::arch::nr;
@@ -46,6 +46,39 @@ const OF_THE_IMAGE: [i64; 5] = [
     nr::IO_PGETEVENTS,
 ];
 
+/// The argument that is the address of a time, of all calls that the image makes with one while it
+/// waits for a program.
+const TIMED_BY_THE_IMAGE: [(i64, usize); 11] = [
+    (libc::SYS_ppoll, 2),
+    (libc::SYS_pselect6, 4),
+    (libc::SYS_epoll_pwait2, 3),
+    (libc::SYS_futex, 3),
+    (libc::SYS_futex_waitv, 3),
+    (FUTEX_WAIT, 4),
+    (libc::SYS_semtimedop, 3),
+    (libc::SYS_mq_timedsend, 4),
+    (libc::SYS_mq_timedreceive, 4),
+    (libc::SYS_rt_sigtimedwait, 2),
+    (libc::SYS_io_getevents, 4),
+];
+/// Of Linux 6.7, with the same number everywhere.
+const FUTEX_WAIT: i64 = 455;
+
+/// Whether the image waits in this call for a host time that it has worked out. What waits on the
+/// pages of the image alone is woken by whoever changes them.
+pub(super) fn waits_for_a_host_time(call: InCall) -> bool {
+    let timed = TIMED_BY_THE_IMAGE.iter().chain(&[(nr::IO_PGETEVENTS, 4)]);
+    let mut timed = timed.filter(|(number, _)| *number == call.number);
+    let pages = PROCESS as u64..(OWN + PAGE_SIZE) as u64;
+    is_by_image(call)
+        && timed.any(|(_, time)| call.args[*time] != 0)
+        && !(call.number == libc::SYS_futex && pages.contains(&call.args[0]))
+}
+
+fn is_by_image(call: InCall) -> bool {
+    (IMAGE as u64..(IMAGE + IMAGE_SIZE_MAX) as u64).contains(&call.address)
+}
+
 /// Whether a thread in this call must be looked at.
 pub(super) fn may_be_cut_short(call: InCall) -> bool {
     !BEGIN_ANEW.contains(&call.number)
@@ -56,8 +89,7 @@ pub(super) fn again(call: InCall, result: i64) -> Option<i64> {
     if result != -EINTR {
         return None;
     }
-    let image = IMAGE as u64..(IMAGE + IMAGE_SIZE_MAX) as u64;
-    let by_image = image.contains(&call.address) && OF_THE_IMAGE.contains(&call.number);
+    let by_image = is_by_image(call) && OF_THE_IMAGE.contains(&call.number);
     Some(if by_image { FROZEN_CALL as i64 } else { call.number })
 }
 
@@ -66,7 +98,21 @@ mod tests {
     use super::*;
 
     fn at(number: i64, address: u64) -> InCall {
-        InCall { number, first: 3, address }
+        InCall { number, args: [3, 0, 0, 0x7000, 0, 0], address }
+    }
+
+    #[test]
+    fn what_the_image_waits_for_with_a_time_is_known_from_all_else() {
+        let inside = IMAGE as u64 + 0x100;
+        let waits = |call| waits_for_a_host_time(call);
+        assert!(waits(at(libc::SYS_epoll_pwait2, inside)));
+        assert!(!waits(at(libc::SYS_epoll_pwait2, 0x40_1000)), "the program's own");
+        assert!(!waits(at(libc::SYS_ppoll, inside)), "without a time");
+        assert!(!waits(at(libc::SYS_timerfd_settime, inside)), "the agent answers it");
+        let mut futex = at(libc::SYS_futex, inside);
+        assert!(waits(futex));
+        futex.args[0] = vtime::image::CLOCK as u64 + 112;
+        assert!(!waits(futex), "the agent wakes it");
     }
 
     #[test]

@@ -251,7 +251,7 @@ fn cut_short(threads: &[pid_t]) -> Vec<pid_t> {
 }
 
 /// Whether a process is another one that runs the program that this one does: a keeper or a node.
-fn is_ours(process: pid_t) -> bool {
+pub(super) fn is_ours(process: pid_t) -> bool {
     if process.cast_unsigned() == std::process::id() {
         return false;
     }

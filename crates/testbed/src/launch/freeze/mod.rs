@@ -11,10 +11,12 @@
 //! - [`calls`]: what a freeze cuts short, and how it is mended
 //! - [`hands`]: all of them together
 //! - [`threads`]: what `/proc` says
+//! - [`anew`]: waits that a faster clock makes too long
 //! - [`warden`]: what thaws when the agent was killed
 //! - [`account`]: what is said of it
 
 mod account;
+mod anew;
 mod calls;
 mod group;
 mod hands;
@@ -334,6 +336,10 @@ impl Backstop for Freezer {
         } else if due {
             self.changed.notify_all();
         }
+    }
+
+    fn quickened(&self, processes: &[pid_t]) {
+        anew::work_out_anew(processes);
     }
 }
 

@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 
 use libc::{c_int, pid_t};
 
+use vtime::image::FROZEN_CALL;
+
 use super::calls;
-use super::threads;
+use super::threads::{self, InCall};
 use crate::launch::tracee::{ptrace, registers_of, set_registers_of};
 
 /// Threads that this thread of the agent traces, for a moment or for a hold.
@@ -28,6 +30,8 @@ enum Traced {
     Asked,
     /// Asked to stop, but it is another one than was meant: let go as soon as it does.
     Mistaken,
+    /// Asked to stop in this wait of the image, which is to be worked out anew.
+    AskedIn(InCall),
     /// Has stopped, about to get this signal (0: none).
     Stopped(c_int),
 }
@@ -38,12 +42,22 @@ impl Stopper {
     /// was looked up: from here on nobody else can be given the number. Not for one whose process is
     /// in an exec ([`threads::is_in_exec`]).
     pub(super) fn ask(&mut self, thread: pid_t, is_meant: impl Fn(pid_t) -> bool) {
+        self.ask_as(thread, Traced::Asked, is_meant);
+    }
+
+    /// Asks a thread to stop in a wait of the image. If it still is in it then, the image learns
+    /// that it has waited in vain; nobody else could be.
+    pub(super) fn ask_in(&mut self, thread: pid_t, wait: InCall) {
+        self.ask_as(thread, Traced::AskedIn(wait), |_| true);
+    }
+
+    fn ask_as(&mut self, thread: pid_t, asked: Traced, is_meant: impl Fn(pid_t) -> bool) {
         if self.threads.contains_key(&thread) || ptrace(libc::PTRACE_SEIZE, thread, 0, 0).is_err() {
             return;
         }
         // If it is gone, waiting for it says so.
         let _ = ptrace(libc::PTRACE_INTERRUPT, thread, 0, 0);
-        let asked = if is_meant(thread) { Traced::Asked } else { Traced::Mistaken };
+        let asked = if is_meant(thread) { asked } else { Traced::Mistaken };
         self.threads.insert(thread, asked);
     }
 
@@ -79,7 +93,11 @@ impl Stopper {
                     self.threads.remove(&thread);
                 }
                 Some(Stop::For(signal)) => {
-                    self.mended += u64::from(mend(thread).unwrap_or(false));
+                    let mended = match self.threads.get(&thread) {
+                        Some(Traced::AskedIn(wait)) => tell(thread, *wait),
+                        _ => mend(thread),
+                    };
+                    self.mended += u64::from(mended.unwrap_or(false));
                     self.threads.insert(thread, Traced::Stopped(signal));
                 }
             }
@@ -143,9 +161,20 @@ fn mend(thread: pid_t) -> io::Result<bool> {
     else {
         return Ok(false);
     };
-    registers.make_again(number, call.first);
+    registers.make_again(number, call.args[0]);
     set_registers_of(thread, &registers)?;
     Ok(true)
+}
+
+/// Lets a thread that has stopped in a wait of the image learn that it has waited in vain. Answers
+/// whether.
+fn tell(thread: pid_t, wait: InCall) -> io::Result<bool> {
+    let mut registers = registers_of(thread)?;
+    let told = registers.waited_in_vain(wait.number, wait.address, FROZEN_CALL as i64);
+    if told {
+        set_registers_of(thread, &registers)?;
+    }
+    Ok(told)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What `/proc` says of threads and processes, as far as freezing needs it: proc(5).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 
 use libc::pid_t;
 
@@ -10,15 +11,20 @@ use libc::pid_t;
 pub(super) struct InCall {
     /// Its number.
     pub(super) number: i64,
-    /// Its first argument.
-    pub(super) first: u64,
+    /// Its arguments.
+    pub(super) args: [u64; 6],
     /// The address that it returns to.
     pub(super) address: u64,
 }
 
 /// The call that a thread is in; `None` while it runs, or is gone.
 pub(super) fn call_of(thread: pid_t) -> Option<InCall> {
-    parse_call(&fs::read_to_string(format!("/proc/{thread}/syscall")).ok()?)
+    parse_call(&text_of(thread, "syscall")?)
+}
+
+/// How long a thread has had a processor, in nanoseconds; counted on at least at each tick.
+pub(super) fn computed_ns(thread: pid_t) -> Option<u64> {
+    text_of(thread, "schedstat")?.split_whitespace().next()?.parse().ok()
 }
 
 impl InCall {
@@ -41,8 +47,12 @@ fn parse_call(text: &str) -> Option<InCall> {
     let mut words = text.split_whitespace();
     let number: i64 = words.next()?.parse().ok()?;
     let hexadecimal = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
-    let (first, address) = (hexadecimal(words.next()?)?, hexadecimal(words.last()?)?);
-    (number >= 0).then_some(InCall { number, first, address })
+    let mut args = [0; 6];
+    for arg in &mut args {
+        *arg = hexadecimal(words.next()?)?;
+    }
+    let address = hexadecimal(words.last()?)?;
+    (number >= 0).then_some(InCall { number, args, address })
 }
 
 /// A process that cannot be mistaken for another one of the same number: by when it began.
@@ -81,6 +91,15 @@ pub(super) fn parent_of(process: pid_t) -> Option<pid_t> {
     Some(stat(process)?.parent)
 }
 
+/// What a file says of a thread alone. Those of its process add up all of its threads, which for
+/// each of thousands takes long. They are shorter than a page.
+fn text_of(thread: pid_t, file: &str) -> Option<String> {
+    let mut text = [0; 4096];
+    let mut file = File::open(format!("/proc/{thread}/task/{thread}/{file}")).ok()?;
+    let length = file.read(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text[..length]).into_owned())
+}
+
 struct Stat {
     state: String,
     parent: pid_t,
@@ -88,7 +107,7 @@ struct Stat {
 }
 
 fn stat(thread: pid_t) -> Option<Stat> {
-    let text = fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
+    let text = text_of(thread, "stat")?;
     // The name in parentheses may contain anything; what follows it is the third field.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();
     let (state, parent) = (fields.next()?.to_owned(), fields.next()?.parse().ok()?);
@@ -151,12 +170,12 @@ mod tests {
     #[test]
     fn a_call_is_known_by_number_and_address() {
         let line = "232 0x3 0x7fff 0x1 0xffffffff 0x0 0x7f3d 0x7fff6389e858 0x7f3d87f6bef3\n";
-        assert_eq!(
-            parse_call(line),
-            Some(InCall { number: 232, first: 3, address: 0x7f3d_87f6_bef3 })
-        );
+        let args = [0x3, 0x7fff, 0x1, 0xffff_ffff, 0x0, 0x7f3d];
+        let address = 0x7f3d_87f6_bef3;
+        assert_eq!(parse_call(line), Some(InCall { number: 232, args, address }));
         assert_eq!(parse_call("running\n"), None);
         assert_eq!(parse_call("-1 0x7fff6389e858 0x7f3d87f6bef3\n"), None);
+        assert_eq!(parse_call("232 0x3 0x7fff 0x1\n"), None);
         assert_eq!(parse_call(""), None);
     }
 
