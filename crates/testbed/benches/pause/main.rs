@@ -6,6 +6,7 @@
 //! The bench is the agent of its programs, so that no socket is in its figures. Prints a table and
 //! writes `target/bench-pause.json`, as the bench `clock` does; `--tiny` is for tests.
 
+mod crowd;
 #[path = "../clock/figures.rs"]
 #[allow(dead_code, reason = "comparisons in pairs are the other bench's")]
 mod figures;
@@ -33,15 +34,18 @@ struct Size {
     turns: usize,
     load: (usize, usize),
     waits: usize,
+    crowd: (usize, usize),
 }
 
-const TINY: Size = Size { programs: &[1, 4], pauses: 3, turns: 50, load: (20, 10), waits: 1 };
+const TINY: Size =
+    Size { programs: &[1, 4], pauses: 3, turns: 50, load: (20, 10), waits: 1, crowd: (50, 1) };
 const FULL: Size = Size {
     programs: &[1, 16, 100, 1000],
     pauses: 100,
     turns: 10_000,
     load: (1000, 1000),
     waits: 20,
+    crowd: (5000, 10),
 };
 
 fn main() -> Result<()> {
@@ -67,6 +71,8 @@ fn main() -> Result<()> {
     figures.extend(load(&build(scratch, "../../tests/guests/load")?, size.load)?);
     eprintln!("bench: each waiting call over a hold, {} times", size.waits);
     figures.extend(lateness::figures(&build(scratch, "../../tests/guests/waits")?, size.waits)?);
+    eprintln!("bench: {} threads that wait, {} times", size.crowd.0, size.crowd.1);
+    figures.extend(crowd::figures(&build(scratch, "../../tests/guests/crowd")?, size.crowd)?);
     print!("{}", table(&figures));
     let file = if is_tiny {
         scratch.join("bench-pause-tiny.json")
