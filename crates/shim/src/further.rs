@@ -6,12 +6,15 @@
 //! further filter on the program when it first does so, and programs that never do pay nothing.
 //! A filter stays with a program, its threads, children and what they execute.
 //!
-//! What a filter does to its program is seccomp(2); the instructions are those of
-//! `include/uapi/linux/bpf_common.h`.
+//! What a filter does to its program is seccomp(2).
 
-use vtime::image::{IMAGE, IMAGE_SIZE_MAX, Kind};
+use vtime::image::{IMAGE, IMAGE_SIZE_MAX, Kind, NO_OBJECTION, VERDICT};
 
-use crate::arch::{self, nr};
+use crate::arch::nr;
+use crate::bpf::{
+    self, ADDRESS_HIGH, ADDRESS_LOW, ALL_THREADS, ALLOW, FAIL, JUMP_EQUAL, JUMP_GREATER, LOAD,
+    NUMBER, PROBE, RETURN, STOP, Step, THERE, branch, step,
+};
 use crate::clock;
 
 /// What else is stopped.
@@ -30,77 +33,30 @@ const RECEIVE: [i32; 7] =
 const SEND: [i32; 6] = [nr::WRITE, nr::WRITEV, nr::SENDTO, nr::SENDMSG, nr::SENDMMSG, nr::CONNECT];
 const STAMPS: [i32; 2] = [nr::RECVMSG, nr::RECVMMSG];
 
-/// Call numbers of no kernel, which a filter answers with [`THERE`] instead of ENOSYS: so the
-/// image finds out whether a program has inherited it.
-const PROBE: u32 = 0x3fff_ff00;
-const THERE: isize = -114;
-
 /// Has these calls stopped from now on, in all threads.
 pub(crate) fn stop(further: Further) {
-    // SAFETY: no kernel has this call.
-    if unsafe { arch::syscall(probe(further) as i32, [0; 6]) } == THERE {
+    if bpf::is_there(probe(further)) {
         return;
     }
-    static RECEIVE_FILTER: [Step; 18] = filter(probe(Further::Receive), &RECEIVE);
-    static SEND_FILTER: [Step; 17] = filter(probe(Further::Send), &SEND);
-    static STAMPS_FILTER: [Step; 13] = filter(probe(Further::Stamps), &STAMPS);
+    static RECEIVE_FILTER: [Step; 20] = filter(probe(Further::Receive), &RECEIVE);
+    static SEND_FILTER: [Step; 19] = filter(probe(Further::Send), &SEND);
+    static STAMPS_FILTER: [Step; 15] = filter(probe(Further::Stamps), &STAMPS);
     let steps: &[Step] = match further {
         Further::Receive => &RECEIVE_FILTER,
         Further::Send => &SEND_FILTER,
         Further::Stamps => &STAMPS_FILTER,
     };
-    if !install(steps, ALL_THREADS) {
+    if bpf::install(steps, ALL_THREADS) != 0 {
         // A thread has a filter of its own that the others have not, or the program forbids
         // itself filters: at least some calls will see host time.
         clock::count(Kind::HostWait);
-        install(steps, 0);
+        bpf::install(steps, 0);
     }
 }
 
 const fn probe(further: Further) -> u32 {
     PROBE + further as u32
 }
-
-const SET_MODE_FILTER: usize = 1;
-/// `SECCOMP_FILTER_FLAG_TSYNC`
-const ALL_THREADS: usize = 1;
-
-/// `struct sock_fprog`
-#[repr(C)]
-struct Program {
-    length: u16,
-    steps: *const Step,
-}
-
-fn install(steps: &[Step], flags: usize) -> bool {
-    let program = Program { length: steps.len() as u16, steps: steps.as_ptr() };
-    let args = [SET_MODE_FILTER, flags, &raw const program as usize, 0, 0, 0];
-    // SAFETY: the program describes a live slice, which the kernel copies.
-    unsafe { arch::syscall(nr::SECCOMP, args) == 0 }
-}
-
-/// `struct sock_filter`
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Step {
-    code: u16,
-    yes: u8,
-    no: u8,
-    value: u32,
-}
-
-const LOAD: u16 = 0x20;
-const JUMP_EQUAL: u16 = 0x15;
-const JUMP_GREATER: u16 = 0x25;
-const RETURN: u16 = 0x06;
-const ALLOW: u32 = 0x7fff_0000;
-const TRAP: u32 = 0x0003_0000;
-const FAIL: u32 = 0x0005_0000;
-
-// Offsets in `struct seccomp_data`, little-endian.
-const NUMBER: u32 = 0;
-const ADDRESS_LOW: u32 = 8;
-const ADDRESS_HIGH: u32 = 12;
 
 /// Stops these calls unless the image makes them. Calls of another interface never get here: the
 /// filter of the launcher refuses them.
@@ -120,12 +76,14 @@ const fn filter<const STEPS: usize>(probe: u32, calls: &[i32]) -> [Step; STEPS] 
     let tail = [
         step(RETURN, ALLOW),
         step(LOAD, ADDRESS_HIGH),
-        branch(JUMP_EQUAL, 0, 0, 4),
+        branch(JUMP_EQUAL, 0, 0, 6),
         step(LOAD, ADDRESS_LOW),
-        branch(JUMP_GREATER, IMAGE as u32, 0, 2),
-        branch(JUMP_GREATER, (IMAGE + IMAGE_SIZE_MAX) as u32, 1, 0),
+        branch(JUMP_GREATER, IMAGE as u32, 0, 4),
+        branch(JUMP_GREATER, (IMAGE + IMAGE_SIZE_MAX) as u32, 3, 0),
+        branch(JUMP_EQUAL, VERDICT as u32, 1, 0),
         step(RETURN, ALLOW),
-        step(RETURN, TRAP),
+        step(RETURN, FAIL | NO_OBJECTION as u32),
+        step(RETURN, STOP),
     ];
     let mut place = 0;
     while place < tail.len() {
@@ -134,12 +92,4 @@ const fn filter<const STEPS: usize>(probe: u32, calls: &[i32]) -> [Step; STEPS] 
     }
     assert!(at + tail.len() == STEPS, "the filter is as long as its steps");
     steps
-}
-
-const fn step(code: u16, value: u32) -> Step {
-    Step { code, yes: 0, no: 0, value }
-}
-
-const fn branch(code: u16, value: u32, yes: u8, no: u8) -> Step {
-    Step { code, yes, no, value }
 }

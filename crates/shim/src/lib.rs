@@ -12,9 +12,12 @@
 //!
 //! - [`vdso`]: the functions of the vDSO
 //! - [`trap`]: the SIGSYS handler; which call goes where
+//! - [`delivery`]: a SIGSYS that is the program's
 //! - [`calls`]: the calls themselves, one file per family
 //! - [`wait`]: waiting for a virtual time on the host
 //! - [`clock`]: the pages at their addresses, and virtual now
+//! - [`filters`]: filters that a program gives itself, its sandbox
+//! - [`bpf`]: what a filter is made of
 //! - [`further`]: calls that are stopped only in programs that ask for it
 //! - [`stamps`]: stamps of what sockets receive
 //! - [`memory`]: what the arguments of a call point to
@@ -22,8 +25,11 @@
 #![no_std]
 
 mod arch;
+mod bpf;
 mod calls;
 mod clock;
+mod delivery;
+mod filters;
 mod further;
 mod memory;
 mod stamps;

@@ -29,6 +29,15 @@ pub(crate) unsafe fn read<T: Copy>(address: usize) -> Result<T, isize> {
     Ok(unsafe { value.assume_init() })
 }
 
+/// Reads octets at an address of the program to memory of ours.
+///
+/// # Safety
+/// `ours` must be valid for `length` octets, whatever they are.
+pub(crate) unsafe fn read_to(ours: usize, address: usize, length: usize) -> Result<(), isize> {
+    // SAFETY: as the caller vouches; the program's side is checked by the kernel.
+    unsafe { copy(nr::PROCESS_VM_READV, ours, address, length) }
+}
+
 /// Writes a value to an address of the program.
 pub(crate) fn write<T: Copy>(address: usize, value: &T) -> Result<(), isize> {
     let from = &raw const *value as usize;

@@ -3,14 +3,16 @@
 //! The handler runs on the stack of the program, or its alternate one, and leaves no state
 //! behind: a program may jump out of a signal handler that has interrupted it.
 
-use vtime::image::{CLOSE, Kind, OPEN, PROCESS, Process};
+use vtime::image::{CLOSE, Kind, OPEN, STOPPED, STRICT, VERDICT};
 
 use crate::arch::{self, SignalFrame, nr};
 use crate::calls::{
-    clocks, epoll, events, files, futex, ipc, poll, processor, queues, receive, resumed, send,
-    signals, sleep, sockets, stamped, timers,
+    clocks, epoll, events, files, futex, ipc, poll, processor, queues, receive, resumed, seccomp,
+    send, signals, sleep, sockets, stamped, timers,
 };
 use crate::clock;
+use crate::delivery::{self, Cause};
+use crate::filters::{self, Verdict};
 use crate::wait::Deadline;
 
 /// `si_code` of a SIGSYS by seccomp.
@@ -19,9 +21,11 @@ const EPERM: isize = -1;
 
 /// `siginfo_t` of a SIGSYS.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub(crate) struct SignalInfo {
     signal: i32,
-    error: i32,
+    /// The number that the filter gave along.
+    data: i32,
     code: i32,
     padding: i32,
     address: u64,
@@ -34,19 +38,39 @@ pub(crate) struct SignalInfo {
 /// # Safety
 /// Called by the kernel with a frame that it has made.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn image_sigsys(signal: i32, info: *const SignalInfo, frame: *mut SignalFrame) {
+unsafe extern "C" fn image_sigsys(_: i32, info: *mut SignalInfo, frame: *mut SignalFrame) {
     // SAFETY: the kernel gives valid pointers to a handler with SA_SIGINFO, both to this stack.
-    let (detail, frame) = unsafe { (&*info, &mut *frame) };
-    if detail.code == OPEN || detail.code == CLOSE {
-        return set_dumpable(detail.code == OPEN);
-    }
-    if detail.code != SYS_SECCOMP {
+    let (detail, frame) = unsafe { (*info, &mut *frame) };
+    let data = detail.data as u16;
+    match (detail.code, data) {
+        (OPEN | CLOSE, _) => set_dumpable(detail.code == OPEN),
+        (SYS_SECCOMP, STOPPED) => stopped(&detail, info, frame),
+        (SYS_SECCOMP, STRICT) => delivery::end_strict_mode(),
+        (SYS_SECCOMP, _) if detail.address == VERDICT as u64 => {
+            frame.registers.answer(filters::trapped(data));
+        }
         // SAFETY: the kernel's arguments, handed through.
-        unsafe { not_ours(signal, info, frame) };
-        return;
+        (SYS_SECCOMP, _) => unsafe { delivery::deliver(Cause::Call, info, frame) },
+        // SAFETY: as above.
+        _ => unsafe { delivery::deliver(Cause::Sent, info, frame) },
     }
-    let args = frame.registers.arguments();
-    let result = answer(detail.number, args, frame);
+}
+
+/// A call that a filter of ours has stopped.
+fn stopped(detail: &SignalInfo, info: *mut SignalInfo, frame: &mut SignalFrame) {
+    let (number, args) = (detail.number, frame.registers.arguments());
+    let result = match filters::verdict(number, args) {
+        Verdict::Allowed => answer(number, args, frame),
+        Verdict::Answered(result) => result,
+        Verdict::Trapped(data) => {
+            // SAFETY: the kernel's, and what it would have told, had our filter not come first.
+            unsafe {
+                (*info).data = data.into();
+                delivery::deliver(Cause::Call, info, frame);
+            }
+            return;
+        }
+    };
     frame.registers.answer(result);
 }
 
@@ -119,6 +143,8 @@ fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
         nr::ACCEPT4 => sockets::accept4(args),
         nr::SETSOCKOPT => sockets::setsockopt(args),
         nr::IOCTL => stamped::ioctl(args),
+        nr::SECCOMP => seccomp::seccomp(args),
+        nr::PRCTL => seccomp::prctl(args),
         nr::RT_SIGTIMEDWAIT => signals::rt_sigtimedwait(args),
         nr::RT_SIGACTION => signals::rt_sigaction(args),
         nr::RT_SIGPROCMASK => signals::rt_sigprocmask(args, frame),
@@ -146,43 +172,11 @@ fn kind(number: i32) -> Kind {
         nr::IO_GETEVENTS | nr::IO_PGETEVENTS => Kind::Queue,
         nr::RT_SIGTIMEDWAIT => Kind::Sigtimedwait,
         nr::RT_SIGACTION | nr::RT_SIGPROCMASK | nr::RT_SIGSUSPEND => Kind::Signal,
+        nr::SECCOMP | nr::PRCTL => Kind::Signal,
         nr::CLOCK_SETTIME | nr::SETTIMEOFDAY => Kind::SetClock,
         nr::RECVMMSG | nr::RECVMSG | nr::RECVFROM | nr::READ | nr::READV => Kind::Socket,
         nr::WRITE | nr::WRITEV | nr::SENDTO | nr::SENDMSG | nr::SENDMMSG => Kind::Socket,
         nr::CONNECT | nr::ACCEPT | nr::ACCEPT4 | nr::SETSOCKOPT | nr::IOCTL => Kind::Socket,
         _ => Kind::HostWait,
-    }
-}
-
-/// A SIGSYS that somebody sent: does what the program wanted done with it.
-///
-/// # Safety
-/// `info` and `frame` must be those of the kernel.
-unsafe fn not_ours(signal: i32, info: *const SignalInfo, frame: &mut SignalFrame) {
-    const SIG_DFL: u64 = 0;
-    const SIG_IGN: u64 = 1;
-    // SAFETY: mapped by the launcher; another thread may change it meanwhile, as it may change
-    // a signal action at any time.
-    let [handler, ..] = unsafe { (*(PROCESS as *const Process)).sigsys_action };
-    match handler {
-        SIG_IGN => {}
-        SIG_DFL => {
-            let default = [SIG_DFL, 0, 0, 0];
-            // SAFETY: resets the action of SIGSYS to its default and sends it to this thread:
-            // the program dies of it as it would natively.
-            unsafe {
-                let set = [signal as usize, default.as_ptr() as usize, 0, 8, 0, 0];
-                arch::syscall(nr::RT_SIGACTION, set);
-                let thread = arch::syscall(nr::GETTID, [0; 6]);
-                arch::syscall(nr::TKILL, [thread as usize, signal as usize, 0, 0, 0, 0]);
-            }
-        }
-        handler => {
-            // SAFETY: the program named this function as its handler of SIGSYS.
-            let handler: unsafe extern "C" fn(i32, *const SignalInfo, *mut SignalFrame) =
-                unsafe { core::mem::transmute(handler as usize) };
-            // SAFETY: the kernel's own arguments.
-            unsafe { handler(signal, info, frame) };
-        }
     }
 }

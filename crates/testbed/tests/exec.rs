@@ -40,6 +40,8 @@ mod outside;
 mod programs;
 #[path = "exec/real.rs"]
 mod real;
+#[path = "exec/sandboxes.rs"]
+mod sandboxes;
 #[path = "exec/sockets.rs"]
 mod sockets;
 #[path = "exec/stamps.rs"]

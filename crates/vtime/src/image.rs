@@ -44,6 +44,19 @@ pub const CLOSE: i32 = -0x5144;
 /// The sixth argument, which no call of a timer has, of those that the image makes to ask the agent.
 /// Without it they go to the kernel.
 pub const ASKS: u32 = 0x5143_5449;
+/// What the kernel tells with a SIGSYS (`SECCOMP_RET_DATA`) of a call that a filter of ours has
+/// stopped; all others were stopped by filters of the program's own.
+pub const STOPPED: u16 = 0x5143;
+/// Likewise for a call that strict mode forbids, in a program that has asked for that mode.
+pub const STRICT: u16 = 0x5144;
+/// The address that a filter sees of calls by which the image asks what the program's own filters
+/// say to a call: behind the system call instruction, the first one of the image. Such a call is
+/// never made.
+pub const VERDICT: usize = IMAGE + 176 + SYSCALL_LENGTH;
+/// The error number with which a filter of ours answers those.
+pub const NO_OBJECTION: u16 = 4094;
+/// Octets of a system call instruction.
+const SYSCALL_LENGTH: usize = if cfg!(target_arch = "aarch64") { 4 } else { 2 };
 /// Octets to map for each of the three pages.
 pub const PAGE_SIZE: usize = 4096;
 
@@ -61,9 +74,17 @@ pub struct Process {
     /// What the program wants done with SIGSYS, as the kernel's `struct sigaction`: handler,
     /// flags, restorer, mask. The image keeps the signal for itself.
     pub sigsys_action: [u64; 4],
+    /// Whether the program has seccomp filters of its own: 0 if that is not known yet, else one of
+    /// [`NO_FILTERS`] and [`FILTERS`].
+    pub filters: u64,
 }
 
-const _: () = assert!(size_of::<Process>() == 56);
+/// Of [`Process::filters`]: it has none.
+pub const NO_FILTERS: u64 = 1;
+/// Of [`Process::filters`]: it has some, in one thread at least.
+pub const FILTERS: u64 = 2;
+
+const _: () = assert!(size_of::<Process>() == 64);
 // The end of the page is a place for what the launcher lets the program do for it.
 const _: () = assert!(1024 + size_of::<crate::processor::Meters>() <= PAGE_SIZE - 64);
 
@@ -86,7 +107,8 @@ pub enum Kind {
     Futex = 5,
     /// `rt_sigtimedwait`.
     Sigtimedwait = 6,
-    /// `rt_sigaction`, `rt_sigprocmask`: guards of the signal that the image needs.
+    /// `rt_sigaction`, `rt_sigprocmask`: guards of the signal that the image needs; and filters
+    /// that the program gives itself, which must let the image do its work.
     Signal = 7,
     /// An attempt to set a clock, refused with EPERM.
     SetClock = 8,
@@ -100,11 +122,14 @@ pub enum Kind {
     /// are stopped since the program asked for a timeout (`SO_RCVTIMEO`) or for stamps
     /// (`SO_TIMESTAMP`) of sockets.
     Socket = 12,
+    /// A filter that reports to a listener, which a program in virtual time cannot have: refused
+    /// with EBUSY.
+    Listener = 13,
 }
 
 impl Kind {
     /// All kinds, in the order of their counters.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Clock,
         Self::Sleep,
         Self::Poll,
@@ -118,6 +143,7 @@ impl Kind {
         Self::HostWait,
         Self::Queue,
         Self::Socket,
+        Self::Listener,
     ];
 
     /// The name in reports.
@@ -137,6 +163,7 @@ impl Kind {
             Self::HostWait => "host-wait",
             Self::Queue => "queue",
             Self::Socket => "socket",
+            Self::Listener => "listener",
         }
     }
 

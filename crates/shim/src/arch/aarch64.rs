@@ -37,6 +37,7 @@ pub(crate) mod nr {
     pub(crate) const TIMERFD_SETTIME: i32 = 86;
     pub(crate) const TIMERFD_GETTIME: i32 = 87;
     pub(crate) const UTIMENSAT: i32 = 88;
+    pub(crate) const EXIT: i32 = 93;
     pub(crate) const WAITID: i32 = 95;
     pub(crate) const FUTEX: i32 = 98;
     pub(crate) const NANOSLEEP: i32 = 101;
@@ -56,6 +57,7 @@ pub(crate) mod nr {
     pub(crate) const RT_SIGACTION: i32 = 134;
     pub(crate) const RT_SIGPROCMASK: i32 = 135;
     pub(crate) const RT_SIGTIMEDWAIT: i32 = 137;
+    pub(crate) const RT_SIGRETURN: i32 = 139;
     pub(crate) const TIMES: i32 = 153;
     pub(crate) const GETRUSAGE: i32 = 165;
     pub(crate) const PRCTL: i32 = 167;
@@ -79,6 +81,8 @@ pub(crate) mod nr {
     pub(crate) const GETSOCKOPT: i32 = 209;
     pub(crate) const SENDMSG: i32 = 211;
     pub(crate) const RECVMSG: i32 = 212;
+    pub(crate) const MUNMAP: i32 = 215;
+    pub(crate) const MMAP: i32 = 222;
     pub(crate) const ACCEPT4: i32 = 242;
     pub(crate) const RECVMMSG: i32 = 243;
     pub(crate) const WAIT4: i32 = 260;
@@ -136,6 +140,40 @@ pub(crate) unsafe fn syscall(number: i32, args: [usize; 6]) -> isize {
             in("x4") args[4],
             in("x5") args[5],
             options(nostack),
+        );
+    }
+    result
+}
+
+// At its own place in `image.lds`.
+global_asm!(
+    ".section .verdict,\"ax\",%progbits",
+    ".globl image_verdict",
+    ".hidden image_verdict",
+    "image_verdict:",
+    "svc #0",
+    "ret",
+    ".text",
+);
+
+/// As [`syscall`], at the address by which filters know that the call is not to be made.
+///
+/// # Safety
+/// As of [`syscall`].
+pub(crate) unsafe fn verdict(number: i32, args: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the callee is one instruction and the return from it.
+    unsafe {
+        asm!(
+            "bl image_verdict",
+            in("x8") number as isize,
+            inlateout("x0") args[0] as isize => result,
+            in("x1") args[1],
+            in("x2") args[2],
+            in("x3") args[3],
+            in("x4") args[4],
+            in("x5") args[5],
+            lateout("x30") _,
         );
     }
     result

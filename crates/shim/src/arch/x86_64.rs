@@ -15,8 +15,11 @@ pub(crate) mod nr {
     pub(crate) const READ: i32 = 0;
     pub(crate) const WRITE: i32 = 1;
     pub(crate) const POLL: i32 = 7;
+    pub(crate) const MMAP: i32 = 9;
+    pub(crate) const MUNMAP: i32 = 11;
     pub(crate) const RT_SIGACTION: i32 = 13;
     pub(crate) const RT_SIGPROCMASK: i32 = 14;
+    pub(crate) const RT_SIGRETURN: i32 = 15;
     pub(crate) const IOCTL: i32 = 16;
     pub(crate) const READV: i32 = 19;
     pub(crate) const WRITEV: i32 = 20;
@@ -35,6 +38,7 @@ pub(crate) mod nr {
     pub(crate) const RECVMSG: i32 = 47;
     pub(crate) const SETSOCKOPT: i32 = 54;
     pub(crate) const GETSOCKOPT: i32 = 55;
+    pub(crate) const EXIT: i32 = 60;
     pub(crate) const WAIT4: i32 = 61;
     pub(crate) const SEMCTL: i32 = 66;
     pub(crate) const MSGCTL: i32 = 71;
@@ -129,6 +133,41 @@ pub(crate) unsafe fn syscall(number: i32, args: [usize; 6]) -> isize {
             lateout("rcx") _,
             lateout("r11") _,
             options(nostack),
+        );
+    }
+    result
+}
+
+// At its own place in `image.lds`.
+global_asm!(
+    ".section .verdict,\"ax\",@progbits",
+    ".globl image_verdict",
+    ".hidden image_verdict",
+    "image_verdict:",
+    "syscall",
+    "ret",
+    ".text",
+);
+
+/// As [`syscall`], at the address by which filters know that the call is not to be made.
+///
+/// # Safety
+/// As of [`syscall`].
+pub(crate) unsafe fn verdict(number: i32, args: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the callee is one instruction and the return from it.
+    unsafe {
+        asm!(
+            "call image_verdict",
+            inlateout("rax") number as isize => result,
+            in("rdi") args[0],
+            in("rsi") args[1],
+            in("rdx") args[2],
+            in("r10") args[3],
+            in("r8") args[4],
+            in("r9") args[5],
+            lateout("rcx") _,
+            lateout("r11") _,
         );
     }
     result

@@ -16,6 +16,7 @@ pub(crate) mod processor;
 pub(crate) mod queues;
 pub(crate) mod receive;
 pub(crate) mod resumed;
+pub(crate) mod seccomp;
 pub(crate) mod send;
 pub(crate) mod signals;
 pub(crate) mod sleep;

@@ -13,6 +13,7 @@ use vtime::HostSpan;
 
 use super::control::Control;
 use super::keep;
+use super::query::counted;
 use super::registry::Registration;
 use super::signals::{self, FOR_THE_PROGRAM, Signals};
 use crate::domain::{Domain, Guard, Stalls, Start};
@@ -87,6 +88,9 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     tell_refused(&refused);
     if guard.is_some() {
         report_stalls(domain.stalls());
+    }
+    for warning in counted(&domain.counters()).1 {
+        eprintln!("qcycle: {warning}");
     }
     freezer.close();
     drop(registration);

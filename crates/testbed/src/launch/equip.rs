@@ -113,7 +113,7 @@ impl Equipment {
             vdso_clock_gettime: absolute(native.clock_gettime),
             vdso_getcpu: absolute(native.getcpu),
             vdso_getrandom: absolute(native.getrandom),
-            sigsys_action: [0; 4],
+            ..Process::default()
         };
         [process.vdso_clock_gettime, process.vdso_getcpu, process.vdso_getrandom]
     }

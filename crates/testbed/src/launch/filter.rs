@@ -7,7 +7,7 @@
 //! next to nothing. Argument order as in `syscall(2)`, the same on all processors.
 
 use libc::{c_long, sock_filter};
-use vtime::image::{ASKS, IMAGE, IMAGE_SIZE_MAX, OWN, PAGE_SIZE};
+use vtime::image::{ASKS, IMAGE, IMAGE_SIZE_MAX, NO_OBJECTION, OWN, PAGE_SIZE, STOPPED, VERDICT};
 
 use super::arch::{ARCHITECTURE, nr};
 
@@ -101,6 +101,10 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_rt_sigprocmask, &[&[NonNull(1), Not(0, 1)]], Trap),
     Rule(libc::SYS_rt_sigaction, &[&[NonNull(1)], &[OneOf(0, u32::MAX, &[31])]], Trap),
     Rule(libc::SYS_rt_sigsuspend, ALWAYS, Trap),
+    // Filters of the program's own get a prefix from the image. The two operations that enter a
+    // mode; PR_GET_SECCOMP and PR_SET_SECCOMP.
+    Rule(libc::SYS_seccomp, &[&[OneOf(0, u32::MAX, &[0, 1])]], Trap),
+    Rule(libc::SYS_prctl, &[&[OneOf(0, u32::MAX, &[21, 22])]], Trap),
     Rule(libc::SYS_rt_sigtimedwait, &[&[NonNull(2)]], Trap),
     Rule(libc::SYS_futex_waitv, &[&[NonNull(3)]], Trap),
     Rule(SYS_FUTEX_WAIT, &[&[NonNull(4)]], Trap),
@@ -250,15 +254,13 @@ fn exemption(result: Verdict) -> Vec<sock_filter> {
     let end = u32::try_from(IMAGE + IMAGE_SIZE_MAX).expect("the image lies low");
     let start = u32::try_from(IMAGE).expect("the image lies low");
     // The address is that behind the instruction, so the first one of the image is excluded.
-    let image = match result {
-        Ask => vec![
-            step(LOAD, argument_low(5)),
-            branch(JUMP_EQUAL, ASKS, 0, 1),
-            verdict(Notify),
-            verdict(Verdict::Allow),
-        ],
-        _ => vec![verdict(Verdict::Allow)],
-    };
+    let asked = u32::try_from(VERDICT).expect("the image lies low");
+    let mut image = vec![branch(JUMP_EQUAL, asked, 0, 1), verdict(Fail(NO_OBJECTION))];
+    if result == Ask {
+        let asks = branch(JUMP_EQUAL, ASKS, 0, 1);
+        image.extend([step(LOAD, argument_low(5)), asks, verdict(Notify)]);
+    }
+    image.push(verdict(Verdict::Allow));
     let past = u8::try_from(image.len()).expect("a rule is short");
     let mut code = vec![
         step(LOAD, ADDRESS_HIGH),
@@ -344,7 +346,7 @@ const fn branch(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
 fn verdict(verdict: Verdict) -> sock_filter {
     let value = match verdict {
         Verdict::Allow => libc::SECCOMP_RET_ALLOW,
-        Trap | Ask => libc::SECCOMP_RET_TRAP,
+        Trap | Ask => libc::SECCOMP_RET_TRAP | STOPPED as u32,
         Notify => libc::SECCOMP_RET_USER_NOTIF,
         Fail(error) => libc::SECCOMP_RET_ERRNO | u32::from(error),
     };
@@ -408,7 +410,7 @@ mod tests {
     }
 
     const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
-    const TRAP: u32 = libc::SECCOMP_RET_TRAP;
+    const TRAP: u32 = libc::SECCOMP_RET_TRAP | STOPPED as u32;
 
     #[test]
     fn what_does_not_wait_passes() {
@@ -481,6 +483,20 @@ mod tests {
             assert_eq!(from(IMAGE, sixth), TRAP);
             assert_eq!(from(IMAGE + IMAGE_SIZE_MAX + 1, sixth), TRAP);
             assert_eq!(from(IMAGE + (1 << 32), sixth), TRAP);
+        }
+    }
+
+    #[test]
+    fn a_call_by_which_the_image_asks_for_a_verdict_is_never_made() {
+        for Rule(number, ..) in RULES.iter().filter(|rule| matches!(rule.2, Trap | Ask)) {
+            let (address, args) = (VERDICT as u64, [0, 0, 0, 0, 0, u64::from(ASKS)]);
+            let call = Call { number: *number, architecture: ARCHITECTURE, address, args };
+            let expected = match *number {
+                // This processor does not have it.
+                ..0 => continue,
+                _ => libc::SECCOMP_RET_ERRNO | u32::from(NO_OBJECTION),
+            };
+            assert_eq!(run(&program(), &call), expected, "{number}");
         }
     }
 
@@ -565,7 +581,9 @@ mod tests {
             if number == libc::SYS_execve || number == libc::SYS_execveat {
                 prop_assert_eq!(outside, libc::SECCOMP_RET_USER_NOTIF);
             }
-            if outside == TRAP {
+            if IMAGE as u64 + offset == VERDICT as u64 {
+                // Never made where it would be stopped: a test of its own.
+            } else if outside == TRAP {
                 let asks = args[5] as u32 == ASKS;
                 prop_assert!(inside == ALLOW || asks && inside == libc::SECCOMP_RET_USER_NOTIF);
             } else {

@@ -137,6 +137,8 @@ mod tests {
             assert!(image.contains(&address));
         }
         assert!(found.vdso.clock_gettime.is_some());
+        let verdict = vtime::image::VERDICT - IMAGE;
+        assert_eq!(IMAGE_FILE[verdict - SYSCALL.len()..verdict], SYSCALL);
         let name = format!("{VDSO_PREFIX}clock_gettime");
         assert!(elf::symbol(IMAGE_FILE, &name).is_some());
         assert!(elf::symbol(IMAGE_FILE, &name[..name.len() - 1]).is_none());

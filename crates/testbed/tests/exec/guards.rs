@@ -161,14 +161,12 @@ fn tracers_attach_to_a_program_that_runs() {
     }
 }
 
-/// docs/limitations.md: who has a filter cannot enter strict mode, and has one in virtual time.
 #[test]
 fn filters_of_a_program_s_own_go_together_with_ours() {
     for place in BOTH {
         let printed = run(&mut command(place, c("guards", Link::Dynamic), &["filter"]));
         assert_eq!((printed.out.as_str(), printed.end), ("waits 6\n", -libc::SIGSYS), "{place:?}");
         let printed = run(&mut command(place, c("guards", Link::Dynamic), &["strict"]));
-        let entered = if place == In::Native { "strict\n" } else { "refused\n" };
-        assert_eq!(printed.out, entered, "{place:?}");
+        assert_eq!(printed.out, "strict\n", "{place:?}");
     }
 }

@@ -1,0 +1,35 @@
+//! Programs that give themselves seccomp filters, natively and in virtual time alike: the image's
+//! own calls pass them, and what they say to the program's calls holds.
+
+use crate::harness::{BOTH, In, Link, c, command, run};
+
+#[test]
+fn sandboxes_hold_in_virtual_time_as_they_do_natively() {
+    const MODES: [&str; 8] =
+        ["kills", "traps", "default", "errors", "wrong", "threads", "older", "strict"];
+    std::thread::scope(|scope| {
+        for link in [Link::Dynamic, Link::Static] {
+            for mode in MODES {
+                scope.spawn(move || {
+                    let [native, virtually] =
+                        BOTH.map(|place| run(&mut command(place, c("sandbox", link), &[mode])));
+                    assert_eq!(native, virtually, "{mode} {link:?}");
+                    assert!(!native.out.is_empty());
+                });
+            }
+        }
+    });
+}
+
+/// docs/limitations.md: the kernel has one listener for each program, and that is ours.
+#[test]
+fn a_listener_of_the_program_s_own_is_refused_in_one_clear_line() {
+    let guest = c("sandbox", Link::Dynamic);
+    let native = run(&mut command(In::Native, &guest, &["listener"]));
+    assert_eq!((native.out.as_str(), native.err.as_str()), ("listens\n", ""));
+    let printed = run(&mut command(In::Virtual("1"), &guest, &["listener"]));
+    assert_eq!((printed.out.as_str(), printed.end), ("EBUSY\n", 0));
+    let lines: Vec<&str> = printed.err.lines().collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("a seccomp filter with a listener"), "{lines:?}");
+}
