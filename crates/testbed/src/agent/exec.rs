@@ -90,7 +90,7 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
         report_stalls(domain.stalls());
     }
     for warning in counted(&domain.counters()).1 {
-        eprintln!("qcycle: {warning}");
+        terminal::err!("qcycle: {warning}");
     }
     freezer.close();
     drop(registration);
