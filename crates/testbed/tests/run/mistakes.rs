@@ -23,7 +23,7 @@ const MISTAKES: &[(&[&str], i32, &[&str])] = &[
     (&["run", "scenario"], 65, &["none is chosen", "calm, storm"]),
     (&["run", "scenario", "--variant", "clam"], 65, &["did you mean `calm`?"]),
     (&["run", "scenario", "--duration", "10"], 64, &["has no unit", "`10 s`"]),
-    (&["run", "scenario", "--duration", "-1 s"], 64, &["--duration"]),
+    (&["run", "scenario", "--duration", "-1 s"], 64, &["-1"]),
     (&["run", "scenario", "--tdf", "fast"], 64, &["plain decimal number"]),
     (&["run", "scenario", "--tdf", "0"], 64, &["between 0.01 and 1000"]),
     (&["run", "scenario", "--seed", "many"], 64, &["--seed"]),
