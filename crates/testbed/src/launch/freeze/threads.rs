@@ -187,7 +187,7 @@ mod tests {
             .spawn()
             .unwrap();
         let mut line = [0];
-        std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut line).unwrap();
+        Read::read_exact(shell.stdout.as_mut().unwrap(), &mut line).unwrap();
         let root = Known::of(shell.id().cast_signed()).unwrap();
         let found = descendants(&BTreeSet::from([root]));
         // One that had the number before is another one, and so are its children.
