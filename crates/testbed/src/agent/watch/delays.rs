@@ -1,8 +1,9 @@
 //! How far threads fell behind, from what the kernel counts of them. Pure.
 //!
 //! The kernel adds a wait for a processor to its count when the wait is over. So a thread that still
-//! waits shows nothing, and at its end everything: at the last look a thread that is runnable and has
-//! got nowhere since its counts last changed is taken to have waited since then.
+//! waits shows nothing, and at its end everything. One that wants to run at the last look and has got
+//! nowhere since the look before may have waited since its counts last changed, or may have slept until
+//! now: it is worth another look, and if that tells no more it is taken to have waited since then.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -119,6 +120,15 @@ impl Delays {
             self.looks.pop_front();
         }
         furthest.into_values().collect()
+    }
+
+    /// Whether another look soon would tell more: how long those have waited that still do.
+    pub(super) fn are_undecided(&self, readings: &[Reading]) -> bool {
+        let stands = |reading: &Reading| {
+            let known = self.threads.get(&reading.thread);
+            known.is_some_and(|known| known.counts == reading.counts)
+        };
+        readings.iter().any(|reading| reading.is_runnable && stands(reading))
     }
 
     fn delay(
@@ -244,6 +254,21 @@ mod tests {
         let waits = Reading { is_runnable: true, ..thread(0, 1) };
         let found = delays.look(moment(150, 150), vec![waits], true);
         assert_eq!((found[0].from_ns, found[0].lost_ns), (0, 150 * MS));
+    }
+
+    #[test]
+    fn who_slept_until_the_last_look_did_not_wait() {
+        let mut delays = Delays::default();
+        for look in 0..100 {
+            delays.look(moment(look * 50, look * 50), vec![thread(3, 1)], false);
+        }
+        let wakes = Reading { is_runnable: true, ..thread(3, 1) };
+        assert!(delays.are_undecided(&[thread(4, 1), wakes.clone()]));
+        let runs = Reading { is_runnable: true, ..thread(5, 1) };
+        assert!(!delays.are_undecided(&[runs.clone(), thread(3, 1)]));
+        assert!(!delays.are_undecided(&[Reading { thread: 8, ..wakes }]), "it is new");
+        let found = delays.look(moment(5003, 5003), vec![runs], true);
+        assert_eq!(found[0].lost_ns, 2 * MS);
     }
 
     #[test]

@@ -31,7 +31,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use delays::{Delay, Delays, Moment};
+use delays::{Delay, Delays, Moment, Reading};
 use ledger::Ledger;
 use threads::Tree;
 
@@ -44,6 +44,10 @@ use crate::results::disturbance::{Cause, Disturbance};
 const EVERY: Duration = Duration::from_millis(50);
 /// A look may take this part of the time until the next one of the same node.
 const COST_PART: u32 = 50;
+/// Host time for which the last look waits for those to run that want to.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Between two tries of it.
+const AGAIN: Duration = Duration::from_millis(5);
 /// How often the runner is told how far was watched, if there is nothing else to tell.
 const TELL_EVERY: Duration = Duration::from_millis(250);
 
@@ -117,6 +121,21 @@ struct Place {
     next: Instant,
 }
 
+impl Place {
+    /// What the kernel counts of its threads. The last time this waits for those that are about to run,
+    /// as only then their counts tell how long they have waited.
+    fn read(&mut self, begun: &BTreeMap<i32, String>, is_last: bool) -> Vec<Reading> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let readings = self.tree.read(begun, is_last);
+            if !is_last || Instant::now() > until || !self.delays.are_undecided(&readings) {
+                return readings;
+            }
+            thread::sleep(AGAIN);
+        }
+    }
+}
+
 /// What the thread works with.
 struct Round {
     domain: Arc<Domain>,
@@ -169,7 +188,7 @@ impl Round {
                 continue;
             }
             let begun_by = if place.node.is_some() { &names } else { &served };
-            let readings = place.tree.read(begun_by, is_last);
+            let readings = place.read(begun_by, is_last);
             let delays = place.delays.look(moment(&self.domain), readings, is_last);
             for delay in delays {
                 let (key, cause) = match (&place.node, own_thread(&delay.who)) {
