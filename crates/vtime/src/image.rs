@@ -122,14 +122,11 @@ pub enum Kind {
     /// are stopped since the program asked for a timeout (`SO_RCVTIMEO`) or for stamps
     /// (`SO_TIMESTAMP`) of sockets.
     Socket = 12,
-    /// A filter that reports to a listener, which a program in virtual time cannot have: refused
-    /// with EBUSY.
-    Listener = 13,
 }
 
 impl Kind {
     /// All kinds, in the order of their counters.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 13] = [
         Self::Clock,
         Self::Sleep,
         Self::Poll,
@@ -143,7 +140,6 @@ impl Kind {
         Self::HostWait,
         Self::Queue,
         Self::Socket,
-        Self::Listener,
     ];
 
     /// The name in reports.
@@ -163,7 +159,6 @@ impl Kind {
             Self::HostWait => "host-wait",
             Self::Queue => "queue",
             Self::Socket => "socket",
-            Self::Listener => "listener",
         }
     }
 

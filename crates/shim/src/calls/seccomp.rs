@@ -1,17 +1,12 @@
 //! Filters that a program gives itself, seccomp(2) and prctl(2): see [`crate::filters`].
 
-use vtime::image::Kind;
-
 use crate::arch::{self, nr};
 use crate::bpf::{self, SET_MODE_FILTER, STEPS_MAX, Step};
 use crate::filters::{self, PREFIX, STRICT_MODE};
+use crate::memory;
 use crate::wait::EINVAL;
-use crate::{clock, memory};
 
 const SET_MODE_STRICT: usize = 0;
-/// `SECCOMP_FILTER_FLAG_NEW_LISTENER`
-const NEW_LISTENER: usize = 8;
-const EBUSY: isize = -16;
 
 const PR_GET_SECCOMP: usize = 21;
 const MODE_STRICT: usize = 1;
@@ -71,9 +66,6 @@ fn give_filter(flags: usize, program: usize) -> isize {
     };
     if result >= 0 {
         filters::note();
-    }
-    if result == EBUSY && flags & NEW_LISTENER != 0 {
-        clock::count(Kind::Listener);
     }
     result
 }

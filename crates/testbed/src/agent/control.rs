@@ -393,12 +393,6 @@ fn line(reply: &Reply) -> String {
 /// What a count of calls that saw host time means to the user.
 #[must_use]
 pub fn warning(kind: Kind, count: u64) -> Option<String> {
-    if count > 0 && kind == Kind::Listener {
-        return Some(format!(
-            "{count} times a program asked for a seccomp filter with a listener, which a program in \
-             virtual time cannot have: refused with EBUSY; run it outside or without its supervisor"
-        ));
-    }
     (count > 0 && kind.leaks_host_time()).then(|| {
         format!(
             "{count} times a program asked for timeouts or stamps of sockets (SO_RCVTIMEO, \

@@ -78,8 +78,9 @@ const SOCKET_STAMPS: Test = OneOf(1, u32::MAX, &[0x8906, 0x8907, 0x8010_8906, 0x
 /// either width.
 const SOCKET_TIMES: Test = OneOf(2, u32::MAX, &[20, 21, 66, 67, 29, 63, 35, 64, 37, 65]);
 
-/// The rules; what occurs most often comes first. A negative number is that of a call which this
-/// processor does not have.
+/// The rules; what occurs most often comes first, and of those for one call, which follow one
+/// another, the first that holds. A negative number is that of a call which this processor does not
+/// have.
 const RULES: &[Rule] = &[
     Rule(libc::SYS_futex, &[&[NonNull(3), FUTEX_WAITS]], Trap),
     Rule(nr::EPOLL_WAIT, &[&[Positive(3)]], Trap),
@@ -101,6 +102,8 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_rt_sigprocmask, &[&[NonNull(1), Not(0, 1)]], Trap),
     Rule(libc::SYS_rt_sigaction, &[&[NonNull(1)], &[OneOf(0, u32::MAX, &[31])]], Trap),
     Rule(libc::SYS_rt_sigsuspend, ALWAYS, Trap),
+    // SECCOMP_SET_MODE_FILTER is 1; there can be one listener, and that is the agent.
+    Rule(libc::SYS_seccomp, &[&[OneOf(0, u32::MAX, &[1]), NEW_LISTENER]], Notify),
     // Filters of the program's own get a prefix from the image. The two operations that enter a
     // mode; PR_GET_SECCOMP and PR_SET_SECCOMP.
     Rule(libc::SYS_seccomp, &[&[OneOf(0, u32::MAX, &[0, 1])]], Trap),
@@ -117,8 +120,6 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_execveat, ALWAYS, Notify),
     // PTRACE_TRACEME is 0; a child of vfork that is traced cannot get on, nor can its parent.
     Rule(libc::SYS_ptrace, &[&[IsNull(0)]], Notify),
-    // SECCOMP_SET_MODE_FILTER is 1; there can be one listener, and that is the agent.
-    Rule(libc::SYS_seccomp, &[&[OneOf(0, u32::MAX, &[1]), NEW_LISTENER]], Notify),
     // Nobody sets the clocks of a domain but its owner.
     Rule(libc::SYS_clock_settime, ALWAYS, Trap),
     Rule(libc::SYS_settimeofday, ALWAYS, Trap),
@@ -216,9 +217,10 @@ pub fn program() -> Vec<sock_filter> {
         branch(JUMP_GREATER_EQUAL, X32, 0, 1),
         verdict(Fail(ENOSYS)),
     ];
-    for Rule(number, clauses, result) in RULES {
-        let Ok(number) = u32::try_from(*number) else { continue };
-        let body = body(clauses, *result);
+    for rules in RULES.chunk_by(|one, next| one.0 == next.0) {
+        let Ok(number) = u32::try_from(rules[0].0) else { continue };
+        let mut body: Vec<_> = rules.iter().flat_map(|rule| body(rule.1, rule.2)).collect();
+        body.push(verdict(Verdict::Allow));
         let length = u8::try_from(body.len()).expect("a rule is short");
         code.push(branch(JUMP_EQUAL, number, 0, length));
         code.extend(body);
@@ -227,7 +229,7 @@ pub fn program() -> Vec<sock_filter> {
     code
 }
 
-/// What is done with a call whose number matches; every path ends in it.
+/// What is done with a call whose number matches, by one rule; falls through if that does not hold.
 fn body(clauses: &[&[Test]], result: Verdict) -> Vec<sock_filter> {
     let mut code = match result {
         Trap | Ask => exemption(result),
@@ -245,7 +247,6 @@ fn body(clauses: &[&[Test]], result: Verdict) -> Vec<sock_filter> {
         code.extend(tests);
         code.push(verdict(result));
     }
-    code.push(verdict(Verdict::Allow));
     code
 }
 
@@ -512,6 +513,19 @@ mod tests {
         let call = Call { number: 39, architecture: 0x4000_0003, address: 0, args: [0; 6] };
         assert_eq!(run(&program(), &call), libc::SECCOMP_RET_ERRNO | u32::from(ENOSYS));
         assert_eq!(decide(i64::from(X32) + 39, [0; 6]), ALLOW ^ ALLOW | 0x0005_0026);
+    }
+
+    #[test]
+    fn filters_go_to_the_image_and_those_with_a_listener_to_the_agent() {
+        let filter = |flags| decide(libc::SYS_seccomp, [1, flags, 77, 0, 0, 0]);
+        assert_eq!([filter(0), filter(1)], [TRAP; 2]);
+        assert_eq!([filter(8), filter(9)], [libc::SECCOMP_RET_USER_NOTIF; 2]);
+        assert_eq!(decide(libc::SYS_seccomp, [0, 0, 0, 0, 0, 0]), TRAP, "strict mode");
+        assert_eq!(decide(libc::SYS_seccomp, [2, 8, 77, 0, 0, 0]), ALLOW, "asks what there is");
+        let numbers: Vec<_> = RULES.chunk_by(|one, next| one.0 == next.0).map(|r| r[0].0).collect();
+        let distinct: std::collections::BTreeSet<_> = numbers.iter().filter(|n| **n >= 0).collect();
+        let known = numbers.iter().filter(|n| **n >= 0).count();
+        assert_eq!(distinct.len(), known, "rules of one call follow one another");
     }
 
     #[test]

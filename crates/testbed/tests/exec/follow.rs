@@ -159,11 +159,7 @@ fn a_program_traces_what_it_forks() {
 }
 
 #[test]
-fn a_listener_of_a_programs_own_and_a_domain_in_a_domain_are_refused_in_one_line() {
-    let hostile = c("hostile", Link::Dynamic);
-    let (lines, printed) = refusals(&[hostile.to_str().unwrap(), "listener"]);
-    assert_eq!((printed.out.as_str(), printed.end), ("Device or resource busy\n", 0));
-    assert!(lines.len() == 1 && lines[0].contains("only one can be for a program"), "{lines:?}");
+fn a_domain_in_a_domain_is_refused_in_one_line() {
     let (lines, printed) = refusals(&[QCYCLE, "exec", "--", "/bin/true"]);
     let said = (printed.err.lines().count(), lines.len());
     assert_eq!(said, (1, 0), "{}", printed.err);

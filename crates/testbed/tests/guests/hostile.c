@@ -4,9 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
 #include <linux/fuse.h>
-#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
@@ -297,23 +295,6 @@ static void steal(const char *whose)
 	rest();
 }
 
-/* A listener of its own. */
-static void listener(void)
-{
-	struct sock_filter allow = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
-	struct sock_fprog program = {.len = 1, .filter = &allow};
-	long fd;
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
-		     &program);
-	printf("%s\n", fd >= 0 ? "listens" : strerror(errno));
-	/* One without is anybody's right. */
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))
-		exit(5);
-	exit(0);
-}
-
 /* Traces a child that does not become another program, as natively. */
 static void trace(void)
 {
@@ -377,8 +358,6 @@ int main(int argc, char **argv)
 		storm();
 	else if (!strcmp(way, "steal") && argc > 2)
 		steal(argv[2]);
-	else if (!strcmp(way, "listener"))
-		listener();
 	else if (!strcmp(way, "trace"))
 		trace();
 	else if (!strcmp(way, "closed") && argc > 2)
