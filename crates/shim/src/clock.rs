@@ -11,6 +11,7 @@ use vtime::time::NS_PER_S;
 use vtime::{ClockPage, HostTime, OwnPage, ProgramTime};
 
 use crate::arch::{self, nr};
+use crate::namespace;
 
 /// `struct timespec` of a 64-bit Linux.
 #[repr(C)]
@@ -31,6 +32,7 @@ impl Timespec {
         self.seconds >= 0 && (0..NS_PER_S).contains(&self.nanoseconds)
     }
 
+    #[inline(never)]
     pub(crate) fn from_ns(ns: i64) -> Self {
         Self { seconds: ns.div_euclid(NS_PER_S), nanoseconds: ns.rem_euclid(NS_PER_S) }
     }
@@ -69,34 +71,51 @@ pub(crate) fn count(kind: Kind) {
 #[inline]
 pub(crate) fn host_timespec() -> Option<Timespec> {
     let native = process().vdso_clock_gettime;
-    if native == 0 {
-        return None;
-    }
     // SAFETY: the launcher took this address from the kernel's vDSO in this very program.
+    if native == 0 { None } else { Some(unsafe { monotonic_by(native) }) }
+}
+
+/// # Safety
+/// `native` must be the address of the kernel's `clock_gettime`.
+#[inline]
+unsafe fn monotonic_by(native: u64) -> Timespec {
+    // SAFETY: as the caller vouches.
     let native: unsafe extern "C" fn(i32, *mut Timespec) -> i32 =
         unsafe { core::mem::transmute(native as usize) };
     let mut time = MaybeUninit::uninit();
     // SAFETY: the function fills the timespec; this clock cannot fail.
     unsafe {
         native(CLOCK_MONOTONIC as i32, time.as_mut_ptr());
-        Some(time.assume_init())
+        time.assume_init()
     }
 }
 
 /// Host time: the host's `CLOCK_MONOTONIC`.
-#[inline]
+#[inline(never)]
 pub(crate) fn host_now() -> HostTime {
-    let time = host_timespec().unwrap_or_else(host_timespec_by_call);
-    HostTime::from_ns(time.seconds * NS_PER_S + time.nanoseconds)
+    match host_timespec() {
+        Some(time) => HostTime::from_ns(time.seconds * NS_PER_S + time.nanoseconds),
+        None => host_now_otherwise(),
+    }
 }
 
+/// Where the kernel has no function for it, or the one that it has shows the shifted time of a
+/// namespace.
 #[cold]
-fn host_timespec_by_call() -> Timespec {
+#[inline(never)]
+fn host_now_otherwise() -> HostTime {
     let mut time = Timespec::default();
-    let args = [CLOCK_MONOTONIC, &raw mut time as usize, 0, 0, 0, 0];
-    // SAFETY: `time` is a valid timespec.
-    unsafe { arch::syscall(nr::CLOCK_GETTIME, args) };
-    time
+    match namespace::native_clock_gettime() {
+        0 => {
+            let args = [CLOCK_MONOTONIC, &raw mut time as usize, 0, 0, 0, 0];
+            // SAFETY: `time` is a valid timespec.
+            unsafe { arch::syscall(nr::CLOCK_GETTIME, args) };
+        }
+        // SAFETY: the address that the launcher took from the kernel's vDSO.
+        native => time = unsafe { monotonic_by(native) },
+    }
+    let shown = time.seconds * NS_PER_S + time.nanoseconds;
+    HostTime::from_ns(shown.saturating_sub(namespace::shift_ns(Epoch::Monotonic)))
 }
 
 /// Time of the program now.
@@ -157,9 +176,15 @@ pub(crate) fn snapshot() -> (ProgramSnapshot, &'static ClockPage) {
 }
 
 /// What a clock of the program shows now, in nanoseconds of its own epoch.
-#[inline]
+#[inline(never)]
 pub(crate) fn clock_ns(epoch: Epoch) -> i64 {
-    now().as_ns().saturating_add(page().epoch(epoch))
+    now().as_ns().saturating_add(epoch_ns(epoch))
+}
+
+/// What a clock of this process shows at virtual zero.
+#[inline(never)]
+pub(crate) fn epoch_ns(epoch: Epoch) -> i64 {
+    page().epoch(epoch).saturating_add(namespace::shift_ns(epoch))
 }
 
 /// The owner changes the page within a microsecond, unless the host takes its processor away:

@@ -18,6 +18,7 @@
 //! - [`clock`]: the pages at their addresses, and virtual now
 //! - [`filters`]: filters that a program gives itself, its sandbox
 //! - [`bpf`]: what a filter is made of
+//! - [`namespace`]: time namespaces
 //! - [`further`]: calls that are stopped only in programs that ask for it
 //! - [`stamps`]: stamps of what sockets receive
 //! - [`memory`]: what the arguments of a call point to
@@ -32,6 +33,7 @@ mod delivery;
 mod filters;
 mod further;
 mod memory;
+mod namespace;
 mod stamps;
 mod trap;
 mod vdso;

@@ -13,6 +13,7 @@ use crate::calls::{
 use crate::clock;
 use crate::delivery::{self, Cause};
 use crate::filters::{self, Verdict};
+use crate::namespace;
 use crate::wait::Deadline;
 
 /// `si_code` of a SIGSYS by seccomp.
@@ -86,6 +87,9 @@ fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
     if timers::is_about_a_timer(number) {
         // The agent counts it.
         return timers::ask(number, args);
+    }
+    if namespace::is_about_namespaces(number) {
+        return namespace::enter(number, args);
     }
     let kind = kind(number);
     clock::count(kind);

@@ -17,11 +17,11 @@
 use core::sync::atomic::AtomicU32;
 
 use vtime::page::Epoch;
-use vtime::time::NS_PER_S;
 use vtime::{HostSpan, HostTime, ProgramTime};
 
 use crate::arch::{self, nr};
-use crate::clock::{self, Timespec};
+use crate::clock;
+use crate::namespace::native_timespec;
 
 /// Longest native wait. The agent tells of a rate that grows, but cannot reach a thread that
 /// somebody else traces: that one notices after this at the latest.
@@ -69,7 +69,7 @@ impl Deadline {
 
     /// When a clock of the program shows `ns`.
     pub(crate) fn at_ns(epoch: Epoch, ns: i64) -> Self {
-        Self(ProgramTime::from_ns(ns.saturating_sub(clock::page().epoch(epoch))))
+        Self(ProgramTime::from_ns(ns.saturating_sub(clock::epoch_ns(epoch))))
     }
 
     pub(crate) fn has_passed(self) -> bool {
@@ -300,8 +300,7 @@ pub(crate) fn until_or_handler(
 
 /// Waits on a futex word of the clock page until host time `until`.
 fn wait_on(Word(word, value): Word, until: HostTime) -> isize {
-    let until =
-        Timespec { seconds: until.as_ns() / NS_PER_S, nanoseconds: until.as_ns() % NS_PER_S };
+    let until = native_timespec(until.as_ns());
     let until = &raw const until as usize;
     let word = word.as_ptr() as usize;
     let args = [word, FUTEX_WAIT_BITSET, value as usize, until, 0, FUTEX_BITSET_MATCH_ANY];
@@ -320,8 +319,7 @@ fn wait_restartably_on(word: Word, until: HostTime) -> isize {
         flags: FUTEX_32,
         reserved: 0,
     };
-    let time =
-        Timespec { seconds: until.as_ns() / NS_PER_S, nanoseconds: until.as_ns() % NS_PER_S };
+    let time = native_timespec(until.as_ns());
     let time = &raw const time as usize;
     let args = [&raw const awaited as usize, 1, 0, time, clock::CLOCK_MONOTONIC, 0];
     // SAFETY: the word lies in the clock page; the kernel only reads it.

@@ -77,6 +77,9 @@ pub struct Process {
     /// Whether the program has seccomp filters of its own: 0 if that is not known yet, else one of
     /// [`NO_FILTERS`] and [`FILTERS`].
     pub filters: u64,
+    /// Where the process has, or may have, a time namespace of its own, in which the kernel's
+    /// functions show other times: there `vdso_clock_gettime` is 0, so that no short way is taken.
+    pub namespace: Namespace,
 }
 
 /// Of [`Process::filters`]: it has none.
@@ -84,7 +87,21 @@ pub const NO_FILTERS: u64 = 1;
 /// Of [`Process::filters`]: it has some, in one thread at least.
 pub const FILTERS: u64 = 2;
 
-const _: () = assert!(size_of::<Process>() == 64);
+/// The time namespace of a process, time_namespaces(7).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Namespace {
+    /// Whether it has to be looked at; otherwise it is that of the agent.
+    pub is_own: u64,
+    /// The kernel's `clock_gettime`, 0 if there is none; it shows the times of the namespace.
+    pub vdso_clock_gettime: u64,
+    /// The process that the shifts are of; children may have been put into another namespace.
+    pub process: u64,
+    /// How far its `CLOCK_MONOTONIC` and `CLOCK_BOOTTIME` are ahead of the agent's.
+    pub shifts_ns: [i64; 2],
+}
+
+const _: () = assert!(size_of::<Process>() == 104);
 // The end of the page is a place for what the launcher lets the program do for it.
 const _: () = assert!(1024 + size_of::<crate::processor::Meters>() <= PAGE_SIZE - 64);
 

@@ -20,9 +20,11 @@
 //! - [`processor`]: processor time in virtual time
 //! - [`image`]: where the image and its pages lie in a program
 //! - [`late`]: how late something happened
+//! - [`ask`]: what the image asks the agent about timers, in registers
 //! - [`resumed`]: the deadline of a wait that was in progress when its program got its clock
 #![no_std]
 
+pub mod ask;
 pub mod clock;
 pub mod history;
 pub mod image;

@@ -109,6 +109,13 @@ impl OwnPage {
         }
     }
 
+    /// The number of the program in its domain.
+    #[inline]
+    #[must_use]
+    pub fn program(&self) -> u64 {
+        self.program.load(Ordering::Relaxed)
+    }
+
     /// Counters of the program's trapped calls.
     #[inline]
     #[must_use]

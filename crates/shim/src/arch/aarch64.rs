@@ -43,6 +43,8 @@ pub(crate) mod nr {
     pub(crate) const NANOSLEEP: i32 = 101;
     pub(crate) const GETITIMER: i32 = 102;
     pub(crate) const SETITIMER: i32 = 103;
+    pub(crate) const UNSHARE: i32 = 97;
+    pub(crate) const SETNS: i32 = 268;
     pub(crate) const TIMER_CREATE: i32 = 107;
     pub(crate) const TIMER_GETTIME: i32 = 108;
     pub(crate) const TIMER_GETOVERRUN: i32 = 109;

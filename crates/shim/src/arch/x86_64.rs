@@ -59,6 +59,8 @@ pub(crate) mod nr {
     pub(crate) const FUTEX: i32 = 202;
     pub(crate) const IO_GETEVENTS: i32 = 208;
     pub(crate) const SEMTIMEDOP: i32 = 220;
+    pub(crate) const UNSHARE: i32 = 272;
+    pub(crate) const SETNS: i32 = 308;
     pub(crate) const TIMER_CREATE: i32 = 222;
     pub(crate) const TIMER_SETTIME: i32 = 223;
     pub(crate) const TIMER_GETTIME: i32 = 224;

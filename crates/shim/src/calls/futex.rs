@@ -9,7 +9,8 @@ use vtime::page::Epoch;
 
 use super::{result_or_kernel, timespec};
 use crate::arch::{self, nr};
-use crate::clock::{self, CLOCK_MONOTONIC, Timespec};
+use crate::clock::{self, CLOCK_MONOTONIC};
+use crate::namespace::native_timespec;
 use crate::wait::{self, AfterHandler, Deadline, EINVAL, ETIMEDOUT};
 
 const WAIT: usize = 0;
@@ -102,7 +103,7 @@ fn absolute(timeout: usize, clockid: usize) -> Result<Deadline, isize> {
 /// Waits with a call that takes the address of an absolute host time.
 fn until(deadline: Deadline, after: AfterHandler, call: impl Fn(usize) -> isize) -> isize {
     wait::until_or_handler(deadline, after, |host_ns| {
-        let until = Timespec::from_ns(clock::host_now().as_ns().saturating_add(host_ns));
+        let until = native_timespec(clock::host_now().as_ns().saturating_add(host_ns));
         let result = call(&raw const until as usize);
         (result != ETIMEDOUT).then_some(result)
     })

@@ -144,6 +144,7 @@ impl Control {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (calls, doubts) = query::counted(&self.domain.counters());
         warnings.extend(doubts);
+        warnings.extend(self.domain.lateness().warnings());
         Status {
             name: self.name.clone(),
             agent_pid: std::process::id(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use vtime::late::{Late, Lateness};
+use vtime::late::{Late, Lateness, ON_TIME_NS};
 
 use super::Domain;
 
@@ -13,13 +13,21 @@ use super::Domain;
 pub struct AgentLateness {
     /// Frames that are handed over.
     pub frames: Lateness,
-    /// Timers that expire.
-    pub timers: Lateness,
-    /// Programs that stand at their exec until they are in virtual time. Each keeps itself waiting
-    /// only, so they are told apart.
-    execs: Mutex<BTreeMap<String, Lateness>>,
+    /// What is done for one program alone, by its name: each keeps itself waiting only.
+    served: Mutex<BTreeMap<String, Served>>,
     /// Threads of the agent that serve one program each, by number: when they wait, it does.
     servants: Mutex<BTreeMap<i32, String>>,
+}
+
+/// How the agent has done with what it does for one program: what stands at an exec until it is in
+/// virtual time, and timers that expire.
+#[derive(Debug, Default)]
+struct Served {
+    lateness: Lateness,
+    /// Calls that failed for want of something of the agent's, since they were last taken.
+    refused: u64,
+    /// The same since the program began.
+    refused_ever: u64,
 }
 
 /// That a thread serves one program, until this is dropped.
@@ -58,19 +66,54 @@ impl AgentLateness {
         self.servants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A program of this name stood at its exec for so much longer than it takes.
-    pub fn note_exec(&self, name: &str, late_ns: i64) {
-        let mut execs = self.execs.lock().unwrap_or_else(PoisonError::into_inner);
-        if !execs.contains_key(name) {
-            execs.insert(name.to_owned(), Lateness::default());
+    /// A program of this name was served so late.
+    pub fn note_served(&self, name: &str, late_ns: i64) {
+        if late_ns >= ON_TIME_NS {
+            self.with(name, |served| served.lateness.note(late_ns));
         }
-        execs[name].note(late_ns);
     }
 
-    /// What was noted of execs since the last call, by the names of programs.
-    pub fn take_execs(&self) -> Vec<(String, Late)> {
-        let execs = self.execs.lock().unwrap_or_else(PoisonError::into_inner);
-        execs.iter().map(|(name, lateness)| (name.clone(), lateness.take())).collect()
+    /// A call of a program of this name has failed because the agent lacked something, not the
+    /// program.
+    pub fn note_refused(&self, name: &str) {
+        self.with(name, |served| {
+            served.refused += 1;
+            served.refused_ever += 1;
+        });
+    }
+
+    /// What was noted since the last call, by the names of programs, with the number of calls that
+    /// were refused.
+    pub fn take_served(&self) -> Vec<(String, Late, u64)> {
+        let mut all = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        let take = |(name, served): (&String, &mut Served)| {
+            (name.clone(), served.lateness.take(), std::mem::take(&mut served.refused))
+        };
+        all.iter_mut().map(take).collect()
+    }
+
+    /// What it means to who looks at a domain that calls were refused, by program.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let all = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = all.iter().filter(|(_, served)| served.refused_ever > 0);
+        let warning = |(name, served): (&String, &Served)| {
+            format!(
+                "{} calls of timers of `{name}` failed with ENOMEM because the agent had no \
+                 descriptors or threads for them; raise its limits (`ulimit -n`, `ulimit -u`) or \
+                 set fewer timerfds",
+                served.refused_ever
+            )
+        };
+        refused.map(warning).collect()
+    }
+
+    fn with(&self, name: &str, act: impl FnOnce(&mut Served)) {
+        let mut all = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.contains_key(name) {
+            all.insert(name.to_owned(), Served::default());
+        }
+        all.get_mut(name).map(act);
     }
 }
 
@@ -88,16 +131,27 @@ mod tests {
     }
 
     #[test]
-    fn each_program_has_waited_for_its_own_execs() {
+    fn each_program_is_kept_waiting_and_refused_by_itself() {
         let lateness = AgentLateness::default();
         for (name, late_ms) in [("one", 3), ("other", 5), ("one", 4), ("one", 0)] {
-            lateness.note_exec(name, late_ms * 1_000_000);
+            lateness.note_served(name, late_ms * 1_000_000);
         }
+        lateness.note_refused("other");
+        lateness.note_refused("other");
         let late = |largest_ms: i64, sum_ms: i64| Late {
             largest_ns: largest_ms * 1_000_000,
             sum_ns: sum_ms * 1_000_000,
         };
-        let told = [("one".to_owned(), late(4, 7)), ("other".to_owned(), late(5, 5))];
-        assert_eq!(lateness.take_execs(), told);
+        let told = [("one".to_owned(), late(4, 7), 0), ("other".to_owned(), late(5, 5), 2)];
+        assert_eq!(lateness.take_served(), told);
+        assert!(
+            lateness
+                .take_served()
+                .iter()
+                .all(|(_, late, refused)| (*late, *refused) == (Late::default(), 0))
+        );
+        let warnings = lateness.warnings();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].starts_with("2 calls of timers of `other`"), "{warnings:?}");
     }
 }

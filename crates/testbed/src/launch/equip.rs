@@ -7,6 +7,7 @@
 //! carry. What cannot be blocked is expected at each step: SIGKILL, SIGSTOP and SIGCONT.
 
 use std::io;
+use std::mem::offset_of;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use vtime::image::{CLOCK, IMAGE, OWN, PAGE_SIZE, PROCESS, Process};
 use super::desk::{Desk, Expected};
 use super::image::{self, Addresses, IMAGE_LENGTH};
 use super::seccomp;
+use super::timens;
 use super::tracee::{Call, Stop, Tracee};
 use crate::domain::Domain;
 
@@ -97,7 +99,7 @@ impl Equipment {
         mmap(PROCESS, PAGE_SIZE, WRITE, anonymous, u64::MAX)?;
         mmap(CLOCK, PAGE_SIZE, READ, libc::MAP_SHARED, clock)?;
         mmap(OWN, PAGE_SIZE, WRITE, libc::MAP_SHARED, own)?;
-        tracee.write(PROCESS as u64, &self.native_functions(vdso))
+        put_functions(tracee, self.native_functions(vdso))
     }
 
     /// What is mapped into programs: image, clock page, and the program's own page.
@@ -135,6 +137,18 @@ impl Equipment {
         let number = libc::SYS_rt_sigaction;
         tracee.call(&Call { at: self.addresses.syscall, number, args }).map(drop)
     }
+}
+
+/// Fills the page of a program, which has the kernel's functions at these addresses. In a time
+/// namespace of its own it must look its clocks up, so there is no short way for it.
+pub(super) fn put_functions(tracee: &mut Tracee, native: [u64; 3]) -> io::Result<()> {
+    if !timens::is_own(tracee.thread()) {
+        return tracee.write(PROCESS as u64, &native);
+    }
+    let [clock_gettime, getcpu, getrandom] = native;
+    tracee.write(PROCESS as u64, &[0, getcpu, getrandom])?;
+    let namespace = (PROCESS + offset_of!(Process, namespace)) as u64;
+    tracee.write(namespace, &[1, clock_gettime])
 }
 
 /// Puts files of ours into the program, closed on exec: it makes an exec of nothing, which the

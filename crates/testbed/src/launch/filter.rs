@@ -148,6 +148,10 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_setitimer, ALWAYS, Ask),
     Rule(libc::SYS_getitimer, ALWAYS, Ask),
     Rule(nr::ALARM, ALWAYS, Ask),
+    // What puts a process, or its children, into a time namespace (CLONE_NEWTIME); setns(2) without
+    // a type may.
+    Rule(libc::SYS_unshare, &[&[OneOf(0, 0x80, &[0x80])]], Trap),
+    Rule(libc::SYS_setns, &[&[OneOf(1, 0x80, &[0x80])], &[OneOf(1, u32::MAX, &[0])]], Trap),
     // The image has more calls stopped once a program sets one of these options.
     Rule(libc::SYS_recvmmsg, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_ioctl, &[&[SOCKET_STAMPS]], Trap),

@@ -71,7 +71,7 @@ impl Follower {
         }
         let (gate, arrivals) = Gate::new()?;
         let (sender, refusals) = mpsc::sync_channel(REFUSALS_MAX);
-        let timers = timers::Service::start(Arc::clone(&domain))?;
+        let timers = Arc::new(timers::Service::new(Arc::clone(&domain)));
         let equipment = Arc::new(Equipment::new(&domain)?);
         let work = Arc::new(Work {
             timers: Arc::clone(&timers),
@@ -199,7 +199,10 @@ fn attend(work: &Arc<Work>) -> io::Result<Sender<Listener>> {
     let attending = thread::Builder::new().name("follow-tree".into()).spawn(move || {
         if let Ok(listener) = listeners.recv() {
             let _serving = Serving::begin(&own.work.domain, &listener.name);
-            own.attend(&Arc::new(listener));
+            own.work.timers.begin(&listener.name);
+            let listener = Arc::new(listener);
+            own.attend(&listener);
+            own.work.timers.end(&listener.name);
         }
         own.desk.close();
     });
@@ -222,7 +225,7 @@ impl Tree {
                 let begun = domain.now();
                 own.exec(&job);
                 let took = (domain.now() - begun).as_ns();
-                domain.lateness().note_exec(&job.listener.name, took - EXEC_TAKES_NS);
+                domain.lateness().note_served(&job.listener.name, took - EXEC_TAKES_NS);
             }
         })?;
         self.desk.hired();
@@ -444,7 +447,7 @@ impl Tree {
         let (program, own) =
             work.domain.add_program(&job.listener.name, tracee.thread(), before)?;
         self.programs().push(Arc::downgrade(&program));
-        work.timers.exec(tracee.thread(), program.number);
+        work.timers.exec(&job.listener.name, tracee.thread(), program.number);
         work.equipment.equip(&self.desk, job.listener.as_fd(), tracee, own.as_fd())?;
         program.runs();
         Ok(())

@@ -10,6 +10,8 @@
 //! - [`seccomp`]: installing the filter and answering its notifications
 //! - [`image`]: the image that `qcycle` carries, and the kernel's own vDSO
 //! - [`elf`]: looking up symbols in the two
+//! - [`process`]: who is meant by a number, and whether it is still the same one
+//! - [`timens`]: time namespaces of programs
 //! - [`timers`]: timers of programs, which expire when the agent says so
 //! - [`tracee`]: a stopped program: registers, memory, borrowed system calls
 //! - [`follow`]: from the notification of an exec to a program at its first instruction
@@ -38,8 +40,10 @@ pub mod members;
 pub mod namespaces;
 mod nudge;
 mod privileges;
+mod process;
 pub mod program;
 mod seccomp;
+mod timens;
 mod timers;
 mod tracee;
 mod wanted;

@@ -7,7 +7,7 @@ use testbed::agent::protocol::{Call, Selector};
 use crate::harness::{Domain, In, Link, Printed, Running, c, command, held, run, sleep_ms};
 
 /// Guests, and how many checks each makes.
-const GUESTS: [(&str, usize); 2] = [("timers", 65), ("queues", 27)];
+const GUESTS: [(&str, usize); 3] = [("timers", 65), ("posix_timers", 43), ("queues", 27)];
 
 /// Asserts that every check of the guest holds; prints how late its timers were.
 fn all_hold(what: &str, printed: &Printed, checks: usize) {
@@ -54,4 +54,18 @@ fn they_stand_still_with_the_clock_and_go_on_with_it() {
         }
         all_hold(&format!("{name} held and dilated"), &guest.finish(), checks);
     }
+}
+
+/// What this machine says of timers on alarm clocks, which need a clock of their own.
+#[test]
+fn alarm_clocks_are_there_if_the_kernel_has_them() {
+    let guest = c("posix_timers", Link::Dynamic);
+    let said = |place| {
+        let out = run(&mut command(place, &guest, &[])).out;
+        let lines: Vec<String> =
+            out.lines().filter(|line| line.starts_with("alarm clock")).map(str::to_owned).collect();
+        assert_eq!(lines.len(), 2, "{out}");
+        lines
+    };
+    assert_eq!(said(In::Virtual("1")), said(In::Native));
 }

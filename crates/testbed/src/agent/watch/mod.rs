@@ -52,13 +52,9 @@ const AGAIN: Duration = Duration::from_millis(5);
 const TELL_EVERY: Duration = Duration::from_millis(250);
 
 /// Threads of the agent that all programs wait for, and what they do. Others serve one program each.
-const OWN_THREADS: [(&str, &str); 3] = [
-    ("network", FRAMES),
-    ("timers", TIMERS),
-    ("plant-files", "the testbed with points of the plant"),
-];
+const OWN_THREADS: [(&str, &str); 2] =
+    [("network", FRAMES), ("plant-files", "the testbed with points of the plant")];
 const FRAMES: &str = "the testbed with frames";
-const TIMERS: &str = "the testbed with timers";
 
 /// A node to watch.
 #[derive(Clone, Debug)]
@@ -228,14 +224,12 @@ impl Round {
             self.ledger.add(key, Cause::WokeLate, &late);
         }
         let lateness = self.domain.lateness();
-        for (name, late) in lateness.take_execs() {
+        for (name, late, _) in lateness.take_served() {
             let late = Delay::late(before, now, late);
             self.ledger.add((self.programs.get(&name).cloned(), name), Cause::Served, &late);
         }
-        for (who, late) in [(FRAMES, &lateness.frames), (TIMERS, &lateness.timers)] {
-            let late = Delay::late(before, now, late.take());
-            self.ledger.add((None, who.to_owned()), Cause::Late, &late);
-        }
+        let late = Delay::late(before, now, lateness.frames.take());
+        self.ledger.add((None, FRAMES.to_owned()), Cause::Late, &late);
     }
 
     fn tell(&mut self, now: Moment, is_last: bool) {

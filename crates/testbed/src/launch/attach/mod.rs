@@ -170,7 +170,7 @@ impl Standing {
                 .gate()
                 .hand_over(&name, listener.as_fd())
                 .expect("the follower receives until its gate is closed");
-            timers::take_over(follower.timers(), process, &mut put);
+            timers::take_over(follower.timers(), &name, process, &mut put);
             put.end();
         }
         for thread in tree.processes.values_mut().flat_map(Threads::values_mut) {

@@ -16,8 +16,8 @@ use super::tree::Thread;
 use super::vdso::Patch;
 use crate::fds;
 use crate::launch::arch::Registers;
-use crate::launch::equip::Equipment;
-use crate::launch::timers::Process;
+use crate::launch::equip::{Equipment, put_functions};
+use crate::launch::process::Process;
 use crate::launch::tracee::{Call, Tracee};
 use crate::launch::{filter, seccomp};
 
@@ -121,7 +121,7 @@ impl<'p> Put<'p> {
             Some(code) => self.tracee.write(ORIGINAL as u64, &code).map(|()| ORIGINAL as u64)?,
             None => 0,
         };
-        self.tracee.write(PROCESS as u64, &words)
+        put_functions(self.tracee, words)
     }
 
     /// Makes the image handle SIGSYS, and keeps it from being blocked in handlers. `caught` are

@@ -12,19 +12,19 @@ use crate::launch::timers::{KernelTimer, Service};
 const ITIMER_REAL: u64 = 0;
 
 /// Takes over all timers of a process. One that cannot be taken over goes on in host time.
-pub(super) fn take_over(service: &Service, process: pid_t, put: &mut Put<'_>) {
+pub(super) fn take_over(service: &Service, tree: &str, process: pid_t, put: &mut Put<'_>) {
     for fd in timer_descriptors(process) {
         // Fails only if there are no descriptors or memory left.
-        let _ = service.take_over_descriptor(process, fd);
+        let _ = service.take_over_descriptor(tree, process, fd);
     }
-    let _ = interval(service, process, put);
+    let _ = interval(service, tree, process, put);
     let listed = fs::read_to_string(format!("/proc/{process}/timers")).unwrap_or_default();
     for timer in kernel_timers(&listed).filter(KernelTimer::is_virtual) {
-        let _ = posix(service, process, &timer, put);
+        let _ = posix(service, tree, process, &timer, put);
     }
 }
 
-fn interval(service: &Service, process: pid_t, put: &mut Put<'_>) -> io::Result<()> {
+fn interval(service: &Service, tree: &str, process: pid_t, put: &mut Put<'_>) -> io::Result<()> {
     const OLD: u64 = 32;
     let args = |at| [ITIMER_REAL, at, at + OLD, 0, 0, 0];
     let words = put.call_with(libc::SYS_setitimer, args, [0; 8])?;
@@ -32,12 +32,13 @@ fn interval(service: &Service, process: pid_t, put: &mut Put<'_>) -> io::Result<
     let ns = |seconds: i64, us: i64| seconds.saturating_mul(1_000_000_000) + us * 1000;
     match [ns(left_s, left_us), ns(period_s, period_us)] {
         [0, _] => Ok(()),
-        setting => service.take_over_interval(process, setting),
+        setting => service.take_over_interval(tree, process, setting),
     }
 }
 
 fn posix(
     service: &Service,
+    tree: &str,
     process: pid_t,
     timer: &KernelTimer,
     put: &mut Put<'_>,
@@ -47,7 +48,7 @@ fn posix(
     let words = put.call_with(libc::SYS_timer_settime, args, [0; 8])?;
     let [.., period_s, period_ns, left_s, left_ns] = words.map(u64::cast_signed);
     let ns = |seconds: i64, ns: i64| seconds.saturating_mul(1_000_000_000) + ns;
-    service.take_over_posix(process, timer, [ns(left_s, left_ns), ns(period_s, period_ns)])
+    service.take_over_posix(tree, process, timer, [ns(left_s, left_ns), ns(period_s, period_ns)])
 }
 
 /// The descriptors of a process that are timers.

@@ -16,7 +16,7 @@ use libc::pid_t;
 use super::method::Method;
 use super::threads;
 use crate::launch::namespaces;
-use crate::launch::timers::Process;
+use crate::launch::process::Process;
 
 const PREFIX: &str = "quartercycle";
 /// How long programs that were killed may take to leave the group.

@@ -8,13 +8,29 @@
 //! sending its signal. A timer can therefore not expire early, held or dilated as the clock may
 //! be; it is late by as long as the agent takes to wake up.
 //!
+//! Nothing that a program does may keep another one waiting, or take from the agent what others
+//! need: calls come as numbers, and each tree of programs has a thread, a share of the descriptors
+//! and a pace of its own.
+//!
 //! - [`table`]: deadlines and what is due; pure
-//! - [`program`]: what a program has given to the kernel: memory, descriptors, signals
-//! - [`service`]: the calls, and the thread that waits for the next deadline
+//! - [`limits`]: how many timers a tree may have; pure
+//! - [`pace`]: how much of a processor the timers of a tree may take; pure
+//! - [`signal`], [`descriptor`]: what is told a program when a timer expires
+//! - [`posix`]: one timer of timer_create(2)
+//! - [`tree`]: the timers of one tree
+//! - [`worker`]: its thread
+//! - [`pool`]: what all trees share
+//! - [`service`]: which tree a call belongs to
 
-mod program;
+mod descriptor;
+mod limits;
+mod pace;
+mod pool;
+mod posix;
 mod service;
+mod signal;
 mod table;
+mod tree;
+mod worker;
 
-pub(super) use program::Process;
 pub(super) use service::{KernelTimer, Service, is_timer_call};

@@ -15,6 +15,16 @@ pub(super) struct Setting {
     pub(super) period: ProgramSpan,
 }
 
+/// A timer that has expired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Due<K> {
+    pub(super) key: K,
+    /// How often, since it last did.
+    pub(super) times: u64,
+    /// How long the first of these is over.
+    pub(super) late: ProgramSpan,
+}
+
 /// The number of the program in whose time a timer counts.
 pub(super) type Lane = u64;
 
@@ -87,23 +97,23 @@ impl<K: Ord + Copy> Table<K> {
         self.queues.iter().filter_map(|(lane, queue)| Some((*lane, queue.first()?.0)))
     }
 
-    /// Takes the timer of a lane that has been due longest at `now`, with how often it has
-    /// expired.
-    pub(super) fn take_due(&mut self, lane: Lane, now: ProgramTime) -> Option<(K, u64)> {
+    /// Takes the timer of a lane that has been due longest at `now`.
+    pub(super) fn take_due(&mut self, lane: Lane, now: ProgramTime) -> Option<Due<K>> {
         let (due, key) = *self.queues.get(&lane)?.first().filter(|(next, _)| *next <= now)?;
-        let mut timer = *self.timers.get(&key).expect("queued timers are in the table");
+        let mut timer = *self.timers.get(&key)?;
         self.remove(key);
-        let periods = if timer.period <= ProgramSpan::ZERO {
+        let late = now - due;
+        let times = if timer.period <= ProgramSpan::ZERO {
             timer.next = None;
             1
         } else {
-            let periods = (now - due).as_ns() / timer.period.as_ns() + 1;
+            let periods = late.as_ns() / timer.period.as_ns() + 1;
             let elapsed = timer.period.as_ns().saturating_mul(periods);
             timer.next = Some(due + ProgramSpan::from_ns(elapsed));
             periods.unsigned_abs()
         };
         self.insert(key, timer);
-        Some((key, periods))
+        Some(Due { key, times, late })
     }
 
     fn insert(&mut self, key: K, timer: Timer) {
@@ -127,13 +137,17 @@ mod tests {
         ProgramSpan::from_ns(ns)
     }
 
+    fn due(key: char, times: u64, late: i64) -> Option<Due<char>> {
+        Some(Due { key, times, late: span(late) })
+    }
+
     #[test]
     fn a_timer_expires_once_and_is_then_disarmed() {
         let mut table = Table::default();
         table.set('a', 1, Some(at(100)), ProgramSpan::ZERO);
         assert_eq!(table.get('a', at(40)).left, span(60));
         assert_eq!(table.take_due(1, at(99)), None);
-        assert_eq!(table.take_due(1, at(100)), Some(('a', 1)));
+        assert_eq!(table.take_due(1, at(100)), due('a', 1, 0));
         assert_eq!(table.take_due(1, at(1000)), None);
         assert_eq!(table.get('a', at(1000)), Setting::default());
     }
@@ -142,7 +156,7 @@ mod tests {
     fn a_period_that_was_missed_is_counted() {
         let mut table = Table::default();
         table.set('a', 1, Some(at(100)), span(10));
-        assert_eq!(table.take_due(1, at(135)), Some(('a', 4)));
+        assert_eq!(table.take_due(1, at(135)), due('a', 4, 35));
         assert_eq!(table.next().collect::<Vec<_>>(), [(1, at(140))]);
     }
 
@@ -164,7 +178,7 @@ mod tests {
         assert_eq!(table.take_due(1, at(99)), None);
         table.change_lane('b', 1);
         assert_eq!((table.lane('b'), table.take_due(2, at(99))), (Some(1), None));
-        assert_eq!(table.take_due(1, at(99)), Some(('b', 1)));
+        assert_eq!(table.take_due(1, at(99)), due('b', 1, 49));
     }
 
     proptest! {
@@ -176,8 +190,8 @@ mod tests {
             let (mut now, mut seen) = (0, 0);
             for look in looks {
                 now += look;
-                while let Some(((), count)) = table.take_due(1, at(now)) {
-                    seen += count;
+                while let Some(due) = table.take_due(1, at(now)) {
+                    seen += due.times;
                 }
                 let expected = if now < first { 0 } else { (now - first) / period + 1 };
                 prop_assert_eq!(seen, expected.unsigned_abs());

@@ -1,0 +1,92 @@
+//! How much of a processor the timers of one program tree may take. Pure: callers pass the time in.
+//!
+//! A timer with a period of a nanosecond is always due. The kernel lets such a one expire when
+//! somebody looks; the agent would do nothing else. So after each round it rests for as long as the
+//! round took, and what falls due meanwhile is counted and told at once. A round is short, so that
+//! rests are.
+
+use vtime::{HostSpan, HostTime};
+
+/// Rounds are no nearer to each other than this, so that a timer of 50 us is never put off.
+const REST_MIN: HostSpan = HostSpan::from_ns(20_000);
+/// A round ends after this, whoever is still due.
+const ROUND_MAX: HostSpan = HostSpan::from_ns(500_000);
+/// Expirations of one program before those of the next.
+pub(super) const TURN: usize = 16;
+
+/// Rounds and rests.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    begun: HostTime,
+    rests_until: HostTime,
+}
+
+impl Pace {
+    /// Whether a round may begin now.
+    pub(super) fn may_begin(&self, now: HostTime) -> bool {
+        now >= self.rests_until
+    }
+
+    /// A round begins.
+    pub(super) fn begin(&mut self, now: HostTime) {
+        self.begun = now;
+    }
+
+    /// Whether the round has lasted long enough.
+    pub(super) fn is_over(&self, now: HostTime) -> bool {
+        now - self.begun >= ROUND_MAX
+    }
+
+    /// The round ends.
+    pub(super) fn end(&mut self, now: HostTime) {
+        let rest = (now - self.begun).min(ROUND_MAX + ROUND_MAX).max(REST_MIN);
+        self.rests_until = now + rest;
+    }
+
+    /// When to look again for what is due at `due`.
+    pub(super) fn not_before(&self, due: HostTime) -> HostTime {
+        due.max(self.rests_until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(ns: i64) -> HostTime {
+        HostTime::from_ns(ns)
+    }
+
+    #[test]
+    fn a_round_rests_for_as_long_as_it_took() {
+        let mut pace = Pace::default();
+        pace.begin(at(1_000_000));
+        assert!(!pace.is_over(at(1_400_000)) && pace.is_over(at(1_500_000)));
+        pace.end(at(1_500_000));
+        assert!(!pace.may_begin(at(1_999_999)) && pace.may_begin(at(2_000_000)));
+        assert_eq!(pace.not_before(at(0)), at(2_000_000));
+        assert_eq!(pace.not_before(at(9_000_000)), at(9_000_000));
+    }
+
+    proptest! {
+        /// Whoever is always due gets at most half of a processor, and is never put off for long,
+        /// even if the host took the processor away during a round.
+        #[test]
+        fn half_of_the_time_is_rest(rounds in proptest::collection::vec(0..3_000_000i64, 1..40)) {
+            let (mut pace, mut now, mut busy, mut rested) = (Pace::default(), 1, 0, 0);
+            for round in rounds {
+                prop_assert!(pace.may_begin(at(now)));
+                pace.begin(at(now));
+                now += round;
+                pace.end(at(now));
+                let rest = pace.not_before(at(0)).as_ns() - now;
+                prop_assert!((20_000..=1_000_000).contains(&rest));
+                busy += round.min(1_000_000);
+                rested += rest;
+                now += rest;
+            }
+            prop_assert!(rested >= busy);
+        }
+    }
+}
