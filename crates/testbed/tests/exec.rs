@@ -32,6 +32,8 @@ mod load;
 mod looks;
 #[path = "exec/names.rs"]
 mod names;
+#[path = "exec/namespaces.rs"]
+mod namespaces;
 #[path = "exec/ordinary.rs"]
 mod ordinary;
 #[path = "exec/outside.rs"]
@@ -46,6 +48,8 @@ mod sandboxes;
 mod sockets;
 #[path = "exec/stamps.rs"]
 mod stamps;
+#[path = "exec/timer_storm.rs"]
+mod timer_storm;
 #[path = "exec/timers.rs"]
 mod timers;
 #[path = "exec/times.rs"]

@@ -1,0 +1,146 @@
+/* A program that does to timers what it can, beside one that needs them.
+ *
+ * timer_storm KIND SECONDS: the hostile one. Says "storm" when it has begun, and goes on until it is
+ * killed or the time of the host's is over.
+ * timer_storm measure: waits in turn for a periodic timerfd and by sleeping, and prints by how many
+ * microseconds the median of each was late, then makes sure that timers may still be made. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BILLION 1000000000ll
+
+static int64_t now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * BILLION + t.tv_nsec;
+}
+
+static void begun(const char *what)
+{
+	printf("storm %s\n", what);
+	fflush(stdout);
+}
+
+/* Always due. */
+static void fast(int count)
+{
+	struct itimerspec set = { { 0, 1 }, { 0, 1 } };
+	for (int i = 0; i < count; i++)
+		timerfd_settime(timerfd_create(CLOCK_MONOTONIC, 0), 0, &set, NULL);
+	begun("fast");
+}
+
+/* All that can be had. */
+static void many(void)
+{
+	struct rlimit limit;
+	struct itimerspec set = { { 0, 0 }, { 3600, 0 } };
+	timer_t id;
+	int timers = 0, descriptors = 0;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max = 1 << 20;
+	setrlimit(RLIMIT_SIGPENDING, &limit);
+	for (int i = 0; i < 5000 && syscall(SYS_timer_create, CLOCK_MONOTONIC, NULL, &id) == 0; i++)
+		timers++;
+	for (int fd; (fd = timerfd_create(CLOCK_MONOTONIC, 0)) >= 0; descriptors++)
+		if (timerfd_settime(fd, 0, &set, NULL) != 0)
+			break;
+	begun("many");
+	fprintf(stderr, "%d timers, %d descriptors\n", timers, descriptors);
+}
+
+static char *missing;
+
+static void *reads(void *call)
+{
+	if ((intptr_t)call % 2)
+		setitimer(ITIMER_REAL, (void *)missing, NULL);
+	else
+		timerfd_settime(timerfd_create(CLOCK_MONOTONIC, 0), 0, (void *)(missing + 4096), NULL);
+	return NULL;
+}
+
+/* Memory that whoever reads it waits for, for ever. */
+static int faults(void)
+{
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct uffdio_api api = { .api = UFFD_API };
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) != 0) {
+		begun("not measured: no userfaultfd here");
+		return 0;
+	}
+	missing = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct uffdio_register area = { .range = { (uintptr_t)missing, 8192 },
+					.mode = UFFDIO_REGISTER_MODE_MISSING };
+	if (ioctl(fd, UFFDIO_REGISTER, &area) != 0)
+		return 1;
+	for (intptr_t i = 0; i < 8; i++) {
+		pthread_t thread;
+		pthread_create(&thread, NULL, reads, (void *)i);
+	}
+	usleep(100000);
+	begun("faults");
+	return 0;
+}
+
+static int compare(const void *one, const void *two)
+{
+	int64_t a = *(const int64_t *)one, b = *(const int64_t *)two;
+	return (a > b) - (a < b);
+}
+
+static int measure(void)
+{
+	enum { COUNT = 101, PERIOD = 5000000 };
+	static int64_t timer[COUNT], sleeps[COUNT];
+	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+	for (int i = 0; i < COUNT; i++) {
+		int64_t due = now() + PERIOD;
+		uint64_t count;
+		struct itimerspec set = { { 0, 0 }, { due / BILLION, due % BILLION } };
+		if (timerfd_settime(fd, TFD_TIMER_ABSTIME, &set, NULL) != 0 || read(fd, &count, 8) != 8)
+			return 1;
+		timer[i] = now() - due;
+		due = now() + PERIOD;
+		struct timespec until = { due / BILLION, due % BILLION };
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+		sleeps[i] = now() - due;
+	}
+	qsort(timer, COUNT, sizeof *timer, compare);
+	qsort(sleeps, COUNT, sizeof *sleeps, compare);
+	printf("measured %lld %lld\n", (long long)timer[COUNT / 2] / 1000, (long long)sleeps[COUNT / 2] / 1000);
+	timer_t id;
+	return timer_create(CLOCK_REALTIME, NULL, &id) != 0;
+}
+
+int main(int count, char **arguments)
+{
+	if (count < 3)
+		return measure();
+	if (strcmp(arguments[1], "fast") == 0)
+		fast(900);
+	else if (strcmp(arguments[1], "many") == 0)
+		many();
+	else if (faults() != 0)
+		return 1;
+	sleep(atoi(arguments[2]));
+	return 0;
+}
