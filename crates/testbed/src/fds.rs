@@ -148,7 +148,7 @@ pub fn receive(socket: BorrowedFd<'_>, octets: &mut [u8]) -> io::Result<(usize, 
     }
 }
 
-/// Lets this process open as many descriptors as it may; each timerfd of a program takes two of
+/// Lets this process open as many descriptors as it may; each timerfd of a program takes one of
 /// its agent. Programs that were started before keep their limit.
 pub fn raise_limit() {
     // SAFETY: a structure of numbers, which the kernel reads and writes.

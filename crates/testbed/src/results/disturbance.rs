@@ -63,7 +63,7 @@ pub enum Cause {
     WokeLate,
     /// At a time dilation factor below 1 it computed for longer than it would natively.
     Computed,
-    /// The testbed let it wait at an exec, or for the answer to a call about a timer.
+    /// The testbed let it wait at an exec, for the answer to a call about a timer, or for a timer.
     Served,
     /// A part of the testbed was late with what it does for programs.
     Late,

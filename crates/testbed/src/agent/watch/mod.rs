@@ -7,7 +7,8 @@
 //!   a time dilation factor below 1, how much longer it computed than natively;
 //! - how late timed waits of programs ended, which the image notes in their own pages: that shows a
 //!   host that was gone as well;
-//! - how late the agent itself was: with frames, timers and execs, and how long its threads waited.
+//! - how late the agent itself was: with frames, and with timers and execs of each program, and how
+//!   long its threads waited.
 //!
 //! A wait that the kernel counts at one look has ended since the look before, so it lay between then
 //! less its length, and now: it is known when somebody was late, to an interval. All is told in

@@ -1,11 +1,14 @@
 //! How much of a processor the timers of one program tree may take. Pure: callers pass the time in.
 //!
 //! A timer with a period of a nanosecond is always due. The kernel lets such a one expire when
-//! somebody looks; the agent would do nothing else. So after each round it rests for as long as the
-//! round took, and what falls due meanwhile is counted and told at once. A round is short, so that
-//! rests are.
+//! somebody looks; the agent would do nothing else. So after a round with such timers it rests for
+//! as long as the round took, and what falls due meanwhile is counted and told at once. A round is
+//! short, so that rests are. Timers that are slow, or expire once, put nothing off.
 
-use vtime::{HostSpan, HostTime};
+use vtime::{HostSpan, HostTime, ProgramSpan};
+
+/// Shorter periods make a round rest.
+const FAST: ProgramSpan = ProgramSpan::from_ns(1_000_000);
 
 /// Rounds are no nearer to each other than this, so that a timer of 50 us is never put off.
 const REST_MIN: HostSpan = HostSpan::from_ns(20_000);
@@ -18,6 +21,7 @@ pub(super) const TURN: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     begun: HostTime,
+    is_fast: bool,
     rests_until: HostTime,
 }
 
@@ -29,7 +33,12 @@ impl Pace {
 
     /// A round begins.
     pub(super) fn begin(&mut self, now: HostTime) {
-        self.begun = now;
+        (self.begun, self.is_fast) = (now, false);
+    }
+
+    /// A timer with this period expires in the round.
+    pub(super) fn note(&mut self, period: ProgramSpan) {
+        self.is_fast |= period > ProgramSpan::ZERO && period < FAST;
     }
 
     /// Whether the round has lasted long enough.
@@ -39,6 +48,9 @@ impl Pace {
 
     /// The round ends.
     pub(super) fn end(&mut self, now: HostTime) {
+        if !self.is_fast {
+            return;
+        }
         let rest = (now - self.begun).min(ROUND_MAX + ROUND_MAX).max(REST_MIN);
         self.rests_until = now + rest;
     }
@@ -62,11 +74,22 @@ mod tests {
     fn a_round_rests_for_as_long_as_it_took() {
         let mut pace = Pace::default();
         pace.begin(at(1_000_000));
+        pace.note(ProgramSpan::from_ns(1));
         assert!(!pace.is_over(at(1_400_000)) && pace.is_over(at(1_500_000)));
         pace.end(at(1_500_000));
         assert!(!pace.may_begin(at(1_999_999)) && pace.may_begin(at(2_000_000)));
         assert_eq!(pace.not_before(at(0)), at(2_000_000));
         assert_eq!(pace.not_before(at(9_000_000)), at(9_000_000));
+    }
+
+    #[test]
+    fn timers_that_are_slow_or_expire_once_put_nothing_off() {
+        let mut pace = Pace::default();
+        pace.begin(at(1_000_000));
+        pace.note(ProgramSpan::ZERO);
+        pace.note(FAST);
+        pace.end(at(1_500_000));
+        assert!(pace.may_begin(at(1_500_000)));
     }
 
     proptest! {
@@ -78,6 +101,7 @@ mod tests {
             for round in rounds {
                 prop_assert!(pace.may_begin(at(now)));
                 pace.begin(at(now));
+                pace.note(ProgramSpan::from_ns(50_000));
                 now += round;
                 pace.end(at(now));
                 let rest = pace.not_before(at(0)).as_ns() - now;

@@ -23,6 +23,8 @@ pub(super) struct Due<K> {
     pub(super) times: u64,
     /// How long the first of these is over.
     pub(super) late: ProgramSpan,
+    /// Zero: it has no further ones.
+    pub(super) period: ProgramSpan,
 }
 
 /// The number of the program in whose time a timer counts.
@@ -113,7 +115,7 @@ impl<K: Ord + Copy> Table<K> {
             periods.unsigned_abs()
         };
         self.insert(key, timer);
-        Some(Due { key, times, late })
+        Some(Due { key, times, late, period: timer.period })
     }
 
     fn insert(&mut self, key: K, timer: Timer) {
@@ -137,8 +139,8 @@ mod tests {
         ProgramSpan::from_ns(ns)
     }
 
-    fn due(key: char, times: u64, late: i64) -> Option<Due<char>> {
-        Some(Due { key, times, late: span(late) })
+    fn due(key: char, times: u64, late: i64, period: i64) -> Option<Due<char>> {
+        Some(Due { key, times, late: span(late), period: span(period) })
     }
 
     #[test]
@@ -147,7 +149,7 @@ mod tests {
         table.set('a', 1, Some(at(100)), ProgramSpan::ZERO);
         assert_eq!(table.get('a', at(40)).left, span(60));
         assert_eq!(table.take_due(1, at(99)), None);
-        assert_eq!(table.take_due(1, at(100)), due('a', 1, 0));
+        assert_eq!(table.take_due(1, at(100)), due('a', 1, 0, 0));
         assert_eq!(table.take_due(1, at(1000)), None);
         assert_eq!(table.get('a', at(1000)), Setting::default());
     }
@@ -156,7 +158,7 @@ mod tests {
     fn a_period_that_was_missed_is_counted() {
         let mut table = Table::default();
         table.set('a', 1, Some(at(100)), span(10));
-        assert_eq!(table.take_due(1, at(135)), due('a', 4, 35));
+        assert_eq!(table.take_due(1, at(135)), due('a', 4, 35, 10));
         assert_eq!(table.next().collect::<Vec<_>>(), [(1, at(140))]);
     }
 
@@ -178,7 +180,7 @@ mod tests {
         assert_eq!(table.take_due(1, at(99)), None);
         table.change_lane('b', 1);
         assert_eq!((table.lane('b'), table.take_due(2, at(99))), (Some(1), None));
-        assert_eq!(table.take_due(1, at(99)), due('b', 1, 49));
+        assert_eq!(table.take_due(1, at(99)), due('b', 1, 49, 0));
     }
 
     proptest! {

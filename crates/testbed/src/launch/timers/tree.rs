@@ -382,7 +382,7 @@ impl Timers {
         let begun = domain::host_now();
         if self.table.next().next().is_some() && pace.may_begin(begun) {
             pace.begin(begun);
-            while self.turns() && !pace.is_over(domain::host_now()) {}
+            while self.turns(pace) && !pace.is_over(domain::host_now()) {}
             pace.end(domain::host_now());
         }
         let next = self.table.next();
@@ -391,7 +391,7 @@ impl Timers {
     }
 
     /// One turn for each program. Answers whether one of them was not done with it.
-    fn turns(&mut self) -> bool {
+    fn turns(&mut self, pace: &mut Pace) -> bool {
         let lanes: Vec<Lane> = self.table.next().map(|(lane, _)| lane).collect();
         let mut more = false;
         for lane in lanes {
@@ -400,6 +400,7 @@ impl Timers {
             let due: Vec<Due<Key>> = due.take(TURN).collect();
             more |= due.len() == TURN;
             for due in due {
+                pace.note(due.period);
                 self.domain.lateness().note_served(&self.name, due.late.as_ns());
                 if !self.fire(due.key, due.times) {
                     self.forget(due.key);
