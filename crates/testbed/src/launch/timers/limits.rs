@@ -2,8 +2,8 @@
 //!
 //! What a program asks for costs its agent memory, and a descriptor for each timerfd. Natively the
 //! kernel has limits of its own for both. The agent's descriptors belong to all: a tree may take
-//! half of those that others have left, so that however many take all they can get, there are some
-//! left for the next.
+//! half of those that others have left, and of these a program half of those that others of the tree
+//! have left, so that however many take all they can get, there are some left for the next.
 
 /// POSIX timers that a tree may have whatever its limit of pending signals: as many as Linux allows
 /// on a machine with some 32 GiB.
@@ -17,12 +17,26 @@ pub(super) fn allows_posix(posix: usize, pending_max: u64) -> bool {
     posix < usize::try_from(pending_max).unwrap_or(POSIX_MAX).min(POSIX_MAX)
 }
 
-/// Whether a tree that has `own` of the `all` descriptors that timers take may take one more, where
-/// the agent may open `open_max`.
-pub(super) fn allows_descriptor(own: usize, all: usize, open_max: usize) -> bool {
-    let others = all.saturating_sub(own);
-    let left = open_max.saturating_sub(RESERVED).saturating_sub(others);
-    own < left / 2
+/// Descriptors that timers take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    /// By one program.
+    pub(super) program: usize,
+    /// By its tree.
+    pub(super) tree: usize,
+    /// By all trees.
+    pub(super) all: usize,
+}
+
+/// Whether a program may have one more descriptor taken for it, where the agent may open `open_max`.
+pub(super) fn allows_descriptor(taken: Taken, open_max: usize) -> bool {
+    let of_all = share(open_max.saturating_sub(RESERVED), taken.all, taken.tree);
+    taken.program < share(of_all, taken.tree, taken.program)
+}
+
+/// Half of what others have left of `most`, of which all have taken `all`.
+fn share(most: usize, all: usize, own: usize) -> usize {
+    most.saturating_sub(all.saturating_sub(own)) / 2
 }
 
 #[cfg(test)]
@@ -31,18 +45,23 @@ mod tests {
 
     #[test]
     fn who_takes_all_it_can_get_leaves_half_to_the_next() {
-        let (open_max, mut taken) = (20_000, Vec::new());
-        for _ in 0..8 {
-            let others: usize = taken.iter().sum();
-            let mut own = 0;
-            while allows_descriptor(own, others + own, open_max) {
-                own += 1;
+        let open_max = 20_000;
+        let (mut all, mut trees) = (0, Vec::new());
+        for _ in 0..6 {
+            let (mut tree, mut programs) = (0, Vec::new());
+            for _ in 0..4 {
+                let mut program = 0;
+                while allows_descriptor(Taken { program, tree, all }, open_max) {
+                    (program, tree, all) = (program + 1, tree + 1, all + 1);
+                }
+                programs.push(program);
             }
-            taken.push(own);
+            assert!(programs.is_sorted_by(|one, next| one > next) && programs[3] > 10);
+            trees.push(programs);
         }
-        assert_eq!(taken[0], (20_000 - 256) / 2);
-        assert!(taken.is_sorted_by(|one, next| one >= next) && taken[7] > 50, "{taken:?}");
-        assert!(taken.iter().sum::<usize>() < open_max - 256);
+        assert_eq!(trees[0][0], (20_000 - 256) / 4);
+        assert!(trees.is_sorted_by(|one, next| one[0] > next[0]), "{trees:?}");
+        assert!(all < open_max - 256);
     }
 
     #[test]

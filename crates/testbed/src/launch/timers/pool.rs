@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libc::pid_t;
 
-use super::limits;
+use super::limits::{self, Taken};
 
 /// What all trees of a domain share.
 #[derive(Debug, Default)]
@@ -20,12 +20,13 @@ impl Pool {
         limits::allows_posix(own, pending_max)
     }
 
-    /// Takes one descriptor for a tree that has so many. Answers whether it may have it.
-    pub(super) fn take_descriptor(&self, own: usize) -> bool {
+    /// Takes one descriptor for a program that has so many, of a tree that has so many. Answers
+    /// whether it may have it.
+    pub(super) fn take_descriptor(&self, program: usize, tree: usize) -> bool {
         let open_max = limit_of(0, libc::RLIMIT_NOFILE).unwrap_or(1024);
         let open_max = usize::try_from(open_max).unwrap_or(usize::MAX);
         let all = self.descriptors.load(Ordering::Relaxed);
-        let takes = limits::allows_descriptor(own, all, open_max);
+        let takes = limits::allows_descriptor(Taken { program, tree, all }, open_max);
         self.descriptors.fetch_add(usize::from(takes), Ordering::Relaxed);
         takes
     }

@@ -78,6 +78,8 @@ pub(super) struct Timers {
     descriptors: BTreeMap<u64, Descriptor>,
     /// Their numbers in the order of [`TimerFd::order`], to find one among thousands.
     order: Vec<u64>,
+    /// How many of them each program has.
+    taken: BTreeMap<Lane, usize>,
     posix: BTreeMap<(pid_t, c_int), Posix>,
     intervals: BTreeMap<pid_t, Identity>,
     /// Periods that threads are about to ask for.
@@ -92,6 +94,8 @@ pub(super) struct Timers {
 struct Descriptor {
     timer: TimerFd,
     owner: Identity,
+    /// The program that counts as having it.
+    program: Lane,
 }
 
 impl Timers {
@@ -103,6 +107,7 @@ impl Timers {
             table: Table::default(),
             descriptors: BTreeMap::new(),
             order: Vec::new(),
+            taken: BTreeMap::new(),
             posix: BTreeMap::new(),
             intervals: BTreeMap::new(),
             told: BTreeMap::new(),
@@ -167,7 +172,7 @@ impl Timers {
         let timer = TimerFd::of(&Process::open(process)?, ask.words[0] as c_int)?;
         let epoch = timer.clock().and_then(epoch_of).ok_or_else(invalid)?;
         let absolute = absolute(&ask, epoch)?;
-        let number = self.number_of(timer, process)?;
+        let number = self.number_of(timer, process, lane)?;
         self.descriptors[&number].timer.reset();
         let key = Key::Descriptor(number);
         let before = self.left(key);
@@ -284,10 +289,11 @@ impl Timers {
         if timer.clock().and_then(epoch_of).is_none() || self.place_of(&timer).is_ok() {
             return Ok(());
         }
-        let number = self.number_of(timer, process)?;
+        let lane = self.lane_begun_by(process);
+        let number = self.number_of(timer, process, lane)?;
         let setting = self.descriptors[&number].timer.take_over()?;
         let setting = self.continued(setting);
-        self.set(Key::Descriptor(number), self.lane_begun_by(process), setting, None);
+        self.set(Key::Descriptor(number), lane, setting, None);
         Ok(())
     }
 
@@ -433,8 +439,13 @@ impl Timers {
         match key {
             Key::Descriptor(number) => {
                 self.order.retain(|other| *other != number);
-                if self.descriptors.remove(&number).is_some() {
+                if let Some(known) = self.descriptors.remove(&number) {
                     self.pool.give_back(1);
+                    let taken = self.taken.entry(known.program).or_default();
+                    *taken = taken.saturating_sub(1);
+                    if *taken == 0 {
+                        self.taken.remove(&known.program);
+                    }
                 }
             }
             Key::Posix(process, number) => drop(self.posix.remove(&(process, number))),
@@ -452,23 +463,29 @@ impl Timers {
     ///
     /// # Errors
     /// ENOMEM if the agent has no descriptor for it.
-    fn number_of(&mut self, timer: TimerFd, process: pid_t) -> io::Result<u64> {
+    fn number_of(&mut self, timer: TimerFd, process: pid_t, program: Lane) -> io::Result<u64> {
         if let Ok(place) = self.place_of(&timer) {
             return Ok(self.order[place]);
         }
         let owner = Identity::of_process(process)?;
         self.sweep_when_doubled();
-        if !self.pool.take_descriptor(self.descriptors.len()) {
+        if !self.takes_descriptor(program) {
             self.sweep_at_times();
-            if !self.pool.take_descriptor(self.descriptors.len()) {
+            if !self.takes_descriptor(program) {
                 return Err(io::Error::from_raw_os_error(libc::ENOMEM));
             }
         }
+        *self.taken.entry(program).or_default() += 1;
         let place = self.place_of(&timer).unwrap_or_else(|place| place);
         self.made += 1;
-        self.descriptors.insert(self.made, Descriptor { timer, owner });
+        self.descriptors.insert(self.made, Descriptor { timer, owner, program });
         self.order.insert(place, self.made);
         Ok(self.made)
+    }
+
+    fn takes_descriptor(&self, program: Lane) -> bool {
+        let own = self.taken.get(&program).copied().unwrap_or(0);
+        self.pool.take_descriptor(own, self.descriptors.len())
     }
 
     /// Where a timerfd is in the order, or would be.
