@@ -10,6 +10,8 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use crate::launch::freeze::parent_of;
+
 /// How long what is on its way to its end anyway, such as the rest of a pipeline, is given.
 const GRACE: Duration = Duration::from_millis(100);
 
@@ -72,13 +74,6 @@ fn children() -> Vec<i32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let processes = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     processes.filter(|process| parent_of(*process) == Some(own)).collect()
-}
-
-pub(super) fn parent_of(process: i32) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name in parentheses may contain anything; state and parent follow the last one.
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use super::{glance, orphans};
+use super::glance;
+use crate::launch::freeze::parent_of;
 use crate::launch::namespaces;
 use crate::results::intervention::Caller;
 
@@ -23,7 +24,7 @@ const ROOT: u32 = 0;
 pub(super) fn is_inside(stream: &UnixStream) -> bool {
     let own = std::process::id().cast_signed();
     let peer = credentials(stream).map(|peer| peer.pid).ok();
-    let ancestors = std::iter::successors(peer, |process| orphans::parent_of(*process));
+    let ancestors = std::iter::successors(peer, |process| parent_of(*process));
     ancestors.take_while(|process| *process > 1).any(|process| process == own)
 }
 

@@ -5,10 +5,15 @@
 //! program alone. So whoever wants to know looks which memory it is, in `/proc/PID/maps`: what
 //! stands in the page the program may have written, and reading it may take as long as the program
 //! likes.
+//!
+//! Even that look goes through the memory of a process, which whoever owns it can keep to himself for
+//! a while. So processes of other users are not looked at, unless they come from this agent.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -16,6 +21,8 @@ use std::thread;
 use libc::pid_t;
 use vtime::image::OWN;
 
+use super::freeze::parent_of;
+use super::namespaces;
 use crate::domain::{Domain, Memory, Program};
 
 /// Read of the maps of a process at once: the parts of ours come first, unless the program has
@@ -85,12 +92,54 @@ fn find_own(lines: &str) -> Option<Option<Memory>> {
     None
 }
 
+/// Which processes can be members of a domain, by what the kernel says without a look at their
+/// memory.
+struct Candidates {
+    /// Users of programs of the domain.
+    users: BTreeSet<u32>,
+    /// Ancestor of all programs but attached ones.
+    agent: pid_t,
+    /// Parents that were looked up.
+    parents: RefCell<BTreeMap<pid_t, Option<pid_t>>>,
+}
+
+impl Candidates {
+    fn of(domain: &Domain) -> Self {
+        let programs = domain.present_programs();
+        let mut users: BTreeSet<u32> =
+            programs.iter().filter_map(|program| owner(program.process)).collect();
+        // Root's are those of who may look at all; a process that is closed to others is root's too.
+        users.extend([namespaces::effective_user(), 0]);
+        let agent = std::process::id().cast_signed();
+        Self { users, agent, parents: RefCell::default() }
+    }
+
+    fn have(&self, process: pid_t) -> bool {
+        owner(process).is_some_and(|user| self.users.contains(&user)) || self.is_ours(process)
+    }
+
+    /// Whether a process comes from the agent.
+    fn is_ours(&self, process: pid_t) -> bool {
+        let parent =
+            |of: &pid_t| *self.parents.borrow_mut().entry(*of).or_insert_with(|| parent_of(*of));
+        let ancestors = std::iter::successors(Some(process), parent);
+        ancestors.take_while(|process| *process > 1).any(|process| process == self.agent)
+    }
+}
+
+/// The user of a process, or root where it is closed to others.
+fn owner(process: pid_t) -> Option<u32> {
+    fs::metadata(format!("/proc/{process}")).ok().map(|found| found.uid())
+}
+
 /// The processes of each program, by its number.
 #[must_use]
 pub fn all(domain: &Domain) -> BTreeMap<u64, BTreeSet<pid_t>> {
     let mut members: BTreeMap<u64, BTreeSet<pid_t>> = BTreeMap::new();
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    for process in entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
+    let candidates = Candidates::of(domain);
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    for process in processes.filter(|process| candidates.have(*process)) {
         if let Some(number) = program_of(domain, process) {
             members.entry(number).or_default().insert(process);
         }
@@ -156,6 +205,28 @@ mod tests {
         for damaged in ["", "x", "00140000", "00140000-", "-\n", " \n"] {
             let _ = find_own(damaged);
         }
+    }
+
+    #[test]
+    fn processes_of_others_are_looked_at_only_if_they_come_from_the_agent() {
+        let domain = Domain::new(Start::default()).unwrap();
+        let mut candidates = Candidates::of(&domain);
+        let own = std::process::id().cast_signed();
+        assert!(candidates.have(own));
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let number = child.id().cast_signed();
+        candidates.users.clear();
+        assert!(candidates.have(number), "it comes from here");
+        candidates.agent = number;
+        candidates.parents = RefCell::default();
+        assert!(candidates.have(number) && !candidates.have(own));
+        candidates.users = owner(own).into_iter().collect();
+        assert!(candidates.have(own));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        candidates.parents = RefCell::default();
+        candidates.agent = own;
+        assert!(!candidates.have(number), "it is gone");
     }
 
     #[test]

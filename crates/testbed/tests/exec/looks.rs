@@ -47,19 +47,25 @@ fn an_agent_that_was_stopped_keeps_nobody_from_seeing_the_others() {
     drop((stopped, lively));
 }
 
-/// As root, who may keep memory back; others may not (`vm.unprivileged_userfaultfd`).
+/// The kernel waits for a page of the process when somebody reads its command line, and waits for
+/// ever, as who serves the page never answers.
 #[test]
 fn a_process_that_keeps_its_command_line_back_is_told_by_its_name() {
     let mut guest = Running::start(In::Virtual("1"), "stubborn", &c("stubborn", Link::Static), &[]);
     if guest.line() != "ready" {
-        println!("not measured: userfaultfd is not for this user here");
+        println!("not measured: this user may mount no file system of its own here");
         return;
     }
     // Until the memory is in place.
     sleep_ms(100);
-    let table = in_time("ps", qcycle(&["ps"])).out;
-    let row = table.lines().find(|line| line.starts_with("stubborn/")).unwrap_or_default();
-    assert!(row.ends_with("  stubborn-Static"), "{table}");
+    for _ in 0..2 {
+        let table = in_time("ps", qcycle(&["ps"])).out;
+        let row = table.lines().find(|line| line.starts_with("stubborn/")).unwrap_or_default();
+        assert!(row.ends_with("  stubborn-Static"), "{table}");
+    }
+    let query = in_time("query", qcycle(&["query", "--json", "stubborn"]));
+    let told: Value = serde_json::from_str(&query.out).unwrap();
+    assert_eq!(told["programs"][0]["command"], "stubborn-Static");
     assert_eq!(in_time("hold", qcycle(&["hold", "stubborn"])).end, 0);
 }
 
@@ -137,7 +143,7 @@ fn a_closed_output_is_no_reason_to_fail() {
         let code = status.code();
         assert!(code.is_some(), "{arguments:?}: {status}");
         assert!(
-            end < 0 && [Some(0), Some(10)].contains(&code) || code == Some(end),
+            end < 0 && [Some(0), Some(10), Some(11)].contains(&code) || code == Some(end),
             "{arguments:?}: {status}"
         );
     }

@@ -1,40 +1,145 @@
-/* A process whose command line nobody gets to read: the memory that holds it is of userfaultfd, and
- * nobody answers for it. Prints "ready", or what is missing on this host. */
+/* A process whose memory map nobody gets to look at: it maps a file whose server, a child of this
+ * program, never says what is in it, and the kernel waits for that with the map locked. Prints "ready",
+ * or what is missing on this host. fuse(4): the file is the root of a file system of its own, in a
+ * namespace of its own.
+ *
+ * Nothing ends a process that waits like this but the end of the server, so the server ends when the
+ * process is to end, and after a while in any case: until then whoever lists processes waits too. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, REQUEST_MAX = FUSE_MIN_READ_BUFFER, LENGTH = 1 << 20 };
+enum { LOOK_EVERY_MS = 50, LOOKS_MAX = 60 * 1000 / LOOK_EVERY_MS };
 
-int main(int argc, char **argv)
+static int device;
+
+static void answer(const struct fuse_in_header *to, int error, const void *body, size_t length)
 {
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-	struct uffdio_api api = { .api = UFFD_API };
-	if (argc < 1 || fd < 0 || ioctl(fd, UFFDIO_API, &api)) {
-		puts("no userfaultfd");
+	char message[512];
+	struct fuse_out_header head = { .len = sizeof head + length, .error = -error, .unique = to->unique };
+	memcpy(message, &head, sizeof head);
+	if (length)
+		memcpy(message + sizeof head, body, length);
+	if (write(device, message, head.len) < 0)
+		return;
+}
+
+/* Answers a request for anything but what is in the file. */
+static void serve(const struct fuse_in_header *head)
+{
+	if (head->opcode == FUSE_INIT) {
+		const struct fuse_init_in *in = (void *)(head + 1);
+		struct fuse_init_out out = {
+			.major = FUSE_KERNEL_VERSION,
+			.minor = FUSE_KERNEL_MINOR_VERSION,
+			.max_readahead = in->max_readahead,
+			.max_write = PAGE,
+		};
+		answer(head, 0, &out, sizeof out);
+	} else if (head->opcode == FUSE_GETATTR) {
+		struct fuse_attr_out out = {
+			.attr_valid = 1000,
+			.attr = { .ino = 1, .size = LENGTH, .mode = S_IFREG | 0600, .nlink = 1 },
+		};
+		answer(head, 0, &out, sizeof out);
+	} else if (head->opcode == FUSE_OPEN) {
+		/* The second one goes round the cache, which must be empty for that. */
+		static int opened;
+		struct fuse_open_out out = { .open_flags = opened++ ? FOPEN_DIRECT_IO : 0 };
+		answer(head, 0, &out, sizeof out);
+	} else if (head->opcode != FUSE_READ) {
+		answer(head, ENOSYS, NULL, 0);
+	}
+}
+
+/* Whether a process is gone or is to go: a SIGKILL is on its way to it. */
+static int ends(pid_t process)
+{
+	char path[64], line[256];
+	unsigned long long pending, all = 0;
+	snprintf(path, sizeof path, "/proc/%d/status", process);
+	FILE *status = fopen(path, "r");
+	if (!status)
+		return 1;
+	while (fgets(line, sizeof line, status))
+		if (sscanf(line, "SigPnd: %llx", &pending) == 1 || sscanf(line, "ShdPnd: %llx", &pending) == 1)
+			all |= pending;
+	fclose(status);
+	return all >> (SIGKILL - 1) & 1;
+}
+
+/* The process of the server. */
+static int server(pid_t parent)
+{
+	static _Alignas(8) char request[REQUEST_MAX];
+	struct pollfd readable = { .fd = device, .events = POLLIN };
+	for (int looks = 0; looks < LOOKS_MAX && !ends(parent); looks++)
+		while (poll(&readable, 1, LOOK_EVERY_MS) > 0) {
+			if (read(device, request, sizeof request) <= 0)
+				return 0;
+			serve((void *)request);
+		}
+	return 0;
+}
+
+/* Opens the file twice; answers 0 where this host does not let this user make it. */
+static int mounted(int files[2])
+{
+	char place[] = "/tmp/stubborn-XXXXXX", options[128];
+	device = open("/dev/fuse", O_RDWR);
+	if (device < 0 || unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return 0;
+	if (mkstemp(place) < 0)
+		return 0;
+	snprintf(options, sizeof options, "fd=%d,rootmode=100000,user_id=0,group_id=0", device);
+	int failed = mount("stubborn", place, "fuse", 0, options);
+	pid_t own = getpid();
+	if (!failed && !fork())
+		_exit(server(own));
+	close(device);
+	files[0] = failed ? -1 : open(place, O_RDONLY);
+	files[1] = failed ? -1 : open(place, O_RDONLY);
+	umount2(place, MNT_DETACH);
+	unlink(place);
+	/* So that the kernel knows how long it is, and asks nothing when it is closed at the end. */
+	struct stat found;
+	return files[1] >= 0 && !fstat(files[0], &found) && !close(dup(files[0]));
+}
+
+static void *touch(void *page)
+{
+	return (void *)(uintptr_t) * (volatile char *)page;
+}
+
+int main(void)
+{
+	int files[2];
+	if (!mounted(files)) {
+		puts("no file system of its own");
 		return 0;
 	}
-	uintptr_t from = (uintptr_t)argv[0] & ~(uintptr_t)(PAGE - 1);
-	uintptr_t to = ((uintptr_t)argv[argc - 1] + strlen(argv[argc - 1]) + PAGE) & ~(uintptr_t)(PAGE - 1);
-	const int fixed = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
-	struct uffdio_register all = {
-		.range = { .start = from, .len = to - from },
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
+	pthread_t toucher;
+	void *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, files[0], 0);
 	puts("ready");
 	fflush(stdout);
-	/* Nothing that is used any more may lie there. */
-	if (mmap((void *)from, to - from, PROT_READ | PROT_WRITE, fixed, -1, 0) == MAP_FAILED)
-		return 1;
-	if (ioctl(fd, UFFDIO_REGISTER, &all))
-		return 1;
-	for (;;)
-		pause();
+	pthread_create(&toucher, NULL, touch, page);
+	/* Until the page is asked for. */
+	usleep(50000);
+	/* Waits for the page, for ever. */
+	mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, files[1], 0);
+	return 1;
 }

@@ -43,6 +43,7 @@ pub use warden::main as warden;
 use account::Counted;
 use hands::Hands;
 use threads::Known;
+pub(crate) use threads::parent_of;
 
 use crate::domain::{self, Backstop, Freeze, Next, Phase, host_now};
 

@@ -87,7 +87,7 @@ pub(super) fn begun(process: pid_t) -> Option<u64> {
 }
 
 /// The parent of a process.
-pub(super) fn parent_of(process: pid_t) -> Option<pid_t> {
+pub(crate) fn parent_of(process: pid_t) -> Option<pid_t> {
     Some(stat(process)?.parent)
 }
 
