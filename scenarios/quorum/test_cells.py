@@ -1,12 +1,14 @@
 """Cells as they are run, with programs of a debug build: one in virtual time, and one in host time
 that is interrupted and goes on."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -20,6 +22,9 @@ NEEDED = ("qcycle", "qcrelay", "qcmerge", "qchostile")
 PATIENCE_S = 120
 # Longest that what was ended may take to be gone: much less than programs run by themselves.
 GONE_S = 10
+# Longest that a process may take to tell its command line, and those that took longer.
+LONGEST_S = 10
+SILENT: set[str] = set()
 LONG = ("--actions", "100000", "--part", "100000")
 
 
@@ -142,12 +147,30 @@ class Cells(unittest.TestCase):
         self.nothing_is_left()
 
 
+def command_of(process: Path) -> str:
+    """The command line of a process. It is in the memory of that process, and one that keeps its
+    memory back makes whoever reads it wait: a thread, which is left behind then."""
+    told = [b""]
+
+    def read() -> None:
+        with contextlib.suppress(OSError):
+            told[0] = (process / "cmdline").read_bytes()
+
+    if process.name not in SILENT:
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        reader.join(LONGEST_S)
+        if reader.is_alive():
+            SILENT.add(process.name)
+    return told[0].decode(errors="replace")
+
+
 def running_in(folder: Path) -> list[str]:
     """Programs that run in a folder, or with its files."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            command = (process / "cmdline").read_bytes().decode(errors="replace")
+            command = command_of(process)
             if str(folder) in command or str(folder) in os.readlink(process / "cwd"):
                 found.append(command.replace("\0", " "))
         except OSError:

@@ -158,7 +158,10 @@ def sleeping(mark: str) -> list[str]:
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if (process / "cmdline").read_bytes() == wanted:
+            # Arguments are in the memory of a process, and one that keeps that back makes whoever
+            # reads it wait; names are not.
+            is_named = (process / "comm").read_bytes() == b"sleep\n"
+            if is_named and (process / "cmdline").read_bytes() == wanted:
                 found.append(process.name)
         except OSError:
             pass

@@ -4,9 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "all of this file is a test")]
 
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use probe::Plan;
 use probe::attend::{LOAD_MISSING, Load, Order};
@@ -58,7 +59,13 @@ fn load(unique: &str) -> Load {
 
 fn sleepers(unique: &str) -> usize {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    // Arguments are in the memory of a process, and one that keeps that back makes whoever reads it
+    // wait; names are not. So only processes of that name are asked.
+    let is_named = |path: &PathBuf| {
+        std::fs::read(path.join("comm")).is_ok_and(|name| name.trim_ascii() == b"sleep")
+    };
+    let named = entries.map(|entry| entry.path()).filter(is_named);
+    let lines = named.filter_map(|path| std::fs::read(path.join("cmdline")).ok());
     let is_one = |line: &Vec<u8>| {
         let words: Vec<&[u8]> = line.split(|octet| *octet == 0).collect();
         words.first() == Some(&&b"sleep"[..]) && words.get(1) == Some(&unique.as_bytes())
@@ -67,7 +74,9 @@ fn sleepers(unique: &str) -> usize {
 }
 
 fn wait_for_sleepers(unique: &str, count: usize) {
+    let patience = Instant::now();
     while sleepers(unique) != count {
+        assert!(patience.elapsed() < Duration::from_secs(120), "{} run", sleepers(unique));
         std::thread::sleep(Duration::from_millis(5));
     }
 }

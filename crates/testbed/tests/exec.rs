@@ -38,6 +38,8 @@ mod namespaces;
 mod ordinary;
 #[path = "exec/outside.rs"]
 mod outside;
+#[path = "common/processes.rs"]
+mod processes;
 #[path = "exec/programs.rs"]
 mod programs;
 #[path = "exec/real.rs"]

@@ -7,6 +7,8 @@
 
 #[path = "common/probe.rs"]
 mod probe_file;
+#[path = "common/processes.rs"]
+mod processes;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,8 @@ use std::time::Duration;
 
 use testbed::latency::cell::{Cause, Cell, MarkKind, Stall};
 use testbed::latency::record::{CellState, LatencyRun, State, cell_folder};
+
+use crate::processes::processes;
 
 /// In the environment of all that a test starts, and of nothing else.
 const MARK: &str = "QCYCLE_TEST_MARK";
@@ -99,15 +103,11 @@ impl Bench {
     /// Processes that were started by this test and still run.
     fn process_numbers(&self) -> Vec<u32> {
         let wanted = format!("{MARK}={}", self.mark());
-        let entries = fs::read_dir("/proc").unwrap().flatten();
-        let is_one = |id: &u32| {
-            let variables = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        let is_one = |variables: &[u8]| {
             variables.split(|octet| *octet == 0).any(|variable| variable == wanted.as_bytes())
         };
-        entries
-            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-            .filter(is_one)
-            .collect()
+        let all = processes(&["environ"]).into_iter();
+        all.filter(|(_, variables)| is_one(variables)).map(|(process, _)| process).collect()
     }
 
     /// Their names.

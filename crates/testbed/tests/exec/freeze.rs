@@ -101,15 +101,28 @@ fn a_program_that_computes_stands_still_in_a_strict_hold() {
 
 #[test]
 fn only_a_hold_that_lasts_freezes() {
+    const BOUND: Duration = Duration::from_secs(2);
     let (guest, published) = spin("2 s", Method::ALL[2], "bounded");
     let mut domain = Domain::of("bounded");
-    domain.ask(Call::Hold);
-    published.fresh();
-    domain.ask(Call::Release);
-    assert_eq!(domain.ask(Call::Status).freeze.freezes, 0, "a short one did");
-    domain.ask(Call::Hold);
+    let mut hold_shortly = || {
+        let before = domain.ask(Call::Status).freeze.freezes;
+        let (asked, count) = (Instant::now(), published.load(0));
+        domain.ask(Call::Hold);
+        while published.load(0) < count + 2 && asked.elapsed() < BOUND / 2 {
+            std::thread::yield_now();
+        }
+        domain.ask(Call::Release);
+        let was_short = asked.elapsed() < BOUND;
+        let did_freeze = domain.ask(Call::Status).freeze.freezes > before;
+        assert!(!(was_short && did_freeze), "a short one did");
+        was_short
+    };
+    if !(0..20).any(|_| hold_shortly()) {
+        println!("not measured: this machine is too busy for a hold that is short");
+    }
+    let before = domain.ask(Call::Hold).freeze.freezes;
     let patience = Instant::now();
-    while domain.ask(Call::Status).freeze.freezes == 0 {
+    while domain.ask(Call::Status).freeze.freezes == before {
         assert!(patience.elapsed() < Duration::from_secs(60), "a long one does not");
         sleep_ms(20);
     }
@@ -262,8 +275,11 @@ fn a_group_whose_warden_was_killed_too_is_removed_by_the_next_agent() {
         let guest = start("strict", by, &name, Path::new("/bin/cat"), &[]);
         let agent = Domain::of(&name).ask(Call::Hold).agent_pid;
         let group = group_of(agent).unwrap();
-        let wardens = Command::new("pgrep").args(["-P", &agent.to_string()]).output().unwrap();
-        for process in String::from_utf8(wardens.stdout).unwrap().lines() {
+        // Not by pgrep, which waits for any process of this host that keeps its memory back.
+        let threads = std::fs::read_dir(format!("/proc/{agent}/task")).unwrap().flatten();
+        let of = |thread: PathBuf| std::fs::read_to_string(thread.join("children")).ok();
+        let wardens: String = threads.filter_map(|thread| of(thread.path())).collect();
+        for process in wardens.split_whitespace() {
             // SAFETY: takes numbers; a child of the agent that was just looked up.
             unsafe { libc::kill(process.parse().unwrap(), libc::SIGKILL) };
         }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use testbed::agent::protocol::Call;
 
 use crate::harness::{Domain, In, Link, Running, c, folder, qcycle, run, runtime, sleep_ms};
+use crate::processes::processes;
 
 /// What the guest `spin` publishes.
 pub(crate) struct Published<'p>(&'p [std::sync::atomic::AtomicI64; 2]);
@@ -32,8 +33,9 @@ impl Published<'_> {
 
     /// The last reading after the guest has begun and ended at least one more.
     pub(crate) fn fresh(&self) -> i64 {
-        let count = self.load(0);
+        let (count, patience) = (self.load(0), Instant::now());
         while self.load(0) < count + 2 {
+            assert!(patience.elapsed() < Duration::from_secs(120), "the guest stands still");
             std::thread::yield_now();
         }
         self.load(1)
@@ -136,9 +138,8 @@ fn holds_are_counted_and_commands_say_how_the_domain_stands() {
 
 /// The processes whose command line contains this, but for those that only wait to be collected.
 pub(crate) fn running(word: &str) -> Vec<String> {
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let commands = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    let commands = commands.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+    let commands = processes(&["cmdline"]).into_iter();
+    let commands = commands.map(|(_, line)| String::from_utf8_lossy(&line).replace('\0', " "));
     commands.filter(|line| line.contains(word)).collect()
 }
 

@@ -17,6 +17,7 @@ use testbed::exit::Exit;
 use testbed::results::{Outcome, RunFolder, RunRecord, Verdict};
 
 use crate::patience::{is_loaded, patience};
+use crate::processes::processes;
 
 /// No run of these tests takes longer; a hang is found and not waited for.
 const RUN_LONGEST: Duration = Duration::from_secs(120);
@@ -149,22 +150,12 @@ impl Place {
     pub(crate) fn processes(&self) -> Vec<u32> {
         let mark = self.path().as_os_str().as_encoded_bytes();
         let has_mark = |text: &[u8]| text.windows(mark.len()).any(|part| part == mark);
-        let mut found = Vec::new();
-        for entry in fs::read_dir("/proc").unwrap().flatten() {
-            let path = entry.path();
-            let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-                continue;
-            };
-            let directory = fs::read_link(path.join("cwd")).unwrap_or_default();
-            let text = |file: &str| fs::read(path.join(file)).unwrap_or_default();
-            if has_mark(&text("environ"))
-                || has_mark(&text("cmdline"))
-                || has_mark(directory.as_os_str().as_encoded_bytes())
-            {
-                found.push(number);
-            }
-        }
-        found
+        let is_one = |(process, text): (u32, Vec<u8>)| {
+            let directory = fs::read_link(format!("/proc/{process}/cwd")).unwrap_or_default();
+            let is_here = has_mark(directory.as_os_str().as_encoded_bytes());
+            (is_here || has_mark(&text)).then_some(process)
+        };
+        processes(&["environ", "cmdline"]).into_iter().filter_map(is_one).collect()
     }
 
     /// Makes sure that nothing of the runs in this place is left but their folders.

@@ -17,6 +17,8 @@ mod output;
 mod parts;
 #[path = "../common/patience.rs"]
 mod patience;
+#[path = "../common/processes.rs"]
+mod processes;
 mod programs;
 mod stalls;
 mod start;
