@@ -8,12 +8,14 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::process::ExitStatus;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::launch::freeze::parent_of;
+use crate::launch::process::{self, Identity};
 
 /// How long what is on its way to its end anyway, such as the rest of a pipeline, is given.
 const GRACE: Duration = Duration::from_millis(100);
+/// Between two looks whether they have ended.
+const NAP: Duration = Duration::from_millis(2);
 
 /// Makes this process the parent of those of its descendants that lose theirs.
 pub(super) fn adopt() -> io::Result<()> {
@@ -32,22 +34,22 @@ pub(super) fn ended() -> Option<(i32, ExitStatus)> {
 }
 
 /// Ends all descendants of this process. Answers how many did not end by themselves.
+///
+/// All at once: one may be unable to die before another one below it has, whose file system, say, or
+/// whose answer as its debugger the kernel waits for on its behalf.
 pub(super) fn end() -> usize {
+    let begun = Instant::now();
     let mut killed = BTreeSet::new();
-    let mut waited = Duration::ZERO;
     while collect() {
-        let nap = Duration::from_millis(2);
-        if waited >= GRACE {
-            for process in children() {
-                // SAFETY: a child that was not waited for, so its number is its own.
-                unsafe { libc::kill(process, libc::SIGKILL) };
-                killed.insert(process);
+        if begun.elapsed() >= GRACE {
+            for process in descendants().into_iter().filter(|process| process.runs()) {
+                if let Ok(handle) = process.open() {
+                    handle.kill();
+                    killed.insert(process);
+                }
             }
-            wait_for_one();
-        } else {
-            std::thread::sleep(nap);
-            waited += nap;
         }
+        std::thread::sleep(NAP);
     }
     killed.len()
 }
@@ -63,30 +65,8 @@ fn collect() -> bool {
     result == 0
 }
 
-fn wait_for_one() {
-    // SAFETY: no status is asked for.
-    unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) };
-}
-
-/// Children of this process, running or not, by what `/proc` says of all processes.
-fn children() -> Vec<i32> {
-    let own = std::process::id().cast_signed();
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let processes = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    processes.filter(|process| parent_of(*process) == Some(own)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_child_is_found_by_its_parent() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let number = child.id().cast_signed();
-        assert!(children().contains(&number));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_eq!(parent_of(number), None);
-    }
+/// All that come from this process, running or not.
+fn descendants() -> BTreeSet<Identity> {
+    let own = Identity::of_process(std::process::id().cast_signed());
+    process::descendants(&own.into_iter().collect())
 }

@@ -13,8 +13,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::glance;
-use crate::launch::freeze::parent_of;
 use crate::launch::namespaces;
+use crate::launch::process::parent_of;
 use crate::results::intervention::Caller;
 
 const ROOT: u32 = 0;

@@ -21,8 +21,8 @@ use std::thread;
 use libc::pid_t;
 use vtime::image::OWN;
 
-use super::freeze::parent_of;
 use super::namespaces;
+use super::process::parent_of;
 use crate::domain::{Domain, Memory, Program};
 
 /// Read of the maps of a process at once: the parts of ours come first, unless the program has

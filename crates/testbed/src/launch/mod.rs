@@ -40,7 +40,7 @@ pub mod members;
 pub mod namespaces;
 mod nudge;
 mod privileges;
-mod process;
+pub(crate) mod process;
 pub mod program;
 mod seccomp;
 mod timens;

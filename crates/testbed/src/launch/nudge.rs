@@ -11,6 +11,7 @@ use std::os::fd::BorrowedFd;
 use libc::{c_int, pid_t};
 use vtime::image::{CLOSE, OPEN};
 
+use super::process::process_of;
 use super::seccomp;
 use super::wanted;
 
@@ -35,7 +36,7 @@ pub(super) fn close(thread: pid_t) {
 }
 
 fn send(thread: pid_t, code: c_int) -> bool {
-    let Some(process) = wanted::process_of(thread) else { return false };
+    let Some(process) = process_of(thread) else { return false };
     // SAFETY: a structure of integers.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     (info.si_signo, info.si_code) = (libc::SIGSYS, code);

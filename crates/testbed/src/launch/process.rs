@@ -6,17 +6,68 @@
 //! handle (pidfd) is opened, and kept only if it is of the one that was meant. So nobody else is ever
 //! signalled, and no descriptor is held for a process that only might be.
 
-use std::fs;
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use libc::{c_int, c_long, c_uint, pid_t};
 
 /// The process of a thread, by the number of its first thread.
-pub(super) fn process_of(thread: pid_t) -> io::Result<pid_t> {
-    let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
-    let number = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
-    number.and_then(|number| number.trim().parse().ok()).ok_or(io::ErrorKind::NotFound.into())
+pub(super) fn process_of(thread: pid_t) -> Option<pid_t> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    let number = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    number.trim().parse().ok()
+}
+
+/// The parent of a process.
+pub(crate) fn parent_of(process: pid_t) -> Option<pid_t> {
+    Some(stat(process, process)?.parent)
+}
+
+/// State of a thread in one letter: `R` runs or wants to, `S` and `D` sleep, `T` and `t` are
+/// stopped, `Z` and `X` have ended.
+pub(super) fn state_of(thread: pid_t) -> Option<char> {
+    Some(stat(thread, thread)?.state)
+}
+
+/// The threads of a process.
+pub(super) fn threads_of(process: pid_t) -> Vec<pid_t> {
+    numbers(&format!("/proc/{process}/task"))
+}
+
+/// All processes that come from one of these, as far as these are there, and without them.
+pub(crate) fn descendants(of: &BTreeSet<Identity>) -> BTreeSet<Identity> {
+    let mut children: BTreeMap<pid_t, Vec<Identity>> = BTreeMap::new();
+    for process in numbers("/proc") {
+        if let Some(stat) = stat(process, process) {
+            let child = Identity { number: process, began: stat.began };
+            children.entry(stat.parent).or_default().push(child);
+        }
+    }
+    let (mut found, mut next) = (BTreeSet::new(), Vec::from_iter(of.iter().copied()));
+    while let Some(parent) = next.pop() {
+        let below = children.get(&parent.number).into_iter().flatten();
+        let below: Vec<_> = below.filter(|child| !found.contains(*child)).copied().collect();
+        // After who has it as a parent was read: those are of this one, and of nobody before it.
+        if !below.is_empty() && parent.is_there() {
+            found.extend(below.iter().copied());
+            next.extend(below);
+        }
+    }
+    found
+}
+
+/// Whether a thread's process comes from one of these.
+pub(super) fn comes_from(of: &BTreeSet<Identity>, thread: pid_t) -> bool {
+    let mut next = process_of(thread);
+    while let Some(number) = next.filter(|number| *number > 1) {
+        if of.iter().any(|root| root.number == number && root.is_there()) {
+            return true;
+        }
+        next = parent_of(number);
+    }
+    false
 }
 
 /// The thread of a process that it knows by this number, in our numbers.
@@ -32,21 +83,24 @@ pub(super) fn thread_known_as(process: pid_t, number: pid_t) -> Option<pid_t> {
 
 /// A process, or one thread of it, that cannot be mistaken for a later one of the same number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Identity {
-    pub(super) number: pid_t,
+pub(crate) struct Identity {
+    pub(crate) number: pid_t,
     /// In ticks of the kernel since the machine began.
-    began: u64,
+    pub(super) began: u64,
 }
 
 impl Identity {
     /// Who has the number of a process now.
-    pub(super) fn of_process(process: pid_t) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// ESRCH if nobody has it.
+    pub(crate) fn of_process(process: pid_t) -> io::Result<Self> {
         Self::of_thread(process, process)
     }
 
     /// Who has the number of a thread in a process now.
     pub(super) fn of_thread(process: pid_t, thread: pid_t) -> io::Result<Self> {
-        let began = began(&stat(process, thread)?).ok_or(io::ErrorKind::InvalidData)?;
+        let began = stat(process, thread).ok_or_else(gone)?.began;
         Ok(Self { number: thread, began })
     }
 
@@ -56,37 +110,49 @@ impl Identity {
     }
 
     /// Whether it runs, or stands; what has ended does not, waited for or not.
-    pub(super) fn runs(self) -> bool {
-        stat(self.number, self.number).is_ok_and(|stat| {
-            began(&stat) == Some(self.began)
-                && !behind_the_name(&stat)
-                    .is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']))
-        })
+    pub(crate) fn runs(self) -> bool {
+        stat(self.number, self.number)
+            .is_some_and(|stat| stat.began == self.began && !matches!(stat.state, 'Z' | 'X'))
     }
 
     /// A handle of this process.
     ///
     /// # Errors
     /// ESRCH if it is gone, whoever may have its number now.
-    pub(super) fn open(self) -> io::Result<Process> {
+    pub(crate) fn open(self) -> io::Result<Process> {
         let process = Process::open(self.number)?;
         // Opened first, so that it is of this one or else of nobody who is still there.
         if self.is_there() { Ok(process) } else { Err(gone()) }
     }
 }
 
-fn stat(process: pid_t, thread: pid_t) -> io::Result<String> {
-    fs::read_to_string(format!("/proc/{process}/task/{thread}/stat"))
+struct Stat {
+    state: char,
+    parent: pid_t,
+    began: u64,
 }
 
-/// The 22nd field of /proc/PID/stat.
-fn began(stat: &str) -> Option<u64> {
-    behind_the_name(stat)?.split_ascii_whitespace().nth(19)?.parse().ok()
+/// What the kernel says of a thread alone: the file of its process adds up all of its threads, which
+/// for each of thousands takes long.
+fn stat(process: pid_t, thread: pid_t) -> Option<Stat> {
+    let text = text_of(process, thread, "stat")?;
+    // The name in parentheses may contain anything; what follows it is the third field.
+    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
+    let (state, parent) = (fields.next()?.chars().next()?, fields.next()?.parse().ok()?);
+    Some(Stat { state, parent, began: fields.nth(17)?.parse().ok()? })
 }
 
-/// The name, the second field of /proc/PID/stat, may have anything in it.
-fn behind_the_name(stat: &str) -> Option<&str> {
-    Some(stat.rsplit_once(')')?.1)
+/// A short file of a thread: no longer than a page.
+pub(super) fn text_of(process: pid_t, thread: pid_t, file: &str) -> Option<String> {
+    let mut text = [0; 4096];
+    let mut file = File::open(format!("/proc/{process}/task/{thread}/{file}")).ok()?;
+    let length = file.read(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text[..length]).into_owned())
+}
+
+fn numbers(folder: &str) -> Vec<pid_t> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
 fn gone() -> io::Error {
@@ -95,7 +161,7 @@ fn gone() -> io::Error {
 
 /// A process that cannot be mistaken for another one of the same number.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     handle: OwnedFd,
 }
 
@@ -130,7 +196,7 @@ impl Process {
     }
 
     /// Ends it, unless it has ended.
-    pub(super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         let _ = self.signal(libc::SIGKILL, None);
     }
 
@@ -149,5 +215,36 @@ unsafe fn owned(fd: c_long) -> io::Result<OwnedFd> {
         // SAFETY: as the caller vouches.
         Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_of_children_are_found() {
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "sleep 60 & echo; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0];
+        Read::read_exact(shell.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let root = Identity::of_process(shell.id().cast_signed()).unwrap();
+        let found = descendants(&BTreeSet::from([root]));
+        // One that had the number before is another one, and so are its children.
+        let before = BTreeSet::from([Identity { began: root.began - 1, ..root }]);
+        assert_eq!(descendants(&before), BTreeSet::new());
+        assert_eq!(found.len(), 1, "{found:?}");
+        for process in &found {
+            assert_eq!(parent_of(process.number), Some(root.number));
+            assert!(process.began >= root.began);
+            assert!(comes_from(&BTreeSet::from([root]), process.number));
+            assert!(!comes_from(&before, process.number));
+            process.open().unwrap().kill();
+        }
+        shell.wait().unwrap();
+        assert_eq!(parent_of(root.number), None);
     }
 }

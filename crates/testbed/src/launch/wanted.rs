@@ -100,11 +100,6 @@ pub(super) fn tracer_of(thread: pid_t) -> Option<Tracer> {
     })
 }
 
-/// The process of a thread, by the number of its first thread.
-pub(super) fn process_of(thread: pid_t) -> Option<pid_t> {
-    field(thread, "Tgid:")?.parse().ok()
-}
-
 /// The parent of a thread, if the two have one and the same memory: the parent waits in `vfork`
 /// until the other has run another program.
 pub(super) fn parent_with_same_memory(thread: pid_t) -> Option<pid_t> {
@@ -165,7 +160,6 @@ mod tests {
     fn this_thread_is_traced_by_nobody_and_has_memory_of_its_own() {
         let own = own_thread();
         assert_eq!(tracer_of(own), Some(Tracer::Nobody));
-        assert_eq!(process_of(own), Some(std::process::id().cast_signed()));
         assert_eq!(parent_with_same_memory(own), None);
     }
 }

@@ -1,6 +1,7 @@
 //! `qcycle ps` and `query` wait for nobody: not for an agent that was stopped, not for a process
 //! that keeps its memory back, and obey nothing that a program has put into its name.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -67,6 +68,17 @@ fn a_process_that_keeps_its_command_line_back_is_told_by_its_name() {
     let told: Value = serde_json::from_str(&query.out).unwrap();
     assert_eq!(told["programs"][0]["command"], "stubborn-Static");
     assert_eq!(in_time("hold", qcycle(&["hold", "stubborn"])).end, 0);
+    // Its first process cannot die before the other one has, which serves what it waits for.
+    let processes = told["programs"][0]["pids"].as_array().unwrap();
+    let processes: Vec<u64> = processes.iter().map(|process| process.as_u64().unwrap()).collect();
+    assert!(!processes.is_empty(), "{told:#}");
+    drop(guest);
+    let until = Instant::now() + Duration::from_secs(30);
+    let is_there = |process: &u64| Path::new(&format!("/proc/{process}")).exists();
+    while processes.iter().any(is_there) {
+        assert!(Instant::now() < until, "a killed exec leaves {processes:?} behind");
+        sleep_ms(10);
+    }
 }
 
 #[test]

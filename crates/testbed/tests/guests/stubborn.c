@@ -3,16 +3,14 @@
  * or what is missing on this host. fuse(4): the file is the root of a file system of its own, in a
  * namespace of its own.
  *
- * Nothing ends a process that waits like this but the end of the server, so the server ends when the
- * process is to end, and after a while in any case: until then whoever lists processes waits too. */
+ * Nothing ends a process that waits like this but the end of the server, not even SIGKILL. The server
+ * ends after a while in any case: until then whoever lists processes waits too. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +21,7 @@
 #include <unistd.h>
 
 enum { PAGE = 4096, REQUEST_MAX = FUSE_MIN_READ_BUFFER, LENGTH = 1 << 20 };
-enum { LOOK_EVERY_MS = 50, LOOKS_MAX = 60 * 1000 / LOOK_EVERY_MS };
+enum { LONGEST_S = 60 };
 
 static int device;
 
@@ -66,33 +64,13 @@ static void serve(const struct fuse_in_header *head)
 	}
 }
 
-/* Whether a process is gone or is to go: a SIGKILL is on its way to it. */
-static int ends(pid_t process)
-{
-	char path[64], line[256];
-	unsigned long long pending, all = 0;
-	snprintf(path, sizeof path, "/proc/%d/status", process);
-	FILE *status = fopen(path, "r");
-	if (!status)
-		return 1;
-	while (fgets(line, sizeof line, status))
-		if (sscanf(line, "SigPnd: %llx", &pending) == 1 || sscanf(line, "ShdPnd: %llx", &pending) == 1)
-			all |= pending;
-	fclose(status);
-	return all >> (SIGKILL - 1) & 1;
-}
-
 /* The process of the server. */
-static int server(pid_t parent)
+static int server(void)
 {
 	static _Alignas(8) char request[REQUEST_MAX];
-	struct pollfd readable = { .fd = device, .events = POLLIN };
-	for (int looks = 0; looks < LOOKS_MAX && !ends(parent); looks++)
-		while (poll(&readable, 1, LOOK_EVERY_MS) > 0) {
-			if (read(device, request, sizeof request) <= 0)
-				return 0;
-			serve((void *)request);
-		}
+	alarm(LONGEST_S);
+	while (read(device, request, sizeof request) > 0)
+		serve((void *)request);
 	return 0;
 }
 
@@ -107,9 +85,8 @@ static int mounted(int files[2])
 		return 0;
 	snprintf(options, sizeof options, "fd=%d,rootmode=100000,user_id=0,group_id=0", device);
 	int failed = mount("stubborn", place, "fuse", 0, options);
-	pid_t own = getpid();
 	if (!failed && !fork())
-		_exit(server(own));
+		_exit(server());
 	close(device);
 	files[0] = failed ? -1 : open(place, O_RDONLY);
 	files[1] = failed ? -1 : open(place, O_RDONLY);

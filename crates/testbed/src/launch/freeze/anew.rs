@@ -16,7 +16,8 @@ use libc::pid_t;
 use super::calls;
 use super::hands::is_ours;
 use super::stop::Stopper;
-use super::threads::{self, Known};
+use super::threads;
+use crate::launch::process::{self, Identity};
 
 /// How long the clock stands for it at most. Who is not reached by then notices when the native
 /// call is over.
@@ -30,14 +31,16 @@ const WAY_NS: u64 = 1_000_000;
 /// stranger that has been given such a number since has no wait of the image.
 pub(super) fn work_out_anew(processes: &[pid_t]) {
     let mut roots: BTreeSet<pid_t> = processes.iter().copied().collect();
-    let parents = processes.iter().filter_map(|process| threads::parent_of(*process));
+    let parents = processes.iter().filter_map(|process| process::parent_of(*process));
     // They adopt what programs leave behind.
     let parents: BTreeSet<pid_t> = parents.collect();
     roots.extend(parents.into_iter().filter(|parent| is_ours(*parent)));
-    let known = roots.iter().filter_map(|root| Known::of(*root)).collect();
-    let mut all = &roots | &threads::descendants(&known);
+    let known = roots.iter().filter_map(|root| Identity::of_process(*root).ok()).collect();
+    let found = process::descendants(&known);
+    let mut all = roots;
+    all.extend(found.iter().map(|process| process.number));
     all.retain(|process| !threads::is_in_exec(*process));
-    let threads = all.iter().flat_map(|process| threads::threads_of(*process)).collect();
+    let threads = all.iter().flat_map(|process| process::threads_of(*process)).collect();
     // When a thread ends, the kernel lets go what it traces.
     thread::scope(|scope| _ = scope.spawn(|| reach(threads)).join());
 }
@@ -68,7 +71,7 @@ fn may_be_on_its_way(thread: pid_t, since: &mut Option<u64>, stopper: &mut Stopp
         }
         return false;
     }
-    match (threads::state_of(thread), threads::computed_ns(thread)) {
+    match (process::state_of(thread), threads::computed_ns(thread)) {
         (Some('R'), Some(ns)) => ns < *since.get_or_insert(ns) + WAY_NS,
         _ => false,
     }

@@ -14,9 +14,8 @@ use std::time::{Duration, Instant};
 use libc::pid_t;
 
 use super::method::Method;
-use super::threads;
 use crate::launch::namespaces;
-use crate::launch::process::Process;
+use crate::launch::process::{Identity, Process};
 
 const PREFIX: &str = "quartercycle";
 /// How long programs that were killed may take to leave the group.
@@ -258,12 +257,13 @@ fn is_orphan(name: &str, own_namespace: u64) -> bool {
         return false;
     };
     let Ok(process) = pid_t::try_from(process) else { return false };
-    namespace == own_namespace && threads::begun(process) != Some(begun)
+    namespace == own_namespace
+        && Identity::of_process(process).map(|now| now.began).ok() != Some(begun)
 }
 
 fn own_name() -> io::Result<String> {
     let own = std::process::id();
-    let begun = threads::begun(own.cast_signed()).ok_or(io::ErrorKind::NotFound)?;
+    let begun = Identity::of_process(own.cast_signed())?.began;
     Ok(format!("{PREFIX}-{}-{own}-{begun}", namespace()?))
 }
 

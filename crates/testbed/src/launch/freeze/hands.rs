@@ -12,8 +12,9 @@ use super::calls;
 use super::group::Group;
 use super::method::Method;
 use super::stop::Stopper;
-use super::threads::{self, Known};
+use super::threads;
 use super::warden::Warden;
+use crate::launch::process::{self, Identity};
 
 /// How long a freeze may take before it is given up as incomplete.
 const FREEZE_LONGEST: Duration = Duration::from_secs(1);
@@ -31,7 +32,7 @@ pub(super) struct Hands {
     means: Option<Means>,
     /// First processes of the trees of programs, and the keepers and nodes that have started
     /// them and adopt what they leave behind.
-    roots: BTreeSet<Known>,
+    roots: BTreeSet<Identity>,
     pub(super) stopper: Stopper,
     /// What the last look at all programs took.
     looked: Duration,
@@ -71,13 +72,13 @@ impl Hands {
     }
 
     /// Takes up trees of programs by their first processes.
-    pub(super) fn gather(&mut self, new: &[Known]) {
+    pub(super) fn gather(&mut self, new: &[Identity]) {
         self.roots.retain(|root| root.is_there());
-        let new: Vec<Known> = new.iter().copied().filter(|root| root.is_there()).collect();
+        let new: Vec<Identity> = new.iter().copied().filter(|root| root.is_there()).collect();
         for root in &new {
             self.roots.insert(*root);
-            let parent = threads::parent_of(root.number).filter(|parent| is_ours(*parent));
-            self.roots.extend(parent.and_then(Known::of));
+            let parent = process::parent_of(root.number).filter(|parent| is_ours(*parent));
+            self.roots.extend(parent.and_then(|parent| Identity::of_process(parent).ok()));
         }
         let Some(Means::Group(group, _)) = &self.means else { return };
         for root in &new {
@@ -88,7 +89,8 @@ impl Hands {
         // as soon as it is: so one pass without anything new has found all.
         let mut seen: BTreeSet<pid_t> = new.iter().map(|root| root.number).collect();
         for _ in 0..PASSES_MAX {
-            let found = threads::descendants(&self.roots);
+            let found = process::descendants(&self.roots);
+            let found: BTreeSet<pid_t> = found.iter().map(|process| process.number).collect();
             let unseen: Vec<pid_t> = found.difference(&seen).copied().collect();
             if unseen.is_empty() {
                 return;
@@ -170,9 +172,9 @@ impl Hands {
 
     /// The threads of a process that run and can be stopped.
     fn running_of(&self, process: pid_t) -> Vec<pid_t> {
-        let mut running = threads::threads_of(process);
+        let mut running = process::threads_of(process);
         running
-            .retain(|thread| !self.stopper.has(*thread) && threads::state_of(*thread) == Some('R'));
+            .retain(|thread| !self.stopper.has(*thread) && process::state_of(*thread) == Some('R'));
         if !running.is_empty() && threads::is_in_exec(process) {
             running.clear();
         }
@@ -184,14 +186,14 @@ impl Hands {
     fn stop_running(&mut self, given_up: impl Fn() -> bool) -> bool {
         let begun = Instant::now();
         loop {
-            let processes = threads::descendants(&self.roots);
-            let running = processes.iter().flat_map(|process| self.running_of(*process));
+            let processes = process::descendants(&self.roots);
+            let running = processes.iter().flat_map(|process| self.running_of(process.number));
             let running: Vec<pid_t> = running.collect();
             if running.is_empty() {
                 return true;
             }
             let roots = &self.roots;
-            let is_ours = |thread| threads::comes_from(roots, thread);
+            let is_ours = |thread| process::comes_from(roots, thread);
             running.iter().for_each(|thread| self.stopper.ask(*thread, is_ours));
             self.stopper.wait(STOP_LONGEST);
             if given_up() || begun.elapsed() > FREEZE_LONGEST {
@@ -225,7 +227,7 @@ fn settles(group: &mut Group, given_up: impl Fn() -> bool) -> bool {
         }
         if begun.elapsed() > look_after {
             let mut threads = group.threads().into_iter();
-            if !threads.any(|thread| threads::state_of(thread) == Some('R')) {
+            if !threads.any(|thread| process::state_of(thread) == Some('R')) {
                 return true;
             }
             look_after *= 2;
@@ -240,12 +242,12 @@ fn cut_short(threads: &[pid_t]) -> Vec<pid_t> {
     let calls: Vec<_> = calls.collect();
     let execs = calls.iter().filter(|(_, call)| call.is_exec());
     let in_exec: BTreeSet<Option<pid_t>> =
-        execs.map(|(thread, _)| threads::process_of(*thread)).collect();
+        execs.map(|(thread, _)| process::process_of(*thread)).collect();
     let cut = calls.into_iter().filter(|(thread, call)| {
         calls::may_be_cut_short(*call)
             // One that job control or a debugger has stopped is left as it is.
-            && matches!(threads::state_of(*thread), Some('S' | 'D'))
-            && (in_exec.is_empty() || !in_exec.contains(&threads::process_of(*thread)))
+            && matches!(process::state_of(*thread), Some('S' | 'D'))
+            && (in_exec.is_empty() || !in_exec.contains(&process::process_of(*thread)))
     });
     cut.map(|(thread, _)| thread).collect()
 }

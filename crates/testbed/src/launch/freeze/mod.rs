@@ -42,10 +42,9 @@ pub use warden::main as warden;
 
 use account::Counted;
 use hands::Hands;
-use threads::Known;
-pub(crate) use threads::parent_of;
 
 use crate::domain::{self, Backstop, Freeze, Next, Phase, host_now};
+use crate::launch::process::Identity;
 
 /// How old a tree of programs gets before it is taken up, unless the clock stops sooner: moving
 /// a process into a group takes milliseconds, which programs that are over sooner never pay.
@@ -86,7 +85,7 @@ struct State {
     /// Programs of the domain that stop its clock at this moment.
     spares: u32,
     /// Trees of programs that are to be taken up, and when.
-    new: Vec<(Known, HostTime)>,
+    new: Vec<(Identity, HostTime)>,
     /// How programs are frozen, and why not better.
     chosen: Option<(Method, String)>,
     /// Somebody wants to know that.
@@ -143,7 +142,7 @@ impl Freezer {
             return;
         }
         // By the time that it is taken up, another process may have its number.
-        let Some(root) = Known::of(root) else { return };
+        let Ok(root) = Identity::of_process(root) else { return };
         self.lock().new.push((root, host_now() + GATHER_AFTER));
         ring(&self.bell);
     }
@@ -221,8 +220,8 @@ impl Freezer {
             let now = host_now();
             let next = state.phase.next(now);
             let stops = next == Next::Freeze || state.asked;
-            let is_new = |(_, due): &(Known, HostTime)| stops || *due <= now;
-            let new: Vec<Known> =
+            let is_new = |(_, due): &(Identity, HostTime)| stops || *due <= now;
+            let new: Vec<Identity> =
                 state.new.iter().filter(|tree| is_new(tree)).map(|tree| tree.0).collect();
             state.new.retain(|tree| !is_new(tree));
             drop(state);
@@ -238,7 +237,7 @@ impl Freezer {
         hands.end();
     }
 
-    fn gather(&self, hands: &mut Hands, new: &[Known]) {
+    fn gather(&self, hands: &mut Hands, new: &[Identity]) {
         if !hands.has_chosen() {
             let chosen = hands.choose(self.wanted.by);
             self.lock().chosen = Some(chosen);

@@ -180,6 +180,7 @@ fn tell(thread: pid_t, wait: InCall) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::process::state_of;
     use std::process::{Command, Stdio};
 
     #[test]
@@ -198,11 +199,11 @@ mod tests {
         stopper.ask(process, |_| true);
         stopper.wait(Duration::from_secs(10));
         assert!(!stopper.is_waiting());
-        assert_eq!(threads::state_of(process), Some('t'));
+        assert_eq!(state_of(process), Some('t'));
         assert!(matches!(busy.try_wait(), Ok(None)));
         stopper.let_go();
         assert!(!stopper.has(process));
-        assert_ne!(threads::state_of(process), Some('t'));
+        assert_ne!(state_of(process), Some('t'));
         busy.kill().unwrap();
         busy.wait().unwrap();
     }

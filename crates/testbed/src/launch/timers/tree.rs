@@ -134,7 +134,7 @@ impl Timers {
     }
 
     fn decide(&mut self, ask: Ask, lane: Lane) -> io::Result<i64> {
-        let process = process::process_of(ask.thread)?;
+        let process = process::process_of(ask.thread).ok_or(io::ErrorKind::NotFound)?;
         let which = ask.words[0] as c_int;
         match ask.call {
             libc::SYS_timer_create => self.create(process, ask.words),
