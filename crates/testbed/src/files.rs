@@ -5,13 +5,28 @@
 //! What is there must stay whole until what is new is complete, so a file is written beside and takes
 //! the place of the old one. But only a regular file has a place to be taken: a device or a pipe
 //! (`/dev/stdout`) is written to, and a link leads to what is meant, as with every other tool.
+//!
+//! In a folder of everybody, such as `/tmp`, anybody may have put something under the name first. What
+//! is of neither this user nor the folder's owner is neither followed nor written to there, nor taken
+//! away: what the kernel does where `fs.protected_symlinks` and its siblings are set, sysctl/fs.rst,
+//! which knows nothing of links that are read rather than followed.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
+    PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+
+use crate::launch::namespaces;
+
+/// Bits of a folder in which everybody may put things, and nobody may take away those of others.
+const OF_EVERYBODY: u32 = 0o1002;
+/// Bits of who may read, write and run a file; the others are about whose rights it runs with.
+const ACCESS: u32 = 0o777;
 
 /// Makes a folder that only its owner may look into.
 ///
@@ -41,17 +56,22 @@ pub fn make_private_all(folder: &Path) -> io::Result<()> {
 /// With the path; a file that was there is then as it was.
 pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let writing = || format!("writing {}", path.display());
-    let place = followed(path).with_context(writing)?;
+    let place = followed(path)?;
     let there = match fs::symlink_metadata(&place) {
         Ok(there) => Some(there),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error).with_context(writing),
     };
+    if let Some(there) = &there {
+        check_owner(&place, there)?;
+    }
     match there.as_ref().map(fs::Metadata::file_type) {
         Some(kind) if kind.is_dir() => bail!("{} is a folder; name a file", path.display()),
         Some(kind) if kind.is_socket() => bail!("{} is a socket; name a file", path.display()),
         Some(kind) if !kind.is_file() => {
-            let mut device = OpenOptions::new().write(true).open(&place).with_context(writing)?;
+            let mut options = OpenOptions::new();
+            options.write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NOCTTY);
+            let mut device = options.open(&place).with_context(writing)?;
             return write(&mut device).and_then(|()| device.flush()).with_context(writing);
         }
         _ => {}
@@ -70,8 +90,9 @@ fn written(
     before: Option<&fs::Metadata>,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    if let Some(before) = before {
-        file.set_permissions(before.permissions())?;
+    // Somebody else's choice who may write to it is not this user's.
+    if let Some(before) = before.filter(|before| before.uid() == namespaces::effective_user()) {
+        file.set_permissions(fs::Permissions::from_mode(before.mode() & ACCESS))?;
     }
     let mut buffered = io::BufWriter::new(file);
     write(&mut buffered)?;
@@ -79,19 +100,46 @@ fn written(
 }
 
 /// Where links lead; a path without any is its own answer.
-fn followed(path: &Path) -> io::Result<PathBuf> {
+fn followed(path: &Path) -> Result<PathBuf> {
     /// As many as the kernel follows, path_resolution(7).
     const LINKS_MAX: usize = 40;
     let mut place = path.to_owned();
     for _ in 0..LINKS_MAX {
-        match fs::read_link(&place) {
-            // An absolute one takes the place of the whole.
-            Ok(target) => place = place.parent().unwrap_or(Path::new("")).join(target),
-            // No link, or nothing yet.
-            Err(_) => return Ok(place),
-        }
+        // No link, or nothing yet.
+        let Ok(target) = fs::read_link(&place) else { return Ok(place) };
+        let link = fs::symlink_metadata(&place);
+        check_owner(&place, &link.with_context(|| format!("writing {}", path.display()))?)?;
+        // An absolute one takes the place of the whole.
+        place = folder_of(&place).join(target);
     }
     Err(io::Error::from_raw_os_error(libc::ELOOP))
+        .with_context(|| format!("writing {}", path.display()))
+}
+
+/// The folder that a file lies in.
+fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
+/// Refuses what somebody else has put into a folder of everybody.
+fn check_owner(place: &Path, there: &fs::Metadata) -> Result<()> {
+    let folder = fs::metadata(folder_of(place));
+    let folder = folder.with_context(|| format!("writing {}", place.display()))?;
+    if is_laid(namespaces::effective_user(), there.uid(), folder.uid(), folder.mode()) {
+        bail!(
+            "{} belongs to user {}, who has put it into a folder that everybody writes to; name \
+             another file",
+            place.display(),
+            there.uid()
+        );
+    }
+    Ok(())
+}
+
+/// Whether something of `owner` may have been laid there for `user` to come across.
+fn is_laid(user: u32, owner: u32, folder_owner: u32, folder_mode: u32) -> bool {
+    folder_mode & OF_EVERYBODY == OF_EVERYBODY && owner != user && owner != folder_owner
 }
 
 /// A file of a name that nobody else has, in the same folder.
@@ -115,7 +163,7 @@ fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::os::unix::fs::symlink;
 
     fn put(path: &Path, text: &str) -> Result<()> {
         replace(path, |to| to.write_all(text.as_bytes()))
@@ -134,10 +182,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("page");
         put(&path, "one").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        // Not with the rights of whoever owns it.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o4640)).unwrap();
         put(&path, "two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o640);
         let failed = replace(&path, |to| {
             to.write_all(b"thr")?;
             Err(io::ErrorKind::StorageFull.into())
@@ -145,6 +194,24 @@ mod tests {
         assert!(failed.is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
         assert_eq!(names(folder.path()), ["page"]);
+    }
+
+    #[test]
+    fn what_somebody_else_puts_into_a_folder_of_everybody_is_laid_there() {
+        let (own, other, root) = (7, 8, 0);
+        for (user, owner, folder_owner, mode, laid) in [
+            (own, other, root, 0o1777, true),
+            (root, other, root, 0o1777, true),
+            (root, other, own, 0o1777, true),
+            (own, own, root, 0o1777, false),
+            (own, root, root, 0o1777, false),
+            (own, root, other, 0o1777, true),
+            (own, other, other, 0o1777, false),
+            (own, other, root, 0o755, false),
+            (own, other, root, 0o777, false),
+        ] {
+            assert_eq!(is_laid(user, owner, folder_owner, mode), laid, "{user} {owner} {mode:o}");
+        }
     }
 
     #[test]

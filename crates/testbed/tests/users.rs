@@ -359,4 +359,28 @@ fn a_report_goes_where_it_was_sent_and_nowhere_else() {
     assert!(one.does(|| testbed::files::replace(&foreign, |to| to.write_all(b"x")).is_err()));
     assert_eq!(fs::read_to_string(&foreign).unwrap(), "foreign");
     assert_eq!(fs::read_dir(&shared).unwrap().count(), 3, "nothing is left beside");
+    // Root may do all of that, and writes neither through the link nor to what lies there.
+    let pipe = shared.join("pipe.html");
+    other.does(|| symlink(&victim, shared.join("link.html")).unwrap());
+    assert!(other.command("mkfifo").arg(&pipe).status().unwrap().success());
+    fs::set_permissions(&pipe, Permissions::from_mode(0o666)).unwrap();
+    for laid in ["link.html", "foreign.html", "pipe.html"].map(|name| shared.join(name)) {
+        for user in [None, Some(one)] {
+            let put = || testbed::files::replace(&laid, |to| to.write_all(b"x"));
+            let told = match user {
+                None => put().unwrap_err().to_string(),
+                Some(user) => user.does(|| put().unwrap_err().to_string()),
+            };
+            assert!(told.contains(&format!("belongs to user {}", other.number)), "{told}");
+        }
+    }
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    assert_eq!(fs::read_to_string(&foreign).unwrap(), "foreign");
+    // Elsewhere, root's page has root's mode, whatever the file had that it replaces.
+    let page = one.home.join("page.html");
+    one.does(|| fs::write(&page, "mine").unwrap());
+    fs::set_permissions(&page, Permissions::from_mode(0o4777)).unwrap();
+    testbed::files::replace(&page, |to| to.write_all(b"x")).unwrap();
+    let found = fs::metadata(&page).unwrap();
+    assert_eq!((found.uid(), found.mode() & 0o7022), (ROOT, 0));
 }
