@@ -36,9 +36,8 @@ pub(super) fn work_out_anew(processes: &[pid_t]) {
     let parents: BTreeSet<pid_t> = parents.collect();
     roots.extend(parents.into_iter().filter(|parent| is_ours(*parent)));
     let known = roots.iter().filter_map(|root| Identity::of_process(*root).ok()).collect();
-    let found = process::descendants(&known);
     let mut all = roots;
-    all.extend(found.iter().map(|process| process.number));
+    all.extend(process::descendants(&known).iter().map(|process| process.number));
     all.retain(|process| !threads::is_in_exec(*process));
     let threads = all.iter().flat_map(|process| process::threads_of(*process)).collect();
     // When a thread ends, the kernel lets go what it traces.

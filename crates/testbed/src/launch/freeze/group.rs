@@ -75,9 +75,17 @@ impl Group {
         &self.folder
     }
 
-    /// Puts a process into the group, with all that it will ever start.
-    pub(super) fn add(&self, process: pid_t) -> io::Result<()> {
-        fs::write(self.folder.join("cgroup.procs"), process.to_string())
+    /// Puts a process into the group, with all that it will ever start. A stranger that has been given
+    /// the number meanwhile goes back to where it was.
+    pub(super) fn add(&self, process: Identity) -> io::Result<()> {
+        let number = process.number.to_string();
+        let before = fs::read_to_string(format!("/proc/{number}/cgroup"))?;
+        fs::write(self.folder.join("cgroup.procs"), &number)?;
+        if process.is_there() {
+            return Ok(());
+        }
+        let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+        fs::write(folder_of(self.version, &mounts, &before)?.join("cgroup.procs"), &number)
     }
 
     /// Asks for all to be frozen.
@@ -368,6 +376,24 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_has_the_number_of_another_one_goes_back_to_where_it_was() {
+        let name = format!("{PREFIX}-strangers-{}", std::process::id());
+        let Some(group) = named_group(&name) else { return };
+        let mut stranger = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let process = stranger.id().cast_signed();
+        let groups = || fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap();
+        let before = groups();
+        let known = Identity::of_process(process).unwrap();
+        group.add(Identity { began: known.began - 1, ..known }).unwrap();
+        assert_eq!(groups(), before);
+        group.add(known).unwrap();
+        assert!(group.has(process));
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+        assert!(group.end(Duration::ZERO, Duration::from_secs(60)));
+    }
+
+    #[test]
     fn a_group_that_cannot_be_removed_is_not_waited_for_and_not_said_to_be_gone() {
         let mut stays = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let process = stays.id().cast_signed();
@@ -381,7 +407,7 @@ mod tests {
                 stays.kill().unwrap();
                 return;
             };
-            if group.add(process).is_ok() {
+            if group.add(Identity::of_process(process).unwrap()).is_ok() {
                 break group;
             }
         };

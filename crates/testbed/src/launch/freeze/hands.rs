@@ -83,21 +83,20 @@ impl Hands {
         let Some(Means::Group(group, _)) = &self.means else { return };
         for root in &new {
             // It has ended already, if not.
-            let _ = group.add(root.number);
+            let _ = group.add(*root);
         }
         // What they have started before is not in the group, but what that starts from now on is
         // as soon as it is: so one pass without anything new has found all.
-        let mut seen: BTreeSet<pid_t> = new.iter().map(|root| root.number).collect();
+        let mut seen: BTreeSet<Identity> = new.iter().copied().collect();
         for _ in 0..PASSES_MAX {
             let found = process::descendants(&self.roots);
-            let found: BTreeSet<pid_t> = found.iter().map(|process| process.number).collect();
-            let unseen: Vec<pid_t> = found.difference(&seen).copied().collect();
+            let unseen: Vec<Identity> = found.difference(&seen).copied().collect();
             if unseen.is_empty() {
                 return;
             }
             for process in unseen {
                 // The first process of a node is to collect what ends.
-                if !is_ours(process) {
+                if !is_ours(process.number) {
                     let _ = group.add(process);
                 }
                 seen.insert(process);
