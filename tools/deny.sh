@@ -4,8 +4,8 @@
 #
 # Usage: tools/deny.sh
 # The database of advisories is a git repository: it is fetched, or taken from the clone that
-# QCYCLE_ADVISORIES names. Where it cannot be had, advisories are "not measured" and the exit code
-# is 0, as elsewhere; what was found is 1.
+# QCYCLE_ADVISORIES names. What cannot be had is "not measured", the database or cargo-deny itself,
+# and the exit code is 0, as elsewhere; what was found is 1.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -17,6 +17,10 @@ readonly PATIENCE=120
 
 main() {
     local failed=0 why
+    if ! tools/setup.sh deny; then
+        echo "deny: not measured: cargo-deny $VERSION is not there (see above)"
+        exit 0
+    fi
     find_program
     deny check licenses bans sources || failed=1
     if [ -n "${QCYCLE_ADVISORIES:-}" ]; then
@@ -48,18 +52,10 @@ take_given() {
     export GIT_CONFIG_VALUE_0=$DATABASE
 }
 
-# The program of the pinned version, built where it is not there.
+# The program of the pinned version, which the set-up has found or built.
 find_program() {
-    local found
-    for found in cargo-deny "$TOOLS/bin/cargo-deny"; do
-        PROGRAM=$(command -v "$found" || true)
-        [ -n "$PROGRAM" ] && [ "$("$PROGRAM" --version)" = "cargo-deny $VERSION" ] && return
-    done
-    echo "deny: building cargo-deny $VERSION, once" >&2
-    cargo install --quiet --locked --version $VERSION --root "$TOOLS" \
-        --target-dir "$TOOLS/target" cargo-deny
-    rm -rf "$TOOLS/target"
     PROGRAM=$TOOLS/bin/cargo-deny
+    [ -x "$PROGRAM" ] || PROGRAM=$(command -v cargo-deny)
 }
 
 # The last line that says something.

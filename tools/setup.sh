@@ -3,7 +3,7 @@
 # Python packages in .venv, and a look at the Rust toolchain. It asks no questions. What is there
 # already is left alone, so a second call only looks and takes a fraction of a second.
 #
-# Usage: tools/setup.sh demo|test|bench|conformance|container|aarch64
+# Usage: tools/setup.sh demo|test|bench|conformance|container|aarch64|deny
 # Without the right to install Debian packages it names what is missing and why, and stops.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -16,8 +16,8 @@ readonly BROKEN_SETUP=69
 main() {
     local purpose=${1:-}
     case $purpose in
-        demo | test | bench | conformance | container | aarch64) ;;
-        *) fail 64 "usage: tools/setup.sh demo|test|bench|conformance|container|aarch64" ;;
+        demo | test | bench | conformance | container | aarch64 | deny) ;;
+        *) fail 64 "usage: tools/setup.sh demo|test|bench|conformance|container|aarch64|deny" ;;
     esac
     mkdir -p target
     # Two calls at once would build one .venv twice.
@@ -26,7 +26,7 @@ main() {
     install_debian_packages "$purpose"
     check_rust
     case $purpose in test | bench | container) install_static_target ;; esac
-    install_python_packages
+    case $purpose in deny) install_cargo_deny ;; *) install_python_packages ;; esac
 }
 
 install_debian_packages() {
@@ -122,6 +122,21 @@ install_static_target() {
     # Without a network rustup tries for long.
     timeout 300 rustup --quiet target add "$target" 9>&- || fail $BROKEN_SETUP \
         "the target $target could not be fetched (see above); 'rustup target add $target' shows why"
+}
+
+# The version that tools/deny.sh names, built from its source where it is not there.
+install_cargo_deny() {
+    local tools=$PWD/target/tools version found
+    version=$(sed -n 's/^readonly VERSION=//p' tools/deny.sh)
+    for found in "$tools/bin/cargo-deny" cargo-deny; do
+        [ "$("$found" --version 2> /dev/null)" != "cargo-deny $version" ] || return 0
+    done
+    say "building cargo-deny $version, once; that takes some minutes"
+    cargo install --quiet --locked --version "$version" --root "$tools" \
+        --target-dir "$tools/target" cargo-deny 9>&- \
+        || fail $BROKEN_SETUP "cargo-deny could not be built (see above): it needs the network once," \
+            "or a cargo-deny $version in PATH"
+    rm -rf "$tools/target"
 }
 
 install_python_packages() {
