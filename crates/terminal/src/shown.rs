@@ -23,12 +23,8 @@ pub(crate) const fn lines(text: &str) -> Shown<'_> {
     Shown { text, lines: true }
 }
 
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // So that it can be padded, as a string can.
-        if out.width().is_some() || out.precision().is_some() {
-            return out.pad(&self.to_string());
-        }
+impl Shown<'_> {
+    fn put(self, out: &mut impl fmt::Write) -> fmt::Result {
         for character in self.text.chars() {
             match character {
                 '\n' if self.lines => out.write_char('\n')?,
@@ -37,6 +33,18 @@ impl fmt::Display for Shown<'_> {
             }
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if out.width().is_none() && out.precision().is_none() {
+            return self.put(out);
+        }
+        // So that it can be padded, as a string can.
+        let mut text = String::new();
+        self.put(&mut text)?;
+        out.pad(&text)
     }
 }
 
