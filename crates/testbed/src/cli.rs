@@ -168,7 +168,8 @@ enum Command {
         /// Virtual length instead of the scenario's, as '10 s'.
         #[arg(long, value_parser = testbed::scenario::units::time)]
         duration: Option<VirtualSpan>,
-        /// Seed instead of the scenario's, a whole number.
+        /// Seed instead of the scenario's, a whole number, for programs (`QCYCLE_SEED`); nothing
+        /// in the testbed itself is random.
         #[arg(long)]
         seed: Option<u64>,
         /// Time dilation factor instead of the scenario's: host seconds per virtual second, 0.01 to

@@ -272,10 +272,12 @@ impl Agent {
                 let handle = &self.nodes[&node.name];
                 self.programs.started();
                 let pipes = handle
-                    .start(program, &setup.environment, &setup.directory)
+                    .start(program, &environment, &setup.directory)
                     .with_context(|| format!("cannot start the program `{}`", program.name))?;
                 for (pipe, error) in [(pipes.out, false), (pipes.err, true)] {
                     let (owner, domain) = (Arc::clone(&self.owner), Arc::clone(&self.domain));
+            let mut environment = setup.environment.clone();
+            environment.insert("QCYCLE_NODE".into(), node.name.clone());
                     let name = program.name.clone();
                     let output = thread::Builder::new()
                         .name(format!("output-{name}"))

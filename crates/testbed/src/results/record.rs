@@ -42,6 +42,9 @@ pub struct RunRecord {
     /// Where wall time went; absent while unfinished.
     pub wall: Option<WallAccount>,
     /// Programs, in the order of the scenario.
+    /// Variables of the host that programs were given.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
     pub programs: Vec<ProgramRecord>,
     /// Counters of links and switches, as the network gives them.
     #[serde(default)]
@@ -80,7 +83,7 @@ pub struct ScenarioRecord {
     pub file: String,
     /// SHA-256 of its text, in hexadecimal, as `sha256sum` prints it.
     pub sha256: String,
-    /// Seed of everything random.
+    /// Seed of what is random in programs.
     pub seed: u64,
     /// Time dilation factor that was asked for: host seconds per virtual second. What it was at which
     /// time is known with [`RunRecord::interventions`].
@@ -308,6 +311,7 @@ impl RunRecord {
             warnings: Vec::new(),
             verdicts: Vec::new(),
         }
+            environment: BTreeMap::new(),
     }
 }
 

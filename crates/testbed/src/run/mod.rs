@@ -9,6 +9,8 @@
 //! - [`session`]: the course of a run
 //! - [`needs`]: what this machine must have
 //! - [`dry`]: a scenario checked, and nothing started
+//! - [`account`]: the record while the run goes on
+//! - [`environment`]: the variables that programs have
 //! - [`grid`]: the plant with the events of the scenario
 //! - [`agent_process`]: the agent as a child of the runner
 //! - [`outputs`]: what programs write
@@ -22,6 +24,7 @@ mod agent_process;
 mod disturbances;
 mod dry;
 mod grid;
+mod environment;
 mod interrupt;
 mod last_words;
 mod log;

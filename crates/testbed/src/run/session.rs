@@ -12,6 +12,7 @@ use vtime::{HostSpan, VirtualSpan};
 use super::agent_process::AgentProcess;
 use super::disturbances::{self, Disturbances};
 use super::grid::{AccessError, Grid};
+use super::environment;
 use super::interrupt::Interrupt;
 use super::last_words;
 use super::log::Log;
@@ -176,6 +177,7 @@ impl<'s> Session<'s> {
             for program in &node.programs {
                 record.programs.push(ProgramRecord {
                     name: program.name.clone(),
+        record.environment = environment::kept();
                     node: node.name.clone(),
                     command: program.command.clone(),
                     end: ProgramEnd::NotStarted,
@@ -241,11 +243,7 @@ impl<'s> Session<'s> {
 
     fn setup(&self, name: &str) -> Setup {
         let scenario = self.scenario;
-        let kept = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "VIRTUAL_ENV"];
-        let environment = kept
-            .iter()
-            .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)))
-            .collect();
+        let environment = environment::of_all(scenario, name);
         let network = |event: &&Event| !matches!(event.what, Happening::Set { .. });
         Setup {
             version: VERSION,

@@ -124,7 +124,13 @@ pub(crate) static SCENARIO: Table = Table {
             "virtual time before zero, in which programs start and the plant rests at its first \
              values",
         ),
-        key("seed", Whole { min: 0, max: u64::MAX }, Default("1"), "seed of everything random"),
+        key(
+            "seed",
+            Whole { min: 0, max: u64::MAX },
+            Default("1"),
+            "seed of what is random in programs, which have it in `QCYCLE_SEED`; nothing in the testbed \
+             itself is random",
+        ),
         key(
             "tdf",
             Factor,
@@ -324,8 +330,9 @@ pub(crate) static PROGRAM: Table = Table {
             "environment",
             Named(OfVariable, &Text),
             Optional,
-            "variables set in addition to a minimal \
-             environment",
+            "variables set in addition to a minimal environment (`PATH`, `HOME` and `VIRTUAL_ENV` of the \
+             host, `LANG=C.UTF-8`, `TZ=UTC0`) and to what tells of the run: `QCYCLE_SEED`, \
+             `QCYCLE_VARIANT`, `QCYCLE_NODE` and `QCYCLE_RUN`",
         ),
         key(
             "on_exit",

@@ -33,7 +33,7 @@ pub struct Scenario {
     pub duration: VirtualSpan,
     /// Virtual time before zero, in which programs start and the plant rests at its first values.
     pub settle: VirtualSpan,
-    /// Seed of everything random.
+    /// Seed of what is random in programs.
     pub seed: u64,
     /// Time dilation factor.
     pub tdf: Tdf,

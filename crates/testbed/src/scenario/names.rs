@@ -90,8 +90,18 @@ pub(super) fn of_program(text: &str) -> Result<String, Fault> {
     Names::OfProgram.read(text)
 }
 
-/// A name of an environment variable.
+/// Variables whose names begin so tell programs of their run.
+const OWN_VARIABLES: &str = "QCYCLE_";
+
+/// A name of an environment variable that a scenario may set.
 pub(super) fn of_variable(text: &str) -> Result<String, Fault> {
+    if text.starts_with(OWN_VARIABLES) {
+        let what = format!("{} is set by Quartercycle itself", quoted(text));
+        return Err(Fault::new(
+            what,
+            format!("choose a name that does not begin with `{OWN_VARIABLES}`"),
+        ));
+    }
     let begins = text.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
     if begins && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return Ok(text.to_owned());

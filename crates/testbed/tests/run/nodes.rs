@@ -158,7 +158,7 @@ links:
         "points: bus.680.v1 r--r--r--, storage.es.kW rw-r--r--, values r--r--r--",
         "processes: 1 qcycle-node, python3",
         "descriptors: 0 /dev/null, 1 pipe, 2 pipe",
-        "environment: HOME, OWN, PATH",
+        "environment: HOME, LANG, OWN, PATH, QCYCLE_NODE, QCYCLE_RUN, QCYCLE_SEED, QCYCLE_VARIANT, TZ",
         "first process: 1 thread",
         "read: before",
         "root: every entry of the host",

@@ -227,11 +227,13 @@ fn spawn(start: &Start, pipes: Vec<OwnedFd>, gate: &Gate, socket: RawFd) -> std:
 /// no terminal and signals to its group stay with it, and it hears the signals that are blocked
 /// in this process.
 fn stand_alone() -> std::io::Result<()> {
-    // SAFETY: takes nothing; then a set of signals that lives on the stack.
+    // SAFETY: takes nothing, then a number, then a set of signals that lives on the stack.
     unsafe {
         if libc::setsid() < 0 {
             return Err(std::io::Error::last_os_error());
         }
+        // As of most shells, whatever that of the runner is: files of programs are part of a run.
+        libc::umask(0o022);
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         match libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) {

@@ -45,7 +45,7 @@ def name_of(number: str) -> str:
 
 print("processes:", ", ".join(f"{number} {name_of(number)}" for number in others) + ", " + name_of(own))
 print("first process:", len(os.listdir("/proc/1/task")), "thread")
-print("environment:", ", ".join(sorted(name for name in os.environ if name not in ("LANG", "LC_ALL", "TZ", "VIRTUAL_ENV", "LC_CTYPE"))))
+print("environment:", ", ".join(sorted(name for name in os.environ if name not in ("VIRTUAL_ENV", "LC_CTYPE"))))
 
 with open("there.txt", encoding="ascii") as file:
     print("read:", file.read().strip())
