@@ -94,7 +94,8 @@ struct Agent {
     network: Option<Emulator>,
     files: Vec<(String, Server)>,
     programs: Arc<Programs>,
-    outputs: Vec<JoinHandle<()>>,
+    /// What programs write, by their names.
+    outputs: Vec<(String, JoinHandle<()>)>,
     /// While the clock runs.
     guard: Option<Guard>,
     /// Likewise.
@@ -259,15 +260,24 @@ impl Agent {
             let name = node.name.clone();
             let mut left: BTreeSet<String> =
                 node.programs.iter().map(|program| program.name.clone()).collect();
+            let mut new = left.clone();
             thread::Builder::new().name(format!("node-{name}")).spawn(move || {
                 // What is said of others is nothing that this node could know.
-                for event in events.filter(|event| left.remove(event.program())) {
-                    tell(event, &owner, &domain, &programs);
+                for event in events {
+                    let is_known = match &event {
+                        NodeEvent::Started { name } => new.remove(name),
+                        ended => left.remove(ended.program()),
+                    };
+                    if is_known {
+                        tell(event, &owner, &domain, &programs);
+                    }
                 }
                 lost(&name, left.len(), &owner, &programs);
             })?;
         }
         for node in &setup.nodes {
+            let mut environment = setup.environment.clone();
+            environment.insert("QCYCLE_NODE".into(), node.name.clone());
             for program in &node.programs {
                 let handle = &self.nodes[&node.name];
                 self.programs.started();
@@ -276,13 +286,11 @@ impl Agent {
                     .with_context(|| format!("cannot start the program `{}`", program.name))?;
                 for (pipe, error) in [(pipes.out, false), (pipes.err, true)] {
                     let (owner, domain) = (Arc::clone(&self.owner), Arc::clone(&self.domain));
-            let mut environment = setup.environment.clone();
-            environment.insert("QCYCLE_NODE".into(), node.name.clone());
                     let name = program.name.clone();
                     let output = thread::Builder::new()
                         .name(format!("output-{name}"))
                         .spawn(move || output::report(pipe, &name, error, &domain, &owner))?;
-                    self.outputs.push(output);
+                    self.outputs.push((program.name.clone(), output));
                 }
             }
         }
@@ -339,10 +347,11 @@ impl Agent {
         self.nodes.values().for_each(NodeHandle::close);
         self.nodes.clear();
         self.freezer.close();
-        self.finish_outputs();
+        let unheard = self.finish_outputs();
         // A refusal may be why a program ended, and so why the run did.
         thread::sleep(2 * REFUSALS_EVERY);
-        Ended { status, network, stalls, access: self.points.access(), agent_cpu_s: own_cpu_s() }
+        let (access, agent_cpu_s) = (self.points.access(), own_cpu_s());
+        Ended { status, network, stalls, access, agent_cpu_s, unheard }
     }
 
     /// Tells what was refused so far. That no more answers come from here on is no news.
@@ -356,11 +365,15 @@ impl Agent {
 
     /// Waits until what programs wrote last is told. All who could hold a pipe open have ended
     /// with their nodes.
-    fn finish_outputs(&mut self) {
+    ///
+    /// Answers the programs of which that is not so.
+    fn finish_outputs(&mut self) -> Vec<String> {
         let until = Instant::now() + OUTPUT_LONGEST;
-        while self.outputs.iter().any(|output| !output.is_finished()) {
-            if Instant::now() >= until {
-                return self.owner.warn("the last output of programs is missing".to_owned());
+        loop {
+            let unheard = self.outputs.iter().filter(|(_, output)| !output.is_finished());
+            let unheard: Vec<String> = unheard.map(|(program, _)| program.clone()).collect();
+            if unheard.is_empty() || Instant::now() >= until {
+                return unheard;
             }
             thread::sleep(Duration::from_millis(1));
         }
@@ -413,6 +426,9 @@ fn lost(name: &str, left: usize, owner: &Owner, programs: &Programs) {
 fn tell(event: NodeEvent, owner: &Owner, domain: &Domain, programs: &Programs) {
     let at_ns = domain.now().as_ns();
     match event {
+        NodeEvent::Started { name } => {
+            return owner.tell(&Report::Started { program: name, at_ns });
+        }
         NodeEvent::NotStarted { name, reason } => {
             owner.tell(&Report::Failed { reason: format!("cannot start `{name}`: {reason}") });
         }

@@ -122,6 +122,13 @@ pub enum Report {
         /// When.
         at_ns: i64,
     },
+    /// A program was started.
+    Started {
+        /// Its name.
+        program: String,
+        /// When.
+        at_ns: i64,
+    },
     /// A program has ended.
     Exited(Exited),
     /// Something that makes results doubtful.
@@ -158,6 +165,9 @@ pub struct Output {
     pub at_ns: i64,
     /// The lines, each with its end.
     pub text: String,
+    /// Why what came after them is not here, or not as it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
 }
 
 /// How a program ended.
@@ -190,6 +200,9 @@ pub struct Ended {
     pub access: Option<ReadAccount>,
     /// Processor time of the agent in seconds.
     pub agent_cpu_s: f64,
+    /// Programs whose last output is not told.
+    #[serde(default)]
+    pub unheard: Vec<String>,
 }
 
 /// Numbers as text: JSON knows neither infinity nor what is no number, and a plant that diverges

@@ -25,11 +25,16 @@ pub(super) fn report(
     domain: &Arc<Domain>,
     owner: &Owner,
 ) {
-    let tell = |text: String, at_ns: i64| {
-        if !text.is_empty() {
+    let tell = |text: String, lost: Option<String>, at_ns: i64| {
+        if !text.is_empty() || lost.is_some() {
             let program = program.to_owned();
-            owner.output(&Output { program, error, at_ns, text });
+            owner.output(&Output { program, error, at_ns, text, lost });
         }
+    };
+    // Numbers that requirements look at are told on standard output alone.
+    let cut = |lines: &mut Lines| {
+        let is_cut = std::mem::take(&mut lines.cut_object) && !error;
+        is_cut.then(|| format!("a line of more than {LINE_LENGTH_MAX} octets was cut"))
     };
     let mut lines = Lines::default();
     let mut octets = vec![0; READ_LENGTH];
@@ -38,19 +43,26 @@ pub(super) fn report(
             Ok(0) => break,
             Ok(length) => {
                 let at_ns = domain.now().as_ns();
-                tell(lines.take(&octets[..length]), at_ns);
+                let text = lines.take(&octets[..length]);
+                tell(text, cut(&mut lines), at_ns);
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => break,
+            Err(error) => {
+                tell(lines.rest(), Some(error.to_string()), domain.now().as_ns());
+                break;
+            }
         }
     }
-    tell(lines.rest(), domain.now().as_ns());
+    let rest = lines.rest();
+    tell(rest, cut(&mut lines), domain.now().as_ns());
 }
 
 /// Makes lines of octets that arrive in pieces.
 #[derive(Debug, Default)]
 struct Lines {
     begun: Vec<u8>,
+    /// A line that looks like an object was cut: who reads objects finds none.
+    cut_object: bool,
 }
 
 impl Lines {
@@ -76,6 +88,7 @@ impl Lines {
         while self.begun.len() + piece.len() > LINE_LENGTH_MAX {
             let (fits, left) = piece.split_at(LINE_LENGTH_MAX - self.begun.len());
             self.begun.extend_from_slice(fits);
+            self.cut_object |= self.begun.first() == Some(&b'{');
             self.end_line(whole);
             piece = left;
         }

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
+use super::stats::LostFrames;
 use vtime::{HostSpan, HostTime};
 
 /// Whether a node received or sent a frame.
@@ -121,6 +122,9 @@ const COLLECTED_OCTETS_MAX: usize = 256 * 1024;
 /// frames beyond are missing in the captures, and the run says how many.
 const WAITING_OCTETS_MAX: usize = 256 * 1024 * 1024;
 
+/// Blocks for the file with this number, and the stamp of the first frame in them.
+type Batch = (usize, i64, Vec<u8>);
+
 /// Several captures that are written beside the frames' way.
 #[derive(Debug)]
 pub struct Recorder {
@@ -128,9 +132,13 @@ pub struct Recorder {
     due: Option<HostTime>,
     /// Octets handed over and not yet written.
     waiting: Arc<AtomicUsize>,
-    missing: u64,
-    blocks: mpsc::Sender<(usize, Vec<u8>)>,
-    writer: JoinHandle<Vec<String>>,
+    names: Vec<String>,
+    /// By file: stamp of the first frame that was collected and not handed over.
+    first: Vec<Option<i64>>,
+    /// By file: frames that found no room, and the stamp of the first of them.
+    missing: Vec<(u64, i64)>,
+    blocks: mpsc::Sender<Batch>,
+    writer: JoinHandle<Vec<Option<(i64, String)>>>,
 }
 
 impl Recorder {
@@ -157,7 +165,9 @@ impl Recorder {
             thread.spawn(move || write(files, &received, &waiting))?
         };
         let collected = vec![Vec::new(); names.len()];
-        Ok(Self { collected, due: None, waiting, missing: 0, blocks, writer })
+        let (names, first, missing) =
+            (names.to_vec(), vec![None; names.len()], vec![(0, 0); names.len()]);
+        Ok(Self { collected, due: None, waiting, names, first, missing, blocks, writer })
     }
 
     /// Records one frame in the capture at `index`; `host` is the host time now.
@@ -170,9 +180,14 @@ impl Recorder {
         host: HostTime,
     ) {
         if self.waiting.load(Ordering::Relaxed) > WAITING_OCTETS_MAX {
-            self.missing += 1;
+            let (count, first) = &mut self.missing[index];
+            if *count == 0 {
+                *first = realtime_ns;
+            }
+            *count += 1;
             return;
         }
+        self.first[index].get_or_insert(realtime_ns);
         packet(&mut self.collected[index], realtime_ns, heading, frame);
         self.due.get_or_insert(host + WRITE_EVERY);
         if self.collected[index].len() >= COLLECTED_OCTETS_MAX {
@@ -194,48 +209,61 @@ impl Recorder {
         }
     }
 
-    /// Writes all there is. Answers a sentence for each file that could not be written whole.
+    /// Writes all there is. Answers which files lack frames, and from when on.
     #[must_use]
-    pub fn finish(mut self) -> Vec<String> {
+    pub fn finish(mut self) -> Vec<LostFrames> {
         (0..self.collected.len()).for_each(|index| self.hand_over(index));
         drop(self.blocks);
-        let ended = |_| vec!["captures: their thread ended".into()];
-        let mut warnings: Vec<String> = self.writer.join().unwrap_or_else(ended);
-        if self.missing > 0 {
-            let missing = self.missing;
-            warnings.push(format!("captures lack {missing} frames: the disk was too slow"));
-        }
-        warnings
+        let ended = |_| vec![Some((0, "its thread ended".to_owned())); self.names.len()];
+        let failed = self.writer.join().unwrap_or_else(ended);
+        let of = |(index, name): (usize, &String)| {
+            let (count, first) = self.missing[index];
+            let slow = (count > 0)
+                .then(|| (first, format!("{count} frames are missing: the disk was too slow")));
+            let (realtime_ns, why) =
+                failed[index].clone().into_iter().chain(slow).min_by_key(|lost| lost.0)?;
+            let file = format!("captures/{name}.pcapng");
+            Some(LostFrames { reason: format!("{file} lacks frames: {why}"), file, realtime_ns })
+        };
+        self.names.iter().enumerate().filter_map(of).collect()
     }
 
     fn hand_over(&mut self, index: usize) {
         if !self.collected[index].is_empty() {
             let blocks = std::mem::take(&mut self.collected[index]);
+            let first = self.first[index].take().unwrap_or(0);
             self.waiting.fetch_add(blocks.len(), Ordering::Relaxed);
             // The thread ends after the sender only; if it could not be, `finish` says so.
-            let _ = self.blocks.send((index, blocks));
+            let _ = self.blocks.send((index, first, blocks));
         }
     }
 }
 
-/// Writes blocks until there are no more. A file that fails once is left as it is: what follows
-/// a block that was cut off could not be read.
+/// Writes blocks until there are no more. A file that fails once is left as it is: what comes after
+/// frames that are missing would hide that. It ends in the middle of a block, so that it shows in the
+/// file itself, whoever is killed before he can tell.
 fn write(
     files: Vec<(std::path::PathBuf, File)>,
-    received: &mpsc::Receiver<(usize, Vec<u8>)>,
+    received: &mpsc::Receiver<Batch>,
     waiting: &AtomicUsize,
-) -> Vec<String> {
+) -> Vec<Option<(i64, String)>> {
     let mut failed = vec![None; files.len()];
-    for (index, blocks) in received {
-        let (path, file) = &files[index];
-        if failed[index].is_none()
-            && let Err(error) = (&*file).write_all(&blocks)
-        {
-            failed[index] = Some(format!("{}: capture ends early: {error}", path.display()));
+    for (index, first, blocks) in received {
+        let (_, file) = &files[index];
+        if failed[index].is_none() {
+            let whole = file.metadata().map_or(0, |file| file.len());
+            if let Err(error) = (&*file).write_all(&blocks) {
+                let now = file.metadata().map_or(whole, |file| file.len());
+                if now == whole {
+                    // Nothing of it was taken: the end of the last block makes room for no more.
+                    let _ = file.set_len(whole.saturating_sub(1));
+                }
+                failed[index] = Some((first, error.to_string()));
+            }
         }
         waiting.fetch_sub(blocks.len(), Ordering::Relaxed);
     }
-    failed.into_iter().flatten().collect()
+    failed
 }
 
 #[cfg(test)]
@@ -356,7 +384,7 @@ mod tests {
         while read("relay.pcapng").is_empty() {
             thread::yield_now();
         }
-        assert_eq!(recorder.finish(), Vec::<String>::new());
+        assert_eq!(recorder.finish(), []);
         let frames: Vec<_> = read("relay.pcapng").iter().map(|p| p.frame.len()).collect();
         assert_eq!(frames, [60, 59]);
         assert_eq!(read("meter.pcapng"), []);
@@ -368,7 +396,8 @@ mod tests {
         let mut recorder = recorded(folder.path());
         recorder.waiting.fetch_add(WAITING_OCTETS_MAX + 1, Ordering::Relaxed);
         recorder.record(0, 1, Heading::Outbound, &[0; 60], HostTime::ZERO);
-        assert_eq!(recorder.finish(), ["captures lack 1 frames: the disk was too slow"]);
+        let lost = recorder.finish();
+        assert!(lost[0].reason.contains("1 frames are missing: the disk was too slow"), "{lost:?}");
         let file = std::fs::read(folder.path().join("relay.pcapng")).unwrap();
         assert_eq!(packets(&file).len(), 2);
     }

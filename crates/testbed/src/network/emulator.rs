@@ -292,12 +292,14 @@ impl Round {
 
     fn finish(self) -> NetworkStats {
         let mut warnings = self.warnings;
-        warnings.extend(self.recorder.into_iter().flat_map(Recorder::finish));
+        let losses = self.recorder.map(Recorder::finish).unwrap_or_default();
+        warnings.extend(losses.iter().map(|lost| lost.reason.clone()));
         let mut stats = NetworkStats {
             links: self.fabric.link_stats(),
             switches: self.fabric.switch_stats(),
             lateness: self.lateness.summary(),
             warnings,
+            losses,
             ..NetworkStats::default()
         };
         for (station, name) in self.names.into_iter().enumerate() {

@@ -22,6 +22,20 @@ pub struct NetworkStats {
     pub lateness: Lateness,
     /// What went wrong beside the network itself: look before you trust the results.
     pub warnings: Vec<String>,
+    /// Captures that lack frames.
+    #[serde(default)]
+    pub losses: Vec<LostFrames>,
+}
+
+/// Frames that a capture lacks.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LostFrames {
+    /// The capture, in the folder of the run.
+    pub file: String,
+    /// Virtual `CLOCK_REALTIME` of the first of them.
+    pub realtime_ns: i64,
+    /// Why.
+    pub reason: String,
 }
 
 /// One link.

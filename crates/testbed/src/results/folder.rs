@@ -103,16 +103,33 @@ impl RunFolder {
     /// # Errors
     /// With the path.
     pub fn write_record(&self, record: &RunRecord) -> Result<()> {
+        self.put_record(record, true)
+    }
+
+    /// As [`Self::write_record`], without waiting until the disk has it: it survives the end of this
+    /// process, and not that of the machine.
+    ///
+    /// # Errors
+    /// With the path.
+    pub fn replace_record(&self, record: &RunRecord) -> Result<()> {
+        self.put_record(record, false)
+    }
+
+    fn put_record(&self, record: &RunRecord, sync: bool) -> Result<()> {
         let (path, temporary) = (self.path.join(RECORD), self.path.join("run.json.tmp"));
         let write = || -> Result<()> {
             let mut text = serde_json::to_string_pretty(record)?;
             text.push('\n');
             let mut file = File::create(&temporary)?;
             file.write_all(text.as_bytes())?;
-            file.sync_all()?;
+            if sync {
+                file.sync_all()?;
+            }
             Ok(fs::rename(&temporary, &path)?)
         };
-        write().with_context(|| format!("writing {}", path.display()))
+        write()
+            .inspect_err(|_| drop(fs::remove_file(&temporary)))
+            .with_context(|| format!("writing {}", path.display()))
     }
 
     /// Reads `run.json`.
@@ -169,10 +186,16 @@ impl RunFolder {
         if table { journal::TABLE } else { journal::JOURNAL }
     }
 
+    /// The name of the file with the lines of a program, in the folder.
+    #[must_use]
+    pub fn log_name(program: &str) -> String {
+        format!("{PROGRAMS}/{}.log", as_file_name(program))
+    }
+
     /// Where the lines of a program go.
     #[must_use]
     pub fn program_log(&self, program: &str) -> PathBuf {
-        self.path.join(PROGRAMS).join(format!("{}.log", as_file_name(program)))
+        self.path.join(Self::log_name(program))
     }
 
     /// Where the frames of a node go.
@@ -213,7 +236,7 @@ impl RunFolder {
                 continue;
             }
             let log = File::open(&path).map(BufReader::new);
-            let told = log.and_then(|log| told::read(log, member));
+            let told = log.and_then(|log| told::read(&Self::log_name(program), log, member));
             let told = told.with_context(|| format!("reading {}", path.display()))?;
             all.insert(key, told);
         }
@@ -258,8 +281,10 @@ impl RunFolder {
             }
         }
         let reached = match record.ended.how {
-            // Nobody wrote down how far a killed run came; its rows say.
-            EndedHow::Unfinished => series.as_ref().and_then(Series::covered_ns).unwrap_or(0),
+            // Of a run that was killed before it first wrote down how far it came, its rows say.
+            EndedHow::Unfinished if record.covered_ns == 0 => {
+                series.as_ref().and_then(Series::covered_ns).unwrap_or(0)
+            }
             _ => record.covered_ns,
         };
         let told = self.told(record)?;

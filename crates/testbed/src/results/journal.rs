@@ -27,6 +27,10 @@ pub struct SeriesWriter {
     folder: PathBuf,
     file: File,
     points: usize,
+    /// Octets of rows that are whole.
+    length: u64,
+    /// A row was lost: those after it would hide that.
+    failed: bool,
 }
 
 impl SeriesWriter {
@@ -39,23 +43,36 @@ impl SeriesWriter {
         let context = || format!("creating {}", path.display());
         let mut file = File::create_new(&path).with_context(context)?;
         file.lock().with_context(context)?;
-        file.write_all(csv::header(points).as_bytes()).with_context(context)?;
-        Ok(Self { folder: folder.to_owned(), file, points: points.len() })
+        let header = csv::header(points);
+        file.write_all(header.as_bytes()).with_context(context)?;
+        let (folder, length) = (folder.to_owned(), header.len() as u64);
+        Ok(Self { folder, file, points: points.len(), length, failed: false })
     }
 
     /// Records one row; it survives a kill of this process from here on.
     ///
     /// # Errors
-    /// When the disk takes no more.
+    /// When the disk takes no more, or took a row before not: a series has no holes.
     ///
     /// # Panics
     /// When there is not one value per point.
     pub fn row(&mut self, time_ns: i64, values: &[f64]) -> Result<()> {
         assert_eq!(values.len(), self.points, "one value per point");
         let line = csv::line(time_ns, values.iter().copied());
-        self.file
-            .write_all(line.as_bytes())
-            .with_context(|| format!("writing {}", self.folder.join(JOURNAL).display()))
+        let context = || format!("writing {}", self.folder.join(JOURNAL).display());
+        if self.failed {
+            anyhow::bail!("{}: a row before could not be written", context());
+        }
+        let written = self.file.write_all(line.as_bytes());
+        match &written {
+            Ok(()) => self.length += line.len() as u64,
+            Err(_) => {
+                self.failed = true;
+                // Half a row and the next one would be a row of other numbers.
+                let _ = self.file.set_len(self.length);
+            }
+        }
+        written.with_context(context)
     }
 
     /// Turns the journal into the table.

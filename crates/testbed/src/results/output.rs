@@ -3,6 +3,7 @@
 //! ```text
 //!    12.345678901 out| polling the sensor
 //!    12.347000000 err| no answer
+//!    12.350000000 lost| 3 lines are missing from here on: No space left on device
 //! ```
 //!
 //! The time is scenario time in seconds to the nanosecond, aligned so that columns line up for
@@ -18,6 +19,8 @@ pub enum Channel {
     Out,
     /// Standard error.
     Err,
+    /// Not the program: lines are missing from here on.
+    Lost,
 }
 
 /// One line of a program.
@@ -49,6 +52,7 @@ impl OutputLine {
         let channel = match channel {
             "out" => Channel::Out,
             "err" => Channel::Err,
+            "lost" => Channel::Lost,
             _ => return None,
         };
         Some(Self { time_ns: parse_seconds(time)?, channel, text: text.to_owned() })
@@ -60,6 +64,7 @@ impl fmt::Display for OutputLine {
         let channel = match self.channel {
             Channel::Out => "out",
             Channel::Err => "err",
+            Channel::Lost => "lost",
         };
         write!(out, "{:>15} {channel}| {}", seconds(self.time_ns), self.text)
     }

@@ -1,7 +1,8 @@
 //! `run.json`: everything about a run that is not a series, a capture or a log.
 //!
-//! The runner writes it when the run begins, with `ended.how` = `unfinished`, and again at the
-//! end. A folder that says `unfinished` is therefore one whose run is still going or was killed.
+//! The runner writes it when the run begins, with `ended.how` = `unfinished`, while it goes on, and
+//! at the end. A folder that says `unfinished` is therefore one whose run is still going or was killed,
+//! and tells how it stood a moment before.
 //! Times are scenario time in nanoseconds unless the name says otherwise.
 
 use std::collections::BTreeMap;
@@ -41,10 +42,10 @@ pub struct RunRecord {
     pub machine: Machine,
     /// Where wall time went; absent while unfinished.
     pub wall: Option<WallAccount>,
-    /// Programs, in the order of the scenario.
     /// Variables of the host that programs were given.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
+    /// Programs, in the order of the scenario.
     pub programs: Vec<ProgramRecord>,
     /// Counters of links and switches, as the network gives them.
     #[serde(default)]
@@ -247,6 +248,9 @@ pub struct ProgramRecord {
     pub command: Vec<String>,
     /// How it ended.
     pub end: ProgramEnd,
+    /// Scenario time of its start; absent if it was not started, as far as is known.
+    #[serde(default)]
+    pub started_ns: Option<i64>,
     /// Scenario time of its end, if it ended before the run.
     pub ended_ns: Option<i64>,
     /// What one should look at before trusting the result.
@@ -262,6 +266,10 @@ pub struct ProgramRecord {
 pub enum ProgramEnd {
     /// It was never started.
     NotStarted,
+    /// It was about to be started when this was written.
+    Starting,
+    /// It ran when this was written.
+    Running,
     /// It ran until the runner stopped it at the end of the run.
     Stopped,
     /// It exited by itself.
@@ -280,6 +288,8 @@ impl std::fmt::Display for ProgramEnd {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NotStarted => write!(out, "not started"),
+            Self::Starting => write!(out, "about to be started when the record was last written"),
+            Self::Running => write!(out, "running when the record was last written"),
             Self::Stopped => write!(out, "ran to the end of the run"),
             Self::Exited { code } => write!(out, "exited with {code}"),
             Self::Killed { signal } => write!(out, "ended by signal {signal}"),
@@ -301,6 +311,7 @@ impl RunRecord {
             versions,
             machine: Machine::here(),
             wall: None,
+            environment: BTreeMap::new(),
             programs: Vec::new(),
             network: serde_json::Value::Null,
             freeze: serde_json::Value::Null,
@@ -311,7 +322,6 @@ impl RunRecord {
             warnings: Vec::new(),
             verdicts: Vec::new(),
         }
-            environment: BTreeMap::new(),
     }
 }
 

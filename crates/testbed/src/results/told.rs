@@ -51,14 +51,19 @@ pub fn draw(statistic: Statistic, sorted: &[f64]) -> Result<f64, String> {
     }
 }
 
-/// Reads the log of a program for one member.
+/// Reads the log of a program, the file `name`, for one member.
 ///
 /// # Errors
 /// Those of reading.
-pub fn read(log: impl BufRead, member: &str) -> io::Result<Told> {
+pub fn read(name: &str, log: impl BufRead, member: &str) -> io::Result<Told> {
     let mut told = Told::default();
     for line in log.lines() {
-        if let Some((time_ns, value)) = number(&line?, member) {
+        let Some(line) = OutputLine::parse(&line?) else { continue };
+        if line.channel == Channel::Lost && told.lost.is_none() {
+            let reason = format!("{name} lacks lines: {}", line.text);
+            told.lost = Some(Loss { file: name.to_owned(), from_ns: line.time_ns, reason });
+        }
+        if let Some((time_ns, value)) = number(&line, member) {
             told.times_ns.push(time_ns);
             told.values.push(value * scale_ms(member).unwrap_or(1.0));
         }
@@ -66,9 +71,8 @@ pub fn read(log: impl BufRead, member: &str) -> io::Result<Told> {
     Ok(told)
 }
 
-fn number(line: &str, member: &str) -> Option<(i64, f64)> {
-    let line = OutputLine::parse(line).filter(|line| line.channel == Channel::Out)?;
-    if !line.text.starts_with('{') {
+fn number(line: &OutputLine, member: &str) -> Option<(i64, f64)> {
+    if line.channel != Channel::Out || !line.text.starts_with('{') {
         return None;
     }
     let object: serde_json::Value = serde_json::from_str(&line.text).ok()?;
@@ -87,10 +91,10 @@ mod tests {
                    \x20   1.700000000 out| {\"latency_us\": \"much\"}\n\
                    \x20   1.800000000 out| {broken\n\
                    \x20   2.000000000 out| {\"other\": 3, \"latency_us\": 4200}\n";
-        let told = read(log.as_bytes(), "latency_us").unwrap();
+        let told = read("p.log", log.as_bytes(), "latency_us").unwrap();
         assert_eq!(told.times_ns, [1_500_000_000, 2_000_000_000]);
         assert_eq!(told.values, [0.8125, 4.2]);
-        assert_eq!(read(log.as_bytes(), "other").unwrap().values, [3.0]);
+        assert_eq!(read("p.log", log.as_bytes(), "other").unwrap().values, [3.0]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use super::outputs::Outputs;
+use super::outputs::{LastLines, Outputs};
 use super::session::Happened;
 use crate::agent::folder;
 use crate::agent::orders::{Order, Report};
@@ -27,6 +27,7 @@ pub(super) struct AgentProcess {
     process: Child,
     socket: UnixStream,
     outputs: JoinHandle<()>,
+    last_lines: LastLines,
 }
 
 impl AgentProcess {
@@ -52,14 +53,19 @@ impl AgentProcess {
         fds::hand_down(&mut command, writer.as_fd());
         let process = command.spawn().context("cannot start the agent")?;
         drop((theirs, writer));
-        let warnings = events.clone();
+        let (losses, last_lines) = (events.clone(), outputs.last_lines());
+        let last = last_lines.clone();
         let outputs = thread::Builder::new().name("outputs".into()).spawn(move || {
             for line in BufReader::new(written).lines().map_while(Result::ok) {
-                // What cannot be read is a mistake of the agent; the next line may be good.
-                let Ok(output) = serde_json::from_str(&line) else { continue };
-                if let Some(text) = outputs.write(&output) {
+                // What cannot be read was cut off with its agent, or is a mistake of it; whose
+                // lines they were is not known, and the next may be good.
+                let lost = match serde_json::from_str(&line) {
+                    Ok(output) => outputs.write(&output).into_iter().collect(),
+                    Err(_) => last.losses(None, "the agent said what cannot be read"),
+                };
+                for loss in lost {
                     // A session that is over hears of nothing more.
-                    let _ = warnings.send(Happened::Report(Report::Warning { text }));
+                    let _ = losses.send(Happened::Lost(loss));
                 }
             }
         })?;
@@ -76,7 +82,7 @@ impl AgentProcess {
             }
             let _ = events.send(Happened::AgentGone("the agent ended unexpectedly".to_owned()));
         })?;
-        Ok(Self { process, socket, outputs })
+        Ok(Self { process, socket, outputs, last_lines })
     }
 
     /// Orders something. That the agent is gone is found by whoever waits for its reports.
@@ -100,6 +106,11 @@ impl AgentProcess {
             thread::sleep(Duration::from_millis(1));
         }
         self.outputs.is_finished()
+    }
+
+    /// Up to when lines of programs are taken down.
+    pub(super) const fn last_lines(&self) -> &LastLines {
+        &self.last_lines
     }
 
     /// How the agent ended, if it has within so long.

@@ -13,20 +13,40 @@ use vtime::VirtualSpan;
 pub(super) struct Log {
     file: File,
     begun: Instant,
+    /// Lines that could not be written and are not told of yet.
+    missing: u64,
+    /// Scenario time of the first line that was lost, and why.
+    lost: Option<(Option<VirtualSpan>, String)>,
 }
 
 impl Log {
     pub(super) fn create(path: &Path) -> anyhow::Result<Self> {
         let file =
             File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { file, begun: Instant::now() })
+        Ok(Self { file, begun: Instant::now(), missing: 0, lost: None })
     }
 
     /// Writes a line; `at` is scenario time, where it is known.
     pub(super) fn line(&mut self, at: Option<VirtualSpan>, text: &str) {
-        let at = at.map_or_else(|| "-".to_owned(), |at| at.to_string());
+        let shown = at.map_or_else(|| "-".to_owned(), |at| at.to_string());
         let wall = self.begun.elapsed().as_secs_f64();
-        // A full disk shows in results that matter; the log is not worth ending a run for.
-        let _ = writeln!(self.file, "{wall:>10.3} s wall {at:>16}  {text}");
+        let missing = match self.missing {
+            0 => String::new(),
+            count => format!("{wall:>10.3} s wall {:>16}  {count} lines are missing here\n", "-"),
+        };
+        let lines = format!("{missing}{wall:>10.3} s wall {shown:>16}  {text}\n");
+        // The log is not worth ending a run for; that it lacks something is told.
+        match self.file.write_all(lines.as_bytes()) {
+            Ok(()) => self.missing = 0,
+            Err(error) => {
+                self.missing += 1;
+                self.lost.get_or_insert((at, error.to_string()));
+            }
+        }
+    }
+
+    /// When it lost its first line, and why; `None` if it is whole.
+    pub(super) fn lost(&self) -> Option<&(Option<VirtualSpan>, String)> {
+        self.lost.as_ref()
     }
 }

@@ -20,11 +20,12 @@
 //! - [`last_words`]: what a program that failed said last
 //! - [`log`]: what happened, in order
 
+mod account;
 mod agent_process;
 mod disturbances;
 mod dry;
-mod grid;
 mod environment;
+mod grid;
 mod interrupt;
 mod last_words;
 mod log;

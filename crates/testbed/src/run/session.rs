@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use vtime::{HostSpan, VirtualSpan};
 
+use super::account::Account;
 use super::agent_process::AgentProcess;
 use super::disturbances::{self, Disturbances};
-use super::grid::{AccessError, Grid};
 use super::environment;
+use super::grid::{AccessError, Grid};
 use super::interrupt::Interrupt;
 use super::last_words;
 use super::log::Log;
@@ -25,7 +26,7 @@ use crate::agent::protocol::VERSION;
 use crate::agent::{registry, signals};
 use crate::exit::Exit;
 use crate::plant::PlantStats;
-use crate::results::doubt::PlantRecord;
+use crate::results::doubt::{Loss, PlantRecord};
 use crate::results::machine::Versions;
 use crate::results::record::{
     Ended, EndedHow, EventRecord, ProgramEnd, ProgramRecord, ScenarioRecord, WallAccount,
@@ -66,6 +67,8 @@ pub(super) enum Happened {
     Report(Report),
     /// The agent is gone, and how that showed.
     AgentGone(String),
+    /// A file of the run lacks something.
+    Lost(Loss),
     /// Ctrl-C or a signal.
     Signal(i32),
 }
@@ -139,6 +142,7 @@ struct Session<'s> {
     events: Receiver<Happened>,
     log: Log,
     record: RunRecord,
+    account: Account,
     disturbances: Disturbances,
     /// How far the clock had come when the agent last said so, in time of the domain.
     seen_ns: i64,
@@ -173,14 +177,15 @@ impl<'s> Session<'s> {
         let about = ScenarioRecord::new(scenario, &text, events_in_words);
         let engine = grid.as_mut().map(Grid::engine_version);
         let mut record = RunRecord::begin(about, 0, Versions::here(engine));
+        record.environment = environment::kept();
         for node in &scenario.nodes {
             for program in &node.programs {
                 record.programs.push(ProgramRecord {
                     name: program.name.clone(),
-        record.environment = environment::kept();
                     node: node.name.clone(),
                     command: program.command.clone(),
                     end: ProgramEnd::NotStarted,
+                    started_ns: None,
                     ended_ns: None,
                     warnings: Vec::new(),
                     last_words: Vec::new(),
@@ -198,6 +203,7 @@ impl<'s> Session<'s> {
             events,
             log,
             record,
+            account: Account::new(),
             seen_ns: 0,
             agent_gone: false,
             cpu_s: BTreeMap::new(),
@@ -220,10 +226,11 @@ impl<'s> Session<'s> {
                 return Err(Failure::Setup(error));
             }
         }
-        // What could not be started by now could not be started at all.
+        // Written before the first of them can write anything.
         for program in &mut self.record.programs {
-            program.end = ProgramEnd::Stopped;
+            program.end = ProgramEnd::Starting;
         }
+        self.folder.write_record(&self.record).map_err(Failure::Setup)?;
         self.begun = Instant::now();
         self.disturbances.begin();
         self.agent.order(&Order::Begin);
@@ -233,9 +240,7 @@ impl<'s> Session<'s> {
         self.log.line(None, &format!("over: {}{}", over.how.words(), colon(&over.reason)));
         let wall_s = self.begun.elapsed().as_secs_f64();
         let last = self.stop();
-        if !self.agent.outputs_within(GONE_LONGEST) {
-            self.warn(None, "the last output of programs is missing".to_owned());
-        }
+        self.hear_out(last.as_ref().map_or(&[][..], |ended| &ended.unheard));
         progress.finish();
         let exit = self.conclude(over, wall_s, last, options).map_err(Failure::Setup)?;
         Ok(exit)
@@ -293,6 +298,7 @@ impl<'s> Session<'s> {
                 Ok(Happened::Report(Report::Failed { reason })) => anyhow::bail!("{reason}"),
                 Ok(Happened::Report(Report::Warning { text })) => self.warn(None, text),
                 Ok(Happened::Report(report)) => drop(self.note(report)),
+                Ok(Happened::Lost(loss)) => self.lose(loss),
                 Ok(Happened::AgentGone(how)) => anyhow::bail!("{how}{}", self.agent_end()),
                 Ok(Happened::Signal(number)) => {
                     return Ok(Some(format!("by {} before it began", signal_name(number))));
@@ -306,13 +312,14 @@ impl<'s> Session<'s> {
     fn attend(&mut self, progress: &mut Progress) -> Over {
         let mut next_look = Instant::now();
         loop {
+            self.keep_account();
             if Instant::now() >= next_look {
                 self.agent.order(&Order::Status);
                 next_look = Instant::now() + Progress::interval();
             }
+            let until = next_look.min(self.account.due());
             let happened =
-                match self.events.recv_timeout(next_look.saturating_duration_since(Instant::now()))
-                {
+                match self.events.recv_timeout(until.saturating_duration_since(Instant::now())) {
                     Ok(happened) => happened,
                     Err(RecvTimeoutError::Timeout) => continue,
                     Err(RecvTimeoutError::Disconnected) => {
@@ -333,6 +340,10 @@ impl<'s> Session<'s> {
                     Some(Over { how: EndedHow::Complete, reason: String::new() })
                 }
                 Happened::Report(report) => self.note(report),
+                Happened::Lost(loss) => {
+                    self.lose(loss);
+                    None
+                }
                 Happened::AgentGone(how) => {
                     self.agent_gone = true;
                     let end = self.agent_end();
@@ -384,6 +395,15 @@ impl<'s> Session<'s> {
     /// Takes down what the agent reports; the run is over if it says so.
     fn note(&mut self, report: Report) -> Option<Over> {
         match report {
+            Report::Started { program, at_ns } => {
+                let at = self.scenario_time(at_ns);
+                for one in self.record.programs.iter_mut().filter(|one| one.name == program) {
+                    one.started_ns = Some(at.as_ns());
+                    one.end = ProgramEnd::Running;
+                }
+                self.account.change();
+                None
+            }
             Report::Exited(exited) => self.exited(&exited),
             Report::Warning { text } => {
                 self.warn(None, text);
@@ -426,6 +446,7 @@ impl<'s> Session<'s> {
             program.end = end.clone();
             program.ended_ns = Some(at.as_ns());
         }
+        self.account.change();
         let planned = self.scenario.nodes.iter().flat_map(|node| &node.programs);
         let on_exit = planned
             .filter(|program| program.name == exited.program)
@@ -461,6 +482,7 @@ impl<'s> Session<'s> {
                     // Whatever it is, the run is over already.
                     let _ = self.note(report);
                 }
+                Ok(Happened::Lost(loss)) => self.lose(loss),
                 Ok(Happened::Signal(_)) => {}
                 Ok(Happened::AgentGone(_)) => return None,
                 Err(_) => {
@@ -487,6 +509,7 @@ impl<'s> Session<'s> {
         };
         let mut over = over;
         let plant = self.finish_plant(reached, &mut over);
+        self.settle_programs();
         self.record.covered_ns = reached.as_ns().max(0);
         self.record.ended = Ended { how: over.how, reason: over.reason };
         self.record.wall = last.as_ref().map(|ended| self.account(ended, &plant, wall_s));
@@ -494,6 +517,10 @@ impl<'s> Session<'s> {
             let mut warnings = ended.status.warnings;
             self.record.freeze = serde_json::to_value(&ended.status.freeze)?;
             if let Some(mut network) = ended.network {
+                for lost in std::mem::take(&mut network.losses) {
+                    let from_ns = lost.realtime_ns.saturating_sub(self.record.realtime_zero_ns);
+                    self.record.losses.push(Loss { file: lost.file, from_ns, reason: lost.reason });
+                }
                 warnings.append(&mut network.warnings);
                 self.record.network = serde_json::to_value(network)?;
             }
@@ -503,14 +530,23 @@ impl<'s> Session<'s> {
         }
         self.record.disturbances = Some(self.disturbances.record(self.run_cpu_s()));
         last_words::take_down(&mut self.record, &self.folder);
+        if options.csv
+            && let Err(error) = self.write_csv()
+        {
+            let (file, reason) =
+                ("series.csv".to_owned(), format!("series.csv is not whole: {error:#}"));
+            self.lose(Loss { file, from_ns: 0, reason });
+        }
+        if let Some((at, reason)) = self.log.lost().cloned() {
+            let from_ns = at.map_or(0, VirtualSpan::as_ns);
+            let reason = format!("log.txt lacks lines: {reason}");
+            self.lose(Loss { file: "log.txt".to_owned(), from_ns, reason });
+        }
         self.folder.write_record(&self.record)?;
         let data = self.folder.data(&self.record)?;
         self.record.verdicts = RunFolder::judge_all(&self.record, &data);
         self.warn_of_disturbances();
         self.folder.write_record(&self.record)?;
-        if options.csv {
-            self.write_csv()?;
-        }
         let exit = match self.record.ended.how {
             EndedHow::Complete => results::exit(&self.record.verdicts),
             EndedHow::Interrupted => Exit::Interrupted,
@@ -587,10 +623,13 @@ impl<'s> Session<'s> {
     }
 
     fn write_csv(&self) -> anyhow::Result<()> {
+        use std::io::Write;
         let Some(series) = self.folder.series()? else { return Ok(()) };
         let path = self.folder.path().join("series.csv");
         let mut file = std::io::BufWriter::new(fs::File::create(&path)?);
+        // Dropping it would write the rest too, but tell nobody that it could not.
         results::csv::write(&series, &mut file)
+            .and_then(|()| file.flush())
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
@@ -622,6 +661,52 @@ impl<'s> Session<'s> {
         text += &last_words::told(record, &self.folder);
         let table = results::table(&record.verdicts);
         format!("{text}{table}run folder: {}\n", self.folder.path().display())
+    }
+
+    /// Writes the record if it is time to.
+    fn keep_account(&mut self) {
+        let seen_ns = self.scenario_time(self.seen_ns).as_ns();
+        if Instant::now() >= self.account.due() {
+            self.record.plant = self.grid.as_ref().map(Grid::record);
+        }
+        if let Some(text) = self.account.keep(&mut self.record, &self.folder, seen_ns) {
+            self.warn(None, text);
+        }
+    }
+
+    /// Takes down that a file lacks something, and from when on.
+    fn lose(&mut self, loss: Loss) {
+        let at = VirtualSpan::from_ns(loss.from_ns);
+        self.warn(Some(at), format!("from {at} on {}", loss.reason));
+        self.record.losses.push(loss);
+        self.account.change();
+    }
+
+    /// Waits for the last output of programs, and takes down what did not come.
+    fn hear_out(&mut self, unheard: &[String]) {
+        const REASON: &str = "the last output is missing";
+        let lost = match self.agent.outputs_within(GONE_LONGEST) {
+            true => self.agent.last_lines().losses(Some(unheard), REASON),
+            false => self.agent.last_lines().losses(None, REASON),
+        };
+        lost.into_iter().for_each(|loss| self.lose(loss));
+        // What was lost while everything ended.
+        while let Ok(happened) = self.events.try_recv() {
+            if let Happened::Lost(loss) = happened {
+                self.lose(loss);
+            }
+        }
+    }
+
+    /// What runs now was stopped with the run; what nobody has seen start did not.
+    fn settle_programs(&mut self) {
+        for program in &mut self.record.programs {
+            match program.end {
+                ProgramEnd::Starting => program.end = ProgramEnd::NotStarted,
+                ProgramEnd::Running => program.end = ProgramEnd::Stopped,
+                _ => {}
+            }
+        }
     }
 
     fn warn(&mut self, at: Option<VirtualSpan>, text: String) {

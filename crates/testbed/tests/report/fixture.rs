@@ -91,6 +91,7 @@ fn begin(variant: &str, attacked: bool) -> RunRecord {
         node: node.into(),
         command: command.iter().map(|&word| word.into()).collect(),
         end: ProgramEnd::Stopped,
+        started_ns: None,
         ended_ns: None,
         warnings: Vec::new(),
         last_words: Vec::new(),

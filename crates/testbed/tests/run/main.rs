@@ -20,6 +20,7 @@ mod patience;
 #[path = "../common/processes.rs"]
 mod processes;
 mod programs;
+mod record;
 mod stalls;
 mod start;
 mod talk;

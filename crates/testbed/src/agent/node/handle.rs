@@ -42,6 +42,8 @@ pub(in crate::agent) struct Pipes {
 /// What a node tells of its own accord.
 #[derive(Debug)]
 pub(in crate::agent) enum NodeEvent {
+    /// A program was started.
+    Started { name: String },
     /// A program did not start.
     NotStarted { name: String, reason: String },
     /// A program ended.
@@ -52,7 +54,9 @@ impl NodeEvent {
     /// The program that it is about.
     pub(in crate::agent) fn program(&self) -> &str {
         match self {
-            Self::NotStarted { name, .. } | Self::Exited { name, .. } => name,
+            Self::Started { name } | Self::NotStarted { name, .. } | Self::Exited { name, .. } => {
+                name
+            }
         }
     }
 }
@@ -171,7 +175,8 @@ impl Iterator for NodeEvents {
                 FromNode::Exited { name, code, signal, cpu_s } => {
                     return Some(NodeEvent::Exited { name, code, signal, cpu_s });
                 }
-                FromNode::Made | FromNode::Failed { .. } | FromNode::Started { .. } => {}
+                FromNode::Started { name } => return Some(NodeEvent::Started { name }),
+                FromNode::Made | FromNode::Failed { .. } => {}
             }
         }
     }

@@ -1,0 +1,216 @@
+//! The record and the files of a run say the truth: at every moment of it, and about what they lack.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use testbed::results::record::{EndedHow, ProgramEnd};
+use testbed::results::{Outcome, RunFolder};
+
+use crate::harness::{self, Place, eventually};
+
+const TALKER: &str = "scenario: talker
+duration: 60 s
+settle: 100 ms
+nodes:
+  a:
+    programs:
+      - {name: talker, run: python3 talker.py}
+      - {name: short, run: [sh, -c, echo done], on_exit: ignore}
+requirements:
+  - {name: told, measure: {told: lag_ms, by: talker, statistic: maximum}, at_most: 60 s}
+";
+
+/// A violation each tenth line: what is lost would be missed.
+const TALK: &str = "import json, time
+number = 0
+while True:
+    number += 1
+    print(json.dumps({'number': number, 'lag_ms': 1, 'filler': 'y' * 400}), flush=True)
+    time.sleep(0.002)
+";
+
+fn place(scenario: &str) -> Place {
+    let place = Place::new(scenario);
+    place.file("talker.py", TALK);
+    place
+}
+
+/// However early or late the runner is killed: a program with output has been started, and what has
+/// ended is said to have.
+#[test]
+fn a_runner_that_is_killed_leaves_a_record_that_is_true() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    for after_ms in [0, 30, 120, 400, 2600] {
+        let place = place(TALKER);
+        let run = place.start(&[]);
+        eventually("there is no output", || {
+            place.runs().first().is_some_and(|folder| {
+                fs::metadata(folder.join("programs/talker.log")).is_ok_and(|log| log.len() > 0)
+            })
+        });
+        thread::sleep(Duration::from_millis(after_ms));
+        // SAFETY: signals a process that was not waited for yet.
+        assert_eq!(unsafe { libc::kill(run.process().cast_signed(), libc::SIGKILL) }, 0);
+        drop(run);
+        let folder = RunFolder::open(&place.runs()[0]).unwrap();
+        let record = folder.record().unwrap();
+        assert_eq!(record.ended.how, EndedHow::Unfinished);
+        for program in &record.programs {
+            let log = fs::read_to_string(folder.program_log(&program.name)).unwrap();
+            assert!(log.is_empty() || program.end != ProgramEnd::NotStarted, "{program:?}\n{log}");
+            let is_running = matches!(program.end, ProgramEnd::Starting | ProgramEnd::Running);
+            assert!(program.name == "short" || is_running, "{after_ms} ms: {program:?}");
+        }
+        if after_ms >= 400 {
+            assert_eq!(record.programs[0].end, ProgramEnd::Running);
+            assert!(record.programs[0].started_ns.is_some());
+            assert_eq!(record.programs[1].end, ProgramEnd::Exited { code: 0 });
+        }
+        if after_ms >= 2600 {
+            assert!(record.covered_ns > 0);
+        }
+        let report = place.qcycle(&["report", &place.runs()[0].display().to_string()]).output();
+        assert!(report.unwrap().status.success());
+        eventually("programs are still there", || place.processes().is_empty());
+        place.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_not_said_to_have_run() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = place(TALKER);
+    // It is there, but only the kernel finds out that it may not be executed.
+    place.file("interpreter", "");
+    let interpreter = place.scenario().join("interpreter");
+    place.file("broken", &format!("#!{}\n", interpreter.display()));
+    let broken = place.scenario().join("broken");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&broken, mode).unwrap();
+    place.file("scenario.yaml", &TALKER.replace("python3 talker.py", "./broken"));
+    let run = place.run(&[]).expect(12);
+    assert_eq!(run.record().programs[0].end, ProgramEnd::NotStarted);
+    place.assert_nothing_left();
+}
+
+/// A file system of its own below `runs`, in a mount namespace of the test's own, that is full for
+/// a while.
+struct Small<'p> {
+    place: &'p Place,
+    runs: PathBuf,
+}
+
+impl<'p> Small<'p> {
+    fn command(place: &'p Place, options: &str) -> (Self, Command) {
+        let runs = place.path().join("runs");
+        fs::create_dir(&runs).unwrap();
+        let qcycle = env!("CARGO_BIN_EXE_qcycle");
+        let script = format!(
+            "mount -t tmpfs -o size=1m,mode=755 small {} && exec {qcycle} run scenario --runs runs {options}",
+            runs.display()
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-c", &script]);
+        place.set_up(&mut command);
+        (Self { place, runs }, command)
+    }
+
+    /// The folder as the process sees it.
+    fn seen_by(&self, process: u32) -> PathBuf {
+        let inside = self.runs.strip_prefix("/").unwrap();
+        Path::new("/proc").join(process.to_string()).join("root").join(inside)
+    }
+
+    fn fill(folder: &Path) {
+        let mut file = fs::File::create(folder.join("ballast")).unwrap();
+        let full = [0_u8; 4096];
+        while std::io::Write::write_all(&mut file, &full).is_ok() {}
+    }
+
+    fn log(&self, process: u32) -> String {
+        let entries = fs::read_dir(self.seen_by(process)).into_iter().flatten().flatten();
+        let mut runs = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+        let log = runs.next().map(|run| run.join("programs/talker.log"));
+        log.and_then(|log| fs::read_to_string(log).ok()).unwrap_or_default()
+    }
+}
+
+/// The disk is full for a while, and empty again long before the end: the verdict does not rest on the
+/// lines that happened to find room.
+#[test]
+fn a_log_that_lost_lines_to_a_full_disk_makes_no_requirement_met() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let scenario = TALKER.replace("duration: 60 s", "duration: 4 s");
+    let place = place(&scenario);
+    let (small, command) = Small::command(&place, "--json");
+    let mut run = place.start_command(command);
+    run.let_pass(Duration::from_millis(600));
+    let seen = small.seen_by(run.process());
+    Small::fill(&seen);
+    run.let_pass(Duration::from_millis(1800));
+    fs::remove_file(seen.join("ballast")).unwrap();
+    eventually("the log does not go on", || {
+        small.log(run.process()).lines().any(|line| line.contains(" lost| "))
+    });
+    let log = small.log(run.process());
+    let run = run.finish();
+    assert_eq!(run.code(), 11, "{}\n{}", run.out, run.err);
+    let record: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let verdict = &record["verdicts"][0];
+    assert_eq!(verdict["outcome"], serde_json::to_value(Outcome::NotMeasured).unwrap());
+    assert!(verdict["reason"].as_str().unwrap().contains("lacks lines"), "{verdict}");
+    assert_eq!(record["losses"][0]["file"], "programs/talker.log", "{record}");
+    // No line is torn, and the hole has its place.
+    for line in log.lines().filter(|line| line.contains(" out| ")) {
+        let text = line.split_once("| ").unwrap().1;
+        assert!(serde_json::from_str::<serde_json::Value>(text).is_ok(), "{line}");
+    }
+    small.place.assert_nothing_left();
+}
+
+#[test]
+fn programs_know_their_run_and_not_the_time_zone_of_the_host() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let scenario = TALKER
+        .replace("echo done", "'env | sort; umask'")
+        .replace("duration: 60 s", "duration: 1 s");
+    let place = place(&scenario);
+    let mut command = place.qcycle(&["run", "scenario", "--runs", "runs", "--seed", "7"]);
+    command.env("TZ", "America/New_York").env("LANG", "de_DE").env("LC_ALL", "de_DE.UTF-8");
+    let run = place.start_command(command).finish().expect(0);
+    let lines = run.lines("short");
+    for wanted in [
+        "QCYCLE_SEED=7",
+        "QCYCLE_VARIANT=",
+        "QCYCLE_NODE=a",
+        "QCYCLE_RUN=talker-1",
+        "TZ=UTC0",
+        "LANG=C.UTF-8",
+        "0022",
+    ] {
+        assert!(lines.iter().any(|line| line == wanted), "{wanted}: {lines:?}");
+    }
+    assert!(!lines.iter().any(|line| line.contains("SECRET") || line.contains("New_York")));
+    assert!(!lines.iter().any(|line| line.contains("de_DE")), "{lines:?}");
+    assert!(run.record().environment.contains_key("PATH"));
+    let taken = TALKER.replace("on_exit: ignore", "environment: {QCYCLE_SEED: '3'}");
+    place.file("scenario.yaml", &taken);
+    let refused = place.run(&[]).expect(65);
+    assert!(refused.err.contains("is set by Quartercycle itself"), "{}", refused.err);
+    place.assert_nothing_left();
+}
