@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
+    tell_commit();
     let crates = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let crates = crates.parent().expect("this crate lies in the folder of crates");
     let out = PathBuf::from(variable("OUT_DIR"));
@@ -18,6 +19,48 @@ fn main() {
     let shim = crates.join("shim");
     let archive = compile(&shim, &out.join("shim"));
     link(&archive, &shim, &out.join("image.so"));
+}
+
+/// The crates that `qcycle` is made of.
+const BUILT_FROM: [&str; 7] =
+    ["probe", "realtime", "shim", "substation", "terminal", "testbed", "vtime"];
+
+/// Tells the program of which commit it is: that of the tree it is built from, and whether that was
+/// changed since. Elsewhere than in a clone of its repository, the builder may say so by
+/// `QCYCLE_GIT_COMMIT`.
+fn tell_commit() {
+    println!("cargo::rerun-if-env-changed=QCYCLE_GIT_COMMIT");
+    let version = variable("CARGO_PKG_VERSION");
+    let commit = env::var("QCYCLE_GIT_COMMIT").ok().or_else(commit_of_tree);
+    if let Some(commit) = &commit {
+        println!("cargo::rustc-env=QCYCLE_GIT_COMMIT={commit}");
+    }
+    let shown = commit.unwrap_or_else(|| "commit unknown".to_owned());
+    println!("cargo::rustc-env=QCYCLE_VERSION={version} ({shown})");
+}
+
+fn commit_of_tree() -> Option<String> {
+    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("../..").canonicalize().ok()?;
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(&root).args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    // The repository of somebody who has this tree as a part says nothing of it.
+    if Path::new(&git(&["rev-parse", "--show-toplevel"])?).canonicalize().ok()? != root {
+        return None;
+    }
+    let mut status: Vec<String> =
+        ["status", "--porcelain", "--", "Cargo.lock"].map(str::to_owned).into();
+    for part in BUILT_FROM {
+        let folder = root.join("crates").join(part);
+        println!("cargo::rerun-if-changed={}", folder.join("src").display());
+        status
+            .extend(["src", "Cargo.toml", "build.rs"].map(|file| format!("crates/{part}/{file}")));
+    }
+    let changed = git(&status.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let commit = git(&["rev-parse", "HEAD"])?;
+    Some(if changed.is_empty() { commit } else { format!("{commit}, changed") })
 }
 
 /// Compiles the shim into an archive.

@@ -22,7 +22,7 @@ use vtime::{HostSpan, Tdf, VirtualSpan};
 /// Does power-grid control software act in time? Runs unmodified programs in virtual time
 /// against a simulated grid and ends with a verdict.
 #[derive(Parser, Debug)]
-#[command(name = "qcycle", version, max_term_width = 100)]
+#[command(name = "qcycle", version = env!("QCYCLE_VERSION"), max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -179,6 +179,10 @@ enum Command {
         /// Write the recorded points as CSV too.
         #[arg(long)]
         csv: bool,
+        /// Keep copies of all files that it is made of in the run folder: scenario, circuit, data,
+        /// programs and their interpreters. Their hashes are in run.json in any case.
+        #[arg(long)]
+        copy_inputs: bool,
         /// Run it again while a requirement is disturbed, so often at most; the last run counts.
         #[arg(long, default_value_t = 0, value_name = "TIMES")]
         repeat_disturbed: u32,
@@ -372,6 +376,7 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             seed,
             tdf,
             csv,
+            copy_inputs,
             repeat_disturbed,
             json,
             dry_run,
@@ -380,7 +385,11 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             if dry_run {
                 return checked(&scenario, &options);
             }
-            execute(&scenario, &options, &run::Options { runs, csv, json, repeat_disturbed })
+            execute(
+                &scenario,
+                &options,
+                &run::Options { runs, csv, copy_inputs, json, repeat_disturbed },
+            )
         }
         Command::Report { runs, output } => {
             let output = output.unwrap_or_else(|| runs[0].join("report.html"));

@@ -9,10 +9,11 @@ use super::loaded::Loaded;
 use super::matrix;
 use super::svg::svg;
 use crate::results::figure::{figure, seconds};
+use crate::results::inputs::Input;
 use crate::results::intervention::Deed;
 use crate::results::machine::utc;
 use crate::results::record::{EndedHow, ProgramRecord};
-use crate::results::{Outcome, Verdict};
+use crate::results::{Outcome, RunRecord, Verdict};
 
 /// The title: the scenarios, each once.
 pub(super) fn title(runs: &[Loaded]) -> String {
@@ -345,6 +346,17 @@ pub(super) fn provenance(runs: &[Loaded], charts: &[Chart]) -> String {
     out
 }
 
+/// How many files a run was made of; where they are told in full.
+fn inputs(record: &RunRecord) -> String {
+    let (count, without) = (record.inputs.len(), |input: &&Input| input.sha256.is_none());
+    let copied =
+        if record.inputs.iter().any(|input| input.copy.is_some()) { ", copied" } else { "" };
+    match record.inputs.iter().filter(without).count() {
+        0 => format!("{count}, with their SHA-256 in run.json{copied}"),
+        unread => format!("{count}, {unread} of them unreadable; SHA-256 in run.json{copied}"),
+    }
+}
+
 fn facts(run: &Loaded) -> Vec<(&'static str, String)> {
     let record = &run.record;
     let (scenario, machine, versions) = (&record.scenario, &record.machine, &record.versions);
@@ -358,6 +370,7 @@ fn facts(run: &Loaded) -> Vec<(&'static str, String)> {
         ("Run", run.folder.clone()),
         ("Scenario file", scenario.file.clone()),
         ("SHA-256 of its text", scenario.sha256.clone()),
+        ("Files it was made of", inputs(record)),
         ("Seed", scenario.seed.to_string()),
         ("Time dilation factor", format!("{}{}", figure(scenario.tdf), changed(run))),
         ("Settling before zero", format!("{} s", seconds(scenario.settle_ns))),

@@ -34,6 +34,7 @@ use crate::scenario::model::PointName;
 const RECORD: &str = "run.json";
 const PROGRAMS: &str = "programs";
 const CAPTURES: &str = "captures";
+const INPUTS: &str = "inputs";
 const LOG: &str = "log.txt";
 
 /// The folder of a run.
@@ -150,6 +151,19 @@ impl RunFolder {
         }
         let record: RunRecord = serde_json::from_value(value).with_context(context)?;
         Ok(record)
+    }
+
+    /// The name of the copy of a file that the run is made of, in the folder; makes the folder for it.
+    /// Files with the same name have different hashes, or are the same.
+    ///
+    /// # Errors
+    /// With the path.
+    pub fn input_copy(&self, sha256: &str, file: &Path) -> Result<String> {
+        let folder = self.path.join(INPUTS);
+        fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
+        let hash = sha256.get(..12).unwrap_or(sha256);
+        Ok(format!("{INPUTS}/{hash}-{}", as_file_name(&name.unwrap_or_default())))
     }
 
     /// Starts to record points.

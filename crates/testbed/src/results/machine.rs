@@ -69,7 +69,13 @@ impl Versions {
 /// SHA-256 in hexadecimal, as `sha256sum` prints it.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+/// Octets in hexadecimal.
+#[must_use]
+pub fn hexadecimal(octets: &[u8]) -> String {
+    octets.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })

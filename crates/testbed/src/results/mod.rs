@@ -7,6 +7,7 @@
 //! - [`folder`]: the folder: made, written, opened again
 //! - [`record`] has the structures of `run.json`
 //! - [`demand`]: requirements as `run.json` keeps them
+//! - [`inputs`]: the files that a run was made of
 //! - [`machine`]: the machine and the versions, as found
 //! - [`series`]: points of the plant over time
 //! - [`journal`]: the series while the run goes on; survives a kill
@@ -36,6 +37,7 @@ pub mod doubt;
 pub mod figure;
 pub mod folder;
 pub mod frame;
+pub mod inputs;
 pub mod intervention;
 pub mod journal;
 pub mod machine;

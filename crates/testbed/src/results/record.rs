@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::demand::Demand;
 use super::disturbance::Disturbance;
 use super::doubt::{Loss, PlantRecord};
+use super::inputs::Input;
 use super::intervention::Intervention;
 use super::machine::{Machine, Versions};
 use super::verdict::Verdict;
@@ -42,6 +43,9 @@ pub struct RunRecord {
     pub machine: Machine,
     /// Where wall time went; absent while unfinished.
     pub wall: Option<WallAccount>,
+    /// The files that it was made of.
+    #[serde(default)]
+    pub inputs: Vec<Input>,
     /// Variables of the host that programs were given.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
@@ -311,6 +315,7 @@ impl RunRecord {
             versions,
             machine: Machine::here(),
             wall: None,
+            inputs: Vec::new(),
             environment: BTreeMap::new(),
             programs: Vec::new(),
             network: serde_json::Value::Null,

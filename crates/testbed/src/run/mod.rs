@@ -11,6 +11,7 @@
 //! - [`dry`]: a scenario checked, and nothing started
 //! - [`account`]: the record while the run goes on
 //! - [`environment`]: the variables that programs have
+//! - [`inputs`]: the files that it is made of
 //! - [`grid`]: the plant with the events of the scenario
 //! - [`agent_process`]: the agent as a child of the runner
 //! - [`outputs`]: what programs write
@@ -26,6 +27,7 @@ mod disturbances;
 mod dry;
 mod environment;
 mod grid;
+mod inputs;
 mod interrupt;
 mod last_words;
 mod log;

@@ -14,6 +14,7 @@ use super::agent_process::AgentProcess;
 use super::disturbances::{self, Disturbances};
 use super::environment;
 use super::grid::{AccessError, Grid};
+use super::inputs::Inputs;
 use super::interrupt::Interrupt;
 use super::last_words;
 use super::log::Log;
@@ -54,6 +55,8 @@ pub struct Options {
     pub runs: PathBuf,
     /// Whether to write the series as CSV too.
     pub csv: bool,
+    /// Whether to keep copies of the files that the run is made of.
+    pub copy_inputs: bool,
     /// Whether to print the record of the run as JSON instead of tables.
     pub json: bool,
     /// How often to run it again while a requirement is disturbed.
@@ -119,9 +122,14 @@ fn run_once(
         None => None,
     };
     let folder = RunFolder::create(&options.runs, &scenario.name).map_err(Failure::Setup)?;
+    let mut inputs = Inputs::of(scenario);
+    if options.copy_inputs {
+        inputs.copy(&folder).map_err(Failure::Setup)?;
+    }
     let outputs = Outputs::create(&folder, scenario).map_err(Failure::Setup)?;
     let agent = AgentProcess::start(sockets, sender, outputs).map_err(Failure::Setup)?;
-    let session = Session::new(scenario, grid, folder, agent, events).map_err(Failure::Setup)?;
+    let session =
+        Session::new(scenario, grid, (folder, inputs), agent, events).map_err(Failure::Setup)?;
     session.run(options)
 }
 
@@ -140,6 +148,7 @@ struct Session<'s> {
     folder: RunFolder,
     agent: AgentProcess,
     events: Receiver<Happened>,
+    inputs: Inputs,
     log: Log,
     record: RunRecord,
     account: Account,
@@ -162,7 +171,7 @@ impl<'s> Session<'s> {
     fn new(
         scenario: &'s Scenario,
         mut grid: Option<Grid>,
-        folder: RunFolder,
+        (folder, inputs): (RunFolder, Inputs),
         agent: AgentProcess,
         events: Receiver<Happened>,
     ) -> anyhow::Result<Self> {
@@ -177,6 +186,7 @@ impl<'s> Session<'s> {
         let about = ScenarioRecord::new(scenario, &text, events_in_words);
         let engine = grid.as_mut().map(Grid::engine_version);
         let mut record = RunRecord::begin(about, 0, Versions::here(engine));
+        record.inputs = inputs.record();
         record.environment = environment::kept();
         for node in &scenario.nodes {
             for program in &node.programs {
@@ -201,6 +211,7 @@ impl<'s> Session<'s> {
             folder,
             agent,
             events,
+            inputs,
             log,
             record,
             account: Account::new(),
@@ -528,6 +539,7 @@ impl<'s> Session<'s> {
             warnings.retain(|warning| !self.record.warnings.contains(warning));
             self.record.warnings.append(&mut warnings);
         }
+        self.warn_of_inputs();
         self.record.disturbances = Some(self.disturbances.record(self.run_cpu_s()));
         last_words::take_down(&mut self.record, &self.folder);
         if options.csv
@@ -574,6 +586,14 @@ impl<'s> Session<'s> {
             self.warn(None, format!("the series could not be finished: {error:#}"));
             PlantStats::default()
         })
+    }
+
+    /// Says which files are not what they were when the run was set up.
+    fn warn_of_inputs(&mut self) {
+        let changed: Vec<String> = self.inputs.changed().map(str::to_owned).collect();
+        for file in changed {
+            self.warn(None, format!("{file} was changed during the run; its hash is of before"));
+        }
     }
 
     /// Says how much of the plant is no result.

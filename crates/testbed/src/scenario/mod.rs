@@ -29,7 +29,7 @@ mod read;
 pub(crate) mod reference;
 mod requirements;
 mod schema;
-mod script;
+pub(crate) mod script;
 pub(crate) mod suggest;
 pub mod told;
 mod topology;

@@ -43,6 +43,22 @@ pub(super) fn check(program: &Path, written: &str, search: &[PathBuf]) -> Result
     }
 }
 
+/// What the kernel starts to interpret a program, and what `env` then starts for it; nothing if the
+/// program is no script.
+pub(crate) fn interpreters(program: &Path) -> Vec<PathBuf> {
+    let Some(line) = first_line(program) else { return Vec::new() };
+    let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
+    let mut all: Vec<PathBuf> = words.next().map(PathBuf::from).into_iter().collect();
+    if all.first().is_some_and(|first| first.ends_with("env"))
+        && let Some(name) = words.find(|word| !word.starts_with('-') && !word.contains('='))
+    {
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        let mut found = std::env::split_paths(&search).map(|folder| folder.join(name));
+        all.extend(found.find(|path| path.is_file()));
+    }
+    all
+}
+
 /// The first line behind `#!`; `None` if this is no script.
 fn first_line(program: &Path) -> Option<String> {
     let mut octets = Vec::new();

@@ -6,6 +6,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use testbed::results::inputs::{Input, Role};
+use testbed::results::machine::{Versions, sha256};
 use testbed::results::record::{EndedHow, ProgramEnd};
 use testbed::results::{Outcome, RunFolder};
 
@@ -213,4 +215,79 @@ fn programs_know_their_run_and_not_the_time_zone_of_the_host() {
     let refused = place.run(&[]).expect(65);
     assert!(refused.err.contains("is set by Quartercycle itself"), "{}", refused.err);
     place.assert_nothing_left();
+}
+
+/// Whoever edits one file of those that a run was made of can tell it from the record of the run before.
+#[test]
+fn all_files_that_a_run_is_made_of_are_in_its_record() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let plant = "plant:\n  circuit: main.dss\n  profiles: [{file: wind.csv, time: time_s, columns: \
+                 {kw: load.d680.kW}}]\n  record: {every: 10 ms, points: [bus.680.v1]}\nnodes:";
+    let scenario = TALKER
+        .replace("nodes:", plant)
+        .replace("sh, -c, echo done", "./once, settings.json")
+        .replace("duration: 60 s", "duration: 1 s");
+    let place = place(&scenario);
+    let file = |name: &str, text: &str| place.file(name, text);
+    fs::create_dir(place.scenario().join("parts")).unwrap();
+    file("main.dss", "Redirect parts/whole.dss\n");
+    file("parts/whole.dss", "Redirect ../grid.dss\nNew LoadShape.day npts=2 mult=(file=day.csv)\n");
+    file("parts/day.csv", "1\n2\n");
+    file("wind.csv", "time_s,kw\n0,10\n1,20\n");
+    file("settings.json", "{}");
+    file("once", "#!/usr/bin/env python3\n");
+    let once = place.scenario().join("once");
+    fs::set_permissions(once, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut run = place.start(&["--copy-inputs"]);
+    run.begun();
+    file("settings.json", "{\"changed\": 1}");
+    let run = run.finish().expect(0);
+    let record = run.record();
+    for wanted in [
+        "scenario.yaml",
+        "main.dss",
+        "parts/whole.dss",
+        "parts/day.csv",
+        "grid.dss",
+        "wind.csv",
+        "talker.py",
+        "once",
+    ] {
+        let path = place.scenario().join(wanted).canonicalize().unwrap();
+        let is_it = |input: &&Input| Path::new(&input.file).canonicalize().unwrap() == path;
+        let input = record.inputs.iter().find(is_it).expect(wanted);
+        let octets = fs::read(&path).unwrap();
+        assert_eq!(input.sha256, Some(sha256(&octets)), "{wanted}");
+        let copy = run.folder().path().join(input.copy.as_ref().unwrap());
+        assert_eq!(fs::read(copy).unwrap(), octets, "{wanted}");
+    }
+    let named = |name: &str| record.inputs.iter().find(|input| input.file.ends_with(name));
+    assert_eq!(named("/env").unwrap().role, Role::Program);
+    assert_eq!(named("/python3").unwrap().role, Role::Program);
+    assert_eq!(named("settings.json").unwrap().sha256, Some(sha256(b"{}")));
+    let changed = |text: &&String| text.contains("settings.json was changed during the run");
+    assert_eq!(record.warnings.iter().filter(changed).count(), 1, "{:?}", record.warnings);
+    place.assert_nothing_left();
+}
+
+/// A build in the tree of its repository is told by its commit, in the record too.
+#[test]
+fn the_commit_is_in_the_version_and_in_the_record() {
+    let version = Command::new(env!("CARGO_BIN_EXE_qcycle")).arg("--version").output().unwrap();
+    let version = String::from_utf8(version.stdout).unwrap();
+    let root = harness::project();
+    let git = Command::new("git").arg("-C").arg(&root).args(["rev-parse", "HEAD"]).output();
+    let is_clone = root.join(".git").exists() && git.is_ok_and(|git| git.status.success());
+    let commit = Versions::here(None).git_commit;
+    match &commit {
+        Some(commit) => {
+            assert!(version.contains(commit), "{version}");
+            let number = commit.split(',').next().unwrap();
+            assert!(number.len() >= 7 && number.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        }
+        None => assert!(!is_clone && version.contains("commit unknown"), "{version}"),
+    }
 }
