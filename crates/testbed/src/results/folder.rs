@@ -212,10 +212,16 @@ impl RunFolder {
         self.path.join(Self::log_name(program))
     }
 
+    /// The name of the file with the frames of a node, in the folder.
+    #[must_use]
+    pub fn capture_name(node: &str) -> String {
+        format!("{CAPTURES}/{}.pcapng", as_file_name(node))
+    }
+
     /// Where the frames of a node go.
     #[must_use]
     pub fn capture_path(&self, node: &str) -> PathBuf {
-        self.path.join(CAPTURES).join(format!("{}.pcapng", as_file_name(node)))
+        self.path.join(Self::capture_name(node))
     }
 
     /// Where the runner says what it does.

@@ -48,6 +48,9 @@ const GONE_LONGEST: Duration = Duration::from_secs(1);
 /// is killed are at most this old, and an event that fails shows as soon.
 const PLANT_BEHIND_MAX: VirtualSpan = VirtualSpan::from_ms(1000);
 
+/// How far captures may stay behind the clock; the emulator writes them ten times as often.
+const CAPTURES_BEHIND_MAX: VirtualSpan = VirtualSpan::from_ms(1000);
+
 /// How to run a scenario.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -251,7 +254,7 @@ impl<'s> Session<'s> {
         self.log.line(None, &format!("over: {}{}", over.how.words(), colon(&over.reason)));
         let wall_s = self.begun.elapsed().as_secs_f64();
         let last = self.stop();
-        self.hear_out(last.as_ref().map_or(&[][..], |ended| &ended.unheard));
+        self.hear_out(last.as_ref().map(|ended| &*ended.unheard));
         progress.finish();
         let exit = self.conclude(over, wall_s, last, options).map_err(Failure::Setup)?;
         Ok(exit)
@@ -688,6 +691,7 @@ impl<'s> Session<'s> {
         let seen_ns = self.scenario_time(self.seen_ns).as_ns();
         if Instant::now() >= self.account.due() {
             self.record.plant = self.grid.as_ref().map(Grid::record);
+            self.record.disturbances = Some(self.disturbances.record(self.run_cpu_s()));
         }
         if let Some(text) = self.account.keep(&mut self.record, &self.folder, seen_ns) {
             self.warn(None, text);
@@ -702,13 +706,21 @@ impl<'s> Session<'s> {
         self.account.change();
     }
 
-    /// Waits for the last output of programs, and takes down what did not come.
-    fn hear_out(&mut self, unheard: &[String]) {
+    /// Waits for the last output of programs, and takes down what did not come. `unheard` is of whom
+    /// the agent said so, if it still could.
+    fn hear_out(&mut self, unheard: Option<&[String]>) {
         const REASON: &str = "the last output is missing";
-        let lost = match self.agent.outputs_within(GONE_LONGEST) {
-            true => self.agent.last_lines().losses(Some(unheard), REASON),
-            false => self.agent.last_lines().losses(None, REASON),
-        };
+        let agent_told = unheard.is_some();
+        let heard_out = self.agent.outputs_within(GONE_LONGEST);
+        let unheard = unheard.filter(|_| heard_out);
+        let mut lost = self.agent.last_lines().losses(unheard, REASON);
+        if !agent_told && self.scenario.captures {
+            let from_ns = (self.scenario_time(self.seen_ns) - CAPTURES_BEHIND_MAX).as_ns();
+            lost.extend(self.captures().map(|file| {
+                let reason = format!("{file} lacks frames: the agent ended before it wrote them");
+                Loss { file, from_ns, reason }
+            }));
+        }
         lost.into_iter().for_each(|loss| self.lose(loss));
         // What was lost while everything ended.
         while let Ok(happened) = self.events.try_recv() {
@@ -716,6 +728,13 @@ impl<'s> Session<'s> {
                 self.lose(loss);
             }
         }
+    }
+
+    /// The names of captures, in the folder.
+    fn captures(&self) -> impl Iterator<Item = String> {
+        let nodes = self.scenario.nodes.iter().map(|node| &node.name);
+        let attackers = self.scenario.attackers.iter().map(|attacker| &attacker.name);
+        nodes.chain(attackers).map(|name| RunFolder::capture_name(name))
     }
 
     /// What runs now was stopped with the run; what nobody has seen start did not.

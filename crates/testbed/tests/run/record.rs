@@ -76,12 +76,38 @@ fn a_runner_that_is_killed_leaves_a_record_that_is_true() {
         }
         if after_ms >= 2600 {
             assert!(record.covered_ns > 0);
+            assert!(record.disturbances.unwrap().watched_to_ns >= record.covered_ns);
         }
         let report = place.qcycle(&["report", &place.runs()[0].display().to_string()]).output();
         assert!(report.unwrap().status.success());
         eventually("programs are still there", || place.processes().is_empty());
         place.assert_nothing_left();
     }
+}
+
+/// What an agent has not handed on when it is killed is nowhere: nobody may take it for silence.
+#[test]
+fn an_agent_that_is_killed_leaves_files_that_are_said_to_lack_their_ends() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let network = "switches: [s1]\nlinks: [{from: a, to: s1, delay: 1 ms}]\nrequirements:";
+    let scenario = TALKER
+        .replace("  a:\n", "  a:\n    address: 10.0.0.1/24\n")
+        .replace("requirements:", network);
+    let place = place(&scenario);
+    let mut run = place.start(&[]);
+    let status = run.let_pass(Duration::from_secs(2));
+    let agent = libc::pid_t::try_from(status.agent_pid).unwrap();
+    // SAFETY: signals a process that its parent, the runner, waits for.
+    assert_eq!(unsafe { libc::kill(agent, libc::SIGKILL) }, 0);
+    let record = run.finish().expect(12).record();
+    for file in ["programs/talker.log", "captures/a.pcapng"] {
+        let lost = record.losses.iter().find(|lost| lost.file == file).expect(file);
+        assert!(lost.from_ns > 0 && lost.from_ns < record.covered_ns + 1_000_000_000, "{lost:?}");
+    }
+    place.assert_nothing_left();
 }
 
 #[test]
