@@ -10,7 +10,7 @@
 //!   make another one later, so they are added; or
 //! - what one of them has lost adds up to more than a share of the window: nobody waits for long, but
 //!   a loop in fifty is missing; or
-//! - somebody changed how fast time runs.
+//! - somebody changed how fast time runs, or calls failed because the testbed lacked something.
 //!
 //! It is then disturbed whatever it says: a late program may make a missed deadline of a good one,
 //! and may as well hide a bad one. The bound is a tenth of the requirement's own scale: of the bound
@@ -69,12 +69,27 @@ pub enum Cause {
     Late,
     /// Somebody changed the time dilation factor during the run.
     Rate,
+    /// Calls failed because the testbed lacked something, not the program.
+    Refused,
 }
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Waited, Self::WokeLate, Self::Computed, Self::Served, Self::Late, Self::Rate];
+    pub const ALL: [Self; 7] = [
+        Self::Waited,
+        Self::WokeLate,
+        Self::Computed,
+        Self::Served,
+        Self::Late,
+        Self::Rate,
+        Self::Refused,
+    ];
+
+    /// Whether it is no delay, and disturbs however short it was.
+    #[must_use]
+    pub const fn is_no_delay(self) -> bool {
+        matches!(self, Self::Rate | Self::Refused)
+    }
 
     /// The word in files.
     #[must_use]
@@ -86,6 +101,7 @@ impl Cause {
             Self::Served => "served",
             Self::Late => "late",
             Self::Rate => "rate",
+            Self::Refused => "refused",
         }
     }
 
@@ -105,6 +121,7 @@ impl Cause {
             Self::Served => "was served late by the testbed",
             Self::Late => "was late",
             Self::Rate => "had its tdf changed from outside",
+            Self::Refused => "had calls of timers fail because the testbed lacked descriptors",
         }
     }
 }
@@ -134,7 +151,7 @@ impl fmt::Display for Disturbance {
         let (whom, cause) = (self.whom(), self.cause.words());
         let at = seconds(self.from_ns);
         match self.cause {
-            Cause::Rate => write!(out, "{whom} {cause} at {at} s"),
+            one if one.is_no_delay() => write!(out, "{whom} {cause} at {at} s"),
             _ => write!(out, "{whom} {cause}, {} at {at} s", ms(self.longest_ns)),
         }
     }
@@ -174,7 +191,7 @@ pub fn disturbed(requirement: &Requirement, window: Bounds, watched: &Watched) -
     let bound_ns = bound_of(requirement).as_ns();
     let all = watched.disturbances.iter();
     let befell: Vec<_> = all.filter(|one| one.befalls(requirement, window)).collect();
-    if let Some(changed) = befell.iter().find(|one| one.cause == Cause::Rate) {
+    if let Some(changed) = befell.iter().find(|one| one.cause.is_no_delay()) {
         return Some(changed.to_string());
     }
     if let Some(moment) = worst_moment(&befell).filter(|moment| moment.sum_ns > bound_ns) {

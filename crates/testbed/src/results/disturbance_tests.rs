@@ -175,6 +175,20 @@ fn time_that_ran_other_than_planned_disturbs_whatever_is_allowed() {
     assert_eq!(disturbed(&requirement, before, &watched(vec![changed])), None);
 }
 
+#[test]
+fn what_the_testbed_could_not_do_disturbs_whom_it_struck() {
+    let mut requirement = demand(gap(Window::default()), None, Some(100.0));
+    requirement.disturbed.above = Some(VirtualSpan::from_s(100));
+    let refused = Disturbance { cause: Cause::Refused, ..delay(Some("n1"), "poller", 3000, 0) };
+    let found = disturbed(&requirement, ALL, &watched(vec![refused.clone()]));
+    assert_eq!(
+        found.unwrap(),
+        "`poller` in n1 had calls of timers fail because the testbed lacked descriptors at 3 s"
+    );
+    requirement.disturbed.nodes = Some(["n2".to_owned()].into());
+    assert_eq!(disturbed(&requirement, ALL, &watched(vec![refused])), None, "of another node");
+}
+
 fn run(watched: Option<Watched>) -> RunData {
     let mut series = Series::empty(&[point()]);
     (0..100).for_each(|row| series.push(row * 100 * MS, &[2400.0]));

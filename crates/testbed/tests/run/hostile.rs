@@ -5,11 +5,12 @@
 //! that failed. Nobody measures how late it was: what else this machine does is unknown.
 
 use crate::guests::{Link, c};
-use crate::harness::{self, Place};
+use crate::harness::{self, Finished, Place};
 
-/// A scenario with a hostile program that goes this way.
-fn scenario(way: &str) -> String {
-    let [hostile, neighbour] = ["hostile", "neighbour"].map(|guest| c(guest, Link::Static));
+/// A scenario with a hostile program that goes this way, of the guest with most ways if no other.
+fn scenario(way: &'static str) -> String {
+    let (guest, way) = way.split_once(": ").unwrap_or(("hostile", way));
+    let [hostile, neighbour] = [guest, "neighbour"].map(|guest| c(guest, Link::Static));
     let (hostile, neighbour) = (hostile.display(), neighbour.display());
     format!(
         "scenario: hostile
@@ -26,8 +27,8 @@ nodes:
     )
 }
 
-/// Runs it, and looks whether its neighbour was well. Answers what the hostile program said.
-fn neighbour_is_well(way: &str) -> Option<Vec<String>> {
+/// Runs it, and looks whether its neighbour was well.
+fn neighbour_is_well(way: &'static str) -> Option<Finished> {
     if !harness::is_root() {
         return None;
     }
@@ -49,7 +50,7 @@ fn neighbour_is_well(way: &str) -> Option<Vec<String>> {
     let run = running.finish().expect(0);
     assert_eq!(run.lines("neighbour"), ["all done"], "beside {way}: {}", run.err);
     place.assert_nothing_left();
-    Some(run.lines("hostile"))
+    Some(run)
 }
 
 #[test]
@@ -84,9 +85,19 @@ fn lines_without_end() {
     neighbour_is_well("flood");
 }
 
+#[test]
+fn timers_that_are_always_due() {
+    neighbour_is_well("timer_storm: fast 60");
+}
+
+#[test]
+fn timers_set_from_memory_that_answers_nobody() {
+    neighbour_is_well("timer_storm: faults 60");
+}
+
 /// It finds the first process of its node, and nothing in it that leads to the agent.
 #[test]
 fn sockets_that_lead_to_the_agent_are_out_of_reach() {
-    let Some(said) = neighbour_is_well("steal neighbour") else { return };
-    assert_eq!(said, ["looked at 1, stole 0"]);
+    let Some(run) = neighbour_is_well("steal neighbour") else { return };
+    assert_eq!(run.lines("hostile"), ["looked at 1, stole 0"]);
 }

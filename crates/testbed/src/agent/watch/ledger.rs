@@ -61,13 +61,30 @@ impl Ledger {
         known.lost_ns = known.lost_ns.saturating_add(lost_ns);
     }
 
+    /// Takes in that calls failed between two looks.
+    pub(super) fn refused(&mut self, (node, who): Party, from_ns: i64, to_ns: i64) {
+        let cause = Cause::Refused;
+        let to_ns = to_ns.max(from_ns.saturating_add(1));
+        let pending = self.pending.entry(((node.clone(), who.clone()), cause));
+        let (longest_ns, lost_ns) = (0, 0);
+        pending.and_modify(|known| known.to_ns = to_ns).or_insert(Disturbance {
+            from_ns,
+            to_ns,
+            node,
+            who,
+            cause,
+            longest_ns,
+            lost_ns,
+        });
+    }
+
     /// Takes out what is to be told now; all that is worth it at the end.
     pub(super) fn take(&mut self, now_ns: i64, is_last: bool) -> Vec<Disturbance> {
         let (least_ns, add_up_ns) = (self.least_ns, self.add_up_ns);
         let mut told = Vec::new();
         self.pending.retain(|_, one| {
             let since_ns = now_ns.saturating_sub(one.from_ns);
-            let is_long = one.longest_ns >= least_ns;
+            let is_long = one.longest_ns >= least_ns || one.cause.is_no_delay();
             let until_ns = if is_long { add_up_ns } else { ADD_UP_NS.max(add_up_ns) };
             if since_ns < until_ns && !is_last {
                 return true;
@@ -122,6 +139,17 @@ mod tests {
             (told[0].lost_ns, told[0].longest_ns, told[0].to_ns),
             (lost_ns, longest_ns, to_ns)
         );
+    }
+
+    #[test]
+    fn a_refusal_is_told_though_it_took_no_time() {
+        let mut ledger = Ledger::new(MS);
+        ledger.refused(party("poor"), 50 * MS, 50 * MS);
+        ledger.refused(party("poor"), 50 * MS, 100 * MS);
+        let told = ledger.take(100 * MS, false);
+        assert_eq!((told.len(), told[0].cause), (1, Cause::Refused));
+        assert_eq!((told[0].from_ns, told[0].to_ns), (50 * MS, 100 * MS));
+        assert_eq!(ledger.take(200 * MS, true), []);
     }
 
     #[test]

@@ -225,9 +225,13 @@ impl Round {
             self.ledger.add(key, Cause::WokeLate, &late);
         }
         let lateness = self.domain.lateness();
-        for (name, late, _) in lateness.take_served() {
+        for (name, late, refused) in lateness.take_served() {
             let late = Delay::late(before, now, late);
-            self.ledger.add((self.programs.get(&name).cloned(), name), Cause::Served, &late);
+            let key = (self.programs.get(&name).cloned(), name);
+            if refused > 0 {
+                self.ledger.refused(key.clone(), before.at.as_ns(), now.at.as_ns());
+            }
+            self.ledger.add(key, Cause::Served, &late);
         }
         let late = Delay::late(before, now, lateness.frames.take());
         self.ledger.add((None, FRAMES.to_owned()), Cause::Late, &late);
