@@ -4,6 +4,8 @@
 //! Its neighbour sets timers and runs other programs all the time, and says so in the end if none of
 //! that failed. Nobody measures how late it was: what else this machine does is unknown.
 
+use testbed::results::disturbance::Cause;
+
 use crate::guests::{Link, c};
 use crate::harness::{self, Finished, Place};
 
@@ -28,9 +30,14 @@ nodes:
 }
 
 /// Runs it, and looks whether its neighbour was well.
-fn neighbour_is_well(way: &'static str) -> Option<Finished> {
+fn neighbour_is_well(way: &'static str) {
+    neighbour_is_well_and(way, |_| ());
+}
+
+/// The same, and looks at what else the run left.
+fn neighbour_is_well_and(way: &'static str, look: impl FnOnce(&Finished)) {
     if !harness::is_root() {
-        return None;
+        return;
     }
     let place = Place::new(&scenario(way));
     // They would notice.
@@ -50,7 +57,7 @@ fn neighbour_is_well(way: &'static str) -> Option<Finished> {
     let run = running.finish().expect(0);
     assert_eq!(run.lines("neighbour"), ["all done"], "beside {way}: {}", run.err);
     place.assert_nothing_left();
-    Some(run)
+    look(&run);
 }
 
 #[test]
@@ -86,6 +93,16 @@ fn lines_without_end() {
 }
 
 #[test]
+fn timers_without_number() {
+    neighbour_is_well_and("timer_storm: many 60", |run| {
+        let parties = run.record().disturbances.unwrap().parties;
+        let is_refused =
+            |name| parties.iter().any(|one| one.who == name && one.cause == Cause::Refused);
+        assert_eq!(["hostile", "neighbour"].map(is_refused), [true, false], "{}", run.err);
+    });
+}
+
+#[test]
 fn timers_that_are_always_due() {
     neighbour_is_well("timer_storm: fast 60");
 }
@@ -98,6 +115,7 @@ fn timers_set_from_memory_that_answers_nobody() {
 /// It finds the first process of its node, and nothing in it that leads to the agent.
 #[test]
 fn sockets_that_lead_to_the_agent_are_out_of_reach() {
-    let Some(run) = neighbour_is_well("steal neighbour") else { return };
-    assert_eq!(run.lines("hostile"), ["looked at 1, stole 0"]);
+    neighbour_is_well_and("steal neighbour", |run| {
+        assert_eq!(run.lines("hostile"), ["looked at 1, stole 0"]);
+    });
 }
