@@ -10,13 +10,13 @@ use crate::guests::{Link, c};
 use crate::harness::{self, Finished, Place};
 
 /// A scenario with a hostile program that goes this way, of the guest with most ways if no other.
-fn scenario(way: &'static str) -> String {
+fn scenario(way: &'static str, duration_s: u32) -> String {
     let (guest, way) = way.split_once(": ").unwrap_or(("hostile", way));
     let [hostile, neighbour] = [guest, "neighbour"].map(|guest| c(guest, Link::Static));
     let (hostile, neighbour) = (hostile.display(), neighbour.display());
     format!(
         "scenario: hostile
-duration: 2 s
+duration: {duration_s} s
 settle: 0 s
 nodes:
   bad:
@@ -31,33 +31,45 @@ nodes:
 
 /// Runs it, and looks whether its neighbour was well.
 fn neighbour_is_well(way: &'static str) {
-    neighbour_is_well_and(way, |_| ());
+    neighbour_is_well_and(way, |_| true);
 }
 
-/// The same, and looks at what else the run left.
-fn neighbour_is_well_and(way: &'static str, look: impl FnOnce(&Finished)) {
+/// The same, and that all is as it should be in what else the run left.
+fn neighbour_is_well_and(way: &'static str, is_right: impl Fn(&Finished) -> bool) {
     if !harness::is_root() {
         return;
     }
-    let place = Place::new(&scenario(way));
     // They would notice.
     let _alone = harness::alone();
+    // Enough by far on a machine that has nothing else to do, and on one that has.
+    if !is_well_within(way, 2, &is_right) {
+        assert!(is_well_within(way, 30, &is_right), "its neighbour got nowhere beside {way}");
+    }
+}
+
+fn is_well_within(
+    way: &'static str,
+    duration_s: u32,
+    is_right: &impl Fn(&Finished) -> bool,
+) -> bool {
+    let place = Place::new(&scenario(way, duration_s));
     let mut running = place.start(&[]);
     // What anybody may ask of a domain is answered, and does what it shall.
     let domain = running.begun().name;
     std::thread::sleep(std::time::Duration::from_millis(500));
-    for call in ["hold", "release"] {
-        let said = place.qcycle(&[call, &domain]).output().unwrap();
-        assert!(said.status.success(), "{way}: {said:?}");
+    let program = format!("{domain}/hostile");
+    let mut are_answered = true;
+    for call in [&["hold", &domain][..], &["release", &domain], &["dilate", "--tdf", "1", &program]]
+    {
+        let said = place.qcycle(call).output().unwrap();
+        println!("{way}: {call:?}: {said:?}");
+        are_answered &= said.status.success();
         // Long enough for programs to be frozen.
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    let said = place.qcycle(&["dilate", "--tdf", "1", &format!("{domain}/hostile")]).output();
-    assert!(said.unwrap().status.success());
     let run = running.finish().expect(0);
-    assert_eq!(run.lines("neighbour"), ["all done"], "beside {way}: {}", run.err);
     place.assert_nothing_left();
-    look(&run);
+    are_answered && run.lines("neighbour") == ["all done"] && is_right(&run)
 }
 
 #[test]
@@ -98,7 +110,8 @@ fn timers_without_number() {
         let parties = run.record().disturbances.unwrap().parties;
         let is_refused =
             |name| parties.iter().any(|one| one.who == name && one.cause == Cause::Refused);
-        assert_eq!(["hostile", "neighbour"].map(is_refused), [true, false], "{}", run.err);
+        assert!(!is_refused("neighbour"), "{}", run.err);
+        is_refused("hostile")
     });
 }
 
@@ -116,6 +129,6 @@ fn timers_set_from_memory_that_answers_nobody() {
 #[test]
 fn sockets_that_lead_to_the_agent_are_out_of_reach() {
     neighbour_is_well_and("steal neighbour", |run| {
-        assert_eq!(run.lines("hostile"), ["looked at 1, stole 0"]);
+        run.lines("hostile") == ["looked at 1, stole 0"]
     });
 }
