@@ -102,8 +102,9 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_rt_sigprocmask, &[&[NonNull(1), Not(0, 1)]], Trap),
     Rule(libc::SYS_rt_sigaction, &[&[NonNull(1)], &[OneOf(0, u32::MAX, &[31])]], Trap),
     Rule(libc::SYS_rt_sigsuspend, ALWAYS, Trap),
-    // SECCOMP_SET_MODE_FILTER is 1; there can be one listener, and that is the agent.
-    Rule(libc::SYS_seccomp, &[&[OneOf(0, u32::MAX, &[1]), NEW_LISTENER]], Notify),
+    // SECCOMP_SET_MODE_FILTER is 1; there can be one listener, and that is the agent. Without a filter
+    // it is a question whether the kernel knows the flag, as libseccomp asks it.
+    Rule(libc::SYS_seccomp, &[&[OneOf(0, u32::MAX, &[1]), NEW_LISTENER, NonNull(2)]], Notify),
     // Filters of the program's own get a prefix from the image. The two operations that enter a
     // mode; PR_GET_SECCOMP and PR_SET_SECCOMP.
     Rule(libc::SYS_seccomp, &[&[OneOf(0, u32::MAX, &[0, 1])]], Trap),
@@ -524,6 +525,7 @@ mod tests {
         let filter = |flags| decide(libc::SYS_seccomp, [1, flags, 77, 0, 0, 0]);
         assert_eq!([filter(0), filter(1)], [TRAP; 2]);
         assert_eq!([filter(8), filter(9)], [libc::SECCOMP_RET_USER_NOTIF; 2]);
+        assert_eq!(decide(libc::SYS_seccomp, [1, 8, 0, 0, 0, 0]), TRAP, "asks for the flag");
         assert_eq!(decide(libc::SYS_seccomp, [0, 0, 0, 0, 0, 0]), TRAP, "strict mode");
         assert_eq!(decide(libc::SYS_seccomp, [2, 8, 77, 0, 0, 0]), ALLOW, "asks what there is");
         let numbers: Vec<_> = RULES.chunk_by(|one, next| one.0 == next.0).map(|r| r[0].0).collect();

@@ -26,9 +26,9 @@ fn sandboxes_hold_in_virtual_time_as_they_do_natively() {
 fn a_listener_of_the_program_s_own_is_refused_in_one_clear_line() {
     let guest = c("sandbox", Link::Dynamic);
     let native = run(&mut command(In::Native, &guest, &["listener"]));
-    assert_eq!((native.out.as_str(), native.err.as_str()), ("listens\n", ""));
+    assert_eq!((native.out.as_str(), native.err.as_str()), ("asked -1 EFAULT\nlistens\n", ""));
     let printed = run(&mut command(In::Virtual("1"), &guest, &["listener"]));
-    assert_eq!((printed.out.as_str(), printed.end), ("EBUSY\n", 0));
+    assert_eq!((printed.out.as_str(), printed.end), ("asked -1 EFAULT\nEBUSY\n", 0));
     let lines: Vec<&str> = printed.err.lines().collect();
     assert_eq!(lines.len(), 1, "{lines:?}");
     let by_name = format!("qcycle: refused {}: it asks to be told of", guest.display());

@@ -280,6 +280,9 @@ static void strict(void)
 static void listener(void)
 {
 	struct sock_filter allow = ALWAYS(SECCOMP_RET_ALLOW);
+	/* As libseccomp asks whether the kernel knows the flag, before any filter. */
+	long asked = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, NULL);
+	printf("asked %ld %s\n", asked, strerrorname_np(errno));
 	long fd = install(&allow, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER);
 	printf("%s\n", fd >= 0 ? "listens" : strerrorname_np(errno));
 }
