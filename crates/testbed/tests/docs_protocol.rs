@@ -82,6 +82,7 @@ fn what(example: &Value) -> &'static str {
         Outcome::Status(_) => "reply status",
         Outcome::Detail(_) => "reply detail",
         Outcome::Error(_) => "reply error",
+        Outcome::Warning(_) => "reply warning",
     }
 }
 
@@ -100,6 +101,7 @@ fn every_message_is_described_as_it_is() {
         "reply status",
         "reply detail",
         "reply error",
+        "reply warning",
         "order prepare",
         "order begin",
         "order answer values",

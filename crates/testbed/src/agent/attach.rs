@@ -6,6 +6,7 @@
 //! it ends, by whatever cause, the domain is detached: no hold, no dilation, and the program goes
 //! on from where its time is.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -18,7 +19,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use vtime::Tdf;
 
-use super::client;
+use super::client::{self, Connection};
 use super::control::Control;
 use super::glance;
 use super::protocol::Status;
@@ -55,22 +56,32 @@ enum Said {
 /// When it cannot be taken in; it goes on as it was.
 pub fn attach(attach: &Attach) -> anyhow::Result<()> {
     let asked = Signals::block(&FOR_THE_PROGRAM);
-    let (status, stream) = match client::of_process(attach.process)?.map(|found| found.status) {
-        Some(status) if status.detached => again(&status.name, attach)?,
-        Some(status) => {
-            bail!("process {} is in the domain `{}` already", attach.process, status.name)
-        }
-        None => begin(attach)?,
-    };
-    let name = status.name;
-    let ending = stream.try_clone()?;
+    let (status, mut connection) =
+        match client::of_process(attach.process)?.map(|found| found.status) {
+            Some(status) if status.detached => again(&status.name, attach)?,
+            Some(status) => {
+                bail!("process {} is in the domain `{}` already", attach.process, status.name)
+            }
+            None => begin(attach)?,
+        };
+    let name = status.name.clone();
+    let ending = connection.get_ref().try_clone()?;
     thread::Builder::new().name("signals".into()).spawn(move || {
         asked.next();
         // Tells the agent, which answers by closing its end.
         let _ = ending.shutdown(std::net::Shutdown::Write);
     })?;
-    // Nothing is said on it any more: this returns at its end.
-    let _ = BufReader::new(&stream).read(&mut [0]);
+    // What was to be told between the beginning and the answer is in that.
+    let mut told = BTreeSet::new();
+    let mut tell = |warning: String| {
+        if told.insert(warning.clone()) {
+            terminal::err!("qcycle: {warning}");
+        }
+    };
+    status.warnings.into_iter().for_each(&mut tell);
+    while let Some(warning) = client::next_warning(&mut connection) {
+        tell(warning);
+    }
     let there = super::registry::is_there(&name).unwrap_or(false);
     if there {
         terminal::out!("detached {name}: its program goes on, as fast as the host");
@@ -81,18 +92,18 @@ pub fn attach(attach: &Attach) -> anyhow::Result<()> {
 }
 
 /// Takes a program in that was detached.
-fn again(name: &str, attach: &Attach) -> anyhow::Result<(Status, UnixStream)> {
+fn again(name: &str, attach: &Attach) -> anyhow::Result<(Status, Connection)> {
     if attach.name.as_ref().is_some_and(|wanted| wanted != name) {
         bail!("process {} keeps the domain that it was detached from, `{name}`", attach.process);
     }
-    let (status, stream) = client::attend(name)?;
+    let (status, connection) = client::attend(name)?;
     client::call(name, super::protocol::Call::Dilate { tdf: attach.tdf.to_string() })?;
     terminal::out!("attached {name} again");
-    Ok((status, stream))
+    Ok((status, connection))
 }
 
 /// Starts a servant for a program.
-fn begin(attach: &Attach) -> anyhow::Result<(Status, UnixStream)> {
+fn begin(attach: &Attach) -> anyhow::Result<(Status, Connection)> {
     let (ours, theirs) = fds::pair()?;
     let mut servant = Command::new("/proc/self/exe");
     servant.args(["serve", "--owner", &theirs.as_raw_fd().to_string()]);

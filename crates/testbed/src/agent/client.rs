@@ -42,12 +42,33 @@ pub struct Silent {
     pub silent: String,
 }
 
+/// A connection to an agent, with what was read of it and not used.
+pub type Connection = BufReader<UnixStream>;
+
+/// What an agent says next to who attends its domain; `None` at the end of the connection.
+pub fn next_warning(connection: &mut Connection) -> Option<String> {
+    while let Ok(Some(line)) = next(connection) {
+        let reply = serde_json::from_str::<Reply>(&line);
+        if let Ok(Reply { outcome: Outcome::Warning(warning), .. }) = reply {
+            return Some(warning);
+        }
+    }
+    None
+}
+
+/// The next line of an agent; `None` at the end of the connection.
+fn next(connection: &mut Connection) -> io::Result<Option<String>> {
+    let mut line = String::new();
+    let length = connection.by_ref().take(ANSWER_LENGTH_MAX).read_line(&mut line)?;
+    Ok((length > 0).then_some(line))
+}
+
 /// Asks the domain of this name. The answer comes when what was asked is in force.
 ///
 /// # Errors
 /// When there is no such domain or it refuses.
 pub fn call(name: &str, call: Call) -> anyhow::Result<Status> {
-    match ask(&connect(name)?, name, call)? {
+    match ask(&mut BufReader::new(connect(name)?), name, call)? {
         Outcome::Status(status) => Ok(status),
         _ => bail!("the domain `{name}` answered something else"),
     }
@@ -58,7 +79,7 @@ pub fn call(name: &str, call: Call) -> anyhow::Result<Status> {
 /// # Errors
 /// When there is no such domain or no such program, or it refuses.
 pub fn detail(name: &str, call: Call) -> anyhow::Result<Detail> {
-    match ask(&connect(name)?, name, call)? {
+    match ask(&mut BufReader::new(connect(name)?), name, call)? {
         Outcome::Detail(detail) => Ok(*detail),
         _ => bail!("the domain `{name}` answered something else"),
     }
@@ -77,7 +98,8 @@ fn connect(name: &str) -> anyhow::Result<UnixStream> {
     Ok(stream)
 }
 
-fn ask(mut stream: &UnixStream, name: &str, call: Call) -> anyhow::Result<Outcome> {
+fn ask(connection: &mut Connection, name: &str, call: Call) -> anyhow::Result<Outcome> {
+    let mut stream = connection.get_ref();
     let longest = match call {
         Call::Status | Call::Query { .. } => LOOK_LONGEST,
         _ => ORDER_LONGEST,
@@ -87,14 +109,13 @@ fn ask(mut stream: &UnixStream, name: &str, call: Call) -> anyhow::Result<Outcom
     let request = Request { version: VERSION, id: 1, call };
     let mut line = serde_json::to_string(&request)?;
     line.push('\n');
-    let mut answer = String::new();
     let asked = stream.write_all(line.as_bytes());
-    let asked =
-        asked.and_then(|()| BufReader::new(stream.take(ANSWER_LENGTH_MAX)).read_line(&mut answer));
-    match asked {
+    let answer = asked.and_then(|()| next(connection));
+    let stream = connection.get_ref();
+    let answer = match answer {
         // It has closed the connection, perhaps before it read the question.
-        Ok(0) => bail!("the domain `{name}` ended before it answered"),
-        Ok(_) => {}
+        Ok(None) => bail!("the domain `{name}` ended before it answered"),
+        Ok(Some(answer)) => answer,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => bail!(
             "the domain `{name}` has not answered for {} s: its agent{} may have been stopped \
              (SIGSTOP), or this host is overloaded; what was asked may still be done",
@@ -110,9 +131,14 @@ fn ask(mut stream: &UnixStream, name: &str, call: Call) -> anyhow::Result<Outcom
             bail!("the domain `{name}` ended before it answered")
         }
         Err(error) => return Err(error).context(format!("cannot ask the domain `{name}`")),
+    };
+    let mut reply: Result<Reply, _> = serde_json::from_str(&answer);
+    // Those that are told before the answer are part of it.
+    while let Ok(Reply { outcome: Outcome::Warning(_), .. }) = reply {
+        let answer = next(connection)?.unwrap_or_default();
+        reply = serde_json::from_str(&answer);
     }
-    let reply: Reply = serde_json::from_str(&answer)
-        .with_context(|| format!("the domain `{name}` answered something else"))?;
+    let reply = reply.with_context(|| format!("the domain `{name}` answered something else"))?;
     match reply.outcome {
         Outcome::Error(error) => bail!("{error}"),
         outcome => Ok(outcome),
@@ -124,12 +150,12 @@ fn ask(mut stream: &UnixStream, name: &str, call: Call) -> anyhow::Result<Outcom
 ///
 /// # Errors
 /// When there is no such domain or it refuses.
-pub fn attend(name: &str) -> anyhow::Result<(Status, UnixStream)> {
-    let stream = connect(name)?;
-    match ask(&stream, name, Call::Attend)? {
+pub fn attend(name: &str) -> anyhow::Result<(Status, Connection)> {
+    let mut connection = BufReader::new(connect(name)?);
+    match ask(&mut connection, name, Call::Attend)? {
         Outcome::Status(status) => {
-            stream.set_read_timeout(None)?;
-            Ok((status, stream))
+            connection.get_ref().set_read_timeout(None)?;
+            Ok((status, connection))
         }
         _ => bail!("the domain `{name}` answered something else"),
     }

@@ -23,6 +23,8 @@ use crate::results::intervention::{Caller, Deed};
 /// Longest request in octets; more is nobody's honest request.
 const REQUEST_LENGTH_MAX: u64 = 64 * 1024;
 
+/// How long a caller that attends a domain may take to read what it is told.
+const HEARS_WITHIN: Duration = Duration::from_secs(1);
 /// Most warnings that are kept.
 const WARNINGS_MAX: usize = 200;
 /// How long to wait after a caller could not be received.
@@ -130,11 +132,17 @@ impl Control {
     }
 
     /// Adds a warning to the status, once, and no more than [`WARNINGS_MAX`]: a program may give
-    /// reason for as many as it likes.
+    /// reason for as many as it likes. Who attends the domain hears of it.
     pub fn warn(&self, warning: String) {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         if warnings.len() < WARNINGS_MAX && !warnings.contains(&warning) {
-            warnings.push(warning);
+            warnings.push(warning.clone());
+            drop(warnings);
+            if let Tie::Caller(stream) = &*self.tie() {
+                let told = Reply { id: 0, outcome: Outcome::Warning(warning) };
+                // Whoever does not want to hear it need not.
+                let _ = stream.as_ref().write_all(line(&told).as_bytes());
+            }
         }
     }
 
@@ -175,6 +183,8 @@ impl Control {
             Tie::Run => Err(format!("`{}` is the domain of a run", self.name)),
             Tie::Caller(_) => Err(format!("somebody attends the domain `{}` already", self.name)),
             Tie::None | Tie::Detached => {
+                // Nobody waits longer for a caller that reads nothing.
+                let _ = stream.set_write_timeout(Some(HEARS_WITHIN));
                 *tie = Tie::Caller(Arc::clone(stream));
                 Ok(())
             }

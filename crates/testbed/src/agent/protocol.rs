@@ -86,6 +86,8 @@ pub enum Outcome {
     Detail(Box<Detail>),
     /// It was not done, and why.
     Error(String),
+    /// To who attends the domain, unasked (`id` 0): what makes results doubtful from now on.
+    Warning(String),
 }
 
 /// How a domain stands.

@@ -49,6 +49,26 @@ impl Attached {
     }
 }
 
+/// What comes from an attached program is refused as in `qcycle exec`: in one line on the terminal.
+#[test]
+fn a_refusal_is_told_to_who_has_attached() {
+    let guest = c("sandbox", Link::Dynamic);
+    let script = format!("read go; {} listener", guest.display());
+    let mut shell = Running::start(In::Native, "", Path::new("sh"), &["-c", &script]);
+    let mut attach = qcycle(&["attach", "--name", "refused", &shell.child.id().to_string()]);
+    let attach = attach.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let attach = attach.spawn().unwrap();
+    drop(Domain::of("refused"));
+    // It attends the domain by the time that it is no more held.
+    while Domain::of("refused").ask(Call::Status).clock.holds > 0 {}
+    shell.say("go");
+    let printed = attach.wait_with_output().unwrap();
+    let err = String::from_utf8(printed.stderr).unwrap();
+    let line = format!("qcycle: refused {}: it asks to be told of", guest.display());
+    assert!(err.lines().count() == 1 && err.starts_with(&line), "{err}");
+    assert!(shell.finish().out.ends_with("EBUSY\n"));
+}
+
 /// A hold that is far longer than anything is late.
 const HOLD_MS: u64 = 1500;
 
