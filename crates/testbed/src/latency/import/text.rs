@@ -159,21 +159,20 @@ fn xenomai(text: &str) -> Result<Found, BadImport> {
 /// latency and how often each thread had it. Lines that begin with `#` say nothing, and the first
 /// one may be a head.
 fn table(text: &str, hints: Hints) -> Result<Found, BadImport> {
-    let mut rows: Vec<Vec<f64>> = Vec::new();
+    // One row behind the other: a list may have tens of millions of them.
+    let (mut values, mut width) = (Vec::new(), None);
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    let lines: Vec<(usize, &str)> =
-        lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).collect();
-    for (place, (number, line)) in lines.iter().enumerate() {
+    let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    for (place, (number, line)) in lines.enumerate() {
+        let before = values.len();
         let fields = line.split([' ', '\t', ',', ';']).filter(|field| !field.is_empty());
-        let row: Option<Vec<f64>> = fields
-            .map(|field| field.parse().ok().filter(|value: &f64| value.is_finite()))
-            .collect();
-        let wide = rows.first().map(Vec::len);
-        match row {
-            Some(row) if wide.unwrap_or(row.len()) == row.len() && row.len() <= COLUMNS_MAX => {
-                rows.push(row);
-            }
-            None if place == 0 => {}
+        let number_in = |field: &str| field.parse().ok().filter(|value: &f64| value.is_finite());
+        values.extend(fields.clone().map_while(number_in));
+        let fields = fields.count();
+        let found = values.len() - before;
+        match fields == found {
+            true if *width.get_or_insert(found) == found && found <= COLUMNS_MAX => {}
+            false if place == 0 => values.clear(),
             _ => {
                 return bad(format!(
                     "line {number}: `{line}` is in no known format (cyclictest, oslat, jitterdebugger, \
@@ -182,10 +181,12 @@ fn table(text: &str, hints: Hints) -> Result<Found, BadImport> {
             }
         }
     }
-    let Some(first) = rows.first() else { return bad("there is nothing in it") };
+    let Some(width) = width.filter(|width| *width > 0) else {
+        return bad("there is nothing in it");
+    };
     let unit_ns = hints.unit.ns();
-    if first.len() == 1 {
-        let latency_ns: Vec<u32> = rows.iter().map(|row| ns(row[0] * unit_ns)).collect();
+    if width == 1 {
+        let latency_ns: Vec<u32> = values.iter().map(|value| ns(value * unit_ns)).collect();
         let samples = match hints.period_ns {
             Some(period_ns) => Samples::Kept {
                 at: (1..=latency_ns.len() as i64).map(|n| n.saturating_mul(period_ns)).collect(),
@@ -203,9 +204,10 @@ fn table(text: &str, hints: Hints) -> Result<Found, BadImport> {
         });
     }
     let mut marks = Vec::new();
-    let threads = (1..first.len())
+    let threads = (1..width)
         .map(|column| {
-            let bins = rows.iter().map(|row| (ns(row[0] * unit_ns), row[column] as u64)).collect();
+            let rows = values.chunks_exact(width);
+            let bins = rows.map(|row| (ns(row[0] * unit_ns), row[column] as u64)).collect();
             counted(column - 1, None, bins, None, None, &mut marks)
         })
         .collect();
