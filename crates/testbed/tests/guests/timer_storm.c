@@ -1,6 +1,6 @@
 /* A program that does to timers what it can, beside one that needs them.
  *
- * timer_storm KIND SECONDS: the hostile one. Says "storm" when it has begun, and goes on until it is
+ * timer_storm KIND SECONDS [TIMERS]: the hostile one. Says "storm" when it has begun, and goes on until it is
  * killed or the time of the host's is over.
  * timer_storm measure: waits in turn for a periodic timerfd and by sleeping, and prints by how many
  * microseconds the median of each was late, then makes sure that timers may still be made. */
@@ -47,7 +47,7 @@ static void fast(int count)
 }
 
 /* All that can be had. */
-static void many(void)
+static void many(int most)
 {
 	struct rlimit limit;
 	struct itimerspec set = { { 0, 0 }, { 3600, 0 } };
@@ -61,7 +61,7 @@ static void many(void)
 	for (int fd; (fd = timerfd_create(CLOCK_MONOTONIC, 0)) >= 0; descriptors++)
 		if (timerfd_settime(fd, 0, &set, NULL) != 0)
 			break;
-	for (int i = 0; i < 300000 && syscall(SYS_timer_create, CLOCK_MONOTONIC, NULL, &id) == 0; i++)
+	for (int i = 0; i < most && syscall(SYS_timer_create, CLOCK_MONOTONIC, NULL, &id) == 0; i++)
 		timers++;
 	begun("many");
 	fprintf(stderr, "%d timers, %d descriptors\n", timers, descriptors);
@@ -138,7 +138,7 @@ int main(int count, char **arguments)
 	if (strcmp(arguments[1], "fast") == 0)
 		fast(900);
 	else if (strcmp(arguments[1], "many") == 0)
-		many();
+		many(count > 3 ? atoi(arguments[3]) : 5000);
 	else if (faults() != 0)
 		return 1;
 	sleep(atoi(arguments[2]));

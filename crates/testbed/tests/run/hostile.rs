@@ -106,7 +106,7 @@ fn lines_without_end() {
 
 #[test]
 fn timers_without_number() {
-    neighbour_is_well_and("timer_storm: many 60", |run| {
+    neighbour_is_well_and("timer_storm: many 60 300000", |run| {
         let parties = run.record().disturbances.unwrap().parties;
         let is_refused =
             |name| parties.iter().any(|one| one.who == name && one.cause == Cause::Refused);
