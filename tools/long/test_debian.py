@@ -13,8 +13,8 @@ import os
 import re
 import unittest
 from dataclasses import dataclass
+from pathlib import Path
 
-import common
 import debian
 
 RELEASES = os.environ.get("QCYCLE_DEBIAN", "bookworm trixie").split()
@@ -131,7 +131,7 @@ class Programs(unittest.TestCase):
                 with self.subTest(release=release, case=name):
                     self.compare(system, case)
 
-    def compare(self, system: common.Path, case: Case) -> None:
+    def compare(self, system: Path, case: Case) -> None:
         """One case in all ways."""
         native = debian.run(system, command("natively", case), SECONDS)
         self.assertTrue(native.out, native.err)
