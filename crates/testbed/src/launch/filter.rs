@@ -352,7 +352,7 @@ const fn branch(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
 fn verdict(verdict: Verdict) -> sock_filter {
     let value = match verdict {
         Verdict::Allow => libc::SECCOMP_RET_ALLOW,
-        Trap | Ask => libc::SECCOMP_RET_TRAP | STOPPED as u32,
+        Trap | Ask => libc::SECCOMP_RET_TRAP | u32::from(STOPPED),
         Notify => libc::SECCOMP_RET_USER_NOTIF,
         Fail(error) => libc::SECCOMP_RET_ERRNO | u32::from(error),
     };
@@ -416,7 +416,7 @@ mod tests {
     }
 
     const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
-    const TRAP: u32 = libc::SECCOMP_RET_TRAP | STOPPED as u32;
+    const TRAP: u32 = libc::SECCOMP_RET_TRAP | u32::from(STOPPED);
 
     #[test]
     fn what_does_not_wait_passes() {

@@ -392,7 +392,9 @@ impl Tree {
         if opened {
             // What was done to the memory that they share concerns it too. It cannot get on before
             // the exec is over, and then finds the signal.
-            wanted::parent_with_same_memory(thread).map(nudge::close);
+            if let Some(parent) = wanted::parent_with_same_memory(thread) {
+                nudge::close(parent);
+            }
         }
         let going = if self.work.waits_killably {
             // Asked before it goes on, it stops before it does anything else if the exec fails.
