@@ -120,7 +120,8 @@ mod tests {
 
         #[test]
         fn no_number_is_an_answer_by_mistake(ns: i64, has_period: bool) {
-            prop_assert!(Left { ns, has_period }.answer() >= 0);
+            let left = Left { ns, has_period };
+            prop_assert!(left.answer() >= 0);
             prop_assert!(shift_answer(ns) > 0);
         }
     }

@@ -416,7 +416,7 @@ mod tests {
     }
 
     const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
-    const TRAP: u32 = libc::SECCOMP_RET_TRAP | u32::from(STOPPED);
+    const TRAP: u32 = libc::SECCOMP_RET_TRAP | STOPPED as u32;
 
     #[test]
     fn what_does_not_wait_passes() {

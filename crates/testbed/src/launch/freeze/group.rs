@@ -405,6 +405,7 @@ mod tests {
         let group = loop {
             let Some(group) = named_group(&name) else {
                 stays.kill().unwrap();
+                stays.wait().unwrap();
                 return;
             };
             if group.add(Identity::of_process(process).unwrap()).is_ok() {
