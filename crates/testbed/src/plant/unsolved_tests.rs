@@ -37,7 +37,9 @@ fn open(circuit: &str) -> (Plant, tempfile::TempDir) {
         unconverged_share: 0.0,
     };
     std::fs::write(&plan.circuit, circuit).unwrap();
-    (Plant::open(&plan, &search()).unwrap_or_else(|error| panic!("{error}")), folder)
+    let mut plant = Plant::open(&plan, &search()).unwrap_or_else(|error| panic!("{error}"));
+    plant.begin(&plan).unwrap_or_else(|error| panic!("{error}"));
+    (plant, folder)
 }
 
 fn set(plant: &mut Plant, name: &str, value: f64) {
