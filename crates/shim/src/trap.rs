@@ -79,7 +79,7 @@ fn stopped(detail: &SignalInfo, info: *mut SignalInfo, frame: &mut SignalFrame) 
 fn set_dumpable(dumpable: bool) {
     const PR_SET_DUMPABLE: usize = 4;
     // SAFETY: takes numbers only.
-    unsafe { arch::syscall(nr::PRCTL, [PR_SET_DUMPABLE, dumpable as usize, 0, 0, 0, 0]) };
+    unsafe { arch::syscall(nr::PRCTL, [PR_SET_DUMPABLE, usize::from(dumpable), 0, 0, 0, 0]) };
 }
 
 /// Answers a call that the filter has stopped.
