@@ -338,22 +338,27 @@ fn a_plant_that_fails_ends_the_run() {
     }
 }
 
-/// Its values are no numbers then, and that is what programs read.
+/// Its values are no numbers then: programs that read them are refused.
 #[test]
 fn a_plant_that_diverges_is_a_warning() {
     if !harness::is_root() {
         return;
     }
     let _beside = harness::beside_others();
-    let text =
-        scenario(&sleeper()).replace("{point: generator.wind.kW}", "{point: bus.680.v1}").replace(
-            "/plant/generator.wind.kW /plant/storage.es.kW 0.05",
-            "/plant/bus.680.v1 /dev/stdout 0.05",
-        );
+    let reader = "python3 reader.py /plant/generator.wind.kW /plant/storage.es.kW 0.05";
+    let text = scenario(&sleeper())
+        .replace("{point: generator.wind.kW}", "{point: bus.680.v1}")
+        .replace(reader, "sh reader.sh");
     let events = "events:\n  - {at: 500 ms, set: load.d680.kV, value: 0}\n";
     let place = Place::new(&(text + events));
+    let reads = "while sleep 0.05; do cat /plant/bus.680.v1 2>&1 || echo refused; done";
+    place.file("reader.sh", reads);
     let run = place.run(&["--duration", "1 s"]).expect(0);
-    assert!(run.lines("reader").iter().any(|line| line == "nan"), "{:?}", run.lines("reader"));
+    let lines = run.lines("reader");
+    let numbers = lines.iter().take_while(|line| line.parse::<f64>().is_ok_and(f64::is_finite));
+    let left = &lines[numbers.count()..];
+    assert!(left.len() < lines.len() && left.iter().any(|line| line == "refused"), "{lines:?}");
+    assert!(left.iter().all(|line| line.parse::<f64>().is_err()), "{lines:?}");
     let warnings = run.record().warnings.join("\n");
     assert!(warnings.contains("did not converge"), "{warnings}");
     place.assert_nothing_left();
