@@ -53,6 +53,8 @@ class Cells(unittest.TestCase):
         """Its one result, of which all is whole."""
         said, _ = evaluation.communicate(timeout=3 * PATIENCE_S)
         # Whether it was in time is up to the host, so met and missed are both right here.
+        if evaluation.returncode == 12 and "of the flood came" in said:
+            self.skipTest("not measured: this host has no processor left for a flood")
         self.assertIn(evaluation.returncode, (0, 10), said)
         (path,) = self.output.glob("*/result.json")
         found = json.loads(path.read_text(encoding="utf-8"))
