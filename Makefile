@@ -60,7 +60,7 @@ test: setup-test ## check format, lints, tests and taste
 	tools/aarch64.sh check
 	$(PYTHON) tools/tidy.py
 	shellcheck tools/*.sh .ci/run
-	shellcheck --shell sh tools/peers/programs/*.sh
+	shellcheck --shell sh tools/peers/*.sh tools/peers/programs/*.sh
 
 test-long: setup-test ## ask what takes long: verdicts beside load and hostile programs, other users, other systems
 	cargo build --locked --release $(CRATES)
@@ -86,7 +86,7 @@ bench: setup-bench ## compare programs in virtual time with native ones; writes 
 	cargo bench --locked $(CRATES) --bench pause
 	cargo bench --locked $(CRATES) --bench latency
 
-conformance: setup-conformance ## run peers' own tests and programs in virtual time; writes a page of results
+conformance: setup-conformance ## run peers' own tests and programs in virtual time; LTPROOT=folder of LTP; writes a page
 	cargo build --locked --release -p testbed
 	PYTHONPATH=tools $(PYTHON) -m peers --write-page
 

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import bandwidth, compare, places, programs, report, suites
+from . import bandwidth, compare, ltp, places, programs, report, suites
 from .known import KNOWN
 
 IPERF_SECONDS = 30
@@ -22,7 +22,7 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     wanted = options.only or [""]
-    everything = suites.all_suites() + programs.all_programs()
+    everything = suites.all_suites() + ltp.all_suites() + programs.all_programs()
     chosen = [suite for suite in everything if any(word in suite.name for word in wanted)]
     with_bandwidth = any(word in "programs/iperf3" for word in wanted)
     if not chosen and not with_bandwidth:
@@ -33,17 +33,20 @@ def main() -> int:
         print(f"peers: {qcycle} is not there: build it, or name another --qcycle", file=sys.stderr)
         return 66
     results: report.Results = {}
+    not_run = {suite.name: suite.missing for suite in chosen if suite.missing}
+    for name, reason in not_run.items():
+        print(f"peers: {name:24} not run: {reason}", file=sys.stderr)
     figures: dict[str, list[bandwidth.Figures]] = {}
     try:
         with tempfile.TemporaryDirectory(prefix="peers-", ignore_cleanup_errors=True) as scratch:
-            for suite in chosen:
+            for suite in (suite for suite in chosen if not suite.missing):
                 results[suite.name] = run_suite(suite, qcycle, Path(scratch))
             if with_bandwidth:
                 figures = bandwidth.measure(qcycle, Path(scratch), IPERF_SECONDS)
     except KeyboardInterrupt:
         print("peers: interrupted; nothing was written", file=sys.stderr)
         return 130
-    return tell(results, figures, options)
+    return tell(results, not_run, figures, options)
 
 
 def run_suite(
@@ -74,7 +77,7 @@ def run_suite(
             apart = compare.differing(native, seen[place.name])
             known = seen[place.name]
             unknown = [t for t in apart if not compare.is_known(suite.name, t, known, KNOWN)]
-            if not unknown:
+            if not (unknown := [test for test in unknown if test != places.WHOLE]):
                 break
             run(places.NATIVE, unknown)
             run(place, unknown)
@@ -87,15 +90,20 @@ def run_suite(
 
 
 def tell(
-    results: report.Results, figures: dict[str, list[bandwidth.Figures]], options: argparse.Namespace
+    results: report.Results,
+    not_run: dict[str, str],
+    figures: dict[str, list[bandwidth.Figures]],
+    options: argparse.Namespace,
 ) -> int:
     """Prints and writes the results; answers the exit code."""
-    versions = suites.versions()
+    versions = suites.versions() | ltp.version()
+    left_out = suites.LEFT_OUT | ltp.LEFT_OUT
     sections = bandwidth.section(figures, IPERF_SECONDS) if figures else []
-    page = report.as_page(results, versions, suites.LEFT_OUT, compare.TRIES, sections)
+    page = report.as_page(results, versions, not_run, left_out, compare.TRIES, sections)
     if options.json:
         measured = {name: [vars(run) for run in runs] for name, runs in figures.items()}
-        print(json.dumps(report.as_json(results, versions, {"bandwidth": measured}), indent=2))
+        all_told = report.as_json(results, versions, not_run, {"bandwidth": measured})
+        print(json.dumps(all_told, indent=2))
     else:
         print(page)
     if options.write_page:

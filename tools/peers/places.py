@@ -49,8 +49,6 @@ NODES_HELD = Place("nodes-held", "the same, held 20 ms every 200 ms", in_nodes=T
 
 ALL = [VIRTUAL, HELD, SLOWED, NODES, NODES_SLOWED, NODES_HELD]
 
-# The longest suite takes three minutes on a small machine.
-RUN_LONGEST_S = 900
 # Virtual, for nodes; their clients take some seconds.
 NODES_LONGEST_S = 120
 
@@ -60,6 +58,9 @@ ISOLATE = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 LOOPBACK = ["sh", "-c", 'ip link set lo up; "$@"; exit $?', "sh"]
 
 RUNS = itertools.count(1)
+
+# What a run as such has come to, if it has not ended well: not a test that could be run again.
+WHOLE = "(the suite as a whole)"
 
 
 def run_in(place: Place, run: Run, qcycle: str, output: Path) -> tuple[dict[str, str], int]:
@@ -74,14 +75,14 @@ def run_in(place: Place, run: Run, qcycle: str, output: Path) -> tuple[dict[str,
     with open(output, "wb") as file:
         with started(command, run.folder, {**os.environ, **environment}, file) as process:
             with held_again_and_again(place, qcycle, domain) as holds:
-                code = wait(process)
+                code = wait(process, run.longest_s)
     text = output.read_text(errors="replace")
     if place.in_nodes:
         folder = nodes.run_folder(text, output.parent)
         text = nodes.client_log(folder) if folder else ""
     outcomes = run.read(text)
     if not outcomes or code is None:
-        outcomes["(the suite as a whole)"] = UNFINISHED
+        outcomes[WHOLE] = UNFINISHED
     return outcomes, len(holds)
 
 
@@ -109,10 +110,10 @@ def isolation() -> list[str]:
     return [*user, *ISOLATE]
 
 
-def wait(process: subprocess.Popen[bytes]) -> int | None:
+def wait(process: subprocess.Popen[bytes], longest_s: float) -> int | None:
     """Its exit code; `None` if it takes too long."""
     try:
-        return process.wait(RUN_LONGEST_S)
+        return process.wait(longest_s)
     except subprocess.TimeoutExpired:
         return None
 

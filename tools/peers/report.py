@@ -10,16 +10,19 @@ Results = dict[str, dict[str, Comparison]]
 
 HEAD = """# Peers' test suites in virtual time
 
-Made by `make conformance`; do not edit. CPython's and Go's own tests, and programs that people use
-over a network, run natively and elsewhere, and each must end as it does natively. A test whose
-outcome differs is run up to {tries} times in each place. It *differs* if no outcome was seen in
-both, and is *unsteady* if some were and others not. For a program, each fact that it tells counts as
-a test.
+Made by `make conformance`; do not edit. CPython's and Go's own tests, those of the Linux Test Project
+and of Open POSIX where they are there, and programs that people use over a network, run natively and
+elsewhere, and each must end as it does natively. A test whose outcome differs is run up to {tries}
+times in each place. It *differs* if no outcome was seen in both, and is *unsteady* if some were and
+others not. For a program, each fact that it tells counts as a test.
 """
 
 
 def as_json(
-    results: Results, versions: dict[str, str], figures: dict[str, object]
+    results: Results,
+    versions: dict[str, str],
+    not_run: dict[str, str],
+    figures: dict[str, object],
 ) -> dict[str, object]:
     """Everything, for programs."""
     suites = {
@@ -27,7 +30,8 @@ def as_json(
         for suite, places in results.items()
     }
     unknown = count_unknown(results)
-    return {"versions": versions, "suites": suites, "unknown": unknown, **figures}
+    told = {"versions": versions, "suites": suites, "not_run": not_run, "unknown": unknown}
+    return {**told, **figures}
 
 
 def vars_of(comparison: Comparison) -> dict[str, object]:
@@ -48,6 +52,7 @@ def count_unknown(results: Results) -> int:
 def as_page(
     results: Results,
     versions: dict[str, str],
+    not_run: dict[str, str],
     left_out: dict[str, str],
     tries: int,
     sections: list[str],
@@ -75,9 +80,18 @@ def as_page(
         ("Unsteady tests", "unsteady"),
     ]:
         lines += ["", f"## {title}", "", *differences(results, key)]
+    lines += ["", "## Not run", "", *suites_not_run(not_run)]
     lines += ["", "## Left out", ""]
     lines += [f"- `{pattern}`: {reason}." for pattern, reason in left_out.items()]
     return "\n".join([*lines, *sections]) + "\n"
+
+
+def suites_not_run(not_run: dict[str, str]) -> Iterable[str]:
+    """Suites that could not be run, by reason, or the word that there are none."""
+    suites: dict[str, list[str]] = {}
+    for suite, reason in not_run.items():
+        suites.setdefault(reason, []).append(f"`{suite}`")
+    return [f"- {', '.join(names)}: {reason}." for reason, names in suites.items()] or ["None."]
 
 
 def row(suite: str, place: str, comparison: Comparison) -> str:

@@ -41,11 +41,13 @@ class Run:
     read: Callable[[str], dict[str, str]]
     # Called as `server` and as `client ADDRESS`, for nodes.
     pair: list[str] = field(default_factory=list)
+    # When it is taken to hang. CPython's longest module takes three minutes on a small machine.
+    longest_s: int = 900
 
 
 @dataclass(frozen=True)
 class Suite:
-    """One module of CPython's tests, or one package of Go's."""
+    """One module of CPython's tests, one package of Go's, one group of others'."""
 
     name: str
     # Answers how to run some of its tests (all if none are named), with files below a folder.
@@ -54,6 +56,8 @@ class Suite:
     build: Callable[[Path], None] = field(compare=False, default=lambda folder: None)
     # Names of the places to run it in, besides natively.
     places: tuple[str, ...] = ("virtual", "held")
+    # Why it cannot be run here, and what would help; empty if it can.
+    missing: str = ""
 
 
 def all_suites() -> list[Suite]:

@@ -98,7 +98,7 @@ class Comparing(unittest.TestCase):
     def test_the_page_names_each_difference(self) -> None:
         results = {"suite": {"virtual": self.compared("p", "f")}}
         self.assertEqual(report.count_unknown(results), 1)
-        page = report.as_page(results, {"Go": "1.26"}, {"*VSOCK*": "hangs"}, 4, [])
+        page = report.as_page(results, {"Go": "1.26"}, {}, {"*VSOCK*": "hangs"}, 4, [])
         self.assertIn("`t`: passed natively, failed in `virtual`", page)
         self.assertIn("| `suite` | `virtual` | 1 | 0 | 0 | 0 | 0 | 1 | 0 |", page)
 
