@@ -24,6 +24,7 @@ use vtime::{ClockPage, HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
 pub use freeze::{Backstop, Freeze, Next, Phase};
 pub use guard::{Guard, Stalls};
 pub use late::{AgentLateness, Serving};
+pub(crate) use page::{Mapped, Writers};
 pub use page::{Shared, host_now};
 pub use programs::{Change, MISSES, Memory, Program, Standing};
 
@@ -100,7 +101,7 @@ impl Domain {
     /// When the kernel gives no shared memory for the clock page.
     pub fn new(start: Start) -> io::Result<Arc<Self>> {
         let page = DomainPage::new(ClockPage::new(epochs(start.realtime_ns)));
-        let page = Shared::new(c"quartercycle-clock", page, page::Writers::Owner)?;
+        let page = Shared::new(c"quartercycle-clock", page, Writers::Owner)?;
         page.begin_change();
         let now = settled_host_now();
         let mut clock = VirtualClock::new(now, start.tdf);

@@ -22,6 +22,7 @@ use std::thread;
 use std::time::Duration;
 
 use libc::c_int;
+use vtime::HostSpan;
 
 use super::desk::{Desk, Job};
 use super::equip::Equipment;
@@ -34,7 +35,7 @@ use super::seccomp;
 use super::timers;
 use super::tracee::{Stop, Tracee};
 use super::wanted::{self, Tracer};
-use crate::domain::{self, Domain, MISSES, Program, Serving};
+use crate::domain::{self, Domain, MISSES, Program, Serving, host_now, readable};
 
 /// Most refusals that wait to be told: a program may try again and again.
 const REFUSALS_MAX: usize = 1000;
@@ -76,7 +77,7 @@ impl Follower {
         let work = Arc::new(Work {
             timers: Arc::clone(&timers),
             equipment: Arc::clone(&equipment),
-            sweeper: Sweeper::start(Arc::clone(&domain))?,
+            sweeper: Sweeper::new(Arc::clone(&domain)),
             domain,
             waits_killably: seccomp::waits_killably(),
             freezer,
@@ -145,11 +146,21 @@ struct Tree {
 /// kernel allows some 65,000.
 const PROGRAMS_MAX: usize = 8192;
 
-/// Gives each listener that arrives to a thread of its own, until every gate is closed. One such
-/// thread is always there before it is needed, so that a program need not wait until it is made.
+/// How long nobody has come when the next spare thread is made: most domains have one program, and
+/// while that begins it needs the processors.
+const QUIET: HostSpan = HostSpan::from_ns(10_000_000);
+
+/// Gives each listener that arrives to a thread of its own, until every gate is closed. As a rule one
+/// such thread is there before it is needed, so that a program need not wait until it is made.
 fn receive(work: &Arc<Work>, arrivals: &OwnedFd, spare: Sender<Listener>) {
-    let mut spare = Ok(spare);
+    let mut spare = Some(spare);
     loop {
+        let until = host_now() + QUIET;
+        if spare.is_none()
+            && matches!(domain::poll_until(&mut [readable(arrivals.as_fd())], Some(until)), Ok(0))
+        {
+            spare = attend(work).ok();
+        }
         let listener = match Gate::arrival(arrivals) {
             Ok(Some(listener)) => listener,
             Ok(None) => return,
@@ -160,20 +171,15 @@ fn receive(work: &Arc<Work>, arrivals: &OwnedFd, spare: Sender<Listener>) {
                 continue;
             }
         };
-        let attends = spare.or_else(|_: io::Error| attend(work));
-        spare = match attends {
-            Ok(attends) => {
-                // It waits for one until this end is gone.
-                let _ = attends.send(listener);
-                attend(work)
-            }
+        match spare.take().map_or_else(|| attend(work), Ok) {
+            // It waits for one until this end is gone.
+            Ok(attends) => drop(attends.send(listener)),
+            // Closed with this, its listener lets the exec of the program fail.
             Err(error) => {
                 let program = listener.name.clone();
                 work.refuse(Refusal { program, reason: cannot_follow(&error) });
-                // Closed with this, its listener lets the exec of the program fail.
-                Err(error)
             }
-        };
+        }
     }
 }
 
@@ -236,7 +242,7 @@ impl Tree {
     fn attend(self: &Arc<Self>, listener: &Arc<Listener>) {
         let mut begun = false;
         loop {
-            let mut fd = [domain::readable(listener.as_fd())];
+            let mut fd = [readable(listener.as_fd())];
             if domain::poll_until(&mut fd, None).is_err() {
                 return;
             }

@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use libc::pid_t;
@@ -156,30 +156,31 @@ pub fn programs(domain: &Domain) -> Vec<(Arc<Program>, BTreeSet<pid_t>)> {
     found.filter_map(|(number, processes)| Some((domain.program(number)?, processes))).collect()
 }
 
-/// Looks which programs are gone, on a thread of its own: it looks at processes of others too.
+/// Looks which programs are gone, on threads of its own, one at a time: it looks at processes of
+/// others too.
 #[derive(Debug)]
 pub(super) struct Sweeper {
     domain: Arc<Domain>,
-    bell: SyncSender<()>,
+    looks: Arc<AtomicBool>,
 }
 
 impl Sweeper {
-    pub(super) fn start(domain: Arc<Domain>) -> io::Result<Self> {
-        let (bell, rings) = sync_channel(1);
-        let own = Arc::clone(&domain);
-        thread::Builder::new().name("sweeper".into()).spawn(move || {
-            while rings.recv().is_ok() {
-                sweep(&own, &all(&own));
-            }
-        })?;
-        Ok(Self { domain, bell })
+    pub(super) fn new(domain: Arc<Domain>) -> Self {
+        Self { domain, looks: Arc::default() }
     }
 
     /// Forgets the programs that are gone, if there are many to look for.
     pub(super) fn look_if_wanted(&self) {
-        if self.domain.wants_sweep() {
-            // It will look anyway, if not.
-            let _ = self.bell.try_send(());
+        if self.domain.wants_sweep() && !self.looks.swap(true, Ordering::Relaxed) {
+            let (domain, looks) = (Arc::clone(&self.domain), Arc::clone(&self.looks));
+            let look = move || {
+                sweep(&domain, &all(&domain));
+                looks.store(false, Ordering::Relaxed);
+            };
+            if thread::Builder::new().name("sweeper".into()).spawn(look).is_err() {
+                // The next program asks again.
+                self.looks.store(false, Ordering::Relaxed);
+            }
         }
     }
 }

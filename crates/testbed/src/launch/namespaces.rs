@@ -4,36 +4,68 @@
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU32;
+
+use libc::{c_int, c_long};
 
 /// Gives the calling process, which must have one thread, fresh namespaces for mounts, network,
-/// IPC and host name, and its children one for processes, the first of which it forks. Answers the
-/// number of that to the caller, which stays outside and can start more; 0 in the first, which
-/// dies with the caller. The caller is invisible to whatever runs in the namespace of processes.
+/// IPC and host name, and forks the first process of a fresh one for processes. Answers the number
+/// of that to the caller, which stays outside, as its other children do; 0 in the first, which dies
+/// with the caller. The caller is invisible to whatever runs in the namespace of processes.
 ///
 /// # Errors
 /// When the kernel refuses, with what it refused.
 pub fn enter() -> io::Result<libc::pid_t> {
-    let flags = libc::CLONE_NEWPID
-        | libc::CLONE_NEWNS
-        | libc::CLONE_NEWNET
-        | libc::CLONE_NEWIPC
-        | libc::CLONE_NEWUTS;
+    let flags = libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
     // SAFETY: takes a number.
     check(unsafe { libc::unshare(flags) }, "make namespaces (needs root or user namespaces)")?;
     let private = libc::MS_REC | libc::MS_PRIVATE;
     mount(None, c"/", None, private, None)
         .map_err(|error| explained(&error, "part with mounts"))?;
     // SAFETY: this process has one thread, so its copy is whole.
-    let child = check(unsafe { libc::fork() }, "fork")?;
+    let child = unsafe { fork(libc::CLONE_NEWPID, None) };
+    let child = child.map_err(|error| explained(&error, "make a namespace of processes"))?;
     if child == 0 {
         // SAFETY: takes numbers, and cannot fail. The process outside dies with the agent, and
         // this one with it.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     }
     Ok(child)
+}
+
+/// Lets the next children of the calling process be in the namespace of processes of another one.
+/// setns(2)
+///
+/// # Errors
+/// When that one is gone, or the kernel refuses.
+pub fn put_children_where(process: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: takes numbers.
+    match unsafe { libc::setns(process.as_raw_fd(), libc::CLONE_NEWPID) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// fork(2) with flags of clone(2), which library functions do not take. Before the child runs, the
+/// kernel stores its number, as the caller sees it, in the word (`CLONE_PARENT_SETTID`).
+///
+/// # Errors
+/// When the kernel refuses.
+///
+/// # Safety
+/// The calling process must have one thread, or its copy make nothing but system calls; and no flag
+/// may let the two share memory.
+pub unsafe fn fork(flags: c_int, number: Option<&AtomicU32>) -> io::Result<libc::pid_t> {
+    let (word, told) =
+        number.map_or((std::ptr::null_mut(), 0), |word| (word.as_ptr(), libc::CLONE_PARENT_SETTID));
+    let flags = c_long::from(flags | told | libc::SIGCHLD);
+    // SAFETY: as the caller says; without a stack of its own, the child goes on with a copy of
+    // this one. The word outlives the call.
+    let child = unsafe { libc::syscall(libc::SYS_clone, flags, 0, word, 0, 0) };
+    if child < 0 { Err(io::Error::last_os_error()) } else { Ok(child as libc::pid_t) }
 }
 
 /// Makes the calling process, which must have one thread, root of a user namespace of its own,

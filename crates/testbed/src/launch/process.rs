@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use libc::{c_int, c_long, c_uint, pid_t};
 
@@ -165,8 +165,14 @@ pub(crate) struct Process {
     handle: OwnedFd,
 }
 
+impl AsFd for Process {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
 impl Process {
-    pub(super) fn open(number: pid_t) -> io::Result<Self> {
+    pub(crate) fn open(number: pid_t) -> io::Result<Self> {
         Self::open_as(number, 0)
     }
 

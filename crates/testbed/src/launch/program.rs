@@ -79,15 +79,20 @@ const NAME_LENGTH_MAX: usize = 128;
 
 /// Makes `command` start its program in the domain behind `gate`, under a name.
 pub fn in_domain<'c>(command: &'c mut Command, gate: &Gate, name: &str) -> &'c mut Command {
+    // SAFETY: it may run between fork and exec, as it says.
+    unsafe { command.pre_exec(entrance(gate, name)) }
+}
+
+/// What puts the process that calls it, and all that it starts, into the domain behind `gate`, under a
+/// name. It makes system calls on what is there already, and neither allocates nor takes a lock: so it
+/// may run between fork and exec.
+pub fn entrance(gate: &Gate, name: &str) -> impl FnMut() -> io::Result<()> + Send + Sync + 'static {
     let mut name = if name.is_empty() { "program" } else { name }.as_bytes().to_vec();
     name.truncate(NAME_LENGTH_MAX);
     let filter = filter::program();
     let gate = gate.clone();
-    let enter = move || {
+    move || {
         let listener = seccomp::install(&filter)?;
         fds::send(gate.0.as_fd(), &name, &[listener.as_fd()])
-    };
-    // SAFETY: between fork and exec the closure only makes system calls on what is there
-    // already; it neither allocates nor takes a lock.
-    unsafe { command.pre_exec(enter) }
+    }
 }

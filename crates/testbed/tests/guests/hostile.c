@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef __aarch64__
@@ -258,39 +259,62 @@ static void storm(void)
 	rest();
 }
 
-/* Takes every socket that it can from every process that it sees, and forges the end of another
- * program on those that lead to an agent. */
-static void steal(const char *whose)
+static long now_ms(void)
 {
-	char message[256];
-	struct dirent *entry;
-	int stolen = 0, processes = 0;
-	DIR *folder = opendir("/proc");
+	struct timespec now;
 
-	snprintf(message, sizeof(message),
-		 "{\"Exited\":{\"name\":\"%s\",\"code\":7,\"signal\":null,\"cpu_s\":0.0}}", whose);
-	while ((entry = readdir(folder))) {
-		int process = atoi(entry->d_name), fd;
-		long handle;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
-		if (process <= 0 || process == getpid())
-			continue;
-		handle = syscall(SYS_pidfd_open, process, 0);
-		if (handle < 0)
-			continue;
-		processes++;
-		for (fd = 0; fd < 64; fd++) {
-			long copy = syscall(SYS_pidfd_getfd, handle, fd, 0);
-			int kind = 0;
-			socklen_t length = sizeof(kind);
+/* Takes every socket that it can from a process, and forges the end of another program on it. */
+static int steal_from(int process, const char *message)
+{
+	long handle = syscall(SYS_pidfd_open, process, 0);
+	int fd, stolen = 0;
 
-			if (copy < 0 || getsockopt(copy, SOL_SOCKET, SO_TYPE, &kind, &length))
-				continue;
+	for (fd = 0; handle >= 0 && fd < 64; fd++) {
+		long copy = syscall(SYS_pidfd_getfd, handle, fd, 0);
+		int kind = 0;
+		socklen_t length = sizeof(kind);
+
+		if (copy >= 0 && !getsockopt(copy, SOL_SOCKET, SO_TYPE, &kind, &length)) {
 			stolen++;
 			send(copy, message, strlen(message), MSG_NOSIGNAL);
 		}
+		close(copy);
 	}
-	printf("looked at %d, stole %d\n", processes, stolen);
+	close(handle);
+	return stolen;
+}
+
+/* Takes sockets from every process that it sees, once, or over and over for some milliseconds: then
+ * those as well that are about to become programs, while its clock stands still. */
+static void steal(const char *whose, long ms)
+{
+	long until = now_ms() + ms;
+	int stolen = 0, processes = 0, greatest = 0;
+	char message[256];
+
+	snprintf(message, sizeof(message),
+		 "{\"Exited\":{\"name\":\"%s\",\"code\":7,\"signal\":null,\"cpu_s\":0.0}}", whose);
+	do {
+		struct dirent *entry;
+		DIR *folder = opendir("/proc");
+
+		processes = 0;
+		while ((entry = readdir(folder))) {
+			int process = atoi(entry->d_name);
+
+			if (process <= 0 || process == getpid())
+				continue;
+			stolen += steal_from(process, message);
+			processes++;
+			greatest = process > greatest ? process : greatest;
+		}
+		closedir(folder);
+	} while (now_ms() < until);
+	printf("looked at %d up to number %d, stole %d\n", processes, greatest, stolen);
 	fflush(stdout);
 	rest();
 }
@@ -357,7 +381,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(way, "storm"))
 		storm();
 	else if (!strcmp(way, "steal") && argc > 2)
-		steal(argv[2]);
+		steal(argv[2], argc > 3 ? atol(argv[3]) : 0);
 	else if (!strcmp(way, "trace"))
 		trace();
 	else if (!strcmp(way, "closed") && argc > 2)

@@ -129,6 +129,39 @@ fn timers_set_from_memory_that_answers_nobody() {
 #[test]
 fn sockets_that_lead_to_the_agent_are_out_of_reach() {
     neighbour_is_well_and("steal neighbour", |run| {
-        run.lines("hostile") == ["looked at 1, stole 0"]
+        run.lines("hostile") == ["looked at 1 up to number 1, stole 0"]
     });
+}
+
+/// It looks at all that come after it in its node, from the moment on at which they are there.
+#[test]
+fn a_program_that_begins_has_nothing_that_leads_to_the_agent() {
+    if !harness::is_root() {
+        return;
+    }
+    let hostile = c("hostile", Link::Static);
+    let mut text = format!(
+        "scenario: thief
+duration: 3 s
+settle: 0 s
+nodes:
+  bad:
+    programs:
+      - {{name: hostile, run: {} steal other7 1000, on_exit: ignore}}
+",
+        hostile.display()
+    );
+    let others = 60;
+    for other in 0..others {
+        text += &format!("      - {{name: other{other}, run: sleep 60}}\n");
+    }
+    let place = Place::new(&text);
+    let run = place.run(&[]).expect(0);
+    let [said] = &run.lines("hostile")[..] else { panic!("{:?}", run.lines("hostile")) };
+    let words: Vec<&str> = said.split([' ', ',']).collect();
+    // They came while it looked.
+    assert!(words[6].parse::<u32>().unwrap() > others / 4, "{said}");
+    assert!(said.ends_with(" stole 0"), "{said}");
+    assert_eq!(run.record().programs.len(), 61);
+    place.assert_nothing_left();
 }

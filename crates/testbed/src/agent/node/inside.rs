@@ -5,19 +5,19 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use anyhow::Context;
 
 use super::super::signals;
+use super::begin::Beginning;
 use super::first;
 use super::talk::{self, FromNode, Make, Start, ToNode};
 use crate::devices;
 use crate::domain::{poll_until, readable};
 use crate::launch::namespaces;
-use crate::launch::program::{self, Gate};
+use crate::launch::process::Process;
+use crate::launch::program::Gate;
 use crate::network::tap;
 use crate::wire::MacAddress;
 
@@ -45,21 +45,22 @@ pub fn main([socket, gate]: [OwnedFd; 2]) -> ! {
             if talk::send(socket.as_fd(), &FromNode::Made, &devices).is_err() {
                 std::process::exit(0);
             }
-            Node { socket, gate, first, programs: BTreeMap::new() }
+            Node { socket, gate, first, beginnings: Vec::new(), programs: BTreeMap::new() }
         }
         Err(error) => fail(&socket, &error),
     }
     .run()
 }
 
-/// Makes the namespaces and their first process. Answers its number.
-fn enter() -> anyhow::Result<i32> {
+/// Makes the namespaces and their first process.
+fn enter() -> anyhow::Result<First> {
     let (mut said, report) = std::io::pipe().context("cannot make a pipe")?;
     let first = namespaces::enter()?;
     if first == 0 {
         first::main(File::from(OwnedFd::from(report)));
     }
     drop(report);
+    let first = First { number: first, process: Process::open(first)? };
     let mut report = String::new();
     said.read_to_string(&mut report)?;
     match report.as_str() {
@@ -108,10 +109,32 @@ fn make(make: &Make) -> anyhow::Result<Vec<OwnedFd>> {
 struct Node {
     socket: OwnedFd,
     gate: Gate,
-    /// The first process in the namespace of processes, with which all others there end.
-    first: i32,
+    first: First,
+    /// Programs that are about to be there.
+    beginnings: Vec<Begun>,
     /// Name by process number.
     programs: BTreeMap<i32, String>,
+}
+
+/// The first process in the namespace of processes, with which all others there end.
+struct First {
+    number: i32,
+    process: Process,
+}
+
+struct Begun {
+    name: String,
+    beginning: Beginning,
+    /// How its process ended, if that was seen before its maker's end.
+    ended: Option<Ended>,
+}
+
+/// How a child of this process ended.
+struct Ended {
+    process: i32,
+    code: Option<i32>,
+    signal: Option<i32>,
+    cpu_s: f64,
 }
 
 impl Node {
@@ -136,23 +159,22 @@ impl Node {
 
     fn start(&mut self, start: &Start, pipes: Vec<OwnedFd>) {
         let name = start.name.clone();
-        let said = match spawn(start, pipes, &self.gate, self.socket.as_raw_fd()) {
-            Ok(process) => {
-                self.programs.insert(process, name.clone());
-                FromNode::Started { name }
-            }
-            Err(error) => FromNode::NotStarted { name, reason: error.to_string() },
-        };
-        self.say(&said);
+        match Beginning::new(start, pipes, self.first.process.as_fd(), &self.gate) {
+            Ok(beginning) => self.beginnings.push(Begun { name, beginning, ended: None }),
+            Err(error) => self.say(&FromNode::NotStarted { name, reason: error.to_string() }),
+        }
     }
 
     fn stop(&self, kill: bool) {
-        signals::send(self.first.unsigned_abs(), if kill { first::KILL } else { first::ASK });
+        signals::send(
+            self.first.number.unsigned_abs(),
+            if kill { first::KILL } else { first::ASK },
+        );
     }
 
     /// Ends everything in the node, and this process when nothing of it is left.
     fn end(&self) -> ! {
-        signals::send(self.first.unsigned_abs(), libc::SIGKILL);
+        signals::send(self.first.number.unsigned_abs(), libc::SIGKILL);
         // The first process ends when all others have been collected.
         // SAFETY: no status is asked for.
         while unsafe { libc::wait4(-1, std::ptr::null_mut(), 0, std::ptr::null_mut()) } > 0 {}
@@ -160,31 +182,39 @@ impl Node {
     }
 
     fn collect(&mut self) {
-        loop {
-            let mut status = 0;
-            // SAFETY: a structure of integers, which the kernel fills.
-            let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-            // SAFETY: both point to live values of the right kind.
-            let process =
-                unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage) };
-            if process <= 0 {
-                return;
-            }
-            if process == self.first {
+        while let Some(ended) = Ended::next() {
+            let killed = ended.signal == Some(libc::SIGKILL);
+            if ended.process == self.first.number || killed && is_ending() {
                 self.end();
             }
-            let killed = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL;
-            if killed && is_ending() {
-                self.end();
+            self.collected(ended);
+        }
+    }
+
+    fn collected(&mut self, ended: Ended) {
+        let made = |begun: &Begun| begun.beginning.maker == ended.process;
+        let becomes = |begun: &&mut Begun| begun.beginning.process() == Some(ended.process);
+        if let Some(place) = self.beginnings.iter().position(made) {
+            let begun = self.beginnings.swap_remove(place);
+            self.begun(begun);
+        } else if let Some(begun) = self.beginnings.iter_mut().find(becomes) {
+            begun.ended = Some(ended);
+        } else if let Some(name) = self.programs.remove(&ended.process) {
+            self.say(&ended.of(name));
+        }
+    }
+
+    /// The exec of a program has succeeded or failed.
+    fn begun(&mut self, Begun { name, beginning, ended }: Begun) {
+        match beginning.end() {
+            Err(error) => self.say(&FromNode::NotStarted { name, reason: error.to_string() }),
+            Ok(process) => {
+                self.say(&FromNode::Started { name: name.clone() });
+                match ended {
+                    Some(ended) => self.say(&ended.of(name)),
+                    None => drop(self.programs.insert(process, name)),
+                }
             }
-            let Some(name) = self.programs.remove(&process) else { continue };
-            let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-            self.say(&FromNode::Exited {
-                name,
-                code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
-                signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
-                cpu_s: seconds(usage.ru_utime) + seconds(usage.ru_stime),
-            });
         }
     }
 
@@ -194,51 +224,31 @@ impl Node {
     }
 }
 
+impl Ended {
+    /// Collects the next child that has ended. wait4(2)
+    fn next() -> Option<Self> {
+        let mut status = 0;
+        // SAFETY: a structure of integers, which the kernel fills.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: both point to live values of the right kind.
+        let process = unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage) };
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        (process > 0).then(|| Self {
+            process,
+            code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+            signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+            cpu_s: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+        })
+    }
+
+    fn of(&self, name: String) -> FromNode {
+        FromNode::Exited { name, code: self.code, signal: self.signal, cpu_s: self.cpu_s }
+    }
+}
+
 /// Whether the first process is at its end, which comes when it has killed all others and they are
 /// collected: it has no memory any more.
 fn is_ending() -> bool {
     let first = std::path::Path::new("/proc/1");
     first.exists() && std::fs::read_link(first.join("exe")).is_err()
-}
-
-/// Starts a program and answers its process number.
-fn spawn(start: &Start, pipes: Vec<OwnedFd>, gate: &Gate, socket: RawFd) -> std::io::Result<i32> {
-    let [out, err] = <[OwnedFd; 2]>::try_from(pipes)
-        .map_err(|_| std::io::Error::other("no pipes came with the order to start it"))?;
-    let (program, arguments) =
-        start.command.split_first().ok_or_else(|| std::io::Error::other("no program is named"))?;
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(&start.directory);
-    command.env_clear().envs(&start.environment);
-    command.stdin(Stdio::null()).stdout(out).stderr(err);
-    let begin = move || {
-        // Programs that run already see this process from here on.
-        // SAFETY: takes a number; the copy of this process, which is about to be a program.
-        unsafe { libc::close(socket) };
-        stand_alone()
-    };
-    // SAFETY: a few system calls between fork and exec.
-    unsafe { command.pre_exec(begin) };
-    let child = program::in_domain(&mut command, gate, &start.name).spawn()?;
-    Ok(child.id().cast_signed())
-}
-
-/// Parts a program from the process that starts it: it gets a session of its own, so that it has
-/// no terminal and signals to its group stay with it, and it hears the signals that are blocked
-/// in this process.
-fn stand_alone() -> std::io::Result<()> {
-    // SAFETY: takes nothing, then a number, then a set of signals that lives on the stack.
-    unsafe {
-        if libc::setsid() < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        // As of most shells, whatever that of the runner is: files of programs are part of a run.
-        libc::umask(0o022);
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        match libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) {
-            0 => Ok(()),
-            error => Err(std::io::Error::from_raw_os_error(error)),
-        }
-    }
 }

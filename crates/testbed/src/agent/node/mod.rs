@@ -7,10 +7,12 @@
 //! agent.
 //!
 //! - [`inside`]: the process that starts programs
+//! - [`begin`]: one of them, from its fork to its exec
 //! - [`first`]: the first process of their namespace
 //! - [`handle`]: what its agent has of it
 //! - [`talk`]: the messages between the two
 
+mod begin;
 mod first;
 mod handle;
 pub mod inside;
