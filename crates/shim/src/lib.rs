@@ -21,6 +21,7 @@
 //! - [`namespace`]: time namespaces
 //! - [`further`]: calls that are stopped only in programs that ask for it
 //! - [`stamps`]: stamps of what sockets receive
+//! - [`dumpable`]: opening the process to the agent
 //! - [`memory`]: what the arguments of a call point to
 //! - [`arch`]: what depends on the processor: system calls, signal frame
 #![no_std]
@@ -30,6 +31,7 @@ mod bpf;
 mod calls;
 mod clock;
 mod delivery;
+mod dumpable;
 mod filters;
 mod further;
 mod memory;

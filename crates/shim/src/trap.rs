@@ -12,6 +12,7 @@ use crate::calls::{
 };
 use crate::clock;
 use crate::delivery::{self, Cause};
+use crate::dumpable;
 use crate::filters::{self, Verdict};
 use crate::namespace;
 use crate::wait::Deadline;
@@ -44,7 +45,7 @@ unsafe extern "C" fn image_sigsys(_: i32, info: *mut SignalInfo, frame: *mut Sig
     let (detail, frame) = unsafe { (*info, &mut *frame) };
     let data = detail.data as u16;
     match (detail.code, data) {
-        (OPEN | CLOSE, _) => set_dumpable(detail.code == OPEN),
+        (OPEN | CLOSE, _) => dumpable::set(detail.code == OPEN),
         (SYS_SECCOMP, STOPPED) => stopped(&detail, info, frame),
         (SYS_SECCOMP, STRICT) => delivery::end_strict_mode(),
         (SYS_SECCOMP, _) if detail.address == VERDICT as u64 => {
@@ -73,13 +74,6 @@ fn stopped(detail: &SignalInfo, info: *mut SignalInfo, frame: &mut SignalFrame) 
         }
     };
     frame.registers.answer(result);
-}
-
-/// Lets the agent attach to this process, or no more.
-fn set_dumpable(dumpable: bool) {
-    const PR_SET_DUMPABLE: usize = 4;
-    // SAFETY: takes numbers only.
-    unsafe { arch::syscall(nr::PRCTL, [PR_SET_DUMPABLE, usize::from(dumpable), 0, 0, 0, 0]) };
 }
 
 /// Answers a call that the filter has stopped.

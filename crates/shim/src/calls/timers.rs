@@ -13,6 +13,7 @@ use vtime::time::NS_PER_S;
 use super::result;
 use crate::arch::{self, nr};
 use crate::clock::{self, Timespec};
+use crate::dumpable;
 use crate::memory::{self, EFAULT};
 use crate::namespace;
 use crate::wait::EINVAL;
@@ -21,6 +22,9 @@ const SIG_SETMASK: usize = 2;
 const TIMER_ABSTIME: usize = 1;
 const ITIMER_REAL: usize = 0;
 const NS_PER_US: i64 = 1000;
+const EPERM: isize = -1;
+/// How often it is asked for a timerfd of a process that other threads open and close.
+const TRIES: u32 = 8;
 
 /// `struct itimerspec`: the period comes first.
 type Setting = [Timespec; 2];
@@ -103,7 +107,10 @@ fn get(number: i32, args: [usize; 6]) -> Result<isize, isize> {
 #[inline(never)]
 fn setting(number: i32, words: [usize; 4], tells: bool) -> (isize, Setting) {
     quietly(|| {
-        let answer = agent(number, words);
+        let answer = match number {
+            nr::TIMERFD_SETTIME | nr::TIMERFD_GETTIME => of_descriptor(number, words),
+            _ => agent(number, words),
+        };
         let left = if answer < 0 { Left::of(0) } else { Left::of(answer as i64) };
         let period = if left.has_period && tells {
             agent(nr::TIMER_GETOVERRUN, [0, Query::Period as usize, 0, 0]).max(0)
@@ -112,6 +119,28 @@ fn setting(number: i32, words: [usize; 4], tells: bool) -> (isize, Setting) {
         };
         (answer, [Timespec::from_ns(period as i64), Timespec::from_ns(left.ns)])
     })
+}
+
+/// Asks about a timerfd, which the agent takes from this process. It may not where the program has made
+/// itself not dumpable (prctl(2) `PR_SET_DUMPABLE`) and is not root's; then the process is opened for
+/// as long as that takes. Another thread may do the same, and close it too early.
+#[inline(never)]
+fn of_descriptor(number: i32, words: [usize; 4]) -> isize {
+    let mut answer = agent(number, words);
+    for _ in 0..TRIES {
+        if answer != EPERM {
+            break;
+        }
+        let closed = !dumpable::get();
+        if closed {
+            dumpable::set(true);
+        }
+        answer = agent(number, words);
+        if closed {
+            dumpable::set(false);
+        }
+    }
+    answer
 }
 
 /// Writes what a timer was, if that is wanted.

@@ -2,7 +2,8 @@
 //! as many times longer as there are others that want each processor, so the bound is multiplied by
 //! that. On an idle machine it stays as strict as it is written.
 
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 /// A bound on an idle machine, as it is on this one now.
 pub(crate) fn patience(idle: Duration) -> Duration {
@@ -13,13 +14,48 @@ pub(crate) fn patience(idle: Duration) -> Duration {
     idle.mul_f64(1.0 + 2.0 * queue)
 }
 
-/// Whether others want the processors of this machine as well: then a run may say of its verdicts that
-/// it was disturbed, which is right and not what a test is about.
+/// Whether others want the processors of this machine as well, or its host has taken them away
+/// lately: then a run may say of its verdicts that it was disturbed, which is right and not what a
+/// test is about.
 pub(crate) fn is_loaded() -> bool {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     #[expect(clippy::cast_precision_loss, reason = "a handful of cores")]
     let cores = cores as f64;
-    wanting() > cores
+    wanting() > cores || last_stall().is_some_and(|at| at.elapsed() < REMEMBERED)
+}
+
+/// Who sleeps on a core of its own and comes this late had no processor.
+const STALL: Duration = Duration::from_millis(4);
+/// Longer than most runs of tests.
+const REMEMBERED: Duration = Duration::from_secs(60);
+
+/// When a core was last seen to be away. Whoever asks for the first time begins to watch: a thread
+/// on each core that sleeps a millisecond at a time.
+pub(crate) fn last_stall() -> Option<Instant> {
+    static LAST: OnceLock<Arc<Mutex<Option<Instant>>>> = OnceLock::new();
+    let last = LAST.get_or_init(|| {
+        let last = Arc::default();
+        for core in realtime::allowed_cores().unwrap_or_default() {
+            let last = Arc::clone(&last);
+            std::thread::spawn(move || sleep_on(core, &last));
+        }
+        last
+    });
+    *last.lock().unwrap()
+}
+
+fn sleep_on(core: usize, last: &Mutex<Option<Instant>>) {
+    if realtime::pin(core).is_err() {
+        return;
+    }
+    let nap = Duration::from_millis(1);
+    loop {
+        let begun = Instant::now();
+        std::thread::sleep(nap);
+        if begun.elapsed() > nap + STALL {
+            *last.lock().unwrap() = Some(Instant::now());
+        }
+    }
 }
 
 /// How many threads want a processor: now, or in the last minute, whichever is more.

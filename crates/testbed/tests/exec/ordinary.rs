@@ -103,6 +103,17 @@ fn a_program_that_is_closed_to_its_user_runs_others() {
     assert_eq!((printed.out.as_str(), printed.end), ("virtual\n", 0), "{}", printed.err);
 }
 
+/// Its timerfds are out of its agent's reach, unless it opens itself for as long as that takes.
+#[test]
+fn a_program_that_is_closed_to_its_user_has_timers() {
+    let user = Ordinary::new();
+    let qcycle = user.copy(Path::new(QCYCLE), 0o755);
+    let timers = user.copy(&c("timers", Link::Static), 0o755);
+    let native = run(user.command(&timers).arg("closed"));
+    let virtually = run(user.command(&qcycle).args(["exec", "--"]).arg(&timers).arg("closed"));
+    assert_eq!((virtually.out, virtually.end), (native.out, 0), "{}", virtually.err);
+}
+
 #[test]
 fn a_program_whose_file_cannot_be_read_is_refused_and_says_why() {
     let user = Ordinary::new();

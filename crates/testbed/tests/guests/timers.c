@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -200,9 +201,13 @@ static void intervals(void)
 	check("itimer stays over exec", WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
 }
 
-int main(void)
+/* With any argument, closed to others of its user. */
+int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
+	(void)argv;
+	if (argc > 1 && prctl(PR_SET_DUMPABLE, 0))
+		return 2;
 	sigaction(SIGALRM, &action, NULL);
 	sigaction(SIGRTMIN + 3, &action, NULL);
 	printf("ready\n");

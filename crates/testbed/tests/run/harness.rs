@@ -16,7 +16,7 @@ use testbed::agent::protocol::Status;
 use testbed::exit::Exit;
 use testbed::results::{Outcome, RunFolder, RunRecord, Verdict};
 
-use crate::patience::{is_loaded, patience};
+use crate::patience::{is_loaded, last_stall, patience};
 use crate::processes::processes;
 
 /// No run of these tests takes longer; a hang is found and not waited for.
@@ -65,6 +65,7 @@ impl Place {
     }
 
     fn empty() -> Self {
+        last_stall();
         let folder = tempfile::Builder::new().prefix("qcycle-run-").tempdir().unwrap();
         for part in ["scenario", "sockets"] {
             fs::create_dir(folder.path().join(part)).unwrap();

@@ -97,3 +97,30 @@ fn queue(process: pid_t, thread: pid_t, signal: c_int, info: &libc::siginfo_t) -
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a number meant is gone, and somebody else has it.
+    #[test]
+    fn who_has_the_number_of_another_one_now_gets_no_signal() {
+        let mut stranger = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let stranger_is = Identity::of_process(stranger.id().cast_signed()).unwrap();
+        let before = Identity { began: stranger_is.began - 1, ..stranger_is };
+        for (process, thread) in
+            [(before, None), (before, Some(before)), (stranger_is, Some(before))]
+        {
+            let target = Target { process, thread };
+            let sent = target.send_timer(libc::SIGKILL, 0, 0, 0).unwrap_err();
+            assert_eq!(sent.raw_os_error(), Some(libc::ESRCH), "{target:?}");
+        }
+        let sent = Target { process: before, thread: None }.send_alarm().unwrap_err();
+        assert_eq!(sent.raw_os_error(), Some(libc::ESRCH));
+        assert!(!Target { process: stranger_is, thread: None }.is_pending(libc::SIGKILL));
+        assert_eq!(stranger.try_wait().unwrap(), None, "it was killed");
+        let meant = Target { process: stranger_is, thread: Some(stranger_is) };
+        meant.send_timer(libc::SIGKILL, 0, 0, 0).unwrap();
+        stranger.wait().unwrap();
+    }
+}
