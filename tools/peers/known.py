@@ -18,9 +18,6 @@ class Known(NamedTuple):
     reason: str
 
 
-SIGSYS_PENDING = "SIGSYS cannot be blocked, so it is handled at once instead of kept pending"
-SIGSYS_IN_MASK = "SIGSYS cannot be blocked, so its bit never shows in a mask"
-
 KNOWN = [
     Known(
         "cpython/test_time",
@@ -28,7 +25,6 @@ KNOWN = [
         SKIPPED,
         "it sets the clock, which is refused with EPERM in virtual time, and skips itself then",
     ),
-    Known("ltp/signals", "sighold02", FAILED, SIGSYS_PENDING),
     Known(
         "ltp/processes",
         "prctl02",
@@ -41,9 +37,4 @@ KNOWN = [
         BROKEN,
         "`no_new_privs` is set from the beginning, and it asks for a program without",
     ),
-    Known("open-posix/signals", "sigaction_8-22", FAILED, SIGSYS_PENDING),
-    Known("open-posix/signals", "sigaction_23-21", FAILED, SIGSYS_PENDING),
-    Known("open-posix/signals", "sigaction_25-21", FAILED, SIGSYS_PENDING),
-    Known("open-posix/signals", "sigprocmask_7-1", FAILED, SIGSYS_IN_MASK),
-    Known("open-posix/signals", "pthread_sigmask_7-1", FAILED, SIGSYS_IN_MASK),
 ]

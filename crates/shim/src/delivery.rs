@@ -1,17 +1,18 @@
 //! A SIGSYS that is the program's: somebody sent it, or a filter of the program's own asked for it.
 //! What the program wants done with the signal lies in its page (`sigsys_action`), as the image
-//! keeps the signal for itself; here it is done as the kernel would, see sigaction(2).
+//! keeps the signal for itself; here it is done as the kernel would, see sigaction(2). Likewise for
+//! the signal that stands for it while it is blocked.
 
-use vtime::image::{PROCESS, Process};
+use vtime::masks::{self, STAND_IN_BIT};
 
 use crate::arch::{self, SignalFrame, nr};
-use crate::calls::SIGSYS_BIT;
+use crate::pending::{self, Action};
 use crate::trap::SignalInfo;
 
 const SIGKILL: usize = 9;
-const SIGSYS: usize = 31;
 const SIG_DFL: u64 = 0;
-const SIG_IGN: u64 = 1;
+pub(crate) const SIG_IGN: u64 = 1;
+pub(crate) const SA_NODEFER: u64 = 0x4000_0000;
 const SA_RESETHAND: u64 = 0x8000_0000;
 const SIG_BLOCK: usize = 0;
 
@@ -20,34 +21,45 @@ const SIG_BLOCK: usize = 0;
 pub(crate) enum Cause {
     /// Somebody sent it; it may be ignored.
     Sent,
-    /// A filter of the program's own has stopped a call; ignored, it ends the program.
+    /// A filter of the program's own has stopped a call; ignored or blocked, it ends the program.
     Call,
 }
 
-/// Does with a SIGSYS what the program wants done with it.
+/// Does with a signal what the program wants done with it.
 ///
 /// # Safety
 /// `info` and `frame` must be those of the kernel for this signal.
-pub(crate) unsafe fn deliver(cause: Cause, info: *const SignalInfo, frame: &mut SignalFrame) {
+pub(crate) unsafe fn deliver(
+    signal: usize,
+    cause: Cause,
+    info: *const SignalInfo,
+    frame: &mut SignalFrame,
+) {
+    let action = pending::wanted(signal);
     // SAFETY: mapped by the launcher; another thread may change it meanwhile, as it may change
     // a signal action at any time.
-    let action = unsafe { &raw mut (*(PROCESS as *mut Process)).sigsys_action };
-    // SAFETY: as above.
     let [handler, flags, _, mask] = unsafe { action.read() };
+    let kills = cause == Cause::Call && frame.mask & STAND_IN_BIT != 0;
     match handler {
         SIG_IGN if cause == Cause::Sent => {}
-        SIG_DFL | SIG_IGN => die_of(SIGSYS),
+        SIG_DFL | SIG_IGN => die_of(signal),
+        _ if kills => die_of(signal),
         handler => {
             if flags & SA_RESETHAND != 0 {
                 // SAFETY: as above.
                 unsafe { (&raw mut (*action)[0]).write(SIG_DFL) };
             }
-            block(mask & !SIGSYS_BIT);
-            // SAFETY: the program named this function as its handler of SIGSYS.
-            let handler: unsafe extern "C" fn(usize, *const SignalInfo, *mut SignalFrame) =
-                unsafe { core::mem::transmute(handler as usize) };
-            // SAFETY: the kernel's own arguments.
-            unsafe { handler(SIGSYS, info, frame) };
+            let own = if flags & SA_NODEFER == 0 { STAND_IN_BIT } else { 0 };
+            block(masks::kept(mask) | own);
+            frame.mask = masks::shown(frame.mask);
+            // SAFETY: the program named this function as its handler of the signal, and the
+            // arguments are the kernel's own.
+            unsafe {
+                let handler: unsafe extern "C" fn(usize, *const SignalInfo, *mut SignalFrame) =
+                    core::mem::transmute(handler as usize);
+                handler(signal, info, frame);
+            }
+            frame.mask = masks::kept(frame.mask);
         }
     }
 }
@@ -69,12 +81,10 @@ pub(crate) fn end_strict_mode() {
 
 /// Ends the program by a signal with its default action.
 fn die_of(signal: usize) {
-    let default = [SIG_DFL; 4];
-    // SAFETY: resets the action, which fails for SIGKILL as it has no other, and sends the signal
-    // to this thread: the program dies of it as it would natively.
+    // It has no other, if it is SIGKILL.
+    pending::set_action(signal, &Action::default());
+    // SAFETY: sends the signal to this thread: the program dies of it as it would natively.
     unsafe {
-        let set = [signal, default.as_ptr() as usize, 0, size_of::<u64>(), 0, 0];
-        arch::syscall(nr::RT_SIGACTION, set);
         let thread = arch::syscall(nr::GETTID, [0; 6]);
         arch::syscall(nr::TKILL, [thread as usize, signal, 0, 0, 0, 0]);
     }

@@ -4,16 +4,17 @@
 //! which a filter does not see. Stopping all of them in all programs would make each cost ten
 //! times as much. But these options must be asked for, by setsockopt(2); so the image puts a
 //! further filter on the program when it first does so, and programs that never do pay nothing.
-//! A filter stays with a program, its threads, children and what they execute.
+//! A filter stays with a program, its threads, children and what they execute. Calls that tell of
+//! signals are such calls too: only a program that has SIGSYS in a mask may look for it.
 //!
 //! What a filter does to its program is seccomp(2).
 
-use vtime::image::{IMAGE, IMAGE_SIZE_MAX, Kind, NO_OBJECTION, VERDICT};
+use vtime::image::{IMAGE, IMAGE_SIZE_MAX, Kind, NO_OBJECTION, STOPPED_FOR_SIGNALS, VERDICT};
 
 use crate::arch::nr;
 use crate::bpf::{
     self, ADDRESS_HIGH, ADDRESS_LOW, ALL_THREADS, ALLOW, FAIL, JUMP_EQUAL, JUMP_GREATER, LOAD,
-    NUMBER, PROBE, RETURN, STOP, Step, THERE, branch, step,
+    NUMBER, PROBE, RETURN, STOP, Step, THERE, TRAP, branch, step,
 };
 use crate::clock;
 
@@ -26,30 +27,38 @@ pub(crate) enum Further {
     Send,
     /// Calls that may bring the stamp of what was received.
     Stamps,
+    /// Calls that may tell of SIGSYS.
+    Signals,
 }
 
 const RECEIVE: [i32; 7] =
     [nr::READ, nr::READV, nr::RECVFROM, nr::RECVMSG, nr::RECVMMSG, nr::ACCEPT, nr::ACCEPT4];
 const SEND: [i32; 6] = [nr::WRITE, nr::WRITEV, nr::SENDTO, nr::SENDMSG, nr::SENDMMSG, nr::CONNECT];
 const STAMPS: [i32; 2] = [nr::RECVMSG, nr::RECVMMSG];
+const SIGNALS: [i32; 4] =
+    [nr::RT_SIGACTION, nr::RT_SIGPROCMASK, nr::RT_SIGPENDING, nr::RT_SIGTIMEDWAIT];
 
 /// Has these calls stopped from now on, in all threads.
 pub(crate) fn stop(further: Further) {
     if bpf::is_there(probe(further)) {
         return;
     }
-    static RECEIVE_FILTER: [Step; 20] = filter(probe(Further::Receive), &RECEIVE);
-    static SEND_FILTER: [Step; 19] = filter(probe(Further::Send), &SEND);
-    static STAMPS_FILTER: [Step; 15] = filter(probe(Further::Stamps), &STAMPS);
+    static RECEIVE_FILTER: [Step; 20] = filter(Further::Receive, &RECEIVE);
+    static SEND_FILTER: [Step; 19] = filter(Further::Send, &SEND);
+    static STAMPS_FILTER: [Step; 15] = filter(Further::Stamps, &STAMPS);
+    static SIGNALS_FILTER: [Step; 17] = filter(Further::Signals, &SIGNALS);
     let steps: &[Step] = match further {
         Further::Receive => &RECEIVE_FILTER,
         Further::Send => &SEND_FILTER,
         Further::Stamps => &STAMPS_FILTER,
+        Further::Signals => &SIGNALS_FILTER,
     };
     if bpf::install(steps, ALL_THREADS) != 0 {
         // A thread has a filter of its own that the others have not, or the program forbids
         // itself filters: at least some calls will see host time.
-        clock::count(Kind::HostWait);
+        if !matches!(further, Further::Signals) {
+            clock::count(Kind::HostWait);
+        }
         bpf::install(steps, 0);
     }
 }
@@ -60,10 +69,14 @@ const fn probe(further: Further) -> u32 {
 
 /// Stops these calls unless the image makes them. Calls of another interface never get here: the
 /// filter of the launcher refuses them.
-const fn filter<const STEPS: usize>(probe: u32, calls: &[i32]) -> [Step; STEPS] {
+const fn filter<const STEPS: usize>(further: Further, calls: &[i32]) -> [Step; STEPS] {
+    let stop = match further {
+        Further::Signals => TRAP | STOPPED_FOR_SIGNALS as u32,
+        Further::Receive | Further::Send | Further::Stamps => STOP,
+    };
     let mut steps = [step(RETURN, ALLOW); STEPS];
     steps[0] = step(LOAD, NUMBER);
-    steps[1] = branch(JUMP_EQUAL, probe, 0, 1);
+    steps[1] = branch(JUMP_EQUAL, probe(further), 0, 1);
     steps[2] = step(RETURN, FAIL | (-THERE) as u32);
     let mut at = 3;
     while at < 3 + calls.len() {
@@ -83,7 +96,7 @@ const fn filter<const STEPS: usize>(probe: u32, calls: &[i32]) -> [Step; STEPS] 
         branch(JUMP_EQUAL, VERDICT as u32, 1, 0),
         step(RETURN, ALLOW),
         step(RETURN, FAIL | NO_OBJECTION as u32),
-        step(RETURN, STOP),
+        step(RETURN, stop),
     ];
     let mut place = 0;
     while place < tail.len() {

@@ -13,6 +13,7 @@
 //! - [`vdso`]: the functions of the vDSO
 //! - [`trap`]: the SIGSYS handler; which call goes where
 //! - [`delivery`]: a SIGSYS that is the program's
+//! - [`pending`]: a SIGSYS that the program blocks
 //! - [`calls`]: the calls themselves, one file per family
 //! - [`wait`]: waiting for a virtual time on the host
 //! - [`clock`]: the pages at their addresses, and virtual now
@@ -36,6 +37,7 @@ mod filters;
 mod further;
 mod memory;
 mod namespace;
+mod pending;
 mod stamps;
 mod trap;
 mod vdso;

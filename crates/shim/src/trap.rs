@@ -3,7 +3,8 @@
 //! The handler runs on the stack of the program, or its alternate one, and leaves no state
 //! behind: a program may jump out of a signal handler that has interrupted it.
 
-use vtime::image::{CLOSE, Kind, OPEN, STOPPED, STRICT, VERDICT};
+use vtime::image::{CLOSE, Kind, OPEN, STOPPED, STOPPED_FOR_SIGNALS, STRICT, VERDICT};
+use vtime::masks::SIGSYS;
 
 use crate::arch::{self, SignalFrame, nr};
 use crate::calls::{
@@ -15,6 +16,7 @@ use crate::delivery::{self, Cause};
 use crate::dumpable;
 use crate::filters::{self, Verdict};
 use crate::namespace;
+use crate::pending;
 use crate::wait::Deadline;
 
 /// `si_code` of a SIGSYS by seccomp.
@@ -25,36 +27,42 @@ const EPERM: isize = -1;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct SignalInfo {
-    signal: i32,
-    /// The number that the filter gave along.
-    data: i32,
-    code: i32,
+    pub(crate) signal: i32,
+    /// The number that the filter gave along (`si_errno`).
+    pub(crate) data: i32,
+    pub(crate) code: i32,
     padding: i32,
     address: u64,
     number: i32,
     architecture: u32,
 }
 
-/// The handler that the launcher installs for SIGSYS.
+/// The handler that the launcher installs for SIGSYS, and the image for the signal that stands for it.
 ///
 /// # Safety
 /// Called by the kernel with a frame that it has made.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn image_sigsys(_: i32, info: *mut SignalInfo, frame: *mut SignalFrame) {
+unsafe extern "C" fn image_sigsys(signal: i32, info: *mut SignalInfo, frame: *mut SignalFrame) {
     // SAFETY: the kernel gives valid pointers to a handler with SA_SIGINFO, both to this stack.
     let (detail, frame) = unsafe { (*info, &mut *frame) };
+    if signal != SIGSYS as i32 {
+        // SAFETY: the kernel's arguments, handed through.
+        return unsafe { pending::come(info, frame) };
+    }
     let data = detail.data as u16;
     match (detail.code, data) {
         (OPEN | CLOSE, _) => dumpable::set(detail.code == OPEN),
-        (SYS_SECCOMP, STOPPED) => stopped(&detail, info, frame),
+        (SYS_SECCOMP, STOPPED | STOPPED_FOR_SIGNALS) => stopped(&detail, info, frame),
         (SYS_SECCOMP, STRICT) => delivery::end_strict_mode(),
         (SYS_SECCOMP, _) if detail.address == VERDICT as u64 => {
             frame.registers.answer(filters::trapped(data));
         }
         // SAFETY: the kernel's arguments, handed through.
-        (SYS_SECCOMP, _) => unsafe { delivery::deliver(Cause::Call, info, frame) },
+        (SYS_SECCOMP, _) => unsafe { delivery::deliver(SIGSYS, Cause::Call, info, frame) },
         // SAFETY: as above.
-        _ => unsafe { delivery::deliver(Cause::Sent, info, frame) },
+        _ if pending::is_blocked() => unsafe { pending::keep(info) },
+        // SAFETY: as above.
+        _ => unsafe { delivery::deliver(SIGSYS, Cause::Sent, info, frame) },
     }
 }
 
@@ -62,13 +70,20 @@ unsafe extern "C" fn image_sigsys(_: i32, info: *mut SignalInfo, frame: *mut Sig
 fn stopped(detail: &SignalInfo, info: *mut SignalInfo, frame: &mut SignalFrame) {
     let (number, args) = (detail.number, frame.registers.arguments());
     let result = match filters::verdict(number, args) {
-        Verdict::Allowed => answer(number, args, frame),
+        Verdict::Allowed => match number {
+            nr::RT_SIGPROCMASK => {
+                clock::count(Kind::Signal);
+                let is_looked_for = detail.data as u16 == STOPPED_FOR_SIGNALS;
+                signals::rt_sigprocmask(args, frame, is_looked_for)
+            }
+            _ => answer(number, args, frame),
+        },
         Verdict::Answered(result) => result,
         Verdict::Trapped(data) => {
             // SAFETY: the kernel's, and what it would have told, had our filter not come first.
             unsafe {
                 (*info).data = data.into();
-                delivery::deliver(Cause::Call, info, frame);
+                delivery::deliver(SIGSYS, Cause::Call, info, frame);
             }
             return;
         }
@@ -145,7 +160,7 @@ fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
         nr::PRCTL => seccomp::prctl(args),
         nr::RT_SIGTIMEDWAIT => signals::rt_sigtimedwait(args),
         nr::RT_SIGACTION => signals::rt_sigaction(args),
-        nr::RT_SIGPROCMASK => signals::rt_sigprocmask(args, frame),
+        nr::RT_SIGPENDING => signals::rt_sigpending(args),
         nr::RT_SIGSUSPEND => signals::rt_sigsuspend(args),
         _ if kind == Kind::SetClock => EPERM,
         // On host time; the counter makes the run say so.
@@ -169,7 +184,7 @@ fn kind(number: i32) -> Kind {
         nr::SEMTIMEDOP | nr::MQ_TIMEDSEND | nr::MQ_TIMEDRECEIVE => Kind::Queue,
         nr::IO_GETEVENTS | nr::IO_PGETEVENTS => Kind::Queue,
         nr::RT_SIGTIMEDWAIT => Kind::Sigtimedwait,
-        nr::RT_SIGACTION | nr::RT_SIGPROCMASK | nr::RT_SIGSUSPEND => Kind::Signal,
+        nr::RT_SIGACTION | nr::RT_SIGSUSPEND | nr::RT_SIGPENDING => Kind::Signal,
         nr::SECCOMP | nr::PRCTL => Kind::Signal,
         nr::CLOCK_SETTIME | nr::SETTIMEOFDAY => Kind::SetClock,
         nr::RECVMMSG | nr::RECVMSG | nr::RECVFROM | nr::READ | nr::READV => Kind::Socket,

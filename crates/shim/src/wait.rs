@@ -47,7 +47,7 @@ pub(crate) const EINVAL: isize = -22;
 pub(crate) const ETIMEDOUT: isize = -110;
 /// What a call of ours answers that a freeze has cut short: `ENOSYS`, of
 /// [`vtime::image::FROZEN_CALL`]. It has waited in vain.
-const FROZEN: isize = -38;
+pub(crate) const FROZEN: isize = -38;
 
 const FUTEX_WAIT_BITSET: usize = 9;
 const FUTEX_BITSET_MATCH_ANY: usize = 0xffff_ffff;

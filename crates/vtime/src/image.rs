@@ -47,6 +47,8 @@ pub const ASKS: u32 = 0x5143_5449;
 /// What the kernel tells with a SIGSYS (`SECCOMP_RET_DATA`) of a call that a filter of ours has
 /// stopped; all others were stopped by filters of the program's own.
 pub const STOPPED: u16 = 0x5143;
+/// Likewise for a call about signals that is stopped since the program has SIGSYS in a mask.
+pub const STOPPED_FOR_SIGNALS: u16 = 0x5145;
 /// Likewise for a call that strict mode forbids, in a program that has asked for that mode.
 pub const STRICT: u16 = 0x5144;
 /// The address that a filter sees of calls by which the image asks what the program's own filters
@@ -80,6 +82,9 @@ pub struct Process {
     /// Where the process has, or may have, a time namespace of its own, in which the kernel's
     /// functions show other times: there `vdso_clock_gettime` is 0, so that no short way is taken.
     pub namespace: Namespace,
+    /// What the program wants done with the signal that stands for SIGSYS ([`crate::masks`]), where
+    /// the image has taken that from it.
+    pub stand_in_action: [u64; 4],
 }
 
 /// Of [`Process::filters`]: it has none.
@@ -101,7 +106,7 @@ pub struct Namespace {
     pub shifts_ns: [i64; 2],
 }
 
-const _: () = assert!(size_of::<Process>() == 104);
+const _: () = assert!(size_of::<Process>() == 136);
 // The end of the page is a place for what the launcher lets the program do for it.
 const _: () = assert!(1024 + size_of::<crate::processor::Meters>() <= PAGE_SIZE - 64);
 

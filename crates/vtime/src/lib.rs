@@ -19,6 +19,7 @@
 //! - [`history`]: where the map bent lately, for stamps of the past
 //! - [`processor`]: processor time in virtual time
 //! - [`image`]: where the image and its pages lie in a program
+//! - [`masks`]: signal masks, in which another signal stands for that of the image
 //! - [`late`]: how late something happened
 //! - [`ask`]: what the image asks the agent about timers, in registers
 //! - [`resumed`]: the deadline of a wait that was in progress when its program got its clock
@@ -30,6 +31,7 @@ pub mod history;
 pub mod image;
 pub mod late;
 pub mod line;
+pub mod masks;
 pub mod own;
 pub mod own_page;
 pub mod page;

@@ -58,7 +58,9 @@ pub(crate) mod nr {
     pub(crate) const RT_SIGSUSPEND: i32 = 133;
     pub(crate) const RT_SIGACTION: i32 = 134;
     pub(crate) const RT_SIGPROCMASK: i32 = 135;
+    pub(crate) const RT_SIGPENDING: i32 = 136;
     pub(crate) const RT_SIGTIMEDWAIT: i32 = 137;
+    pub(crate) const RT_SIGQUEUEINFO: i32 = 138;
     pub(crate) const RT_SIGRETURN: i32 = 139;
     pub(crate) const TIMES: i32 = 153;
     pub(crate) const GETRUSAGE: i32 = 165;
@@ -85,6 +87,7 @@ pub(crate) mod nr {
     pub(crate) const RECVMSG: i32 = 212;
     pub(crate) const MUNMAP: i32 = 215;
     pub(crate) const MMAP: i32 = 222;
+    pub(crate) const RT_TGSIGQUEUEINFO: i32 = 240;
     pub(crate) const ACCEPT4: i32 = 242;
     pub(crate) const RECVMMSG: i32 = 243;
     pub(crate) const WAIT4: i32 = 260;

@@ -47,7 +47,9 @@ pub(crate) mod nr {
     pub(crate) const GETRUSAGE: i32 = 98;
     pub(crate) const SYSINFO: i32 = 99;
     pub(crate) const TIMES: i32 = 100;
+    pub(crate) const RT_SIGPENDING: i32 = 127;
     pub(crate) const RT_SIGTIMEDWAIT: i32 = 128;
+    pub(crate) const RT_SIGQUEUEINFO: i32 = 129;
     pub(crate) const RT_SIGSUSPEND: i32 = 130;
     pub(crate) const UTIME: i32 = 132;
     pub(crate) const PRCTL: i32 = 157;
@@ -83,6 +85,7 @@ pub(crate) mod nr {
     pub(crate) const TIMERFD_SETTIME: i32 = 286;
     pub(crate) const TIMERFD_GETTIME: i32 = 287;
     pub(crate) const ACCEPT4: i32 = 288;
+    pub(crate) const RT_TGSIGQUEUEINFO: i32 = 297;
     pub(crate) const RECVMMSG: i32 = 299;
     pub(crate) const CLOCK_ADJTIME: i32 = 305;
     pub(crate) const SENDMMSG: i32 = 307;

@@ -24,13 +24,12 @@ pub(crate) mod sockets;
 pub(crate) mod stamped;
 pub(crate) mod timers;
 
+use vtime::masks;
+
 use crate::arch;
 use crate::clock::Timespec;
 use crate::memory;
 use crate::wait::{Deadline, EINVAL};
-
-/// The signal that the image keeps for itself, as its bit in a signal mask.
-pub(crate) const SIGSYS_BIT: u64 = 1 << (31 - 1);
 
 /// Reads a relative timeout of a program and makes a deadline of it.
 pub(crate) fn relative(address: usize) -> Result<Deadline, isize> {
@@ -69,7 +68,7 @@ pub(crate) fn result_or_kernel(
     outcome.unwrap_or_else(|_| unsafe { arch::syscall(number, args) })
 }
 
-/// A signal mask of a program without the signal of the image, for one native call.
+/// A signal mask of a program as the kernel is told it, for one native call.
 pub(crate) struct Mask(u64);
 
 impl Mask {
@@ -83,7 +82,7 @@ impl Mask {
         }
         // SAFETY: a number, which may have any value.
         let mask: u64 = unsafe { memory::read(address)? };
-        Ok(Some(Self(mask & !SIGSYS_BIT)))
+        Ok(Some(Self(masks::kept(mask))))
     }
 
     /// The address to give to the kernel; 0 for no mask.

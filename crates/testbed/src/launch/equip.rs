@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use vtime::image::{CLOCK, IMAGE, OWN, PAGE_SIZE, PROCESS, Process};
+use vtime::masks;
 
 use super::desk::{Desk, Expected};
 use super::image::{self, Addresses, IMAGE_LENGTH};
@@ -66,7 +67,7 @@ impl Equipment {
         self.install_handler(tracee)?;
         tracee.write(slot, &[IMAGE as u64])?;
         tracee.set_registers(&registers)?;
-        tracee.set_blocked(blocked & !signal_bit(libc::SIGSYS))
+        tracee.set_blocked(masks::kept(blocked))
     }
 
     fn map(
@@ -123,7 +124,8 @@ impl Equipment {
     /// The image as the handler of SIGSYS, `struct sigaction` of the kernel.
     pub(super) fn action(&self) -> [u64; 4] {
         const SA_RESTORER: u64 = 0x0400_0000;
-        let flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        // Until the program has a handler of its own, a SIGSYS ends no call: it is ignored, or blocked.
+        let flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER | libc::SA_RESTART;
         let flags = u64::from(flags.cast_unsigned()) | SA_RESTORER;
         [self.addresses.sigsys, flags, self.addresses.sigreturn, 0]
     }

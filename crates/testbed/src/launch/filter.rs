@@ -97,8 +97,9 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_times, ALWAYS, Trap),
     Rule(libc::SYS_nanosleep, ALWAYS, Trap),
     Rule(libc::SYS_clock_nanosleep, ALWAYS, Trap),
-    // A program must neither block nor handle the signal that the image needs. The numbers of
-    // SIG_UNBLOCK and SIGSYS are 1 and 31.
+    // The kernel must neither block nor handle for a program the signal that the image needs. The
+    // numbers of SIG_UNBLOCK and SIGSYS are 1 and 31. In programs with SIGSYS in a mask, a further
+    // filter of the image stops the other forms of these calls too.
     Rule(libc::SYS_rt_sigprocmask, &[&[NonNull(1), Not(0, 1)]], Trap),
     Rule(libc::SYS_rt_sigaction, &[&[NonNull(1)], &[OneOf(0, u32::MAX, &[31])]], Trap),
     Rule(libc::SYS_rt_sigsuspend, ALWAYS, Trap),

@@ -31,6 +31,28 @@ fn what_programs_do_with_signals_has_the_same_outcome() {
     });
 }
 
+/// The signal of the image is the program's too: masks tell of it, it stays pending while it is blocked,
+/// can be waited for, and its handlers have their flags.
+#[test]
+fn sigsys_is_a_signal_as_any_other() {
+    let modes = [
+        "masks", "kept", "handlers", "taken", "one-call", "threads", "leaves", "restarts",
+        "stand-in", "started",
+    ];
+    std::thread::scope(|scope| {
+        for link in [Link::Dynamic, Link::Static] {
+            for mode in modes {
+                scope.spawn(move || {
+                    let [native, virtually] =
+                        BOTH.map(|place| run(&mut command(place, c("sigsys", link), &[mode])));
+                    assert_eq!(native, virtually, "{mode} {link:?}");
+                    assert!(!native.out.is_empty());
+                });
+            }
+        }
+    });
+}
+
 /// docs/limitations.md: the image reads what a pointer points to as the program itself would.
 #[test]
 fn a_pointer_to_nowhere_is_an_error_of_the_call() {

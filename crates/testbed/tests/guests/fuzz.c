@@ -237,8 +237,11 @@ static uintptr_t argument(int kind, int index, const char *call)
 		return strstr(told, " nowhere") ? 8 : (uintptr_t)word;
 	case 'r': case 'a': case 'v': case 's': return time_at(index, kind);
 	case 'k': at = address(index, 8, 0, &good);
-		if (good)
-			*(uint64_t *)good = next() & ~(1ull << (SIGUSR1 - 1) | 1ull << (SIGSYS - 1) | 1ull << 31 | 1ull << 32);
+		/* SIGSTKFLT and SIGSYS are blocked together. */
+		if (good) {
+			uint64_t mask = next() & ~(1ull << (SIGUSR1 - 1) | 1ull << (SIGSYS - 1) | 1ull << 31 | 1ull << 32);
+			*(uint64_t *)good = mask | (mask >> (SIGSTKFLT - 1) & 1) << (SIGSYS - 1);
+		}
 		return at;
 	case 'p': at = address(index, 16, 0, &good);
 		if (good)

@@ -35,6 +35,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use libc::pid_t;
 use vtime::image::{IMAGE, OWN, PAGE_SIZE};
+use vtime::masks;
 use vtime::page::Epoch;
 use vtime::resumed;
 use vtime::{HostTime, ProgramTime};
@@ -50,7 +51,6 @@ use tree::{Thread, Threads, Tree, refusal};
 use vdso::Patch;
 use waits::{Interrupted, Next, Times};
 
-const SIGSYS_BIT: u64 = 1 << (libc::SIGSYS - 1);
 /// Most instructions of the vDSO that a thread is led through to its end.
 const STEPS_MAX: u32 = 20_000;
 
@@ -253,8 +253,8 @@ fn read_pair(thread: &Thread, address: u64) -> Option<[i64; 2]> {
 fn go_on(thread: &mut Thread, wait: Wait) -> io::Result<()> {
     let tracee = &mut thread.tracee;
     let blocked = tracee.blocked()?;
-    if blocked & SIGSYS_BIT != 0 {
-        tracee.set_blocked(blocked & !SIGSYS_BIT)?;
+    if blocked & masks::SIGSYS_BIT != 0 {
+        tracee.set_blocked(masks::kept(blocked))?;
     }
     let mut registers = tracee.registers()?;
     let Some((number, ..)) = registers.call() else { return Ok(()) };

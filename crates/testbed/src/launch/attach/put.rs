@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use libc::{c_long, pid_t};
 use vtime::image::{CLOCK, IMAGE, ORIGINAL, OWN, PAGE_SIZE, PROCESS};
+use vtime::masks;
 
 use super::facts;
 use super::tree::Thread;
@@ -21,7 +22,6 @@ use crate::launch::process::Process;
 use crate::launch::tracee::{Call, Tracee};
 use crate::launch::{filter, seccomp};
 
-const SIGSYS_BIT: u64 = 1 << (libc::SIGSYS - 1);
 const SIGTRAP_BIT: u64 = 1 << (libc::SIGTRAP - 1);
 /// Room for what calls point to, the filter above all.
 const SCRATCH_LENGTH: usize = 4 * PAGE_SIZE;
@@ -135,8 +135,8 @@ impl<'p> Put<'p> {
         let others = (1..=64).filter(|signal| *signal != libc::SIGSYS);
         for signal in others.filter(|signal| caught & 1 << (signal - 1) != 0) {
             let [handler, flags, restorer, mask] = self.action(signal)?;
-            if mask & SIGSYS_BIT != 0 {
-                self.set_action(signal, [handler, flags, restorer, mask & !SIGSYS_BIT])?;
+            if mask & masks::SIGSYS_BIT != 0 {
+                self.set_action(signal, [handler, flags, restorer, masks::kept(mask)])?;
             }
         }
         Ok(())
