@@ -12,7 +12,7 @@ use vtime::masks::{self, SIGSYS, SIGSYS_BIT, STAND_IN, STAND_IN_BIT};
 use super::{Mask, relative, result, result_or_kernel};
 use crate::arch::{self, SignalFrame, nr};
 use crate::clock::Timespec;
-use crate::delivery::SIG_IGN;
+use crate::delivery::{SA_NODEFER, SIG_IGN};
 use crate::further::{self, Further};
 use crate::memory;
 use crate::pending::{self, Action};
@@ -119,9 +119,11 @@ fn rt_sigaction_or_error([signal, action, old, size, ..]: [usize; 6]) -> Result<
     if size != 8 {
         return Err(EINVAL);
     }
-    // SAFETY: numbers, which may have any value.
-    let action: Option<Action> =
-        if action == 0 { None } else { Some(unsafe { memory::read(action)? }) };
+    let action: Option<Action> = match action {
+        0 => None,
+        // SAFETY: numbers, which may have any value.
+        action => Some(unsafe { memory::read(action)? }),
+    };
     if let Some([.., mask]) = action
         && masks::may_be_looked_for(mask)
     {
@@ -161,7 +163,12 @@ fn of_the_image(signal: usize, action: Option<Action>, old: usize) -> Result<isi
         if handler == SIG_IGN {
             pending::forget();
         }
-        restart_as(signal, handler > SIG_IGN && flags & SA_RESTART == 0);
+        let is_own = handler > SIG_IGN;
+        restart_as(signal, is_own && flags & SA_RESTART == 0);
+        if is_own && flags & SA_NODEFER == 0 {
+            // It blocks the signal while it runs.
+            further::stop(Further::Signals);
+        }
     }
     if old != 0 {
         memory::write(old, &before)?;

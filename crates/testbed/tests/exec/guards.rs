@@ -37,7 +37,7 @@ fn what_programs_do_with_signals_has_the_same_outcome() {
 fn sigsys_is_a_signal_as_any_other() {
     let modes = [
         "masks", "kept", "handlers", "taken", "one-call", "threads", "leaves", "restarts",
-        "stand-in", "started",
+        "stand-in", "filtered", "started",
     ];
     std::thread::scope(|scope| {
         for link in [Link::Dynamic, Link::Static] {

@@ -3,13 +3,17 @@
  * stopped while the signal is blocked. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -470,6 +474,46 @@ static void stand_in(void)
 	printf("not reached\n");
 }
 
+/* A filter of its own asks for it: that comes at once, or ends the program where it is blocked. */
+static void by_filter(int signal)
+{
+	count(signal);
+	printf("in the handler: blocked %d, pending %d, waits %d\n", blocked(), pending(), waits_work());
+	fflush(stdout);
+	if (handled == 2)
+		getppid();
+}
+
+static void filtered(void)
+{
+	struct sock_filter code[] = {
+		{ BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr) },
+		{ BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_getppid },
+		{ BPF_RET | BPF_K, 0, 0, SECCOMP_RET_TRAP },
+		{ BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW },
+	};
+	struct sock_fprog program = { 4, code };
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	install(SIGSYS, by_filter, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		perror("filter");
+	getppid();
+	tell("handled");
+	fflush(stdout);
+	for (int in_handler = 0; in_handler < 2; in_handler++) {
+		int status = 0;
+		if (fork() == 0) {
+			if (!in_handler)
+				sigprocmask(SIG_BLOCK, &only, NULL);
+			getppid();
+			printf("not reached\n");
+			exit(0);
+		}
+		wait(&status);
+		printf("%d: signal %d\n", in_handler, WTERMSIG(status));
+	}
+}
+
 /* Programs begin with the mask of who has started them. */
 static void started(void)
 {
@@ -497,7 +541,7 @@ int main(int argc, char **argv)
 		{ "masks", masks },       { "kept", kept },         { "handlers", handlers },
 		{ "taken", taken },       { "one-call", one_call }, { "threads", threads },
 		{ "leaves", leaves },     { "restarts", restarts }, { "stand-in", stand_in },
-		{ "started", started },   { "inherited", inherited },
+		{ "filtered", filtered }, { "started", started },   { "inherited", inherited },
 	};
 	sigemptyset(&only);
 	sigaddset(&only, SIGSYS);
