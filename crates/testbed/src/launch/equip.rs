@@ -64,7 +64,14 @@ impl Equipment {
         tracee.set_blocked(!signal_bit(libc::SIGTRAP))?;
         let (slot, vdso) = find_vdso(tracee, registers.stack())?;
         self.map(desk, listener, tracee, vdso, own)?;
-        self.install_handler(tracee)?;
+        self.install_handler(tracee, libc::SIGSYS, self.action())?;
+        if masks::kept(blocked) & masks::STAND_IN_BIT != 0 {
+            // One may be pending.
+            let [handler, flags, restorer, mask] = self.action();
+            let flags = flags & !u64::from(libc::SA_NODEFER.cast_unsigned());
+            let action = [handler, flags, restorer, mask];
+            self.install_handler(tracee, masks::STAND_IN as i32, action)?;
+        }
         tracee.write(slot, &[IMAGE as u64])?;
         tracee.set_registers(&registers)?;
         tracee.set_blocked(masks::kept(blocked))
@@ -130,12 +137,17 @@ impl Equipment {
         [self.addresses.sigsys, flags, self.addresses.sigreturn, 0]
     }
 
-    /// Makes the image handle SIGSYS.
-    fn install_handler(&self, tracee: &mut Tracee) -> io::Result<()> {
+    /// Makes the image handle a signal.
+    fn install_handler(
+        &self,
+        tracee: &mut Tracee,
+        signal: i32,
+        action: [u64; 4],
+    ) -> io::Result<()> {
         // For a moment at the end of the program's page.
         let scratch = (PROCESS + PAGE_SIZE - 64) as u64;
-        tracee.write(scratch, &self.action())?;
-        let args = [libc::SIGSYS as u64, scratch, 0, 8, 0, 0];
+        tracee.write(scratch, &action)?;
+        let args = [signal as u64, scratch, 0, 8, 0, 0];
         let number = libc::SYS_rt_sigaction;
         tracee.call(&Call { at: self.addresses.syscall, number, args }).map(drop)
     }

@@ -514,10 +514,11 @@ static void filtered(void)
 	}
 }
 
-/* Programs begin with the mask of who has started them. */
+/* Programs begin with the mask of what was there before, and with what was pending. */
 static void started(void)
 {
 	sigprocmask(SIG_BLOCK, &only, NULL);
+	raise(SIGSYS);
 	fflush(stdout);
 	execl("/proc/self/exe", "sigsys", "inherited", NULL);
 }
