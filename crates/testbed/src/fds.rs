@@ -2,6 +2,8 @@
 //! message arrives whole, with the descriptors that were sent with it; and descriptors that a
 //! process inherits under a number that its command line names. unix(7), cmsg(3)
 
+use std::ffi::{CStr, CString};
+use std::fs::File;
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -64,6 +66,36 @@ pub unsafe fn take_over<const COUNT: usize>(
     }
     // SAFETY: they are open and distinct, and nobody else's in this process as the caller says.
     Ok(numbers.map(|number| unsafe { OwnedFd::from_raw_fd(number) }))
+}
+
+/// A file or folder in a folder that is open, whatever is mounted where that was since. openat(2)
+///
+/// # Errors
+/// What openat(2) reports.
+pub fn open_below(folder: &File, name: &str) -> io::Result<OwnedFd> {
+    let name = CString::new(name)?;
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: a C string; the result is checked and owned by nobody else.
+    unsafe {
+        match libc::openat(folder.as_raw_fd(), name.as_ptr(), flags) {
+            fd if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// Whether a link in a folder that is open leads anywhere. readlinkat(2)
+///
+/// # Errors
+/// What readlinkat(2) reports.
+pub fn link_below(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+    let mut target = [0_u8; 1];
+    // SAFETY: a C string, and as much room as is told.
+    let length = unsafe {
+        let place = target.as_mut_ptr().cast();
+        libc::readlinkat(folder.as_raw_fd(), name.as_ptr(), place, target.len())
+    };
+    if length < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Room for control messages.

@@ -30,6 +30,7 @@ pub mod latency;
 pub mod launch;
 pub mod network;
 pub mod plant;
+mod regular;
 pub mod report;
 pub mod results;
 pub mod run;

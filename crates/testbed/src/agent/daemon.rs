@@ -426,6 +426,8 @@ fn lost(name: &str, left: usize, owner: &Owner, programs: &Programs) {
 fn tell(event: NodeEvent, owner: &Owner, domain: &Domain, programs: &Programs) {
     let at_ns = domain.now().as_ns();
     match event {
+        // One that was killed on its way looks the same, and nobody waits for it any more.
+        NodeEvent::Started { .. } if programs.stopping.load(Ordering::Relaxed) => return,
         NodeEvent::Started { name } => {
             return owner.tell(&Report::Started { program: name, at_ns });
         }

@@ -125,7 +125,7 @@ fn load(number: usize, path: &Path) -> Result<Loaded> {
 /// The last lines of a log; none where there is no log.
 fn tail(path: &Path) -> Vec<String> {
     let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = std::fs::File::open(path)?;
+        let mut file = crate::regular::open(path)?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
         let mut bytes = Vec::new();

@@ -29,6 +29,7 @@ use super::table_file;
 use super::told::{self, Told};
 use super::verdict::{RunData, Verdict, judge};
 use crate::files;
+use crate::regular;
 use crate::scenario::model::PointName;
 
 const RECORD: &str = "run.json";
@@ -141,7 +142,7 @@ impl RunFolder {
         let path = self.path.join(RECORD);
         let context = || format!("reading {}", path.display());
         let value: serde_json::Value =
-            serde_json::from_slice(&fs::read(&path).with_context(context)?)
+            serde_json::from_slice(&regular::read(&path).with_context(context)?)
                 .with_context(context)?;
         // The version first: an unknown format fails by its number and not by a missing field.
         let format = value.get("format").and_then(serde_json::Value::as_u64);
@@ -236,7 +237,7 @@ impl RunFolder {
     /// With the path, when it is no pcapng file.
     pub fn capture(&self, node: &str) -> Result<Option<Capture>> {
         let path = self.capture_path(node);
-        let bytes = match fs::read(&path) {
+        let bytes = match regular::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
@@ -255,7 +256,7 @@ impl RunFolder {
             if all.contains_key(&key) || !path.exists() {
                 continue;
             }
-            let log = File::open(&path).map(BufReader::new);
+            let log = regular::open(&path).map(BufReader::new);
             let told = log.and_then(|log| told::read(&Self::log_name(program), log, member));
             let told = told.with_context(|| format!("reading {}", path.display()))?;
             all.insert(key, told);
@@ -277,7 +278,7 @@ impl RunFolder {
     fn watched(&self, record: &RunRecord) -> Result<Option<Watched>> {
         let Some(summary) = &record.disturbances else { return Ok(None) };
         let path = self.path.join(disturbance_file::NAME);
-        let file = File::open(&path).map(BufReader::new);
+        let file = regular::open(&path).map(BufReader::new);
         let read = file.and_then(disturbance_file::read);
         let mut disturbances = read.with_context(|| format!("reading {}", path.display()))?;
         let programs = record.programs.iter();

@@ -14,6 +14,7 @@ use anyhow::{Context, Result};
 
 use super::series::Series;
 use super::{csv, table_file};
+use crate::regular;
 use crate::scenario::model::PointName;
 
 /// File name of the journal.
@@ -93,7 +94,7 @@ impl SeriesWriter {
 /// With the path and the line that makes no sense.
 pub fn read(folder: &Path) -> Result<Option<Series>> {
     let path = folder.join(JOURNAL);
-    let text = match fs::read(&path) {
+    let text = match regular::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),

@@ -22,6 +22,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::csv::TIME_COLUMN;
 use super::series::{Column, Series};
+use crate::regular;
 use crate::scenario::model::PointName;
 
 /// Rows per row group: what a reader must hold at once; a column of one is 512 KiB.
@@ -111,7 +112,7 @@ pub fn read(path: &Path) -> Result<Series> {
 }
 
 fn read_from(path: &Path) -> Result<Series> {
-    let reader = SerializedFileReader::new(File::open(path)?)?;
+    let reader = SerializedFileReader::new(regular::open(path)?)?;
     let mut series = columns_of(&reader)?;
     for index in 0..reader.num_row_groups() {
         read_group(&*reader.get_row_group(index)?, &mut series)?;

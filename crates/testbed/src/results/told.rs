@@ -3,7 +3,9 @@
 //! A program that measures itself, or a device under test, prints one object a line, such as
 //! `{"action": 7, "latency_us": 812.5}`, and a scenario sets bounds on a member of it. Members that
 //! end in `_ns`, `_us`, `_ms` or `_s` are times, which are judged in ms; all others are plain
-//! numbers. Lines that are no objects, or objects without that member, are text for people.
+//! numbers. Lines that are no objects, or objects without that member, are text for people. A line that
+//! names the member and says no number by which anybody could judge (`null`, `NaN`, half an object) is a
+//! hole: what it was about may have been late without bound.
 
 use std::io::{self, BufRead};
 
@@ -18,7 +20,7 @@ pub struct Told {
     pub times_ns: Vec<i64>,
     /// What it said, in ms where it is a time.
     pub values: Vec<f64>,
-    /// From when on lines are missing, as the log itself says.
+    /// From when on numbers are missing: the log says that it lacks lines, or one says no number.
     pub lost: Option<Loss>,
 }
 
@@ -63,20 +65,49 @@ pub fn read(name: &str, log: impl BufRead, member: &str) -> io::Result<Told> {
             let reason = format!("{name} lacks lines: {}", line.text);
             told.lost = Some(Loss { file: name.to_owned(), from_ns: line.time_ns, reason });
         }
-        if let Some((time_ns, value)) = number(&line, member) {
-            told.times_ns.push(time_ns);
-            told.values.push(value * scale_ms(member).unwrap_or(1.0));
+        match said(&line, member) {
+            Said::Nothing => {}
+            Said::Number(value) => {
+                told.times_ns.push(line.time_ns);
+                told.values.push(value * scale_ms(member).unwrap_or(1.0));
+            }
+            Said::NoNumber if told.lost.is_none() => {
+                let text: String = line.text.chars().take(SHOWN).collect();
+                let reason = format!("{name} has a line about `{member}` without a number: {text}");
+                told.lost = Some(Loss { file: name.to_owned(), from_ns: line.time_ns, reason });
+            }
+            Said::NoNumber => {}
         }
     }
     Ok(told)
 }
 
-fn number(line: &OutputLine, member: &str) -> Option<(i64, f64)> {
-    if line.channel != Channel::Out || !line.text.starts_with('{') {
-        return None;
+/// Of a line that says no number, in characters.
+const SHOWN: usize = 80;
+
+/// What a line says of a member.
+enum Said {
+    Nothing,
+    Number(f64),
+    NoNumber,
+}
+
+fn said(line: &OutputLine, member: &str) -> Said {
+    // A mark of the order of octets, and what else may stand before an object, is no reason to
+    // overlook it.
+    let begins = || line.text.trim_start_matches(['\u{feff}', '\0', ' ', '\t']).starts_with('{');
+    if line.channel != Channel::Out || !begins() {
+        return Said::Nothing;
     }
-    let object: serde_json::Value = serde_json::from_str(&line.text).ok()?;
-    Some((line.time_ns, object.get(member)?.as_f64()?))
+    let Ok(object) = serde_json::from_str::<serde_json::Value>(&line.text) else {
+        let names = line.text.contains(&format!("\"{member}\""));
+        return if names { Said::NoNumber } else { Said::Nothing };
+    };
+    match object.get(member).map(serde_json::Value::as_f64) {
+        None => Said::Nothing,
+        Some(Some(number)) if number.is_finite() => Said::Number(number),
+        Some(_) => Said::NoNumber,
+    }
 }
 
 #[cfg(test)]
@@ -94,7 +125,40 @@ mod tests {
         let told = read("p.log", log.as_bytes(), "latency_us").unwrap();
         assert_eq!(told.times_ns, [1_500_000_000, 2_000_000_000]);
         assert_eq!(told.values, [0.8125, 4.2]);
+        let lost = told.lost.unwrap();
+        assert_eq!(lost.from_ns, 1_700_000_000);
+        assert!(lost.reason.ends_with("without a number: {\"latency_us\": \"much\"}"), "{lost:?}");
         assert_eq!(read("p.log", log.as_bytes(), "other").unwrap().values, [3.0]);
+    }
+
+    /// What Python writes of what never came, and lines that were cut.
+    #[test]
+    fn a_line_that_names_the_member_and_says_no_number_is_a_hole() {
+        let holes = [
+            r#"{"answer_ms": Infinity}"#,
+            r#"{"answer_ms": 5000.0, "volt": NaN}"#,
+            r#"{"answer_ms": null}"#,
+            r#"{"answer_ms": "4"}"#,
+            r#"{"answer_ms": 1e400}"#,
+            r#"{"answer_ms": 6"#,
+            "\u{feff}{\"answer_ms\": 6}",
+        ];
+        for hole in holes {
+            let log =
+                format!("    1.000000000 out| {{\"answer_ms\": 1}}\n    2.000000000 out| {hole}\n");
+            let told = read("p.log", log.as_bytes(), "answer_ms").unwrap();
+            assert_eq!(
+                (told.values, told.lost.map(|lost| lost.from_ns)),
+                (vec![1.0], Some(2_000_000_000)),
+                "{hole}"
+            );
+        }
+        for text in ["answer_ms: 6", r#"{"answer": 6"#, r#"["answer_ms"]"#, r#"{"other_ms": NaN}"#]
+        {
+            let log = format!("    1.000000000 out| {text}\n");
+            let told = read("p.log", log.as_bytes(), "answer_ms").unwrap();
+            assert_eq!((told.values.len(), told.lost), (0, None), "{text}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! What programs open on their own is not known here.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -17,6 +17,7 @@ use std::time::SystemTime;
 use anyhow::Context;
 use sha2::{Digest, Sha256};
 
+use crate::regular;
 use crate::results::RunFolder;
 use crate::results::inputs::{Input, Role};
 use crate::results::machine::hexadecimal;
@@ -92,8 +93,10 @@ fn state(path: &Path) -> State {
 
 /// SHA-256 and length of a file.
 fn hash(path: &Path) -> io::Result<(String, u64)> {
-    let (mut file, mut hash, mut piece) = (File::open(path)?, Sha256::new(), vec![0; 1 << 16]);
-    let mut length = 0;
+    let file = regular::open(path)?;
+    // As long as it is now: some grow, and those of `/proc` that last for ever are empty.
+    let mut file = file.take(fs::metadata(path)?.len());
+    let (mut hash, mut piece, mut length) = (Sha256::new(), vec![0; 1 << 16], 0);
     loop {
         match file.read(&mut piece)? {
             0 => return Ok((hexadecimal(&hash.finalize()), length)),
@@ -154,7 +157,7 @@ impl Finder {
 /// The text of a file; empty if it is none.
 fn text(path: &Path) -> String {
     let short = fs::metadata(path).is_ok_and(|file| file.len() <= CIRCUIT_OCTETS_MAX);
-    let octets = if short { fs::read(path).unwrap_or_default() } else { Vec::new() };
+    let octets = if short { regular::read(path).unwrap_or_default() } else { Vec::new() };
     if octets.contains(&0) { String::new() } else { String::from_utf8_lossy(&octets).into_owned() }
 }
 

@@ -1,6 +1,6 @@
 //! The course of a run: prepare, begin, answer until it is over, stop, judge.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -523,7 +523,7 @@ impl<'s> Session<'s> {
         };
         let mut over = over;
         let plant = self.finish_plant(reached, &mut over);
-        self.settle_programs();
+        self.settle_programs(&mut over);
         self.record.covered_ns = reached.as_ns().max(0);
         self.record.ended = Ended { how: over.how, reason: over.reason };
         self.record.wall = last.as_ref().map(|ended| self.account(ended, &plant, wall_s));
@@ -737,13 +737,34 @@ impl<'s> Session<'s> {
         nodes.chain(attackers).map(|name| RunFolder::capture_name(name))
     }
 
-    /// What runs now was stopped with the run; what nobody has seen start did not.
-    fn settle_programs(&mut self) {
+    /// What runs now was stopped with the run; what nobody has seen start did not, and a run without a
+    /// program that it is to have is not the one that was asked for.
+    fn settle_programs(&mut self, over: &mut Over) {
+        let mut absent = Vec::new();
         for program in &mut self.record.programs {
             match program.end {
-                ProgramEnd::Starting => program.end = ProgramEnd::NotStarted,
+                ProgramEnd::Starting => {
+                    program.end = ProgramEnd::NotStarted;
+                    absent.push((program.name.clone(), program.node.clone()));
+                }
                 ProgramEnd::Running => program.end = ProgramEnd::Stopped,
                 _ => {}
+            }
+        }
+        if over.how != EndedHow::Complete {
+            return;
+        }
+        let planned = self.scenario.nodes.iter().flat_map(|node| &node.programs);
+        let needed: BTreeSet<&String> = planned
+            .filter(|program| program.on_exit != OnExit::Ignore)
+            .map(|program| &program.name)
+            .collect();
+        for (name, node) in absent {
+            let text = format!("program `{name}` in {node} had not begun when the run was over");
+            if over.how == EndedHow::Complete && needed.contains(&name) {
+                *over = Over::part_failed(text);
+            } else {
+                self.warn(None, text);
             }
         }
     }

@@ -589,7 +589,8 @@ static TOLD: Table = Table {
             Name(Foreign),
             Required,
             "a member of the JSON objects that a program prints, one a line; bounds are times if \
-             it ends in `_ns`, `_us`, `_ms` or `_s`, else plain numbers, as for `count`",
+             it ends in `_ns`, `_us`, `_ms` or `_s`, else plain numbers, as for `count`; a line that names \
+             it and says no number (`null`, `NaN`, half an object) leaves the rest not measured",
         ),
         key("by", Name(OfProgram), Required, "the program"),
         key("statistic", Choice(&Statistic::NAMES), Required, "what is drawn from all of them"),

@@ -319,6 +319,31 @@ static void steal(const char *whose, long ms)
 	rest();
 }
 
+/* Puts what keeps everybody waiting, or tells lies, in the place of files that the testbed may look for,
+ * and kills a child, whose end somebody hears of. */
+static void cover(void)
+{
+	char folder[] = "/tmp/cover-XXXXXX", path[80];
+	pid_t child;
+
+	if (!mkdtemp(folder))
+		exit(18);
+	snprintf(path, sizeof(path), "%s/fifo", folder);
+	if (mkfifo(path, 0666) || mount(path, "/dev/null", NULL, MS_BIND, NULL) ||
+	    mount("cover", "/proc", "tmpfs", 0, NULL) || mkdir("/proc/1", 0777)) {
+		say("no mounts of its own");
+		exit(0);
+	}
+	unlink(path);
+	rmdir(folder);
+	child = fork();
+	if (child == 0)
+		rest();
+	kill(child, SIGKILL);
+	say("cover");
+	rest();
+}
+
 /* Traces a child that does not become another program, as natively. */
 static void trace(void)
 {
@@ -380,6 +405,8 @@ int main(int argc, char **argv)
 		flood();
 	else if (!strcmp(way, "storm"))
 		storm();
+	else if (!strcmp(way, "cover"))
+		cover();
 	else if (!strcmp(way, "steal") && argc > 2)
 		steal(argv[2], argc > 3 ? atol(argv[3]) : 0);
 	else if (!strcmp(way, "trace"))

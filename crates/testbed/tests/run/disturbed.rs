@@ -233,3 +233,31 @@ fn a_key_that_makes_no_sense_is_refused() {
     let said = String::from_utf8_lossy(&run.stderr);
     assert!(said.contains("disturbed_above") && said.contains("`metre` is not a node"), "{said}");
 }
+
+/// Nobody takes frames while it stands: what the poller sent meanwhile is seen late and all at once.
+#[test]
+fn a_testbed_that_is_stopped_for_a_while_judges_nothing_of_it() {
+    if !harness::is_root() {
+        return;
+    }
+    let _alone = harness::alone();
+    let place = Place::of_case("minimal");
+    for stopped_ms in [200, 600] {
+        let mut run = place.start(&["--variant", "fine", "--duration", "3 s"]);
+        let agent = run.begun().agent_pid.cast_signed();
+        run.let_pass(Duration::from_millis(3500));
+        // SAFETY: signals a process that this run is not done with.
+        assert_eq!(unsafe { libc::kill(agent, libc::SIGSTOP) }, 0);
+        std::thread::sleep(Duration::from_millis(stopped_ms));
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::kill(agent, libc::SIGCONT) }, 0);
+        let run = run.finish().expect(13);
+        let (outcome, reason) = verdict_of(&run);
+        assert_eq!(outcome, Outcome::Disturbed, "{reason}");
+        let parties = run.record().disturbances.unwrap().parties;
+        let stood = parties.iter().find(|one| one.who == "all of the testbed").unwrap();
+        let longest_ms = stood.longest_ns / 1_000_000;
+        assert!(longest_ms.cast_unsigned() + 60 > stopped_ms, "{longest_ms} ms of {stopped_ms} ms");
+    }
+    place.assert_nothing_left();
+}

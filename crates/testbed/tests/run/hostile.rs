@@ -165,3 +165,34 @@ nodes:
     assert_eq!(run.record().programs.len(), 61);
     place.assert_nothing_left();
 }
+
+/// Files that it covers are not looked at any more, so programs begin and end as ever.
+#[test]
+fn what_a_program_mounts_in_its_node_keeps_no_other_one_there_from_its_beginning_or_end() {
+    if !harness::is_root() {
+        return;
+    }
+    let hostile = c("hostile", Link::Static);
+    let mut text = format!(
+        "scenario: cover
+duration: 60 s
+settle: 0 s
+nodes:
+  bad:
+    programs:
+      - {{name: hostile, run: {} cover, on_exit: ignore}}
+",
+        hostile.display()
+    );
+    for other in 0..60 {
+        text += &format!("      - {{name: other{other}, run: sleep 60}}\n");
+    }
+    text += "      - {name: killed, run: [sh, -c, 'sleep 0.5; kill -9 $$'], on_exit: ignore}\n";
+    text += "      - {name: last, run: [sh, -c, 'sleep 1; exit 3']}\n";
+    let place = Place::new(&text);
+    let run = place.run(&[]).expect(12);
+    assert_eq!(run.lines("hostile"), ["cover"]);
+    let ended = run.record().ended.reason;
+    assert!(ended.starts_with("program `last` exited with 3"), "{ended}");
+    place.assert_nothing_left();
+}

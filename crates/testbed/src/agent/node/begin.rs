@@ -5,10 +5,12 @@
 //! the node sees, does all that needs a descriptor of the testbed, closes them, and only then makes
 //! the one that becomes the program, as a child not of its own but of the node's (`CLONE_PARENT`).
 //! What it inherits is what the program has: no input, and its two outputs.
+//!
+//! Programs of root may mount what they like over what the process outside sees as well. So it opens
+//! nothing by a name once one of them runs; the maker may be kept waiting, and the node is not.
 
 use std::convert::Infallible;
 use std::ffi::{CString, c_char};
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -35,20 +37,19 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// Begins a program, which writes to `outputs`, where the process `place` is, in the domain
-    /// behind `gate`. The caller must have one thread.
+    /// Begins a program, which reads from `input` and writes to `outputs`, where the process `place`
+    /// is, in the domain behind `gate`. The caller must have one thread.
     ///
     /// # Errors
     /// When its command line is none, or the kernel lacks what it takes.
     pub(super) fn new(
         start: &Start,
+        [input, place]: [BorrowedFd<'_>; 2],
         outputs: Vec<OwnedFd>,
-        place: BorrowedFd<'_>,
         gate: &Gate,
     ) -> io::Result<Self> {
         let [out, err] = <[OwnedFd; 2]>::try_from(outputs)
             .map_err(|_| io::Error::other("no pipes came with the order to start it"))?;
-        let null = File::open("/dev/null")?;
         let becomes = Becomes::new(start)?;
         let mut enter_domain = program::entrance(gate, &start.name);
         let word = || Shared::new(c"begin", AtomicU32::new(0), Writers::All);
@@ -56,7 +57,7 @@ impl Beginning {
         // SAFETY: this process has one thread, as the caller says, so its copy is whole.
         let maker = unsafe { namespaces::fork(0, None) }?;
         if maker == 0 {
-            let made = stand_alone(start, [null.as_raw_fd(), out.as_raw_fd(), err.as_raw_fd()])
+            let made = stand_alone(start, [input.as_raw_fd(), out.as_raw_fd(), err.as_raw_fd()])
                 .and_then(|()| keep_back(&process))
                 .and_then(|()| namespaces::put_children_where(place))
                 .and_then(|()| enter_domain())

@@ -15,6 +15,7 @@ use super::first;
 use super::talk::{self, FromNode, Make, Start, ToNode};
 use crate::devices;
 use crate::domain::{poll_until, readable};
+use crate::fds;
 use crate::launch::namespaces;
 use crate::launch::process::Process;
 use crate::launch::program::Gate;
@@ -38,14 +39,14 @@ pub fn main([socket, gate]: [OwnedFd; 2]) -> ! {
         Ok(Some((ToNode::Make(make), _))) => make,
         _ => std::process::exit(0),
     };
-    let made = enter().and_then(|first| Ok((first, self::make(&make)?)));
+    let made = enter().and_then(|first| Ok((first, self::make(&make)?, open_null()?)));
     match made {
-        Ok((first, devices)) => {
+        Ok((first, devices, null)) => {
             let devices: Vec<BorrowedFd<'_>> = devices.iter().map(AsFd::as_fd).collect();
             if talk::send(socket.as_fd(), &FromNode::Made, &devices).is_err() {
                 std::process::exit(0);
             }
-            Node { socket, gate, first, beginnings: Vec::new(), programs: BTreeMap::new() }
+            Node { socket, gate, null, first, beginnings: Vec::new(), programs: BTreeMap::new() }
         }
         Err(error) => fail(&socket, &error),
     }
@@ -55,12 +56,15 @@ pub fn main([socket, gate]: [OwnedFd; 2]) -> ! {
 /// Makes the namespaces and their first process.
 fn enter() -> anyhow::Result<First> {
     let (mut said, report) = std::io::pipe().context("cannot make a pipe")?;
+    // That of the host, which nobody in the node can mount anything over.
+    let host = File::open("/proc")?;
     let first = namespaces::enter()?;
     if first == 0 {
         first::main(File::from(OwnedFd::from(report)));
     }
     drop(report);
-    let first = First { number: first, process: Process::open(first)? };
+    let folder = fds::open_below(&host, &first.to_string())?;
+    let first = First { number: first, process: Process::open(first)?, folder };
     let mut report = String::new();
     said.read_to_string(&mut report)?;
     match report.as_str() {
@@ -81,6 +85,11 @@ fn keep_from_programs() {
     let flags = libc::CLOSE_RANGE_CLOEXEC;
     // SAFETY: takes numbers; descriptors stay open here.
     unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, flags) };
+}
+
+/// No input, as long as no program runs that could put something else in its place.
+fn open_null() -> anyhow::Result<File> {
+    File::open("/dev/null").context("cannot open /dev/null")
 }
 
 fn fail(socket: &OwnedFd, error: &anyhow::Error) -> ! {
@@ -109,6 +118,8 @@ fn make(make: &Make) -> anyhow::Result<Vec<OwnedFd>> {
 struct Node {
     socket: OwnedFd,
     gate: Gate,
+    /// The input of all programs.
+    null: File,
     first: First,
     /// Programs that are about to be there.
     beginnings: Vec<Begun>,
@@ -120,6 +131,16 @@ struct Node {
 struct First {
     number: i32,
     process: Process,
+    /// What the host's `/proc` says of it.
+    folder: OwnedFd,
+}
+
+impl First {
+    /// Whether it is at its end, which comes when it has killed all others and they are collected: it
+    /// has no memory any more.
+    fn is_ending(&self) -> bool {
+        fds::link_below(self.folder.as_fd(), c"exe").is_err()
+    }
 }
 
 struct Begun {
@@ -159,7 +180,8 @@ impl Node {
 
     fn start(&mut self, start: &Start, pipes: Vec<OwnedFd>) {
         let name = start.name.clone();
-        match Beginning::new(start, pipes, self.first.process.as_fd(), &self.gate) {
+        let fds = [self.null.as_fd(), self.first.process.as_fd()];
+        match Beginning::new(start, fds, pipes, &self.gate) {
             Ok(beginning) => self.beginnings.push(Begun { name, beginning, ended: None }),
             Err(error) => self.say(&FromNode::NotStarted { name, reason: error.to_string() }),
         }
@@ -184,7 +206,7 @@ impl Node {
     fn collect(&mut self) {
         while let Some(ended) = Ended::next() {
             let killed = ended.signal == Some(libc::SIGKILL);
-            if ended.process == self.first.number || killed && is_ending() {
+            if ended.process == self.first.number || killed && self.first.is_ending() {
                 self.end();
             }
             self.collected(ended);
@@ -244,11 +266,4 @@ impl Ended {
     fn of(&self, name: String) -> FromNode {
         FromNode::Exited { name, code: self.code, signal: self.signal, cpu_s: self.cpu_s }
     }
-}
-
-/// Whether the first process is at its end, which comes when it has killed all others and they are
-/// collected: it has no memory any more.
-fn is_ending() -> bool {
-    let first = std::path::Path::new("/proc/1");
-    first.exists() && std::fs::read_link(first.join("exe")).is_err()
 }

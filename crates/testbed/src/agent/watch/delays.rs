@@ -6,6 +6,7 @@
 //! now: it is worth another look, and if that tells no more it is taken to have waited since then.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use vtime::late::Late;
 use vtime::{HostTime, VirtualTime};
@@ -73,6 +74,21 @@ impl Delay {
             lost_ns: late.sum_ns.clamp(longest_ns, longest_ns.max(to_ns - from_ns)),
         }
     }
+}
+
+/// What comes less late than this came as late as sleepers come.
+const STANDS_NS: i64 = 1_000_000;
+
+/// How long whoever napped between two moments stood longer than that, and not for want of a
+/// processor, of which it waited `waited_ns`: in virtual time, of which none passes in a hold.
+pub(super) fn stood_ns(before: Moment, now: Moment, nap: Duration, waited_ns: i64) -> i64 {
+    let host_ns = (now.host - before.host).as_ns();
+    let stood_ns = host_ns - i64::try_from(nap.as_nanos()).unwrap_or(i64::MAX) - waited_ns;
+    let passed_ns = (now.at.as_ns() - before.at.as_ns()).max(0);
+    if stood_ns < STANDS_NS {
+        return 0;
+    }
+    (passed_ns as f64 * (stood_ns as f64 / host_ns as f64)) as i64
 }
 
 /// The threads of one place, look after look.
@@ -210,6 +226,25 @@ fn in_virtual_time(host_ns: i64, tdf_millionths: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_did_not_run_without_wanting_a_processor_stood_still() {
+        let moment = |host_ms: i64, at_ms: i64| Moment {
+            host: HostTime::from_ns(host_ms * 1_000_000),
+            at: VirtualTime::from_ns(at_ms * 1_000_000),
+            tdf_millionths: 1_000_000,
+        };
+        let nap = Duration::from_millis(10);
+        let stood = |at_ms, waited_ms: i64| {
+            stood_ns(moment(0, 0), moment(410, at_ms), nap, waited_ms * 1_000_000) / 1_000_000
+        };
+        assert_eq!(stood(410, 0), 400);
+        assert_eq!(stood(410, 390), 10, "others had the processor");
+        assert_eq!(stood(410, 500), 0);
+        assert_eq!(stood(41, 0), 40, "at a tdf of 10");
+        assert_eq!(stood(0, 0), 0, "the clock stood as well");
+        assert_eq!(stood_ns(moment(0, 0), moment(9, 9), nap, 0), 0);
+    }
     use proptest::prelude::*;
 
     const MS: i64 = 1_000_000;

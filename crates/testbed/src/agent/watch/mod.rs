@@ -8,7 +8,9 @@
 //! - how late timed waits of programs ended, which the image notes in their own pages: that shows a
 //!   host that was gone as well;
 //! - how late the agent itself was: with frames, and with timers and execs of each program, and how
-//!   long its threads waited.
+//!   long its threads waited;
+//! - whether this thread itself ran when it wanted to: if not, and others did not have its processor,
+//!   then the agent was stopped, or the host was gone, and nobody took frames and writes meanwhile.
 //!
 //! A wait that the kernel counts at one look has ended since the look before, so it lay between then
 //! less its length, and now: it is known when somebody was late, to an interval. All is told in
@@ -31,6 +33,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use realtime::run_delay::RunDelay;
+use vtime::late::Late;
 
 use delays::{Delay, Delays, Moment, Reading};
 use ledger::Ledger;
@@ -56,6 +61,10 @@ const TELL_EVERY: Duration = Duration::from_millis(250);
 const OWN_THREADS: [(&str, &str); 2] =
     [("network", FRAMES), ("plant-files", "the testbed with points of the plant")];
 const FRAMES: &str = "the testbed with frames";
+/// Who stopped the agent, or took its host away, has kept everybody waiting.
+const ALL: &str = "all of the testbed";
+/// Whoever naps this long sees when it did not run for longer.
+const NAP: Duration = Duration::from_millis(10);
 
 /// A node to watch.
 #[derive(Clone, Debug)]
@@ -144,6 +153,8 @@ struct Round {
     /// When late waits and the agent's own lateness were taken last.
     taken: Moment,
     told: Instant,
+    /// What this thread waits for a processor, if the kernel counts it.
+    own_delay: Option<RunDelay>,
 }
 
 impl Round {
@@ -162,19 +173,43 @@ impl Round {
             place(Some(node.name), tree)
         }));
         let taken = moment(&domain);
-        Self { domain, places, programs, ledger: Ledger::new(least_ns), owner, taken, told: now }
+        let ledger = Ledger::new(least_ns);
+        Self { domain, places, programs, ledger, owner, taken, told: now, own_delay: None }
     }
 
     fn run(&mut self, stopped: &Receiver<()>) {
+        self.own_delay = RunDelay::of_this_thread();
         loop {
             self.look(false);
             let next = self.places.iter().map(|place| place.next).min().unwrap_or(self.told);
-            let left = next.saturating_duration_since(Instant::now()).min(EVERY);
-            if stopped.recv_timeout(left) == Err(RecvTimeoutError::Disconnected) {
+            if self.naps_until(next.min(Instant::now() + EVERY), stopped) {
                 break;
             }
         }
         self.look(true);
+    }
+
+    /// Waits, and notes where it took longer. Answers whether the watch is over.
+    fn naps_until(&mut self, until: Instant, stopped: &Receiver<()>) -> bool {
+        loop {
+            let nap = until.saturating_duration_since(Instant::now()).min(NAP);
+            let (before, waited) = (moment(&self.domain), self.waited_ns());
+            if stopped.recv_timeout(nap) == Err(RecvTimeoutError::Disconnected) {
+                return true;
+            }
+            let (now, waited_ns) = (moment(&self.domain), self.waited_ns() - waited);
+            let largest_ns = delays::stood_ns(before, now, nap, waited_ns);
+            let late = Delay::late(before, now, Late { largest_ns, sum_ns: largest_ns });
+            self.ledger.add((None, ALL.to_owned()), Cause::Late, &late);
+            if Instant::now() >= until {
+                return false;
+            }
+        }
+    }
+
+    /// How long this thread waited for a processor, in all.
+    fn waited_ns(&self) -> i64 {
+        self.own_delay.as_ref().map_or(0, RunDelay::ns)
     }
 
     fn look(&mut self, is_last: bool) {
