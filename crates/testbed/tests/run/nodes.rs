@@ -174,3 +174,32 @@ links:
     assert!(!std::path::Path::new("/plant").exists());
     place.assert_nothing_left();
 }
+
+/// Each begins when the one before it is there, so that it finds what that has opened first thing.
+#[test]
+fn programs_of_a_node_start_in_the_order_in_which_they_are_named() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let mut text = "scenario: order
+duration: 2 s
+settle: 0 s
+nodes:
+  a:
+    programs:
+"
+    .to_owned();
+    for number in 0..30 {
+        text += &format!("      - {{name: p{number}, run: [sh, -c, 'echo $$; sleep 60']}}\n");
+    }
+    let place = Place::new(&text);
+    let run = place.run(&[]).expect(0);
+    let record = run.record();
+    let started: Vec<i64> = record.programs.iter().map(|one| one.started_ns.unwrap()).collect();
+    assert!(started.is_sorted(), "{started:?}");
+    let processes: Vec<u32> =
+        (0..30).map(|number| run.lines(&format!("p{number}"))[0].parse().unwrap()).collect();
+    assert!(processes.is_sorted(), "{processes:?}");
+    place.assert_nothing_left();
+}

@@ -2,19 +2,20 @@
 //! is in all namespaces of the node but that of processes, so no program sees it, whatever its
 //! privileges: nobody can take the socket to the agent from it, or make it say what is not so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use anyhow::Context;
+use vtime::{HostSpan, HostTime};
 
 use super::super::signals;
 use super::begin::Beginning;
 use super::first;
 use super::talk::{self, FromNode, Make, Start, ToNode};
 use crate::devices;
-use crate::domain::{poll_until, readable};
+use crate::domain::{host_now, poll_until, readable};
 use crate::fds;
 use crate::launch::namespaces;
 use crate::launch::process::Process;
@@ -25,6 +26,9 @@ use crate::wire::MacAddress;
 /// Largest payload of an Ethernet frame.
 const MTU: u16 = 1500;
 const INTERFACE: &str = "eth0";
+/// How long the next program waits for one that does not come to its exec: others in the node may have
+/// stopped it.
+const EXEC_LONGEST: HostSpan = HostSpan::from_ns(1_000_000_000);
 
 /// The process of a node, from its start to its end, with a socket and a gate that the agent hands
 /// over.
@@ -46,7 +50,16 @@ pub fn main([socket, gate]: [OwnedFd; 2]) -> ! {
             if talk::send(socket.as_fd(), &FromNode::Made, &devices).is_err() {
                 std::process::exit(0);
             }
-            Node { socket, gate, null, first, beginnings: Vec::new(), programs: BTreeMap::new() }
+            Node {
+                socket,
+                gate,
+                null,
+                first,
+                waiting: VecDeque::new(),
+                beginnings: Vec::new(),
+                started: HostTime::ZERO,
+                programs: BTreeMap::new(),
+            }
         }
         Err(error) => fail(&socket, &error),
     }
@@ -121,8 +134,12 @@ struct Node {
     /// The input of all programs.
     null: File,
     first: First,
+    /// Programs to start, in this order, each when the one before has come to its exec.
+    waiting: VecDeque<(Start, Vec<OwnedFd>)>,
     /// Programs that are about to be there.
     beginnings: Vec<Begun>,
+    /// When the last of them was started.
+    started: HostTime,
     /// Name by process number.
     programs: BTreeMap<i32, String>,
 }
@@ -163,18 +180,31 @@ impl Node {
         let children = signals::descriptor(&[libc::SIGCHLD]).expect("a signal descriptor");
         loop {
             let mut fds = [readable(self.socket.as_fd()), readable(children.as_fd())];
-            poll_until(&mut fds, None).expect("polling two open descriptors");
+            let until = (!self.waiting.is_empty()).then(|| self.started + EXEC_LONGEST);
+            poll_until(&mut fds, until).expect("polling two open descriptors");
             if fds[1].revents != 0 {
                 signals::drain(&children);
                 self.collect();
             }
             if fds[0].revents != 0 {
                 match talk::receive(self.socket.as_fd()) {
-                    Ok(Some((ToNode::Start(start), pipes))) => self.start(&start, pipes),
+                    Ok(Some((ToNode::Start(start), pipes))) => {
+                        self.waiting.push_back((start, pipes));
+                    }
                     Ok(Some((ToNode::Stop { kill }, _))) => self.stop(kill),
                     _ => self.end(),
                 }
             }
+            self.start_next();
+        }
+    }
+
+    /// Starts what is next, if nothing is on its way, or only what somebody keeps from getting on.
+    fn start_next(&mut self) {
+        while self.beginnings.is_empty() || host_now() >= self.started + EXEC_LONGEST {
+            let Some((start, pipes)) = self.waiting.pop_front() else { return };
+            self.started = host_now();
+            self.start(&start, pipes);
         }
     }
 
