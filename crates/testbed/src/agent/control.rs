@@ -29,6 +29,8 @@ const HEARS_WITHIN: Duration = Duration::from_secs(1);
 const WARNINGS_MAX: usize = 200;
 /// How long to wait after a caller could not be received.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(20);
+/// How long a caller who keeps others waiting may take until it asks.
+const CALLER_LONGEST: Duration = Duration::from_millis(500);
 
 /// A domain that answers calls.
 #[derive(Debug)]
@@ -120,15 +122,22 @@ impl Control {
                     thread::sleep(ACCEPT_AGAIN);
                     continue;
                 };
-                let control = Arc::clone(&control);
-                // Without a thread to spare the caller finds its connection closed.
-                let _ = thread::Builder::new().name("control-caller".into()).spawn(move || {
-                    control.converse(&stream);
-                    control.ended(&stream);
-                });
+                let caller = (Arc::clone(&control), Arc::clone(&stream));
+                let thread = thread::Builder::new().name("control-caller".into());
+                if thread.spawn(move || caller.0.hear(&caller.1)).is_err() {
+                    // A program may have all threads that this user may have. Then callers are
+                    // heard one after the other, and none for long.
+                    let _ = stream.set_read_timeout(Some(CALLER_LONGEST));
+                    control.hear(&stream);
+                }
             }
         })?;
         Ok(())
+    }
+
+    fn hear(&self, stream: &Arc<UnixStream>) {
+        self.converse(stream);
+        self.ended(stream);
     }
 
     /// Adds a warning to the status, once, and no more than [`WARNINGS_MAX`]: a program may give

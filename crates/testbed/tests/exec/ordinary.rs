@@ -114,6 +114,50 @@ fn a_program_that_is_closed_to_its_user_has_timers() {
     assert_eq!((virtually.out, virtually.end), (native.out, 0), "{}", virtually.err);
 }
 
+/// Its owner can still ask, hold and release, one after the other.
+#[test]
+fn a_program_that_has_all_threads_of_its_user_takes_the_domain_from_nobody() {
+    const NOBODY_ELSE: u32 = 64_871;
+    let user = Ordinary::new();
+    if !user.is_root {
+        println!("not measured: only root can run as a user whom nobody else is");
+        return;
+    }
+    let qcycle = user.copy(Path::new(QCYCLE), 0o755);
+    let hostile = user.copy(&c("hostile", Link::Static), 0o755);
+    let folder = user.folder.path().join("own");
+    std::fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::chown(&folder, Some(NOBODY_ELSE), Some(NOBODY_ELSE)).unwrap();
+    let command = || {
+        let mut command = Command::new(&qcycle);
+        command.env("XDG_RUNTIME_DIR", &folder).current_dir("/");
+        command.uid(NOBODY_ELSE).gid(NOBODY_ELSE);
+        command
+    };
+    let mut exec = command();
+    exec.args(["exec", "--name", "full", "--freeze", "off", "--"]).arg(&hostile).arg("threads");
+    exec.stdout(std::process::Stdio::piped());
+    let limit = libc::rlimit { rlim_cur: 100, rlim_max: 100 };
+    // SAFETY: one system call between fork and exec, on a structure that lives on.
+    unsafe {
+        exec.pre_exec(move || match libc::setrlimit(libc::RLIMIT_NPROC, &raw const limit) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    let mut exec = exec.spawn().unwrap();
+    let mut said = String::new();
+    let mut out = std::io::BufReader::new(exec.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut out, &mut said).unwrap();
+    assert_eq!(said, "threads\n");
+    for call in [["hold", "full"], ["query", "full"], ["release", "full"]] {
+        let printed = run(command().args(call));
+        assert_eq!(printed.end, 0, "{call:?}: {}", printed.err);
+    }
+    exec.kill().unwrap();
+    exec.wait().unwrap();
+}
+
 #[test]
 fn a_program_whose_file_cannot_be_read_is_refused_and_says_why() {
     let user = Ordinary::new();

@@ -319,6 +319,26 @@ static void steal(const char *whose, long ms)
 	rest();
 }
 
+static void *sleeps(void *unused)
+{
+	rest();
+	return unused;
+}
+
+/* All the threads that its user may have. */
+static void threads(void)
+{
+	pthread_attr_t small;
+	pthread_t thread;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 1 << 16);
+	while (!pthread_create(&thread, &small, sleeps, NULL))
+		;
+	say("threads");
+	rest();
+}
+
 /* Puts what keeps everybody waiting, or tells lies, in the place of files that the testbed may look for,
  * and kills a child, whose end somebody hears of. */
 static void cover(void)
@@ -405,6 +425,8 @@ int main(int argc, char **argv)
 		flood();
 	else if (!strcmp(way, "storm"))
 		storm();
+	else if (!strcmp(way, "threads"))
+		threads();
 	else if (!strcmp(way, "cover"))
 		cover();
 	else if (!strcmp(way, "steal") && argc > 2)
