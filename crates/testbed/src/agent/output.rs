@@ -38,23 +38,25 @@ pub(super) fn report(
     };
     let mut lines = Lines::default();
     let mut octets = vec![0; READ_LENGTH];
+    // What no line end came for came then, however long its program stays.
+    let mut last_ns = domain.now().as_ns();
     loop {
         match pipe.read(&mut octets) {
             Ok(0) => break,
             Ok(length) => {
-                let at_ns = domain.now().as_ns();
+                last_ns = domain.now().as_ns();
                 let text = lines.take(&octets[..length]);
-                tell(text, cut(&mut lines), at_ns);
+                tell(text, cut(&mut lines), last_ns);
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => {
-                tell(lines.rest(), Some(error.to_string()), domain.now().as_ns());
+                tell(lines.rest(), Some(error.to_string()), last_ns);
                 break;
             }
         }
     }
     let rest = lines.rest();
-    tell(rest, cut(&mut lines), domain.now().as_ns());
+    tell(rest, cut(&mut lines), last_ns);
 }
 
 /// Makes lines of octets that arrive in pieces.

@@ -106,7 +106,10 @@ pub struct Source {
 #[must_use]
 pub fn judge(requirement: &Requirement, data: &RunData) -> Verdict {
     let (outcome, value, reason) = match measure(&requirement.measure, data) {
-        Ok(finding) => doubt(requirement, data, weigh(requirement, &finding)),
+        Ok(finding) => {
+            let weighed = sound(requirement, data, weigh(requirement, &finding));
+            doubt(requirement, data, weighed)
+        }
         Err(reason) => (Outcome::NotMeasured, None, reason),
     };
     Verdict {
@@ -134,6 +137,25 @@ fn weigh(requirement: &Requirement, finding: &Finding) -> (Outcome, Option<f64>,
     let parts = [Some(finding.remark.clone()), finding.shortfall.clone()];
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     (outcome, finding.value, parts.join("; "))
+}
+
+/// What is left of a verdict that no run could miss: a gap is as long as its window at most.
+fn sound(
+    requirement: &Requirement,
+    data: &RunData,
+    (outcome, value, reason): (Outcome, Option<f64>, String),
+) -> (Outcome, Option<f64>, String) {
+    let window = Bounds::of(*window_of(&requirement.measure), data.planned_to);
+    let length_ms = (window.to_ns - window.from_ns) as f64 / 1e6;
+    let is_gap = matches!(requirement.measure, Measure::LongestGap { .. });
+    match requirement.at_most {
+        Some(most) if is_gap && outcome == Outcome::Met && most >= length_ms => {
+            let most = figure(most);
+            let why = format!("no gap in {} ms is longer than {most} ms", figure(length_ms));
+            (Outcome::NotMeasured, value, why)
+        }
+        _ => (outcome, value, reason),
+    }
 }
 
 /// What is left of a verdict where programs were kept from acting in time. Data that do not say are no

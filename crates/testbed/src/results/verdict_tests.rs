@@ -253,6 +253,16 @@ fn the_time_to_the_first_poll_and_after_the_last_counts() {
 }
 
 #[test]
+fn a_window_that_no_gap_could_miss_says_nothing() {
+    let vacuous = demand(gap(window(60, 100)), None, Some(40.0));
+    expect(&vacuous, &run(), Outcome::NotMeasured, Some(40.0));
+    assert_eq!(judge(&vacuous, &run()).reason, "no gap in 40 ms is longer than 40 ms");
+    let nobody = demand(gap(window(7000, 9000)), None, Some(2000.0));
+    expect(&nobody, &run(), Outcome::NotMeasured, Some(2000.0));
+    expect(&demand(gap(window(60, 140)), None, Some(79.0)), &run(), Outcome::Missed, Some(80.0));
+}
+
+#[test]
 fn received_frames_are_new_inbound_and_by_their_source() {
     expect(
         &demand(received(Window::default()), Some(61.0), Some(61.0)),

@@ -100,10 +100,9 @@ pub fn run(scenario: &Scenario, options: &Options) -> Result<Exit, Failure> {
         if !interrupt.reaches(sender.clone()) {
             return Ok(Exit::Interrupted);
         }
-        let exit = run_once(scenario, &Options { repeat_disturbed: left, ..options.clone() }, {
-            (&sockets, sender, events)
-        })?;
-        if exit != Exit::Disturbed || left == 0 {
+        let options_now = Options { repeat_disturbed: left, ..options.clone() };
+        let (exit, disturbed) = run_once(scenario, &options_now, (&sockets, sender, events))?;
+        if !disturbed || left == 0 {
             let runs = options.repeat_disturbed - left + 1;
             if runs > 1 {
                 say(&format!("the last of {runs} runs counts; those before were disturbed"));
@@ -119,7 +118,7 @@ fn run_once(
     scenario: &Scenario,
     options: &Options,
     (sockets, sender, events): (&Path, Sender<Happened>, Receiver<Happened>),
-) -> Result<Exit, Failure> {
+) -> Result<(Exit, bool), Failure> {
     let grid = match &scenario.plant {
         Some(plan) => Some(Grid::open(scenario, plan, &needs::engine_folders())?),
         None => None,
@@ -225,7 +224,8 @@ impl<'s> Session<'s> {
         })
     }
 
-    fn run(mut self, options: &Options) -> Result<Exit, Failure> {
+    /// Answers whether a verdict was disturbed as well.
+    fn run(mut self, options: &Options) -> Result<(Exit, bool), Failure> {
         let name = self.folder.name();
         self.log.line(None, &format!("run {name} of {}", self.scenario.file.display()));
         self.agent.order(&Order::Prepare(Box::new(self.setup(&name))));
@@ -233,7 +233,7 @@ impl<'s> Session<'s> {
             Ok(None) => {}
             Ok(Some(signal)) => {
                 self.not_begun(EndedHow::Interrupted, signal);
-                return Ok(Exit::Interrupted);
+                return Ok((Exit::Interrupted, false));
             }
             Err(error) => {
                 self.not_begun(EndedHow::Error, format!("{error:#}"));
@@ -515,7 +515,7 @@ impl<'s> Session<'s> {
         wall_s: f64,
         last: Option<orders::Ended>,
         options: &Options,
-    ) -> anyhow::Result<Exit> {
+    ) -> anyhow::Result<(Exit, bool)> {
         let last_ns = last.as_ref().map_or(0, |ended| ended.status.clock.virtual_ns);
         let reached = match over.how {
             EndedHow::Complete => self.scenario.duration,
@@ -568,10 +568,13 @@ impl<'s> Session<'s> {
             _ => Exit::PartFailed,
         };
         // Whoever reads JSON wants one object: that of the run that counts.
-        if !(options.json && exit == Exit::Disturbed && options.repeat_disturbed > 0) {
+        // Whatever the others say, which is no reason to keep a run or to do without it.
+        let disturbed = !matches!(exit, Exit::Interrupted | Exit::PartFailed)
+            && self.record.verdicts.iter().any(|one| one.outcome == results::Outcome::Disturbed);
+        if !(options.json && disturbed && options.repeat_disturbed > 0) {
             self.tell(options)?;
         }
-        Ok(exit)
+        Ok((exit, disturbed))
     }
 
     /// Brings the plant to the end and closes the series.

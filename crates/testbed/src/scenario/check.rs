@@ -21,8 +21,8 @@ pub(super) struct World<'a> {
     pub(super) has_plant: bool,
     /// Points that are recorded, in lower case.
     pub(super) recorded: BTreeSet<String>,
-    /// Names of programs.
-    pub(super) programs: BTreeSet<String>,
+    /// Names of programs, and in which nodes they run.
+    pub(super) programs: BTreeMap<String, String>,
     /// Length of the run as the file has it.
     pub(super) duration: Option<VirtualSpan>,
 }
@@ -94,9 +94,9 @@ impl World<'_> {
 
     /// Reports a name that no program has. Answers whether one has it.
     pub(super) fn expect_program(&self, name: &Placed<'_, String>) -> bool {
-        let is_there = self.programs.contains(&name.value);
+        let is_there = self.programs.contains_key(&name.value);
         if !is_there {
-            let names = self.programs.iter().map(String::as_str);
+            let names = self.programs.keys().map(String::as_str);
             let way_out = suggest::instead_of(&name.value, "programs", names);
             name.place.wrong(format!("{} is not a program", quoted(&name.value)), way_out);
         }
@@ -156,6 +156,12 @@ fn most_common<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
         counts.entry(value).or_insert((0, std::cmp::Reverse(index))).0 += 1;
     }
     counts.into_iter().max_by_key(|(_, count)| *count).map(|(value, _)| value)
+}
+
+/// The programs of a node, with its name.
+pub(super) fn programs_of(node: &nodes::Read<'_>) -> Vec<(String, String)> {
+    let pairs = node.programs.iter();
+    pairs.map(|program| (program.value.clone(), node.name.value.clone())).collect()
 }
 
 /// Reports programs of one name.

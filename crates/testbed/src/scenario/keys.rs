@@ -428,8 +428,8 @@ pub(crate) static REQUIREMENT: Table = Table {
             "depends_on",
             List(&Name(OnNetwork)),
             Optional,
-            "the nodes whose programs must not be kept from acting; all of them without it. What \
-             the testbed itself is late with counts in any case",
+            "the nodes whose programs must not be kept from acting; all of them without it. The node \
+             that is measured, and what the testbed itself is late with, count in any case",
         ),
     ],
 };

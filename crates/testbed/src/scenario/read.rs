@@ -6,7 +6,6 @@
 //! a shorter run leaves out events at or after its end and keeps every requirement as it is.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +19,7 @@ use super::keys::TOP;
 use super::model::{Event, Mention, PointName, Requirement, Scenario, Unchecked};
 use super::problems::{Collector, Problems, quoted};
 use super::{check, events, instant, names, network, nodes, plant, requirements, suggest, units};
+use crate::regular;
 
 /// The file in a folder that is a scenario.
 const FILE_NAME: &str = "scenario.yaml";
@@ -92,7 +92,7 @@ impl Source {
             Problems::of_file(&shown, what, "give the path of a scenario.yaml, or its folder")
         };
         let mut octets = Vec::new();
-        let file = File::open(&shown).map_err(unreadable)?;
+        let file = regular::open(&shown).map_err(unreadable)?;
         file.take(OCTETS_MAX + 1).read_to_end(&mut octets).map_err(unreadable)?;
         if octets.len() as u64 > OCTETS_MAX {
             let what = format!("the file has more than {OCTETS_MAX} octets");
@@ -153,7 +153,7 @@ fn read_tree(
         captures,
         has_plant: top.has("plant"),
         recorded: check::recorded(&plant),
-        programs: nodes.iter().flat_map(|node| &node.programs).map(|at| at.value.clone()).collect(),
+        programs: nodes.iter().flat_map(check::programs_of).collect(),
         duration: duration.as_ref().map(|duration| duration.value),
     };
     network::check_ends(&world.network, &nodes);

@@ -57,7 +57,7 @@ fn read_requirement(
     if let Some(least) = &at_least {
         refuse_too_late(least, &measure, world);
     }
-    let disturbed = read_disturbed(requirement, world)?;
+    let disturbed = read_disturbed(requirement, &measure, world)?;
     let value = |bound: Option<Placed<'_, f64>>| bound.map(|bound| bound.value);
     Some(Requirement {
         name: name?.value,
@@ -68,18 +68,43 @@ fn read_requirement(
     })
 }
 
-fn read_disturbed(requirement: &Mapping<'_>, world: &World<'_>) -> Option<Disturbed> {
+fn read_disturbed(
+    requirement: &Mapping<'_>,
+    measure: &Measure,
+    world: &World<'_>,
+) -> Option<Disturbed> {
     let above = requirement.parse("disturbed_above", units::time_positive);
     let nodes = requirement.items("depends_on");
+    let is_empty = requirement.has("depends_on") && nodes.is_empty();
+    if is_empty {
+        let what = "`depends_on` names nobody";
+        requirement.place.wrong(what, "name the nodes that count, or leave it out: then all do");
+    }
     let names = nodes.iter().map(|node| node.parse(|name| Ok(name.to_owned())));
     let nodes: Vec<_> = names.flatten().collect();
     // Each of them, so that all mistakes are told.
     let wrong = nodes.iter().filter(|node| !world.expect(node, Part::Node)).count();
-    let named = nodes.into_iter().map(|node| node.value).collect();
-    (wrong == 0).then(|| Disturbed {
+    let mut named: Vec<String> = nodes.into_iter().map(|node| node.value).collect();
+    // What is measured of a node depends on that, whoever else is named.
+    for node in measured_at(measure, world) {
+        if !named.contains(node) {
+            named.push(node.clone());
+        }
+    }
+    (wrong == 0 && !is_empty).then(|| Disturbed {
         above: above.map(|above| above.value),
         nodes: requirement.has("depends_on").then_some(named),
     })
+}
+
+/// The nodes whose programs do what is measured.
+fn measured_at<'w>(measure: &'w Measure, world: &'w World<'_>) -> Vec<&'w String> {
+    match measure {
+        Measure::Received { from, to, .. } => vec![from, to],
+        Measure::LongestGap { from, .. } => vec![from],
+        Measure::Told { program, .. } => world.programs.get(program).into_iter().collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn read_bound(text: &str, measure: &Measure) -> Result<f64, Fault> {

@@ -4,10 +4,10 @@
 
 use testbed::agent::protocol::{Call, Selector};
 
-use crate::harness::{Domain, In, Link, Printed, Running, c, command, held, run, sleep_ms};
+use crate::harness::{Domain, In, Link, Printed, QCYCLE, Running, c, command, held, run, sleep_ms};
 
 /// Guests, and how many checks each makes.
-const GUESTS: [(&str, usize); 3] = [("timers", 65), ("posix_timers", 43), ("queues", 27)];
+const GUESTS: [(&str, usize); 3] = [("timers", 71), ("posix_timers", 43), ("queues", 27)];
 
 /// Asserts that every check of the guest holds; prints how late its timers were.
 fn all_hold(what: &str, printed: &Printed, checks: usize) {
@@ -54,6 +54,19 @@ fn they_stand_still_with_the_clock_and_go_on_with_it() {
         }
         all_hold(&format!("{name} held and dilated"), &guest.finish(), checks);
     }
+}
+
+/// The agent has a descriptor of each that is armed, and no more.
+#[test]
+fn timerfds_that_are_closed_take_nothing_from_the_agent() {
+    let (guest, checks) = GUESTS[0];
+    let guest = c(guest, Link::Static);
+    let script = format!("ulimit -n 512; exec {QCYCLE} exec -- {}", guest.display());
+    all_hold(
+        "few descriptors",
+        &run(std::process::Command::new("sh").args(["-c", &script])),
+        checks,
+    );
 }
 
 /// What this machine says of timers on alarm clocks, which need a clock of their own.

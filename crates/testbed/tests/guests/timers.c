@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
@@ -104,6 +105,71 @@ static void mistakes(void)
 	check("timer: no clock", timer_create(99, NULL, &id) == -1 && errno == EINVAL);
 	check("timer: no timer", timer_settime((timer_t)77, 0, &set, NULL) == -1 && errno == EINVAL);
 	close(fd);
+}
+
+/* How often a timerfd that was set is told by epoll, when everybody has closed it: first waited for if
+ * it is to have expired before. */
+static int told_of_closed(struct itimerspec set, int expires_first)
+{
+	int fd = timerfd_create(CLOCK_MONOTONIC, 0), poller = epoll_create1(0), told = 0;
+	struct epoll_event event = { .events = EPOLLIN };
+	int64_t until;
+	epoll_ctl(poller, EPOLL_CTL_ADD, fd, &event);
+	timerfd_settime(fd, 0, &set, NULL);
+	if (expires_first)
+		epoll_wait(poller, &event, 1, 5000);
+	close(fd);
+	for (until = now(CLOCK_MONOTONIC) + 100 * MS; now(CLOCK_MONOTONIC) < until;) {
+		told += epoll_wait(poller, &event, 1, 100);
+		usleep(1000);
+	}
+	close(poller);
+	return told;
+}
+
+/* Made, set and closed again and again, waited for or not; answers how many could not be set. */
+static int refused(int count, int64_t first, int reads)
+{
+	struct itimerspec set = setting(first, 0);
+	uint64_t times;
+	int i, failed = 0;
+	for (i = 0; i < count; i++) {
+		int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+		failed += timerfd_settime(fd, 0, &set, NULL) != 0;
+		if (reads && read(fd, &times, sizeof(times)) != sizeof(times))
+			failed++;
+		close(fd);
+	}
+	return failed;
+}
+
+/* A timerfd that a child has, when who set it has closed it. */
+static int inherited(void)
+{
+	struct itimerspec set = setting(20 * MS, 20 * MS);
+	int fd = timerfd_create(CLOCK_MONOTONIC, 0), status = 0;
+	uint64_t times;
+	timerfd_settime(fd, 0, &set, NULL);
+	pid_t child = fork();
+	if (child == 0) {
+		int i, came = 0;
+		for (i = 0; i < 5; i++)
+			came += read(fd, &times, sizeof(times)) == sizeof(times);
+		_exit(came);
+	}
+	close(fd);
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void closed(void)
+{
+	check("timerfd: closed, periodic", told_of_closed(setting(MS, MS), 0) == 0);
+	check("timerfd: closed, once", told_of_closed(setting(10 * MS, 0), 0) == 0);
+	check("timerfd: expired and closed", told_of_closed(setting(MS, 0), 1) == 0);
+	check("timerfd: many, one after the other", refused(600, 1000, 1) == 0);
+	check("timerfd: many, closed before they expire", refused(600, 3600 * BILLION, 0) == 0);
+	check("timerfd: a child has it", inherited() == 5);
 }
 
 static volatile int signals, last_value, last_code;
@@ -216,6 +282,7 @@ int main(int argc, char **argv)
 	descriptors(CLOCK_REALTIME, "realtime");
 	descriptors(CLOCK_BOOTTIME, "boottime");
 	mistakes();
+	closed();
 	posix();
 	intervals();
 	return 0;

@@ -20,6 +20,7 @@ const MISTAKES: &[(&[&str], i32, &[&str])] = &[
     (&["rnu", "scenario"], 64, &["rnu", "--help"]),
     (&["run"], 64, &["<SCENARIO>"]),
     (&["run", "nope.yaml"], 65, &["nope.yaml", "give the path of a scenario.yaml"]),
+    (&["run", "/dev/zero"], 65, &["cannot be read (it is not a regular file)"]),
     (&["run", "scenario"], 65, &["none is chosen", "calm, storm"]),
     (&["run", "scenario", "--variant", "clam"], 65, &["did you mean `calm`?"]),
     (&["run", "scenario", "--duration", "10"], 64, &["has no unit", "`10 s`"]),

@@ -84,6 +84,11 @@ fn output_without_a_line_end_is_cut_into_lines() {
     assert!(lines.iter().all(|line| line.len() <= 16 * 1024));
     // What never ended in a line is there as well.
     assert!(lines.last().unwrap().ends_with("half a line"), "{:?}", lines.last());
+    // When it came, and not when its program ended.
+    let log = run.log("writer");
+    let last_s: f64 =
+        log.lines().last().unwrap().split_whitespace().next().unwrap().parse().unwrap();
+    assert!((0.5..2.9).contains(&last_s), "{last_s} s of 3 s");
     place.assert_nothing_left();
 }
 

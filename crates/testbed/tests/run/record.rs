@@ -222,7 +222,7 @@ nodes:
 links:
   - {from: server, to: poller, delay: 4 ms, rate: 10 Mbit/s}
 requirements:
-  - {name: frames, measure: {longest_gap: {from: poller, to: server, port: 7007}}, at_most: 10 s}
+  - {name: frames, measure: {longest_gap: {from: poller, to: server, port: 7007}}, at_most: 3 s}
 ";
 
 /// What was captured before the hole and after it would meet it.

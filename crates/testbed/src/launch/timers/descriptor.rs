@@ -1,15 +1,18 @@
-//! Timerfds of programs. The agent has a descriptor of its own of each that was set, through which
+//! Timerfds of programs. The agent has a descriptor of its own of each that is armed, through which
 //! it lets it expire: whatever number the program knows it by, and in whatever process, it is that
-//! one.
+//! one. So it stays there when all programs have closed it, and whether they have is looked up.
 
 use std::cmp::Ordering;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use libc::c_int;
+use libc::{c_int, pid_t};
 
 use crate::launch::process::Process;
+
+/// Where links to timerfds in `/proc` lead.
+pub(super) const TIMERFD: &str = "anon_inode:[timerfd]";
 
 /// A timerfd that a program has too.
 #[derive(Debug)]
@@ -23,7 +26,7 @@ impl TimerFd {
     pub(super) fn of(process: &Process, fd: c_int) -> io::Result<Self> {
         let copy = process.descriptor(fd)?;
         let link = fs::read_link(format!("/proc/self/fd/{}", copy.as_raw_fd()))?;
-        if link.as_os_str() != "anon_inode:[timerfd]" {
+        if link.as_os_str() != TIMERFD {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
         Ok(Self(copy))
@@ -36,14 +39,24 @@ impl TimerFd {
 
     /// The order of two timers, by which descriptors of the same one are equal. kcmp(2)
     pub(super) fn order(&self, other: &Self) -> Ordering {
+        let own = std::process::id().cast_signed();
+        self.order_with(own, other.0.as_raw_fd()).unwrap_or(Ordering::Greater)
+    }
+
+    /// The same of this one and what a process has under a number.
+    ///
+    /// # Errors
+    /// EBADF if that is no descriptor, ESRCH if the process is gone, EPERM if it is closed to this
+    /// user.
+    pub(super) fn order_with(&self, process: pid_t, fd: c_int) -> io::Result<Ordering> {
         const KCMP_FILE: c_int = 0;
-        let own = std::process::id();
-        let (one, two) = (self.0.as_raw_fd(), other.0.as_raw_fd());
+        let (own, one) = (std::process::id(), self.0.as_raw_fd());
         // SAFETY: takes numbers only.
-        match unsafe { libc::syscall(libc::SYS_kcmp, own, own, KCMP_FILE, one, two) } {
-            0 => Ordering::Equal,
-            1 => Ordering::Less,
-            _ => Ordering::Greater,
+        match unsafe { libc::syscall(libc::SYS_kcmp, own, process, KCMP_FILE, one, fd) } {
+            0 => Ok(Ordering::Equal),
+            1 => Ok(Ordering::Less),
+            2 => Ok(Ordering::Greater),
+            _ => Err(io::Error::last_os_error()),
         }
     }
 

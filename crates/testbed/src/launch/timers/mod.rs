@@ -16,6 +16,7 @@
 //! - [`limits`]: how many timers a tree may have; pure
 //! - [`pace`]: how much of a processor the timers of a tree may take; pure
 //! - [`signal`], [`descriptor`]: what is told a program when a timer expires
+//! - [`held`]: whether a program still has its timerfd
 //! - [`posix`]: one timer of timer_create(2)
 //! - [`tree`]: the timers of one tree
 //! - [`worker`]: its thread
@@ -23,6 +24,7 @@
 //! - [`service`]: which tree a call belongs to
 
 mod descriptor;
+mod held;
 mod limits;
 mod pace;
 mod pool;

@@ -64,7 +64,8 @@ impl Posix {
         self.overrun = if self.sent { limited(self.beyond) } else { self.overrun };
         (self.sent, self.beyond) = (true, times - 1);
         let sent = self.target.send_timer(signal, number, limited(self.beyond), value);
-        !is_gone(sent.as_ref())
+        // One of a thread that has ended tells nobody any more, and goes on.
+        !is_gone(sent.as_ref()) || self.target.thread.is_some() && self.target.process.is_there()
     }
 
     /// What timer_getoverrun(2) answers.

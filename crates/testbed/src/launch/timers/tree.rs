@@ -15,6 +15,7 @@ use vtime::page::Epoch;
 use vtime::{HostSpan, HostTime, ProgramSpan, ProgramTime};
 
 use super::descriptor::TimerFd;
+use super::held::{self, Descriptor};
 use super::pace::{Pace, TURN};
 use super::pool::Pool;
 use super::posix::{Posix, sigevent};
@@ -88,14 +89,6 @@ pub(super) struct Timers {
     swept: HostTime,
     /// How many timerfds there are when those of ended processes are looked for.
     sweep_at: usize,
-}
-
-/// A timerfd, and the process that set it.
-struct Descriptor {
-    timer: TimerFd,
-    owner: Identity,
-    /// The program that counts as having it.
-    program: Lane,
 }
 
 impl Timers {
@@ -172,11 +165,14 @@ impl Timers {
         let timer = TimerFd::of(&Process::open(process)?, ask.words[0] as c_int)?;
         let epoch = timer.clock().and_then(epoch_of).ok_or_else(invalid)?;
         let absolute = absolute(&ask, epoch)?;
-        let number = self.number_of(timer, process, lane)?;
+        let number = self.number_of(timer, (process, ask.words[0] as c_int), lane)?;
         self.descriptors[&number].timer.reset();
         let key = Key::Descriptor(number);
         let before = self.left(key);
         self.set(key, lane, wanted, absolute);
+        if wanted == Setting::default() {
+            self.forget(key);
+        }
         Ok(self.tell(ask.thread, before))
     }
 
@@ -290,10 +286,14 @@ impl Timers {
             return Ok(());
         }
         let lane = self.lane_begun_by(process);
-        let number = self.number_of(timer, process, lane)?;
+        let number = self.number_of(timer, (process, fd), lane)?;
         let setting = self.descriptors[&number].timer.take_over()?;
         let setting = self.continued(setting);
-        self.set(Key::Descriptor(number), lane, setting, None);
+        let key = Key::Descriptor(number);
+        self.set(key, lane, setting, None);
+        if setting == Setting::default() {
+            self.forget(key);
+        }
         Ok(())
     }
 
@@ -408,7 +408,11 @@ impl Timers {
             for due in due {
                 pace.note(due.period);
                 self.domain.lateness().note_served(&self.name, due.late.as_ns());
-                if !self.fire(due.key, due.times) {
+                let is_there = self.fire(due.key, due.times);
+                // A timerfd that has no further expirations is the program's alone.
+                let is_over =
+                    matches!(due.key, Key::Descriptor(_)) && due.period == ProgramSpan::ZERO;
+                if !is_there || is_over {
                     self.forget(due.key);
                 }
             }
@@ -420,8 +424,8 @@ impl Timers {
     fn fire(&mut self, key: Key, times: u64) -> bool {
         match key {
             Key::Descriptor(number) => {
-                let known = self.descriptors.get(&number);
-                known.is_some_and(|known| known.timer.expire(times).is_ok())
+                let known = self.descriptors.get_mut(&number);
+                known.is_some_and(|known| known.is_held() && known.timer.expire(times).is_ok())
             }
             Key::Posix(process, number) => {
                 let timer = self.posix.get_mut(&(process, number));
@@ -463,7 +467,12 @@ impl Timers {
     ///
     /// # Errors
     /// ENOMEM if the agent has no descriptor for it.
-    fn number_of(&mut self, timer: TimerFd, process: pid_t, program: Lane) -> io::Result<u64> {
+    fn number_of(
+        &mut self,
+        timer: TimerFd,
+        (process, fd): (pid_t, c_int),
+        program: Lane,
+    ) -> io::Result<u64> {
         if let Ok(place) = self.place_of(&timer) {
             return Ok(self.order[place]);
         }
@@ -478,7 +487,7 @@ impl Timers {
         *self.taken.entry(program).or_default() += 1;
         let place = self.place_of(&timer).unwrap_or_else(|place| place);
         self.made += 1;
-        self.descriptors.insert(self.made, Descriptor { timer, owner, program });
+        self.descriptors.insert(self.made, Descriptor { timer, owner, fd, program });
         self.order.insert(place, self.made);
         Ok(self.made)
     }
@@ -524,11 +533,28 @@ impl Timers {
         of_descriptors.chain(of_posix).chain(of_intervals).collect()
     }
 
+    /// The timerfds that some process has.
+    fn held(&self) -> BTreeSet<u64> {
+        let at_hand = self.descriptors.iter().filter(|(_, known)| known.is_at_hand());
+        let mut held: BTreeSet<u64> = at_hand.map(|(number, _)| *number).collect();
+        if held.len() < self.descriptors.len() {
+            let owners = self.descriptors.values().map(|known| known.owner);
+            for (process, fd) in held::all(owners) {
+                let order = |number: &u64| self.descriptors[number].order_with(process, fd);
+                if let Ok(place) = self.order.binary_search_by(order) {
+                    held.insert(self.order[place]);
+                }
+            }
+        }
+        held
+    }
+
     fn sweep(&mut self) {
         let owners = self.owners();
         let gone: BTreeSet<Identity> =
             owners.into_iter().filter(|owner| !owner.is_there()).collect();
-        let descriptors = self.descriptors.iter().filter(|(_, known)| gone.contains(&known.owner));
+        let held = self.held();
+        let descriptors = self.descriptors.iter().filter(|(number, _)| !held.contains(number));
         let posix = self.posix.iter().filter(|(_, timer)| gone.contains(&timer.target.process));
         let intervals = self.intervals.iter().filter(|(_, owner)| gone.contains(owner));
         let keys: Vec<Key> = descriptors
