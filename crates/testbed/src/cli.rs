@@ -326,7 +326,8 @@ pub(crate) fn main() -> ExitCode {
         Ok(exit) => code(exit),
         Err(error) => {
             terminal::err!("qcycle: {error:#}");
-            code(Exit::BrokenSetup)
+            let is_data = error.chain().any(|cause| cause.is::<latency::import::BadImport>());
+            code(if is_data { Exit::BadScenario } else { Exit::BrokenSetup })
         }
     }
 }

@@ -45,6 +45,7 @@ fn read_requirement(
         let what = "neither `at_least` nor `at_most` is there";
         requirement.place.wrong(what, "give a bound, or both");
     }
+    let disturbed = read_disturbed(requirement, measure.as_ref(), world);
     let measure = measure?;
     let bound = |key| requirement.parse(key, |text| read_bound(text, &measure));
     let (at_least, at_most) = (bound("at_least"), bound("at_most"));
@@ -57,20 +58,19 @@ fn read_requirement(
     if let Some(least) = &at_least {
         refuse_too_late(least, &measure, world);
     }
-    let disturbed = read_disturbed(requirement, &measure, world)?;
     let value = |bound: Option<Placed<'_, f64>>| bound.map(|bound| bound.value);
     Some(Requirement {
         name: name?.value,
         measure,
         at_least: value(at_least),
         at_most: value(at_most),
-        disturbed,
+        disturbed: disturbed?,
     })
 }
 
 fn read_disturbed(
     requirement: &Mapping<'_>,
-    measure: &Measure,
+    measure: Option<&Measure>,
     world: &World<'_>,
 ) -> Option<Disturbed> {
     let above = requirement.parse("disturbed_above", units::time_positive);
@@ -86,7 +86,7 @@ fn read_disturbed(
     let wrong = nodes.iter().filter(|node| !world.expect(node, Part::Node)).count();
     let mut named: Vec<String> = nodes.into_iter().map(|node| node.value).collect();
     // What is measured of a node depends on that, whoever else is named.
-    for node in measured_at(measure, world) {
+    for node in measure.map(|measure| measured_at(measure, world)).unwrap_or_default() {
         if !named.contains(node) {
             named.push(node.clone());
         }

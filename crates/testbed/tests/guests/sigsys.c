@@ -162,11 +162,13 @@ static void kept(void)
 	sigprocmask(SIG_BLOCK, &only, NULL);
 	raise(SIGSYS);
 	fflush(stdout);
-	if (fork() == 0) {
+	/* The one before may not have been waited for. */
+	pid_t child = fork();
+	if (child == 0) {
 		tell("child");
 		exit(0);
 	}
-	wait(NULL);
+	waitpid(child, NULL, 0);
 	tell("parent");
 	signal(SIGSYS, SIG_DFL);
 	tell("default");

@@ -30,6 +30,7 @@ const MISTAKES: &[(&[&str], i32, &[&str])] = &[
     (&["run", "scenario", "--seed", "many"], 64, &["--seed"]),
     (&["run", "scenario", "--dry-run", "--csv"], 64, &["cannot be used with"]),
     (&["report", "nope"], 69, &["nope is no folder of a run", "`qcycle run` made"]),
+    (&["latency", "import", "scenario/scenario.yaml"], 65, &["no known format", "scenario.yaml"]),
     (&["hold", "nobody"], 69, &["no domain named `nobody`", "`qcycle run`"]),
     (&["query", "999999999"], 69, &["no process 999999999", "`qcycle ps`"]),
     (&["attach", "controller"], 64, &["number of a process", "pidof"]),

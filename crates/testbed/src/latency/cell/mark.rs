@@ -61,6 +61,8 @@ pub enum MarkKind {
     MaximaOnly,
     /// The stall meter did not run: causes are not known.
     NoMeter,
+    /// Some latencies were below zero, which nothing is: a clock was set, or is another one.
+    BelowZero,
 }
 
 impl MarkKind {
@@ -88,6 +90,7 @@ impl MarkKind {
             Self::Coarse => "coarse clock",
             Self::MaximaOnly => "maxima only",
             Self::NoMeter => "no stall meter",
+            Self::BelowZero => "below zero",
         }
     }
 
@@ -133,6 +136,9 @@ impl MarkKind {
                 "Only the maximum of each stretch of time is known, so all figures are those of maxima."
             }
             Self::NoMeter => "No stall meter ran, so causes of late samples are not known.",
+            Self::BelowZero => {
+                "Some latencies were below zero, so a clock was set or is another one; they count as 0."
+            }
         }
     }
 

@@ -301,8 +301,27 @@ mod tests {
         for nonsense in ["", "{}", "{\"thread\": 7}", "{", "a b\n", "1 2\n3\n", "RTD|x"] {
             assert!(read(nonsense, Hints::default()).is_err(), "{nonsense}");
         }
-        // Counts that nobody can have are no panic.
-        assert!(read("1 18446744073709551615\n2 18446744073709551615\n", Hints::default()).is_ok());
+        for (wrong, says) in [
+            ("1 18446744073709551615\n2 18446744073709551615\n", "is no count"),
+            ("1 -3\n", "-3 is no count"),
+            ("\0\0\0\n", "there are no numbers in it"),
+            (&"9".repeat(400), "there are no numbers in it"),
+        ] {
+            let refused = read(wrong, Hints::default()).unwrap_err().to_string();
+            assert!(refused.contains(says), "{refused}");
+        }
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused_and_what_is_below_zero_marked() {
+        let text = std::fs::read_to_string(format!("{FILES}/cyclictest-histogram.txt")).unwrap();
+        let edited = text.replace("# Max Latencies: 00455", "# Max Latencies: 00012");
+        assert_ne!(edited, text);
+        let refused = read(&edited, Hints::default()).unwrap_err().to_string();
+        assert!(refused.contains("thread 0 has 35 samples beyond"), "{refused}");
+        let below = read("-5\n3\n", Hints::default()).unwrap();
+        let mark = below.marks.iter().find(|mark| mark.kind == MarkKind::BelowZero).unwrap();
+        assert_eq!((mark.detail.as_str(), maxima(&below)), ("1 of 2", vec![3_000]));
     }
 
     #[test]

@@ -5,6 +5,8 @@ use super::{BadImport, Found, Hints, bad, counted, ns};
 use crate::latency::cell::{Mark, MarkKind, Samples, Thread, Times};
 use crate::latency::statistics::Distribution;
 
+/// At a sample each nanosecond these are 52 days.
+const COUNT_MAX: f64 = 4_503_599_627_370_496.0;
 /// More columns than this are no threads.
 const COLUMNS_MAX: usize = 4096;
 
@@ -48,6 +50,17 @@ fn cyclictest_histogram(text: &str) -> Result<Found, BadImport> {
     };
     let mut marks = Vec::new();
     let threads = rows.iter().map(Vec::len).min().unwrap_or(1) - 1;
+    let end_us = rows.iter().map(|row| row[0]).max().unwrap_or(0);
+    for thread in 0..threads {
+        let beyond = column("# Histogram Overflows:", thread).unwrap_or(0);
+        let max_us = column("# Max Latencies:", thread).filter(|max_us| *max_us < end_us);
+        if let Some(max_us) = max_us.filter(|_| beyond > 0) {
+            return bad(format!(
+                "thread {thread} has {beyond} samples beyond {end_us} us and a maximum of {max_us} us: \
+                 they contradict each other; was the file edited, or are there two runs in it?"
+            ));
+        }
+    }
     let threads = (0..threads)
         .map(|thread| {
             let bins: Vec<(u32, u64)> =
@@ -182,9 +195,16 @@ fn table(text: &str, hints: Hints) -> Result<Found, BadImport> {
         }
     }
     let Some(width) = width.filter(|width| *width > 0) else {
-        return bad("there is nothing in it");
+        return bad(
+            "there are no numbers in it: a sample a line, or a latency and its count a line",
+        );
     };
     let unit_ns = hints.unit.ns();
+    let below = values.iter().step_by(width).filter(|latency| **latency < 0.0).count();
+    let mut marks = Vec::new();
+    if below > 0 {
+        marks.push(Mark::new(MarkKind::BelowZero, format!("{below} of {}", values.len() / width)));
+    }
     if width == 1 {
         let latency_ns: Vec<u32> = values.iter().map(|value| ns(value * unit_ns)).collect();
         let samples = match hints.period_ns {
@@ -200,10 +220,14 @@ fn table(text: &str, hints: Hints) -> Result<Found, BadImport> {
             tool: "list of samples",
             threads: vec![thread],
             period_ns,
+            marks,
             ..Found::default()
         });
     }
-    let mut marks = Vec::new();
+    let counts = values.chunks_exact(width).flat_map(|row| &row[1..]);
+    if let Some(count) = counts.copied().find(|count| !(0.0..COUNT_MAX).contains(count)) {
+        return bad(format!("{count} is no count: nobody has so many samples, or fewer than none"));
+    }
     let threads = (1..width)
         .map(|column| {
             let rows = values.chunks_exact(width);
