@@ -79,11 +79,11 @@ impl Delay {
 /// What comes less late than this came as late as sleepers come.
 const STANDS_NS: i64 = 1_000_000;
 
-/// How long whoever napped between two moments stood longer than that, and not for want of a
-/// processor, of which it waited `waited_ns`: in virtual time, of which none passes in a hold.
-pub(super) fn stood_ns(before: Moment, now: Moment, nap: Duration, waited_ns: i64) -> i64 {
+/// How long somebody stood between two moments who slept or computed for the time that is `spent`, and
+/// waited for a processor: in virtual time, of which none passes in a hold.
+pub(super) fn stood_ns(before: Moment, now: Moment, spent: Duration, waited_ns: i64) -> i64 {
     let host_ns = (now.host - before.host).as_ns();
-    let stood_ns = host_ns - i64::try_from(nap.as_nanos()).unwrap_or(i64::MAX) - waited_ns;
+    let stood_ns = host_ns - i64::try_from(spent.as_nanos()).unwrap_or(i64::MAX) - waited_ns;
     let passed_ns = (now.at.as_ns() - before.at.as_ns()).max(0);
     if stood_ns < STANDS_NS {
         return 0;

@@ -180,7 +180,9 @@ impl Round {
     fn run(&mut self, stopped: &Receiver<()>) {
         self.own_delay = RunDelay::of_this_thread();
         loop {
+            let (before, ran) = (self.now(), threads::own_processor_time());
             self.look(false);
+            self.note_stand(before, threads::own_processor_time().saturating_sub(ran));
             let next = self.places.iter().map(|place| place.next).min().unwrap_or(self.told);
             if self.naps_until(next.min(Instant::now() + EVERY), stopped) {
                 break;
@@ -193,23 +195,29 @@ impl Round {
     fn naps_until(&mut self, until: Instant, stopped: &Receiver<()>) -> bool {
         loop {
             let nap = until.saturating_duration_since(Instant::now()).min(NAP);
-            let (before, waited) = (moment(&self.domain), self.waited_ns());
+            let before = self.now();
             if stopped.recv_timeout(nap) == Err(RecvTimeoutError::Disconnected) {
                 return true;
             }
-            let (now, waited_ns) = (moment(&self.domain), self.waited_ns() - waited);
-            let largest_ns = delays::stood_ns(before, now, nap, waited_ns);
-            let late = Delay::late(before, now, Late { largest_ns, sum_ns: largest_ns });
-            self.ledger.add((None, ALL.to_owned()), Cause::Late, &late);
+            self.note_stand(before, nap);
             if Instant::now() >= until {
                 return false;
             }
         }
     }
 
-    /// How long this thread waited for a processor, in all.
-    fn waited_ns(&self) -> i64 {
-        self.own_delay.as_ref().map_or(0, RunDelay::ns)
+    /// Now, and how long this thread has waited for a processor in all.
+    fn now(&self) -> (Moment, i64) {
+        (moment(&self.domain), self.own_delay.as_ref().map_or(0, RunDelay::ns))
+    }
+
+    /// Notes that more time has passed than this thread has slept or computed, or waited.
+    fn note_stand(&mut self, (before, waited_before_ns): (Moment, i64), spent: Duration) {
+        let (now, waited_ns) = self.now();
+        let waited_ns = waited_ns - waited_before_ns;
+        let largest_ns = delays::stood_ns(before, now, spent, waited_ns);
+        let late = Delay::late(before, now, Late { largest_ns, sum_ns: largest_ns });
+        self.ledger.add((None, ALL.to_owned()), Cause::Late, &late);
     }
 
     fn look(&mut self, is_last: bool) {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
+use std::time::Duration;
 
 use super::delays::{Counts, Reading};
 
@@ -88,6 +89,14 @@ fn reading(process: i32, thread: i32, who: String, asks_runnable: bool) -> Optio
     Some(Reading { thread, who, counts, is_runnable })
 }
 
+/// How long the calling thread has computed. clock_gettime(2)
+pub(super) fn own_processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a live structure; every Linux has the clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
 fn parse_counts(schedstat: &str) -> Option<Counts> {
     let mut numbers = schedstat.split_whitespace().map(str::parse);
     let (ran_ns, waited_ns) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
@@ -143,7 +152,7 @@ mod tests {
         let own = std::process::id().cast_signed();
         let begun = BTreeMap::from([(child.id().cast_signed(), "shell".to_owned())]);
         let mut tree = Tree::of_node(own);
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let until = std::time::Instant::now() + Duration::from_secs(20);
         let found = loop {
             let readings = tree.read(&begun, true);
             let of_shell = readings.iter().filter(|reading| reading.who == "shell").count();
