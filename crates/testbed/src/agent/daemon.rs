@@ -432,7 +432,7 @@ fn tell(event: NodeEvent, owner: &Owner, domain: &Domain, programs: &Programs) {
             return owner.tell(&Report::Started { program: name, at_ns });
         }
         NodeEvent::NotStarted { name, reason } => {
-            owner.tell(&Report::Failed { reason: format!("cannot start `{name}`: {reason}") });
+            owner.tell(&Report::NotStarted { program: name, reason, at_ns });
         }
         NodeEvent::Exited { name, code, signal, cpu_s } => {
             let stopped = programs.stopping.load(Ordering::Relaxed);

@@ -122,6 +122,15 @@ pub enum Report {
         /// When.
         at_ns: i64,
     },
+    /// A program could not be started.
+    NotStarted {
+        /// Its name.
+        program: String,
+        /// Why.
+        reason: String,
+        /// When.
+        at_ns: i64,
+    },
     /// A program was started.
     Started {
         /// Its name.

@@ -419,6 +419,11 @@ impl<'s> Session<'s> {
                 None
             }
             Report::Exited(exited) => self.exited(&exited),
+            Report::NotStarted { program, reason, at_ns } => {
+                let at = self.scenario_time(at_ns);
+                self.ended(&program, ProgramEnd::NotStarted, at);
+                self.gone(&program, at, format!("cannot start `{program}`: {reason}"))
+            }
             Report::Warning { text } => {
                 self.warn(None, text);
                 None
@@ -455,26 +460,35 @@ impl<'s> Session<'s> {
         };
         let text = format!("program `{}` {end} at {at}", exited.program);
         self.log.line(Some(at), &text);
-        let programs = self.record.programs.iter_mut();
-        for program in programs.filter(|program| program.name == exited.program) {
+        self.ended(&exited.program, end.clone(), at);
+        // Where the scenario allows it to end, only how it ended can be worth a look.
+        if end == (ProgramEnd::Exited { code: 0 }) && self.may_end(&exited.program) {
+            return None;
+        }
+        self.gone(&exited.program, at, text)
+    }
+
+    /// Takes down how a program ended.
+    fn ended(&mut self, name: &str, end: ProgramEnd, at: VirtualSpan) {
+        for program in self.record.programs.iter_mut().filter(|program| program.name == name) {
+            program.ended_ns = (end != ProgramEnd::NotStarted).then_some(at.as_ns());
             program.end = end.clone();
-            program.ended_ns = Some(at.as_ns());
         }
         self.account.change();
-        let planned = self.scenario.nodes.iter().flat_map(|node| &node.programs);
-        let on_exit = planned
-            .filter(|program| program.name == exited.program)
-            .map(|program| program.on_exit)
-            .next();
-        match on_exit {
-            // The scenario allows it to end; only how it ended can be worth a look.
-            Some(OnExit::Ignore) if end == (ProgramEnd::Exited { code: 0 }) => None,
-            Some(OnExit::Ignore) => {
-                self.warn(Some(at), text);
-                None
-            }
-            _ => Some(Over::part_failed(text)),
+    }
+
+    /// A program is not there; the run is over unless the scenario allows that.
+    fn gone(&mut self, name: &str, at: VirtualSpan, why: String) -> Option<Over> {
+        if self.may_end(name) {
+            self.warn(Some(at), why);
+            return None;
         }
+        Some(Over::part_failed(why))
+    }
+
+    fn may_end(&self, name: &str) -> bool {
+        let planned = self.scenario.nodes.iter().flat_map(|node| &node.programs);
+        planned.filter(|program| program.name == name).any(|one| one.on_exit == OnExit::Ignore)
     }
 
     /// Stops everything. Answers what the agent had to tell at last, if it still could.

@@ -319,6 +319,44 @@ static void steal(const char *whose, long ms)
 	rest();
 }
 
+/* Writes an error where a process that is about to become a program says why it could not. */
+static int forge_in(int process)
+{
+	const int error = EINVAL;
+	char path[40], line[512];
+	unsigned long word;
+	int memory, forged = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", process);
+	memory = open(path, O_RDWR);
+	snprintf(path, sizeof(path), "/proc/%d/maps", process);
+	maps = fopen(path, "r");
+	while (maps && memory >= 0 && fgets(line, sizeof(line), maps))
+		if (strstr(line, "memfd:begin") && sscanf(line, "%lx", &word) == 1)
+			forged += pwrite(memory, &error, sizeof(error), (off_t)word) > 0;
+	if (maps)
+		fclose(maps);
+	close(memory);
+	return forged;
+}
+
+/* Does so to everybody who comes, for some milliseconds. */
+static void forge(long ms)
+{
+	long until = now_ms() + ms;
+	int next = getpid() + 1, forged = 0;
+
+	while (now_ms() < until) {
+		if (kill(next, 0))
+			continue;
+		forged += forge_in(next++) > 0;
+	}
+	printf("forged %d\n", forged);
+	fflush(stdout);
+	rest();
+}
+
 static void *sleeps(void *unused)
 {
 	rest();
@@ -431,6 +469,8 @@ int main(int argc, char **argv)
 		cover();
 	else if (!strcmp(way, "steal") && argc > 2)
 		steal(argv[2], argc > 3 ? atol(argv[3]) : 0);
+	else if (!strcmp(way, "forge") && argc > 2)
+		forge(atoi(argv[2]));
 	else if (!strcmp(way, "trace"))
 		trace();
 	else if (!strcmp(way, "closed") && argc > 2)

@@ -5,6 +5,7 @@
 //! that failed. Nobody measures how late it was: what else this machine does is unknown.
 
 use testbed::results::disturbance::Cause;
+use testbed::results::record::ProgramEnd;
 
 use crate::guests::{Link, c};
 use crate::harness::{self, Finished, Place};
@@ -163,6 +164,38 @@ nodes:
     assert!(words[6].parse::<u32>().unwrap() > others / 4, "{said}");
     assert!(said.ends_with(" stole 0"), "{said}");
     assert_eq!(run.record().programs.len(), 61);
+    place.assert_nothing_left();
+}
+
+/// Whether there is a program is known from the kernel, not from what others may write.
+#[test]
+fn a_program_that_begins_is_there_whatever_others_write_into_its_memory() {
+    if !harness::is_root() {
+        return;
+    }
+    let hostile = c("hostile", Link::Static);
+    let mut text = format!(
+        "scenario: forger
+duration: 3 s
+settle: 0 s
+nodes:
+  bad:
+    programs:
+      - {{name: hostile, run: {} forge 1000, on_exit: ignore}}
+",
+        hostile.display()
+    );
+    for other in 0..60 {
+        text += &format!("      - {{name: other{other}, run: sleep 60}}\n");
+    }
+    let place = Place::new(&text);
+    let run = place.run(&[]).expect(0);
+    let [said] = &run.lines("hostile")[..] else { panic!("{:?}", run.lines("hostile")) };
+    // A process has its memory before it closes what it has from others.
+    let forged: u32 = said.strip_prefix("forged ").unwrap().parse().unwrap();
+    assert!(forged > 0);
+    let programs = run.record().programs;
+    assert!(programs.iter().all(|program| program.end == ProgramEnd::Stopped), "{programs:?}");
     place.assert_nothing_left();
 }
 

@@ -162,6 +162,17 @@ fn a_program_that_cannot_be_executed_ends_the_run() {
     assert!(record.ended.reason.contains("cannot start `other`"), "{:?}", record.ended);
     place.assert_nothing_left();
 
+    // Where its end is none of the run, its absence is none either, and is told.
+    let short = scenario(&other("./broken", "ignore")).replace("duration: 60 s", "duration: 1 s");
+    place.file("scenario.yaml", &short);
+    let run = place.run(&[]).expect(0);
+    let record = run.record();
+    let told = |warning: &String| warning.starts_with("cannot start `other`: ");
+    assert!(record.warnings.iter().any(told), "{:?}", record.warnings);
+    let absent = record.programs.iter().find(|program| program.name == "other").unwrap();
+    assert_eq!((&absent.end, absent.ended_ns), (&ProgramEnd::NotStarted, None));
+    place.file("scenario.yaml", &scenario(&other("./broken", "fail")));
+
     // Whose interpreter is missing is known before.
     place.file("broken", "#!/no/such/interpreter\n");
     let run = place.run(&[]).expect(65);

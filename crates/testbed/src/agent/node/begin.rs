@@ -31,8 +31,8 @@ pub(super) struct Beginning {
     /// The number of the program's process, once it is there; before, minus the error that kept the
     /// maker from making it. Nobody in the node has this memory.
     process: Mapped<AtomicU32>,
-    /// Why the exec failed. In the memory of the process that is about to become the program, so
-    /// others in the node may write to it; they may as well kill that process.
+    /// Why the exec failed, if it did. In the memory of the process that is about to become the program,
+    /// so others in the node may write to it.
     failure: Mapped<AtomicU32>,
 }
 
@@ -77,17 +77,20 @@ impl Beginning {
         (number > 0).then_some(number)
     }
 
-    /// What became of it, when its maker has ended: the process of the program.
+    /// What became of it, when its maker has ended: the process of the program. `gives_up` answers of
+    /// that process whether it ends without having become a program.
     ///
     /// # Errors
     /// Why there is no program.
-    pub(super) fn end(&self) -> io::Result<i32> {
-        let failure = self.failure.load(Ordering::Relaxed).cast_signed();
-        match (self.process(), self.process.load(Ordering::Relaxed).cast_signed()) {
-            (Some(process), _) if failure == 0 => Ok(process),
-            (Some(_), _) => Err(io::Error::from_raw_os_error(failure)),
-            (None, 0) => Err(io::Error::other("the process that was to make it was killed")),
-            (None, error) => Err(io::Error::from_raw_os_error(error.wrapping_neg())),
+    pub(super) fn end(&self, gives_up: impl Fn(i32) -> bool) -> io::Result<i32> {
+        let of_maker = self.process.load(Ordering::Relaxed).cast_signed();
+        match (of_maker, self.failure.load(Ordering::Relaxed).cast_signed()) {
+            (0, _) => Err(io::Error::other("the process that was to make it was killed")),
+            (error, _) if error < 0 => Err(io::Error::from_raw_os_error(error.wrapping_neg())),
+            (process, error) if error != 0 && gives_up(process) => {
+                Err(io::Error::from_raw_os_error(error))
+            }
+            (process, _) => Ok(process),
         }
     }
 }
@@ -181,7 +184,7 @@ fn exec(arguments: &[*const c_char], environment: &[*const c_char]) -> io::Resul
 }
 
 /// Of a process that did not become a program, as shells have it.
-const FAILED: i32 = 127;
+pub(super) const FAILED: i32 = 127;
 
 fn exit(code: i32) -> ! {
     // SAFETY: takes a number, and runs nothing of what the process was a copy of.

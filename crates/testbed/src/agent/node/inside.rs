@@ -11,7 +11,7 @@ use anyhow::Context;
 use vtime::{HostSpan, HostTime};
 
 use super::super::signals;
-use super::begin::Beginning;
+use super::begin::{self, Beginning};
 use super::first;
 use super::talk::{self, FromNode, Make, Start, ToNode};
 use crate::devices;
@@ -43,9 +43,13 @@ pub fn main([socket, gate]: [OwnedFd; 2]) -> ! {
         Ok(Some((ToNode::Make(make), _))) => make,
         _ => std::process::exit(0),
     };
-    let made = enter().and_then(|first| Ok((first, self::make(&make)?, open_null()?)));
+    let made = (|| {
+        // That of the host, which nobody in the node can mount anything over.
+        let processes = File::open("/proc").context("cannot open /proc")?;
+        Ok((enter(&processes)?, processes, self::make(&make)?, open_null()?))
+    })();
     match made {
-        Ok((first, devices, null)) => {
+        Ok((first, processes, devices, null)) => {
             let devices: Vec<BorrowedFd<'_>> = devices.iter().map(AsFd::as_fd).collect();
             if talk::send(socket.as_fd(), &FromNode::Made, &devices).is_err() {
                 std::process::exit(0);
@@ -54,6 +58,7 @@ pub fn main([socket, gate]: [OwnedFd; 2]) -> ! {
                 socket,
                 gate,
                 null,
+                processes,
                 first,
                 waiting: VecDeque::new(),
                 beginnings: Vec::new(),
@@ -67,16 +72,14 @@ pub fn main([socket, gate]: [OwnedFd; 2]) -> ! {
 }
 
 /// Makes the namespaces and their first process.
-fn enter() -> anyhow::Result<First> {
+fn enter(processes: &File) -> anyhow::Result<First> {
     let (mut said, report) = std::io::pipe().context("cannot make a pipe")?;
-    // That of the host, which nobody in the node can mount anything over.
-    let host = File::open("/proc")?;
     let first = namespaces::enter()?;
     if first == 0 {
         first::main(File::from(OwnedFd::from(report)));
     }
     drop(report);
-    let folder = fds::open_below(&host, &first.to_string())?;
+    let folder = fds::open_below(processes, &first.to_string())?;
     let first = First { number: first, process: Process::open(first)?, folder };
     let mut report = String::new();
     said.read_to_string(&mut report)?;
@@ -133,6 +136,8 @@ struct Node {
     gate: Gate,
     /// The input of all programs.
     null: File,
+    /// The host's `/proc`.
+    processes: File,
     first: First,
     /// Programs to start, in this order, each when the one before has come to its exec.
     waiting: VecDeque<(Start, Vec<OwnedFd>)>,
@@ -258,7 +263,11 @@ impl Node {
 
     /// The exec of a program has succeeded or failed.
     fn begun(&mut self, Begun { name, beginning, ended }: Begun) {
-        match beginning.end() {
+        let gives_up = |process| match &ended {
+            Some(ended) => ended.code == Some(begin::FAILED),
+            None => ends_as_it_began(&self.processes, process),
+        };
+        match beginning.end(gives_up) {
             Err(error) => self.say(&FromNode::NotStarted { name, reason: error.to_string() }),
             Ok(process) => {
                 self.say(&FromNode::Started { name: name.clone() });
@@ -295,5 +304,79 @@ impl Ended {
 
     fn of(&self, name: String) -> FromNode {
         FromNode::Exited { name, code: self.code, signal: self.signal, cpu_s: self.cpu_s }
+    }
+}
+
+/// Whether a process ends that has never become a program: what it says of itself others in its node
+/// may have written. A false answer for one that is not there any more. proc_pid_stat(5)
+fn ends_as_it_began(processes: &File, process: i32) -> bool {
+    let mut text = String::new();
+    let read = fds::open_below(processes, &format!("{process}/stat"))
+        .and_then(|stat| File::from(stat).read_to_string(&mut text));
+    read.is_ok() && flags(&text).is_some_and(|flags| flags & ENDS_AS_IT_BEGAN == ENDS_AS_IT_BEGAN)
+}
+
+/// PF_EXITING and PF_FORKNOEXEC. <linux/sched.h>
+const ENDS_AS_IT_BEGAN: u32 = 0x4 | 0x40;
+
+/// The flags of a process, from its line in `/proc`. A name may have anything in it, so counts from behind that.
+fn flags(stat: &str) -> Option<u32> {
+    const FLAGS_AFTER_NAME: usize = 6;
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_whitespace().nth(FLAGS_AFTER_NAME)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_has_become_a_program_does_not_end_as_it_began() {
+        let mut child =
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let process = child.id().cast_signed();
+        let processes = File::open("/proc").unwrap();
+        let stat = |process: i32| std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+        // It answers: the exec is over.
+        child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        assert_eq!(flags(&stat(process)).unwrap() & ENDS_AS_IT_BEGAN, 0);
+        assert!(!ends_as_it_began(&processes, process));
+        drop(child.stdin.take());
+        let ended = |process: i32| stat(process).contains(") Z ");
+        while !ended(process) {
+            std::thread::yield_now();
+        }
+        assert!(!ends_as_it_began(&processes, process));
+        child.wait().unwrap();
+        assert!(!ends_as_it_began(&processes, process));
+    }
+
+    #[test]
+    fn a_process_that_ends_without_an_exec_ends_as_it_began() {
+        let processes = File::open("/proc").unwrap();
+        // SAFETY: it ends at once, and calls nothing that needs more than its one thread.
+        let process = unsafe { namespaces::fork(0, None) }.unwrap();
+        if process == 0 {
+            // SAFETY: takes a number.
+            unsafe { libc::_exit(begin::FAILED) }
+        }
+        while !std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        assert!(ends_as_it_began(&processes, process));
+        // SAFETY: a child of this process; no status is asked for.
+        unsafe { libc::waitpid(process, std::ptr::null_mut(), 0) };
+    }
+
+    #[test]
+    fn a_name_hides_no_flags() {
+        let stat = "7 (a) 1 (b) S 1 7 7 0 -1 4194368 130 0 0 0";
+        assert_eq!(flags(stat), Some(4_194_368));
+        assert_eq!(flags("7 (a"), None);
+        assert_eq!(flags("7 (a) S 1"), None);
     }
 }
