@@ -52,22 +52,19 @@ pub fn read(file_or_folder: &Path, options: &Options) -> Result<Scenario, Proble
     collector.finish(|| scenario.expect("a scenario without problems is whole"))
 }
 
-/// Names of the variants of a scenario, in the order of the file; empty if it has none.
+/// Names of the variants of a scenario, in the order of the file, as far as they can be made out; empty
+/// if it has none. What is wrong with them, or with anything else, is for [`read`] to tell with the rest.
 ///
 /// # Errors
-/// When the file is no YAML, its keys at the top are wrong, or a variant has no proper name.
+/// When there is no file that could be read.
 pub fn variants(file_or_folder: &Path) -> Result<Vec<String>, Problems> {
     let source = Source::open(file_or_folder)?;
     let collector = Collector::new(&source.shown);
     let tree = document::parse(&source.text, &document::SCENARIO, &collector);
     let top = tree.as_ref().map(|tree| Cursor::top(tree, &TOP, &collector));
     let top = top.and_then(|top| top.mapping());
-    let names: Vec<_> = top.iter().flat_map(|top| top.named("variants")).collect();
-    for (name, _) in &names {
-        check_variant_name(name);
-    }
-    let names = names.iter().map(|(name, _)| name.value.to_owned()).collect();
-    collector.finish(|| names)
+    let names = top.iter().flat_map(|top| top.named("variants"));
+    Ok(names.map(|(name, _)| name.value.to_owned()).collect())
 }
 
 /// The text of a scenario and where it comes from.

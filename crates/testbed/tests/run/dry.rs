@@ -70,6 +70,20 @@ fn what_only_the_engine_knows_is_told_with_its_place_too() {
 }
 
 #[test]
+fn all_mistakes_are_told_at_once_those_at_the_top_with_the_others() {
+    let text =
+        SCENARIO.replace("scenario: ", "sceanrio: ").replace("duration: 1 s", "duration: 1 V");
+    let place = Place::new(&text.replace("  two:", "  a/b:"));
+    for way in WAYS {
+        let said = said(&place, way, 65);
+        for words in ["did you mean `scenario`?", "duration: ", "variants.`a/b`: "] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        assert!(!said.contains("a run is of one variant"), "{said}");
+    }
+}
+
+#[test]
 fn a_check_of_a_scenario_is_none_of_the_host() {
     let place = Place::new(SCENARIO);
     let said = said(&place, &["check", "scenario", "--cores", "0"], 64);
