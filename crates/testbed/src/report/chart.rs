@@ -99,8 +99,18 @@ impl Chart {
         let bounds = self.bounds.iter().flat_map(|bound| [bound.low, bound.high]).flatten();
         let near = bounds.filter(|bound| *bound > low - reach && *bound < high + reach);
         let (low, high) = near.fold((low, high), widened);
-        let margin = (high - low).max(reach * 0.1) * 0.07;
+        let margin = margin(low, high);
         (low - margin, high + margin)
+    }
+}
+
+/// What an axis has beyond the values on it. So much that its numbers have five digits and not ten, and
+/// that a line without any change looks like one.
+fn margin(low: f64, high: f64) -> f64 {
+    match (high - low, high.abs().max(low.abs())) {
+        (0.0, 0.0) => 1.0,
+        (0.0, size) => size * 0.05,
+        (span, size) => (span * 0.07).max(size * 1e-4),
     }
 }
 
@@ -452,5 +462,18 @@ mod tests {
             assert!(style.contains(&format!(".{class} ")), "no style for {class}");
         }
         assert_eq!(style.matches("--run7: #").count(), 3, "light, dark and on paper");
+    }
+
+    #[test]
+    fn an_axis_is_long_enough_for_its_numbers() {
+        let axis = |low: f64, high| (low - margin(low, high), high + margin(low, high));
+        assert_eq!(axis(0.0, 0.0), (-1.0, 1.0));
+        assert_eq!(axis(100.0, 100.0), (95.0, 105.0));
+        assert_eq!(axis(-50.0, 50.0).1, 57.0);
+        for (low, high) in [(60.0, 60.000_001), (-7200.0, -7200.0), (1.0, 1.0)] {
+            let (bottom, top) = axis(low, high);
+            let ticks = super::super::axis::ticks(bottom, top, 5.0);
+            assert!(ticks.len() > 1 && ticks.iter().all(|(_, text)| text.len() <= 8), "{ticks:?}");
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! A run as the report sees it: everything read, so that what follows is pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::results::figure::figure;
 use crate::results::verdict::{RunData, Verdict};
@@ -35,8 +35,11 @@ pub(super) struct Loaded {
 
 /// Reads runs and finds names that tell them apart.
 pub(super) fn load_all(paths: &[&Path]) -> Result<Vec<Loaded>> {
-    let mut runs = Vec::new();
+    let (mut runs, mut folders) = (Vec::new(), BTreeSet::new());
     for (number, path) in paths.iter().enumerate() {
+        if path.canonicalize().is_ok_and(|folder| !folders.insert(folder)) {
+            bail!("{} is given twice; give each run once", path.display());
+        }
         runs.push(load(number, path)?);
     }
     let names: Vec<Naming> = runs.iter().map(Naming::of).collect();

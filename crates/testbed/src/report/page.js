@@ -83,8 +83,16 @@
         high = Math.max(high, value);
       }
     }
-    const margin = Math.max(high - low, reach * 0.1) * 0.07;
-    return [low - margin, high + margin];
+    const beyond = margin(low, high);
+    return [low - beyond, high + beyond];
+  }
+
+  /* What an axis has beyond the values on it: so much that its numbers have five digits and not ten, and
+     that a line without any change looks like one. */
+  function margin(low, high) {
+    const size = Math.max(Math.abs(low), Math.abs(high));
+    if (low === high) return size === 0 ? 1 : size * 0.05;
+    return Math.max((high - low) * 0.07, size * 1e-4);
   }
 
   /* First, lowest, highest and last value of each column of pixels. */

@@ -78,7 +78,11 @@ fn a_runner_that_is_killed_leaves_a_record_that_is_true() {
             assert!(record.covered_ns > 0);
             assert!(record.disturbances.unwrap().watched_to_ns >= record.covered_ns);
         }
-        let report = place.qcycle(&["report", &place.runs()[0].display().to_string()]).output();
+        let folder = place.runs()[0].display().to_string();
+        let twice = place.qcycle(&["report", &folder, &format!("{folder}/.")]).output().unwrap();
+        assert!(!twice.status.success());
+        assert!(String::from_utf8_lossy(&twice.stderr).contains("is given twice"), "{twice:?}");
+        let report = place.qcycle(&["report", &folder]).output();
         assert!(report.unwrap().status.success());
         eventually("programs are still there", || place.processes().is_empty());
         place.assert_nothing_left();
