@@ -55,8 +55,9 @@ pub fn lines(detail: &Detail, whole: bool) -> String {
 /// The table of `qcycle ps`: each domain, and its programs below it.
 #[must_use]
 pub fn table(domains: &[Told]) -> String {
+    let wide = width(domains);
     let mut table = format!(
-        "{:<24} {:>8} {:<8} {:>6} {:>16} {:>14} {:>6} {:>8} {:<9}  PROGRAM\n",
+        "{:<wide$} {:>8} {:<8} {:>6} {:>16} {:>14} {:>6} {:>8} {:<9}  PROGRAM\n",
         "NAME", "PID", "STATE", "TDF", "VIRTUAL (s)", "PAUSED (s)", "HOLDS", "CALLS", "FREEZE"
     );
     for told in domains {
@@ -65,7 +66,7 @@ pub fn table(domains: &[Told]) -> String {
             Told::Silent(silent) => {
                 let pid = silent.agent_pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string());
                 let (name, why) = (shown(&silent.name), shown(&silent.silent));
-                put(&mut table, format_args!("{name:<24} {pid:>8} {:<8}  {why}\n", "silent"));
+                put(&mut table, format_args!("{name:<wide$} {pid:>8} {:<8}  {why}\n", "silent"));
                 continue;
             }
         };
@@ -82,7 +83,7 @@ pub fn table(domains: &[Told]) -> String {
             freeze: freezing(&status.freeze),
             title: &status.title,
         };
-        row.put(&mut table);
+        row.put(&mut table, wide);
         for warning in &status.warnings {
             put(&mut table, format_args!("    warning: {}\n", shown(warning)));
         }
@@ -99,10 +100,23 @@ pub fn table(domains: &[Told]) -> String {
                 freeze: "",
                 title: &program.command,
             };
-            row.put(&mut table);
+            row.put(&mut table, wide);
         }
     }
     table
+}
+
+/// Width of the column of names: what the names take, within bounds.
+fn width(domains: &[Told]) -> usize {
+    let names = domains.iter().flat_map(|told| match told {
+        Told::Detail(detail) => {
+            let programs = detail.programs.iter().map(|program| full_name(detail, program));
+            programs.chain([detail.status.name.clone()]).collect()
+        }
+        Told::Silent(silent) => vec![silent.name.clone()],
+    });
+    let longest = names.map(|name| shown(&name).to_string().chars().count()).max();
+    longest.unwrap_or(0).clamp(24, 64)
 }
 
 /// A line of the table.
@@ -120,12 +134,12 @@ struct Row<'r> {
 }
 
 impl Row<'_> {
-    fn put(&self, table: &mut String) {
+    fn put(&self, table: &mut String, wide: usize) {
         let (state, name, title) = (word(self.state), shown(self.name), shown(self.title));
         put(
             table,
             format_args!(
-                "{name:<24} {:>8} {state:<8} {:>6} {:>16.6} {:>14.6} {:>6} {:>8} {:<9}  {title}\n",
+                "{name:<wide$} {:>8} {state:<8} {:>6} {:>16.6} {:>14.6} {:>6} {:>8} {:<9}  {title}\n",
                 self.pid,
                 self.tdf,
                 self.virtual_ns as f64 / 1e9,

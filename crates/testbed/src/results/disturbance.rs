@@ -283,6 +283,10 @@ fn part_of(ns: i64, part: f64) -> i64 {
     part
 }
 
+/// In milliseconds to the hundredth; in microseconds what would be none of them.
 fn ms(ns: i64) -> String {
+    if ns.abs() < 10_000 {
+        return format!("{} us", figure(ns as f64 / 1e3));
+    }
     format!("{} ms", figure((ns as f64 / 1e4).round() / 100.0))
 }

@@ -128,6 +128,15 @@ fn only_the_window_and_the_nodes_that_it_depends_on_count() {
 
 /// A tenth of the loops is missing, and nobody waits for longer than a millisecond.
 #[test]
+fn what_is_shorter_than_a_hundredth_of_a_millisecond_is_told_as_what_it_is() {
+    let mut requirement = demand(gap(Window::default()), None, Some(100.0));
+    requirement.disturbed.above = Some(VirtualSpan::from_ns(1));
+    let delays = vec![delay(Some("n1"), "poller", 4000, 1)];
+    let why = disturbed(&requirement, ALL, &watched(delays)).unwrap();
+    assert!(why.ends_with("1 ms at 4 s; allowed are 0.001 us"), "{why}");
+}
+
+#[test]
 fn many_short_delays_disturb_by_their_sum() {
     let short = |lost_ms: i64| Disturbance {
         to_ns: 1000 * MS,

@@ -222,6 +222,21 @@ fn a_fork_shares_the_line_of_its_program_and_an_exec_keeps_it() {
 }
 
 #[test]
+fn the_columns_of_the_table_stand_below_each_other_however_long_a_name_is() {
+    let name = "a-domain-with-a-rather-long-name";
+    let mut guest = Running::start(In::Virtual("1"), name, Path::new("/bin/cat"), &[]);
+    guest.say("there");
+    assert_eq!(guest.line(), "there");
+    let table = say(&["ps"]).out;
+    let column = table.find("PROGRAM").expect("its heading");
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with(name)).collect();
+    assert_eq!(rows.len(), 2, "{table}");
+    assert!(rows.iter().all(|row| row.get(column..) == Some("/bin/cat")), "{table}");
+    guest.say("d");
+    assert_eq!(guest.finish().end, 0);
+}
+
+#[test]
 fn the_commands_name_programs_and_processes_and_say_what_is_wrong() {
     let mut guest = Running::start(In::Virtual("2"), "named", Path::new("/bin/cat"), &[]);
     guest.say("there");
