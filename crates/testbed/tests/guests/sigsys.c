@@ -390,45 +390,39 @@ static void leaves(void)
 	tell("context");
 }
 
+/* Waits for an octet that a child writes, which sends a signal before. */
+static void read_beside_a_signal(void)
+{
+	int ends[2], got;
+	char octet = 0;
+
+	if (pipe(ends))
+		return;
+	fflush(stdout);
+	if (fork() == 0) {
+		usleep(20000);
+		kill(getppid(), SIGSYS);
+		usleep(20000);
+		_exit(write(ends[1], "x", 1) != 1);
+	}
+	errno = 0;
+	got = read(ends[0], &octet, 1);
+	printf("read %d %d\n", got, got < 0 ? errno : octet);
+	wait(NULL);
+}
+
 /* What interrupts a call and what does not. */
 static void restarts(void)
 {
 	for (int flags = 0; flags <= SA_RESTART; flags += SA_RESTART) {
-		int ends[2];
-		char octet = 0;
 		install(SIGSYS, count, flags, 0);
-		if (pipe(ends))
-			return;
-		fflush(stdout);
-		if (fork() == 0) {
-			usleep(20000);
-			kill(getppid(), SIGSYS);
-			usleep(20000);
-			_exit(write(ends[1], "x", 1) != 1);
-		}
-		errno = 0;
-		int got = read(ends[0], &octet, 1);
-		printf("read %d %d\n", got, got < 0 ? errno : octet);
-		wait(NULL);
+		read_beside_a_signal();
 	}
 	/* Who blocks or ignores it goes on reading. */
 	for (int ignored = 0; ignored < 2; ignored++) {
-		int ends[2];
-		char octet = 0;
 		signal(SIGSYS, ignored ? SIG_IGN : count);
 		sigprocmask(ignored ? SIG_UNBLOCK : SIG_BLOCK, &only, NULL);
-		if (pipe(ends))
-			return;
-		fflush(stdout);
-		if (fork() == 0) {
-			usleep(20000);
-			kill(getppid(), SIGSYS);
-			usleep(20000);
-			_exit(write(ends[1], "x", 1) != 1);
-		}
-		int got = read(ends[0], &octet, 1);
-		printf("read %d %d\n", got, got < 0 ? errno : octet);
-		wait(NULL);
+		read_beside_a_signal();
 		tell(ignored ? "ignored" : "blocked");
 	}
 }

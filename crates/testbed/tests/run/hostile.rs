@@ -134,34 +134,41 @@ fn sockets_that_lead_to_the_agent_are_out_of_reach() {
     });
 }
 
-/// It looks at all that come after it in its node, from the moment on at which they are there.
+/// Programs that come after a hostile one in its own node.
+const OTHERS: u32 = 60;
+
+/// A scenario with those, and a hostile program that goes this way.
+fn among_others(way: &str, duration_s: u32) -> String {
+    let hostile = c("hostile", Link::Static);
+    let mut text = format!(
+        "scenario: among-others
+duration: {duration_s} s
+settle: 0 s
+nodes:
+  bad:
+    programs:
+      - {{name: hostile, run: {} {way}, on_exit: ignore}}
+",
+        hostile.display()
+    );
+    for other in 0..OTHERS {
+        text += &format!("      - {{name: other{other}, run: sleep 60}}\n");
+    }
+    text
+}
+
+/// It looks at all that come after it, from the moment on at which they are there.
 #[test]
 fn a_program_that_begins_has_nothing_that_leads_to_the_agent() {
     if !harness::is_root() {
         return;
     }
-    let hostile = c("hostile", Link::Static);
-    let mut text = format!(
-        "scenario: thief
-duration: 3 s
-settle: 0 s
-nodes:
-  bad:
-    programs:
-      - {{name: hostile, run: {} steal other7 1000, on_exit: ignore}}
-",
-        hostile.display()
-    );
-    let others = 60;
-    for other in 0..others {
-        text += &format!("      - {{name: other{other}, run: sleep 60}}\n");
-    }
-    let place = Place::new(&text);
+    let place = Place::new(&among_others("steal other7 1000", 3));
     let run = place.run(&[]).expect(0);
     let [said] = &run.lines("hostile")[..] else { panic!("{:?}", run.lines("hostile")) };
     let words: Vec<&str> = said.split([' ', ',']).collect();
     // They came while it looked.
-    assert!(words[6].parse::<u32>().unwrap() > others / 4, "{said}");
+    assert!(words[6].parse::<u32>().unwrap() > OTHERS / 4, "{said}");
     assert!(said.ends_with(" stole 0"), "{said}");
     assert_eq!(run.record().programs.len(), 61);
     place.assert_nothing_left();
@@ -173,25 +180,9 @@ fn a_program_that_begins_is_there_whatever_others_write_into_its_memory() {
     if !harness::is_root() {
         return;
     }
-    let hostile = c("hostile", Link::Static);
-    let mut text = format!(
-        "scenario: forger
-duration: 3 s
-settle: 0 s
-nodes:
-  bad:
-    programs:
-      - {{name: hostile, run: {} forge 1000, on_exit: ignore}}
-",
-        hostile.display()
-    );
-    for other in 0..60 {
-        text += &format!("      - {{name: other{other}, run: sleep 60}}\n");
-    }
-    let place = Place::new(&text);
+    let place = Place::new(&among_others("forge 1000", 3));
     let run = place.run(&[]).expect(0);
     let [said] = &run.lines("hostile")[..] else { panic!("{:?}", run.lines("hostile")) };
-    // A process has its memory before it closes what it has from others.
     let forged: u32 = said.strip_prefix("forged ").unwrap().parse().unwrap();
     assert!(forged > 0);
     let programs = run.record().programs;
@@ -205,21 +196,7 @@ fn what_a_program_mounts_in_its_node_keeps_no_other_one_there_from_its_beginning
     if !harness::is_root() {
         return;
     }
-    let hostile = c("hostile", Link::Static);
-    let mut text = format!(
-        "scenario: cover
-duration: 60 s
-settle: 0 s
-nodes:
-  bad:
-    programs:
-      - {{name: hostile, run: {} cover, on_exit: ignore}}
-",
-        hostile.display()
-    );
-    for other in 0..60 {
-        text += &format!("      - {{name: other{other}, run: sleep 60}}\n");
-    }
+    let mut text = among_others("cover", 60);
     text += "      - {name: killed, run: [sh, -c, 'sleep 0.5; kill -9 $$'], on_exit: ignore}\n";
     text += "      - {name: last, run: [sh, -c, 'sleep 1; exit 3']}\n";
     let place = Place::new(&text);
