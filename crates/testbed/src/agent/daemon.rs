@@ -431,6 +431,8 @@ fn tell(event: NodeEvent, owner: &Owner, domain: &Domain, programs: &Programs) {
         NodeEvent::Started { name } => {
             return owner.tell(&Report::Started { program: name, at_ns });
         }
+        // The runner knows that it has not seen it begin.
+        NodeEvent::NotStarted { .. } if programs.stopping.load(Ordering::Relaxed) => {}
         NodeEvent::NotStarted { name, reason } => {
             owner.tell(&Report::NotStarted { program: name, reason, at_ns });
         }

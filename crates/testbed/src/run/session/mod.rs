@@ -1,55 +1,52 @@
 //! The course of a run: prepare, begin, answer until it is over, stop, judge.
+//!
+//! - [`programs`]: what becomes of its programs
+//! - [`conclude`]: what there is to say of it
 
-use std::collections::{BTreeMap, BTreeSet};
+mod conclude;
+mod programs;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use vtime::{HostSpan, VirtualSpan};
 
-use super::account::Account;
-use super::agent_process::AgentProcess;
-use super::disturbances::{self, Disturbances};
-use super::environment;
-use super::grid::{AccessError, Grid};
-use super::inputs::Inputs;
-use super::interrupt::Interrupt;
-use super::last_words;
-use super::log::Log;
-use super::needs;
-use super::outputs::Outputs;
-use super::progress::Progress;
 use crate::agent::folder::Folder;
-use crate::agent::orders::{self, Answer, Exited, Order, Report, Setup};
+use crate::agent::orders::{self, Answer, Order, Report, Setup};
 use crate::agent::protocol::VERSION;
 use crate::agent::{registry, signals};
 use crate::exit::Exit;
-use crate::plant::PlantStats;
-use crate::results::doubt::{Loss, PlantRecord};
+use crate::results::doubt::Loss;
 use crate::results::machine::Versions;
 use crate::results::record::{
-    Ended, EndedHow, EventRecord, ProgramEnd, ProgramRecord, ScenarioRecord, WallAccount,
+    Ended, EndedHow, EventRecord, ProgramEnd, ProgramRecord, ScenarioRecord,
 };
-use crate::results::{self, RunFolder, RunRecord};
+use crate::results::{RunFolder, RunRecord};
+use crate::run::account::Account;
+use crate::run::agent_process::AgentProcess;
+use crate::run::disturbances::{self, Disturbances};
+use crate::run::environment;
+use crate::run::grid::{AccessError, Grid};
+use crate::run::inputs::Inputs;
+use crate::run::interrupt::Interrupt;
+use crate::run::log::Log;
+use crate::run::needs;
+use crate::run::outputs::Outputs;
+use crate::run::progress::Progress;
 use crate::scenario::Problems;
-use crate::scenario::model::{Event, Happening, OnExit, PointName, Scenario};
+use crate::scenario::model::{Event, Happening, PointName, Scenario};
 
 /// How long an agent may take to prepare, and to stop everything.
 const PREPARE_LONGEST: Duration = Duration::from_secs(60);
 const END_LONGEST: Duration = Duration::from_secs(4);
 /// What each node adds to that: the kernel takes its time to take namespaces down.
 const END_LONGEST_PER_NODE: Duration = Duration::from_millis(100);
-/// How long the agent may take to be gone after its last word.
-const GONE_LONGEST: Duration = Duration::from_secs(1);
-
 /// How far the plant may stay behind the clock where no program asks for it: rows of a run that
 /// is killed are at most this old, and an event that fails shows as soon.
 const PLANT_BEHIND_MAX: VirtualSpan = VirtualSpan::from_ms(1000);
-
-/// How far captures may stay behind the clock; the emulator writes them ten times as often.
-const CAPTURES_BEHIND_MAX: VirtualSpan = VirtualSpan::from_ms(1000);
 
 /// How to run a scenario.
 #[derive(Clone, Debug)]
@@ -448,49 +445,6 @@ impl<'s> Session<'s> {
         }
     }
 
-    fn exited(&mut self, exited: &Exited) -> Option<Over> {
-        self.cpu_s.insert(exited.program.clone(), exited.cpu_s);
-        if exited.stopped {
-            return None;
-        }
-        let at = self.scenario_time(exited.at_ns);
-        let end = match (exited.code, exited.signal) {
-            (Some(code), _) => ProgramEnd::Exited { code },
-            (None, signal) => ProgramEnd::Killed { signal: signal.unwrap_or(0) },
-        };
-        let text = format!("program `{}` {end} at {at}", exited.program);
-        self.log.line(Some(at), &text);
-        self.ended(&exited.program, end.clone(), at);
-        // Where the scenario allows it to end, only how it ended can be worth a look.
-        if end == (ProgramEnd::Exited { code: 0 }) && self.may_end(&exited.program) {
-            return None;
-        }
-        self.gone(&exited.program, at, text)
-    }
-
-    /// Takes down how a program ended.
-    fn ended(&mut self, name: &str, end: ProgramEnd, at: VirtualSpan) {
-        for program in self.record.programs.iter_mut().filter(|program| program.name == name) {
-            program.ended_ns = (end != ProgramEnd::NotStarted).then_some(at.as_ns());
-            program.end = end.clone();
-        }
-        self.account.change();
-    }
-
-    /// A program is not there; the run is over unless the scenario allows that.
-    fn gone(&mut self, name: &str, at: VirtualSpan, why: String) -> Option<Over> {
-        if self.may_end(name) {
-            self.warn(Some(at), why);
-            return None;
-        }
-        Some(Over::part_failed(why))
-    }
-
-    fn may_end(&self, name: &str) -> bool {
-        let planned = self.scenario.nodes.iter().flat_map(|node| &node.programs);
-        planned.filter(|program| program.name == name).any(|one| one.on_exit == OnExit::Ignore)
-    }
-
     /// Stops everything. Answers what the agent had to tell at last, if it still could.
     fn stop(&mut self) -> Option<orders::Ended> {
         if self.agent_gone {
@@ -522,187 +476,6 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Writes everything down, judges it and tells the user.
-    fn conclude(
-        mut self,
-        over: Over,
-        wall_s: f64,
-        last: Option<orders::Ended>,
-        options: &Options,
-    ) -> anyhow::Result<(Exit, bool)> {
-        let last_ns = last.as_ref().map_or(0, |ended| ended.status.clock.virtual_ns);
-        let reached = match over.how {
-            EndedHow::Complete => self.scenario.duration,
-            _ => self.scenario_time(self.seen_ns.max(last_ns)).min(self.scenario.duration),
-        };
-        let mut over = over;
-        let plant = self.finish_plant(reached, &mut over);
-        self.settle_programs(&mut over);
-        self.record.covered_ns = reached.as_ns().max(0);
-        self.record.ended = Ended { how: over.how, reason: over.reason };
-        self.record.wall = last.as_ref().map(|ended| self.account(ended, &plant, wall_s));
-        if let Some(ended) = last {
-            let mut warnings = ended.status.warnings;
-            self.record.freeze = serde_json::to_value(&ended.status.freeze)?;
-            if let Some(mut network) = ended.network {
-                for lost in std::mem::take(&mut network.losses) {
-                    let from_ns = lost.realtime_ns.saturating_sub(self.record.realtime_zero_ns);
-                    self.record.losses.push(Loss { file: lost.file, from_ns, reason: lost.reason });
-                }
-                warnings.append(&mut network.warnings);
-                self.record.network = serde_json::to_value(network)?;
-            }
-            // Some of these were told when they arose.
-            warnings.retain(|warning| !self.record.warnings.contains(warning));
-            self.record.warnings.append(&mut warnings);
-        }
-        self.warn_of_inputs();
-        self.record.disturbances = Some(self.disturbances.record(self.run_cpu_s()));
-        last_words::take_down(&mut self.record, &self.folder);
-        if options.csv
-            && let Err(error) = self.write_csv()
-        {
-            let (file, reason) =
-                ("series.csv".to_owned(), format!("series.csv is not whole: {error:#}"));
-            self.lose(Loss { file, from_ns: 0, reason });
-        }
-        if let Some((at, reason)) = self.log.lost().cloned() {
-            let from_ns = at.map_or(0, VirtualSpan::as_ns);
-            let reason = format!("log.txt lacks lines: {reason}");
-            self.lose(Loss { file: "log.txt".to_owned(), from_ns, reason });
-        }
-        self.folder.write_record(&self.record)?;
-        let data = self.folder.data(&self.record)?;
-        self.record.verdicts = RunFolder::judge_all(&self.record, &data);
-        self.warn_of_disturbances();
-        self.folder.write_record(&self.record)?;
-        let exit = match self.record.ended.how {
-            EndedHow::Complete => results::exit(&self.record.verdicts),
-            EndedHow::Interrupted => Exit::Interrupted,
-            _ => Exit::PartFailed,
-        };
-        // Whoever reads JSON wants one object: that of the run that counts.
-        // Whatever the others say, which is no reason to keep a run or to do without it.
-        let disturbed = !matches!(exit, Exit::Interrupted | Exit::PartFailed)
-            && self.record.verdicts.iter().any(|one| one.outcome == results::Outcome::Disturbed);
-        if !(options.json && disturbed && options.repeat_disturbed > 0) {
-            self.tell(options)?;
-        }
-        Ok((exit, disturbed))
-    }
-
-    /// Brings the plant to the end and closes the series.
-    fn finish_plant(&mut self, reached: VirtualSpan, over: &mut Over) -> PlantStats {
-        let Some(mut grid) = self.grid.take() else { return PlantStats::default() };
-        if !grid.is_broken()
-            && let Err(error) = grid.advance(reached)
-        {
-            *over = Over::part_failed(format!("the plant failed before {reached}: {error:#}"));
-        }
-        let plant = grid.record();
-        self.warn_of_plant(&plant);
-        self.record.plant = Some(plant);
-        grid.finish().unwrap_or_else(|error| {
-            self.warn(None, format!("the series could not be finished: {error:#}"));
-            PlantStats::default()
-        })
-    }
-
-    /// Says which files are not what they were when the run was set up.
-    fn warn_of_inputs(&mut self) {
-        let changed: Vec<String> = self.inputs.changed().map(str::to_owned).collect();
-        for file in changed {
-            self.warn(None, format!("{file} was changed during the run; its hash is of before"));
-        }
-    }
-
-    /// Says how much of the plant is no result.
-    fn warn_of_plant(&mut self, plant: &PlantRecord) {
-        if plant.unconverged_at_rest > 0 {
-            let text = "the plant did not converge at rest, before scenario time zero";
-            self.warn(None, text.to_owned());
-        }
-        if let Some((first, _)) = plant.unconverged_ns.first() {
-            let at = VirtualSpan::from_ns(*first);
-            let (count, steps) = (plant.unconverged, plant.steps);
-            let text = format!(
-                "{count} of {steps} steps of the plant did not converge, the first at {at}: their \
-                 figures are left out"
-            );
-            self.warn(Some(at), text);
-        }
-    }
-
-    fn account(&self, ended: &orders::Ended, plant: &PlantStats, wall_s: f64) -> WallAccount {
-        let clock = &ended.status.clock;
-        WallAccount {
-            total_s: wall_s,
-            virtual_s: clock.virtual_ns as f64 / 1e9,
-            plant_s: plant.wall_ns as f64 / 1e9,
-            holds_s: clock.paused_ns as f64 / 1e9,
-            holds: clock.stops,
-            stalls: ended.stalls,
-            reads: ended.access,
-            agent_cpu_s: ended.agent_cpu_s,
-            programs_cpu_s: self.cpu_s.clone(),
-        }
-    }
-
-    fn warn_of_disturbances(&mut self) {
-        let record = self.record.disturbances.as_ref();
-        let verdicts = &self.record.verdicts;
-        if let Some(text) = record.and_then(|record| disturbances::warning(verdicts, record)) {
-            self.warn(None, text);
-        }
-    }
-
-    /// Processor time of all that took part, as far as it is known.
-    fn run_cpu_s(&self) -> f64 {
-        let wall = self.record.wall.as_ref();
-        wall.map_or(0.0, |wall| wall.agent_cpu_s + wall.plant_s) + self.cpu_s.values().sum::<f64>()
-    }
-
-    fn write_csv(&self) -> anyhow::Result<()> {
-        use std::io::Write;
-        let Some(series) = self.folder.series()? else { return Ok(()) };
-        let path = self.folder.path().join("series.csv");
-        let mut file = std::io::BufWriter::new(fs::File::create(&path)?);
-        // Dropping it would write the rest too, but tell nobody that it could not.
-        results::csv::write(&series, &mut file)
-            .and_then(|()| file.flush())
-            .with_context(|| format!("cannot write {}", path.display()))
-    }
-
-    fn tell(&self, options: &Options) -> anyhow::Result<()> {
-        if options.json {
-            terminal::print_json(&serde_json::to_string_pretty(&self.record)?);
-        } else {
-            terminal::print(format_args!("{}", self.summary()));
-        }
-        Ok(())
-    }
-
-    fn summary(&self) -> String {
-        use std::fmt::Write;
-        let record = &self.record;
-        let (how, why) = (record.ended.how.words(), colon(&record.ended.reason));
-        let mut text = format!("{}: {how}{why}\n", title(self.scenario));
-        let mut line = |line: String| {
-            writeln!(text, "{line}").expect("writing to a string cannot fail");
-        };
-        if let Some(wall) = &record.wall {
-            let ratio = wall.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
-            line(format!(
-                "{:.1} s virtual in {:.1} s wall (ratio {ratio}); plant {:.2} s, {} holds {:.2} s",
-                wall.virtual_s, wall.total_s, wall.plant_s, wall.holds, wall.holds_s
-            ));
-        }
-        record.warnings.iter().for_each(|warning| line(format!("warning: {warning}")));
-        text += &last_words::told(record, &self.folder);
-        let table = results::table(&record.verdicts);
-        format!("{text}{table}run folder: {}\n", self.folder.path().display())
-    }
-
     /// Writes the record if it is time to.
     fn keep_account(&mut self) {
         let seen_ns = self.scenario_time(self.seen_ns).as_ns();
@@ -721,69 +494,6 @@ impl<'s> Session<'s> {
         self.warn(Some(at), format!("from {at} on {}", loss.reason));
         self.record.losses.push(loss);
         self.account.change();
-    }
-
-    /// Waits for the last output of programs, and takes down what did not come. `unheard` is of whom
-    /// the agent said so, if it still could.
-    fn hear_out(&mut self, unheard: Option<&[String]>) {
-        const REASON: &str = "the last output is missing";
-        let agent_told = unheard.is_some();
-        let heard_out = self.agent.outputs_within(GONE_LONGEST);
-        let unheard = unheard.filter(|_| heard_out);
-        let mut lost = self.agent.last_lines().losses(unheard, REASON);
-        if !agent_told && self.scenario.captures {
-            let from_ns = (self.scenario_time(self.seen_ns) - CAPTURES_BEHIND_MAX).as_ns();
-            lost.extend(self.captures().map(|file| {
-                let reason = format!("{file} lacks frames: the agent ended before it wrote them");
-                Loss { file, from_ns, reason }
-            }));
-        }
-        lost.into_iter().for_each(|loss| self.lose(loss));
-        // What was lost while everything ended.
-        while let Ok(happened) = self.events.try_recv() {
-            if let Happened::Lost(loss) = happened {
-                self.lose(loss);
-            }
-        }
-    }
-
-    /// The names of captures, in the folder.
-    fn captures(&self) -> impl Iterator<Item = String> {
-        let nodes = self.scenario.nodes.iter().map(|node| &node.name);
-        let attackers = self.scenario.attackers.iter().map(|attacker| &attacker.name);
-        nodes.chain(attackers).map(|name| RunFolder::capture_name(name))
-    }
-
-    /// What runs now was stopped with the run; what nobody has seen start did not, and a run without a
-    /// program that it is to have is not the one that was asked for.
-    fn settle_programs(&mut self, over: &mut Over) {
-        let mut absent = Vec::new();
-        for program in &mut self.record.programs {
-            match program.end {
-                ProgramEnd::Starting => {
-                    program.end = ProgramEnd::NotStarted;
-                    absent.push((program.name.clone(), program.node.clone()));
-                }
-                ProgramEnd::Running => program.end = ProgramEnd::Stopped,
-                _ => {}
-            }
-        }
-        if over.how != EndedHow::Complete {
-            return;
-        }
-        let planned = self.scenario.nodes.iter().flat_map(|node| &node.programs);
-        let needed: BTreeSet<&String> = planned
-            .filter(|program| program.on_exit != OnExit::Ignore)
-            .map(|program| &program.name)
-            .collect();
-        for (name, node) in absent {
-            let text = format!("program `{name}` in {node} had not begun when the run was over");
-            if over.how == EndedHow::Complete && needed.contains(&name) {
-                *over = Over::part_failed(text);
-            } else {
-                self.warn(None, text);
-            }
-        }
     }
 
     fn warn(&mut self, at: Option<VirtualSpan>, text: String) {

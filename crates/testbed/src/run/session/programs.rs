@@ -1,0 +1,122 @@
+//! What becomes of the programs of a run: who is not there any more, and what is missing of what
+//! they wrote.
+
+use std::time::Duration;
+
+use vtime::VirtualSpan;
+
+use super::{Happened, Over, Session};
+use crate::agent::orders::Exited;
+use crate::results::RunFolder;
+use crate::results::doubt::Loss;
+use crate::results::record::{EndedHow, ProgramEnd};
+use crate::scenario::model::OnExit;
+
+/// How long the agent may take to be gone after its last word.
+const GONE_LONGEST: Duration = Duration::from_secs(1);
+
+/// How far captures may stay behind the clock; the emulator writes them ten times as often.
+const CAPTURES_BEHIND_MAX: VirtualSpan = VirtualSpan::from_ms(1000);
+
+impl Session<'_> {
+    pub(super) fn exited(&mut self, exited: &Exited) -> Option<Over> {
+        self.cpu_s.insert(exited.program.clone(), exited.cpu_s);
+        if exited.stopped {
+            return None;
+        }
+        let at = self.scenario_time(exited.at_ns);
+        let end = match (exited.code, exited.signal) {
+            (Some(code), _) => ProgramEnd::Exited { code },
+            (None, signal) => ProgramEnd::Killed { signal: signal.unwrap_or(0) },
+        };
+        let text = format!("program `{}` {end} at {at}", exited.program);
+        self.log.line(Some(at), &text);
+        self.ended(&exited.program, end.clone(), at);
+        // Where the scenario allows it to end, only how it ended can be worth a look.
+        if end == (ProgramEnd::Exited { code: 0 }) && self.may_end(&exited.program) {
+            return None;
+        }
+        self.gone(&exited.program, at, text)
+    }
+
+    /// Takes down how a program ended.
+    pub(super) fn ended(&mut self, name: &str, end: ProgramEnd, at: VirtualSpan) {
+        for program in self.record.programs.iter_mut().filter(|program| program.name == name) {
+            program.ended_ns = (end != ProgramEnd::NotStarted).then_some(at.as_ns());
+            program.end = end.clone();
+        }
+        self.account.change();
+    }
+
+    /// A program is not there; the run is over unless the scenario allows that.
+    pub(super) fn gone(&mut self, name: &str, at: VirtualSpan, why: String) -> Option<Over> {
+        if self.may_end(name) {
+            self.warn(Some(at), why);
+            return None;
+        }
+        Some(Over::part_failed(why))
+    }
+
+    fn may_end(&self, name: &str) -> bool {
+        let planned = self.scenario.nodes.iter().flat_map(|node| &node.programs);
+        planned.filter(|program| program.name == name).any(|one| one.on_exit == OnExit::Ignore)
+    }
+
+    /// What runs now was stopped with the run; what nobody has seen start did not, and a run without a
+    /// program that it is to have is not the one that was asked for.
+    pub(super) fn settle_programs(&mut self, over: &mut Over) {
+        let mut absent = Vec::new();
+        for program in &mut self.record.programs {
+            match program.end {
+                ProgramEnd::Starting => {
+                    program.end = ProgramEnd::NotStarted;
+                    absent.push((program.name.clone(), program.node.clone()));
+                }
+                ProgramEnd::Running => program.end = ProgramEnd::Stopped,
+                _ => {}
+            }
+        }
+        if over.how != EndedHow::Complete {
+            return;
+        }
+        for (name, node) in absent {
+            let text = format!("program `{name}` in {node} had not begun when the run was over");
+            if over.how == EndedHow::Complete && !self.may_end(&name) {
+                *over = Over::part_failed(text);
+            } else {
+                self.warn(None, text);
+            }
+        }
+    }
+
+    /// Waits for the last output of programs, and takes down what did not come. `unheard` is of whom
+    /// the agent said so, if it still could.
+    pub(super) fn hear_out(&mut self, unheard: Option<&[String]>) {
+        const REASON: &str = "the last output is missing";
+        let agent_told = unheard.is_some();
+        let heard_out = self.agent.outputs_within(GONE_LONGEST);
+        let unheard = unheard.filter(|_| heard_out);
+        let mut lost = self.agent.last_lines().losses(unheard, REASON);
+        if !agent_told && self.scenario.captures {
+            let from_ns = (self.scenario_time(self.seen_ns) - CAPTURES_BEHIND_MAX).as_ns();
+            lost.extend(self.captures().map(|file| {
+                let reason = format!("{file} lacks frames: the agent ended before it wrote them");
+                Loss { file, from_ns, reason }
+            }));
+        }
+        lost.into_iter().for_each(|loss| self.lose(loss));
+        // What was lost while everything ended.
+        while let Ok(happened) = self.events.try_recv() {
+            if let Happened::Lost(loss) = happened {
+                self.lose(loss);
+            }
+        }
+    }
+
+    /// The names of captures, in the folder.
+    fn captures(&self) -> impl Iterator<Item = String> {
+        let nodes = self.scenario.nodes.iter().map(|node| &node.name);
+        let attackers = self.scenario.attackers.iter().map(|attacker| &attacker.name);
+        nodes.chain(attackers).map(|name| RunFolder::capture_name(name))
+    }
+}
