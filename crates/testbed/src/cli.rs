@@ -170,7 +170,7 @@ enum Command {
         duration: Option<VirtualSpan>,
         /// Seed instead of the scenario's, a whole number, for programs (`QCYCLE_SEED`); nothing
         /// in the testbed itself is random.
-        #[arg(long)]
+        #[arg(long, value_parser = seed)]
         seed: Option<u64>,
         /// Time dilation factor instead of the scenario's: host seconds per virtual second, 0.01 to
         /// 1000.
@@ -247,7 +247,7 @@ enum Command {
         #[arg(long)]
         interface: Option<String>,
         /// How long wake-ups are measured.
-        #[arg(long, default_value = "20 s", value_parser = testbed::scenario::units::time)]
+        #[arg(long, default_value = "20 s", value_parser = testbed::scenario::units::time_positive)]
         duration: VirtualSpan,
         /// Print the list as JSON.
         #[arg(long)]
@@ -406,7 +406,6 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             checked(&scenario, &scenario::Options::default())
         }
         Command::Check { scenario: None, cores, interface, duration, json } => {
-            terminal::err!("qcycle: measuring wake-ups for {duration}");
             let duration = Duration::from_nanos(duration.as_ns().unsigned_abs());
             let report = check::check(&check::Options { cores, interface, duration })?;
             if json {
@@ -527,6 +526,10 @@ fn tell<T: serde::Serialize>(
 }
 
 /// A number of a process.
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("give a whole number from 0 to {}, such as 12", u64::MAX))
+}
+
 fn process_number(text: &str) -> Result<i32, String> {
     text.parse().ok().filter(|number| *number > 0).ok_or_else(|| {
         "give the number of a process, as `pidof controller` or `ps` tells it".to_owned()

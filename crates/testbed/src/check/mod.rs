@@ -61,6 +61,7 @@ pub fn check(options: &Options) -> anyhow::Result<Report> {
     items.extend(network::items(&host, &cores, options.interface.as_deref()));
     items.extend(time::items(&host));
     items.extend(streams::items(options.interface.as_deref()));
+    terminal::err!("qcycle: measuring wake-ups for {} s", options.duration.as_secs_f64());
     let before = load::Account::read(&host, &cores);
     let [wakeups, stolen] = measured::items(&host, &cores, options.duration);
     let measured = [wakeups, loopback::item(&cores, options.duration)];

@@ -110,6 +110,9 @@ const RULES: &[Rule] = &[
     // mode; PR_GET_SECCOMP and PR_SET_SECCOMP.
     Rule(libc::SYS_seccomp, &[&[OneOf(0, u32::MAX, &[0, 1])]], Trap),
     Rule(libc::SYS_prctl, &[&[OneOf(0, u32::MAX, &[21, 22])]], Trap),
+    // PR_SET_SYSCALL_USER_DISPATCH and PR_SYS_DISPATCH_ON: the kernel would make a signal of each call that
+    // the image makes, before any filter sees it.
+    Rule(libc::SYS_prctl, &[&[OneOf(0, u32::MAX, &[59]), OneOf(1, u32::MAX, &[1])]], Notify),
     Rule(libc::SYS_rt_sigtimedwait, &[&[NonNull(2)]], Trap),
     Rule(libc::SYS_futex_waitv, &[&[NonNull(3)]], Trap),
     Rule(SYS_FUTEX_WAIT, &[&[NonNull(4)]], Trap),
@@ -529,6 +532,10 @@ mod tests {
         assert_eq!(decide(libc::SYS_seccomp, [1, 8, 0, 0, 0, 0]), TRAP, "asks for the flag");
         assert_eq!(decide(libc::SYS_seccomp, [0, 0, 0, 0, 0, 0]), TRAP, "strict mode");
         assert_eq!(decide(libc::SYS_seccomp, [2, 8, 77, 0, 0, 0]), ALLOW, "asks what there is");
+        let dispatch = |mode| decide(libc::SYS_prctl, [59, mode, 0, 0, 0, 0]);
+        assert_eq!([dispatch(1), dispatch(0)], [libc::SECCOMP_RET_USER_NOTIF, ALLOW]);
+        assert_eq!(decide(libc::SYS_prctl, [22, 2, 77, 0, 0, 0]), TRAP);
+        assert_eq!(decide(libc::SYS_prctl, [38, 1, 0, 0, 0, 0]), ALLOW);
         let numbers: Vec<_> = RULES.chunk_by(|one, next| one.0 == next.0).map(|r| r[0].0).collect();
         let distinct: std::collections::BTreeSet<_> = numbers.iter().filter(|n| **n >= 0).collect();
         let known = numbers.iter().filter(|n| **n >= 0).count();

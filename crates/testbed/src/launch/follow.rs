@@ -142,6 +142,10 @@ struct Tree {
     programs: Mutex<Vec<Weak<Program>>>,
 }
 
+/// What no program in virtual time can have, as kernels without it say: EINVAL. prctl(2)
+pub(super) const DISPATCH: &str = "signals in the place of its system calls (PR_SET_SYSCALL_USER_DISPATCH), \
+                                   which would be one for each call of the image as well";
+
 /// Most programs of a tree at a time. Each takes memory and a mapping of the agent, of which a
 /// kernel allows some 65,000.
 const PROGRAMS_MAX: usize = 8192;
@@ -271,6 +275,7 @@ impl Tree {
             call if timers::is_timer_call(call) => self.work.timers.call(&job),
             libc::SYS_ptrace => self.asks_to_be_traced(&job),
             libc::SYS_seccomp => self.asks_for_a_listener(&job),
+            libc::SYS_prctl => self.asks_for_signals_instead_of_calls(&job),
             _ if self.desk.hand_in(job) => {
                 // Without a thread to spare the workers that there are do it one by one.
                 let _ = self.hire();
@@ -300,6 +305,13 @@ impl Tree {
                       (SECCOMP_FILTER_FLAG_NEW_LISTENER), which only one can be for a program, and \
                       here that is qcycle; run it outside of the domain, or without that sandbox";
         self.refuse(job, libc::EBUSY, program, reason.to_owned());
+    }
+
+    fn asks_for_signals_instead_of_calls(&self, job: &Job) {
+        let program = wanted::running(job.notification.thread.cast_signed());
+        let reason =
+            format!("it asks for {DISPATCH}; run it outside of the domain, or without that");
+        self.refuse(job, libc::EINVAL, program, reason);
     }
 
     /// Lets a call fail, and says why if there is still somebody who made it: before that, so that

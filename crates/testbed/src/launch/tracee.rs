@@ -203,6 +203,17 @@ impl Tracee {
         ptrace(libc::PTRACE_SETSIGMASK, self.thread, size, &raw const mask as usize).map(drop)
     }
 
+    /// Whether it gets signals in the place of system calls, prctl(2) `PR_SET_SYSCALL_USER_DISPATCH`.
+    /// False where the kernel does not tell, before Linux 6.4.
+    pub(super) fn has_signals_for_calls(&self) -> bool {
+        /// `PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG`, not in the libc crate.
+        const REQUEST: libc::c_uint = 0x4211;
+        // `struct ptrace_sud_config`: mode, selector, offset, length. Mode 0 is off.
+        let mut config = [0_u64; 4];
+        let to = &raw mut config as usize;
+        ptrace(REQUEST, self.thread, size_of_val(&config), to).is_ok() && config[0] != 0
+    }
+
     /// Fills `to` with its memory from `from` on, as far as that is mapped. Answers how much.
     pub(super) fn read(&self, from: u64, to: &mut [u8]) -> io::Result<usize> {
         let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };

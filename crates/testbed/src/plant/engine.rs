@@ -243,7 +243,14 @@ impl Engine {
         };
         let index = properties.iter().position(|p| p.eq_ignore_ascii_case(property));
         let Some(index) = index.and_then(|index| i32::try_from(index + 1).ok()) else {
-            let near = point::near(&name.0, properties.iter().map(|p| format!("{stem}.{p}")));
+            // Those that are points, and so numbers.
+            let numbers: Vec<String> = (1..)
+                .zip(properties)
+                .filter(|(index, _)| self.number(element, *index).0.is_some())
+                .map(|(_, property)| property)
+                .collect();
+            let near = point::near(property, numbers);
+            let near = near.into_iter().map(|property| format!("{stem}.{property}")).collect();
             return unknown(format!("{wanted} has no property {property}"), near);
         };
         let (number, word) = self.number(element, index);

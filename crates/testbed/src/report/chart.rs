@@ -129,7 +129,7 @@ pub(super) fn all(runs: &[Loaded]) -> Vec<Chart> {
     charts.extend(told(runs));
     for chart in &mut charts {
         chart.span_ns = span_ns;
-        chart.markers.clone_from(&markers);
+        chart.markers = markers.iter().filter_map(|marker| marker.of(&chart.traces)).collect();
         for bound in &mut chart.bounds {
             bound.window_ns.1 = bound.window_ns.1.min(span_ns.1);
         }
@@ -421,6 +421,13 @@ fn title_of(point: &str) -> String {
 }
 
 impl Marker {
+    /// The event for the runs that have a line; `None` if it is of none of them.
+    fn of(&self, traces: &[Trace]) -> Option<Self> {
+        let has_line = |run: &usize| traces.iter().any(|trace| trace.run == *run);
+        let runs: Vec<usize> = self.runs.iter().copied().filter(has_line).collect();
+        (!runs.is_empty()).then(|| Self { runs, ..self.clone() })
+    }
+
     /// The text beside the marker.
     pub(super) fn label(&self) -> String {
         format!("{} s  {}", seconds(self.at_ns), self.text)
@@ -462,6 +469,14 @@ mod tests {
             assert!(style.contains(&format!(".{class} ")), "no style for {class}");
         }
         assert_eq!(style.matches("--run7: #").count(), 3, "light, dark and on paper");
+    }
+
+    #[test]
+    fn an_event_is_shown_where_its_run_has_a_line() {
+        let trace = |run| Trace { run, rows: Vec::new(), source: String::new() };
+        let marker = Marker { runs: vec![0, 2], at_ns: 5, text: "link down".into() };
+        assert_eq!(marker.of(&[trace(1), trace(2)]).unwrap().runs, [2]);
+        assert!(marker.of(&[trace(1)]).is_none());
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! Labels of events above a chart: each in the first lane where it stands free, so that no two are
-//! printed over each other. Those that find no room are left out of the picture; the list of events
-//! below the charts has all of them. The script does the same at other widths.
+//! Labels that are not printed over each other. Those of events, above a chart, stand each in the first
+//! lane where it is free. Those that find no room are left out of the picture; the list of events
+//! below the charts has all of them. Those of bounds, in the chart, go below others that are in their
+//! way. The script does the same at other widths.
 
 /// Lanes above a picture: more would push the picture off the screen.
 const LANES_MAX: usize = 5;
@@ -48,6 +49,31 @@ fn place(lanes: &mut Vec<Vec<(f64, f64)>>, x: f64, text: &str, width: f64) -> Op
     Some(Label { text: shown, anchor, lane })
 }
 
+/// Height of a line of text.
+const LINE: f64 = 13.0;
+
+/// Where texts stand in a picture: begin, end and foot of each.
+#[derive(Default)]
+pub(super) struct Texts(Vec<(f64, f64, f64)>);
+
+impl Texts {
+    /// The foot of a text that begins at `x`: at `y`, or below others that are in its way.
+    pub(super) fn place(&mut self, x: f64, y: f64, text: &str) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a label is short")]
+        let end = x + text.chars().count() as f64 * CHARACTER;
+        let mut foot = y;
+        let beside = |of: &&(f64, f64, f64)| of.0 < end && x < of.1;
+        let in_the_way = |foot: f64| {
+            self.0.iter().filter(beside).find(|of| (of.2 - foot).abs() < LINE).map(|of| of.2)
+        };
+        while let Some(other) = in_the_way(foot) {
+            foot = other + LINE;
+        }
+        self.0.push((x, end, foot));
+        foot
+    }
+}
+
 /// A text that begins, or ends, at `x`, on the side with more room, and cut to it.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below a thousand")]
 fn fitted(text: &str, x: f64, width: f64) -> (String, &'static str) {
@@ -86,6 +112,16 @@ mod tests {
         let (labels, _) = arrange(&[(900.0, "x".repeat(500))], 960.0);
         let label = labels[0].clone().unwrap();
         assert!(label.anchor == "end" && label.text.ends_with('…'), "{label:?}");
+    }
+
+    #[test]
+    fn texts_of_bounds_at_one_place_stand_below_each_other() {
+        let mut texts = Texts::default();
+        assert_eq!(texts.place(50.0, 100.0, "first below 0"), 100.0);
+        assert_eq!(texts.place(50.0, 102.0, "last below 0"), 113.0);
+        assert_eq!(texts.place(60.0, 100.0, "last below 1"), 126.0);
+        assert_eq!(texts.place(400.0, 100.0, "beside them"), 100.0);
+        assert_eq!(texts.place(50.0, 60.0, "above them"), 60.0);
     }
 
     proptest! {

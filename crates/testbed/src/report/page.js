@@ -87,6 +87,15 @@
     return [low - beyond, high + beyond];
   }
 
+  /* The foot of a text that begins at `begin`: at `y`, or below others that are in its way. */
+  function freeFoot(texts, begin, y, text) {
+    const end = begin + text.length * 6.9;
+    const isInTheWay = (of) => of.begin < end && begin < of.end && Math.abs(of.foot - y) < 13;
+    for (let other; (other = texts.find(isInTheWay)); ) y = other.foot + 13;
+    texts.push({ begin, end, foot: y });
+    return y;
+  }
+
   /* What an axis has beyond the values on it: so much that its numbers have five digits and not ten, and
      that a line without any change looks like one. */
   function margin(low, high) {
@@ -194,10 +203,13 @@
     for (const trace of chart.traces) {
       add(clipped, "path", { class: "trace " + trace.colour, "stroke-width": trace.width, d: line(trace, x, y, Math.round((edge - left) * 2)) });
     }
+    const texts = [];
     for (const bound of chart.bounds) {
       const at = y(bound.high !== null ? bound.high : bound.low);
       if (at < top || at > bottom || bound.to < view[0] || bound.from > view[1]) continue;
-      add(parts, "text", { class: "note " + bound.colour, x: Math.max(x(bound.from), left) + 6, y: at - top < 16 ? at + 13 : at - 5 }, bound.text);
+      const begin = Math.max(x(bound.from), left) + 6;
+      const foot = freeFoot(texts, begin, at - top < 16 ? at + 13 : at - 5, bound.text);
+      add(parts, "text", { class: "note " + bound.colour, x: begin, y: foot }, bound.text);
     }
     /* All lines before all texts, whose edges then keep the lines of others off them. */
     const foot = (lane) => lane < 0 ? top : top - 5 - 14 * lane;

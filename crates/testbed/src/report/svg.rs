@@ -7,7 +7,7 @@ use super::axis::ticks;
 use super::chart::{Bound, Chart, Marker, Trace, colour, line_class};
 use super::decimate::decimate;
 use super::html::escape;
-use super::lanes::{Label, arrange};
+use super::lanes::{Label, Texts, arrange};
 
 const WIDTH: f64 = 960.0;
 /// Of the values.
@@ -82,8 +82,9 @@ pub(super) fn svg(chart: &Chart, number: usize) -> String {
             write!(out, "<path class=\"trace {class}\" stroke-width=\"{width}\" d=\"{path}\"/>");
     }
     out.push_str("</g>");
+    let mut texts = Texts::default();
     for bound in &chart.bounds {
-        bound_text(&mut out, bound, &scale);
+        bound_text(&mut out, bound, &scale, &mut texts);
     }
     // All lines before all texts, whose edges then keep the lines of others off them.
     let events: Vec<_> = chart.markers.iter().zip(labels).collect();
@@ -170,7 +171,7 @@ fn band(out: &mut String, bound: &Bound, scale: &Scale) {
     }
 }
 
-fn bound_text(out: &mut String, bound: &Bound, scale: &Scale) {
+fn bound_text(out: &mut String, bound: &Bound, scale: &Scale, texts: &mut Texts) {
     let Some(value) = bound.high.or(bound.low) else { return };
     let y = scale.y(value);
     if !(scale.top..=scale.bottom).contains(&y) {
@@ -179,6 +180,7 @@ fn bound_text(out: &mut String, bound: &Bound, scale: &Scale) {
     // Below its line where there is no room above it.
     let y = if y - scale.top < 16.0 { y + 13.0 } else { y - 5.0 };
     let x = scale.x(bound.window_ns.0).max(LEFT) + 6.0;
+    let y = texts.place(x, y, &bound.text);
     let class = colour(&bound.runs);
     let _ = write!(
         out,

@@ -121,7 +121,10 @@ pub(crate) fn time_not_negative(text: &str) -> Result<VirtualSpan, Fault> {
 }
 
 /// A time of more than zero.
-pub(crate) fn time_positive(text: &str) -> Result<VirtualSpan, Fault> {
+///
+/// # Errors
+/// When the text is no number with a unit of time, or not more than zero.
+pub fn time_positive(text: &str) -> Result<VirtualSpan, Fault> {
     bounded(text, |span| span > VirtualSpan::ZERO, "is no time that passes", "give more than zero")
 }
 

@@ -1,7 +1,7 @@
 //! Programs that give themselves seccomp filters, natively and in virtual time alike: the image's
 //! own calls pass them, and what they say to the program's calls holds.
 
-use crate::harness::{BOTH, In, Link, c, command, run};
+use crate::harness::{BOTH, In, Link, Running, c, command, qcycle, run};
 
 #[test]
 fn sandboxes_hold_in_virtual_time_as_they_do_natively() {
@@ -33,4 +33,26 @@ fn a_listener_of_the_program_s_own_is_refused_in_one_clear_line() {
     assert_eq!(lines.len(), 1, "{lines:?}");
     let by_name = format!("qcycle: refused {}: it asks to be told of", guest.display());
     assert!(lines[0].starts_with(&by_name), "{lines:?}");
+}
+
+/// docs/limitations.md: the kernel would make signals of what the image calls.
+#[test]
+fn signals_in_the_place_of_calls_are_refused_in_one_clear_line() {
+    const WHY: &str = "signals in the place of its system calls (PR_SET_SYSCALL_USER_DISPATCH), which \
+                       would be one for each call of the image as well";
+    let guest = c("sandbox", Link::Dynamic);
+    let printed = run(&mut command(In::Virtual("1"), &guest, &["dispatch"]));
+    assert_eq!((printed.out.as_str(), printed.end), ("EINVAL\n", 0));
+    let way_out = "; run it outside of the domain, or without that";
+    let told = format!("qcycle: refused {}: it asks for {WHY}{way_out}\n", guest.display());
+    assert_eq!(printed.err, told);
+
+    let mut native = Running::start(In::Native, "dispatch", &guest, &["dispatch"]);
+    // Not on all processors, and older kernels do not tell of it.
+    if native.line() == "dispatches" && cfg!(target_arch = "x86_64") {
+        let attached = run(&mut qcycle(&["attach", &native.child.id().to_string()]));
+        assert!(attached.err.contains(&format!("it has {WHY}")), "{attached:?}");
+        assert_eq!(attached.end, 69, "{attached:?}");
+    }
+    assert_eq!(native.finish().end, 0);
 }

@@ -287,6 +287,19 @@ static void listener(void)
 	printf("%s\n", fd >= 0 ? "listens" : strerrorname_np(errno));
 }
 
+/* Syscall User Dispatch, with a selector that lets all calls pass; then it waits for its input's end. */
+static void dispatch(void)
+{
+	static volatile char selector = 0; /* SYSCALL_DISPATCH_FILTER_ALLOW */
+	char octet;
+
+	printf("%s\n", prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, &selector) ? strerrorname_np(errno)
+										    : "dispatches");
+	fflush(stdout);
+	while (read(0, &octet, 1) > 0)
+		;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -296,6 +309,7 @@ int main(int argc, char **argv)
 		{ "kills", kills }, { "traps", traps }, { "default", trapped_by_default },
 		{ "errors", errors }, { "forbidden", only_forbidden }, { "wrong", wrong },
 		{ "threads", threads }, { "older", older }, { "strict", strict }, { "listener", listener },
+		{ "dispatch", dispatch },
 	};
 	for (size_t i = 0; i < COUNT(modes); i++)
 		if (argc > 1 && !strcmp(argv[1], modes[i].name))

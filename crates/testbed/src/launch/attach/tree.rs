@@ -18,6 +18,7 @@ use super::facts;
 use super::reaper::Reaper;
 use super::sched::{self, Asleep};
 use crate::domain::host_now;
+use crate::launch::follow::DISPATCH;
 use crate::launch::tracee::{Stop, Tracee};
 
 /// How long a tree may take to stand still.
@@ -211,6 +212,9 @@ impl Thread {
             Some(Stop::Interrupted) => {
                 self.stopped = host_now();
                 self.asleep = self.asleep.filter(|asleep| asleep.until_stopped(process, number));
+                if self.tracee.has_signals_for_calls() {
+                    return Err(refusal(process, &format!("it has {DISPATCH}")));
+                }
                 return Ok(Found::Stopped);
             }
             Some(Stop::Exec) => 0,
