@@ -266,6 +266,35 @@ static void closed(void)
 	check("a program that is closed to others has timers", status == 0);
 }
 
+/* Whose user has as many signals queued as may be, for a while. */
+static void crowded(void)
+{
+	int id, status;
+	if (fork() == 0) {
+		struct itimerspec to = setting(5 * MS, 0);
+		struct timespec none = { 0, 0 };
+		struct rlimit few = { 20, 20 };
+		sigset_t other;
+		signals = 0;
+		sigemptyset(&other);
+		sigaddset(&other, SIGRTMIN + 5);
+		sigprocmask(SIG_BLOCK, &other, NULL);
+		struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 4 };
+		int made = create(CLOCK_MONOTONIC, &event, &id) == 0 && setrlimit(RLIMIT_SIGPENDING, &few) == 0;
+		while (sigqueue(getpid(), SIGRTMIN + 5, (union sigval){ 0 }) == 0)
+			;
+		made = made && set(id, 0, &to, NULL) == 0;
+		usleep(30000);
+		while (sigtimedwait(&other, NULL, &none) > 0)
+			;
+		while (made && signals < 1)
+			usleep(1000);
+		_exit(made ? 0 : 1);
+	}
+	wait(&status);
+	check("a timer whose signal finds no room tells later", status == 0);
+}
+
 int main(void)
 {
 	struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
@@ -280,6 +309,7 @@ int main(void)
 	together();
 	alarm_clocks();
 	closed();
+	crowded();
 	limits();
 	return 0;
 }

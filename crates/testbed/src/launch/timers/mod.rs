@@ -17,6 +17,7 @@
 //! - [`pace`]: how much of a processor the timers of a tree may take; pure
 //! - [`signal`], [`descriptor`]: what is told a program when a timer expires
 //! - [`held`]: whether a program still has its timerfd
+//! - [`unsent`]: signals for which there was no room; pure
 //! - [`posix`]: one timer of timer_create(2)
 //! - [`tree`]: the timers of one tree
 //! - [`worker`]: its thread
@@ -33,6 +34,7 @@ mod service;
 mod signal;
 mod table;
 mod tree;
+mod unsent;
 mod worker;
 
 pub(super) use service::{KernelTimer, Service, is_timer_call};

@@ -42,6 +42,17 @@ pub(super) fn sigevent(
     }
 }
 
+/// What became of an expiration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fired {
+    /// Its program was told, or need not be.
+    Told,
+    /// Its user has too many signals queued.
+    NoRoom,
+    /// Its program is not there any more.
+    Gone,
+}
+
 impl Posix {
     pub(super) fn new(target: Target, epoch: Epoch, signal: Option<(c_int, i64)>) -> Self {
         Self { target, epoch, signal, sent: false, beyond: 0, overrun: 0 }
@@ -53,19 +64,24 @@ impl Posix {
     }
 
     /// Lets it expire. A signal that still waits to be delivered stands for further expirations
-    /// too. Answers whether its program is still there.
-    pub(super) fn fire(&mut self, number: c_int, times: u64) -> bool {
-        let Some((signal, value)) = self.signal else { return true };
+    /// too.
+    pub(super) fn fire(&mut self, number: c_int, times: u64) -> Fired {
+        let Some((signal, value)) = self.signal else { return Fired::Told };
         // One that waits may be of another timer; only one's own stands for more.
         if self.sent && self.target.is_pending(signal) {
             self.beyond = self.beyond.saturating_add(times);
-            return true;
+            return Fired::Told;
         }
         self.overrun = if self.sent { limited(self.beyond) } else { self.overrun };
-        (self.sent, self.beyond) = (true, times - 1);
+        (self.sent, self.beyond) = (false, times - 1);
         let sent = self.target.send_timer(signal, number, limited(self.beyond), value);
+        if sent.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EAGAIN)) {
+            return Fired::NoRoom;
+        }
+        self.sent = true;
         // One of a thread that has ended tells nobody any more, and goes on.
-        !is_gone(sent.as_ref()) || self.target.thread.is_some() && self.target.process.is_there()
+        let goes_on = self.target.thread.is_some() && self.target.process.is_there();
+        if is_gone(sent.as_ref()) && !goes_on { Fired::Gone } else { Fired::Told }
     }
 
     /// What timer_getoverrun(2) answers.

@@ -18,9 +18,10 @@ use super::descriptor::TimerFd;
 use super::held::{self, Descriptor};
 use super::pace::{Pace, TURN};
 use super::pool::Pool;
-use super::posix::{Posix, sigevent};
+use super::posix::{Fired, Posix, sigevent};
 use super::signal::Target;
 use super::table::{Due, Lane, Setting, Table};
+use super::unsent::Unsent;
 use crate::domain::{self, Domain};
 use crate::launch::process::{self, Identity, Process};
 use crate::launch::timens;
@@ -83,6 +84,7 @@ pub(super) struct Timers {
     taken: BTreeMap<Lane, usize>,
     posix: BTreeMap<(pid_t, c_int), Posix>,
     intervals: BTreeMap<pid_t, Identity>,
+    unsent: Unsent<Key>,
     /// Periods that threads are about to ask for.
     told: BTreeMap<pid_t, ProgramSpan>,
     made: u64,
@@ -103,6 +105,7 @@ impl Timers {
             taken: BTreeMap::new(),
             posix: BTreeMap::new(),
             intervals: BTreeMap::new(),
+            unsent: Unsent::new(),
             told: BTreeMap::new(),
             made: 0,
             swept: HostTime::ZERO,
@@ -185,6 +188,7 @@ impl Timers {
         if ask.call == libc::SYS_timer_settime {
             let (wanted, absolute) = (wanted(&ask)?, absolute(&ask, timer.epoch)?);
             timer.is_set_anew();
+            self.unsent.forget(key);
             self.set(key, lane, wanted, absolute);
         }
         Ok(self.tell(ask.thread, before))
@@ -386,6 +390,11 @@ impl Timers {
     /// to do so again if nothing changes.
     pub(super) fn expire(&mut self, pace: &mut Pace) -> Option<HostTime> {
         let begun = domain::host_now();
+        for key in self.unsent.due(begun) {
+            if !self.fire(key, 0) {
+                self.forget(key);
+            }
+        }
         if self.table.next().next().is_some() && pace.may_begin(begun) {
             pace.begin(begun);
             while self.turns(pace) && !pace.is_over(domain::host_now()) {}
@@ -393,7 +402,8 @@ impl Timers {
         }
         let next = self.table.next();
         let next = next.filter_map(|(lane, when)| self.domain.host_time_of_program(lane, when));
-        next.min().map(|due| pace.not_before(due))
+        let next = next.min().map(|due| pace.not_before(due));
+        next.into_iter().chain(self.unsent.next()).min()
     }
 
     /// One turn for each program. Answers whether one of them was not done with it.
@@ -428,8 +438,17 @@ impl Timers {
                 known.is_some_and(|known| known.is_held() && known.timer.expire(times).is_ok())
             }
             Key::Posix(process, number) => {
-                let timer = self.posix.get_mut(&(process, number));
-                timer.is_some_and(|timer| timer.fire(number, times))
+                let Some(timer) = self.posix.get_mut(&(process, number)) else { return false };
+                let times = times.saturating_add(self.unsent.of(key));
+                let fired = timer.fire(number, times);
+                if fired == Fired::NoRoom {
+                    let now = (domain::host_now(), self.domain.now());
+                    let late = self.unsent.keep(key, times, now);
+                    self.domain.lateness().note_served(&self.name, late.as_ns());
+                } else {
+                    self.unsent.forget(key);
+                }
+                fired != Fired::Gone
             }
             Key::Interval(process) => self.intervals.get(&process).is_some_and(|owner| {
                 let sent = Target { process: *owner, thread: None }.send_alarm();
@@ -440,6 +459,7 @@ impl Timers {
 
     fn forget(&mut self, key: Key) {
         self.table.remove(key);
+        self.unsent.forget(key);
         match key {
             Key::Descriptor(number) => {
                 self.order.retain(|other| *other != number);
