@@ -319,7 +319,8 @@ impl Agent {
             node.programs.iter().map(|program| (program.name.clone(), node.name.clone()))
         });
         let (domain, owner) = (Arc::clone(&self.domain), Arc::clone(&self.owner));
-        Watch::start(domain, nodes.collect(), programs.collect(), setup.delays_told_ns, owner)
+        let told = (setup.delays_told_ns, !setup.links.is_empty());
+        Watch::start(domain, nodes.collect(), programs.collect(), told, owner)
     }
 
     fn end(&mut self) -> Ended {

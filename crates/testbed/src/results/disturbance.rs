@@ -71,11 +71,17 @@ pub enum Cause {
     Rate,
     /// Calls failed because the testbed lacked something, not the program.
     Refused,
+    /// It was in the kernel and could not be waken, as while it waits for a disk or for memory.
+    Blocked,
+    /// It was stopped, by a signal or by who traces it.
+    Stopped,
+    /// A table that this kernel has for all had no room for it.
+    Full,
 }
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Waited,
         Self::WokeLate,
         Self::Computed,
@@ -83,12 +89,15 @@ impl Cause {
         Self::Late,
         Self::Rate,
         Self::Refused,
+        Self::Blocked,
+        Self::Stopped,
+        Self::Full,
     ];
 
     /// Whether it is no delay, and disturbs however short it was.
     #[must_use]
     pub const fn is_no_delay(self) -> bool {
-        matches!(self, Self::Rate | Self::Refused)
+        matches!(self, Self::Rate | Self::Refused | Self::Full)
     }
 
     /// The word in files.
@@ -102,6 +111,9 @@ impl Cause {
             Self::Late => "late",
             Self::Rate => "rate",
             Self::Refused => "refused",
+            Self::Blocked => "blocked",
+            Self::Stopped => "stopped",
+            Self::Full => "full",
         }
     }
 
@@ -122,6 +134,9 @@ impl Cause {
             Self::Late => "was late",
             Self::Rate => "had its tdf changed from outside",
             Self::Refused => "had calls of timers fail because the testbed lacked descriptors",
+            Self::Blocked => "was blocked in the kernel, by a disk or for memory",
+            Self::Stopped => "was stopped by a signal or a tracer",
+            Self::Full => "was full, and dropped or refused entries",
         }
     }
 }

@@ -357,6 +357,17 @@ static void forge(long ms)
 	rest();
 }
 
+/* Waits where nothing can wake it, as for a disk: for the child of vfork(2). */
+static void blocked(int ms)
+{
+	say("blocked");
+	if (vfork() == 0) {
+		poll(NULL, 0, ms);
+		_exit(0);
+	}
+	rest();
+}
+
 static void *sleeps(void *unused)
 {
 	rest();
@@ -469,6 +480,8 @@ int main(int argc, char **argv)
 		cover();
 	else if (!strcmp(way, "steal") && argc > 2)
 		steal(argv[2], argc > 3 ? atol(argv[3]) : 0);
+	else if (!strcmp(way, "blocked") && argc > 2)
+		blocked(atoi(argv[2]));
 	else if (!strcmp(way, "forge") && argc > 2)
 		forge(atoi(argv[2]));
 	else if (!strcmp(way, "trace"))

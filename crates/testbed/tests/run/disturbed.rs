@@ -8,6 +8,7 @@ use testbed::results::disturbance::Cause;
 use testbed::results::intervention::Deed;
 use testbed::results::{Outcome, RunFolder};
 
+use crate::guests::{Link, c};
 use crate::harness::{self, Finished, Place};
 
 /// A program that looks at its clock every millisecond and tells the longest time between two looks,
@@ -269,5 +270,73 @@ fn a_testbed_that_is_stopped_for_a_while_judges_nothing_of_it() {
         let longest_ms = stood.longest_ns / 1_000_000;
         assert!(longest_ms.cast_unsigned() + 60 > stopped_ms, "{longest_ms} ms of {stopped_ms} ms");
     }
+    place.assert_nothing_left();
+}
+
+/// Whoever it was that stopped it, or whatever it waits for.
+#[test]
+fn who_is_stopped_or_blocked_in_the_kernel_is_not_judged() {
+    if !harness::is_root() {
+        return;
+    }
+    let _alone = harness::alone();
+    let stops = "sleep 100 & sleep 0.7; kill -STOP $!; sleep 0.6; kill -CONT $!; wait".to_owned();
+    let blocked = format!("{} blocked 600", c("hostile", Link::Static).display());
+    for (program, cause) in [(stops, Cause::Stopped), (blocked, Cause::Blocked)] {
+        let place = place("    disturbed_above: 300 ms\n", "");
+        let idle = format!("      - {{name: idle, run: [sh, -c, '{program}']}}\nrequirements:\n");
+        let text = scenario("    disturbed_above: 300 ms\n", "");
+        place.file("scenario.yaml", &text.replace("requirements:\n", &idle));
+        let run = place.run(&[]).expect(13);
+        let (outcome, reason) = verdict_of(&run);
+        assert_eq!(outcome, Outcome::Disturbed, "{reason}");
+        let parties = run.record().disturbances.unwrap().parties;
+        let kept = parties.iter().find(|one| one.who == "idle" && one.cause == cause);
+        let kept = kept.unwrap_or_else(|| panic!("{cause:?}: {parties:?}"));
+        assert!(kept.longest_ns > 300_000_000, "{kept:?}");
+        place.assert_nothing_left();
+    }
+}
+
+/// A program that has the kernel remember more neighbours than it does, for all network namespaces.
+const CROWD: &str = "\
+import socket, struct, time
+netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+index = socket.if_nametoindex('eth0')
+REACHABLE, NEW, REQUEST_CREATE_REPLACE = 2, 28, 0x501
+while True:
+    for place in range(3000):
+        address = bytes([10, 0, 4 + place // 250, 1 + place % 250])
+        about = struct.pack('BxxxiHBB', socket.AF_INET, index, REACHABLE, 0, 0)
+        about += struct.pack('HH', 8, 1) + address
+        about += struct.pack('HH6sxx', 10, 2, bytes([2, 0]) + address)
+        head = struct.pack('IHHII', 16 + len(about), NEW, REQUEST_CREATE_REPLACE, 1, 0)
+        netlink.send(head + about)
+    time.sleep(0.05)
+";
+
+/// It is one table for all nodes, and for all others on this host.
+#[test]
+fn a_full_table_of_neighbours_is_noticed() {
+    if !harness::is_root() {
+        return;
+    }
+    let _alone = harness::alone();
+    let text = "  crowd:
+    address: 10.0.0.1/16
+    programs: [{name: crowd, run: python3 crowd.py}]
+  peer:
+    address: 10.0.0.2/16
+links: [{from: crowd, to: peer}]
+requirements:
+";
+    let place = place("", "");
+    let text = scenario(FOR_EVER, "").replace("requirements:\n", text);
+    place.file("scenario.yaml", &text);
+    place.file("crowd.py", CROWD);
+    let run = place.run(&[]).expect(13);
+    let (outcome, reason) = verdict_of(&run);
+    assert_eq!(outcome, Outcome::Disturbed, "{reason}");
+    assert!(reason.starts_with("the ARP table of this kernel was full"), "{reason}");
     place.assert_nothing_left();
 }

@@ -40,8 +40,33 @@ pub(super) struct Reading {
     /// Whose thread it is.
     pub(super) who: String,
     pub(super) counts: Counts,
-    /// Whether it wants to run; asked at the last look only.
-    pub(super) is_runnable: bool,
+    /// What it does if it has not run since the look before.
+    pub(super) state: State,
+}
+
+/// What a thread does that does not run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum State {
+    /// It sleeps, or nobody has looked.
+    #[default]
+    Other,
+    /// It wants to run.
+    Runnable,
+    /// Nothing can wake it but what it waits for, as a disk.
+    Blocked,
+    /// Until somebody continues it.
+    Stopped,
+}
+
+impl State {
+    /// Why it did not run, if it is not the program's own affair.
+    fn keeps(self) -> Option<Cause> {
+        match self {
+            Self::Blocked => Some(Cause::Blocked),
+            Self::Stopped => Some(Cause::Stopped),
+            Self::Other | Self::Runnable => None,
+        }
+    }
 }
 
 /// How far somebody fell behind between two looks, in virtual time.
@@ -103,6 +128,8 @@ struct Seen {
     counts: Counts,
     /// The look at which they were found to have changed.
     changed: Moment,
+    /// Since which look it is kept from running, and by what.
+    kept: Option<(Cause, Moment)>,
 }
 
 impl Delays {
@@ -126,9 +153,13 @@ impl Delays {
             {
                 furthest.insert(delay.who.clone(), delay);
             }
-            let changed = known.filter(|known| known.counts == reading.counts);
-            let changed = changed.map_or(now, |known| known.changed);
-            seen.insert(reading.thread, Seen { counts: reading.counts, changed });
+            let known = known.filter(|known| known.counts == reading.counts);
+            let kept = reading.state.keeps().map(|cause| {
+                let since = known.as_ref().and_then(|known| known.kept);
+                since.filter(|since| since.0 == cause).unwrap_or((cause, now))
+            });
+            let changed = known.map_or(now, |known| known.changed);
+            seen.insert(reading.thread, Seen { counts: reading.counts, changed, kept });
         }
         self.threads = seen;
         self.looks.push_back(now);
@@ -144,7 +175,7 @@ impl Delays {
             let known = self.threads.get(&reading.thread);
             known.is_some_and(|known| known.counts == reading.counts)
         };
-        readings.iter().any(|reading| reading.is_runnable && stands(reading))
+        readings.iter().any(|reading| reading.state == State::Runnable && stands(reading))
     }
 
     fn delay(
@@ -156,6 +187,9 @@ impl Delays {
     ) -> Option<Delay> {
         // What ran already when the watch began says nothing of the time before.
         let before = before?;
+        if let Some(delay) = known.and_then(|known| kept(reading, known, before, now)) {
+            return Some(delay);
+        }
         let counted = known.map_or(Counts::default(), |known| known.counts);
         let mut waited_ns = difference(counted.waited_ns, reading.counts.waited_ns);
         let ran_ns = difference(counted.ran_ns, reading.counts.ran_ns);
@@ -163,7 +197,7 @@ impl Delays {
         let mut began = known.map_or(before.host, |_| back(before.host, waited_ns));
         if let Some(known) = known
             && is_last
-            && reading.is_runnable
+            && reading.state == State::Runnable
             && waited_ns == 0
             && ran_ns == 0
         {
@@ -204,6 +238,21 @@ impl Delays {
         let passed = passed * i128::from(part) / i128::from(whole);
         one.at.as_ns() + i64::try_from(passed).unwrap_or(0)
     }
+}
+
+/// What a thread lost since the look before that was kept from running then and still is.
+fn kept(reading: &Reading, known: &Seen, before: Moment, now: Moment) -> Option<Delay> {
+    let (cause, since) = known.kept?;
+    let is_still = known.counts == reading.counts && reading.state.keeps() == Some(cause);
+    let (from_ns, to_ns) = (before.at.as_ns(), now.at.as_ns());
+    (is_still && to_ns > from_ns).then(|| Delay {
+        who: reading.who.clone(),
+        cause,
+        from_ns: since.at.as_ns(),
+        to_ns,
+        longest_ns: to_ns - since.at.as_ns(),
+        lost_ns: to_ns - from_ns,
+    })
 }
 
 fn goes_back(before: Counts, now: Counts) -> bool {
@@ -256,7 +305,7 @@ mod tests {
 
     fn thread(waited_ms: u64, ran_ms: u64) -> Reading {
         let counts = Counts { ran_ns: ran_ms * 1_000_000, waited_ns: waited_ms * 1_000_000 };
-        Reading { thread: 7, who: "poller".into(), counts, is_runnable: false }
+        Reading { thread: 7, who: "poller".into(), counts, state: State::Other }
     }
 
     #[test]
@@ -286,7 +335,7 @@ mod tests {
         for look in 0..3 {
             delays.look(moment(look * 50, look * 50), vec![thread(0, 1)], false);
         }
-        let waits = Reading { is_runnable: true, ..thread(0, 1) };
+        let waits = Reading { state: State::Runnable, ..thread(0, 1) };
         let found = delays.look(moment(150, 150), vec![waits], true);
         assert_eq!((found[0].from_ns, found[0].lost_ns), (0, 150 * MS));
     }
@@ -297,13 +346,39 @@ mod tests {
         for look in 0..100 {
             delays.look(moment(look * 50, look * 50), vec![thread(3, 1)], false);
         }
-        let wakes = Reading { is_runnable: true, ..thread(3, 1) };
+        let wakes = Reading { state: State::Runnable, ..thread(3, 1) };
         assert!(delays.are_undecided(&[thread(4, 1), wakes.clone()]));
-        let runs = Reading { is_runnable: true, ..thread(5, 1) };
+        let runs = Reading { state: State::Runnable, ..thread(5, 1) };
         assert!(!delays.are_undecided(&[runs.clone(), thread(3, 1)]));
         assert!(!delays.are_undecided(&[Reading { thread: 8, ..wakes }]), "it is new");
         let found = delays.look(moment(5003, 5003), vec![runs], true);
         assert_eq!(found[0].lost_ns, 2 * MS);
+    }
+
+    #[test]
+    fn who_is_blocked_or_stopped_loses_what_passes_from_the_first_look_that_sees_it() {
+        for (state, cause) in [(State::Blocked, Cause::Blocked), (State::Stopped, Cause::Stopped)] {
+            let mut delays = Delays::default();
+            let kept = || Reading { state, ..thread(5, 1) };
+            delays.look(moment(0, 0), vec![thread(5, 1)], false);
+            assert_eq!(
+                delays.look(moment(50, 50), vec![kept()], false),
+                [],
+                "it may have just begun"
+            );
+            let found = delays.look(moment(100, 100), vec![kept()], false);
+            let expected = (cause, 50 * MS, 50 * MS, 50 * MS);
+            let told =
+                |delay: &Delay| (delay.cause, delay.from_ns, delay.longest_ns, delay.lost_ns);
+            assert_eq!(told(&found[0]), expected);
+            let found = delays.look(moment(150, 150), vec![kept()], false);
+            assert_eq!(told(&found[0]), (cause, 50 * MS, 100 * MS, 50 * MS));
+            assert_eq!(delays.look(moment(200, 150), vec![kept()], false), [], "no time passes");
+            let ran = Reading { state, ..thread(5, 2) };
+            assert_eq!(delays.look(moment(250, 200), vec![ran], false), [], "it ran in between");
+            let again = Reading { state, ..thread(5, 2) };
+            assert_eq!(delays.look(moment(300, 250), vec![again], false)[0].from_ns, 200 * MS);
+        }
     }
 
     #[test]

@@ -61,9 +61,8 @@ impl Ledger {
         known.lost_ns = known.lost_ns.saturating_add(lost_ns);
     }
 
-    /// Takes in that calls failed between two looks.
-    pub(super) fn refused(&mut self, (node, who): Party, from_ns: i64, to_ns: i64) {
-        let cause = Cause::Refused;
+    /// Takes in what is no delay, between two looks.
+    pub(super) fn note(&mut self, (node, who): Party, cause: Cause, from_ns: i64, to_ns: i64) {
         let to_ns = to_ns.max(from_ns.saturating_add(1));
         let pending = self.pending.entry(((node.clone(), who.clone()), cause));
         let (longest_ns, lost_ns) = (0, 0);
@@ -144,8 +143,8 @@ mod tests {
     #[test]
     fn a_refusal_is_told_though_it_took_no_time() {
         let mut ledger = Ledger::new(MS);
-        ledger.refused(party("poor"), 50 * MS, 50 * MS);
-        ledger.refused(party("poor"), 50 * MS, 100 * MS);
+        ledger.note(party("poor"), Cause::Refused, 50 * MS, 50 * MS);
+        ledger.note(party("poor"), Cause::Refused, 50 * MS, 100 * MS);
         let told = ledger.take(100 * MS, false);
         assert_eq!((told.len(), told[0].cause), (1, Cause::Refused));
         assert_eq!((told[0].from_ns, told[0].to_ns), (50 * MS, 100 * MS));

@@ -5,10 +5,13 @@
 //!
 //! - how long each thread of the programs was runnable without running (`/proc/…/schedstat`), and, at
 //!   a time dilation factor below 1, how much longer it computed than natively;
+//! - whether a thread that did not run was stopped, or blocked in the kernel, at this look and the one
+//!   before;
 //! - how late timed waits of programs ended, which the image notes in their own pages: that shows a
 //!   host that was gone as well;
 //! - how late the agent itself was: with frames, and with timers and execs of each program, and how
 //!   long its threads waited;
+//! - whether the kernel's ARP table, which all network namespaces share, was full;
 //! - whether this thread itself ran when it wanted to: if not, and others did not have its processor,
 //!   then the agent was stopped, or the host was gone, and nobody took frames and writes meanwhile.
 //!
@@ -22,10 +25,12 @@
 //!
 //! - [`delays`]: how far threads fell behind, from what the kernel counts of them
 //! - [`ledger`]: what of it is worth telling, bounded
-//! - [`threads`]: what the kernel counts
+//! - [`threads`]: what the kernel counts of them
+//! - [`neighbours`]: what it counts of its ARP table
 
 mod delays;
 mod ledger;
+mod neighbours;
 mod threads;
 
 use std::collections::BTreeMap;
@@ -39,6 +44,7 @@ use vtime::late::Late;
 
 use delays::{Delay, Delays, Moment, Reading};
 use ledger::Ledger;
+use neighbours::Neighbours;
 use threads::Tree;
 
 use super::orders::Report;
@@ -63,6 +69,8 @@ const OWN_THREADS: [(&str, &str); 2] =
 const FRAMES: &str = "the testbed with frames";
 /// Who stopped the agent, or took its host away, has kept everybody waiting.
 const ALL: &str = "all of the testbed";
+/// What all network namespaces of a host share.
+const NEIGHBOURS: &str = "the ARP table of this kernel";
 /// Whoever naps this long sees when it did not run for longer.
 const NAP: Duration = Duration::from_millis(10);
 
@@ -84,12 +92,13 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Begins to watch: `nodes` and the programs that run in them, by the names of their nodes.
-    /// Delays of at least `least_ns` are told one by one.
+    /// Delays of at least `least_ns` are told one by one; and, if nodes have a network, what else this
+    /// kernel's table of its addresses has lost.
     pub(super) fn start(
         domain: Arc<Domain>,
         nodes: Vec<Watched>,
         programs: BTreeMap<String, String>,
-        least_ns: i64,
+        (least_ns, has_network): (i64, bool),
         owner: Arc<Owner>,
     ) -> std::io::Result<Self> {
         if !threads::are_counted() {
@@ -100,7 +109,7 @@ impl Watch {
             );
         }
         let (stop, stopped) = channel();
-        let mut round = Round::new(domain, nodes, programs, least_ns, owner);
+        let mut round = Round::new(domain, nodes, programs, (least_ns, has_network), owner);
         let thread = thread::Builder::new().name("watch".into());
         let thread = thread.spawn(move || round.run(&stopped))?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
@@ -133,7 +142,7 @@ impl Place {
     fn read(&mut self, begun: &BTreeMap<i32, String>, is_last: bool) -> Vec<Reading> {
         let until = Instant::now() + PATIENCE;
         loop {
-            let readings = self.tree.read(begun, is_last);
+            let readings = self.tree.read(begun);
             if !is_last || Instant::now() > until || !self.delays.are_undecided(&readings) {
                 return readings;
             }
@@ -153,6 +162,8 @@ struct Round {
     /// When late waits and the agent's own lateness were taken last.
     taken: Moment,
     told: Instant,
+    /// If programs have a network.
+    neighbours: Option<Neighbours>,
     /// What this thread waits for a processor, if the kernel counts it.
     own_delay: Option<RunDelay>,
 }
@@ -162,7 +173,7 @@ impl Round {
         domain: Arc<Domain>,
         nodes: Vec<Watched>,
         programs: BTreeMap<String, String>,
-        least_ns: i64,
+        (least_ns, has_network): (i64, bool),
         owner: Arc<Owner>,
     ) -> Self {
         let now = Instant::now();
@@ -174,7 +185,9 @@ impl Round {
         }));
         let taken = moment(&domain);
         let ledger = Ledger::new(least_ns);
-        Self { domain, places, programs, ledger, owner, taken, told: now, own_delay: None }
+        let neighbours = has_network.then(Neighbours::now);
+        let (told, own_delay) = (now, None);
+        Self { domain, places, programs, ledger, owner, taken, told, neighbours, own_delay }
     }
 
     fn run(&mut self, stopped: &Receiver<()>) {
@@ -272,12 +285,16 @@ impl Round {
             let late = Delay::late(before, now, late);
             let key = (self.programs.get(&name).cloned(), name);
             if refused > 0 {
-                self.ledger.refused(key.clone(), before.at.as_ns(), now.at.as_ns());
+                self.ledger.note(key.clone(), Cause::Refused, before.at.as_ns(), now.at.as_ns());
             }
             self.ledger.add(key, Cause::Served, &late);
         }
         let late = Delay::late(before, now, lateness.frames.take());
         self.ledger.add((None, FRAMES.to_owned()), Cause::Late, &late);
+        if self.neighbours.as_mut().is_some_and(Neighbours::have_lost) {
+            let key = (None, NEIGHBOURS.to_owned());
+            self.ledger.note(key, Cause::Full, before.at.as_ns(), now.at.as_ns());
+        }
     }
 
     fn tell(&mut self, now: Moment, is_last: bool) {

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::time::Duration;
 
-use super::delays::{Counts, Reading};
+use super::delays::{Counts, Reading, State};
 
 /// Begin of the names of threads of the agent that serve one program; the rest is that program.
 pub(super) const SERVES: &str = "for ";
@@ -21,25 +21,32 @@ pub(super) struct Tree {
     node: Option<i32>,
     /// Whose the processes of the last look were.
     names: BTreeMap<i32, String>,
+    /// What the kernel had counted of the threads at the last look.
+    counts: BTreeMap<i32, Counts>,
 }
 
 impl Tree {
     pub(super) fn of_agent() -> Self {
-        Self { node: None, names: BTreeMap::new() }
+        Self { node: None, names: BTreeMap::new(), counts: BTreeMap::new() }
     }
 
     pub(super) fn of_node(process: i32) -> Self {
-        Self { node: Some(process), names: BTreeMap::new() }
+        Self { node: Some(process), names: BTreeMap::new(), counts: BTreeMap::new() }
     }
 
     /// Reads all threads. `begun` names programs by the processes that began them; what these fork
-    /// have their name. For the agent it names those that threads serve. Whether threads want to run is found out only if that is asked.
-    pub(super) fn read(
-        &mut self,
-        begun: &BTreeMap<i32, String>,
-        asks_runnable: bool,
-    ) -> Vec<Reading> {
-        let Some(node) = self.node else { return self.read_own(begun, asks_runnable) };
+    /// have their name. For the agent it names those that threads serve. The state is read of those
+    /// threads alone that have not run since the last look.
+    pub(super) fn read(&mut self, begun: &BTreeMap<i32, String>) -> Vec<Reading> {
+        let readings = match self.node {
+            Some(node) => self.read_node(node, begun),
+            None => self.read_own(begun),
+        };
+        self.counts = readings.iter().map(|one| (one.thread, one.counts)).collect();
+        readings
+    }
+
+    fn read_node(&mut self, node: i32, begun: &BTreeMap<i32, String>) -> Vec<Reading> {
         let mut readings = Vec::new();
         let mut names = BTreeMap::new();
         let mut left = children_of(node, &threads_of(node), UNKNOWN);
@@ -47,7 +54,7 @@ impl Tree {
             let known = begun.get(&process).or_else(|| self.names.get(&process));
             let name = known.cloned().unwrap_or(parent);
             let threads = threads_of(process);
-            let read = |thread: &i32| reading(process, *thread, name.clone(), asks_runnable);
+            let read = |thread: &i32| self.reading(process, *thread, name.clone());
             readings.extend(threads.iter().filter_map(read));
             left.extend(children_of(process, &threads, &name));
             names.insert(process, name);
@@ -56,7 +63,7 @@ impl Tree {
         readings
     }
 
-    fn read_own(&mut self, served: &BTreeMap<i32, String>, asks_runnable: bool) -> Vec<Reading> {
+    fn read_own(&mut self, served: &BTreeMap<i32, String>) -> Vec<Reading> {
         let own = std::process::id().cast_signed();
         let mut names = BTreeMap::new();
         for thread in threads_of(own) {
@@ -70,7 +77,15 @@ impl Tree {
             None => name.clone(),
         };
         let named = self.names.iter().map(|(thread, own)| (*thread, name(thread, own)));
-        named.filter_map(|(thread, who)| reading(own, thread, who, asks_runnable)).collect()
+        named.filter_map(|(thread, who)| self.reading(own, thread, who)).collect()
+    }
+
+    fn reading(&self, process: i32, thread: i32, who: String) -> Option<Reading> {
+        let folder = format!("/proc/{process}/task/{thread}");
+        let counts = parse_counts(&read(&format!("{folder}/schedstat")))?;
+        let stands = self.counts.get(&thread) == Some(&counts);
+        let state = if stands { state(&read(&format!("{folder}/stat"))) } else { State::Other };
+        Some(Reading { thread, who, counts, state })
     }
 }
 
@@ -80,13 +95,6 @@ pub(super) fn are_counted() -> bool {
     let counted = read("/proc/thread-self/schedstat");
     let is_counted = counted.split_whitespace().nth(2).is_some_and(|turns| turns != "0");
     is_counted && fs::exists("/proc/thread-self/children").unwrap_or(false)
-}
-
-fn reading(process: i32, thread: i32, who: String, asks_runnable: bool) -> Option<Reading> {
-    let folder = format!("/proc/{process}/task/{thread}");
-    let counts = parse_counts(&read(&format!("{folder}/schedstat")))?;
-    let is_runnable = asks_runnable && is_runnable(&read(&format!("{folder}/stat")));
-    Some(Reading { thread, who, counts, is_runnable })
 }
 
 /// How long the calling thread has computed. clock_gettime(2)
@@ -103,9 +111,14 @@ fn parse_counts(schedstat: &str) -> Option<Counts> {
     Some(Counts { ran_ns, waited_ns })
 }
 
-/// The state stands behind the name, which may hold anything.
-fn is_runnable(stat: &str) -> bool {
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
+/// The state stands behind the name, which may hold anything. proc_pid_stat(5)
+fn state(stat: &str) -> State {
+    match stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()) {
+        Some('R') => State::Runnable,
+        Some('D') => State::Blocked,
+        Some('T' | 't') => State::Stopped,
+        _ => State::Other,
+    }
 }
 
 fn threads_of(process: i32) -> Vec<i32> {
@@ -139,9 +152,11 @@ mod tests {
         assert_eq!(parse_counts("12 34 5\n"), Some(counts));
         assert_eq!(parse_counts(""), None);
         assert_eq!(parse_counts("12 x 5"), None);
-        assert!(is_runnable("7 (a) S (x) R 1 7"));
-        assert!(!is_runnable("7 (a) R (x) S 1 7"));
-        assert!(!is_runnable(""));
+        assert_eq!(state("7 (a) S (x) R 1 7"), State::Runnable);
+        assert_eq!(state("7 (a) R (x) S 1 7"), State::Other);
+        assert_eq!(state("7 (a) D 1 7"), State::Blocked);
+        assert_eq!([state("7 (a) T 1 7"), state("7 (a) t 1 7")], [State::Stopped; 2]);
+        assert_eq!(state(""), State::Other);
     }
 
     #[test]
@@ -154,7 +169,7 @@ mod tests {
         let mut tree = Tree::of_node(own);
         let until = std::time::Instant::now() + Duration::from_secs(20);
         let found = loop {
-            let readings = tree.read(&begun, true);
+            let readings = tree.read(&begun);
             let of_shell = readings.iter().filter(|reading| reading.who == "shell").count();
             if of_shell >= 4 || std::time::Instant::now() > until {
                 break of_shell;
