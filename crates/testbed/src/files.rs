@@ -50,6 +50,16 @@ pub fn make_private_all(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Whether a path still leads to the file that was written to, and that has so many octets: others may
+/// have put another one in its place, or cut it (`logrotate` with `copytruncate`).
+#[must_use]
+pub fn is_as_written(file: &File, path: &Path, octets: u64) -> bool {
+    let now = file.metadata().and_then(|file| Ok((file, fs::metadata(path)?)));
+    now.is_ok_and(|(file, there)| {
+        (file.dev(), file.ino()) == (there.dev(), there.ino()) && file.len() == octets
+    })
+}
+
 /// Writes a file by `write`: readers see it as it was or complete.
 ///
 /// # Errors

@@ -6,11 +6,15 @@
 //! few long ones.
 
 use std::io::{ErrorKind, PipeReader, Read};
+use std::os::fd::AsFd;
 use std::sync::Arc;
+
+use realtime::run_delay::RunDelay;
+use vtime::HostTime;
 
 use super::orders::Output;
 use super::owner::Owner;
-use crate::domain::Domain;
+use crate::domain::{Domain, poll_until, readable};
 
 /// Octets taken from a pipe at once: as much as a pipe holds.
 const READ_LENGTH: usize = 64 * 1024;
@@ -36,15 +40,29 @@ pub(super) fn report(
         let is_cut = std::mem::take(&mut lines.cut_object) && !error;
         is_cut.then(|| format!("a line of more than {LINE_LENGTH_MAX} octets was cut"))
     };
+    let delay = RunDelay::of_this_thread();
+    // In virtual time.
+    let waited_ns = || {
+        let host_ns = delay.as_ref().map_or(0, RunDelay::ns);
+        host_ns / (domain.page().tdf_millionths() / 1000).max(1).cast_signed() * 1000
+    };
     let mut lines = Lines::default();
     let mut octets = vec![0; READ_LENGTH];
     // What no line end came for came then, however long its program stays.
     let mut last_ns = domain.now().as_ns();
     loop {
+        let (has_waited, before_ns) = (is_readable(&pipe), waited_ns());
         match pipe.read(&mut octets) {
             Ok(0) => break,
             Ok(length) => {
-                last_ns = domain.now().as_ns();
+                let now_ns = domain.now().as_ns();
+                if !error {
+                    // It came when the lines before it were handed on, or woke this thread.
+                    let since_ns =
+                        if has_waited { now_ns - last_ns } else { waited_ns() - before_ns };
+                    domain.lateness().note_stamped(program, since_ns);
+                }
+                last_ns = now_ns;
                 let text = lines.take(&octets[..length]);
                 tell(text, cut(&mut lines), last_ns);
             }
@@ -59,11 +77,16 @@ pub(super) fn report(
     tell(rest, cut(&mut lines), last_ns);
 }
 
+/// Whether something is there to be read.
+fn is_readable(pipe: &PipeReader) -> bool {
+    matches!(poll_until(&mut [readable(pipe.as_fd())], Some(HostTime::ZERO)), Ok(1))
+}
+
 /// Makes lines of octets that arrive in pieces.
 #[derive(Debug, Default)]
 struct Lines {
     begun: Vec<u8>,
-    /// A line that looks like an object was cut: who reads objects finds none.
+    /// A line that may have an object in it was cut: who reads objects finds none.
     cut_object: bool,
 }
 
@@ -90,7 +113,7 @@ impl Lines {
         while self.begun.len() + piece.len() > LINE_LENGTH_MAX {
             let (fits, left) = piece.split_at(LINE_LENGTH_MAX - self.begun.len());
             self.begun.extend_from_slice(fits);
-            self.cut_object |= self.begun.first() == Some(&b'{');
+            self.cut_object |= self.begun.contains(&b'{');
             self.end_line(whole);
             piece = left;
         }

@@ -24,10 +24,25 @@ pub struct AgentLateness {
 #[derive(Debug, Default)]
 struct Served {
     lateness: Lateness,
+    /// Lines of its output, that were read later than they were written.
+    stamped: Lateness,
     /// Calls that failed for want of something of the agent's, since they were last taken.
     refused: u64,
     /// The same since the program began.
     refused_ever: u64,
+}
+
+/// What was noted of a program since that was last asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Since {
+    /// Its name.
+    pub name: String,
+    /// How late it was served.
+    pub served: Late,
+    /// How late lines that it wrote were stamped.
+    pub stamped: Late,
+    /// Calls of it that were refused.
+    pub refused: u64,
 }
 
 /// That a thread serves one program, until this is dropped.
@@ -82,12 +97,21 @@ impl AgentLateness {
         });
     }
 
-    /// What was noted since the last call, by the names of programs, with the number of calls that
-    /// were refused.
-    pub fn take_served(&self) -> Vec<(String, Late, u64)> {
+    /// Lines of a program of this name were stamped so late.
+    pub fn note_stamped(&self, name: &str, late_ns: i64) {
+        if late_ns >= ON_TIME_NS {
+            self.with(name, |served| served.stamped.note(late_ns));
+        }
+    }
+
+    /// What was noted since the last call, by the names of programs.
+    pub fn take_served(&self) -> Vec<Since> {
         let mut all = self.served.lock().unwrap_or_else(PoisonError::into_inner);
-        let take = |(name, served): (&String, &mut Served)| {
-            (name.clone(), served.lateness.take(), std::mem::take(&mut served.refused))
+        let take = |(name, served): (&String, &mut Served)| Since {
+            name: name.clone(),
+            served: served.lateness.take(),
+            stamped: served.stamped.take(),
+            refused: std::mem::take(&mut served.refused),
         };
         all.iter_mut().map(take).collect()
     }
@@ -142,14 +166,17 @@ mod tests {
             largest_ns: largest_ms * 1_000_000,
             sum_ns: sum_ms * 1_000_000,
         };
-        let told = [("one".to_owned(), late(4, 7), 0), ("other".to_owned(), late(5, 5), 2)];
+        lateness.note_stamped("one", 6_000_000);
+        lateness.note_stamped("one", ON_TIME_NS - 1);
+        let since = |name: &str, served, stamped, refused| {
+            let name = name.to_owned();
+            Since { name, served, stamped, refused }
+        };
+        let none = Late::default();
+        let told = [since("one", late(4, 7), late(6, 6), 0), since("other", late(5, 5), none, 2)];
         assert_eq!(lateness.take_served(), told);
-        assert!(
-            lateness
-                .take_served()
-                .iter()
-                .all(|(_, late, refused)| (*late, *refused) == (Late::default(), 0))
-        );
+        let nothing = ["one", "other"].map(|name| since(name, none, none, 0));
+        assert_eq!(lateness.take_served(), nothing);
         let warnings = lateness.warnings();
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(warnings[0].starts_with("2 calls of timers of `other`"), "{warnings:?}");

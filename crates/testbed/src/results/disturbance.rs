@@ -75,13 +75,15 @@ pub enum Cause {
     Blocked,
     /// It was stopped, by a signal or by who traces it.
     Stopped,
+    /// Lines that it wrote were read late, so they have later stamps than they should.
+    Stamped,
     /// A table that this kernel has for all had no room for it.
     Full,
 }
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Waited,
         Self::WokeLate,
         Self::Computed,
@@ -91,6 +93,7 @@ impl Cause {
         Self::Refused,
         Self::Blocked,
         Self::Stopped,
+        Self::Stamped,
         Self::Full,
     ];
 
@@ -113,6 +116,7 @@ impl Cause {
             Self::Refused => "refused",
             Self::Blocked => "blocked",
             Self::Stopped => "stopped",
+            Self::Stamped => "stamped",
             Self::Full => "full",
         }
     }
@@ -136,6 +140,7 @@ impl Cause {
             Self::Refused => "had calls of timers fail because the testbed lacked descriptors",
             Self::Blocked => "was blocked in the kernel, by a disk or for memory",
             Self::Stopped => "was stopped by a signal or a tracer",
+            Self::Stamped => "had its lines stamped late",
             Self::Full => "was full, and dropped or refused entries",
         }
     }
@@ -157,6 +162,9 @@ impl Disturbance {
             (Some(node), Some(nodes)) => nodes.contains(node),
             _ => true,
         };
+        // Nothing but its lines is late.
+        let counts =
+            counts && (self.cause != Cause::Stamped || requirement.measure.reads(&self.who));
         counts && self.from_ns < window.to_ns && self.to_ns > window.from_ns
     }
 }

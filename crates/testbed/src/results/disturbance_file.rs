@@ -5,8 +5,10 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, Write};
+use std::path::Path;
 
 use super::disturbance::{Cause, Disturbance};
+use crate::files;
 
 /// Name of the file.
 pub const NAME: &str = "disturbances.csv";
@@ -16,6 +18,7 @@ const HEAD: &str = "from_ns,to_ns,node,who,cause,longest_ns,lost_ns";
 #[derive(Debug)]
 pub struct DisturbanceWriter {
     file: File,
+    octets: u64,
 }
 
 impl DisturbanceWriter {
@@ -25,7 +28,7 @@ impl DisturbanceWriter {
     /// Those of writing.
     pub fn begin(mut file: File) -> io::Result<Self> {
         writeln!(file, "{HEAD}")?;
-        Ok(Self { file })
+        Ok(Self { file, octets: HEAD.len() as u64 + 1 })
     }
 
     /// Writes some down.
@@ -34,7 +37,15 @@ impl DisturbanceWriter {
     /// Those of writing.
     pub fn write(&mut self, disturbances: &[Disturbance]) -> io::Result<()> {
         let lines: String = disturbances.iter().map(line).collect();
-        self.file.write_all(lines.as_bytes())
+        self.file.write_all(lines.as_bytes())?;
+        self.octets += lines.len() as u64;
+        Ok(())
+    }
+
+    /// Whether this path leads to what was written, and to all of it.
+    #[must_use]
+    pub fn is_as_written(&self, path: &Path) -> bool {
+        files::is_as_written(&self.file, path, self.octets)
     }
 }
 

@@ -137,6 +137,17 @@ fn what_is_shorter_than_a_hundredth_of_a_millisecond_is_told_as_what_it_is() {
 }
 
 #[test]
+fn lines_that_were_stamped_late_disturb_who_reads_them() {
+    let of = |who: &str| Disturbance { cause: Cause::Stamped, ..delay(Some("n1"), who, 4000, 30) };
+    let reads = demand(told("latency_us", Statistic::Count), None, Some(0.0));
+    let why = |requirement: &Requirement, who| disturbed(requirement, ALL, &watched(vec![of(who)]));
+    let text = why(&reads, "poller").unwrap();
+    assert!(text.starts_with("`poller` in n1 had its lines stamped late, 30 ms"), "{text}");
+    assert_eq!(why(&reads, "other"), None);
+    assert_eq!(why(&demand(gap(Window::default()), None, Some(100.0)), "poller"), None);
+}
+
+#[test]
 fn many_short_delays_disturb_by_their_sum() {
     let short = |lost_ms: i64| Disturbance {
         to_ns: 1000 * MS,

@@ -270,7 +270,9 @@ impl RunFolder {
     /// When the file cannot be made.
     pub fn disturbance_writer(&self) -> Result<DisturbanceWriter> {
         let path = self.path.join(disturbance_file::NAME);
-        let writer = File::create(&path).and_then(DisturbanceWriter::begin);
+        // What others cut off leaves no gap behind that would hide it.
+        let file = File::create(&path).and_then(|_| File::options().append(true).open(&path));
+        let writer = file.and_then(DisturbanceWriter::begin);
         writer.with_context(|| format!("cannot write {}", path.display()))
     }
 

@@ -3,8 +3,8 @@
 //! A program that measures itself, or a device under test, prints one object a line, such as
 //! `{"action": 7, "latency_us": 812.5}`, and a scenario sets bounds on a member of it. Members that
 //! end in `_ns`, `_us`, `_ms` or `_s` are times, which are judged in ms; all others are plain
-//! numbers. Lines that are no objects, or objects without that member, are text for people. A line that
-//! names the member and says no number by which anybody could judge (`null`, `NaN`, half an object) is a
+//! numbers. Lines without that member are text for people. A line that names it (`"latency_us":`) and says
+//! no number by which anybody could judge (`null`, `NaN`, half an object, one behind other text) is a
 //! hole: what it was about may have been late without bound.
 
 use std::io::{self, BufRead};
@@ -93,21 +93,26 @@ enum Said {
 }
 
 fn said(line: &OutputLine, member: &str) -> Said {
-    // A mark of the order of octets, and what else may stand before an object, is no reason to
-    // overlook it.
-    let begins = || line.text.trim_start_matches(['\u{feff}', '\0', ' ', '\t']).starts_with('{');
-    if line.channel != Channel::Out || !begins() {
+    if line.channel != Channel::Out {
         return Said::Nothing;
     }
-    let Ok(object) = serde_json::from_str::<serde_json::Value>(&line.text) else {
-        let names = line.text.contains(&format!("\"{member}\""));
-        return if names { Said::NoNumber } else { Said::Nothing };
-    };
-    match object.get(member).map(serde_json::Value::as_f64) {
+    let object = serde_json::from_str::<serde_json::Value>(&line.text);
+    match object.as_ref().ok().and_then(|object| object.get(member)) {
+        Some(value) => match value.as_f64() {
+            Some(number) if number.is_finite() => Said::Number(number),
+            _ => Said::NoNumber,
+        },
+        None if names(&line.text, member) => Said::NoNumber,
         None => Said::Nothing,
-        Some(Some(number)) if number.is_finite() => Said::Number(number),
-        Some(_) => Said::NoNumber,
     }
+}
+
+/// Whether a member is named somewhere in a line, as objects name it.
+fn names(text: &str, member: &str) -> bool {
+    let name = format!("\"{member}\"");
+    text.split(&name).skip(1).any(|rest| rest.trim_start().starts_with(':'))
+        // Cut off behind its name.
+        || text.ends_with(&name) && text.contains('{')
 }
 
 #[cfg(test)]
@@ -142,6 +147,12 @@ mod tests {
             r#"{"answer_ms": 1e400}"#,
             r#"{"answer_ms": 6"#,
             "\u{feff}{\"answer_ms\": 6}",
+            r#"{"volt": 1, "answer_ms""#,
+            r#"retrying... {"answer_ms": 99}"#,
+            r#"INFO {"answer_ms" : 99}"#,
+            r#"[{"answer_ms":99}]"#,
+            r#"{"volt": 1}{"answer_ms": 99}"#,
+            r#"{"all": {"answer_ms": 99}}"#,
         ];
         for hole in holes {
             let log =
@@ -153,8 +164,13 @@ mod tests {
                 "{hole}"
             );
         }
-        for text in ["answer_ms: 6", r#"{"answer": 6"#, r#"["answer_ms"]"#, r#"{"other_ms": NaN}"#]
-        {
+        for text in [
+            "answer_ms: 6",
+            r#"{"answer": 6"#,
+            r#"["answer_ms"]"#,
+            r#"{"other_ms": NaN}"#,
+            r#"{"text": "answer_ms"}"#,
+        ] {
             let log = format!("    1.000000000 out| {text}\n");
             let told = read("p.log", log.as_bytes(), "answer_ms").unwrap();
             assert_eq!((told.values.len(), told.lost), (0, None), "{text}");

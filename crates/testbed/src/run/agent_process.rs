@@ -68,6 +68,9 @@ impl AgentProcess {
                     let _ = losses.send(Happened::Lost(loss));
                 }
             }
+            for loss in outputs.changed() {
+                let _ = losses.send(Happened::Lost(loss));
+            }
         })?;
         let reader = BufReader::new(socket.try_clone()?);
         thread::Builder::new().name("reports".into()).spawn(move || {

@@ -11,7 +11,7 @@ use std::fs;
 use vtime::VirtualSpan;
 
 use crate::results::disturbance::{self, Cause, Disturbance};
-use crate::results::disturbance_file::DisturbanceWriter;
+use crate::results::disturbance_file::{self, DisturbanceWriter};
 use crate::results::intervention::{Deed, Intervention};
 use crate::results::record::{DisturbanceRecord, HostLoad, PartyRecord};
 use crate::results::{Outcome, RunFolder, Verdict};
@@ -102,6 +102,17 @@ impl Disturbances {
         party.count += 1;
         party.longest_ns = party.longest_ns.max(longest_ns);
         party.lost_ns = party.lost_ns.saturating_add(lost_ns);
+    }
+
+    /// Nothing more comes. Answers a warning if the file is not what was written any more: then nothing is
+    /// known of the whole run.
+    pub(super) fn end(&mut self, folder: &RunFolder) -> Option<String> {
+        let writer = self.writer.take()?;
+        if writer.is_as_written(&folder.path().join(disturbance_file::NAME)) {
+            return None;
+        }
+        self.watched_to_ns = None;
+        Some(format!("{} was changed by others during the run", disturbance_file::NAME))
     }
 
     /// The summary. `run_cpu_s` is the processor time of all that took part in the run.

@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use vtime::VirtualSpan;
 
 use crate::agent::orders::Output;
+use crate::files;
 use crate::results::RunFolder;
 use crate::results::doubt::Loss;
 use crate::results::output::{Channel, OutputLine};
@@ -55,6 +57,7 @@ fn loss(program: &str, from_ns: i64, reason: &str) -> Loss {
 
 #[derive(Debug)]
 struct Log<F = File> {
+    path: PathBuf,
     file: F,
     /// Octets that it may still take.
     left: usize,
@@ -96,7 +99,7 @@ impl Outputs {
             File::create(&path).with_context(context)?;
             // What is cut back leaves no gap behind.
             let file = File::options().append(true).open(&path).with_context(context)?;
-            files.insert(program.name.clone(), Log::new(file, LOG_OCTETS_MAX));
+            files.insert(program.name.clone(), Log::new(path, file, LOG_OCTETS_MAX));
             last.note(&program.name, -scenario.settle.as_ns());
         }
         Ok(Self { files, settle: scenario.settle, last })
@@ -105,6 +108,13 @@ impl Outputs {
     /// Up to when lines are there.
     pub(super) fn last_lines(&self) -> LastLines {
         self.last.clone()
+    }
+
+    /// The logs of which others have changed something.
+    pub(super) fn changed(&self) -> Vec<Loss> {
+        let changed = self.files.iter().filter(|(_, log)| !log.is_as_written());
+        let begin_ns = -self.settle.as_ns();
+        changed.map(|(name, _)| loss(name, begin_ns, "others have changed it")).collect()
     }
 
     /// Writes lines down. Answers the first loss of a log.
@@ -118,9 +128,18 @@ impl Outputs {
     }
 }
 
+impl Log {
+    /// Whether it has all that was written. One that could not be cut back may have more.
+    fn is_as_written(&self) -> bool {
+        let length = self.file.metadata().map_or(0, |file| file.len());
+        let octets = if self.is_holed { length.max(self.length) } else { self.length };
+        files::is_as_written(&self.file, &self.path, octets)
+    }
+}
+
 impl<F: Growing> Log<F> {
-    fn new(file: F, left: usize) -> Self {
-        Self { file, left, length: 0, hole: None, first: None, is_holed: false }
+    fn new(path: PathBuf, file: F, left: usize) -> Self {
+        Self { path, file, left, length: 0, hole: None, first: None, is_holed: false }
     }
 
     fn write(&mut self, at_ns: i64, output: &Output) {
@@ -230,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_log_that_lost_lines_says_so_however_the_disk_fares_afterwards() {
-        let mut log = Log::new(Disk { octets: Vec::new(), room: 60 }, usize::MAX);
+        let mut log = Log::new(PathBuf::new(), Disk { octets: Vec::new(), room: 60 }, usize::MAX);
         log.write(1_000_000, &output(1, "{\"us\": 1}\n"));
         log.write(2_000_000, &output(2, "{\"us\": 2}\n{\"us\": 3}\n"));
         assert_eq!(log.first.take().unwrap().0, 2_000_000);
@@ -250,7 +269,8 @@ mod tests {
 
     #[test]
     fn what_the_agent_lost_is_in_the_log_too() {
-        let mut log = Log::new(Disk { octets: Vec::new(), room: 10_000 }, usize::MAX);
+        let mut log =
+            Log::new(PathBuf::new(), Disk { octets: Vec::new(), room: 10_000 }, usize::MAX);
         let lost = Some("a line was cut".to_owned());
         log.write(5_000_000, &Output { lost, ..output(5, "{\"us\n") });
         let told = told::read("programs/p.log", text(&log).as_bytes(), "us").unwrap();
@@ -259,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_program_that_writes_too_much_is_told_of_once() {
-        let mut log = Log::new(Disk { octets: Vec::new(), room: 10_000 }, 30);
+        let mut log = Log::new(PathBuf::new(), Disk { octets: Vec::new(), room: 10_000 }, 30);
         log.write(1_000_000, &output(1, "one\ntwo\n"));
         assert_eq!(log.first, None);
         log.write(2_000_000, &output(2, "three\n"));

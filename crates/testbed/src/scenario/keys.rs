@@ -456,13 +456,31 @@ const VALUE: Key = key("value", Quantity, Required, "the value, with the point's
 static MINIMUM: Table = Table {
     what: "a minimum",
     name: "minimum",
-    keys: &[key("minimum", Point, Required, "the smallest value of this point"), FROM, TO],
+    keys: &[
+        key(
+            "minimum",
+            Point,
+            Required,
+            "the smallest value of this point, in the rows that are recorded (`every`)",
+        ),
+        FROM,
+        TO,
+    ],
 };
 
 static MAXIMUM: Table = Table {
     what: "a maximum",
     name: "maximum",
-    keys: &[key("maximum", Point, Required, "the largest value of this point"), FROM, TO],
+    keys: &[
+        key(
+            "maximum",
+            Point,
+            Required,
+            "the largest value of this point, in the rows that are recorded (`every`)",
+        ),
+        FROM,
+        TO,
+    ],
 };
 
 static FIRST_BELOW: Table = Table {
@@ -590,7 +608,8 @@ static TOLD: Table = Table {
             Required,
             "a member of the JSON objects that a program prints, one a line; bounds are times if \
              it ends in `_ns`, `_us`, `_ms` or `_s`, else plain numbers, as for `count`; a line that names \
-             it and says no number (`null`, `NaN`, half an object) leaves the rest not measured",
+             it and says no number (`null`, `NaN`, half an object, one behind other text) leaves the rest \
+             not measured",
         ),
         key("by", Name(OfProgram), Required, "the program"),
         key("statistic", Choice(&Statistic::NAMES), Required, "what is drawn from all of them"),

@@ -340,6 +340,12 @@ pub struct Window {
 }
 
 impl Measure {
+    /// Whether it looks at what this program writes.
+    #[must_use]
+    pub fn reads(&self, name: &str) -> bool {
+        matches!(self, Self::Told { program, .. } if program == name)
+    }
+
     /// The unit of what is measured, as written in reports.
     #[must_use]
     pub fn unit(&self) -> &'static str {

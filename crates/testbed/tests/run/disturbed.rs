@@ -298,6 +298,26 @@ fn who_is_stopped_or_blocked_in_the_kernel_is_not_judged() {
     }
 }
 
+/// Who reads its lines has those of others to hand on: they come late, and so do their stamps.
+#[test]
+fn lines_that_are_read_late_are_noticed() {
+    if !harness::is_root() {
+        return;
+    }
+    let _alone = harness::alone();
+    let mut floods = "  flood:\n    programs:\n".to_owned();
+    for number in 1..=3 {
+        floods += &format!("      - {{name: flood{number}, run: [yes, a line of no interest]}}\n");
+    }
+    let place = place(FOR_EVER, "");
+    let text = scenario(FOR_EVER, "").replace("requirements:\n", &(floods + "requirements:\n"));
+    place.file("scenario.yaml", &text);
+    let parties = place.run(&[]).record().disturbances.unwrap().parties;
+    let late = |who| parties.iter().any(|one| one.who == who && one.cause == Cause::Stamped);
+    assert!(late("ticker"), "{parties:?}");
+    place.assert_nothing_left();
+}
+
 /// A program that has the kernel remember more neighbours than it does, for all network namespaces.
 const CROWD: &str = "\
 import socket, struct, time

@@ -212,6 +212,41 @@ fn a_log_that_lost_lines_to_a_full_disk_makes_no_requirement_met() {
     small.place.assert_nothing_left();
 }
 
+/// What is not there any more may have been late: `logrotate` cuts logs, editors put others in their place.
+#[test]
+fn files_that_others_change_during_a_run_make_no_requirement_met() {
+    if !harness::is_root() {
+        return;
+    }
+    let _beside = harness::beside_others();
+    let place = place(&TALKER.replace("duration: 60 s", "duration: 2 s"));
+    let is_changed = |file: &str, change: &dyn Fn(&Path)| {
+        let mut run = place.start(&[]);
+        run.let_pass(Duration::from_millis(800));
+        let folder = place.runs().into_iter().max_by_key(|run| run.as_os_str().len()).unwrap();
+        change(&folder.join(file));
+        let run = run.finish().expect(11);
+        let record = run.record();
+        assert_eq!(record.verdicts[0].outcome, Outcome::NotMeasured, "{file}");
+        fs::remove_dir_all(folder).unwrap();
+        (record.verdicts[0].reason.clone(), record.warnings)
+    };
+    let cut = |path: &Path| fs::File::options().write(true).open(path).unwrap().set_len(0).unwrap();
+    let replace = |path: &Path| {
+        let text = fs::read_to_string(path).unwrap();
+        fs::remove_file(path).unwrap();
+        fs::write(path, text.replace("\"number\"", "\"none\"")).unwrap();
+    };
+    for change in [&cut as &dyn Fn(&Path), &replace] {
+        let (reason, _) = is_changed("programs/talker.log", change);
+        assert!(reason.contains("lacks lines: others have changed it"), "{reason}");
+    }
+    let (_, warnings) = is_changed("disturbances.csv", &cut);
+    let told = "disturbances.csv was changed by others during the run";
+    assert!(warnings.iter().any(|warning| warning.starts_with(told)), "{warnings:?}");
+    place.assert_nothing_left();
+}
+
 const RECORDED: &str = "scenario: recorded
 duration: 4 s
 nodes:

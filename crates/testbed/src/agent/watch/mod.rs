@@ -281,13 +281,14 @@ impl Round {
             self.ledger.add(key, Cause::WokeLate, &late);
         }
         let lateness = self.domain.lateness();
-        for (name, late, refused) in lateness.take_served() {
-            let late = Delay::late(before, now, late);
-            let key = (self.programs.get(&name).cloned(), name);
-            if refused > 0 {
+        for since in lateness.take_served() {
+            let key = (self.programs.get(&since.name).cloned(), since.name);
+            if since.refused > 0 {
                 self.ledger.note(key.clone(), Cause::Refused, before.at.as_ns(), now.at.as_ns());
             }
-            self.ledger.add(key, Cause::Served, &late);
+            for (cause, late) in [(Cause::Served, since.served), (Cause::Stamped, since.stamped)] {
+                self.ledger.add(key.clone(), cause, &Delay::late(before, now, late));
+            }
         }
         let late = Delay::late(before, now, lateness.frames.take());
         self.ledger.add((None, FRAMES.to_owned()), Cause::Late, &late);

@@ -50,6 +50,9 @@ impl Session<'_> {
             self.record.warnings.append(&mut warnings);
         }
         self.warn_of_inputs();
+        if let Some(text) = self.disturbances.end(&self.folder) {
+            self.warn(None, text);
+        }
         self.record.disturbances = Some(self.disturbances.record(self.run_cpu_s()));
         last_words::take_down(&mut self.record, &self.folder);
         if options.csv
