@@ -218,6 +218,7 @@ fn run(watched: Option<Watched>) -> RunData {
         watched,
         planned_to: VirtualSpan::from_s(10),
         covered_to: VirtualSpan::from_s(10),
+        failed: false,
         ..RunData::default()
     }
 }

@@ -323,6 +323,7 @@ impl RunFolder {
             realtime_zero_ns: record.realtime_zero_ns,
             planned_to: VirtualSpan::from_ns(record.scenario.duration_ns),
             covered_to: VirtualSpan::from_ns(reached),
+            failed: record.ended.how == EndedHow::PartFailed,
         })
     }
 

@@ -338,8 +338,13 @@ fn longest_gap(polls: &Polls, window: Bounds, data: &RunData) -> Result<Finding,
     let within = polls.times_ns.iter().copied().filter(|time| known_window.holds(*time));
     let mut edges = vec![window.from_ns];
     edges.extend(within);
-    // The silence up to the end of what is known is one too.
-    edges.push(known_to_ns);
+    // The silence up to the end of what is known is one too, unless who was to speak may have been gone
+    // before that was noticed.
+    if !(data.failed && known_to_ns == data.covered_to.as_ns()) {
+        edges.push(known_to_ns);
+    } else if edges.len() < 2 {
+        return Err(shortfall.unwrap_or_default());
+    }
     let gaps = edges.windows(2).map(|pair| (pair[1] - pair[0], pair[0]));
     let (gap_ns, begin_ns) = gaps.rev().max_by_key(|gap| gap.0).expect("two edges make a gap");
     #[expect(clippy::cast_precision_loss, reason = "exact below 104 days")]

@@ -47,6 +47,8 @@ pub struct RunData {
     pub planned_to: VirtualSpan,
     /// Scenario time that the run reached.
     pub covered_to: VirtualSpan,
+    /// Whether it ended there because a part of it failed: the silence before may have come of that.
+    pub failed: bool,
 }
 
 /// Met, missed, disturbed or not measured.

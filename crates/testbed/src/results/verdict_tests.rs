@@ -83,6 +83,7 @@ fn run() -> RunData {
         realtime_zero_ns: REALTIME_ZERO_NS,
         planned_to: VirtualSpan::from_s(10),
         covered_to: VirtualSpan::from_s(10),
+        failed: false,
     }
 }
 
@@ -226,6 +227,29 @@ fn a_retransmission_does_not_end_a_silence() {
     let whole = demand(gap(Window::default()), None, Some(150.0));
     expect(&whole, &run(), Outcome::Missed, Some(3950.0));
     assert_eq!(judge(&whole, &run()).reason, "from 6.05 s on, at the sender");
+}
+
+/// Who was to speak may have been gone before anybody noticed.
+#[test]
+fn the_last_silence_of_a_run_that_a_failed_part_has_ended_says_nothing() {
+    let whole = demand(gap(Window::default()), None, Some(150.0));
+    expect(&whole, &cut_at(9000), Outcome::Missed, Some(2950.0));
+    let failed = |end_ms| RunData { failed: true, ..cut_at(end_ms) };
+    expect(&whole, &failed(9000), Outcome::NotMeasured, Some(100.0));
+    let early = demand(gap(Window::default()), None, Some(90.0));
+    expect(&early, &failed(9000), Outcome::Missed, Some(100.0));
+    expect(
+        &demand(gap(window(7000, 8000)), None, Some(150.0)),
+        &failed(9000),
+        Outcome::Missed,
+        Some(1000.0),
+    );
+    expect(
+        &demand(gap(window(7000, 9500)), None, Some(150.0)),
+        &failed(9000),
+        Outcome::NotMeasured,
+        None,
+    );
 }
 
 #[test]
