@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the voltage-stability case in both variants and draws one report from the two run folders.
 # A missed requirement does not stop it: the report is there to show it. The exit code is that of
-# the worse run (see crates/testbed/src/exit.rs).
+# the worse run (see crates/terminal/src/exit.rs).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 ROOT = Path(__file__).resolve().parent.parent
-BAD = ROOT / "crates/testbed/tests/bad-scenarios"
+BAD = ROOT / "crates/scenario/tests/bad-scenarios"
 SCHEMA = json.loads((ROOT / "docs/reference/scenario.schema.json").read_text())
 
 # Bad scenario -> why no schema catches it.

@@ -17,6 +17,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
+import circles
+
 FILE_OCTETS_MAX = 2_000_000
 RUST_LINES_MAX = 900
 
@@ -49,43 +51,42 @@ CRATES = {
     "substation-fuzz": ["substation"],
     "realtime": [],
     "terminal": [],
+    "os": [],
+    "settings": ["vtime"],
+    "report-kit": ["os"],
     "probe": ["realtime", "terminal"],
     "relay": ["realtime", "substation", "terminal"],
-    "testbed": ["probe", "realtime", "substation", "terminal", "vtime"],
+    "runtime": ["os", "realtime", "terminal", "vtime"],
+    "network": ["realtime", "runtime", "substation", "vtime"],
+    "plant": ["settings", "vtime"],
+    "scenario": ["network", "os", "plant", "report-kit", "runtime", "settings", "vtime"],
+    # Files, not running parts: of runtime and network it takes what is in records.
+    "results": ["network", "os", "plant", "report-kit", "runtime", "scenario", "terminal", "vtime"],
+    "readiness": ["os", "probe", "realtime", "report-kit", "substation", "terminal"],
+    "latency": ["os", "probe", "readiness", "realtime", "report-kit", "settings", "terminal", "vtime"],
+    "testbed": [
+        "latency", "network", "os", "plant", "readiness", "realtime", "report-kit", "results",
+        "runtime", "scenario", "settings", "terminal", "vtime",
+    ],
 }
 NO_FOREIGN_CRATES = ["vtime", "shim"]
-
-# Module of `testbed` -> modules that it must not use, and why.
-MODULES = {
-    "domain": (
-        "agent devices launch network plant report results run scenario",
-        "a clock knows nothing of those who use it",
-    ),
-    "scenario": (
-        "agent devices launch network report results run",
-        "a scenario is read and checked without anything running",
-    ),
-    "plant": ("agent devices launch network report results run", "the plant is stepped by others"),
-    "network": ("agent devices plant report results run", "the network carries frames, no more"),
-    "devices": ("agent network report run", "devices show points, no more"),
-    "launch": ("devices network plant report results run scenario", "any program can be launched"),
-    "results": ("agent devices launch network report run", "results are files, not running parts"),
-    "report": (
-        "agent devices domain launch network plant run",
-        "reports are drawn from the files of a run, never from a running system",
-    ),
+# What one person can hold in mind.
+CRATE_LINES_MAX = 15_000
+# Circles that are one idea in two files.
+CIRCLES = {
 }
 
 # Where the host's network may be changed, and the calls that change it.
 NETWORK_MODULES = [
     # A cable in a network of the probe's own, which vanishes with its sockets.
     "crates/probe/src/sys/veth.rs",
-    "crates/testbed/src/network/*",
-    "crates/testbed/src/launch/*",
+    "crates/network/src/*",
+    "crates/runtime/src/*",
+    "crates/os/src/*",
     # Tests look at interfaces with `ip`, and leave the host's namespaces before they mount.
     "crates/testbed/tests/*",
     "crates/relay/tests/*",
-    "crates/testbed/src/*/tests.rs",
+    "crates/*/src/*tests.rs",
 ]
 NETWORK_CHANGES = (
     r"\bSIOC[SDA]\w+|\bTUNSETIFF\b|\bNETLINK_ROUTE\b|\bRTM_(?:NEW|DEL|SET)\w+"
@@ -102,23 +103,21 @@ UNSAFE_MODULES = [
     "crates/probe/src/sys/*",
     "crates/realtime/*",
     "crates/relay/tests/*",
-    "crates/testbed/src/check/ethtool.rs",
+    "crates/latency/src/vm/process.rs",
+    "crates/network/src/tap.rs",
+    "crates/network/src/timer.rs",
+    "crates/os/src/*",
+    "crates/plant/src/library.rs",
+    "crates/readiness/src/ethtool.rs",
+    "crates/runtime/src/*",
     # Descriptors that a role of the program is started with.
     "crates/testbed/src/cli.rs",
-    "crates/testbed/src/domain/mod.rs",
-    "crates/testbed/src/fds.rs",
-    "crates/testbed/src/domain/page.rs",
-    "crates/testbed/src/latency/vm/process.rs",
-    "crates/testbed/src/launch/*",
-    "crates/testbed/src/network/process_bus.rs",
-    "crates/testbed/src/network/tap.rs",
-    "crates/testbed/src/network/timer.rs",
-    "crates/testbed/src/plant/library.rs",
     "crates/testbed/src/devices/mount.rs",
-    "crates/testbed/src/agent/*",
+    "crates/testbed/src/nodes/*",
+    "crates/testbed/src/run/agent_process.rs",
     "crates/testbed/tests/*",
-    "crates/testbed/src/*/tests.rs",
-    "crates/testbed/src/*/harness.rs",
+    "crates/*/src/*tests.rs",
+    "crates/*/src/*harness.rs",
 ]
 # A column that a long text fills leaves no blank before the next one.
 PADDED = r"\{[\w.]*:[<>^]?\d+\}\{"
@@ -206,29 +205,26 @@ def crates(tree: Tree) -> Iterator[Finding]:
 
 
 def modules(tree: Tree) -> Iterator[Finding]:
-    """Which module of `testbed` may use which."""
-    for path, text in tree.texts("crates/testbed/src/*.rs"):
-        module = path.removeprefix("crates/testbed/src/").split("/")[0].removesuffix(".rs")
-        forbidden, reason = MODULES.get(module, ("", ""))
-        for number, line in code_lines(text):
-            for used in used_modules(line):
-                if used in forbidden.split():
-                    instead = f"pass it in from outside: {reason}"
-                    yield Finding(path, number, f"{module} uses crate::{used}", instead)
-
-
-def used_modules(line: str) -> Iterator[str]:
-    """The top-level modules that a line names: `crate::a::b`, `use crate::{a::b, c}`."""
-    for group, single in re.findall(r"\bcrate::(?:\{(.*)\}|(\w+))", line):
-        flat = group
-        while (inner := re.sub(r"\{[^{}]*\}", "", flat)) != flat:
-            flat = inner
-        yield from [single] if single else re.findall(r"(?:^|,)\s*(\w+)", flat)
+    """No circles between the modules of a crate, and no crate beyond what can be held in mind."""
+    by_crate: dict[str, dict[str, str]] = {}
+    for path, text in tree.texts("crates/*/src/*.rs"):
+        _, crate, _, inner = path.split("/", 3)
+        by_crate.setdefault(crate, {})[inner] = text
+    for crate, files in by_crate.items():
+        path = f"crates/{crate}/Cargo.toml"
+        lines = sum(text.count("\n") for text in files.values())
+        if lines > CRATE_LINES_MAX:
+            instead = f"at most {CRATE_LINES_MAX}: divide it"
+            yield Finding(path, 1, f"{lines} lines in {crate}", instead)
+        for level, circle in circles.circles(files):
+            what = f"a circle: {', '.join('::'.join((*level, name)) for name in circle)}"
+            if (crate, *level, *circle) not in CIRCLES:
+                yield Finding(path, 1, what, "move what both need into a module below both")
 
 
 def network(tree: Tree) -> Iterator[Finding]:
     """Who may change the host's network."""
-    instead = "call the modules that also undo it: crates/testbed/src/{network,launch}"
+    instead = "call the crates that also undo it: network, runtime, os"
     for path, text in tree.texts("crates/*.rs"):
         if not matches(path, NETWORK_MODULES):
             yield from banned(path, "\n".join(code_of(text)), NETWORK_CHANGES, instead)
@@ -324,18 +320,6 @@ def code_of(text: str) -> Iterator[str]:
     """The lines of a Rust file without comments."""
     for line in text.splitlines():
         yield re.sub(r"(?:^|\s)//.*", "", line)
-
-
-def code_lines(text: str) -> Iterator[tuple[int, str]]:
-    """As `code_of`, with each `use` joined to one line and the number of its first line."""
-    joined, first = "", 0
-    for number, line in enumerate(code_of(text), 1):
-        first = first if joined else number
-        joined += line.strip()
-        if re.match(r"(?:pub(?:\([^)]*\))? )?use\b", joined) and not joined.endswith(";"):
-            continue
-        yield first, joined
-        joined = ""
 
 
 def line_of(text: str, pattern: str) -> int:

@@ -6,18 +6,17 @@
 //! reading (`| head`), which is no reason to abort in the midst of something. So all that is printed
 //! goes through here: control characters are shown instead of obeyed, and a closed output swallows
 //! what comes. Output that fails for another reason, as on a full disk, is told once, and the
-//! program ends with [`CANNOT_WRITE`].
+//! program ends with [`Exit::CannotWrite`].
 
+pub mod exit;
 mod shown;
 
 use std::fmt::{Arguments, Write as _};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use exit::Exit;
 pub use shown::{Shown, json, shown};
-
-/// The exit code of a program whose standard output could not be written (`EX_IOERR`).
-pub const CANNOT_WRITE: u8 = 74;
 
 /// How standard output stands.
 static STATE: AtomicU8 = AtomicU8::new(OPEN);
@@ -71,11 +70,11 @@ pub fn is_closed() -> bool {
     STATE.load(Ordering::Relaxed) != OPEN
 }
 
-/// The exit code of a program that would end with this one: [`CANNOT_WRITE`] if standard output
+/// The exit code of a program that would end with this one: [`Exit::CannotWrite`] if standard output
 /// could not be written.
 #[must_use]
 pub fn exit_code(code: u8) -> u8 {
-    if STATE.load(Ordering::Relaxed) == FAILED { CANNOT_WRITE } else { code }
+    if STATE.load(Ordering::Relaxed) == FAILED { Exit::CannotWrite as u8 } else { code }
 }
 
 fn say(out: &mut dyn Write, octets: &[u8]) {
@@ -128,7 +127,7 @@ mod tests {
         assert_eq!(written, b"one", "nobody reads any more");
         STATE.store(OPEN, Ordering::Relaxed);
         say(&mut Broken(io::ErrorKind::StorageFull), b"four");
-        assert_eq!(exit_code(0), CANNOT_WRITE);
+        assert_eq!(exit_code(0), Exit::CannotWrite as u8);
         STATE.store(OPEN, Ordering::Relaxed);
     }
 }

@@ -8,8 +8,8 @@ use std::process::{Child, Command};
 
 use anyhow::Context;
 
-use crate::exit::Exit;
-use crate::network::process_bus::{NetworkNamespace, ProcessBus, Wiring};
+use os::process_bus::{NetworkNamespace, ProcessBus, Wiring};
+use terminal::exit::Exit;
 
 /// What to run, and on what.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,16 +7,19 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use testbed::agent::attach::Attach;
-use testbed::agent::exec::Exec;
-use testbed::agent::protocol::Call;
-use testbed::agent::target::{self, Target};
-use testbed::agent::{attach, client, daemon, exec, keep, listing, node, registry};
-use testbed::domain::{Freeze, Start};
-use testbed::exit::Exit;
-use testbed::launch::freeze::{self, Method, Wanted};
-use testbed::network::process_bus::Wiring;
-use testbed::{bus, check, fds, latency, report, run, scenario};
+use os::fds;
+use os::process_bus::Wiring;
+use results::report;
+use runtime::agent::attach::Attach;
+use runtime::agent::exec::Exec;
+use runtime::agent::protocol::Call;
+use runtime::agent::target::{self, Target};
+use runtime::agent::{attach, client, exec, keep, listing, registry};
+use runtime::domain::{Freeze, Start};
+use runtime::launch::freeze::{self, Method, Wanted};
+use terminal::exit::Exit;
+use testbed::nodes::{daemon, node};
+use testbed::{bus, run};
 use vtime::{HostSpan, Tdf, VirtualSpan};
 
 /// Does power-grid control software act in time? Runs unmodified programs in virtual time
@@ -47,7 +50,7 @@ enum Command {
         #[arg(long, default_value_t = Tdf::ONE)]
         tdf: Tdf,
         /// Time of day at the start, as 2019-06-03T12:00:00Z [default: now].
-        #[arg(long, value_parser = testbed::scenario::moment)]
+        #[arg(long, value_parser = scenario::moment)]
         start: Option<i64>,
         /// When programs are frozen as well as their clocks: `off`, `strict`, or in holds longer
         /// than a time as `5 ms`.
@@ -58,7 +61,7 @@ enum Command {
         freeze_by: Option<Method>,
         /// Host time for which a processor may be silent before the clock stands still, 100 us to
         /// 1 s: stalls of the host take no virtual time [default: no guard].
-        #[arg(long, value_parser = testbed::scenario::units::time_of_guard)]
+        #[arg(long, value_parser = settings::units::time_of_guard)]
         stall_guard: Option<HostSpan>,
         /// The program and its arguments; `--` before it is only needed if its name begins with `-`.
         #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
@@ -166,7 +169,7 @@ enum Command {
         #[arg(long, default_value = "runs")]
         runs: PathBuf,
         /// Virtual length instead of the scenario's, as '10 s'.
-        #[arg(long, value_parser = testbed::scenario::units::time)]
+        #[arg(long, value_parser = settings::units::time)]
         duration: Option<VirtualSpan>,
         /// Seed instead of the scenario's, a whole number, for programs (`QCYCLE_SEED`); nothing
         /// in the testbed itself is random.
@@ -242,12 +245,12 @@ enum Command {
         scenario: Option<PathBuf>,
         /// Cores of the protection tasks, as 1 or 0-2,5 [default: all of this process].
         #[arg(long)]
-        cores: Option<check::Cores>,
+        cores: Option<readiness::Cores>,
         /// Interface of the process bus.
         #[arg(long)]
         interface: Option<String>,
         /// How long wake-ups are measured.
-        #[arg(long, default_value = "20 s", value_parser = testbed::scenario::units::time_positive)]
+        #[arg(long, default_value = "20 s", value_parser = settings::units::time_positive)]
         duration: VirtualSpan,
         /// Print the list as JSON.
         #[arg(long)]
@@ -407,7 +410,7 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
         }
         Command::Check { scenario: None, cores, interface, duration, json } => {
             let duration = Duration::from_nanos(duration.as_ns().unsigned_abs());
-            let report = check::check(&check::Options { cores, interface, duration })?;
+            let report = readiness::check(&readiness::Options { cores, interface, duration })?;
             if json {
                 terminal::print_json(&serde_json::to_string_pretty(&report)?);
             } else {
@@ -415,7 +418,7 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             }
             Ok(report.exit())
         }
-        Command::Latency(arguments) => latency::command::run(*arguments),
+        Command::Latency(arguments) => latency::command::run(*arguments, testbed::BUILD),
         Command::Clean => {
             let left = registry::remove_dead()?;
             let groups = freeze::sweep();

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use runtime::agent::protocol::{Call, Outcome, Reply, Request, VERSION};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use testbed::agent::orders::{Answer, Order, Output, Report};
-use testbed::agent::protocol::{Call, Outcome, Reply, Request, VERSION};
+use testbed::nodes::orders::{Answer, Order, Output, Report};
 
 /// All JSON values in the fenced blocks of the page.
 fn examples() -> Vec<Value> {

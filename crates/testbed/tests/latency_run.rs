@@ -5,18 +5,18 @@
 
 #![expect(clippy::unwrap_used, reason = "all of this file is a test")]
 
-#[path = "common/probe.rs"]
-mod probe_file;
 #[path = "common/processes.rs"]
 mod processes;
+#[path = "../../latency/tests/static_probe.rs"]
+mod static_probe;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use testbed::latency::cell::{Cause, Cell, MarkKind, Stall};
-use testbed::latency::record::{CellState, LatencyRun, State, cell_folder};
+use latency::cell::{Cause, Cell, MarkKind, Stall};
+use latency::record::{CellState, LatencyRun, State, cell_folder};
 
 use crate::processes::processes;
 
@@ -48,7 +48,7 @@ impl Bench {
         let mut command = Command::new(env!("CARGO_BIN_EXE_qcycle"));
         command
             .args(words)
-            .env("QCYCLE_PROBE", probe_file::static_probe())
+            .env("QCYCLE_PROBE", static_probe::static_probe())
             .env("QCYCLE_SOCKETS", self.path("sockets"))
             .env(MARK, self.mark())
             .current_dir(self.folder.path());

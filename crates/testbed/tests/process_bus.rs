@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
+use os::link_kind::link_kind;
+use os::link_kind::{CUTOFF_AT_ONCE, LinkKind};
+use os::process_bus::{INTERFACE, ProcessBus, Wiring};
 use realtime::packet::{Batch, PacketSocket, wait};
 use substation::wire::MacAddress;
 use substation::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
-use testbed::network::process_bus::{INTERFACE, ProcessBus, Wiring};
-use testbed::network::{CUTOFF_AT_ONCE, LinkKind, link_kind};
 
 const GROUP: MacAddress = MacAddress([1, 0x0c, 0xcd, 4, 0, 1]);
 

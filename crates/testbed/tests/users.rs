@@ -349,14 +349,14 @@ fn a_report_goes_where_it_was_sent_and_nowhere_else() {
     // Where a page that is not complete yet could be looked for.
     other.does(|| symlink(&victim, shared.join("page.html.tmp")).unwrap());
     let page = shared.join("page.html");
-    one.does(|| testbed::files::replace(&page, |to| to.write_all(b"<html>")).unwrap());
+    one.does(|| os::files::replace(&page, |to| to.write_all(b"<html>")).unwrap());
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
     assert_eq!(fs::read_to_string(&page).unwrap(), "<html>");
     assert_eq!(fs::metadata(&page).unwrap().uid(), one.number);
     // Somebody else's file in a folder like /tmp is not taken away.
     let foreign = shared.join("foreign.html");
     other.does(|| fs::write(&foreign, "foreign").unwrap());
-    assert!(one.does(|| testbed::files::replace(&foreign, |to| to.write_all(b"x")).is_err()));
+    assert!(one.does(|| os::files::replace(&foreign, |to| to.write_all(b"x")).is_err()));
     assert_eq!(fs::read_to_string(&foreign).unwrap(), "foreign");
     assert_eq!(fs::read_dir(&shared).unwrap().count(), 3, "nothing is left beside");
     // Root may do all of that, and writes neither through the link nor to what lies there.
@@ -366,7 +366,7 @@ fn a_report_goes_where_it_was_sent_and_nowhere_else() {
     fs::set_permissions(&pipe, Permissions::from_mode(0o666)).unwrap();
     for laid in ["link.html", "foreign.html", "pipe.html"].map(|name| shared.join(name)) {
         for user in [None, Some(one)] {
-            let put = || testbed::files::replace(&laid, |to| to.write_all(b"x"));
+            let put = || os::files::replace(&laid, |to| to.write_all(b"x"));
             let told = match user {
                 None => put().unwrap_err().to_string(),
                 Some(user) => user.does(|| put().unwrap_err().to_string()),
@@ -380,7 +380,7 @@ fn a_report_goes_where_it_was_sent_and_nowhere_else() {
     let page = one.home.join("page.html");
     one.does(|| fs::write(&page, "mine").unwrap());
     fs::set_permissions(&page, Permissions::from_mode(0o4777)).unwrap();
-    testbed::files::replace(&page, |to| to.write_all(b"x")).unwrap();
+    os::files::replace(&page, |to| to.write_all(b"x")).unwrap();
     let found = fs::metadata(&page).unwrap();
     assert_eq!((found.uid(), found.mode() & 0o7022), (ROOT, 0));
 }

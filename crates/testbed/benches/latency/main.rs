@@ -12,11 +12,11 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use latency::cell::Cell;
+use latency::digest::Demands;
+use latency::report::{CELLS, Report, Run};
 use probe::stream::{Cause, Counts, End, Header, Note, Outcome, Sample, Seen, Stall, Writer};
 use probe::{Facts, Plan};
-use testbed::latency::cell::Cell;
-use testbed::latency::digest::Demands;
-use testbed::latency::report::{CELLS, Report, Run};
 
 const CORES: [usize; 2] = [0, 1];
 const PERIOD_NS: u64 = 10_000_000;

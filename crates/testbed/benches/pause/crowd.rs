@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use testbed::launch::freeze::Wanted;
+use runtime::launch::freeze::Wanted;
 
 use crate::figures::{Figure, of_samples};
 use crate::guest::Guest;

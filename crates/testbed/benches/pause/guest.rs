@@ -7,10 +7,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use testbed::domain::{Domain, Start};
-use testbed::launch::Follower;
-use testbed::launch::freeze::{Freezer, Wanted};
-use testbed::launch::program;
+use runtime::domain::{Domain, Start};
+use runtime::launch::Follower;
+use runtime::launch::freeze::{Freezer, Wanted};
+use runtime::launch::program;
 
 /// A domain, and one tree of programs in it.
 pub(crate) struct Guest {

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use testbed::domain::Freeze;
-use testbed::launch::freeze::Wanted;
+use runtime::domain::Freeze;
+use runtime::launch::freeze::Wanted;
 
 use crate::figures::{Figure, of_samples};
 use crate::guest::Guest;

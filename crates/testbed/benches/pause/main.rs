@@ -21,8 +21,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use testbed::domain::Freeze;
-use testbed::launch::freeze::{Method, Wanted};
+use runtime::domain::Freeze;
+use runtime::launch::freeze::{Method, Wanted};
 
 use figures::{Figure, of_samples, table};
 use guest::Guest;
@@ -53,7 +53,7 @@ fn main() -> Result<()> {
     if let [role, group] = arguments.as_slice()
         && role == "warden"
     {
-        testbed::launch::freeze::warden(PathBuf::from(group));
+        runtime::launch::freeze::warden(PathBuf::from(group));
         return Ok(());
     }
     let is_tiny = arguments.iter().any(|argument| argument == "--tiny");
@@ -214,7 +214,7 @@ fn turns(program: &Path, holds: usize) -> Result<Vec<Figure>> {
 fn load(program: &Path, (programs, holds): (usize, usize)) -> Result<Vec<Figure>> {
     let ticks = (holds / 20).max(10);
     let arguments = [programs.to_string(), "200".into(), ticks.to_string()];
-    testbed::fds::raise_limit();
+    os::fds::raise_limit();
     let mut guest = Guest::start(Wanted::default(), program, &arguments)?;
     guest.line()?;
     let (mut hold, mut release) = (Vec::new(), Vec::new());

@@ -12,7 +12,8 @@ use vtime::VirtualSpan;
 
 use super::wire::{Attributes, Call, Names, ROOT, Reply, Request, WRITE_MAX};
 use super::{ALL, text};
-use crate::scenario::model::{PointFile, PointName};
+use plant::name::PointName;
+use scenario::model::PointFile;
 
 /// What a request comes to.
 #[derive(Clone, PartialEq, Debug)]

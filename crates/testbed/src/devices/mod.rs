@@ -14,7 +14,7 @@ mod wire;
 
 use vtime::VirtualTime;
 
-use crate::scenario::model::PointName;
+use plant::name::PointName;
 
 pub use mount::mount_here;
 pub use server::{Server, ServerStats, serve};

@@ -20,8 +20,8 @@ use vtime::{VirtualSpan, VirtualTime};
 use super::folder::{Answer, Folder, Sample};
 use super::wire::{self, Reply};
 use super::{PointStore, mount};
-use crate::domain::{Domain, Watch, poll_until, readable};
-use crate::scenario::model::PointFile;
+use runtime::domain::{Domain, Watch, poll_until, readable};
+use scenario::model::PointFile;
 
 /// A folder of points that is served until this is dropped or the folder is unmounted.
 #[derive(Debug)]

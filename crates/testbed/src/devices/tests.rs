@@ -1,8 +1,8 @@
 //! The folder with a real kernel and ordinary programs, in a mount namespace of its own.
 
 use super::*;
-use crate::domain::{Domain, Start};
-use crate::scenario::model::PointFile;
+use runtime::domain::{Domain, Start};
+use scenario::model::PointFile;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::results::{RunFolder, RunRecord};
+use results::{RunFolder, RunRecord};
 
 /// How often it is written when nothing happens.
 const EVERY: Duration = Duration::from_secs(1);

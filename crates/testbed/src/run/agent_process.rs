@@ -14,9 +14,9 @@ use anyhow::Context;
 
 use super::outputs::{LastLines, Outputs};
 use super::session::Happened;
-use crate::agent::folder;
-use crate::agent::orders::{Order, Report};
-use crate::fds;
+use crate::nodes::orders::{Order, Report};
+use os::fds;
+use os::sockets;
 
 /// How long an agent may take to end once nobody orders anything any more.
 const DROP_LONGEST: Duration = Duration::from_secs(2);
@@ -46,7 +46,7 @@ impl AgentProcess {
         let ends = [theirs.as_raw_fd(), writer.as_raw_fd()].map(|fd| fd.to_string());
         let mut command = Command::new("/proc/self/exe");
         command.args(["agent", "--owner", &ends[0], "--outputs", &ends[1]]);
-        command.env(folder::VARIABLE, sockets);
+        command.env(sockets::VARIABLE, sockets);
         // Ctrl-Z must not stop the agent and leave the programs running; Ctrl-C is for the runner.
         command.process_group(0);
         fds::hand_down(&mut command, theirs.as_fd());

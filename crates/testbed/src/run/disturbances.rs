@@ -10,12 +10,13 @@ use std::fs;
 
 use vtime::VirtualSpan;
 
-use crate::results::disturbance::{self, Cause, Disturbance};
-use crate::results::disturbance_file::{self, DisturbanceWriter};
-use crate::results::intervention::{Deed, Intervention};
-use crate::results::record::{DisturbanceRecord, HostLoad, PartyRecord};
-use crate::results::{Outcome, RunFolder, Verdict};
-use crate::scenario::model::Scenario;
+use report_kit::outcome::Outcome;
+use results::disturbance::{self, Cause, Disturbance};
+use results::disturbance_file::{self, DisturbanceWriter};
+use results::record::{DisturbanceRecord, HostLoad, PartyRecord};
+use results::{RunFolder, Verdict};
+use runtime::intervention::{Deed, Intervention};
+use scenario::model::Scenario;
 
 /// The longest delays that the record names.
 const LONGEST_MAX: usize = 20;
@@ -236,7 +237,7 @@ fn parse(stat: &str) -> Option<Load> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::intervention::Caller;
+    use runtime::intervention::Caller;
 
     #[test]
     fn a_host_says_how_busy_it_was() {

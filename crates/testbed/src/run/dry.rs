@@ -7,8 +7,8 @@ use std::path::Path;
 use super::grid::Grid;
 use super::needs;
 use super::session::Failure;
-use crate::scenario::model::Scenario;
-use crate::scenario::{self, Options};
+use scenario::model::Scenario;
+use scenario::{self, Options};
 
 /// Checks a scenario, in all its variants if none is chosen. Answers what there is, in a line. Must
 /// be called while the process has one thread.
@@ -45,7 +45,7 @@ fn summary(scenario: &Scenario, variants: &[String]) -> String {
     let counts = [
         (scenario.nodes.len(), "node"),
         (programs, "program"),
-        (scenario.links.len(), "link"),
+        (scenario.network.links.len(), "link"),
         (scenario.unchecked.points.len(), "mention of points"),
         (scenario.requirements.len(), "requirement"),
     ];

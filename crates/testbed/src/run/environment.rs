@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::scenario::model::Scenario;
+use scenario::model::Scenario;
 
 /// Taken over from the host: where programs, their libraries and files are found.
 const KEPT: [&str; 3] = ["PATH", "HOME", "VIRTUAL_ENV"];

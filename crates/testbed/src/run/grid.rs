@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 
 use anyhow::Context;
+use plant::plan::Plan;
 use vtime::VirtualSpan;
 
 use super::session::Failure;
-use crate::plant::{Plant, PlantError, PlantStats, PointId};
-use crate::results::SeriesWriter;
-use crate::results::doubt::{PlantRecord, Refused};
-use crate::scenario::Problems;
-use crate::scenario::model::{self, Happening, Mention, PointName, Scenario, Unchecked};
+use plant::name::PointName;
+use plant::{Plant, PlantError, PlantStats, PointId};
+use results::SeriesWriter;
+use results::doubt::{PlantRecord, Refused};
+use scenario::model::{Happening, Mention, Scenario, Unchecked};
+use settings::Problems;
 
 /// The plant of a run.
 pub(super) struct Grid {
@@ -90,7 +92,7 @@ impl Grid {
     /// That the engine is missing, or all that is wrong with the circuit, points and tables.
     pub(super) fn open(
         scenario: &Scenario,
-        plan: &model::Plant,
+        plan: &Plan,
         engine: &[PathBuf],
     ) -> Result<Self, Failure> {
         let wrong = |error: PlantError| wrong(&scenario.unchecked, error);

@@ -17,12 +17,12 @@ use std::time::SystemTime;
 use anyhow::Context;
 use sha2::{Digest, Sha256};
 
-use crate::regular;
-use crate::results::RunFolder;
-use crate::results::inputs::{Input, Role};
-use crate::results::machine::hexadecimal;
-use crate::scenario::model::{Program, Scenario};
-use crate::scenario::script;
+use os::regular;
+use report_kit::machine::hexadecimal;
+use results::RunFolder;
+use results::inputs::{Input, Role};
+use scenario::model::{Program, Scenario};
+use scenario::script;
 
 /// Circuits are text of some kilobytes, long tables of some megabytes: what is longer names no files.
 const CIRCUIT_OCTETS_MAX: u64 = 16 << 20;
@@ -225,7 +225,7 @@ mod tests {
         let path = folder.path().join("tool").display().to_string();
         let command = vec![path, "settings.json".into(), "--data=data.csv".into(), "none".into()];
         let (name, environment) = ("p".to_owned(), BTreeMap::new());
-        let on_exit = crate::scenario::model::OnExit::Fail;
+        let on_exit = scenario::model::OnExit::Fail;
         let mut finder = Finder::default();
         finder.add_program(&Program { name, command, environment, on_exit }, folder.path());
         assert_eq!(names(&finder), ["sh", "data.csv", "settings.json", "tool"]);
@@ -237,6 +237,6 @@ mod tests {
         let path = folder.path().join("abc");
         fs::write(&path, "abc").unwrap();
         let (sha256, length) = hash(&path).unwrap();
-        assert_eq!((sha256, length), (crate::results::machine::sha256(b"abc"), 3));
+        assert_eq!((sha256, length), (report_kit::machine::sha256(b"abc"), 3));
     }
 }

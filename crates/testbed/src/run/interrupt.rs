@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::session::Happened;
-use crate::agent::signals;
-use crate::exit::Exit;
+use os::signals;
+use terminal::exit::Exit;
 
 /// Signals that come together are one request to end.
 const SIGNALS_TOGETHER: Duration = Duration::from_millis(500);

@@ -8,9 +8,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use crate::results::output::{Channel, OutputLine};
-use crate::results::record::{ProgramEnd, ProgramRecord};
-use crate::results::{RunFolder, RunRecord};
+use results::output::{Channel, OutputLine};
+use results::record::{ProgramEnd, ProgramRecord};
+use results::{RunFolder, RunRecord};
 
 /// The last lines of a traceback; more would push the verdicts off the screen.
 const LINES_MAX: usize = 8;

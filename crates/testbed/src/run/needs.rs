@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
-use crate::launch::namespaces;
-use crate::scenario::model::Scenario;
+use os::namespaces;
+use scenario::model::Scenario;
 
 /// Makes sure that this process may have namespaces, and that devices are there. Must run while
 /// the process has one thread.
@@ -23,7 +23,7 @@ pub(super) fn check(scenario: &Scenario) -> anyhow::Result<()> {
              kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)",
         )?;
     }
-    if !scenario.links.is_empty() {
+    if !scenario.network.links.is_empty() {
         device("/dev/net/tun", "the network of the scenario")?;
     }
     if scenario.nodes.iter().any(|node| !node.files.is_empty()) {

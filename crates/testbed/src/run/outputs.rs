@@ -13,12 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context;
 use vtime::VirtualSpan;
 
-use crate::agent::orders::Output;
-use crate::files;
-use crate::results::RunFolder;
-use crate::results::doubt::Loss;
-use crate::results::output::{Channel, OutputLine};
-use crate::scenario::model::Scenario;
+use crate::nodes::orders::Output;
+use os::files;
+use results::RunFolder;
+use results::doubt::Loss;
+use results::output::{Channel, OutputLine};
+use scenario::model::Scenario;
 
 /// Octets of output taken down for each program. A program that writes without a pause would
 /// fill the disk of a long run.
@@ -208,7 +208,7 @@ impl<F: Growing> Log<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::told;
+    use results::told;
 
     fn output(at_ms: i64, text: &str) -> Output {
         let at_ns = at_ms * 1_000_000;

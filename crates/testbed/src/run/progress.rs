@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use crate::domain::Reading;
+use runtime::domain::Reading;
 
 const BAR_WIDTH: usize = 24;
 /// How often the bar is drawn anew.

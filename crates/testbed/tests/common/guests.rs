@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
-use testbed::agent::protocol::{Call, Detail, Outcome, Reply, Request, Status, VERSION};
+use runtime::agent::protocol::{Call, Detail, Outcome, Reply, Request, Status, VERSION};
 
 pub(crate) const QCYCLE: &str = env!("CARGO_BIN_EXE_qcycle");
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
-use testbed::agent::protocol::Call;
+use runtime::agent::protocol::Call;
 
 use crate::harness::{self, In, Link, Running, c, sleep_ms};
 

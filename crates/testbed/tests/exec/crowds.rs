@@ -2,7 +2,7 @@
 //! held, and when it is released. What is counted is how often threads leave a processor because they
 //! have to wait: a slow machine does not change that.
 
-use testbed::agent::protocol::Call;
+use runtime::agent::protocol::Call;
 
 use crate::harness::{In, Link, Printed, Running, c, sleep_ms};
 

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use testbed::agent::protocol::{Call, Status};
-use testbed::launch::freeze::{FreezeStatus, Method};
+use runtime::agent::protocol::{Call, Status};
+use runtime::launch::freeze::{FreezeStatus, Method};
 
 use crate::harness::{Domain, In, Link, QCYCLE, Running, c, end, folder, qcycle, run, sleep_ms};
 use crate::outside::{Published, all_end};

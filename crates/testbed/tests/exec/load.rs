@@ -1,7 +1,7 @@
 //! Many programs with timers in one domain, held and released again and again: nothing is lost,
 //! nobody is stuck.
 
-use testbed::agent::protocol::Call;
+use runtime::agent::protocol::Call;
 
 use crate::harness::{Domain, In, Link, Running, c, sleep_ms};
 

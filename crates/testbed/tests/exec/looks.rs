@@ -22,7 +22,7 @@ fn in_time(what: &str, mut command: std::process::Command) -> crate::harness::Pr
 fn an_agent_that_was_stopped_keeps_nobody_from_seeing_the_others() {
     let start = |name| Running::start(In::Virtual("1"), name, "sleep".as_ref(), &["1000"]);
     let (stopped, lively) = (start("stopped"), start("lively"));
-    let process = Domain::of("stopped").ask(testbed::agent::protocol::Call::Status).agent_pid;
+    let process = Domain::of("stopped").ask(runtime::agent::protocol::Call::Status).agent_pid;
     let _lively = Domain::of("lively");
     let signal = |number| {
         // SAFETY: takes numbers; the process is a child of this one.

@@ -54,7 +54,7 @@ fn a_name_belongs_to_one_domain_whoever_looks_meanwhile() {
 /// What a killed agent leaves is removed once, and what lives stays reachable.
 #[test]
 fn what_a_killed_agent_leaves_is_removed_and_what_lives_is_not() {
-    use testbed::agent::protocol::Call;
+    use runtime::agent::protocol::Call;
     let start = |name: &str| {
         let child = qcycle(&["exec", "--name", name, "--", "sleep", "1000"]).spawn().unwrap();
         let status = crate::harness::Domain::of(name).ask(Call::Status);

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use testbed::agent::protocol::Call;
+use runtime::agent::protocol::Call;
 
 use crate::harness::{Domain, In, Link, Running, c, folder, qcycle, run, runtime, sleep_ms};
 use crate::processes::processes;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use testbed::agent::protocol::{Call, Detail, ProgramStatus, Selector};
+use runtime::agent::protocol::{Call, Detail, ProgramStatus, Selector};
 
 use crate::harness::{Domain, In, Link, Running, c, folder, is_there, qcycle, run, sleep_ms};
 use crate::outside::{Published, say};

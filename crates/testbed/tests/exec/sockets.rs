@@ -1,7 +1,7 @@
 //! Timeouts of sockets: never early, whatever happens to the clock meanwhile, and in all else as
 //! natively.
 
-use testbed::agent::protocol::Call;
+use runtime::agent::protocol::Call;
 
 use crate::harness::{BOTH, In, Link, Printed, Running, c, command, held, run, sleep_ms};
 

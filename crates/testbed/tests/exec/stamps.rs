@@ -1,7 +1,7 @@
 //! Stamps that the kernel gives to what sockets receive and send: they are those of the program's
 //! clock, whatever happens to it until the program looks.
 
-use testbed::agent::protocol::Call;
+use runtime::agent::protocol::Call;
 
 use crate::harness::{In, Link, Running, c, command, held, is_there, qcycle, run, sleep_ms};
 

@@ -2,7 +2,7 @@
 //! they do natively, however the clock is held and dilated meanwhile. The guests check
 //! themselves and print one line for each check.
 
-use testbed::agent::protocol::{Call, Selector};
+use runtime::agent::protocol::{Call, Selector};
 
 use crate::harness::{Domain, In, Link, Printed, QCYCLE, Running, c, command, held, run, sleep_ms};
 

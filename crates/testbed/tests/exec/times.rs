@@ -1,6 +1,6 @@
 //! What else tells times: processor time and usage, file times, times that the kernel keeps.
 
-use testbed::agent::protocol::Call;
+use runtime::agent::protocol::Call;
 
 use crate::harness::{BOTH, In, Link, Running, c, command, qcycle, run};
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use testbed::agent::protocol::Call;
+use runtime::agent::protocol::Call;
 
 use crate::harness::{BOTH, In, Link, Printed, Running, c, held, sleep_ms};
 

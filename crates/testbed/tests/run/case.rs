@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use testbed::results::capture::Direction;
-use testbed::results::frame::Segment;
-use testbed::results::output::OutputLine;
-use testbed::results::record::{EndedHow, ProgramEnd};
-use testbed::results::stream::Streams;
-use testbed::results::{Outcome, RunFolder, Verdict};
+use report_kit::outcome::Outcome;
+use results::capture::Direction;
+use results::frame::Segment;
+use results::output::OutputLine;
+use results::record::{EndedHow, ProgramEnd};
+use results::stream::Streams;
+use results::{RunFolder, Verdict};
 
 use crate::harness::{self, Finished, Place};
 

@@ -4,9 +4,10 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use testbed::results::disturbance::Cause;
-use testbed::results::intervention::Deed;
-use testbed::results::{Outcome, RunFolder};
+use report_kit::outcome::Outcome;
+use results::RunFolder;
+use results::disturbance::Cause;
+use runtime::intervention::Deed;
 
 use crate::guests::{Link, c};
 use crate::harness::{self, Finished, Place};

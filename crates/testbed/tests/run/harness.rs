@@ -11,10 +11,11 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use report_kit::outcome::Outcome;
+use results::{RunFolder, RunRecord, Verdict};
+use runtime::agent::protocol::Status;
 use tempfile::TempDir;
-use testbed::agent::protocol::Status;
-use testbed::exit::Exit;
-use testbed::results::{Outcome, RunFolder, RunRecord, Verdict};
+use terminal::exit::Exit;
 
 use crate::patience::{is_loaded, last_stall, patience};
 use crate::processes::processes;

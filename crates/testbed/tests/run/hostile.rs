@@ -4,8 +4,8 @@
 //! Its neighbour sets timers and runs other programs all the time, and says so in the end if none of
 //! that failed. Nobody measures how late it was: what else this machine does is unknown.
 
-use testbed::results::disturbance::Cause;
-use testbed::results::record::ProgramEnd;
+use results::disturbance::Cause;
+use results::record::ProgramEnd;
 
 use crate::guests::{Link, c};
 use crate::harness::{self, Finished, Place};

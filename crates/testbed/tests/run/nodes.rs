@@ -1,6 +1,6 @@
 //! What a program finds in its node, and runs that have programs only, or a network only.
 
-use testbed::agent::protocol::Detail;
+use runtime::agent::protocol::Detail;
 
 use crate::harness::{self, Place};
 

@@ -4,8 +4,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use testbed::results::RunFolder;
-use testbed::results::record::{EndedHow, ProgramEnd};
+use results::RunFolder;
+use results::record::{EndedHow, ProgramEnd};
 
 use crate::harness::{self, DEATH_LONGEST, Finished, Place, Running, eventually};
 use crate::patience::patience;

@@ -6,10 +6,11 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use testbed::results::inputs::{Input, Role};
-use testbed::results::machine::{Versions, sha256};
-use testbed::results::record::{EndedHow, ProgramEnd};
-use testbed::results::{Outcome, RunFolder};
+use report_kit::machine::sha256;
+use report_kit::outcome::Outcome;
+use results::RunFolder;
+use results::inputs::{Input, Role};
+use results::record::{EndedHow, ProgramEnd};
 
 use crate::harness::{self, Place, eventually};
 
@@ -390,7 +391,7 @@ fn the_commit_is_in_the_version_and_in_the_record() {
     let root = harness::project();
     let git = Command::new("git").arg("-C").arg(&root).args(["rev-parse", "HEAD"]).output();
     let is_clone = root.join(".git").exists() && git.is_ok_and(|git| git.status.success());
-    let commit = Versions::here(None).git_commit;
+    let commit = testbed::BUILD.commit.map(str::to_owned);
     match &commit {
         Some(commit) => {
             assert!(version.contains(commit), "{version}");

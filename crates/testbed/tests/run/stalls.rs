@@ -64,7 +64,7 @@ fn stall() -> bool {
 
 /// Of a run with this in its scenario, stalled several times: what the program has seen, and the
 /// place. `None` where nobody may take a processor.
-fn longest_gap(guard: &str) -> Option<(Duration, testbed::results::RunRecord)> {
+fn longest_gap(guard: &str) -> Option<(Duration, results::RunRecord)> {
     let place = Place::new(&scenario(guard));
     place.file("ticker.py", TICKER);
     let run = place.start(&[]);

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-use testbed::results::RunRecord;
+use results::RunRecord;
 
 use crate::harness::{self, Place};
 

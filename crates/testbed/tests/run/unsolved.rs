@@ -2,7 +2,7 @@
 //! are not told any.
 
 use crate::harness::{self, Place};
-use testbed::results::Outcome;
+use report_kit::outcome::Outcome;
 
 /// The same case with a load that the line can carry, and one that it cannot.
 const CIRCUIT: &str = "clear

@@ -1,6 +1,6 @@
 //! What a user is told of programs that end, without being asked to look for it.
 
-use testbed::results::record::ProgramEnd;
+use results::record::ProgramEnd;
 
 use crate::harness::{self, Finished, Place};
 

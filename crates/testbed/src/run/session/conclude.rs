@@ -3,16 +3,17 @@
 use std::fs;
 
 use anyhow::Context;
+use report_kit::outcome::Outcome;
 use vtime::VirtualSpan;
 
 use super::{Options, Over, Session, colon, title};
-use crate::agent::orders;
-use crate::exit::Exit;
-use crate::plant::PlantStats;
-use crate::results::doubt::{Loss, PlantRecord};
-use crate::results::record::{Ended, EndedHow, WallAccount};
-use crate::results::{self, RunFolder};
+use crate::nodes::orders;
 use crate::run::{disturbances, last_words};
+use plant::PlantStats;
+use results::doubt::{Loss, PlantRecord};
+use results::record::{Ended, EndedHow, WallAccount};
+use results::{self, RunFolder};
+use terminal::exit::Exit;
 
 impl Session<'_> {
     /// Writes everything down, judges it and tells the user.
@@ -79,7 +80,7 @@ impl Session<'_> {
         };
         // Whatever the others say, which is no reason to keep a run or to do without it.
         let disturbed = !matches!(exit, Exit::Interrupted | Exit::PartFailed)
-            && self.record.verdicts.iter().any(|one| one.outcome == results::Outcome::Disturbed);
+            && self.record.verdicts.iter().any(|one| one.outcome == Outcome::Disturbed);
         // Whoever reads JSON wants one object: that of the run that counts.
         if !(options.json && disturbed && options.repeat_disturbed > 0) {
             self.tell(options)?;

@@ -14,17 +14,7 @@ use std::time::{Duration, Instant};
 
 use vtime::{HostSpan, VirtualSpan};
 
-use crate::agent::folder::Folder;
-use crate::agent::orders::{self, Answer, Order, Report, Setup};
-use crate::agent::protocol::VERSION;
-use crate::agent::{registry, signals};
-use crate::exit::Exit;
-use crate::results::doubt::Loss;
-use crate::results::machine::Versions;
-use crate::results::record::{
-    Ended, EndedHow, EventRecord, ProgramEnd, ProgramRecord, ScenarioRecord,
-};
-use crate::results::{RunFolder, RunRecord};
+use crate::nodes::orders::{self, Answer, Order, Report, Setup};
 use crate::run::account::Account;
 use crate::run::agent_process::AgentProcess;
 use crate::run::disturbances::{self, Disturbances};
@@ -36,8 +26,19 @@ use crate::run::log::Log;
 use crate::run::needs;
 use crate::run::outputs::Outputs;
 use crate::run::progress::Progress;
-use crate::scenario::Problems;
-use crate::scenario::model::{Event, Happening, PointName, Scenario};
+use network::plan;
+use os::signals;
+use os::sockets::Folder;
+use plant::name::PointName;
+use report_kit::machine::Versions;
+use results::doubt::Loss;
+use results::record::{Ended, EndedHow, EventRecord, ProgramEnd, ProgramRecord, ScenarioRecord};
+use results::{RunFolder, RunRecord};
+use runtime::agent::protocol::VERSION;
+use runtime::agent::registry;
+use scenario::model::{Event, Happening, Scenario};
+use settings::Problems;
+use terminal::exit::Exit;
 
 /// How long an agent may take to prepare, and to stop everything.
 const PREPARE_LONGEST: Duration = Duration::from_secs(60);
@@ -184,7 +185,7 @@ impl<'s> Session<'s> {
         let events_in_words = scenario.events.iter().map(describe).collect();
         let about = ScenarioRecord::new(scenario, &text, events_in_words);
         let engine = grid.as_mut().map(Grid::engine_version);
-        let mut record = RunRecord::begin(about, 0, Versions::here(engine));
+        let mut record = RunRecord::begin(about, 0, Versions::of(crate::BUILD, engine));
         record.inputs = inputs.record();
         record.environment = environment::kept();
         for node in &scenario.nodes {
@@ -260,7 +261,6 @@ impl<'s> Session<'s> {
     fn setup(&self, name: &str) -> Setup {
         let scenario = self.scenario;
         let environment = environment::of_all(scenario, name);
-        let network = |event: &&Event| !matches!(event.what, Happening::Set { .. });
         Setup {
             version: VERSION,
             name: name.to_owned(),
@@ -275,10 +275,7 @@ impl<'s> Session<'s> {
             directory: scenario.directory.clone(),
             environment,
             nodes: scenario.nodes.clone(),
-            switches: scenario.switches.clone(),
-            attackers: scenario.attackers.clone(),
-            links: scenario.links.clone(),
-            events: scenario.events.iter().filter(network).cloned().collect(),
+            network: scenario.network.clone(),
             captures: scenario.captures.then(|| {
                 absolute(self.folder.capture_path("x").parent().expect("a folder of them"))
             }),
@@ -519,11 +516,11 @@ impl Over {
 
 fn describe(event: &Event) -> EventRecord {
     let what = match &event.what {
-        Happening::ArpPoison { attacker, victims: [a, b] } => {
+        Happening::Network(plan::Happening::ArpPoison { attacker, victims: [a, b] }) => {
             format!("{attacker} poisons ARP of {a} and {b}")
         }
         Happening::Set { point, value } => format!("{} = {value} {}", point.0, point.unit()),
-        Happening::Link { from, to, up } => {
+        Happening::Network(plan::Happening::Link { from, to, up }) => {
             format!("link {from} to {to} {}", if *up { "up" } else { "down" })
         }
     };

@@ -6,11 +6,11 @@ use std::time::Duration;
 use vtime::VirtualSpan;
 
 use super::{Happened, Over, Session};
-use crate::agent::orders::Exited;
-use crate::results::RunFolder;
-use crate::results::doubt::Loss;
-use crate::results::record::{EndedHow, ProgramEnd};
-use crate::scenario::model::OnExit;
+use crate::nodes::orders::Exited;
+use results::RunFolder;
+use results::doubt::Loss;
+use results::record::{EndedHow, ProgramEnd};
+use scenario::model::OnExit;
 
 /// How long the agent may take to be gone after its last word.
 const GONE_LONGEST: Duration = Duration::from_secs(1);
@@ -115,8 +115,8 @@ impl Session<'_> {
 
     /// The names of captures, in the folder.
     fn captures(&self) -> impl Iterator<Item = String> {
-        let nodes = self.scenario.nodes.iter().map(|node| &node.name);
-        let attackers = self.scenario.attackers.iter().map(|attacker| &attacker.name);
-        nodes.chain(attackers).map(|name| RunFolder::capture_name(name))
+        let nodes = self.scenario.nodes.iter().map(|node| &*node.name);
+        let attackers = self.scenario.network.attackers();
+        nodes.chain(attackers).map(RunFolder::capture_name)
     }
 }

@@ -1,0 +1,462 @@
+//! A cell as files that other tools open: `cell.json`, `samples.parquet`, `stalls.parquet`, and
+//! `histogram.parquet` where only a histogram is known.
+//!
+//! `cell.json` is written last, so a folder with one is complete.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::columns::{self, GROUP_ROWS, Kind, Values, Writer};
+use super::{
+    Cause, Cell, CoreTime, Counts, Gaps, Mark, MarkKind, Method, Part, Samples, Seen, Stall, Thread,
+};
+use report_kit::statistics::Distribution;
+
+/// What a cell is, but for its samples and stalls.
+pub const RECORD: &str = "cell.json";
+/// Each sample.
+pub const SAMPLES: &str = "samples.parquet";
+/// How often each latency occurred, where no single samples are known.
+pub const HISTOGRAM: &str = "histogram.parquet";
+/// When the processor was not to be had.
+pub const STALLS: &str = "stalls.parquet";
+
+/// Of `cell.json`; a reader refuses another one.
+const FORMAT: u32 = 1;
+/// In a column of cores: none in particular.
+const NO_CORE: i32 = -1;
+
+const SAMPLES_SCHEMA: [(&str, Kind); 4] = [
+    ("core", Kind::Int32),
+    ("thread", Kind::Int32),
+    ("at_ns", Kind::Int64),
+    ("latency_ns", Kind::Int64),
+];
+const HISTOGRAM_SCHEMA: [(&str, Kind); 4] = [
+    ("core", Kind::Int32),
+    ("thread", Kind::Int32),
+    ("latency_ns", Kind::Int64),
+    ("count", Kind::Int64),
+];
+const STALLS_SCHEMA: [(&str, Kind); 7] = [
+    ("core", Kind::Int32),
+    ("at_ns", Kind::Int64),
+    ("length_ns", Kind::Int64),
+    ("kind", Kind::Text),
+    ("who", Kind::Text),
+    ("seen_by", Kind::Text),
+    ("evidence", Kind::Text),
+];
+
+/// `cell.json`.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    format: u32,
+    platform: String,
+    profile: String,
+    began: String,
+    method: Method,
+    marks: Vec<Mark>,
+    threads: Vec<ThreadRecord>,
+    /// Cells of before there were parts have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Part>,
+    stalls: usize,
+    cores: Vec<CoreTime>,
+    gaps: Vec<Gaps>,
+    warnings: Vec<String>,
+    plan: Value,
+    facts: Value,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ThreadRecord {
+    number: i32,
+    core: Option<i32>,
+    /// Whether the samples are in the histogram.
+    counted: bool,
+    samples: u64,
+    counts: Counts,
+}
+
+impl Cell {
+    /// Writes it into a folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// With the path, if a file cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+        self.write_samples(&folder.join(SAMPLES))?;
+        if self.threads.iter().any(|thread| matches!(thread.samples, Samples::Counted(_))) {
+            self.write_histogram(&folder.join(HISTOGRAM))?;
+        }
+        self.write_stalls(&folder.join(STALLS))?;
+        let path = folder.join(RECORD);
+        let temporary = folder.join("cell.json.tmp");
+        let text = serde_json::to_string_pretty(&self.record())? + "\n";
+        fs::write(&temporary, text)
+            .and_then(|()| fs::rename(&temporary, &path))
+            .with_context(|| format!("writing {}", path.display()))
+    }
+
+    fn record(&self) -> Record {
+        let thread = |thread: &Thread| ThreadRecord {
+            number: thread.number,
+            core: thread.core,
+            counted: matches!(thread.samples, Samples::Counted(_)),
+            samples: thread.samples.count(),
+            counts: thread.counts.clone(),
+        };
+        Record {
+            format: FORMAT,
+            platform: self.platform.clone(),
+            profile: self.profile.clone(),
+            began: self.began.clone(),
+            method: self.method.clone(),
+            marks: self.marks.clone(),
+            threads: self.threads.iter().map(thread).collect(),
+            parts: self.parts.clone(),
+            stalls: self.stalls.len(),
+            cores: self.cores.clone(),
+            gaps: self.gaps.clone(),
+            warnings: self.warnings.clone(),
+            plan: self.plan.clone(),
+            facts: self.facts.clone(),
+        }
+    }
+
+    fn write_samples(&self, path: &Path) -> Result<()> {
+        let mut writer = Writer::create(path, "samples", &SAMPLES_SCHEMA)?;
+        for thread in &self.threads {
+            let Samples::Kept { at, latency_ns } = &thread.samples else { continue };
+            let mut times = at.iter();
+            for chunk in latency_ns.chunks(GROUP_ROWS) {
+                writer.group(&[
+                    Values::Int32(vec![thread.core.unwrap_or(NO_CORE); chunk.len()]),
+                    Values::Int32(vec![thread.number; chunk.len()]),
+                    Values::Int64(times.by_ref().take(chunk.len()).collect()),
+                    Values::Int64(chunk.iter().map(|latency| i64::from(*latency)).collect()),
+                ])?;
+            }
+        }
+        writer.finish()
+    }
+
+    fn write_histogram(&self, path: &Path) -> Result<()> {
+        let mut writer = Writer::create(path, "histogram", &HISTOGRAM_SCHEMA)?;
+        for thread in &self.threads {
+            let Samples::Counted(distribution) = &thread.samples else { continue };
+            let (values, counts): (Vec<i64>, Vec<i64>) = distribution
+                .counts()
+                .map(|(value, count)| (i64::from(value), i64::try_from(count).unwrap_or(i64::MAX)))
+                .unzip();
+            writer.group(&[
+                Values::Int32(vec![thread.core.unwrap_or(NO_CORE); values.len()]),
+                Values::Int32(vec![thread.number; values.len()]),
+                Values::Int64(values),
+                Values::Int64(counts),
+            ])?;
+        }
+        writer.finish()
+    }
+
+    fn write_stalls(&self, path: &Path) -> Result<()> {
+        let mut writer = Writer::create(path, "stalls", &STALLS_SCHEMA)?;
+        for chunk in self.stalls.chunks(GROUP_ROWS) {
+            let texts = |text: fn(&Stall) -> &str| {
+                Values::Text(chunk.iter().map(|stall| text(stall).to_owned()).collect())
+            };
+            writer.group(&[
+                Values::Int32(chunk.iter().map(|stall| stall.core).collect()),
+                Values::Int64(chunk.iter().map(|stall| stall.at_ns).collect()),
+                Values::Int64(chunk.iter().map(|stall| stall.length_ns).collect()),
+                texts(|stall| stall.cause.name()),
+                texts(|stall| &stall.who),
+                texts(|stall| seen_name(stall.seen_by)),
+                texts(|stall| &stall.evidence),
+            ])?;
+        }
+        writer.finish()
+    }
+
+    /// Reads it from its folder.
+    ///
+    /// # Errors
+    /// With the path, if a file is missing or is none of a cell.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(RECORD);
+        let record = || -> Result<Record> {
+            let record: Record = serde_json::from_str(&fs::read_to_string(&path)?)?;
+            if record.format != FORMAT {
+                bail!("its format is {}, this program reads {FORMAT}", record.format);
+            }
+            Ok(record)
+        };
+        let record = record().with_context(|| {
+            format!("reading {} (a cell that `qcycle latency` measured has one)", path.display())
+        })?;
+        let mut cell = empty(&record);
+        read_samples(&mut cell, &folder.join(SAMPLES))?;
+        if record.threads.iter().any(|thread| thread.counted) {
+            read_histogram(&mut cell, &folder.join(HISTOGRAM))?;
+        }
+        cell.stalls = read_stalls(&folder.join(STALLS))?;
+        for (thread, promised) in cell.threads.iter().zip(&record.threads) {
+            let found = thread.samples.count();
+            if found != promised.samples {
+                bail!(
+                    "{}: thread {} has {found} of {} samples",
+                    folder.display(),
+                    thread.number,
+                    promised.samples
+                );
+            }
+        }
+        Ok(cell)
+    }
+}
+
+fn empty(record: &Record) -> Cell {
+    let thread = |of: &ThreadRecord| Thread {
+        number: of.number,
+        core: of.core,
+        samples: if of.counted {
+            Samples::Counted(Distribution::default())
+        } else {
+            Samples::default()
+        },
+        counts: of.counts.clone(),
+    };
+    Cell {
+        platform: record.platform.clone(),
+        profile: record.profile.clone(),
+        began: record.began.clone(),
+        method: record.method.clone(),
+        plan: record.plan.clone(),
+        facts: record.facts.clone(),
+        marks: record.marks.clone(),
+        threads: record.threads.iter().map(thread).collect(),
+        parts: record.parts.clone(),
+        stalls: Vec::new(),
+        cores: record.cores.clone(),
+        gaps: record.gaps.clone(),
+        warnings: record.warnings.clone(),
+    }
+}
+
+fn read_samples(cell: &mut Cell, path: &Path) -> Result<()> {
+    let numbers: BTreeMap<i32, usize> =
+        cell.threads.iter().enumerate().map(|(index, thread)| (thread.number, index)).collect();
+    let mut long = 0_u64;
+    columns::read(path, &SAMPLES_SCHEMA, |group| {
+        let [_, Values::Int32(threads), Values::Int64(times), Values::Int64(latencies)] = group
+        else {
+            bail!("other columns than the schema promises");
+        };
+        for ((number, at_ns), latency_ns) in threads.iter().zip(times).zip(latencies) {
+            let index = numbers.get(number).with_context(|| no_thread(*number))?;
+            let Samples::Kept { at, latency_ns: all } = &mut cell.threads[*index].samples else {
+                bail!("thread {number} has single samples and a histogram");
+            };
+            if !at.push(*at_ns) {
+                bail!("the times of thread {number} do not rise");
+            }
+            all.push(stored(*latency_ns, &mut long));
+        }
+        Ok(())
+    })?;
+    mark_long(cell, long);
+    Ok(())
+}
+
+fn read_histogram(cell: &mut Cell, path: &Path) -> Result<()> {
+    let mut found: BTreeMap<i32, Vec<(u32, u64)>> = BTreeMap::new();
+    let mut long = 0;
+    columns::read(path, &HISTOGRAM_SCHEMA, |group| {
+        let [_, Values::Int32(threads), Values::Int64(latencies), Values::Int64(counts)] = group
+        else {
+            bail!("other columns than the schema promises");
+        };
+        for ((number, latency_ns), count) in threads.iter().zip(latencies).zip(counts) {
+            let count = u64::try_from(*count).context("a count is not negative")?;
+            found.entry(*number).or_default().push((stored(*latency_ns, &mut long), count));
+        }
+        Ok(())
+    })?;
+    for (number, counts) in found {
+        let mut threads = cell.threads.iter_mut();
+        let thread = threads.find(|thread| thread.number == number);
+        thread.with_context(|| no_thread(number))?.samples =
+            Samples::Counted(Distribution::of_counts(counts));
+    }
+    Ok(())
+}
+
+/// Marks a cell with samples that were too long to store, once.
+pub(super) fn mark_long(cell: &mut Cell, long: u64) {
+    if long > 0 && !cell.is_marked(MarkKind::Overflow) {
+        cell.mark(Mark::new(MarkKind::Overflow, format!("{long} samples over 4.29 s")));
+    }
+}
+
+fn no_thread(number: i32) -> String {
+    format!("thread {number} is not in {RECORD}")
+}
+
+/// As a cell stores a latency; counts those that it cannot.
+pub(super) fn stored(latency_ns: i64, long: &mut u64) -> u32 {
+    u32::try_from(latency_ns.max(0)).unwrap_or_else(|_| {
+        *long += 1;
+        u32::MAX
+    })
+}
+
+fn read_stalls(path: &Path) -> Result<Vec<Stall>> {
+    let mut stalls = Vec::new();
+    columns::read(path, &STALLS_SCHEMA, |group| {
+        let [
+            Values::Int32(cores),
+            Values::Int64(times),
+            Values::Int64(lengths),
+            Values::Text(causes),
+            Values::Text(who),
+            Values::Text(seen_by),
+            Values::Text(evidence),
+        ] = group
+        else {
+            bail!("other columns than the schema promises");
+        };
+        for row in 0..cores.len() {
+            stalls.push(Stall {
+                core: cores[row],
+                at_ns: times[row],
+                length_ns: lengths[row],
+                seen_by: seen_named(&seen_by[row])?,
+                cause: cause_named(&causes[row])?,
+                who: who[row].clone(),
+                evidence: evidence[row].clone(),
+            });
+        }
+        Ok(())
+    })?;
+    Ok(stalls)
+}
+
+fn cause_named(name: &str) -> Result<Cause> {
+    let mut all = Cause::ALL.into_iter();
+    all.find(|cause| cause.name() == name).with_context(|| format!("a stall of kind `{name}`"))
+}
+
+fn seen_name(seen_by: Seen) -> &'static str {
+    match seen_by {
+        Seen::Wakeup => "wakeup",
+        Seen::Meter => "meter",
+    }
+}
+
+fn seen_named(name: &str) -> Result<Seen> {
+    let mut all = [Seen::Wakeup, Seen::Meter].into_iter();
+    all.find(|seen_by| seen_name(*seen_by) == name)
+        .with_context(|| format!("a stall that was seen by `{name}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cell() -> Cell {
+        let kept = Samples::Kept {
+            at: (1..=70_000).map(|index| index * 10_000_000).collect(),
+            latency_ns: (0..70_000).map(|index| 2_000 + index % 977).collect(),
+        };
+        let counted = Samples::Counted(Distribution::of_counts([(3_000, 12), (4_000, 1 << 40)]));
+        Cell {
+            platform: "native".into(),
+            profile: "tp1".into(),
+            began: "2026-01-02T03:04:05Z".into(),
+            method: Method {
+                probe: "clock_nanosleep".into(),
+                priority: Some(80),
+                period_ns: Some(10_000_000),
+                duration_ns: Some(700_000_000_000),
+                pinned: true,
+            },
+            plan: json!({ "period_ns": 10_000_000 }),
+            facts: json!({ "release": "6.1.0" }),
+            marks: vec![Mark::new(MarkKind::Scaling, "core 0: schedutil"), MarkKind::Smt.into()],
+            threads: vec![
+                Thread {
+                    number: 0,
+                    core: Some(2),
+                    samples: kept,
+                    counts: Counts { missed: 3, ..Counts::default() },
+                },
+                Thread { number: 1, core: None, samples: counted, counts: Counts::default() },
+            ],
+            parts: vec![Part {
+                name: "send".into(),
+                count: 2,
+                minimum: 1.0,
+                median: 2.5,
+                p99: 3.0,
+                p99_9: 3.0,
+                maximum: 4.0,
+            }],
+            stalls: vec![Stall {
+                core: 2,
+                at_ns: 5,
+                length_ns: 1_000,
+                seen_by: Seen::Meter,
+                cause: Cause::Load,
+                who: "stress-ng (FIFO 99)".into(),
+                evidence: "{}".into(),
+            }],
+            cores: vec![CoreTime { core: 2, steal_ms: 10, ..CoreTime::default() }],
+            gaps: vec![Gaps { thread: 0, bin_ns: 1_000, bins: vec![(3, 4)], max_ns: 3_400 }],
+            warnings: vec!["Memory could not be locked.".into()],
+        }
+    }
+
+    #[test]
+    fn a_cell_comes_back_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("native.tp1");
+        cell().write(&path).unwrap();
+        assert_eq!(Cell::read(&path).unwrap(), cell());
+        assert_eq!(cell().name(), "native.tp1");
+        // 70,000 samples at a period: the times take nothing, the latencies ten bits each.
+        let octets = fs::metadata(path.join(SAMPLES)).unwrap().len();
+        assert!(octets < 70_000 * 2, "{octets} octets");
+    }
+
+    #[test]
+    fn what_is_no_cell_is_refused_with_the_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = || format!("{:#}", Cell::read(folder.path()).unwrap_err());
+        assert!(refused().contains("cell.json") && refused().contains("qcycle latency"));
+        cell().write(folder.path()).unwrap();
+        let text = fs::read_to_string(folder.path().join(RECORD)).unwrap();
+        for (from, to, told) in [
+            ("\"format\": 1", "\"format\": 7", "format is 7"),
+            ("\"samples\": 70000", "\"samples\": 70001", "70000 of 70001"),
+            ("\"number\": 0", "\"number\": 4", "thread 0 is not"),
+        ] {
+            fs::write(folder.path().join(RECORD), text.replace(from, to)).unwrap();
+            assert!(refused().contains(told), "{}", refused());
+        }
+    }
+
+    #[test]
+    fn a_latency_that_is_too_long_to_store_is_marked() {
+        let mut long = 0;
+        assert_eq!((stored(-3, &mut long), stored(7, &mut long), long), (0, 7, 0));
+        assert_eq!((stored(1 << 40, &mut long), long), (u32::MAX, 1));
+    }
+}

@@ -1,0 +1,353 @@
+//! `qcycle latency`: from words on the command line to a run, its report, and an exit code.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use probe::Cores;
+use report_kit::machine::Build;
+use vtime::VirtualSpan;
+
+use super::digest::Demands;
+use super::matrix::{self, Matrix, PlatformKind};
+use super::platform::{self, Binary};
+use super::profile::Profile;
+use super::record::State;
+use super::report::Report;
+use super::results_command::{Judged, ResultsCommand, tell};
+use super::session::{Interrupt, Session};
+use super::verdict;
+use os::files;
+use report_kit::machine::utc_now;
+use report_kit::statistics::percentile::samples_needed;
+use settings::suggest;
+use terminal::exit::Exit;
+
+/// The profiles of a run without a matrix: two minutes together, where each has two threads or more.
+const DEFAULT_PROFILES: [&str; 4] = ["tp1", "tp2", "tp3", "tp4"];
+/// How long each is measured at least: longer where the samples would not do for a verdict.
+const DEFAULT_DURATION_NS: u64 = 30_000_000_000;
+const DEFAULT_SETTLE_NS: u64 = 1_000_000_000;
+
+/// What can be asked.
+#[derive(Args, Debug, Default)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    results: Option<ResultsCommand>,
+    /// A file that says what is measured where; without one: this machine under tp1 to tp4.
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    matrix: Option<PathBuf>,
+    /// How long each cell is measured, as '30 s' or 8h, instead of what the matrix says.
+    #[arg(long, value_parser = settings::units::time_positive, conflicts_with = "resume")]
+    duration: Option<VirtualSpan>,
+    /// Only this profile of the matrix, or a built-in one; may be given again.
+    #[arg(long = "profile", value_name = "NAME", conflicts_with = "resume")]
+    profiles: Vec<String>,
+    /// Only this platform of the matrix, or a built-in one; may be given again.
+    #[arg(long = "platform", value_name = "NAME", conflicts_with = "resume")]
+    platforms: Vec<String>,
+    /// Folder of the run [default: a new one in `runs`].
+    #[arg(long, value_name = "FOLDER", conflicts_with = "resume")]
+    output: Option<PathBuf>,
+    /// Measure what a run in this folder has not measured yet.
+    #[arg(long, value_name = "FOLDER")]
+    resume: Option<PathBuf>,
+    /// By what cells are judged, besides the limits of the matrix.
+    #[command(flatten)]
+    judged: Judged,
+    /// Print what is said of the cells as JSON.
+    #[arg(long)]
+    json: bool,
+    /// List platforms, profiles and cells, with what they are, and measure nothing.
+    #[arg(long)]
+    list: bool,
+}
+
+/// Why nothing was measured.
+enum Refused {
+    /// A word that means nothing.
+    Words(String),
+    /// A matrix with problems.
+    Matrix(String),
+}
+
+/// Does what was asked.
+///
+/// # Errors
+/// When something is missing on this machine, or a folder cannot be written.
+pub fn run(arguments: Arguments, build: Build) -> Result<Exit> {
+    match arguments.results {
+        Some(results) => results.execute(),
+        None => measure(&arguments, build),
+    }
+}
+
+fn measure(arguments: &Arguments, build: Build) -> Result<Exit> {
+    let judged = arguments.judged.demands()?;
+    let mut session = match &arguments.resume {
+        Some(folder) => Session::resume(folder)?,
+        None => {
+            let matrix = match matrix(arguments) {
+                Ok(matrix) => matrix,
+                Err(Refused::Words(problem)) => {
+                    terminal::err!("qcycle: {problem}");
+                    return Ok(Exit::Usage);
+                }
+                Err(Refused::Matrix(problems)) => {
+                    terminal::err!("{problems}");
+                    return Ok(Exit::BadScenario);
+                }
+            };
+            if arguments.list {
+                terminal::print(format_args!("{}", listing(&matrix)));
+                return Ok(Exit::Met);
+            }
+            Session::begin(&folder(arguments, &matrix)?, matrix, build)?
+        }
+    };
+    let interrupt = Interrupt::on_signals()?;
+    let binary = Binary::find()?;
+    platform::sweep()?;
+    announce(&session);
+    session.measure(&binary, &interrupt)?;
+    finish(&session, judged, arguments.json, interrupt.is_asked())
+}
+
+fn announce(session: &Session) {
+    let matrix = session.matrix();
+    let cells = matrix.cells().zip(&session.run().cells);
+    let open: Vec<u64> = cells
+        .filter(|(_, state)| state.state != State::Done)
+        .map(|(cell, _)| matrix.duration_ns(cell) + matrix.settle_ns)
+        .collect();
+    let length_ns = open.iter().copied().fold(0, u64::saturating_add);
+    terminal::err!(
+        "{}: {} of {} cells to measure, about {}; Ctrl-C keeps what was measured",
+        session.folder().display(),
+        open.len(),
+        session.run().cells.len(),
+        spoken(length_ns / 1_000_000_000)
+    );
+    for warning in &session.run().warnings {
+        terminal::err!("warning: {}: {}; {}", warning.name, warning.found, warning.remedy);
+    }
+}
+
+/// Draws the report and says what came of it.
+fn finish(
+    session: &Session,
+    mut demands: Demands,
+    json: bool,
+    is_interrupted: bool,
+) -> Result<Exit> {
+    let folder = session.folder();
+    let run = session.run();
+    let known = run.for_report();
+    demands.limits.extend(session.matrix().own_limits());
+    if run.cells.iter().all(|cell| cell.samples == 0) && known.absent.is_empty() {
+        terminal::err!("nothing was measured; qcycle latency --resume {}", folder.display());
+        return Ok(Exit::Interrupted);
+    }
+    let report = Report::read(folder, &known, &demands)?;
+    let exit = tell(&report, json)?;
+    if is_interrupted {
+        terminal::err!("to measure the rest: qcycle latency --resume {}", folder.display());
+        return Ok(Exit::Interrupted);
+    }
+    if run.cells.iter().any(|cell| cell.state == State::Failed) {
+        return Ok(Exit::PartFailed);
+    }
+    Ok(exit)
+}
+
+/// What is to be measured, by the file and the words on the command line.
+fn matrix(arguments: &Arguments) -> Result<Matrix, Refused> {
+    let mut matrix = match &arguments.matrix {
+        Some(file) => {
+            matrix::read(file).map_err(|problems| Refused::Matrix(problems.to_string()))?
+        }
+        // Without cores nothing can be measured, which is told later.
+        None => built_in(&probe::cores::chosen(&probe::Host::this(), None).unwrap_or_default()),
+    };
+    let platforms = matrix::built_in_platforms();
+    let profiles = matrix::built_in_profiles();
+    matrix.platforms =
+        chosen(&arguments.platforms, matrix.platforms, platforms, "platforms", |p| &p.name)?;
+    matrix.profiles =
+        chosen(&arguments.profiles, matrix.profiles, profiles, "profiles", |p| &p.name)?;
+    if let Some(duration) = arguments.duration {
+        matrix.duration_ns = duration.as_ns().unsigned_abs();
+        matrix.profiles.iter_mut().for_each(|profile| profile.duration_ns = None);
+    }
+    if let Some(short) = matrix.profiles.iter().find(|p| matrix.duration_ns < p.period_ns) {
+        let problem = format!("--duration is shorter than a period of {}", short.name);
+        return Err(Refused::Words(problem));
+    }
+    Ok(matrix)
+}
+
+/// This machine, with these cores, under the profiles that need neither a container nor a guest.
+fn built_in(cores: &Cores) -> Matrix {
+    let is_native = |kind: &PlatformKind| matches!(kind, PlatformKind::Native(_));
+    let platforms = matrix::built_in_platforms();
+    let is_default = |profile: &Profile| DEFAULT_PROFILES.contains(&profile.name.as_str());
+    let profiles: Vec<Profile> =
+        matrix::built_in_profiles().into_iter().filter(is_default).collect();
+    let for_verdicts = profiles.iter().map(|profile| long_enough_ns(profile, cores)).max();
+    Matrix {
+        name: "latency".to_owned(),
+        description: String::new(),
+        duration_ns: for_verdicts.unwrap_or(0).max(DEFAULT_DURATION_NS),
+        settle_ns: DEFAULT_SETTLE_NS,
+        platforms: platforms.into_iter().filter(|platform| is_native(&platform.kind)).collect(),
+        profiles,
+        skip: Vec::new(),
+        limits: Vec::new(),
+    }
+}
+
+/// How long a profile takes to have the samples that a verdict needs, and a second more.
+fn long_enough_ns(profile: &Profile, cores: &Cores) -> u64 {
+    let threads = profile.cores.of(cores, &Cores::default()).map_or(1, |cores| cores.len().max(1));
+    let samples = samples_needed(verdict::SHARE).div_ceil(threads as u64);
+    ((samples * profile.period_ns).div_ceil(1_000_000_000) + 1) * 1_000_000_000
+}
+
+/// Those of the matrix with these names, or built-in ones; all of the matrix if there are no names.
+fn chosen<T: Clone>(
+    names: &[String],
+    own: Vec<T>,
+    built_in: Vec<T>,
+    what: &str,
+    name: impl Fn(&T) -> &String,
+) -> Result<Vec<T>, Refused> {
+    if names.is_empty() {
+        return Ok(own);
+    }
+    let all = || own.iter().chain(&built_in);
+    let find = |wanted: &String| {
+        all().find(|one| name(one) == wanted).cloned().ok_or_else(|| {
+            // Those of the matrix may be built-in ones by name.
+            let mut known: Vec<&str> = Vec::new();
+            for one in all().map(|one| name(one).as_str()) {
+                if !known.contains(&one) {
+                    known.push(one);
+                }
+            }
+            let way_out = suggest::instead_of(wanted, what, known);
+            Refused::Words(format!("`{wanted}` is none of the {what}; {way_out}"))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// The folder that was asked for, or a new one.
+fn folder(arguments: &Arguments, matrix: &Matrix) -> Result<PathBuf> {
+    if let Some(folder) = &arguments.output {
+        return Ok(folder.clone());
+    }
+    let runs = Path::new("runs");
+    fs::create_dir_all(runs).context("cannot make the folder runs")?;
+    // 2026-01-31T12:59:59.123Z as 20260131-125959.
+    let digits: String = utc_now().chars().filter(char::is_ascii_digit).collect();
+    let stamp = format!("{}-{}", &digits[..8], &digits[8..14]);
+    // Not every name says that it is about latency, and all begin alike in a listing.
+    let name = match matrix.name.as_str() {
+        "latency" => format!("latency-{stamp}"),
+        name => format!("latency-{name}-{stamp}"),
+    };
+    for number in 1.. {
+        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+        let folder = runs.join(format!("{name}{suffix}"));
+        match files::make_private(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot make {}", folder.display()));
+            }
+        }
+    }
+    unreachable!("numbers do not end")
+}
+
+/// What there is, and what would be measured.
+fn listing(matrix: &Matrix) -> String {
+    let mut text = String::from("built-in platforms:\n");
+    for platform in matrix::built_in_platforms() {
+        text += &format!("  {:<13} {}\n", platform.name, platform.kind);
+    }
+    text += "built-in profiles:\n";
+    for profile in matrix::built_in_profiles() {
+        text += &format!("  {:<13} {} [{}]\n", profile.name, profile.description, profile.source);
+    }
+    text += &format!("{}: {} at least\n", matrix.name, spoken(matrix.length_ns() / 1_000_000_000));
+    for cell in matrix.cells() {
+        let seconds = matrix.duration_ns(cell) as f64 / 1e9;
+        text += &format!("  {:<27} {seconds} s\n", cell.name());
+    }
+    text
+}
+
+/// A time for people.
+fn spoken(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{:.1} h", seconds as f64 / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(arguments: &Arguments) -> Result<Vec<String>, String> {
+        match matrix(arguments) {
+            Ok(matrix) => Ok(matrix.cells().map(|cell| cell.name()).collect()),
+            Err(Refused::Words(problem) | Refused::Matrix(problem)) => Err(problem),
+        }
+    }
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn alone_it_is_two_minutes_on_this_machine() {
+        let cells = asked(&Arguments::default()).unwrap();
+        assert_eq!(cells, ["native.tp1", "native.tp2", "native.tp3", "native.tp4"]);
+        let seconds = |cores: &str| {
+            let matrix = built_in(&cores.parse().unwrap());
+            matrix.cells().map(|cell| matrix.duration_ns(cell)).sum::<u64>() / 1_000_000_000
+        };
+        // Half of the cores measure; one alone needs longer for a verdict.
+        assert_eq!((seconds("0-3"), seconds("0-1"), seconds("0")), (120, 152, 152));
+    }
+
+    #[test]
+    fn names_choose_among_the_matrix_and_what_is_built_in() {
+        let platforms = words(&["native", "container"]);
+        let asked_for =
+            Arguments { platforms, profiles: words(&["alonso"]), ..Arguments::default() };
+        assert_eq!(asked(&asked_for).unwrap(), ["native.alonso", "container.alonso"]);
+        let wrong = Arguments { profiles: words(&["alonzo"]), ..Arguments::default() };
+        let problem = asked(&wrong).unwrap_err();
+        assert_eq!(problem, "`alonzo` is none of the profiles; did you mean `alonso`?");
+        let other = Arguments { profiles: words(&["x"]), ..Arguments::default() };
+        let problem = asked(&other).unwrap_err();
+        assert_eq!(problem.matches("tp1,").count(), 1, "{problem}");
+        let duration = Some(VirtualSpan::from_ns(1_000));
+        let problem = asked(&Arguments { duration, ..Arguments::default() }).unwrap_err();
+        assert!(problem.contains("shorter than a period of tp1"), "{problem}");
+    }
+
+    #[test]
+    fn the_listing_names_all_that_there_is() {
+        let text = listing(&built_in(&Cores::default()));
+        for wanted in ["  native ", "  vm-rt ", "  tp6 ", "  native.tp4 ", "Alonso et al. 2021"] {
+            assert!(text.contains(wanted), "no {wanted:?} in\n{text}");
+        }
+    }
+}

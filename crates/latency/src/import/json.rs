@@ -1,0 +1,152 @@
+//! What cyclictest, oslat and jitterdebugger write as JSON.
+//!
+//! cyclictest writes no count of what its histogram did not reach, but the cycles of each thread:
+//! what the bins lack, lay beyond them. oslat puts it into the last bin.
+
+use serde_json::{Map, Value};
+
+use super::text::option;
+use super::{BadImport, Found, bad, counted, ns};
+use crate::cell::{Mark, Thread};
+
+/// A file of JSON, known by its keys.
+pub(super) fn read(text: &str) -> Result<Found, BadImport> {
+    let all: Value = match serde_json::from_str(text) {
+        Ok(all) => all,
+        Err(error) => return bad(format!("it begins as JSON and is none: {error}")),
+    };
+    if let Some(cpus) = all.get("cpu").and_then(Value::as_object) {
+        return jitterdebugger(&all, cpus);
+    }
+    let Some(threads) = all.get("thread").and_then(Value::as_object) else {
+        return bad(
+            "JSON of no known tool: cyclictest and oslat have a key `thread`, jitterdebugger `cpu`",
+        );
+    };
+    let is_cyclictest = threads.values().all(|thread| thread.get("cycles").is_some());
+    if is_cyclictest { cyclictest(&all, threads) } else { oslat(&all, threads) }
+}
+
+fn cyclictest(all: &Value, of: &Map<String, Value>) -> Result<Found, BadImport> {
+    // Only with an option of its own does it count in nanoseconds.
+    let unit =
+        if all.get("resolution_in_ns").and_then(Value::as_u64) == Some(1) { 1.0 } else { 1e3 };
+    let mut marks = Vec::new();
+    let threads = threads(of, |number, thread| {
+        let total = thread.get("cycles").and_then(Value::as_u64);
+        Ok(counted(number, cpu(thread), bins(thread, unit)?, total, max(thread, unit), &mut marks))
+    })?;
+    let line = all.get("cmdline:").or_else(|| all.get("cmdline")).and_then(Value::as_str);
+    let line = line.unwrap_or_default();
+    Ok(Found {
+        tool: "cyclictest",
+        threads,
+        marks,
+        priority: option(line, "-p")
+            .or(option(line, "--priority="))
+            .and_then(|n| i32::try_from(n).ok()),
+        period_ns: option(line, "-i")
+            .or(option(line, "--interval="))
+            .and_then(|us| us.checked_mul(1_000)),
+        pinned: ["-a", "-S", "--smp", "--affinity"].iter().any(|flag| line.contains(flag)),
+        facts: facts(all),
+    })
+}
+
+fn oslat(all: &Value, of: &Map<String, Value>) -> Result<Found, BadImport> {
+    let mut marks = Vec::new();
+    let threads = threads(of, |number, thread| {
+        let bins = bins(thread, 1e3)?;
+        Ok(with_last_bin(number, cpu(thread), bins, max(thread, 1e3), &mut marks))
+    })?;
+    let facts = facts(all);
+    Ok(Found { tool: "oslat", threads, marks, pinned: true, facts, ..Found::default() })
+}
+
+/// A thread whose last bin holds what lay beyond it as well.
+pub(super) fn with_last_bin(
+    number: usize,
+    core: Option<i32>,
+    mut bins: Vec<(u32, u64)>,
+    max_ns: Option<u32>,
+    marks: &mut Vec<Mark>,
+) -> Thread {
+    let all = bins.iter().fold(0_u64, |sum, bin| sum.saturating_add(bin.1));
+    bins.sort_unstable();
+    let overflows = bins.last().is_some_and(|last| max_ns.is_some_and(|max_ns| max_ns > last.0));
+    if overflows && bins.len() > 1 {
+        bins.pop();
+    }
+    counted(number, core, bins, Some(all), max_ns, marks)
+}
+
+fn jitterdebugger(all: &Value, of: &Map<String, Value>) -> Result<Found, BadImport> {
+    let unit = all.pointer("/sysinfo/resolution_in_ns").and_then(Value::as_f64);
+    let unit = unit.filter(|unit| *unit > 0.0).unwrap_or(1e3);
+    let mut marks = Vec::new();
+    let threads = threads(of, |number, thread| {
+        let total = thread.get("count").and_then(Value::as_u64);
+        // Its threads are called by their cores.
+        let core = i32::try_from(number).ok();
+        Ok(counted(number, core, bins(thread, unit)?, total, max(thread, unit), &mut marks))
+    })?;
+    Ok(Found {
+        tool: "jitterdebugger",
+        threads,
+        marks,
+        pinned: true,
+        facts: facts(all),
+        ..Found::default()
+    })
+}
+
+/// Threads by their numbers, which are the keys.
+fn threads(
+    of: &Map<String, Value>,
+    mut thread: impl FnMut(usize, &Value) -> Result<Thread, BadImport>,
+) -> Result<Vec<Thread>, BadImport> {
+    let mut threads = Vec::new();
+    for (key, value) in of {
+        let Ok(number) = key.parse() else { return bad(format!("a thread with the name `{key}`")) };
+        threads.push(thread(number, value)?);
+    }
+    threads.sort_by_key(|thread| thread.number);
+    Ok(threads)
+}
+
+fn bins(thread: &Value, unit_ns: f64) -> Result<Vec<(u32, u64)>, BadImport> {
+    let Some(histogram) = thread.get("histogram").and_then(Value::as_object) else {
+        return Ok(Vec::new());
+    };
+    let bin = |(key, count): (&String, &Value)| match (key.parse::<f64>(), count.as_u64()) {
+        (Ok(value), Some(count)) if value.is_finite() => Ok((ns(value * unit_ns), count)),
+        _ => bad(format!("a bin `{key}` with the count {count}")),
+    };
+    histogram.iter().map(bin).collect()
+}
+
+fn cpu(thread: &Value) -> Option<i32> {
+    thread.get("cpu").and_then(Value::as_i64).and_then(|core| i32::try_from(core).ok())
+}
+
+fn max(thread: &Value, unit_ns: f64) -> Option<u32> {
+    thread.get("max").and_then(Value::as_f64).map(|max| ns(max * unit_ns))
+}
+
+/// What the tool tells about the machine.
+fn facts(all: &Value) -> Value {
+    let told = |key: &str| {
+        all.get(key).cloned().map(|value| (key.trim_end_matches(':').to_owned(), value))
+    };
+    let mut facts: Map<String, Value> = ["cmdline:", "start_time", "end_time", "rt_test_version:"]
+        .into_iter()
+        .filter_map(told)
+        .collect();
+    if let Some(system) = all.get("sysinfo").and_then(Value::as_object) {
+        facts.extend(system.clone());
+        if let Some(release) = system.get("release") {
+            facts.insert("kernel_release".to_owned(), release.clone());
+        }
+    }
+    Value::Object(facts)
+}

@@ -1,0 +1,54 @@
+//! The cells of a matrix, in the order in which they are measured.
+
+use super::{Matrix, PlatformSpec};
+use crate::profile::Profile;
+use crate::verdict::{self, Limit};
+
+/// Which cell.
+#[derive(Clone, Copy, Debug)]
+pub struct Coordinates<'a> {
+    /// Where.
+    pub platform: &'a PlatformSpec,
+    /// How.
+    pub profile: &'a Profile,
+}
+
+impl Coordinates<'_> {
+    /// Its name, and that of its folder: `native.tp1`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.platform.name, self.profile.name)
+    }
+}
+
+impl Matrix {
+    /// Its cells: platform by platform, since changing the platform is what takes time.
+    pub fn cells(&self) -> impl Iterator<Item = Coordinates<'_>> {
+        let is_left_out = |cell: &Coordinates<'_>| {
+            let names = (&cell.platform.name, &cell.profile.name);
+            self.skip.iter().any(|(platform, profile)| (platform, profile) == names)
+        };
+        let pairs = self.platforms.iter().flat_map(|platform| {
+            self.profiles.iter().map(move |profile| Coordinates { platform, profile })
+        });
+        pairs.filter(move |cell| !is_left_out(cell))
+    }
+
+    /// Its limits, as verdicts hold them.
+    pub fn own_limits(&self) -> impl Iterator<Item = Limit> {
+        self.limits.iter().map(|(name, limit_ns)| verdict::own(name, *limit_ns))
+    }
+
+    /// How long all of it takes at least, ns.
+    #[must_use]
+    pub fn length_ns(&self) -> u64 {
+        let lengths = self.cells().map(|cell| self.duration_ns(cell) + self.settle_ns);
+        lengths.fold(0, u64::saturating_add)
+    }
+
+    /// How long a cell is measured, ns.
+    #[must_use]
+    pub fn duration_ns(&self, cell: Coordinates<'_>) -> u64 {
+        cell.profile.duration_ns.unwrap_or(self.duration_ns)
+    }
+}

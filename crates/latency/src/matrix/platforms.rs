@@ -1,0 +1,176 @@
+//! Reads what stands below `platforms`: a name alone means a built-in one.
+
+use std::path::{Path, PathBuf};
+
+use probe::Cores;
+
+use super::read::{check_name, cores, ns};
+use super::{
+    Accelerator, ContainerSpec, Engine, GuestKernel, NativeSpec, PlatformKind, PlatformSpec,
+    RemoteSpec, VmSpec,
+};
+use crate::profile::CoreChoice;
+use settings::cursor::{Cursor, Mapping, Placed};
+use settings::problems::{Fault, quoted};
+use settings::{suggest, units};
+
+/// The built-in platforms, in the order in which they are listed.
+#[must_use]
+pub fn built_in() -> Vec<PlatformSpec> {
+    let container = |engine| {
+        let cores = CoreChoice::All;
+        let real_time_ns = 500_000_000;
+        PlatformKind::Container(ContainerSpec { engine, cores, exclusive: false, real_time_ns })
+    };
+    let vm = |kernel| {
+        let accelerator = Accelerator::Auto;
+        PlatformKind::Vm(VmSpec {
+            kernel,
+            accelerator,
+            cores: 2,
+            memory_mib: 512,
+            host_cores: None,
+            exclusive: false,
+            priority: None,
+            huge_pages: false,
+            lock_memory: false,
+        })
+    };
+    let native = PlatformKind::Native(NativeSpec { cores: CoreChoice::All });
+    let all = [
+        ("native", native),
+        ("container", container(Engine::Runc)),
+        ("docker", container(Engine::Docker)),
+        ("podman", container(Engine::Podman)),
+        ("vm", vm(GuestKernel::Stock)),
+        ("vm-rt", vm(GuestKernel::Rt)),
+    ];
+    all.map(|(name, kind)| PlatformSpec { name: name.to_owned(), kind }).into()
+}
+
+/// Reads one platform.
+pub(super) fn platform(
+    name: &Placed<'_, &str>,
+    cursor: &Cursor<'_>,
+    built_in: &[PlatformSpec],
+    folder: &Path,
+) -> Option<PlatformSpec> {
+    check_name(name);
+    if cursor.is_empty() {
+        let found = built_in.iter().find(|platform| platform.name == name.value).cloned();
+        if found.is_none() {
+            let names = built_in.iter().map(|platform| platform.name.as_str());
+            let what = format!("{} is no built-in platform", quoted(name.value));
+            let way_out = suggest::instead_of(name.value, "built-in platforms", names);
+            name.place.wrong(what, format!("{way_out}; or describe it below its name"));
+        }
+        return found;
+    }
+    let form = cursor.form()?;
+    let tag = form.table.tag();
+    let options = form.mapping(tag)?;
+    let kind = match tag {
+        "native" => PlatformKind::Native(NativeSpec { cores: cores(&options, &["all"])? }),
+        "container" => PlatformKind::Container(container(&options)?),
+        "vm" => PlatformKind::Vm(vm(&options)?),
+        "remote" => PlatformKind::Remote(remote(&options, folder)?),
+        other => unreachable!("`{other}` is in the table of platforms"),
+    };
+    Some(PlatformSpec { name: name.value.to_owned(), kind })
+}
+
+fn container(options: &Mapping<'_>) -> Option<ContainerSpec> {
+    let engine = options.choice("engine").map(|word| match word.value {
+        "docker" => Engine::Docker,
+        "podman" => Engine::Podman,
+        _ => Engine::Runc,
+    });
+    let real_time_ns = options.parse("real_time", |text| {
+        let share = units::time_positive(text)?.as_ns();
+        if share > 1_000_000_000 {
+            let what = format!("{} is more than a second", quoted(text));
+            return Err(Fault::new(what, "it is a share of each second: `500 ms`"));
+        }
+        Ok(ns(share))
+    });
+    let exclusive = options.choice("sharing").map(|word| word.value == "exclusive");
+    let cores = cores(options, &["all"]);
+    Some(ContainerSpec {
+        engine: engine?,
+        cores: cores?,
+        exclusive: exclusive?,
+        real_time_ns: real_time_ns?.value,
+    })
+}
+
+fn vm(options: &Mapping<'_>) -> Option<VmSpec> {
+    let kernel = options.choice("kernel").map(|word| match word.value {
+        "rt" => GuestKernel::Rt,
+        _ => GuestKernel::Stock,
+    });
+    let accelerator = options.choice("accelerator").map(|word| match word.value {
+        "kvm" => Accelerator::Kvm,
+        "tcg" => Accelerator::Tcg,
+        "icount" => Accelerator::Icount,
+        _ => Accelerator::Auto,
+    });
+    let cores = options.whole("cores").and_then(|cores| usize::try_from(cores.value).ok());
+    let memory_mib = options.whole("memory_mb");
+    let host_cores = options.parse("host_cores", |text| match text.parse::<Cores>() {
+        _ if text == "any" => Ok(None),
+        Ok(cores) if !cores.is_empty() => Ok(Some(cores)),
+        _ => {
+            let what = format!("{} has no meaning here", quoted(text));
+            Err(Fault::new(what, "write `any`, or cores as `1` or `0-2,5`"))
+        }
+    });
+    let exclusive = options.choice("sharing").map(|word| word.value == "exclusive");
+    let priority = options.whole("priority").and_then(|whole| i32::try_from(whole.value).ok());
+    let yes = |key| options.choice(key).map(|word| word.value == "yes");
+    let (huge_pages, lock_memory) = (yes("huge_pages"), yes("lock_memory"));
+    Some(VmSpec {
+        kernel: kernel?,
+        accelerator: accelerator?,
+        cores: cores?,
+        memory_mib: memory_mib?.value,
+        host_cores: host_cores?.value,
+        exclusive: exclusive?,
+        priority: priority.map(|priority| Some(priority).filter(|priority| *priority > 0))?,
+        huge_pages: huge_pages?,
+        lock_memory: lock_memory?,
+    })
+}
+
+fn remote(options: &Mapping<'_>, folder: &Path) -> Option<RemoteSpec> {
+    let host = options.parse("host", |text| {
+        // Such a word would be an option of ssh, and run what it likes here.
+        if text.is_empty() || text.starts_with('-') || text.contains(char::is_whitespace) {
+            let what = format!("{} is no name of a host", quoted(text));
+            return Err(Fault::new(what, "write it as `name` or `user@name`"));
+        }
+        Ok(text.to_owned())
+    });
+    let remote_folder = options.parse("folder", |text| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
+        if !text.starts_with('/') || !text.chars().all(plain) {
+            let what = format!("{} is no plain absolute path", quoted(text));
+            return Err(Fault::new(what, "write it as `/tmp`"));
+        }
+        Ok(text.to_owned())
+    });
+    let port = options.whole("port").and_then(|port| u16::try_from(port.value).ok());
+    let file = |key| {
+        // Absolute, since the matrix is written into the folder of the run.
+        let path = folder.join(PathBuf::from(options.text(key)?.value));
+        Some(std::path::absolute(&path).unwrap_or(path))
+    };
+    let cores = cores(options, &["all"]);
+    Some(RemoteSpec {
+        host: host?.value,
+        port,
+        identity: file("identity"),
+        config: file("config"),
+        folder: remote_folder?.value,
+        cores: cores?,
+    })
+}

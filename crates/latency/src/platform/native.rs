@@ -1,0 +1,45 @@
+//! This machine, as it is.
+
+use std::process::Command;
+
+use probe::attend::Order;
+use probe::{Cores, cores};
+
+use super::{Attended, Binary, Platform, Refusal, Role};
+use crate::cell::Mark;
+use crate::matrix::NativeSpec;
+
+/// Programs on this machine, in no container and no guest.
+#[derive(Debug)]
+pub struct Native {
+    spec: NativeSpec,
+    binary: Binary,
+}
+
+impl Native {
+    /// By a description.
+    #[must_use]
+    pub fn new(spec: &NativeSpec, binary: &Binary) -> Self {
+        Self { spec: spec.clone(), binary: binary.clone() }
+    }
+}
+
+impl Platform for Native {
+    fn prepare(&mut self) -> Result<Cores, Refusal> {
+        Ok(self.spec.cores.of(&cores::chosen(&probe::Host::this(), None)?, &Cores::default())?)
+    }
+
+    fn marks(&self) -> Vec<Mark> {
+        Vec::new()
+    }
+
+    fn neighbour_cores(&self) -> Option<Cores> {
+        None
+    }
+
+    fn attend(&mut self, order: &Order, _: Role) -> Result<Attended, Refusal> {
+        let mut command = Command::new(self.binary.path());
+        command.arg("attend");
+        Ok(Attended::start(command, order, ())?)
+    }
+}

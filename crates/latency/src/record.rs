@@ -1,0 +1,222 @@
+//! `run.json`: how a run of a matrix stands, cell by cell.
+//!
+//! It is written anew, as a whole, whenever a cell begins or ends, so that a killed run tells how far
+//! it came and is resumed there. The samples are in the folders of the cells.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::matrix::{self, Matrix};
+use super::report::{Absent, CELLS, Run};
+use report_kit::machine::{Machine, Versions, utc_now};
+
+/// The record in the folder of a run.
+pub const RECORD: &str = "run.json";
+/// The matrix in the folder of a run.
+pub const MATRIX: &str = "matrix.yaml";
+/// What a probe said, in the folder of a cell, until it is a cell.
+pub const STREAM: &str = "stream.qcs";
+
+/// Of `run.json`; a reader refuses another one.
+const FORMAT: u32 = 1;
+
+/// A run of a matrix.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LatencyRun {
+    /// Version of this format.
+    pub format: u32,
+    /// Name of the matrix.
+    pub matrix: String,
+    /// A paragraph for the report.
+    pub description: String,
+    /// When it began first, UTC.
+    pub started: String,
+    /// The machine that ran `qcycle`.
+    pub machine: Machine,
+    /// Versions of what took part.
+    pub versions: Versions,
+    /// What one must know before trusting any figure of it, with the way out.
+    pub warnings: Vec<Warning>,
+    /// All cells, in the order in which they are measured.
+    pub cells: Vec<CellState>,
+}
+
+/// A setting of this machine that costs latency.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Warning {
+    /// What it is about.
+    pub name: String,
+    /// What was found, and what that does.
+    pub found: String,
+    /// What mends it.
+    pub remedy: String,
+}
+
+/// How a cell stands.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CellState {
+    /// Where.
+    pub platform: String,
+    /// How.
+    pub profile: String,
+    /// How it stands.
+    pub state: State,
+    /// Why, where there is something to say.
+    #[serde(default)]
+    pub reason: String,
+    /// What to do about it.
+    #[serde(default)]
+    pub way_out: String,
+    /// How many samples there are.
+    #[serde(default)]
+    pub samples: u64,
+}
+
+/// How a cell stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It was not its turn yet.
+    Waiting,
+    /// It is being measured, or was when the run was killed.
+    Running,
+    /// Measured as planned.
+    Done,
+    /// Measured for a part of its time.
+    Cut,
+    /// This host cannot measure it.
+    NotMeasured,
+    /// Something went wrong.
+    Failed,
+}
+
+impl State {
+    /// As tables write it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Cut => "cut",
+            Self::NotMeasured => "not measured",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl CellState {
+    /// Its name, and that of its folder.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.platform, self.profile)
+    }
+}
+
+impl LatencyRun {
+    /// A run that begins now.
+    #[must_use]
+    pub fn begin(matrix: &Matrix, warnings: Vec<Warning>, versions: Versions) -> Self {
+        let cell = |cell: matrix::Coordinates<'_>| CellState {
+            platform: cell.platform.name.clone(),
+            profile: cell.profile.name.clone(),
+            state: State::Waiting,
+            reason: String::new(),
+            way_out: String::new(),
+            samples: 0,
+        };
+        Self {
+            format: FORMAT,
+            matrix: matrix.name.clone(),
+            description: matrix.description.clone(),
+            started: utc_now(),
+            machine: Machine::here(),
+            versions,
+            warnings,
+            cells: matrix.cells().map(cell).collect(),
+        }
+    }
+
+    /// What a report is to know besides the cells.
+    #[must_use]
+    pub fn for_report(&self) -> Run {
+        let has_none = |cell: &&CellState| {
+            matches!(cell.state, State::NotMeasured | State::Failed) && cell.samples == 0
+        };
+        let absent = |cell: &CellState| {
+            let words = [cell.reason.as_str(), cell.way_out.as_str()];
+            let words: Vec<&str> = words.into_iter().filter(|words| !words.is_empty()).collect();
+            Absent { name: cell.name(), reason: words.join("; ") }
+        };
+        Run {
+            order: self.cells.iter().map(CellState::name).collect(),
+            absent: self.cells.iter().filter(has_none).map(absent).collect(),
+        }
+    }
+
+    /// Reads the record of a run.
+    ///
+    /// # Errors
+    /// With the path, if it is not there, makes no sense, or has another format.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(RECORD);
+        let text = fs::read_to_string(&path)
+            .with_context(|| format!("{} is no run of a matrix: {RECORD}", folder.display()))?;
+        let run: Self = serde_json::from_str(&text)
+            .with_context(|| format!("{} makes no sense", path.display()))?;
+        if run.format != FORMAT {
+            bail!("{} has format {}; this program reads {FORMAT}", path.display(), run.format);
+        }
+        Ok(run)
+    }
+
+    /// Writes it, so that whoever reads it finds all of the old one or all of the new one.
+    ///
+    /// # Errors
+    /// With the path.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let path = folder.join(RECORD);
+        let temporary = folder.join("run.json.tmp");
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        let write = || {
+            let mut file = File::create(&temporary)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_data()?;
+            fs::rename(&temporary, &path)
+        };
+        write().with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+/// The folder of a cell.
+#[must_use]
+pub fn cell_folder(run: &Path, name: &str) -> PathBuf {
+    run.join(CELLS).join(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_comes_back_and_another_format_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "matrix: m\nplatforms: {native: }\nprofiles: {tp1: , tp2: }\n";
+        let matrix = matrix::read_text(text, Path::new("m.yaml")).unwrap();
+        let mut run = LatencyRun::begin(&matrix, Vec::new(), Versions::default());
+        run.cells[0].state = State::NotMeasured;
+        run.write(folder.path()).unwrap();
+        assert_eq!(LatencyRun::read(folder.path()).unwrap(), run);
+        assert_eq!(run.cells[1].name(), "native.tp2");
+        run.format = 2;
+        run.write(folder.path()).unwrap();
+        let error = LatencyRun::read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("format 2"), "{error}");
+        let error = LatencyRun::read(&folder.path().join("x")).unwrap_err().to_string();
+        assert!(error.contains("no run of a matrix"), "{error}");
+    }
+}

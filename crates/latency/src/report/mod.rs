@@ -1,0 +1,208 @@
+//! What a run says, as one page, as tables for other tools, and in the terminal.
+//!
+//! Cells are read one after the other and become digests; everything here is made of those, so a
+//! matrix of dozens of cells of eight hours needs the memory of one. The page is one file that asks
+//! nothing of anybody; its pictures are there without a script.
+//!
+//! - `text`: tables for the terminal
+//! - `compared`: the page on two runs
+//! - `cells_file`: one row for each cell, as CSV and Parquet
+//! - `sections`, `tables`: what is written and tabulated on the page
+//! - `boxes`, `histogram`, `tail`, `series`: pictures; `plots`, `scale`: what they share
+
+mod boxes;
+mod cells_file;
+mod compared;
+mod histogram;
+mod plots;
+mod scale;
+mod sections;
+mod series;
+mod tables;
+mod tail;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::cell::Cell;
+use super::cell::folder::RECORD;
+use super::digest::{Demands, Digest};
+use super::verdict::{Group, Limit, Quantity, Verdict};
+use report_kit::outcome::Outcome;
+use report_kit::page::Page;
+use terminal::exit::Exit;
+
+pub use text::columns;
+
+/// The folder of cells within that of a run.
+pub const CELLS: &str = "cells";
+/// The page.
+pub const PAGE: &str = "report.html";
+/// A row for each cell and thread, for spreadsheets.
+pub const CELLS_CSV: &str = "cells.csv";
+/// The same, for analysis tools.
+pub const CELLS_PARQUET: &str = "cells.parquet";
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// A cell that could not be measured.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Absent {
+    /// `vm-rt.tp5`.
+    pub name: String,
+    /// Why not, and the way out.
+    pub reason: String,
+}
+
+impl Absent {
+    /// Its platform and its profile.
+    fn parts(&self) -> (&str, &str) {
+        self.name.split_once('.').unwrap_or((&self.name, ""))
+    }
+}
+
+/// All that is said of a run.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Report {
+    /// The folder of the run.
+    pub folder: PathBuf,
+    /// Its cells, in their order.
+    pub cells: Vec<Digest>,
+    /// Cells that could not be measured.
+    pub absent: Vec<Absent>,
+}
+
+/// What the one who ran the matrix knows besides its cells.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Run {
+    /// Names of cells in the order of the matrix; others follow.
+    pub order: Vec<String>,
+    /// Cells that could not be measured.
+    pub absent: Vec<Absent>,
+}
+
+impl Report {
+    /// Reads the cells of a run, one after the other.
+    ///
+    /// # Errors
+    /// If there is none, or one cannot be read.
+    pub fn read(folder: &Path, run: &Run, demands: &Demands) -> Result<Self> {
+        let mut cells = Vec::new();
+        for path in cell_folders(folder, &run.order)? {
+            cells.push(Digest::of(&Cell::read(&path)?, demands));
+        }
+        if cells.is_empty() && run.absent.is_empty() {
+            bail!(
+                "{} has no cells; `qcycle latency` measures some, `qcycle latency import` reads those of others",
+                folder.display()
+            );
+        }
+        Ok(Self { folder: folder.to_owned(), cells, absent: run.absent.clone() })
+    }
+
+    /// Writes the page and the tables into the folder of the run.
+    ///
+    /// # Errors
+    /// With the path, if one cannot be written.
+    pub fn write(&self) -> Result<()> {
+        cells_file::write_csv(&self.cells, &self.folder.join(CELLS_CSV))?;
+        cells_file::write_parquet(&self.cells, &self.folder.join(CELLS_PARQUET))?;
+        let page = Page {
+            title: sections::title(self),
+            body: sections::body(self),
+            style: STYLE,
+            data: "null".to_owned(),
+            script: SCRIPT,
+        };
+        page.write(&self.folder.join(PAGE))
+    }
+
+    /// All of it for the terminal.
+    #[must_use]
+    pub fn text(&self) -> String {
+        text::report(self)
+    }
+
+    /// The verdicts that the answer rests on: own limits if there are any, else those of the grid.
+    fn deciding(&self) -> impl Iterator<Item = (&Digest, &Verdict)> {
+        let group = self.deciding_group();
+        let all = self.cells.iter().flat_map(|cell| cell.verdicts.iter().map(move |of| (cell, of)));
+        all.filter(move |(_, verdict)| verdict.limit.group == group)
+    }
+
+    fn deciding_group(&self) -> Group {
+        let mut verdicts = self.cells.iter().flat_map(|cell| &cell.verdicts);
+        if verdicts.any(|verdict| verdict.limit.group == Group::Own) {
+            Group::Own
+        } else {
+            Group::Grid
+        }
+    }
+
+    /// How the command ends: own limits decide if there are any, else those of the grid.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        let has = |outcome| self.deciding().any(|(_, verdict)| verdict.outcome == outcome);
+        if has(Outcome::Missed) {
+            Exit::Missed
+        } else if has(Outcome::NotMeasured) || !self.absent.is_empty() {
+            Exit::NotMeasured
+        } else {
+            Exit::Met
+        }
+    }
+}
+
+/// The names of the cells of a run.
+///
+/// # Errors
+/// With the path, if the folder cannot be read.
+pub fn cell_names(folder: &Path) -> Result<Vec<String>> {
+    let name = |path: PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(cell_folders(folder, &[])?.into_iter().map(name).collect())
+}
+
+/// Folders of cells: those that the run names, in its order, then others by name.
+fn cell_folders(folder: &Path, order: &[String]) -> Result<Vec<PathBuf>> {
+    let cells = folder.join(CELLS);
+    let mut found = Vec::new();
+    let entries = match std::fs::read_dir(&cells) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        Err(error) => return Err(error).with_context(|| format!("reading {}", cells.display())),
+    };
+    for entry in entries {
+        let path = entry.with_context(|| format!("reading {}", cells.display()))?.path();
+        // A cell that was not finished has no record yet.
+        if path.join(RECORD).exists() {
+            found.push(path);
+        }
+    }
+    let place = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let at = order.iter().position(|other| *other == name).unwrap_or(order.len());
+        (at, name)
+    };
+    found.sort_by_key(place);
+    Ok(found)
+}
+
+/// Limits as pictures show them: short names, with their values in ns.
+fn shown_limits(cells: &[Digest]) -> Vec<(String, f64)> {
+    let mut shown: Vec<(String, f64)> = Vec::new();
+    for verdict in cells.iter().flat_map(|cell| &cell.verdicts) {
+        let Limit { name, group, quantity, budget_ns, .. } = &verdict.limit;
+        let known = shown.iter().any(|(other, _)| other == name);
+        if *quantity == Quantity::Latency && *group != Group::Service && !known {
+            shown.push((name.clone(), *budget_ns as f64));
+        }
+    }
+    shown.sort_by(|a, b| a.1.total_cmp(&b.1));
+    shown
+}
+
+#[cfg(test)]
+mod tests;

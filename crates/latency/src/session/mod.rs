@@ -1,0 +1,214 @@
+//! A run of a matrix: cell after cell, each written down before the next one begins.
+//!
+//! A cell that is complete is never measured again, so that a run that was interrupted, killed, or cut
+//! off with its machine is resumed where it stood; one that was cut is measured again, and the longer
+//! of both is kept. What goes wrong with one cell, or is missing for it,
+//! is written down and keeps no other cell from being measured.
+
+mod interrupt;
+mod measure;
+mod progress;
+mod pump;
+mod warnings;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use probe::Cores;
+use report_kit::machine::{Build, Versions};
+
+use super::cell::{Cell, Mark, MarkKind};
+use super::matrix::{self, Matrix, PlatformSpec};
+use super::platform::{self, Binary, Platform};
+use super::record::{CellState, LatencyRun, MATRIX, RECORD, STREAM, State, cell_folder};
+use os::files;
+
+pub use interrupt::Interrupt;
+
+use measure::{Measurement, Outcome};
+use progress::Progress;
+
+/// A run in its folder.
+#[derive(Debug)]
+pub struct Session {
+    folder: PathBuf,
+    matrix: Matrix,
+    run: LatencyRun,
+}
+
+impl Session {
+    /// A new run, in a new folder.
+    ///
+    /// # Errors
+    /// If the folder is there with something in it, or cannot be written.
+    pub fn begin(folder: &Path, matrix: Matrix, build: Build) -> Result<Self> {
+        let wrong = || format!("cannot make {}", folder.display());
+        files::make_private_all(folder).with_context(wrong)?;
+        if fs::read_dir(folder).with_context(wrong)?.next().is_some() {
+            let folder = folder.display();
+            bail!("{folder} is not empty; name another --output, or --resume {folder}");
+        }
+        let path = folder.join(MATRIX);
+        fs::write(&path, matrix.text())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        let run =
+            LatencyRun::begin(&matrix, warnings::of_this_machine(), Versions::of(build, None));
+        run.write(folder)?;
+        Ok(Self { folder: folder.to_owned(), matrix, run })
+    }
+
+    /// A run that has not come to its end.
+    ///
+    /// # Errors
+    /// If the folder holds no run, or its matrix was changed so that its cells are others.
+    pub fn resume(folder: &Path) -> Result<Self> {
+        let run = LatencyRun::read(folder)?;
+        let path = folder.join(MATRIX);
+        let matrix = matrix::read(&path).map_err(|problems| anyhow::anyhow!("{problems}"))?;
+        let names = |cells: Vec<String>| cells.join(", ");
+        let (now, then) = (
+            names(matrix.cells().map(|cell| cell.name()).collect()),
+            names(run.cells.iter().map(CellState::name).collect()),
+        );
+        if now != then {
+            bail!(
+                "{} has the cells {now}, and {RECORD} those that were begun: {then}; put the matrix \
+                 back, or begin a new run",
+                path.display()
+            );
+        }
+        Ok(Self { folder: folder.to_owned(), matrix, run })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// How it stands.
+    #[must_use]
+    pub fn run(&self) -> &LatencyRun {
+        &self.run
+    }
+
+    /// What is measured.
+    #[must_use]
+    pub fn matrix(&self) -> &Matrix {
+        &self.matrix
+    }
+
+    /// Measures all cells that are not there yet, or as many as there are before `interrupt`.
+    ///
+    /// # Errors
+    /// If the folder of the run cannot be written.
+    pub fn measure(&mut self, binary: &Binary, interrupt: &Interrupt) -> Result<()> {
+        let matrix = self.matrix.clone();
+        let mut progress = Progress::new(self.run.cells.len());
+        self.recover()?;
+        let mut site: Option<Site> = None;
+        for (index, cell) in matrix.cells().enumerate() {
+            if interrupt.is_asked() {
+                break;
+            }
+            if self.run.cells[index].state == State::Done {
+                continue;
+            }
+            let samples_before = self.run.cells[index].samples;
+            let folder = cell_folder(&self.folder, &cell.name());
+            let duration_ns = matrix.duration_ns(cell);
+            progress.begin(index + 1, &cell.name(), Duration::from_nanos(duration_ns));
+            self.note(index, Outcome::begun(samples_before))?;
+            // The one before is taken down first: they may want the same cores.
+            if site.as_ref().is_none_or(|site| site.name != cell.platform.name) {
+                drop(site.take());
+                site = Some(Site::prepare(cell.platform, binary));
+            }
+            let site = site.as_mut().expect("it was prepared just now");
+            let outcome = match &mut site.prepared {
+                Ok((platform, cores)) => {
+                    let settle_ns = matrix.settle_ns;
+                    let folder = &folder;
+                    let what = Measurement {
+                        cell,
+                        cores,
+                        duration_ns,
+                        settle_ns,
+                        folder,
+                        samples_before,
+                        interrupt,
+                    };
+                    let measured = measure::measure(&what, platform.as_mut(), &mut progress);
+                    measured.unwrap_or_else(Outcome::refused)
+                }
+                // What it answered is said again for each of its cells.
+                Err(refused) => refused.clone(),
+            };
+            self.note(index, outcome)?;
+            progress.end(&self.run.cells[index]);
+        }
+        Ok(())
+    }
+
+    /// Cells that were being measured when the run was killed: what their journal holds is kept.
+    fn recover(&mut self) -> Result<()> {
+        for index in 0..self.run.cells.len() {
+            let state = self.run.cells[index].clone();
+            if state.state != State::Running {
+                continue;
+            }
+            let folder = cell_folder(&self.folder, &state.name());
+            let Ok(file) = fs::File::open(folder.join(STREAM)) else { continue };
+            let stream = std::io::BufReader::new(file);
+            let Ok(measured) = Cell::from_stream(stream, &state.platform, &state.profile) else {
+                continue;
+            };
+            let mut cell = measured.cell;
+            // One that was cut before may have more.
+            if cell.count() <= state.samples {
+                continue;
+            }
+            if !cell.is_marked(MarkKind::Cut) {
+                cell.mark(Mark::from(MarkKind::Cut));
+            }
+            cell.write(&folder)?;
+            fs::remove_file(folder.join(STREAM)).context("cannot remove a journal")?;
+            let reason = "the run was killed meanwhile".to_owned();
+            let outcome = Outcome {
+                state: State::Cut,
+                reason,
+                way_out: String::new(),
+                samples: cell.count(),
+            };
+            self.note(index, outcome)?;
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, index: usize, outcome: Outcome) -> Result<()> {
+        let cell = &mut self.run.cells[index];
+        cell.state = outcome.state;
+        (cell.reason, cell.way_out, cell.samples) =
+            (outcome.reason, outcome.way_out, outcome.samples);
+        self.run.write(&self.folder)
+    }
+}
+
+/// A platform that was asked to get ready, and what it answered.
+struct Site {
+    name: String,
+    prepared: Result<(Box<dyn Platform>, Cores), Outcome>,
+}
+
+impl Site {
+    fn prepare(spec: &PlatformSpec, binary: &Binary) -> Self {
+        let prepare = || {
+            let mut platform = platform::of(spec, binary)?;
+            let cores = platform.prepare()?;
+            Ok((platform, cores))
+        };
+        Self { name: spec.name.clone(), prepared: prepare().map_err(Outcome::refused) }
+    }
+}

@@ -1,0 +1,330 @@
+//! The thread between TAP devices and fabric.
+//!
+//! It waits until a node has sent something, the next frame is due or the clock has changed;
+//! stamps what it reads with virtual time; and hands over what has arrived. A frame is never
+//! handed over early, and nothing is while the clock stands still (held or at its horizon): then
+//! there is no host time to wait for, and only a change of the clock ends the wait. How late
+//! frames are handed over is counted, because it is an error of this testbed, not of the network.
+//!
+//! Work per round is bounded, so that one busy node does not starve the others.
+
+#[cfg(test)]
+pub(super) mod harness;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use vtime::{HostTime, VirtualSpan, VirtualTime};
+
+use super::Frame;
+use super::capture::{Heading, Recorder};
+use super::fabric::{Delivery, Fabric};
+use super::plan::Plan;
+use super::stats::{InterfaceStats, LatenessCounter, NetworkStats};
+use super::{repeats, tap, timer};
+use runtime::domain::{Domain, Watch, host_now, poll_until, readable};
+
+/// Frames read from one node, and handed over to all, per round.
+const FRAMES_PER_ROUND: usize = 64;
+
+/// Longest frame that a device can hand out: the largest MTU and its headers.
+const FRAME_OCTETS_MAX: usize = 65_536 + 18;
+
+/// A running network. Stops when dropped.
+#[derive(Debug)]
+pub struct Emulator {
+    /// Closing it stops the thread.
+    stop: Option<PipeWriter>,
+    thread: Option<JoinHandle<NetworkStats>>,
+}
+
+/// Starts the network of `plan`: `taps` are the devices of its nodes by name, `zero` is scenario
+/// time zero in the domain's time, and `captures` the folder for `<node>.pcapng` and
+/// `<attacker>.pcapng`, if frames are to be kept.
+///
+/// # Errors
+/// When a node has no device, a capture cannot be made, or the kernel gives no thread.
+pub fn start(
+    plan: &Plan,
+    taps: BTreeMap<String, OwnedFd>,
+    domain: Arc<Domain>,
+    zero: VirtualTime,
+    captures: Option<&Path>,
+) -> io::Result<Emulator> {
+    let (stopped, stop) = io::pipe()?;
+    let round = Round::new(plan, taps, domain, zero, captures, stopped)?;
+    let thread = thread::Builder::new().name("network".into()).spawn(move || round.run())?;
+    Ok(Emulator { stop: Some(stop), thread: Some(thread) })
+}
+
+impl Emulator {
+    /// Stops the network; what is under way stays there. Answers what was counted.
+    #[must_use]
+    pub fn stop(mut self) -> NetworkStats {
+        self.end().unwrap_or_default()
+    }
+
+    fn end(&mut self) -> Option<NetworkStats> {
+        self.stop = None;
+        // A panic aborts the process, so the thread has always ended by itself.
+        self.thread.take()?.join().ok()
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+/// What the thread works with, round after round.
+struct Round {
+    domain: Arc<Domain>,
+    watch: Watch,
+    stopped: PipeReader,
+    fabric: Fabric,
+    /// By station; attackers have none.
+    interfaces: Vec<Option<Interface>>,
+    names: Vec<String>,
+    /// Arrived and not yet handed over.
+    outbox: VecDeque<Delivery>,
+    recorder: Option<Recorder>,
+    lateness: LatenessCounter,
+    buffer: Vec<u8>,
+    warnings: Vec<String>,
+}
+
+struct Interface {
+    device: File,
+    is_gone: bool,
+    stats: InterfaceStats,
+}
+
+impl Round {
+    fn new(
+        plan: &Plan,
+        mut taps: BTreeMap<String, OwnedFd>,
+        domain: Arc<Domain>,
+        zero: VirtualTime,
+        captures: Option<&Path>,
+        stopped: PipeReader,
+    ) -> io::Result<Self> {
+        let mut interfaces: Vec<_> = plan.stations.iter().map(|_| None).collect();
+        let names: Vec<_> = plan.stations.iter().map(|station| station.name.clone()).collect();
+        for (name, ..) in plan.nodes() {
+            let device = taps.remove(name).ok_or_else(|| {
+                let text = format!("node `{name}` has a link and was given no TAP device");
+                io::Error::new(io::ErrorKind::NotFound, text)
+            })?;
+            let station = names.iter().position(|station| station == name);
+            let station = station.expect("nodes are stations");
+            let (device, stats) = (device.into(), InterfaceStats::default());
+            interfaces[station] = Some(Interface { device, is_gone: false, stats });
+        }
+        Ok(Self {
+            watch: domain.watch()?,
+            fabric: Fabric::new(plan, zero),
+            recorder: captures.map(|folder| Recorder::begin(folder, &names)).transpose()?,
+            domain,
+            stopped,
+            interfaces,
+            names,
+            outbox: VecDeque::new(),
+            lateness: LatenessCounter::default(),
+            buffer: vec![0; FRAME_OCTETS_MAX],
+            warnings: Vec::new(),
+        })
+    }
+
+    fn run(mut self) -> NetworkStats {
+        timer::sharpen();
+        loop {
+            let ready = match self.wait() {
+                Ok(ready) => ready,
+                Err(error) => {
+                    self.warnings.push(format!("the network ended early: {error}"));
+                    break;
+                }
+            };
+            // Forgotten before the clock is read below, so that no change is missed.
+            self.watch.clear();
+            for station in ready.stations {
+                self.take_from(station);
+            }
+            self.hand_over();
+            self.record_attackers();
+            if let Some(recorder) = &mut self.recorder {
+                recorder.write_due(host_now());
+            }
+            if ready.is_stopped {
+                break;
+            }
+        }
+        self.finish()
+    }
+
+    /// Reads what a node has sent.
+    fn take_from(&mut self, station: usize) {
+        for _ in 0..FRAMES_PER_ROUND {
+            let Some(interface) = &mut self.interfaces[station] else { return };
+            match interface.device.read(&mut self.buffer) {
+                Ok(0) => return self.lose(station, "end of file"),
+                Ok(length) => {
+                    let frame = Frame::from(&self.buffer[..length]);
+                    if self.is_needless_repeat(&frame) {
+                        self.count(station, |stats| stats.withheld_repeats += 1);
+                        continue;
+                    }
+                    let now = self.domain.now();
+                    self.count(station, |stats| stats.sent += 1);
+                    self.record(station, now, Heading::Outbound, &frame);
+                    self.fabric.receive(station, frame, now);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return self.lose(station, &error.to_string()),
+            }
+        }
+    }
+
+    /// Whether a frame was sent only because host time passed while the clock stood still.
+    fn is_needless_repeat(&self, frame: &[u8]) -> bool {
+        let outbox = self.outbox.iter().map(|delivery| &delivery.frame);
+        let under_way = self.fabric.under_way().chain(outbox).map(|frame| &frame[..]);
+        self.running_now().is_none() && repeats::is_needless(frame, under_way)
+    }
+
+    fn count(&mut self, station: usize, add: impl FnOnce(&mut InterfaceStats)) {
+        if let Some(interface) = &mut self.interfaces[station] {
+            add(&mut interface.stats);
+        }
+    }
+
+    /// Reads no more from a device that was taken away.
+    fn lose(&mut self, station: usize, why: &str) {
+        if let Some(interface) = &mut self.interfaces[station] {
+            interface.is_gone = true;
+        }
+        let name = &self.names[station];
+        self.warnings.push(format!("the interface of node `{name}` is gone: {why}"));
+    }
+
+    /// Hands over what has arrived, unless the clock stands still.
+    fn hand_over(&mut self) {
+        let Some(now) = self.running_now() else { return };
+        self.outbox.extend(self.fabric.poll(now));
+        for _ in 0..FRAMES_PER_ROUND {
+            let Some(now) = self.running_now() else { return };
+            let Some(delivery) = self.outbox.pop_front() else { return };
+            self.hand_over_one(now, &delivery);
+        }
+    }
+
+    fn hand_over_one(&mut self, now: VirtualTime, delivery: &Delivery) {
+        assert!(delivery.at <= now, "no frame is handed over before it has arrived");
+        let Some(interface) = &mut self.interfaces[delivery.station] else { return };
+        match interface.device.write(&delivery.frame) {
+            Ok(_) => {
+                interface.stats.received += 1;
+                let late = (now - delivery.at).as_ns();
+                self.lateness.count(late.unsigned_abs());
+                self.domain.lateness().frames.note(late);
+                self.record(delivery.station, now, Heading::Inbound, &delivery.frame);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                interface.stats.dropped_blocked += 1;
+            }
+            Err(_) => interface.stats.dropped_refused += 1,
+        }
+    }
+
+    fn record_attackers(&mut self) {
+        for tap in self.fabric.take_taps() {
+            let heading = if tap.is_inbound { Heading::Inbound } else { Heading::Outbound };
+            self.record(tap.station, tap.when, heading, &tap.frame);
+        }
+    }
+
+    fn record(&mut self, station: usize, when: VirtualTime, heading: Heading, frame: &[u8]) {
+        if let Some(recorder) = &mut self.recorder {
+            let realtime_ns = self.domain.realtime_ns(when);
+            recorder.record(station, realtime_ns, heading, frame, host_now());
+        }
+    }
+
+    /// Virtual time now, or `None` while the clock stands still.
+    fn running_now(&self) -> Option<VirtualTime> {
+        let now = self.domain.now();
+        self.domain.host_time_of(now + VirtualSpan::from_ns(1)).map(|_| now)
+    }
+
+    /// Waits for something to do.
+    fn wait(&self) -> io::Result<Ready> {
+        let mut fds = vec![readable(self.watch.fd()), readable(self.stopped.as_fd())];
+        let mut stations = Vec::with_capacity(self.interfaces.len());
+        for (station, interface) in self.interfaces.iter().enumerate() {
+            if let Some(interface) = interface
+                && !interface.is_gone
+            {
+                fds.push(readable(interface.device.as_fd()));
+                stations.push(station);
+            }
+        }
+        poll_until(&mut fds, self.wait_until())?;
+        let mut is_ready = fds[2..].iter().map(|fd| fd.revents != 0);
+        stations.retain(|_| is_ready.next() == Some(true));
+        Ok(Ready { stations, is_stopped: fds[1].revents != 0 })
+    }
+
+    /// The host time at which the next frame is due or captures are to be written.
+    fn wait_until(&self) -> Option<HostTime> {
+        let next = self.outbox.front().map(|delivery| delivery.at).or(self.fabric.next_at());
+        let due = self.running_now().and(next).and_then(|at| self.domain.host_time_of(at));
+        due.into_iter().chain(self.recorder.as_ref().and_then(Recorder::due)).min()
+    }
+
+    fn finish(self) -> NetworkStats {
+        let mut warnings = self.warnings;
+        let losses = self.recorder.map(Recorder::finish).unwrap_or_default();
+        warnings.extend(losses.iter().map(|lost| lost.reason.clone()));
+        let mut stats = NetworkStats {
+            links: self.fabric.link_stats(),
+            switches: self.fabric.switch_stats(),
+            lateness: self.lateness.summary(),
+            warnings,
+            losses,
+            ..NetworkStats::default()
+        };
+        for (station, name) in self.names.into_iter().enumerate() {
+            if let Some(interface) = &self.interfaces[station] {
+                let mut counted = interface.stats;
+                counted.dropped_unread = tap::unread(&interface.device).unwrap_or(0);
+                if counted.dropped_unread > 0 {
+                    stats.warnings.push(format!(
+                        "{} frames of node `{name}` were lost before the network read them: \
+                         the host is too slow for this scenario; raise tdf",
+                        counted.dropped_unread
+                    ));
+                }
+                stats.nodes.insert(name, counted);
+            } else if let Some(attacker) = self.fabric.attacker_stats(station) {
+                stats.attackers.insert(name, attacker);
+            }
+        }
+        stats
+    }
+}
+
+/// What a wait ended with.
+#[derive(Debug)]
+struct Ready {
+    stations: Vec<usize>,
+    is_stopped: bool,
+}

@@ -1,0 +1,252 @@
+//! The fabric without a kernel: frames in, frames out, at which time.
+
+use std::net::Ipv4Addr;
+
+use proptest::prelude::*;
+use vtime::VirtualSpan;
+
+use super::*;
+use crate::attacker::Victim;
+use crate::plan::Station as Planned;
+use crate::stats::DirectionStats;
+use crate::wire::{Ethernet, MacAddress};
+
+const MS: i64 = 1_000_000;
+
+fn at(ns: i64) -> VirtualTime {
+    VirtualTime::from_ns(ns)
+}
+
+fn mac(station: usize) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 0, u8::try_from(station).unwrap()])
+}
+
+fn ip(station: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, u8::try_from(station).unwrap())
+}
+
+/// A frame of 60 octets whose last two carry a number.
+fn frame(from: usize, to: MacAddress, number: u16) -> Frame {
+    let mut payload = [0; 46];
+    payload[44..].copy_from_slice(&number.to_be_bytes());
+    let frame = Ethernet {
+        destination: to,
+        source: mac(from),
+        ethertype: 0x88b5,
+        tag: None,
+        payload: &payload,
+    };
+    frame.encode().into()
+}
+
+fn number_of(frame: &[u8]) -> u16 {
+    u16::from_be_bytes(*frame.last_chunk().unwrap())
+}
+
+fn link(from: Place, to: Place, rate_bps: Option<u64>) -> PlannedLink {
+    let names = [format!("{from:?}"), format!("{to:?}")];
+    let delay = VirtualSpan::from_ms(1);
+    PlannedLink { names, ends: [from, to], delay, rate_bps, queue: 3 }
+}
+
+/// Stations 0, 1 at switch 0; 2 and the attacker 3 at switch 1; a trunk between the switches.
+/// Each link takes 1 ms, and 1 ms more for a short frame where it has a rate.
+fn two_switches(rate_bps: Option<u64>, changes: Vec<Change>) -> Plan {
+    let kind = |n| if n < 3 { StationKind::Node(ip(n), 24) } else { StationKind::Attacker };
+    let station = |n| Planned { name: format!("s{n}"), mac: mac(n), kind: kind(n) };
+    let ends = [
+        (Place::Station(0), Place::Switch(0)),
+        (Place::Station(1), Place::Switch(0)),
+        (Place::Switch(0), Place::Switch(1)),
+        (Place::Switch(1), Place::Station(2)),
+        (Place::Switch(1), Place::Station(3)),
+    ];
+    Plan {
+        stations: (0..4).map(station).collect(),
+        switches: vec!["near".into(), "far".into()],
+        links: ends.map(|(from, to)| link(from, to, rate_bps)).into(),
+        changes,
+    }
+}
+
+const SHORT_FRAME_IN_1_MS: Option<u64> = Some(672_000);
+
+fn arrivals(deliveries: &[Delivery]) -> Vec<(usize, i64)> {
+    deliveries.iter().map(|d| (d.station, d.at.as_ns() / MS)).collect()
+}
+
+#[test]
+fn an_unknown_receiver_is_looked_for_everywhere_and_then_known() {
+    let mut fabric = Fabric::new(&two_switches(SHORT_FRAME_IN_1_MS, vec![]), at(0));
+    fabric.receive(0, frame(0, mac(2), 1), at(0));
+    assert_eq!(fabric.next_at(), Some(at(2 * MS)));
+    // However late the fabric is asked, each hop took place at its own time.
+    assert_eq!(arrivals(&fabric.poll(at(100 * MS))), [(1, 4), (2, 6)]);
+    fabric.receive(2, frame(2, mac(0), 2), at(100 * MS));
+    assert_eq!(arrivals(&fabric.poll(at(200 * MS))), [(0, 106)]);
+    assert_eq!(fabric.attacker_stats(3).unwrap().overheard, 1);
+    assert_eq!(fabric.next_at(), None);
+}
+
+#[test]
+fn nothing_arrives_while_the_clock_stands_still() {
+    let mut fabric = Fabric::new(&two_switches(None, vec![]), at(0));
+    fabric.receive(0, frame(0, mac(1), 1), at(5));
+    for _ in 0..1000 {
+        assert_eq!(fabric.poll(at(5)), []);
+    }
+    assert_eq!(fabric.poll(at(5 + 2 * MS - 1)), []);
+    assert_eq!(arrivals(&fabric.poll(at(5 + 2 * MS))), [(1, 2)]);
+}
+
+#[test]
+fn a_link_that_goes_down_takes_what_it_carries_and_what_was_learned_behind_it() {
+    let down = Change { at: VirtualSpan::from_ms(10), what: What::Link { link: 3, up: false } };
+    let up = Change { at: VirtualSpan::from_ms(20), what: What::Link { link: 3, up: true } };
+    let zero = at(1000 * MS);
+    let mut fabric = Fabric::new(&two_switches(None, vec![down, up]), zero);
+    let from_zero = |ms| zero + VirtualSpan::from_ms(ms);
+    fabric.receive(2, frame(2, mac(0), 0), from_zero(0));
+    // Reaches the far switch at 9 ms and is on the last link when that goes down at 10 ms.
+    fabric.receive(0, frame(0, mac(2), 1), from_zero(7));
+    fabric.receive(0, frame(0, mac(2), 2), from_zero(12));
+    fabric.receive(0, frame(0, mac(2), 3), from_zero(18));
+    let got = fabric.poll(from_zero(50));
+    let got = got.iter().filter(|delivery| delivery.station == 2);
+    // Frame 3 reaches the far switch at 20 ms: changes come first.
+    assert_eq!(got.map(|delivery| number_of(&delivery.frame)).collect::<Vec<_>>(), [3]);
+    let stats = fabric.link_stats()[3].forward;
+    assert_eq!((stats.dropped_cut, stats.dropped_link_down, stats.delivered), (1, 1, 1));
+    // Frame 0 was flooded, and 2 and 3 as well, since their receiver was forgotten.
+    let far = fabric.switch_stats()["far"];
+    assert_eq!((far.flooded, far.forwarded), (3, 1));
+}
+
+#[test]
+fn an_attack_begins_at_its_time_and_draws_frames_to_the_attacker() {
+    let victim = |n| Victim { ip: ip(n), mac: mac(n) };
+    let what = What::Poison { attacker: 3, victims: [victim(0), victim(2)] };
+    let attack = Change { at: VirtualSpan::from_ms(10), what };
+    let mut fabric = Fabric::new(&two_switches(None, vec![attack]), at(0));
+    assert_eq!(fabric.next_at(), Some(at(10 * MS)));
+    // Nobody has spoken before, so all four forged replies reach everybody.
+    let told = arrivals(&fabric.poll(at(59 * MS)));
+    assert_eq!(told, [[(2, 12); 4], [(0, 13); 4], [(1, 13); 4]].concat());
+    assert_eq!(fabric.take_taps().len(), 4);
+    fabric.receive(0, frame(0, mac(3), 1), at(59 * MS));
+    assert!(arrivals(&fabric.poll(at(65 * MS))).iter().all(|(_, ms)| *ms >= 60));
+    assert_eq!(fabric.attacker_stats(3).unwrap().dropped, 1);
+    let inbound = fabric.take_taps().into_iter().filter(|tap| tap.is_inbound);
+    let inbound: Vec<_> = inbound.map(|tap| (tap.station, tap.when)).collect();
+    assert_eq!(inbound, [(3, at(62 * MS))]);
+}
+
+/// Frames offered anywhere at random times, polled at random times.
+#[derive(Clone, Debug)]
+struct Step {
+    pause_ns: i64,
+    from: usize,
+    to: MacAddress,
+    polls: bool,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let to = prop_oneof![(0usize..4).prop_map(mac), Just(MacAddress::BROADCAST)];
+    let step = (0..2 * MS, 0usize..3, to, any::<bool>())
+        .prop_map(|(pause_ns, from, to, polls)| Step { pause_ns, from, to, polls });
+    proptest::collection::vec(step, 1..80)
+}
+
+fn changes() -> impl Strategy<Value = Vec<Change>> {
+    let change = (0..80i64, 0usize..5, any::<bool>()).prop_map(|(ms, link, up)| Change {
+        at: VirtualSpan::from_ms(ms),
+        what: What::Link { link, up },
+    });
+    proptest::collection::vec(change, 0..6).prop_map(|mut changes| {
+        changes.sort_by_key(|change| change.at);
+        changes
+    })
+}
+
+/// Plays the steps; answers deliveries and the time of sending of each frame.
+fn play(fabric: &mut Fabric, steps: &[Step]) -> (Vec<Delivery>, Vec<VirtualTime>) {
+    let (mut now, mut got, mut sent) = (at(0), Vec::new(), Vec::new());
+    for (number, step) in steps.iter().enumerate() {
+        now = now + VirtualSpan::from_ns(step.pause_ns);
+        let number = u16::try_from(number).unwrap();
+        fabric.receive(step.from, frame(step.from, step.to, number), now);
+        sent.push(now);
+        if step.polls {
+            let arrived = fabric.poll(now);
+            assert!(arrived.iter().all(|delivery| delivery.at <= now));
+            got.extend(arrived);
+        }
+    }
+    (got, sent)
+}
+
+proptest! {
+    #[test]
+    fn frames_are_conserved_in_order_and_never_early(
+        steps in steps(), changes in changes(), has_rate: bool,
+    ) {
+        let rate_bps = if has_rate { SHORT_FRAME_IN_1_MS } else { None };
+        let mut fabric = Fabric::new(&two_switches(rate_bps, changes), at(0));
+        let (mut got, sent) = play(&mut fabric, &steps);
+
+        // At any moment each direction accounts for every frame it was offered.
+        let directions = |fabric: &Fabric| -> Vec<DirectionStats> {
+            fabric.link_stats().iter().flat_map(|link| [link.forward, link.backward]).collect()
+        };
+        for stats in directions(&fabric) {
+            prop_assert_eq!(stats.offered, stats.delivered + stats.dropped() + stats.in_flight);
+        }
+        got.extend(fabric.poll(VirtualTime::MAX));
+        prop_assert_eq!(fabric.next_at(), None);
+        let stats = directions(&fabric);
+        prop_assert!(stats.iter().all(|stats| stats.in_flight == 0));
+
+        // What nodes sent was offered to their links, and what these delivered was handed out.
+        for (node, direction) in [(0, 0), (1, 2), (2, 7)] {
+            let offered = steps.iter().filter(|step| step.from == node).count();
+            prop_assert_eq!(stats[direction].offered, offered as u64);
+            let received = got.iter().filter(|delivery| delivery.station == node).count();
+            prop_assert_eq!(stats[direction ^ 1].delivered, received as u64);
+        }
+
+        let hop_ns = if has_rate { 2 * MS } else { MS };
+        for delivery in &got {
+            let number = usize::from(number_of(&delivery.frame));
+            let hops = if steps[number].from.max(delivery.station) == 2 { 3 } else { 2 };
+            let took = delivery.at - sent[number];
+            prop_assert!(took >= VirtualSpan::from_ns(hops * hop_ns), "took {}", took);
+            prop_assert!(delivery.station != steps[number].from);
+        }
+        prop_assert!(got.is_sorted_by_key(|delivery| delivery.at));
+        for from in 0..3 {
+            for to in 0..3 {
+                let numbers = got.iter().filter(|d| d.station == to).map(|d| number_of(&d.frame));
+                let of_pair = numbers.filter(|number| steps[usize::from(*number)].from == from);
+                prop_assert!(of_pair.is_sorted_by(|one, other| one < other));
+            }
+        }
+    }
+
+    /// When it is asked makes no difference to what happens when.
+    #[test]
+    fn the_same_frames_have_the_same_fate(steps in steps(), changes in changes()) {
+        let plan = two_switches(SHORT_FRAME_IN_1_MS, changes);
+        let run = |polls: Option<bool>| {
+            let mut steps = steps.clone();
+            if let Some(polls) = polls {
+                steps.iter_mut().for_each(|step| step.polls = polls);
+            }
+            let mut fabric = Fabric::new(&plan, at(0));
+            let (mut got, _) = play(&mut fabric, &steps);
+            got.extend(fabric.poll(VirtualTime::MAX));
+            (got, fabric.link_stats(), fabric.switch_stats())
+        };
+        prop_assert_eq!(run(None), run(None));
+        prop_assert_eq!(run(Some(true)), run(Some(false)));
+    }
+}

@@ -1,0 +1,42 @@
+//! The emulated network of a scenario: links and switches in virtual time.
+//!
+//! Every node has one interface `eth0`, a TAP device in a network namespace of its own. All that
+//! lies between them is computed here, in user space: the kernel's own link emulation (netem)
+//! waits in host time and would go on delivering while the virtual clock stands still. Here a
+//! frame is stamped with virtual time when it is taken from its sender and handed to its receiver
+//! when the virtual clock has reached its arrival, never before, and never while the domain is
+//! held.
+//!
+//! What decides is pure and takes `now` as an argument:
+//! - [`link`]: one direction of a link: rate, queue, delay
+//! - [`switch`]: a learning switch
+//! - [`attacker`]: a host that poisons ARP caches
+//! - [`plan`]: the network of a scenario, checked
+//! - [`repeats`]: TCP segments that exist only because the kernel waited on host time
+//! - [`fabric`]: all of these together, one event after the other
+//!
+//! - [`wire`]: views of Ethernet, ARP, IPv4, TCP and UDP
+//!
+//! What touches the world:
+//! - [`tap`]: TAP devices and their addresses
+//! - [`capture`]: pcapng files stamped in virtual time
+//! - [`emulator`]: the thread between TAP devices and fabric
+//! - [`stats`]: what it counted
+
+pub mod attacker;
+pub mod capture;
+pub mod emulator;
+pub mod fabric;
+pub mod link;
+pub mod plan;
+pub mod repeats;
+pub mod stats;
+pub mod switch;
+pub mod tap;
+mod timer;
+pub mod wire;
+
+/// An Ethernet frame from destination address to the end of the payload, without preamble and
+/// check sequence: what a TAP device reads and writes. Shared, so that flooding and captures copy
+/// no octets.
+pub type Frame = std::sync::Arc<[u8]>;

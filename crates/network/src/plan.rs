@@ -1,0 +1,512 @@
+//! The network of a scenario, checked: who is linked to whom, with which addresses, and what
+//! happens when.
+//!
+//! Names become numbers here, so that the fabric has nothing to look up and nothing to refuse.
+//! Switches speak no spanning tree protocol, so links that form a loop are refused: a broadcast
+//! would circulate for ever.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use runtime::span_ns;
+use serde::{Deserialize, Serialize};
+use vtime::VirtualSpan;
+
+use super::attacker::Victim;
+use crate::wire::MacAddress;
+
+/// A host without programs that attacks when an event says so.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Attacker {
+    /// Name.
+    pub name: String,
+}
+
+/// A link, the same in both directions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// One end: the name of a node, switch or attacker.
+    pub from: String,
+    /// The other end.
+    pub to: String,
+    /// Propagation delay, each way.
+    pub delay: VirtualSpan,
+    /// Rate in bits per virtual second; unlimited if `None`.
+    pub rate_bps: Option<u64>,
+    /// Frames that may wait in each direction; further ones are dropped and counted.
+    pub queue: usize,
+}
+
+/// Something that happens to the network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// Scenario time.
+    pub at: VirtualSpan,
+    /// What happens.
+    pub what: Happening,
+}
+
+/// What an event does to the network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Happening {
+    /// The attacker answers ARP for both victims, so that their frames for each other reach it,
+    /// and drops them.
+    ArpPoison {
+        /// Name of the attacker.
+        attacker: String,
+        /// Names of the two nodes.
+        victims: [String; 2],
+    },
+    /// A link goes down or comes up.
+    Link {
+        /// One end.
+        from: String,
+        /// The other end.
+        to: String,
+        /// Whether frames pass from now on.
+        up: bool,
+    },
+}
+
+/// A host that may have a link: its name, and its address with the prefix length.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Host {
+    /// Name.
+    pub name: String,
+    /// Address and prefix length of its interface `eth0`, if it has one.
+    pub address: Option<(Ipv4Addr, u8)>,
+}
+
+/// Stations: nodes first, then attackers, in the order of the scenario.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// All nodes that have a link, then all attackers.
+    pub stations: Vec<Station>,
+    /// Names of switches.
+    pub switches: Vec<String>,
+    /// Links.
+    pub links: Vec<PlannedLink>,
+    /// What happens, in order of time.
+    pub changes: Vec<Change>,
+}
+
+/// Whoever sends and receives at the edge of the network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Station {
+    /// Name of the node or attacker.
+    pub name: String,
+    /// MAC address.
+    #[serde(with = "mac_octets")]
+    pub mac: MacAddress,
+    /// What it is.
+    pub kind: StationKind,
+}
+
+/// What a station is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum StationKind {
+    /// A node with programs, behind a TAP device that gets this address and prefix length.
+    Node(Ipv4Addr, u8),
+    /// An attacker, played by the network itself.
+    Attacker,
+}
+
+/// One link.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PlannedLink {
+    /// Names of both ends, for people.
+    pub names: [String; 2],
+    /// Both ends.
+    pub ends: [Place; 2],
+    /// Propagation delay, each way.
+    #[serde(with = "span_ns")]
+    pub delay: VirtualSpan,
+    /// Rate in bits per virtual second.
+    pub rate_bps: Option<u64>,
+    /// Frames that may wait or be sent in each direction.
+    pub queue: usize,
+}
+
+/// Where a link ends: an index into stations or switches.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Place {
+    /// A node or attacker.
+    Station(usize),
+    /// A switch.
+    Switch(usize),
+}
+
+/// Something that happens to the network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Change {
+    /// Scenario time.
+    #[serde(with = "span_ns")]
+    pub at: VirtualSpan,
+    /// What happens.
+    pub what: What,
+}
+
+/// What a change does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum What {
+    /// A link goes down or comes up.
+    Link {
+        /// Its index.
+        link: usize,
+        /// Whether frames pass from now on.
+        up: bool,
+    },
+    /// An attacker turns on two nodes.
+    Poison {
+        /// Index of the attacking station.
+        attacker: usize,
+        /// Whom it attacks.
+        victims: [Victim; 2],
+    },
+}
+
+/// Why a network cannot be built, and the way out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PlanError {
+    /// A link or event names what does not exist.
+    Unknown(String),
+    /// A name stands for two things.
+    Twice(String),
+    /// A node has a link and no address.
+    NoAddress(String),
+    /// A station has more than one link.
+    TwoLinks(String),
+    /// Two nodes have the same address.
+    SameAddress(String, String, Ipv4Addr),
+    /// A link closes a loop.
+    Loop(String, String),
+    /// A link has a rate or queue of zero or a negative delay.
+    Impossible(String, String),
+    /// There are more stations than MAC addresses for them.
+    TooMany(usize),
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => {
+                write!(
+                    out,
+                    "`{name}` is no linked node, switch, attacker or link of the scenario; add it or correct the name"
+                )
+            }
+            Self::Twice(name) => {
+                write!(out, "`{name}` is the name of two nodes, switches or attackers; rename one")
+            }
+            Self::NoAddress(node) => write!(
+                out,
+                "node `{node}` has a link and no address; give it one, such as `10.0.0.1/24`"
+            ),
+            Self::TwoLinks(name) => write!(
+                out,
+                "`{name}` has two links, and a node or attacker has one interface; \
+                 link it to a switch"
+            ),
+            Self::SameAddress(one, other, ip) => {
+                write!(out, "nodes `{one}` and `{other}` both have address {ip}; change one")
+            }
+            Self::Loop(from, to) => write!(
+                out,
+                "the link from `{from}` to `{to}` closes a loop, and switches here speak no \
+                 spanning tree protocol; remove one link of the loop"
+            ),
+            Self::Impossible(from, to) => write!(
+                out,
+                "the link from `{from}` to `{to}` needs a rate and a queue of at least 1 and a \
+                 delay that is not negative"
+            ),
+            Self::TooMany(count) => {
+                write!(out, "{count} nodes and attackers are more than {STATIONS_MAX}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// As many as the last two octets of a MAC address tell apart.
+const STATIONS_MAX: usize = 0xffff;
+
+impl Plan {
+    /// The network made of these parts; nodes without a link have no place in it.
+    ///
+    /// # Errors
+    /// When it cannot be built, with the place and the way out.
+    pub fn of(
+        nodes: &[Host],
+        switches: &[String],
+        attackers: &[Attacker],
+        links: &[Link],
+        events: &[Event],
+    ) -> Result<Self, PlanError> {
+        let stations = stations(nodes, attackers, links)?;
+        let places = places(&stations, switches)?;
+        let links = planned_links(links, &places)?;
+        check_shape(&stations, switches.len(), &links)?;
+        let changes = changes(events, &stations, &places, &links)?;
+        Ok(Self { stations, switches: switches.to_vec(), links, changes })
+    }
+
+    /// Names of attackers.
+    pub fn attackers(&self) -> impl Iterator<Item = &str> {
+        let attackers = self.stations.iter();
+        attackers.filter(|one| one.kind == StationKind::Attacker).map(|one| one.name.as_str())
+    }
+
+    /// The nodes that need a TAP device: name, MAC address, address and prefix length.
+    pub fn nodes(&self) -> impl Iterator<Item = (&str, MacAddress, Ipv4Addr, u8)> {
+        self.stations.iter().filter_map(|station| match station.kind {
+            StationKind::Node(ip, prefix) => Some((station.name.as_str(), station.mac, ip, prefix)),
+            StationKind::Attacker => None,
+        })
+    }
+}
+
+/// The MAC address of the station at `index`: locally administered, with the initials of the
+/// project, counted from 1.
+fn mac_of(index: usize) -> MacAddress {
+    let [high, low] = u16::try_from(index + 1).unwrap_or(u16::MAX).to_be_bytes();
+    MacAddress([0x02, 0x51, 0x43, 0x00, high, low])
+}
+
+fn stations(
+    nodes: &[Host],
+    attackers: &[Attacker],
+    links: &[Link],
+) -> Result<Vec<Station>, PlanError> {
+    let count = nodes.len() + attackers.len();
+    if count > STATIONS_MAX {
+        return Err(PlanError::TooMany(count));
+    }
+    let is_linked = |name: &str| links.iter().any(|link| link.from == name || link.to == name);
+    let mut stations = Vec::new();
+    let mut owners = BTreeMap::new();
+    // A MAC address depends on the place in the file only, not on who else is linked.
+    for (index, node) in nodes.iter().enumerate().filter(|(_, node)| is_linked(&node.name)) {
+        let name = node.name.clone();
+        let (ip, prefix) = node.address.ok_or_else(|| PlanError::NoAddress(name.clone()))?;
+        if let Some(owner) = owners.insert(ip, name.clone()) {
+            return Err(PlanError::SameAddress(owner, name, ip));
+        }
+        stations.push(Station { name, mac: mac_of(index), kind: StationKind::Node(ip, prefix) });
+    }
+    for (index, attacker) in attackers.iter().enumerate() {
+        let mac = mac_of(nodes.len() + index);
+        stations.push(Station { name: attacker.name.clone(), mac, kind: StationKind::Attacker });
+    }
+    Ok(stations)
+}
+
+fn places<'a>(
+    stations: &'a [Station],
+    switches: &'a [String],
+) -> Result<BTreeMap<&'a str, Place>, PlanError> {
+    let stations =
+        stations.iter().enumerate().map(|(n, station)| (station.name.as_str(), Place::Station(n)));
+    let switches = switches.iter().enumerate().map(|(n, name)| (name.as_str(), Place::Switch(n)));
+    let mut places = BTreeMap::new();
+    for (name, place) in stations.chain(switches) {
+        if places.insert(name, place).is_some() {
+            return Err(PlanError::Twice(name.to_owned()));
+        }
+    }
+    Ok(places)
+}
+
+fn find(places: &BTreeMap<&str, Place>, name: &str) -> Result<Place, PlanError> {
+    places.get(name).copied().ok_or_else(|| PlanError::Unknown(name.to_owned()))
+}
+
+fn planned_links(
+    links: &[Link],
+    places: &BTreeMap<&str, Place>,
+) -> Result<Vec<PlannedLink>, PlanError> {
+    let planned = links.iter().map(|link| {
+        let ends = [find(places, &link.from)?, find(places, &link.to)?];
+        let names = [link.from.clone(), link.to.clone()];
+        let Link { delay, rate_bps, queue, .. } = *link;
+        if rate_bps == Some(0) || queue == 0 || delay < VirtualSpan::ZERO {
+            let [from, to] = names;
+            return Err(PlanError::Impossible(from, to));
+        }
+        Ok(PlannedLink { names, ends, delay, rate_bps, queue })
+    });
+    planned.collect()
+}
+
+/// One link for each station, and no loops.
+fn check_shape(
+    stations: &[Station],
+    switches: usize,
+    links: &[PlannedLink],
+) -> Result<(), PlanError> {
+    let mut linked = vec![false; stations.len()];
+    let number = |place| match place {
+        Place::Station(n) => n,
+        Place::Switch(n) => stations.len() + n,
+    };
+    // Places that are connected so far carry the same number.
+    let mut islands: Vec<usize> = (0..stations.len() + switches).collect();
+    for link in links {
+        let [from, to] = link.ends.map(|end| islands[number(end)]);
+        if from == to {
+            let [from, to] = link.names.clone();
+            return Err(PlanError::Loop(from, to));
+        }
+        for end in link.ends {
+            if let Place::Station(n) = end
+                && std::mem::replace(&mut linked[n], true)
+            {
+                return Err(PlanError::TwoLinks(stations[n].name.clone()));
+            }
+        }
+        islands.iter_mut().filter(|island| **island == to).for_each(|island| *island = from);
+    }
+    Ok(())
+}
+
+fn changes(
+    events: &[Event],
+    stations: &[Station],
+    places: &BTreeMap<&str, Place>,
+    links: &[PlannedLink],
+) -> Result<Vec<Change>, PlanError> {
+    let mut changes = Vec::new();
+    for event in events {
+        let what = match &event.what {
+            Happening::Link { from, to, up } => {
+                What::Link { link: find_link(places, links, from, to)?, up: *up }
+            }
+            Happening::ArpPoison { attacker, victims: [one, other] } => What::Poison {
+                attacker: find_attacker(stations, attacker)?,
+                victims: [find_victim(stations, one)?, find_victim(stations, other)?],
+            },
+        };
+        changes.push(Change { at: event.at, what });
+    }
+    // Stable, so that what happens at the same time happens in the order of the scenario.
+    changes.sort_by_key(|change| change.at);
+    Ok(changes)
+}
+
+fn find_link(
+    places: &BTreeMap<&str, Place>,
+    links: &[PlannedLink],
+    from: &str,
+    to: &str,
+) -> Result<usize, PlanError> {
+    let (one, other) = (find(places, from)?, find(places, to)?);
+    links
+        .iter()
+        .position(|link| link.ends == [one, other] || link.ends == [other, one])
+        .ok_or_else(|| PlanError::Unknown(format!("{from} - {to}")))
+}
+
+fn find_attacker(stations: &[Station], name: &str) -> Result<usize, PlanError> {
+    stations
+        .iter()
+        .position(|station| station.name == name && station.kind == StationKind::Attacker)
+        .ok_or_else(|| PlanError::Unknown(name.to_owned()))
+}
+
+fn find_victim(stations: &[Station], name: &str) -> Result<Victim, PlanError> {
+    stations
+        .iter()
+        .find_map(|station| match station.kind {
+            StationKind::Node(ip, _) if station.name == name => {
+                Some(Victim { ip, mac: station.mac })
+            }
+            _ => None,
+        })
+        .ok_or_else(|| PlanError::Unknown(name.to_owned()))
+}
+
+/// MAC addresses as six octets, in messages.
+pub(super) mod mac_octets {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::wire::MacAddress;
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        mac: &MacAddress,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        mac.0.serialize(to)
+    }
+
+    pub(in super::super) fn deserialize<'d, D: Deserializer<'d>>(
+        from: D,
+    ) -> Result<MacAddress, D::Error> {
+        <[u8; 6]>::deserialize(from).map(MacAddress)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, last: u8) -> Host {
+        Host { name: name.into(), address: Some((Ipv4Addr::new(10, 0, 0, last), 24)) }
+    }
+
+    fn link(from: &str, to: &str) -> Link {
+        let (from, to) = (from.into(), to.into());
+        Link { from, to, delay: VirtualSpan::from_ms(1), rate_bps: None, queue: 100 }
+    }
+
+    fn plan(links: &[Link], events: &[Event]) -> Result<Plan, PlanError> {
+        let nodes = [node("alone", 9), node("alice", 1), node("bob", 2)];
+        let attackers = [Attacker { name: "eve".into() }];
+        Plan::of(&nodes, &["hub".into(), "far".into()], &attackers, links, events)
+    }
+
+    fn star() -> Vec<Link> {
+        vec![link("alice", "hub"), link("hub", "bob"), link("eve", "hub")]
+    }
+
+    #[test]
+    fn names_become_numbers_and_places_become_mac_addresses() {
+        let victims = ["alice".into(), "bob".into()];
+        let attack = Happening::ArpPoison { attacker: "eve".into(), victims };
+        let cut = Happening::Link { from: "bob".into(), to: "hub".into(), up: false };
+        let event = |s, what| Event { at: VirtualSpan::from_s(s), what };
+        let plan = plan(&star(), &[event(3, attack), event(1, cut)]).unwrap();
+        let nodes: Vec<_> = plan.nodes().map(|(name, mac, ..)| (name, mac.to_string())).collect();
+        let expected = [("alice", "02:51:43:00:00:02"), ("bob", "02:51:43:00:00:03")];
+        assert_eq!(nodes, expected.map(|(name, mac)| (name, mac.to_owned())));
+        assert_eq!(plan.stations[2].mac.to_string(), "02:51:43:00:00:04");
+        assert_eq!(plan.links[1].ends, [Place::Switch(0), Place::Station(1)]);
+        assert_eq!(plan.changes[0].what, What::Link { link: 1, up: false });
+        let What::Poison { attacker, victims } = plan.changes[1].what else { panic!("no attack") };
+        assert_eq!((attacker, victims[1].ip), (2, Ipv4Addr::new(10, 0, 0, 2)));
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused() {
+        let refused = |links: &[Link]| plan(links, &[]).unwrap_err();
+        assert_eq!(refused(&[link("alice", "nowhere")]), PlanError::Unknown("nowhere".into()));
+        assert_eq!(
+            refused(&[link("alice", "hub"), link("alice", "far")]),
+            PlanError::TwoLinks("alice".into())
+        );
+        assert_eq!(
+            refused(&[link("hub", "far"), link("far", "hub")]),
+            PlanError::Loop("far".into(), "hub".into())
+        );
+        assert!(matches!(refused(&[link("hub", "hub")]), PlanError::Loop(..)));
+        let still = Link { rate_bps: Some(0), ..link("alice", "hub") };
+        assert_eq!(refused(&[still]), PlanError::Impossible("alice".into(), "hub".into()));
+        let bare = Host { address: None, ..node("bare", 1) };
+        let bare = Plan::of(&[bare], &["hub".into()], &[], &[link("bare", "hub")], &[]);
+        assert_eq!(bare, Err(PlanError::NoAddress("bare".into())));
+        let cut = Happening::Link { from: "alice".into(), to: "bob".into(), up: false };
+        let cut = plan(&star(), &[Event { at: VirtualSpan::ZERO, what: cut }]);
+        assert_eq!(cut, Err(PlanError::Unknown("alice - bob".into())));
+    }
+}

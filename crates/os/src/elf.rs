@@ -1,0 +1,99 @@
+//! Looking up symbols in a shared object that lies in memory as it is mapped: the image that
+//! `qcycle` carries and the vDSO of the kernel that it runs on. Both are trusted, yet nothing
+//! here reads outside the slice it is given. Layout: System V ABI, chapters 4 and 5, 64 bits.
+
+/// Address of a symbol, counted from the first octet of the object; `None` if it has none.
+///
+/// Objects linked to start at another address than zero are not meant.
+pub fn symbol(object: &[u8], name: &str) -> Option<u64> {
+    const DT_HASH: u64 = 4;
+    const DT_STRTAB: u64 = 5;
+    const DT_SYMTAB: u64 = 6;
+    let dynamic = dynamic(object)?;
+    let entry = |tag| dynamic.iter().find(|entry| entry.0 == tag).map(|entry| entry.1);
+    let (symbols, strings) = (entry(DT_SYMTAB)?, entry(DT_STRTAB)?);
+    let count = match entry(DT_HASH) {
+        Some(hash) => u64::from(word(object, usize::try_from(hash).ok()? + 4)?),
+        // Without the old hash table the symbols are known to end where the strings begin.
+        None => strings.checked_sub(symbols)? / 24,
+    };
+    (0..count).find_map(|index| {
+        let at = usize::try_from(symbols + index * 24).ok()?;
+        let name_at = usize::try_from(strings).ok()? + word(object, at)? as usize;
+        let text = object.get(name_at..name_at + name.len() + 1)?;
+        let defined = half(object, at + 6)? != 0;
+        let value = long(object, at + 8)?;
+        (defined && text.strip_suffix(&[0]) == Some(name.as_bytes())).then_some(value)
+    })
+}
+
+/// Whether a program needs a loader, which a container or guest without libraries does not have;
+/// `None` for what is no program of 64 bits.
+pub fn needs_loader(object: &[u8]) -> Option<bool> {
+    const PT_INTERP: u32 = 3;
+    if object.get(..5)? != b"\x7fELF\x02" {
+        return None;
+    }
+    let headers = usize::try_from(long(object, 32)?).ok()?;
+    let (size, count) = (usize::from(half(object, 54)?), usize::from(half(object, 56)?));
+    for index in 0..count {
+        if word(object, headers.checked_add(index * size)?)? == PT_INTERP {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// The entries of the dynamic section.
+fn dynamic(object: &[u8]) -> Option<Vec<(u64, u64)>> {
+    const PT_DYNAMIC: u32 = 2;
+    if object.get(..4)? != b"\x7fELF" {
+        return None;
+    }
+    let headers = usize::try_from(long(object, 32)?).ok()?;
+    let (size, count) = (usize::from(half(object, 54)?), usize::from(half(object, 56)?));
+    let header = (0..count)
+        .map(|index| headers + index * size)
+        .find(|at| word(object, *at) == Some(PT_DYNAMIC))?;
+    let mut at = usize::try_from(long(object, header + 8)?).ok()?;
+    let mut entries = Vec::new();
+    loop {
+        match (long(object, at)?, long(object, at + 8)?) {
+            (0, _) => return Some(entries),
+            entry => entries.push(entry),
+        }
+        at += 16;
+    }
+}
+
+fn half(object: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(object.get(at..at.checked_add(2)?)?.try_into().ok()?))
+}
+
+fn word(object: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(object.get(at..at.checked_add(4)?)?.try_into().ok()?))
+}
+
+fn long(object: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(object.get(at..at.checked_add(8)?)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_of_this_crate_needs_a_loader() {
+        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(needs_loader(&own), Some(true));
+    }
+
+    #[test]
+    fn what_is_no_object_has_no_symbols() {
+        assert_eq!(symbol(b"", "x"), None);
+        assert_eq!(symbol(b"\x7fELF", "x"), None);
+        assert_eq!(symbol(&[0xff; 4096], "x"), None);
+        assert_eq!(needs_loader(b"\x7fELF\x02"), None);
+        assert_eq!(needs_loader(&[0xff; 4096]), None);
+    }
+}

@@ -1,0 +1,113 @@
+//! The command line of a process, without waiting for the process.
+//!
+//! The kernel keeps command lines in the memory of the processes themselves, and a process may have
+//! put memory there that is long in coming (of a FUSE file, of userfaultfd): whoever reads it then
+//! waits, in a way that nobody can end. So it is read on threads that can be left behind, a few at
+//! most, and the name of a process, which is in the memory of the kernel, has to do in its place.
+
+use std::collections::BTreeSet;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Most letters that are told.
+const LENGTH_MAX: usize = 200;
+/// How long one may take; it is microseconds of work.
+const LONGEST: Duration = Duration::from_millis(250);
+/// Processes that may keep a thread waiting at a time; the next ones are told by their names.
+const WAITING_MAX: usize = 8;
+
+/// Those of this process.
+static GLANCES: Glances = Glances { waiting: Mutex::new(BTreeSet::new()) };
+
+/// The command line of a process, or its name where it has none or does not give it at once.
+pub fn command_of(process: i32) -> String {
+    GLANCES.command_of(process)
+}
+
+/// Looks at processes, not too many of which keep a thread waiting.
+struct Glances {
+    /// Processes whose command lines are being read.
+    waiting: Mutex<BTreeSet<i32>>,
+}
+
+impl Glances {
+    fn command_of(&'static self, process: i32) -> String {
+        let line = self.within(process, LONGEST, move || read(process, "cmdline"));
+        let line = line.unwrap_or_default().replace(char::is_control, " ");
+        let line = if line.trim().is_empty() { read(process, "comm") } else { line };
+        line.trim().chars().take(LENGTH_MAX).collect()
+    }
+
+    /// What `look` answers within this time.
+    fn within(
+        &'static self,
+        process: i32,
+        longest: Duration,
+        look: impl FnOnce() -> String + Send + 'static,
+    ) -> Option<String> {
+        {
+            let mut waiting = self.waiting();
+            if waiting.len() >= WAITING_MAX || !waiting.insert(process) {
+                return None;
+            }
+        }
+        let (say, said) = sync_channel(1);
+        let started = thread::Builder::new().name("glance".into()).spawn(move || {
+            let line = look();
+            self.waiting().remove(&process);
+            // Nobody waits for it any more, if not.
+            let _ = say.send(line);
+        });
+        if started.is_err() {
+            self.waiting().remove(&process);
+            return None;
+        }
+        said.recv_timeout(longest).ok()
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, BTreeSet<i32>> {
+        // A panic aborts the process, so a poisoned lock cannot be seen.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read(process: i32, file: &str) -> String {
+    let octets = std::fs::read(format!("/proc/{process}/{file}")).unwrap_or_default();
+    String::from_utf8_lossy(&octets).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_process_that_keeps_its_command_line_back_keeps_nobody_waiting() {
+        let own = std::process::id().cast_signed();
+        let glances: &Glances = Box::leak(Box::new(Glances { waiting: Mutex::default() }));
+        assert!(!glances.command_of(own).is_empty());
+        let gate = Arc::new(Mutex::new(()));
+        let closed = gate.lock().unwrap();
+        let stuck = |process| {
+            let gate = Arc::clone(&gate);
+            let look = move || {
+                drop(gate.lock());
+                String::new()
+            };
+            glances.within(process, Duration::from_millis(1), look)
+        };
+        for process in -8..0 {
+            assert_eq!(stuck(process), None);
+        }
+        let name = read(own, "comm");
+        assert_eq!(glances.command_of(own), name.trim(), "as many wait as may");
+        assert_eq!(glances.waiting().len(), WAITING_MAX);
+        drop(closed);
+        while !glances.waiting().is_empty() {
+            thread::yield_now();
+        }
+        assert!(!glances.command_of(own).is_empty());
+    }
+}

@@ -1,0 +1,24 @@
+//! What programs of the project ask of Linux, each call behind a safe function.
+//!
+//! - [`fds`]: messages with descriptors between processes
+//! - [`files`]: folders and files that a user has named; [`regular`]: files that are no devices
+//! - [`process`]: who is meant by a number, and whether it is still the same one
+//! - [`glance`]: command lines of foreign processes, whose memory may never answer
+//! - [`signals`]: signals as events, and pidfds
+//! - [`namespaces`]: places for programs that are gone with them
+//! - [`sockets`]: the folder in which agents have their sockets
+//! - [`elf`]: symbols of an object, and whether it needs a loader
+//! - [`link_kind`]: what kind of link an interface of the host is
+//! - [`process_bus`]: kernel links between namespaces, for relays that run in host time
+
+pub mod elf;
+pub mod fds;
+pub mod files;
+pub mod glance;
+pub mod link_kind;
+pub mod namespaces;
+pub mod process;
+pub mod process_bus;
+pub mod regular;
+pub mod signals;
+pub mod sockets;

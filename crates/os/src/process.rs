@@ -1,0 +1,258 @@
+//! Processes and threads of programs, as others see them: who is meant by a number, and whether
+//! it is still the same one.
+//!
+//! A number is given again once its process has ended. So what is remembered is a number together
+//! with the moment at which its process began, and who is to be signalled is looked up anew: a
+//! handle (pidfd) is opened, and kept only if it is of the one that was meant. So nobody else is ever
+//! signalled, and no descriptor is held for a process that only might be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use libc::{c_int, c_long, c_uint, pid_t};
+
+/// The process of a thread, by the number of its first thread.
+pub fn process_of(thread: pid_t) -> Option<pid_t> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    let number = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    number.trim().parse().ok()
+}
+
+/// The parent of a process.
+pub fn parent_of(process: pid_t) -> Option<pid_t> {
+    Some(stat(process, process)?.parent)
+}
+
+/// State of a thread in one letter: `R` runs or wants to, `S` and `D` sleep, `T` and `t` are
+/// stopped, `Z` and `X` have ended.
+pub fn state_of(thread: pid_t) -> Option<char> {
+    Some(stat(thread, thread)?.state)
+}
+
+/// The threads of a process.
+pub fn threads_of(process: pid_t) -> Vec<pid_t> {
+    numbers(&format!("/proc/{process}/task"))
+}
+
+/// All processes that come from one of these, as far as these are there, and without them.
+pub fn descendants(of: &BTreeSet<Identity>) -> BTreeSet<Identity> {
+    let mut children: BTreeMap<pid_t, Vec<Identity>> = BTreeMap::new();
+    for process in numbers("/proc") {
+        if let Some(stat) = stat(process, process) {
+            let child = Identity { number: process, began: stat.began };
+            children.entry(stat.parent).or_default().push(child);
+        }
+    }
+    let (mut found, mut next) = (BTreeSet::new(), Vec::from_iter(of.iter().copied()));
+    while let Some(parent) = next.pop() {
+        let below = children.get(&parent.number).into_iter().flatten();
+        let below: Vec<_> = below.filter(|child| !found.contains(*child)).copied().collect();
+        // After who has it as a parent was read: those are of this one, and of nobody before it.
+        if !below.is_empty() && parent.is_there() {
+            found.extend(below.iter().copied());
+            next.extend(below);
+        }
+    }
+    found
+}
+
+/// Whether a thread's process comes from one of these.
+pub fn comes_from(of: &BTreeSet<Identity>, thread: pid_t) -> bool {
+    let mut next = process_of(thread);
+    while let Some(number) = next.filter(|number| *number > 1) {
+        if of.iter().any(|root| root.number == number && root.is_there()) {
+            return true;
+        }
+        next = parent_of(number);
+    }
+    false
+}
+
+/// The thread of a process that it knows by this number, in our numbers.
+pub fn thread_known_as(process: pid_t, number: pid_t) -> Option<pid_t> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    tasks.flatten().find_map(|task| {
+        let status = fs::read_to_string(task.path().join("status")).ok()?;
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+        let innermost: pid_t = numbers.split_whitespace().last()?.parse().ok()?;
+        (innermost == number).then(|| task.file_name().to_str()?.parse().ok())?
+    })
+}
+
+/// A process, or one thread of it, that cannot be mistaken for a later one of the same number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Identity {
+    /// Process number, or that of a thread.
+    pub number: pid_t,
+    /// In ticks of the kernel since the machine began.
+    pub began: u64,
+}
+
+impl Identity {
+    /// Who has the number of a process now.
+    ///
+    /// # Errors
+    /// ESRCH if nobody has it.
+    pub fn of_process(process: pid_t) -> io::Result<Self> {
+        Self::of_thread(process, process)
+    }
+
+    /// Who has the number of a thread in a process now.
+    pub fn of_thread(process: pid_t, thread: pid_t) -> io::Result<Self> {
+        let began = stat(process, thread).ok_or_else(gone)?.began;
+        Ok(Self { number: thread, began })
+    }
+
+    /// Whether this process has not been waited for.
+    pub fn is_there(self) -> bool {
+        Self::of_process(self.number).is_ok_and(|now| now == self)
+    }
+
+    /// Whether it runs, or stands; what has ended does not, waited for or not.
+    pub fn runs(self) -> bool {
+        stat(self.number, self.number)
+            .is_some_and(|stat| stat.began == self.began && !matches!(stat.state, 'Z' | 'X'))
+    }
+
+    /// A handle of this process.
+    ///
+    /// # Errors
+    /// ESRCH if it is gone, whoever may have its number now.
+    pub fn open(self) -> io::Result<Process> {
+        let process = Process::open(self.number)?;
+        // Opened first, so that it is of this one or else of nobody who is still there.
+        if self.is_there() { Ok(process) } else { Err(gone()) }
+    }
+}
+
+struct Stat {
+    state: char,
+    parent: pid_t,
+    began: u64,
+}
+
+/// What the kernel says of a thread alone: the file of its process adds up all of its threads, which
+/// for each of thousands takes long.
+fn stat(process: pid_t, thread: pid_t) -> Option<Stat> {
+    let text = text_of(process, thread, "stat")?;
+    // The name in parentheses may contain anything; what follows it is the third field.
+    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
+    let (state, parent) = (fields.next()?.chars().next()?, fields.next()?.parse().ok()?);
+    Some(Stat { state, parent, began: fields.nth(17)?.parse().ok()? })
+}
+
+/// A short file of a thread: no longer than a page.
+pub fn text_of(process: pid_t, thread: pid_t, file: &str) -> Option<String> {
+    let mut text = [0; 4096];
+    let mut file = File::open(format!("/proc/{process}/task/{thread}/{file}")).ok()?;
+    let length = file.read(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text[..length]).into_owned())
+}
+
+fn numbers(folder: &str) -> Vec<pid_t> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn gone() -> io::Error {
+    io::Error::from_raw_os_error(libc::ESRCH)
+}
+
+/// A process that cannot be mistaken for another one of the same number.
+#[derive(Debug)]
+pub struct Process {
+    handle: OwnedFd,
+}
+
+impl AsFd for Process {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+impl Process {
+    /// Opens a process by its number (pidfd_open(2)).
+    pub fn open(number: pid_t) -> io::Result<Self> {
+        Self::open_as(number, 0)
+    }
+
+    /// A thread alone (Linux 6.9).
+    ///
+    /// # Errors
+    /// EINVAL where the kernel knows no such handles.
+    pub fn open_thread(number: pid_t) -> io::Result<Self> {
+        const PIDFD_THREAD: c_uint = libc::O_EXCL.unsigned_abs();
+        Self::open_as(number, PIDFD_THREAD)
+    }
+
+    fn open_as(number: pid_t, flags: c_uint) -> io::Result<Self> {
+        // SAFETY: takes numbers; the result is checked and owned by nobody else.
+        let handle = unsafe { owned(libc::syscall(libc::SYS_pidfd_open, number, flags))? };
+        Ok(Self { handle })
+    }
+
+    /// Sends a signal, with what the program is told about it.
+    pub fn signal(&self, signal: c_int, info: Option<&libc::siginfo_t>) -> io::Result<()> {
+        let info = info.map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: the descriptor is open; `info` is null or a live structure.
+        let result = unsafe {
+            libc::syscall(libc::SYS_pidfd_send_signal, self.handle.as_raw_fd(), signal, info, 0)
+        };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Ends it, unless it has ended.
+    pub fn kill(&self) {
+        let _ = self.signal(libc::SIGKILL, None);
+    }
+
+    /// A copy of a descriptor of the process.
+    pub fn descriptor(&self, fd: c_int) -> io::Result<OwnedFd> {
+        let handle = self.handle.as_raw_fd();
+        // SAFETY: takes numbers; the result is checked and owned by nobody else.
+        unsafe { owned(libc::syscall(libc::SYS_pidfd_getfd, handle, fd, 0)) }
+    }
+}
+
+/// # Safety
+/// `fd` must be the result of a call that makes a descriptor.
+unsafe fn owned(fd: c_long) -> io::Result<OwnedFd> {
+    match c_int::try_from(fd) {
+        // SAFETY: as the caller vouches.
+        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_of_children_are_found() {
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "sleep 60 & echo; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0];
+        Read::read_exact(shell.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let root = Identity::of_process(shell.id().cast_signed()).unwrap();
+        let found = descendants(&BTreeSet::from([root]));
+        // One that had the number before is another one, and so are its children.
+        let before = BTreeSet::from([Identity { began: root.began - 1, ..root }]);
+        assert_eq!(descendants(&before), BTreeSet::new());
+        assert_eq!(found.len(), 1, "{found:?}");
+        for process in &found {
+            assert_eq!(parent_of(process.number), Some(root.number));
+            assert!(process.began >= root.began);
+            assert!(comes_from(&BTreeSet::from([root]), process.number));
+            assert!(!comes_from(&before, process.number));
+            process.open().unwrap().kill();
+        }
+        shell.wait().unwrap();
+        assert_eq!(parent_of(root.number), None);
+    }
+}

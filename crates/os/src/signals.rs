@@ -1,0 +1,179 @@
+//! Signals of the processes that stand between a terminal and a program: they hand them on.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// A set of signals that are blocked in this process, to be fetched one by one.
+#[derive(Clone, Copy, Debug)]
+pub struct Signals {
+    wanted: libc::sigset_t,
+    /// What was blocked before; a program that is started gets that.
+    before: libc::sigset_t,
+}
+
+/// A signal that arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrived {
+    /// Its number.
+    pub number: i32,
+    /// Whether a process sent it. The terminal's own signals come from the kernel, and reach
+    /// the whole group in the foreground, the program included.
+    pub by_process: bool,
+    /// The process that sent it.
+    pub sender: i32,
+}
+
+/// What a supervisor hands on, and what tells it of its child.
+pub const FOR_THE_PROGRAM: [i32; 6] =
+    [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+
+impl Signals {
+    /// Blocks signals in this thread and those that it starts.
+    pub fn block(numbers: &[i32]) -> Self {
+        // SAFETY: sets of signals that live on the stack; the numbers are valid signals.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            for number in numbers {
+                libc::sigaddset(&raw mut set, *number);
+            }
+            let mut before: libc::sigset_t = std::mem::zeroed();
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
+            Self { wanted: set, before }
+        }
+    }
+
+    /// Blocks what was blocked before, in a process that is about to become another program.
+    pub fn restore(&self) {
+        // SAFETY: a set of signals that lives as long as this.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut());
+        }
+    }
+
+    /// Waits for the next of them.
+    pub fn next(&self) -> Arrived {
+        loop {
+            // SAFETY: `info` is filled by the kernel when it answers a signal.
+            unsafe {
+                let mut info: libc::siginfo_t = std::mem::zeroed();
+                let number = libc::sigwaitinfo(&raw const self.wanted, &raw mut info);
+                if number > 0 {
+                    // For signals of children and of the kernel the number means nothing.
+                    let (by_process, sender) = (info.si_code <= 0, info.si_pid());
+                    return Arrived { number, by_process, sender };
+                }
+            }
+        }
+    }
+}
+
+/// Blocks signals and answers a descriptor that is readable while one of them waits.
+/// signalfd(2)
+pub fn descriptor(numbers: &[i32]) -> io::Result<OwnedFd> {
+    let set = Signals::block(numbers).wanted;
+    // SAFETY: a live set of signals; the result is checked and owned by nobody else.
+    unsafe {
+        let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+}
+
+/// Takes a signal that waits off such a descriptor, with the number of who sent it: 0 where that
+/// has none in the namespace of this process.
+pub fn take(signals: &OwnedFd) -> Option<(i32, u32)> {
+    // SAFETY: a structure of integers, which the kernel fills.
+    let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
+    let (to, length) = ((&raw mut info).cast(), size_of_val(&info));
+    // SAFETY: reads at most the length of a live structure.
+    let count = unsafe { libc::read(signals.as_raw_fd(), to, length) };
+    (count == length.cast_signed()).then_some((info.ssi_signo.cast_signed(), info.ssi_pid))
+}
+
+/// Takes all signals that wait off such a descriptor.
+pub fn drain(signals: &OwnedFd) {
+    while take(signals).is_some() {}
+}
+
+/// A process that cannot be mistaken for another one of the same number.
+#[derive(Debug)]
+pub struct Handle(OwnedFd);
+
+impl Handle {
+    /// That of a child which was not waited for yet.
+    pub fn of(child: u32) -> io::Result<Self> {
+        // SAFETY: takes numbers; the result is checked and owned by nobody else.
+        unsafe {
+            match libc::syscall(libc::SYS_pidfd_open, child, 0) {
+                fd @ 0.. => Ok(Self(OwnedFd::from_raw_fd(fd as i32))),
+                _ => Err(io::Error::last_os_error()),
+            }
+        }
+    }
+
+    /// Sends it a signal; that it may be gone is no concern of the sender.
+    pub fn send(&self, signal: i32) {
+        let none = std::ptr::null::<libc::siginfo_t>();
+        // SAFETY: numbers and a null pointer; the descriptor is open.
+        unsafe {
+            libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal, none, 0);
+        }
+    }
+}
+
+/// Sends a signal; that the process may be gone is no concern of the sender.
+pub fn send(process: u32, signal: i32) {
+    // SAFETY: a signal to a child of this process that was not waited for yet.
+    unsafe { libc::kill(process.cast_signed(), signal) };
+}
+
+/// Lets this process die when its parent does.
+pub fn die_with_parent() -> io::Result<()> {
+    tell_when_parent_dies(libc::SIGKILL)
+}
+
+/// Lets this process get a signal when its parent dies.
+pub fn tell_when_parent_dies(signal: i32) -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    let result = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Makes this process the first of a session of its own: signals of a terminal do not reach it.
+pub fn new_session() -> io::Result<()> {
+    // SAFETY: takes nothing.
+    let result = unsafe { libc::setsid() };
+    if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The process that is told of the end of this one.
+pub fn parent() -> i32 {
+    // SAFETY: cannot fail.
+    unsafe { libc::getppid() }
+}
+
+/// Ends this process as its child has ended: with the same code, or by the same signal.
+pub fn end_as(status: std::process::ExitStatus) -> ! {
+    use std::os::unix::process::ExitStatusExt;
+    if let Some(signal) = status.signal() {
+        // SAFETY: restores the default action and raises the signal; no core of this process.
+        unsafe {
+            let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
+            libc::signal(signal, libc::SIG_DFL);
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            libc::sigaddset(&raw mut set, signal);
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+            libc::raise(signal);
+        }
+        std::process::exit(128 + signal);
+    }
+    std::process::exit(status.code().unwrap_or(1))
+}
+
+/// Ends this process without running anything more of it.
+pub fn leave_at_once(code: i32) -> ! {
+    // SAFETY: takes a number, and does not come back.
+    unsafe { libc::_exit(code) }
+}

@@ -1,0 +1,190 @@
+//! One line of the list: what was found, what it means, and the command that mends it.
+
+use std::fmt::{self, Write as _};
+
+use serde::Serialize;
+
+use super::Cores;
+use terminal::exit::Exit;
+
+/// How good it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// In order.
+    Ok,
+    /// Nothing can be said on this host; the item says why.
+    NotMeasured,
+    /// A risk for deadlines.
+    Warn,
+    /// Deadlines of protection cannot be kept like this.
+    Fail,
+}
+
+impl Grade {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::NotMeasured => "not measured",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Item {
+    /// Part of the host.
+    pub group: &'static str,
+    /// What was looked at.
+    pub name: String,
+    /// How good it is.
+    pub grade: Grade,
+    /// What was found, and what that does to deadlines.
+    pub found: String,
+    /// Command or setting that mends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+impl Item {
+    pub(super) fn ok(group: &'static str, name: &str, found: impl Into<String>) -> Self {
+        Self { group, name: name.to_owned(), grade: Grade::Ok, found: found.into(), remedy: None }
+    }
+
+    pub(super) fn warn(
+        group: &'static str,
+        name: &str,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        let remedy = Some(remedy.into());
+        Self { grade: Grade::Warn, remedy, ..Self::ok(group, name, found) }
+    }
+
+    pub(super) fn fail(
+        group: &'static str,
+        name: &str,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { grade: Grade::Fail, ..Self::warn(group, name, found, remedy) }
+    }
+
+    pub(super) fn unknown(group: &'static str, name: &str, why: impl Into<String>) -> Self {
+        Self { grade: Grade::NotMeasured, ..Self::ok(group, name, why) }
+    }
+}
+
+/// All items, in the order in which they are shown.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Report {
+    /// Cores that were looked at.
+    pub cores: Cores,
+    /// The list.
+    pub items: Vec<Item>,
+    /// Whether a bad figure was measured beside so much load that it says nothing about the host.
+    pub under_load: bool,
+}
+
+impl Report {
+    /// Number of items with this grade.
+    #[must_use]
+    pub fn count(&self, grade: Grade) -> usize {
+        self.items.iter().filter(|item| item.grade == grade).count()
+    }
+
+    /// How `qcycle` ends with it.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match (self.count(Grade::Fail), self.under_load) {
+            (0, false) => Exit::Met,
+            (0, true) => Exit::NotMeasured,
+            _ => Exit::Missed,
+        }
+    }
+}
+
+/// The table for people: a line for each item, and one below it for the remedy.
+impl fmt::Display for Report {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        let mut group = "";
+        let width = self.items.iter().map(|item| item.name.chars().count()).max().unwrap_or(0);
+        let indent = " ".repeat(2 + 13 + width + 2);
+        for item in &self.items {
+            if item.group != group {
+                group = item.group;
+                writeln!(text, "{group}")?;
+            }
+            let Item { name, grade, found, remedy, .. } = item;
+            writeln!(text, "  {:<12} {name:<width$}  {found}", grade.word())?;
+            if let Some(remedy) = remedy {
+                writeln!(text, "{indent}mend: {remedy}")?;
+            }
+        }
+        let [ok, unknown, warn, fail] = [Grade::Ok, Grade::NotMeasured, Grade::Warn, Grade::Fail]
+            .map(|grade| self.count(grade));
+        let verdict = if fail > 0 {
+            "not ready"
+        } else if self.under_load {
+            "not known, measured under load"
+        } else if warn > 0 {
+            "ready, with risks"
+        } else {
+            "ready"
+        };
+        writeln!(text, "cores {}: {verdict}", self.cores)?;
+        write!(text, "{ok} ok, {warn} warn, {fail} fail, {unknown} not measured")?;
+        to.write_str(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_groups_its_items_and_ends_in_a_verdict() {
+        let items = vec![
+            Item::ok("kernel", "preemption", "PREEMPT_RT"),
+            Item::warn("kernel", "isolated cores", "none", "isolcpus=1 on the kernel line"),
+            Item::fail("time", "clock source", "hpet", "clocksource=tsc"),
+        ];
+        let mut report = Report { cores: "1".parse().unwrap(), items, under_load: false };
+        let text = report.to_string();
+        assert_eq!(text.matches("kernel\n").count(), 1);
+        assert!(text.contains("mend: isolcpus=1"), "{text}");
+        assert!(text.ends_with("cores 1: not ready\n1 ok, 1 warn, 1 fail, 0 not measured"));
+        assert_eq!(report.exit(), Exit::Missed);
+        report.items.pop();
+        assert_eq!(report.exit(), Exit::Met);
+        assert!(report.to_string().contains("ready, with risks"));
+        report.under_load = true;
+        assert_eq!(report.exit(), Exit::NotMeasured);
+        assert!(report.to_string().contains("not known, measured under load"));
+        report.under_load = false;
+        report.items.pop();
+        assert!(report.to_string().contains("cores 1: ready\n"));
+    }
+
+    #[test]
+    fn a_name_of_any_length_stands_apart_from_what_was_found() {
+        let long = "a name that is longer than any other one";
+        let items =
+            vec![Item::unknown("kernel", long, "nothing"), Item::warn("kernel", "x", "y", "z")];
+        let text = Report { cores: "1".parse().unwrap(), items, under_load: false }.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].ends_with(&format!("{long}  nothing")), "{text}");
+        assert_eq!(lines[1].find("nothing"), lines[3].find("mend:"), "{text}");
+    }
+
+    #[test]
+    fn as_json_the_grades_have_names() {
+        let item = Item::unknown("time", "ptp", "no ptp4l");
+        let json = serde_json::to_value(&item).unwrap();
+        assert_eq!(json["grade"], "not_measured");
+        assert!(json.get("remedy").is_none());
+    }
+}

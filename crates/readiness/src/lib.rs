@@ -1,0 +1,88 @@
+//! `qcycle check`: is this host ready for protection software?
+//!
+//! Real-time behaviour is lost in a dozen settings, each harmless alone. The check goes through
+//! the list that vendors' guides agree on (kernel, scheduler, processor, memory, container,
+//! virtual machine, network, time) and then measures what reading cannot know: how late threads
+//! wake up on the chosen cores. Each item is judged by a pure function of a tree of files, so that
+//! any host can be told from a folder; only [`measured`] runs anything.
+//!
+//! It changes nothing. Every item that is not in order names the command that mends it.
+
+mod container;
+mod ethtool;
+mod host;
+mod item;
+mod kernel;
+mod load;
+mod loopback;
+mod measured;
+mod memory;
+mod network;
+mod processor;
+mod scheduler;
+mod streams;
+mod time;
+
+use std::time::Duration;
+
+pub use item::{Grade, Item, Report};
+pub use probe::Cores;
+
+use host::Host;
+use probe::cores;
+
+/// What to look at.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Cores that the protection tasks are to run on; none: all cores of this process.
+    pub cores: Option<Cores>,
+    /// Interface of the process bus.
+    pub interface: Option<String>,
+    /// How long wake-ups are measured.
+    pub duration: Duration,
+}
+
+/// Looks at this host.
+///
+/// # Errors
+/// If the options name a core or an interface that the host does not have.
+pub fn check(options: &Options) -> anyhow::Result<Report> {
+    let host = Host::this();
+    let cores = cores::chosen(&host, options.cores.as_ref())?;
+    if let Some(interface) = &options.interface {
+        network::must_exist(&host, interface)?;
+    }
+    let mut items = Vec::new();
+    items.extend(kernel::items(&host, &cores));
+    items.extend(scheduler::items(&host));
+    items.extend(processor::items(&host, &cores));
+    items.extend(memory::items(&host));
+    items.extend(container::items(&host, &cores));
+    items.extend(network::items(&host, &cores, options.interface.as_deref()));
+    items.extend(time::items(&host));
+    items.extend(streams::items(options.interface.as_deref()));
+    terminal::err!("qcycle: measuring wake-ups for {} s", options.duration.as_secs_f64());
+    let before = load::Account::read(&host, &cores);
+    let [wakeups, stolen] = measured::items(&host, &cores, options.duration);
+    let measured = [wakeups, loopback::item(&cores, options.duration)];
+    let after = load::Account::read(&host, &cores);
+    let load = load::Load::between(&before, &after, cores.len(), std::process::id());
+    items.extend([load.item(&host), stolen]);
+    let is_bad = |item: &Item| item.grade > Grade::NotMeasured;
+    let under_load = load.is_heavy() && measured.iter().any(is_bad);
+    items.extend(measured.into_iter().map(|item| load.beside(item)));
+    Ok(Report { cores, items, under_load })
+}
+
+/// Settings of power, frequency, SMT and throttling, which cost latency wherever programs run on this
+/// machine.
+///
+/// # Errors
+/// If `/proc` does not tell which cores this process may use.
+pub fn power_and_throttling() -> anyhow::Result<Vec<Item>> {
+    let host = Host::this();
+    let cores = cores::chosen(&host, None)?;
+    let mut items = processor::power(&host, &cores);
+    items.extend([scheduler::throttling(&host), scheduler::reserve(&host)]);
+    Ok(items)
+}

@@ -1,0 +1,173 @@
+//! The interface of the process bus: what kind it is, and what delays or drops frames on it.
+
+use anyhow::bail;
+
+use super::host::Host;
+use super::{Cores, Item, ethtool};
+use os::link_kind::link_kind;
+use os::link_kind::{CUTOFF_AT_ONCE, LinkKind};
+
+const GROUP: &str = "network";
+/// Coalescing for longer than this is a good part of the 3 ms of a sampled value, µs.
+const COALESCING_US_MAX: u32 = 50;
+
+pub(super) fn must_exist(host: &Host, interface: &str) -> anyhow::Result<()> {
+    let there = host.names("/sys/class/net");
+    if there.iter().any(|name| name == interface) {
+        return Ok(());
+    }
+    bail!("there is no interface {interface}; there are {}", there.join(", "));
+}
+
+pub(super) fn items(host: &Host, cores: &Cores, interface: Option<&str>) -> Vec<Item> {
+    let Some(interface) = interface else {
+        let why = "no interface was named; see --interface";
+        return vec![Item::unknown(GROUP, "process bus", why)];
+    };
+    vec![
+        kind(interface, link_kind(interface).ok()),
+        coalescing(interface, ethtool::coalescing_us(interface)),
+        rings(interface, ethtool::receive_ring(interface)),
+        drops(host, interface),
+        stamps(ethtool::stamps_frames(interface)),
+        interrupts(host, cores, interface),
+    ]
+}
+
+fn kind(interface: &str, kind: Option<LinkKind>) -> Item {
+    let name = "kind of link";
+    match kind {
+        None => Item::unknown(GROUP, name, format!("the kernel does not tell it of {interface}")),
+        Some(LinkKind::Device) => Item::ok(GROUP, name, "a device"),
+        Some(LinkKind::Virtual(kind)) => Item::ok(GROUP, name, kind),
+        Some(LinkKind::Macvlan { cutoff: Some(CUTOFF_AT_ONCE) }) => {
+            Item::ok(GROUP, name, "macvlan that delivers multicast at once")
+        }
+        Some(LinkKind::Macvlan { cutoff: Some(_) }) => Item::fail(
+            GROUP,
+            name,
+            "macvlan that leaves multicast to a worker: late by milliseconds, and frames lost",
+            format!("ip link set {interface} type macvlan bccutoff -1 (iproute2 6.4)"),
+        ),
+        Some(LinkKind::Macvlan { cutoff: None }) => Item::fail(
+            GROUP,
+            name,
+            "macvlan, whose multicast this kernel leaves to a worker: late, and frames lost",
+            "Linux 6.4 or newer, or a veth pair on a bridge",
+        ),
+    }
+}
+
+fn coalescing(interface: &str, us: Option<u32>) -> Item {
+    let name = "coalescing";
+    match us {
+        None => Item::ok(GROUP, name, "none to set"),
+        Some(us @ 0..=COALESCING_US_MAX) => Item::ok(GROUP, name, format!("{us} µs")),
+        Some(us) => Item::warn(
+            GROUP,
+            name,
+            format!("frames wait for {us} µs before the card interrupts"),
+            format!("ethtool -C {interface} adaptive-rx off rx-usecs 0"),
+        ),
+    }
+}
+
+fn rings(interface: &str, ring: Option<(u32, u32)>) -> Item {
+    let name = "receive ring";
+    match ring {
+        None => Item::ok(GROUP, name, "none to set"),
+        Some((now, most)) if now >= most => Item::ok(GROUP, name, format!("{now} frames")),
+        Some((now, most)) => Item::warn(
+            GROUP,
+            name,
+            format!("{now} of up to {most} frames"),
+            format!("ethtool -G {interface} rx {most}"),
+        ),
+    }
+}
+
+fn drops(host: &Host, interface: &str) -> Item {
+    let name = "dropped frames";
+    let counters = ["rx_dropped", "rx_missed_errors", "rx_fifo_errors", "rx_crc_errors"];
+    let count = |counter: &&str| {
+        host.number(&format!("/sys/class/net/{interface}/statistics/{counter}")).unwrap_or(0)
+    };
+    let counted: Vec<String> = counters
+        .iter()
+        .filter(|counter| count(counter) > 0)
+        .map(|counter| format!("{counter} {}", count(counter)))
+        .collect();
+    if counted.is_empty() {
+        return Item::ok(GROUP, name, "none since it is up");
+    }
+    let remedy = "larger rings, less load on the core that receives, or another cable";
+    Item::warn(GROUP, name, format!("since it is up: {}", counted.join(", ")), remedy)
+}
+
+fn stamps(stamps: Option<bool>) -> Item {
+    let name = "hardware stamps";
+    if stamps == Some(true) {
+        return Item::ok(GROUP, name, "frames are stamped by the card");
+    }
+    let found = "none: the age of samples is known to some 10 µs only";
+    Item::warn(GROUP, name, found, "a network card with IEEE 1588 stamps (ethtool -T)")
+}
+
+fn interrupts(host: &Host, cores: &Cores, interface: &str) -> Item {
+    let name = "interrupts of the card";
+    let numbers = host.names(&format!("/sys/class/net/{interface}/device/msi_irqs"));
+    let of = |number: &String| -> Option<Cores> {
+        host.text(&format!("/proc/irq/{number}/effective_affinity_list"))?.parse().ok()
+    };
+    let served: Vec<Cores> = numbers.iter().filter_map(of).collect();
+    if served.is_empty() {
+        return Item::ok(GROUP, name, "none of its own");
+    }
+    let mut on_cores = served.iter().map(|list| list.both(cores)).filter(|both| !both.is_empty());
+    match on_cores.next() {
+        None => Item::ok(GROUP, name, "on other cores"),
+        Some(both) => Item::warn(
+            GROUP,
+            name,
+            format!("on core {both}, among the tasks"),
+            "echo another core > /proc/irq/N/smp_affinity_list",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Grade, host};
+    use super::*;
+
+    #[test]
+    fn macvlan_is_only_good_when_it_delivers_at_once() {
+        let of = |cutoff| kind("eth0", Some(LinkKind::Macvlan { cutoff })).grade;
+        assert_eq!(of(Some(-1)), Grade::Ok);
+        assert_eq!(of(Some(1)), Grade::Fail);
+        assert_eq!(of(None), Grade::Fail);
+        assert_eq!(kind("eth0", Some(LinkKind::Virtual("veth".into()))).found, "veth");
+    }
+
+    #[test]
+    fn what_delays_and_drops_frames_is_warned_of() {
+        let (_root, host) = host::with(&[
+            ("/sys/class/net/eth0/statistics/rx_dropped", "17\n"),
+            ("/sys/class/net/eth0/statistics/rx_missed_errors", "0\n"),
+            ("/sys/class/net/eth0/device/msi_irqs/31", "msi"),
+            ("/sys/class/net/eth0/device/msi_irqs/32", "msi"),
+            ("/proc/irq/31/effective_affinity_list", "0\n"),
+            ("/proc/irq/32/effective_affinity_list", "3\n"),
+        ]);
+        assert_eq!(drops(&host, "eth0").found, "since it is up: rx_dropped 17");
+        let at = |cores: &str| interrupts(&host, &cores.parse().unwrap(), "eth0");
+        assert_eq!(at("2-3").found, "on core 3, among the tasks");
+        assert_eq!(at("1-2").grade, Grade::Ok);
+        assert_eq!(coalescing("eth0", Some(3)).grade, Grade::Ok);
+        assert_eq!(coalescing("eth0", Some(200)).grade, Grade::Warn);
+        assert_eq!(rings("eth0", Some((256, 4096))).remedy.unwrap(), "ethtool -G eth0 rx 4096");
+        assert_eq!(rings("eth0", Some((512, 512))).grade, Grade::Ok);
+        let error = must_exist(&host, "eth1").unwrap_err().to_string();
+        assert_eq!(error, "there is no interface eth1; there are eth0");
+    }
+}

@@ -1,0 +1,17 @@
+#![forbid(unsafe_code)]
+//! What reports and verdicts of all kinds share.
+//!
+//! - [`outcome`]: met, missed, disturbed or not measured
+//! - [`figure`]: numbers as people read them
+//! - [`statistics`]: what a sample says, and how surely
+//! - [`machine`]: the machine and the versions, as found
+//! - [`page`]: one HTML page that asks nothing of anybody; [`html`]: escaping
+//! - [`axis`]: ticks at round numbers
+
+pub mod axis;
+pub mod figure;
+pub mod html;
+pub mod machine;
+pub mod outcome;
+pub mod page;
+pub mod statistics;

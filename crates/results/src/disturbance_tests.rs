@@ -1,0 +1,270 @@
+//! Disturbances told as the story of one run: a poller that must ask every 100 ms.
+
+use super::disturbance::*;
+use super::measure::Bounds;
+use super::verdict::{RunData, exit, judge};
+use super::{Series, Verdict};
+use plant::name::PointName;
+use report_kit::outcome::Outcome;
+use scenario::model::{Disturbed, End, Measure, Requirement, Window};
+use scenario::told::Statistic;
+use terminal::exit::Exit;
+use vtime::VirtualSpan;
+
+const MS: i64 = 1_000_000;
+
+fn point() -> PointName {
+    PointName("bus.680.v1".into())
+}
+
+fn demand(measure: Measure, at_least: Option<f64>, at_most: Option<f64>) -> Requirement {
+    let disturbed = Disturbed::default();
+    Requirement { name: "it holds".into(), measure, at_least, at_most, disturbed }
+}
+
+fn gap(window: Window) -> Measure {
+    let (from, to, at) = ("poller".into(), "server".into(), End::Sender);
+    Measure::LongestGap { from, to, port: 502, at, window }
+}
+
+fn told(member: &str, statistic: Statistic) -> Measure {
+    let (member, program) = (member.into(), "poller".into());
+    Measure::Told { member, program, statistic, above: None, window: Window::default() }
+}
+
+fn window(from_ms: i64, to_ms: i64) -> Window {
+    Window { from: Some(VirtualSpan::from_ms(from_ms)), to: Some(VirtualSpan::from_ms(to_ms)) }
+}
+
+const ALL: Bounds = Bounds { from_ns: 0, to_ns: 10_000 * MS };
+
+fn delay(node: Option<&str>, who: &str, at_ms: i64, longest_ms: i64) -> Disturbance {
+    Disturbance {
+        from_ns: at_ms * MS,
+        to_ns: (at_ms + 50) * MS,
+        node: node.map(str::to_owned),
+        who: who.into(),
+        cause: Cause::Waited,
+        longest_ns: longest_ms * MS,
+        lost_ns: longest_ms * MS,
+    }
+}
+
+fn watched(disturbances: Vec<Disturbance>) -> Watched {
+    Watched { to_ns: 10_000 * MS, disturbances }
+}
+
+/// Why a requirement that each gap is below 100 ms is disturbed by these.
+fn why(disturbances: Vec<Disturbance>) -> Option<String> {
+    let requirement = demand(gap(Window::default()), None, Some(100.0));
+    disturbed(&requirement, ALL, &watched(disturbances))
+}
+
+#[test]
+fn the_bound_is_a_tenth_of_what_a_requirement_is_about() {
+    let bound = |measure, least, most| bound_of(&demand(measure, least, most));
+    let ms = VirtualSpan::from_ms;
+    let all = Window::default();
+    assert_eq!(bound(gap(all), None, Some(130.0)), ms(13));
+    assert_eq!(bound(gap(all), Some(50.0), None), ms(5));
+    assert_eq!(bound(gap(all), None, Some(0.0)), BOUND_DEFAULT);
+    let last = || Measure::LastBelow(point(), 0.0, all);
+    assert_eq!(bound(last(), Some(20.7), Some(21.3)), ms(60));
+    assert_eq!(bound(last(), None, Some(21.3)), BOUND_DEFAULT);
+    assert_eq!(bound(last(), Some(20.0), Some(20.0)), BOUND_DEFAULT);
+    assert_eq!(bound(Measure::Minimum(point(), all), Some(2370.0), None), BOUND_DEFAULT);
+    assert_eq!(bound(told("latency_us", Statistic::Maximum), None, Some(20.0)), ms(2));
+    assert_eq!(bound(told("latency_us", Statistic::Count), None, Some(20.0)), BOUND_DEFAULT);
+    assert_eq!(bound(told("score", Statistic::Mean), None, Some(20.0)), BOUND_DEFAULT);
+    let mut stated = demand(gap(all), None, Some(130.0));
+    stated.disturbed.above = Some(ms(70));
+    assert_eq!(bound_of(&stated), ms(70));
+}
+
+#[test]
+fn one_long_wait_disturbs_and_says_who_when_and_how_long() {
+    assert_eq!(why(vec![]), None);
+    assert_eq!(why(vec![delay(Some("n1"), "poller", 4000, 10)]), None, "as long as is allowed");
+    let why = why(vec![delay(Some("n1"), "poller", 4000, 412)]).unwrap();
+    assert_eq!(
+        why,
+        "`poller` in n1 waited for a processor while others had it, 412 ms at 4 s; allowed are 10 ms"
+    );
+}
+
+#[test]
+fn waits_of_several_at_one_moment_add_up_and_those_of_one_do_not() {
+    let (poller, server) = ("poller", "server");
+    let one_after_another = vec![
+        delay(Some("n1"), poller, 1000, 6),
+        delay(Some("n2"), server, 1050, 6),
+        delay(None, "the testbed with frames", 1100, 6),
+    ];
+    assert_eq!(why(one_after_another), None);
+    let mut of_one = delay(Some("n1"), poller, 990, 6);
+    of_one.to_ns = 1100 * MS;
+    assert_eq!(why(vec![of_one, delay(Some("n1"), poller, 1000, 6)]), None);
+    let together = vec![delay(Some("n1"), poller, 1000, 6), delay(Some("n2"), server, 1020, 5)];
+    let why = why(together).unwrap();
+    assert!(
+        why.starts_with("`poller` in n1 waited") && why.contains("(11 ms with 1 others)"),
+        "{why}"
+    );
+}
+
+#[test]
+fn only_the_window_and_the_nodes_that_it_depends_on_count() {
+    let late = || watched(vec![delay(Some("load"), "spinner", 4000, 900)]);
+    let in_window = |from_ms: i64, to_ms: i64| {
+        let bounds = Bounds { from_ns: from_ms * MS, to_ns: to_ms * MS };
+        disturbed(&demand(gap(Window::default()), None, Some(100.0)), bounds, &late()).is_some()
+    };
+    assert!(in_window(0, 10_000) && in_window(4049, 4051) && in_window(3000, 4001));
+    assert!(!in_window(0, 4000) && !in_window(4050, 10_000));
+    let mut of_poller = demand(gap(Window::default()), None, Some(100.0));
+    of_poller.disturbed.nodes = Some(vec!["n1".into()]);
+    assert_eq!(disturbed(&of_poller, ALL, &late()), None);
+    let of_testbed = watched(vec![delay(None, "the testbed with frames", 4000, 23)]);
+    assert!(disturbed(&of_poller, ALL, &of_testbed).is_some(), "it is late for everybody");
+}
+
+/// A tenth of the loops is missing, and nobody waits for longer than a millisecond.
+#[test]
+fn what_is_shorter_than_a_hundredth_of_a_millisecond_is_told_as_what_it_is() {
+    let mut requirement = demand(gap(Window::default()), None, Some(100.0));
+    requirement.disturbed.above = Some(VirtualSpan::from_ns(1));
+    let delays = vec![delay(Some("n1"), "poller", 4000, 1)];
+    let why = disturbed(&requirement, ALL, &watched(delays)).unwrap();
+    assert!(why.ends_with("1 ms at 4 s; allowed are 0.001 us"), "{why}");
+}
+
+#[test]
+fn lines_that_were_stamped_late_disturb_who_reads_them() {
+    let of = |who: &str| Disturbance { cause: Cause::Stamped, ..delay(Some("n1"), who, 4000, 30) };
+    let reads = demand(told("latency_us", Statistic::Count), None, Some(0.0));
+    let why = |requirement: &Requirement, who| disturbed(requirement, ALL, &watched(vec![of(who)]));
+    let text = why(&reads, "poller").unwrap();
+    assert!(text.starts_with("`poller` in n1 had its lines stamped late, 30 ms"), "{text}");
+    assert_eq!(why(&reads, "other"), None);
+    assert_eq!(why(&demand(gap(Window::default()), None, Some(100.0)), "poller"), None);
+}
+
+#[test]
+fn many_short_delays_disturb_by_their_sum() {
+    let short = |lost_ms: i64| Disturbance {
+        to_ns: 1000 * MS,
+        cause: Cause::Computed,
+        lost_ns: lost_ms * MS,
+        ..delay(Some("n1"), "poller", 0, 1)
+    };
+    let run = |lost_ms: i64| {
+        let seconds = 0..10;
+        let all = seconds.map(|second| Disturbance {
+            from_ns: second * 1000 * MS,
+            to_ns: (second + 1) * 1000 * MS,
+            ..short(lost_ms)
+        });
+        why(all.collect())
+    };
+    assert_eq!(run(20), None, "a fiftieth is allowed");
+    assert_eq!(
+        run(100).unwrap(),
+        "`poller` in n1 computed for longer than at a tdf of 1 for 1000 ms in all, 10 % of the time; \
+         allowed are 200 ms"
+    );
+    // A wait for a processor that made another wait late is lost once.
+    let twice = |cause| Disturbance { cause, lost_ns: 150 * MS, ..short(0) };
+    assert_eq!(why(vec![twice(Cause::Waited), twice(Cause::WokeLate)]), None);
+    // A window that cuts a second in two has half of what was lost in it.
+    let half = Bounds { from_ns: 500 * MS, to_ns: 1500 * MS };
+    let requirement = demand(gap(Window::default()), None, Some(100.0));
+    let found = disturbed(&requirement, half, &watched(vec![short(100)])).unwrap();
+    assert!(found.contains("50 ms in all"), "{found}");
+    let mut stated = requirement;
+    stated.disturbed.above = Some(VirtualSpan::from_s(100));
+    assert_eq!(disturbed(&stated, half, &watched(vec![short(100)])), None, "whoever says so");
+}
+
+#[test]
+fn time_that_ran_other_than_planned_disturbs_whatever_is_allowed() {
+    let mut requirement = demand(gap(Window::default()), None, Some(100.0));
+    requirement.disturbed.above = Some(VirtualSpan::from_s(100));
+    let changed =
+        Disturbance { to_ns: i64::MAX, cause: Cause::Rate, ..delay(None, "the domain", 9000, 0) };
+    let found = disturbed(&requirement, ALL, &watched(vec![changed.clone()]));
+    assert_eq!(found.unwrap(), "the domain had its tdf changed from outside at 9 s");
+    let before = Bounds { to_ns: 9000 * MS, ..ALL };
+    assert_eq!(disturbed(&requirement, before, &watched(vec![changed])), None);
+}
+
+#[test]
+fn what_the_testbed_could_not_do_disturbs_whom_it_struck() {
+    let mut requirement = demand(gap(Window::default()), None, Some(100.0));
+    requirement.disturbed.above = Some(VirtualSpan::from_s(100));
+    let refused = Disturbance { cause: Cause::Refused, ..delay(Some("n1"), "poller", 3000, 0) };
+    let found = disturbed(&requirement, ALL, &watched(vec![refused.clone()]));
+    assert_eq!(
+        found.unwrap(),
+        "`poller` in n1 had calls of timers fail because the testbed lacked descriptors at 3 s"
+    );
+    requirement.disturbed.nodes = Some(["n2".to_owned()].into());
+    assert_eq!(disturbed(&requirement, ALL, &watched(vec![refused])), None, "of another node");
+}
+
+fn run(watched: Option<Watched>) -> RunData {
+    let mut series = Series::empty(&[point()]);
+    (0..100).for_each(|row| series.push(row * 100 * MS, &[2400.0]));
+    RunData {
+        series_file: "series.parquet".into(),
+        series: Some(series),
+        watched,
+        planned_to: VirtualSpan::from_s(10),
+        covered_to: VirtualSpan::from_s(10),
+        failed: false,
+        ..RunData::default()
+    }
+}
+
+fn minimum(at_least: f64, window: Window) -> Requirement {
+    demand(Measure::Minimum(point(), window), Some(at_least), None)
+}
+
+#[test]
+fn a_disturbed_verdict_is_disturbed_whatever_it_would_have_been() {
+    let late = || run(Some(watched(vec![delay(Some("n1"), "poller", 4000, 412)])));
+    let verdict = |at_least| -> Verdict { judge(&minimum(at_least, Window::default()), &late()) };
+    let (good, bad) = (verdict(2375.0), verdict(2500.0));
+    assert_eq!((good.outcome, bad.outcome), (Outcome::Disturbed, Outcome::Disturbed));
+    assert!(good.reason.contains("allowed are 10 ms; would be met; at 0 s"), "{}", good.reason);
+    assert!(bad.reason.contains("would be missed"), "{}", bad.reason);
+    assert_eq!(good.value, Some(2400.0), "what was measured is shown");
+    let before = judge(&minimum(2375.0, window(0, 4000)), &late());
+    assert_eq!(before.outcome, Outcome::Met);
+    let unknown = judge(&demand(gap(Window::default()), None, Some(100.0)), &late());
+    assert_eq!(unknown.outcome, Outcome::NotMeasured, "data that do not say are no better for it");
+}
+
+#[test]
+fn what_nobody_watched_is_not_met() {
+    let watched = |to_ns| run(Some(Watched { to_ns, disturbances: vec![] }));
+    let whole = minimum(2375.0, Window::default());
+    assert_eq!(judge(&whole, &watched(10_000 * MS)).outcome, Outcome::Met);
+    let verdict = judge(&whole, &watched(9_000 * MS));
+    assert_eq!(verdict.outcome, Outcome::NotMeasured);
+    assert!(verdict.reason.contains("disturbed after 9 s"), "{}", verdict.reason);
+    let first = judge(&minimum(2375.0, window(0, 9000)), &watched(9_000 * MS));
+    assert_eq!(first.outcome, Outcome::Met);
+    assert_eq!(judge(&whole, &run(None)).outcome, Outcome::Met, "a run of before");
+}
+
+#[test]
+fn a_miss_outweighs_a_disturbance_and_that_what_was_not_measured() {
+    let verdict =
+        |outcome| Verdict { outcome, ..judge(&minimum(2375.0, Window::default()), &run(None)) };
+    let of = |outcomes: &[Outcome]| exit(&outcomes.iter().map(|o| verdict(*o)).collect::<Vec<_>>());
+    use Outcome::{Disturbed, Met, Missed, NotMeasured};
+    assert_eq!(of(&[Met, Disturbed, Missed]), Exit::Missed);
+    assert_eq!(of(&[NotMeasured, Disturbed, Met]), Exit::Disturbed);
+    assert_eq!(of(&[NotMeasured, Met]), Exit::NotMeasured);
+    assert_eq!(Exit::Disturbed as u8, 13);
+}

@@ -1,0 +1,58 @@
+//! What a run leaves behind, and the verdicts drawn from it.
+//!
+//! A run is a folder of files that other tools open without this program: JSON, Parquet, CSV,
+//! pcapng and plain logs. Everything said about a run later, on the terminal or in a report, is
+//! drawn from these files and names them.
+//!
+//! - [`folder`]: the folder: made, written, opened again
+//! - [`record`] has the structures of `run.json`
+//! - [`demand`]: requirements as `run.json` keeps them
+//! - [`inputs`]: the files that a run was made of
+//! - [`series`]: points of the plant over time
+//! - [`journal`]: the series while the run goes on; survives a kill
+//! - [`table_file`]: the series as Parquet
+//! - [`csv`]: the series as CSV
+//! - [`output`]: lines of programs with the virtual time at which they came
+//! - [`capture`]: frames read back from pcapng
+//! - [`frame`]: what a captured frame carries
+//! - [`stream`]: which TCP payload is new and which was sent before
+//! - [`doubt`]: what is missing in them, or no result
+//! - [`told`]: numbers that programs print
+//! - [`disturbance`]: what kept programs from acting in time, and when that is too much for a verdict
+//! - [`disturbance_file`]: that as a file
+//! - [`rate`]: which interventions disturb
+//! - [`measure`]: what rows and frames say about a measure
+//! - [`verdict`]: requirements judged
+//! - [`report`]: one HTML page drawn from run folders
+
+pub mod capture;
+pub mod csv;
+pub mod demand;
+pub mod disturbance;
+pub mod disturbance_file;
+#[cfg(test)]
+mod disturbance_tests;
+pub mod doubt;
+pub mod folder;
+pub mod frame;
+pub mod inputs;
+pub mod journal;
+pub mod measure;
+pub mod output;
+pub mod rate;
+pub mod record;
+pub mod report;
+pub mod series;
+pub mod stream;
+pub mod table_file;
+pub mod told;
+pub mod verdict;
+#[cfg(test)]
+mod verdict_tests;
+
+pub use demand::{Demand, MeasureRecord, WindowRecord};
+pub use folder::RunFolder;
+pub use journal::SeriesWriter;
+pub use record::RunRecord;
+pub use series::{Column, Series};
+pub use verdict::{RunData, Verdict, exit, judge, table};

@@ -1,0 +1,360 @@
+//! `run.json`: everything about a run that is not a series, a capture or a log.
+//!
+//! The runner writes it when the run begins, with `ended.how` = `unfinished`, while it goes on, and
+//! at the end. A folder that says `unfinished` is therefore one whose run is still going or was killed,
+//! and tells how it stood a moment before.
+//! Times are scenario time in nanoseconds unless the name says otherwise.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+
+use super::demand::Demand;
+use super::disturbance::Disturbance;
+use super::doubt::{Loss, PlantRecord};
+use super::inputs::Input;
+use super::verdict::Verdict;
+use report_kit::machine::{Machine, Versions};
+use runtime::domain::Stalls;
+use runtime::intervention::Intervention;
+
+/// Version of the format; raised when old readers would misread a new file.
+pub const FORMAT: u32 = 1;
+
+/// The whole file.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// [`FORMAT`] of the writer.
+    pub format: u32,
+    /// What was run.
+    pub scenario: ScenarioRecord,
+    /// Scenario time the run reached; files may end earlier.
+    pub covered_ns: i64,
+    /// Host time of the start, UTC, RFC 3339.
+    pub started: String,
+    /// What `CLOCK_REALTIME` showed at scenario time zero, ns since 1970.
+    pub realtime_zero_ns: i64,
+    /// How it ended.
+    pub ended: Ended,
+    /// Versions of what took part.
+    pub versions: Versions,
+    /// The machine it ran on.
+    pub machine: Machine,
+    /// Where wall time went; absent while unfinished.
+    pub wall: Option<WallAccount>,
+    /// The files that it was made of.
+    #[serde(default)]
+    pub inputs: Vec<Input>,
+    /// Variables of the host that programs were given.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// Programs, in the order of the scenario.
+    pub programs: Vec<ProgramRecord>,
+    /// Counters of links and switches, as the network gives them.
+    #[serde(default)]
+    pub network: serde_json::Value,
+    /// How programs were frozen during holds, as the agent gives it.
+    #[serde(default)]
+    pub freeze: serde_json::Value,
+    /// What kept programs from acting in time; absent if nobody watched.
+    #[serde(default)]
+    pub disturbances: Option<DisturbanceRecord>,
+    /// What others did to the domain through its socket, as it happened.
+    #[serde(default)]
+    pub interventions: Vec<Intervention>,
+    /// What the plant did; absent without one.
+    #[serde(default)]
+    pub plant: Option<PlantRecord>,
+    /// Files of the folder that lack something.
+    #[serde(default)]
+    pub losses: Vec<Loss>,
+    /// What one should look at before trusting the result.
+    pub warnings: Vec<String>,
+    /// Verdicts; empty while unfinished.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// The scenario as far as results need it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ScenarioRecord {
+    /// Name.
+    pub name: String,
+    /// The variant chosen.
+    pub variant: Option<String>,
+    /// One paragraph.
+    pub description: String,
+    /// The file, as it was named.
+    pub file: String,
+    /// SHA-256 of its text, in hexadecimal, as `sha256sum` prints it.
+    pub sha256: String,
+    /// Seed of what is random in programs.
+    pub seed: u64,
+    /// Time dilation factor that was asked for: host seconds per virtual second. What it was at which
+    /// time is known with [`RunRecord::interventions`].
+    pub tdf: f64,
+    /// Virtual time before zero.
+    pub settle_ns: i64,
+    /// Planned virtual length from zero.
+    pub duration_ns: i64,
+    /// Nodes and their addresses.
+    pub nodes: BTreeMap<String, Option<Ipv4Addr>>,
+    /// What happened to the testbed, in the order of time.
+    pub events: Vec<EventRecord>,
+    /// What is demanded.
+    pub requirements: Vec<Demand>,
+}
+
+/// Something that happened to the testbed.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct EventRecord {
+    /// When.
+    pub at_ns: i64,
+    /// What, in a few words: they stand beside a marker in charts.
+    pub what: String,
+}
+
+/// What kept programs from acting in time, in summary; `disturbances.csv` has it in full.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct DisturbanceRecord {
+    /// Scenario time up to which it is known.
+    pub watched_to_ns: i64,
+    /// Who was kept from acting and why, most time lost first.
+    pub parties: Vec<PartyRecord>,
+    /// The longest delays.
+    pub longest: Vec<Disturbance>,
+    /// How busy the host was meanwhile; absent if it does not tell.
+    pub host: Option<HostLoad>,
+}
+
+/// Who was kept from acting, and why.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PartyRecord {
+    /// Node of the program; `None` for the testbed itself.
+    pub node: Option<String>,
+    /// A program, or a part of the testbed.
+    pub who: String,
+    /// Why.
+    pub cause: super::disturbance::Cause,
+    /// Lines of `disturbances.csv`.
+    pub count: u64,
+    /// The longest delay.
+    pub longest_ns: i64,
+    /// All of them.
+    pub lost_ns: i64,
+}
+
+/// Processor time of the host while a run went on.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct HostLoad {
+    /// Processors there are.
+    pub processors: usize,
+    /// How many of them were busy, on average.
+    pub busy: f64,
+    /// How many of those with this run, on average.
+    pub busy_with_run: f64,
+    /// How many were taken away by a hypervisor, on average.
+    pub stolen: f64,
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Ended {
+    /// In one word.
+    pub how: EndedHow,
+    /// In a sentence; empty when complete.
+    pub reason: String,
+}
+
+/// How a run ended, in one word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndedHow {
+    /// It has not: the run still goes on, or was killed.
+    Unfinished,
+    /// The planned length was reached.
+    Complete,
+    /// A part died that the scenario needs.
+    PartFailed,
+    /// Ctrl-C or a signal.
+    Interrupted,
+    /// An error of the testbed.
+    Error,
+}
+
+impl EndedHow {
+    /// As people read it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Unfinished => "not ended: still running, or killed",
+            Self::Complete => "complete",
+            Self::PartFailed => "ended early: a part failed",
+            Self::Interrupted => "interrupted",
+            Self::Error => "ended by an error",
+        }
+    }
+}
+
+/// Where wall time went. The parts may overlap: programs run on several cores, and the plant may
+/// compute while the clock is held.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct WallAccount {
+    /// Host seconds from first to last.
+    pub total_s: f64,
+    /// Virtual seconds, settle included.
+    pub virtual_s: f64,
+    /// Host seconds in which the plant computed.
+    pub plant_s: f64,
+    /// Host seconds in which the clock was held.
+    pub holds_s: f64,
+    /// Times the clock was held.
+    pub holds: u64,
+    /// Stalls of the host that were kept out of virtual time, as part of `holds_s` but not of
+    /// `holds`; absent without a guard.
+    #[serde(default)]
+    pub stalls: Option<Stalls>,
+    /// Reads of plant points by programs.
+    pub reads: Option<ReadAccount>,
+    /// CPU seconds of the agent.
+    pub agent_cpu_s: f64,
+    /// CPU seconds of each program.
+    pub programs_cpu_s: BTreeMap<String, f64>,
+}
+
+impl WallAccount {
+    /// Host seconds per virtual second; `None` for a run that had no time.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        (self.virtual_s > 0.0).then(|| self.total_s / self.virtual_s)
+    }
+}
+
+/// Host time that reads of plant points took.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ReadAccount {
+    /// How many.
+    pub count: u64,
+    /// Median, in microseconds.
+    pub median_us: f64,
+    /// 99th percentile, in microseconds.
+    pub p99_us: f64,
+}
+
+/// A program and how it ended.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ProgramRecord {
+    /// Name; its output is in `programs/<name>.log`.
+    pub name: String,
+    /// The node it ran in.
+    pub node: String,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// How it ended.
+    pub end: ProgramEnd,
+    /// Scenario time of its start; absent if it was not started, as far as is known.
+    #[serde(default)]
+    pub started_ns: Option<i64>,
+    /// Scenario time of its end, if it ended before the run.
+    pub ended_ns: Option<i64>,
+    /// What one should look at before trusting the result.
+    pub warnings: Vec<String>,
+    /// The last lines that it wrote, where it failed; all are in its log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_words: Vec<String>,
+}
+
+/// How a program ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "kebab-case")]
+pub enum ProgramEnd {
+    /// It was never started.
+    NotStarted,
+    /// It was about to be started when this was written.
+    Starting,
+    /// It ran when this was written.
+    Running,
+    /// It ran until the runner stopped it at the end of the run.
+    Stopped,
+    /// It exited by itself.
+    Exited {
+        /// Exit code.
+        code: i32,
+    },
+    /// A signal ended it.
+    Killed {
+        /// Number of the signal.
+        signal: i32,
+    },
+}
+
+impl std::fmt::Display for ProgramEnd {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotStarted => write!(out, "not started"),
+            Self::Starting => write!(out, "about to be started when the record was last written"),
+            Self::Running => write!(out, "running when the record was last written"),
+            Self::Stopped => write!(out, "ran to the end of the run"),
+            Self::Exited { code } => write!(out, "exited with {code}"),
+            Self::Killed { signal } => write!(out, "ended by signal {signal}"),
+        }
+    }
+}
+
+impl RunRecord {
+    /// A record of a run that begins now; the caller fills in the rest as it goes.
+    #[must_use]
+    pub fn begin(scenario: ScenarioRecord, realtime_zero_ns: i64, versions: Versions) -> Self {
+        Self {
+            format: FORMAT,
+            scenario,
+            covered_ns: 0,
+            started: report_kit::machine::utc_now(),
+            realtime_zero_ns,
+            ended: Ended { how: EndedHow::Unfinished, reason: String::new() },
+            versions,
+            machine: Machine::here(),
+            wall: None,
+            inputs: Vec::new(),
+            environment: BTreeMap::new(),
+            programs: Vec::new(),
+            network: serde_json::Value::Null,
+            freeze: serde_json::Value::Null,
+            disturbances: None,
+            interventions: Vec::new(),
+            plant: None,
+            losses: Vec::new(),
+            warnings: Vec::new(),
+            verdicts: Vec::new(),
+        }
+    }
+}
+
+impl ScenarioRecord {
+    /// What results need of a scenario. `text` is the text of its file; `events` are described
+    /// in words by the caller, who knows which of them came to pass.
+    #[must_use]
+    pub fn new(
+        scenario: &scenario::model::Scenario,
+        text: &[u8],
+        events: Vec<EventRecord>,
+    ) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "at most 1e9 millionths")]
+        let tdf = scenario.tdf.millionths() as f64 / 1e6;
+        let address = |node: &scenario::model::Node| node.address.map(|(address, _)| address);
+        Self {
+            name: scenario.name.clone(),
+            variant: scenario.variant.clone(),
+            description: scenario.description.clone(),
+            file: scenario.file.display().to_string(),
+            sha256: report_kit::machine::sha256(text),
+            seed: scenario.seed,
+            tdf,
+            settle_ns: scenario.settle.as_ns(),
+            duration_ns: scenario.duration.as_ns(),
+            nodes: scenario.nodes.iter().map(|n| (n.name.clone(), address(n))).collect(),
+            events,
+            requirements: scenario.requirements.iter().map(Demand::from).collect(),
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Requirements judged: met, missed, disturbed or not measured, each with the file and the query its figure
+//! came from. Pure: files are read by the folder.
+//!
+//! A requirement is missed as soon as nothing that could follow would mend it, also on a run that
+//! ended early. It is met only if its whole window was seen. Where the machine kept programs from
+//! acting in time it is disturbed, whatever it would have been ([`super::disturbance`]).
+
+use report_kit::outcome::Outcome;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+use vtime::VirtualSpan;
+
+use super::capture::Capture;
+use super::demand::Demand;
+use super::disturbance::{Watched, disturbed};
+use super::doubt::{Loss, PlantRecord};
+use super::measure::{Bounds, Finding, measure, window_of};
+use super::series::Series;
+use super::told::Told;
+use report_kit::figure::{figure, figure_beside, seconds};
+use scenario::model::{End, Measure, Requirement};
+use terminal::exit::Exit;
+
+/// What verdicts are drawn from.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RunData {
+    /// Name of the file that the series came from.
+    pub series_file: String,
+    /// Recorded points, if any were.
+    pub series: Option<Series>,
+    /// Captures by node.
+    pub captures: BTreeMap<String, Capture>,
+    /// Addresses by node.
+    pub addresses: BTreeMap<String, Option<Ipv4Addr>>,
+    /// What programs told of members that requirements name, by program and member.
+    pub told: BTreeMap<(String, String), Told>,
+    /// What kept programs from acting in time; `None` if nobody watched.
+    pub watched: Option<Watched>,
+    /// What the plant did, if there was one.
+    pub plant: Option<PlantRecord>,
+    /// Files that lack something.
+    pub losses: Vec<Loss>,
+    /// What `CLOCK_REALTIME` showed at scenario time zero.
+    pub realtime_zero_ns: i64,
+    /// Planned end of the run: the end of windows that are open.
+    pub planned_to: VirtualSpan,
+    /// Scenario time that the run reached.
+    pub covered_to: VirtualSpan,
+    /// Whether it ended there because a part of it failed: the silence before may have come of that.
+    pub failed: bool,
+}
+
+/// A requirement and what became of it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The requirement.
+    pub requirement: Demand,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The value measured, over what there is of the window.
+    pub value: Option<f64>,
+    /// Its unit; empty for counts.
+    pub unit: String,
+    /// Why, or where the value was found.
+    pub reason: String,
+    /// Where the value came from.
+    pub source: Source,
+}
+
+/// Where a figure came from.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Source {
+    /// File in the folder of the run.
+    pub file: String,
+    /// What was asked of it.
+    pub query: String,
+}
+
+/// Judges a requirement.
+#[must_use]
+pub fn judge(requirement: &Requirement, data: &RunData) -> Verdict {
+    let (outcome, value, reason) = match measure(&requirement.measure, data) {
+        Ok(finding) => {
+            let weighed = sound(requirement, data, weigh(requirement, &finding));
+            doubt(requirement, data, weighed)
+        }
+        Err(reason) => (Outcome::NotMeasured, None, reason),
+    };
+    Verdict {
+        requirement: Demand::from(requirement),
+        outcome,
+        value,
+        unit: requirement.measure.unit().to_owned(),
+        reason,
+        source: source_of(&requirement.measure, data),
+    }
+}
+
+fn weigh(requirement: &Requirement, finding: &Finding) -> (Outcome, Option<f64>, String) {
+    let too_low = requirement.at_least.is_some_and(|bound| finding.highest < bound);
+    let too_high = requirement.at_most.is_some_and(|bound| finding.lowest > bound);
+    let within = requirement.at_least.is_none_or(|bound| finding.lowest >= bound)
+        && requirement.at_most.is_none_or(|bound| finding.highest <= bound);
+    let outcome = if too_low || too_high {
+        Outcome::Missed
+    } else if within && finding.shortfall.is_none() {
+        Outcome::Met
+    } else {
+        Outcome::NotMeasured
+    };
+    let parts = [Some(finding.remark.clone()), finding.shortfall.clone()];
+    let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    (outcome, finding.value, parts.join("; "))
+}
+
+/// What is left of a verdict that no run could miss: a gap is as long as its window at most.
+fn sound(
+    requirement: &Requirement,
+    data: &RunData,
+    (outcome, value, reason): (Outcome, Option<f64>, String),
+) -> (Outcome, Option<f64>, String) {
+    let window = Bounds::of(*window_of(&requirement.measure), data.planned_to);
+    let length_ms = (window.to_ns - window.from_ns) as f64 / 1e6;
+    let is_gap = matches!(requirement.measure, Measure::LongestGap { .. });
+    match requirement.at_most {
+        Some(most) if is_gap && outcome == Outcome::Met && most >= length_ms => {
+            let most = figure(most);
+            let why = format!("no gap in {} ms is longer than {most} ms", figure(length_ms));
+            (Outcome::NotMeasured, value, why)
+        }
+        _ => (outcome, value, reason),
+    }
+}
+
+/// What is left of a verdict where programs were kept from acting in time. Data that do not say are no
+/// better for that.
+fn doubt(
+    requirement: &Requirement,
+    data: &RunData,
+    (outcome, value, reason): (Outcome, Option<f64>, String),
+) -> (Outcome, Option<f64>, String) {
+    let Some(watched) = &data.watched else { return (outcome, value, reason) };
+    let window = Bounds::of(*window_of(&requirement.measure), data.planned_to);
+    let seen_to_ns = window.to_ns.min(data.covered_to.as_ns());
+    let (outcome, why) = if let Some(why) = disturbed(requirement, window, watched) {
+        match outcome {
+            Outcome::NotMeasured => (outcome, why),
+            _ => (Outcome::Disturbed, format!("{why}; would be {}", outcome.words())),
+        }
+    } else if watched.to_ns < seen_to_ns {
+        let to = seconds(watched.to_ns);
+        (Outcome::NotMeasured, format!("nobody knows whether it was disturbed after {to} s"))
+    } else {
+        return (outcome, value, reason);
+    };
+    let reason = if reason.is_empty() { why } else { format!("{why}; {reason}") };
+    (outcome, value, reason)
+}
+
+fn source_of(measure: &Measure, data: &RunData) -> Source {
+    let window = Bounds::of(*window_of(measure), data.planned_to);
+    let (from, to) = (seconds(window.from_ns), seconds(window.to_ns));
+    let series = |what: String| Source {
+        file: data.series_file.clone(),
+        query: format!("{what}, {from} s ≤ time_ns < {to} s"),
+    };
+    let address = |node: &str| {
+        let address = data.addresses.get(node).copied().flatten();
+        address.map_or_else(|| node.to_owned(), |address| address.to_string())
+    };
+    let capture = |node: &str, what: String| Source {
+        file: format!("captures/{node}.pcapng"),
+        query: format!("{what}, {from} s ≤ time < {to} s"),
+    };
+    match measure {
+        Measure::Minimum(point, _) => series(format!("minimum of {}", point.0)),
+        Measure::Maximum(point, _) => series(format!("maximum of {}", point.0)),
+        Measure::FirstBelow(point, value, _) => {
+            series(format!("first row with {} < {value}", point.0))
+        }
+        Measure::LastBelow(point, value, _) => {
+            series(format!("last row with {} < {value}", point.0))
+        }
+        Measure::Changes(point, _) => {
+            series(format!("rows with {} other than in the row before", point.0))
+        }
+        Measure::Received { from, to, .. } => {
+            let query = format!("frames inbound with new payload, ip.src == {}", address(from));
+            capture(to, query)
+        }
+        Measure::LongestGap { from, to, port, at, .. } => {
+            let (node, frames) = match at {
+                End::Sender => {
+                    (from, format!("outbound with new payload, ip.dst == {}", address(to)))
+                }
+                End::Receiver => {
+                    (to, format!("inbound with new payload, ip.src == {}", address(from)))
+                }
+            };
+            capture(node, format!("longest time between frames {frames}, port {port}"))
+        }
+        Measure::Told { member, program, statistic, above, .. } => {
+            let above = above.map_or_else(String::new, |above| format!(" > {}", figure(above)));
+            Source {
+                file: format!("programs/{program}.log"),
+                query: format!("{} of {member}{above}, {from} s ≤ time < {to} s", statistic.name()),
+            }
+        }
+    }
+}
+
+/// How `qcycle` ends with these verdicts.
+#[must_use]
+pub fn exit(verdicts: &[Verdict]) -> Exit {
+    let any = |outcome| verdicts.iter().any(|verdict| verdict.outcome == outcome);
+    if any(Outcome::Missed) {
+        Exit::Missed
+    } else if any(Outcome::Disturbed) {
+        Exit::Disturbed
+    } else if any(Outcome::NotMeasured) {
+        Exit::NotMeasured
+    } else {
+        Exit::Met
+    }
+}
+
+impl Verdict {
+    /// The value with its unit; a dash where there is none.
+    #[must_use]
+    pub fn value_text(&self) -> String {
+        let bounds = [self.requirement.at_least, self.requirement.at_most];
+        let text = self.value.map(|value| figure_beside(value, &bounds));
+        text.map_or_else(|| "–".to_owned(), |text| with_unit(text, &self.unit))
+    }
+
+    /// The bounds with their unit.
+    #[must_use]
+    pub fn bounds_text(&self) -> String {
+        let text = match (self.requirement.at_least, self.requirement.at_most) {
+            (None, None) => return "none".to_owned(),
+            (Some(low), None) => format!("≥ {}", figure(low)),
+            (None, Some(high)) => format!("≤ {}", figure(high)),
+            (Some(low), Some(high)) if low == high => format!("= {}", figure(low)),
+            (Some(low), Some(high)) => format!("{} to {}", figure(low), figure(high)),
+        };
+        with_unit(text, &self.unit)
+    }
+}
+
+fn with_unit(text: String, unit: &str) -> String {
+    if unit.is_empty() { text } else { format!("{text} {unit}") }
+}
+
+/// Verdicts as a table for a terminal.
+#[must_use]
+pub fn table(verdicts: &[Verdict]) -> String {
+    let head = ["verdict", "requirement", "measured", "bounds", "where and why"];
+    let mut rows = vec![head.map(str::to_owned)];
+    rows.extend(verdicts.iter().map(|verdict| {
+        [
+            verdict.outcome.words().to_owned(),
+            verdict.requirement.name.clone(),
+            verdict.value_text(),
+            verdict.bounds_text(),
+            verdict.reason.clone(),
+        ]
+    }));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..head.len()).filter_map(width).collect();
+    rows.iter().map(|row| table_line(row, &widths)).collect()
+}
+
+fn table_line(row: &[String; 5], widths: &[usize]) -> String {
+    let cells: Vec<String> = row
+        .iter()
+        .zip(widths)
+        .enumerate()
+        // Figures are read from the right.
+        .map(|(column, (cell, &width))| match column {
+            2 => format!("{cell:>width$}"),
+            _ => format!("{cell:<width$}"),
+        })
+        .collect();
+    format!("{}\n", cells.join("  ").trim_end())
+}

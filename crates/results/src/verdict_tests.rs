@@ -1,0 +1,501 @@
+//! Verdicts told as the story of one run: a voltage that dips, and a controller that polls.
+
+use report_kit::outcome::Outcome;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use super::capture::{Capture, CapturedFrame, Direction};
+use super::doubt::{Loss, PlantRecord, Refused};
+use super::frame::tests::frame;
+use super::frame::{Segment, TcpPart};
+use super::series::Series;
+use super::told::Told;
+use super::verdict::*;
+use plant::name::PointName;
+use scenario::model::{Disturbed, End, Measure, Requirement, Window};
+use scenario::told::Statistic;
+use terminal::exit::Exit;
+use vtime::VirtualSpan;
+
+const MS: i64 = 1_000_000;
+const REALTIME_ZERO_NS: i64 = 1_700_000_000_000_000_000;
+const SENSOR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const CONTROLLER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+fn bus() -> PointName {
+    PointName("bus.680.v1".into())
+}
+
+/// 10 s of voltage, a row every 100 ms: 2400 V, with 2320 V from 4 s to 5 s.
+fn voltage() -> Series {
+    let mut series = Series::empty(&[bus()]);
+    for row in 0..100 {
+        let value = if (40..50).contains(&row) { 2320.0 } else { 2400.0 };
+        series.push(row * 100 * MS, &[value]);
+    }
+    series
+}
+
+fn poll(number: u32) -> Segment {
+    Segment {
+        source: SocketAddrV4::new(CONTROLLER, 40_000),
+        destination: SocketAddrV4::new(SENSOR, 502),
+        payload: 12,
+        tcp: Some(TcpPart { sequence: 1000 + 12 * number, syn: false }),
+    }
+}
+
+fn captured(at_ms: i64, direction: Direction, segment: &Segment) -> CapturedFrame {
+    CapturedFrame { realtime_ns: REALTIME_ZERO_NS + at_ms * MS, direction, bytes: frame(segment) }
+}
+
+/// Polls every 100 ms from 50 ms on; those from 6 s on are repetitions of the last one.
+fn polls(direction: Direction) -> Capture {
+    let frames = (0..100).map(|k| {
+        let number = u32::try_from(k).unwrap().min(60);
+        captured(50 + 100 * k, direction, &poll(number))
+    });
+    Capture { frames: frames.collect(), torn: false }
+}
+
+/// A millisecond each 100 ms, but 5 ms at 4 s.
+fn told() -> Told {
+    let times_ns: Vec<i64> = (0..100).map(|k| 100 * k * MS).collect();
+    let values = times_ns.iter().map(|time| if *time == 4000 * MS { 5.0 } else { 1.0 }).collect();
+    Told { times_ns, values, lost: None }
+}
+
+fn run() -> RunData {
+    RunData {
+        told: [(("drive".to_owned(), "latency_us".to_owned()), told())].into(),
+        series_file: "series.parquet".into(),
+        series: Some(voltage()),
+        captures: [
+            ("controller".to_owned(), polls(Direction::Outbound)),
+            ("sensor".to_owned(), polls(Direction::Inbound)),
+        ]
+        .into(),
+        addresses: [
+            ("controller".to_owned(), Some(CONTROLLER)),
+            ("sensor".to_owned(), Some(SENSOR)),
+        ]
+        .into(),
+        watched: None,
+        plant: None,
+        losses: Vec::new(),
+        realtime_zero_ns: REALTIME_ZERO_NS,
+        planned_to: VirtualSpan::from_s(10),
+        covered_to: VirtualSpan::from_s(10),
+        failed: false,
+    }
+}
+
+fn cut_at(end_ms: i64) -> RunData {
+    let mut data = run();
+    data.covered_to = VirtualSpan::from_ms(end_ms);
+    let mut series = Series::empty(&[bus()]);
+    let whole = voltage();
+    for (row, time_ns) in whole.time_ns.iter().enumerate().filter(|(_, t)| **t < end_ms * MS) {
+        series.push(*time_ns, &[whole.columns[0].values[row]]);
+    }
+    data.series = Some(series);
+    for capture in data.captures.values_mut() {
+        capture.frames.retain(|frame| frame.realtime_ns < REALTIME_ZERO_NS + end_ms * MS);
+    }
+    data
+}
+
+fn window(from_ms: i64, to_ms: i64) -> Window {
+    Window { from: Some(VirtualSpan::from_ms(from_ms)), to: Some(VirtualSpan::from_ms(to_ms)) }
+}
+
+fn demand(measure: Measure, at_least: Option<f64>, at_most: Option<f64>) -> Requirement {
+    let (name, disturbed) = ("it holds".into(), Disturbed::default());
+    Requirement { name, measure, at_least, at_most, disturbed }
+}
+
+fn gap(window: Window) -> Measure {
+    gap_at(End::Sender, window)
+}
+
+fn gap_at(at: End, window: Window) -> Measure {
+    Measure::LongestGap { from: "controller".into(), to: "sensor".into(), port: 502, at, window }
+}
+
+fn received(window: Window) -> Measure {
+    Measure::Received { from: "controller".into(), to: "sensor".into(), window }
+}
+
+#[track_caller]
+fn expect(requirement: &Requirement, data: &RunData, outcome: Outcome, value: Option<f64>) {
+    let verdict = judge(requirement, data);
+    assert_eq!((verdict.outcome, verdict.value), (outcome, value), "{verdict:?}");
+}
+
+#[test]
+fn a_dip_is_found_with_its_time_and_its_source() {
+    let verdict =
+        judge(&demand(Measure::Minimum(bus(), Window::default()), Some(2375.0), None), &run());
+    assert_eq!((verdict.outcome, verdict.value), (Outcome::Missed, Some(2320.0)));
+    assert_eq!(verdict.reason, "at 4 s");
+    assert_eq!(verdict.source.file, "series.parquet");
+    assert_eq!(verdict.source.query, "minimum of bus.680.v1, 0 s ≤ time_ns < 10 s");
+    assert_eq!((verdict.value_text(), verdict.bounds_text()), ("2320 V".into(), "≥ 2375 V".into()));
+}
+
+#[test]
+fn windows_end_before_their_end() {
+    let before = Measure::Minimum(bus(), window(0, 4000));
+    expect(&demand(before, Some(2375.0), None), &run(), Outcome::Met, Some(2400.0));
+    let from_the_dip = Measure::Maximum(bus(), window(4000, 5000));
+    expect(&demand(from_the_dip, None, Some(2325.0)), &run(), Outcome::Met, Some(2320.0));
+    let empty = Measure::Maximum(bus(), window(5000, 5000));
+    expect(&demand(empty, None, None), &run(), Outcome::NotMeasured, None);
+}
+
+#[test]
+fn crossings_are_times_and_never_is_later_and_earlier_than_all_bounds() {
+    let first = |value| Measure::FirstBelow(bus(), value, Window::default());
+    let last = |value| Measure::LastBelow(bus(), value, Window::default());
+    expect(&demand(first(2325.0), Some(4.0), Some(4.0)), &run(), Outcome::Met, Some(4.0));
+    expect(&demand(last(2325.0), None, Some(5.0)), &run(), Outcome::Met, Some(4.9));
+    expect(&demand(first(2000.0), Some(4.0), None), &run(), Outcome::Met, None);
+    expect(&demand(first(2000.0), None, Some(4.0)), &run(), Outcome::Missed, None);
+    expect(&demand(last(2000.0), None, Some(4.0)), &run(), Outcome::Met, None);
+    expect(&demand(last(2000.0), Some(4.0), None), &run(), Outcome::Missed, None);
+}
+
+#[test]
+fn changes_are_counted_against_the_row_before_also_at_the_edge() {
+    let changes = |window| demand(Measure::Changes(bus(), window), None, Some(1.0));
+    expect(&changes(Window::default()), &run(), Outcome::Missed, Some(2.0));
+    expect(&changes(window(4000, 5000)), &run(), Outcome::Met, Some(1.0));
+    expect(&changes(window(4100, 5000)), &run(), Outcome::Met, Some(0.0));
+}
+
+#[test]
+fn a_run_that_ended_early_can_miss_but_not_meet() {
+    let minimum = |bound| demand(Measure::Minimum(bus(), Window::default()), Some(bound), None);
+    expect(&minimum(2375.0), &cut_at(3000), Outcome::NotMeasured, Some(2400.0));
+    expect(&minimum(2375.0), &cut_at(4500), Outcome::Missed, Some(2320.0));
+    let verdict = judge(&minimum(2375.0), &cut_at(3000));
+    assert!(verdict.reason.contains("the data end at 3 s, the window at 10 s"), "{verdict:?}");
+    let early = demand(Measure::Minimum(bus(), window(0, 2000)), Some(2375.0), None);
+    expect(&early, &cut_at(3000), Outcome::Met, Some(2400.0));
+    let later = demand(Measure::Minimum(bus(), window(4000, 5000)), Some(2375.0), None);
+    expect(&later, &cut_at(3000), Outcome::NotMeasured, None);
+    let first = demand(Measure::FirstBelow(bus(), 2325.0, Window::default()), Some(3.5), Some(4.5));
+    expect(&first, &cut_at(4500), Outcome::Met, Some(4.0));
+    expect(&first, &cut_at(3000), Outcome::NotMeasured, None);
+    let changes = demand(Measure::Changes(bus(), Window::default()), None, Some(0.0));
+    expect(&changes, &cut_at(4500), Outcome::Missed, Some(1.0));
+    expect(&changes, &cut_at(3000), Outcome::NotMeasured, Some(0.0));
+    let count = demand(received(Window::default()), Some(10.0), Some(20.0));
+    expect(&count, &cut_at(1500), Outcome::NotMeasured, Some(15.0));
+    expect(&count, &cut_at(3000), Outcome::Missed, Some(30.0));
+}
+
+#[test]
+fn rows_without_numbers_are_not_judged_as_numbers() {
+    let mut data = run();
+    data.series.as_mut().unwrap().columns[0].values[10] = f64::NAN;
+    let minimum = |bound| demand(Measure::Minimum(bus(), Window::default()), Some(bound), None);
+    expect(&minimum(2300.0), &data, Outcome::NotMeasured, Some(2320.0));
+    expect(&minimum(2375.0), &data, Outcome::Missed, Some(2320.0));
+}
+
+#[test]
+fn what_was_not_recorded_is_not_measured() {
+    let absent = PointName("bus.999.v1".into());
+    let minimum = demand(Measure::Minimum(absent, Window::default()), Some(1.0), None);
+    expect(&minimum, &run(), Outcome::NotMeasured, None);
+    let mut data = run();
+    data.captures.remove("controller");
+    data.series = None;
+    let reason = |measure, data: &RunData| judge(&demand(measure, None, None), data).reason;
+    assert_eq!(reason(gap(Window::default()), &data), "there is no capture of controller");
+    assert_eq!(
+        reason(Measure::Changes(bus(), Window::default()), &data),
+        "no points were recorded"
+    );
+    data.addresses.insert("controller".into(), None);
+    assert_eq!(reason(received(Window::default()), &data), "controller has no address");
+}
+
+#[test]
+fn a_retransmission_does_not_end_a_silence() {
+    let steady = demand(gap(window(0, 6000)), None, Some(100.0));
+    expect(&steady, &run(), Outcome::Met, Some(100.0));
+    // The last new poll leaves at 6.05 s; up to 10 s there are repetitions only.
+    let whole = demand(gap(Window::default()), None, Some(150.0));
+    expect(&whole, &run(), Outcome::Missed, Some(3950.0));
+    assert_eq!(judge(&whole, &run()).reason, "from 6.05 s on, at the sender");
+}
+
+/// Who was to speak may have been gone before anybody noticed.
+#[test]
+fn the_last_silence_of_a_run_that_a_failed_part_has_ended_says_nothing() {
+    let whole = demand(gap(Window::default()), None, Some(150.0));
+    expect(&whole, &cut_at(9000), Outcome::Missed, Some(2950.0));
+    let failed = |end_ms| RunData { failed: true, ..cut_at(end_ms) };
+    expect(&whole, &failed(9000), Outcome::NotMeasured, Some(100.0));
+    let early = demand(gap(Window::default()), None, Some(90.0));
+    expect(&early, &failed(9000), Outcome::Missed, Some(100.0));
+    expect(
+        &demand(gap(window(7000, 8000)), None, Some(150.0)),
+        &failed(9000),
+        Outcome::Missed,
+        Some(1000.0),
+    );
+    expect(
+        &demand(gap(window(7000, 9500)), None, Some(150.0)),
+        &failed(9000),
+        Outcome::NotMeasured,
+        None,
+    );
+}
+
+#[test]
+fn what_is_lost_on_the_way_is_silence_at_the_receiver_only() {
+    let mut data = run();
+    let arrived = data.captures.get_mut("sensor").unwrap();
+    // Polls at 2.05 s to 2.45 s are lost.
+    arrived
+        .frames
+        .retain(|frame| !(2_000..2_500).contains(&((frame.realtime_ns - REALTIME_ZERO_NS) / MS)));
+    let steady = |at| demand(gap_at(at, window(0, 6000)), None, Some(100.0));
+    expect(&steady(End::Sender), &data, Outcome::Met, Some(100.0));
+    expect(&steady(End::Receiver), &data, Outcome::Missed, Some(600.0));
+    let verdict = judge(&steady(End::Receiver), &data);
+    assert_eq!(verdict.reason, "from 1.95 s on, at the receiver");
+    assert_eq!(verdict.source.file, "captures/sensor.pcapng");
+    assert!(verdict.source.query.contains("inbound"), "{:?}", verdict.source);
+}
+
+#[test]
+fn the_time_to_the_first_poll_and_after_the_last_counts() {
+    expect(&demand(gap(window(0, 50)), None, None), &run(), Outcome::Met, Some(50.0));
+    expect(&demand(gap(window(60, 140)), None, None), &run(), Outcome::Met, Some(80.0));
+    expect(&demand(gap(window(7000, 9000)), None, None), &run(), Outcome::Met, Some(2000.0));
+}
+
+#[test]
+fn a_window_that_no_gap_could_miss_says_nothing() {
+    let vacuous = demand(gap(window(60, 100)), None, Some(40.0));
+    expect(&vacuous, &run(), Outcome::NotMeasured, Some(40.0));
+    assert_eq!(judge(&vacuous, &run()).reason, "no gap in 40 ms is longer than 40 ms");
+    let nobody = demand(gap(window(7000, 9000)), None, Some(2000.0));
+    expect(&nobody, &run(), Outcome::NotMeasured, Some(2000.0));
+    expect(&demand(gap(window(60, 140)), None, Some(79.0)), &run(), Outcome::Missed, Some(80.0));
+}
+
+#[test]
+fn received_frames_are_new_inbound_and_by_their_source() {
+    expect(
+        &demand(received(Window::default()), Some(61.0), Some(61.0)),
+        &run(),
+        Outcome::Met,
+        Some(61.0),
+    );
+    expect(&demand(received(window(7000, 9000)), None, Some(0.0)), &run(), Outcome::Met, Some(0.0));
+    let from_itself =
+        Measure::Received { from: "sensor".into(), to: "sensor".into(), window: Window::default() };
+    expect(&demand(from_itself, None, Some(0.0)), &run(), Outcome::Met, Some(0.0));
+}
+
+#[test]
+fn a_torn_capture_speaks_up_to_its_last_frame() {
+    let mut data = run();
+    let capture = data.captures.get_mut("controller").unwrap();
+    capture.frames.truncate(20);
+    capture.torn = true;
+    expect(&demand(gap(window(0, 1900)), None, Some(100.0)), &data, Outcome::Met, Some(100.0));
+    let beyond = demand(gap(window(0, 3000)), None, Some(100.0));
+    expect(&beyond, &data, Outcome::NotMeasured, Some(100.0));
+    assert!(judge(&beyond, &data).reason.contains("cut off"));
+}
+
+#[test]
+fn one_miss_decides_the_exit_code() {
+    let verdict =
+        |outcome| Verdict { outcome, ..judge(&demand(gap(Window::default()), None, None), &run()) };
+    let [met, missed, unknown] = [Outcome::Met, Outcome::Missed, Outcome::NotMeasured].map(verdict);
+    assert_eq!(exit(&[]), Exit::Met);
+    assert_eq!(exit(std::slice::from_ref(&met)), Exit::Met);
+    assert_eq!(exit(&[met.clone(), unknown.clone()]), Exit::NotMeasured);
+    assert_eq!(exit(&[met, unknown, missed]), Exit::Missed);
+}
+
+#[test]
+fn the_table_lines_up() {
+    let verdicts = [
+        judge(&demand(Measure::Minimum(bus(), Window::default()), Some(2375.0), None), &run()),
+        judge(&demand(received(Window::default()), Some(1.0), None), &run()),
+        judge(&demand(gap(Window::default()), None, Some(150.0)), &cut_at(3000)),
+    ];
+    let expected = "\
+verdict       requirement  measured  bounds    where and why
+missed        it holds       2320 V  ≥ 2375 V  at 4 s
+met           it holds           61  ≥ 1
+not measured  it holds       100 ms  ≤ 150 ms  from 0.05 s on, at the sender; the data end at 3 s, the window at 10 s
+";
+    assert_eq!(table(&verdicts), expected);
+}
+
+fn told_by_drive(statistic: Statistic, above: Option<f64>) -> Measure {
+    let (member, program) = ("latency_us".into(), "drive".into());
+    Measure::Told { member, program, statistic, above, window: Window::default() }
+}
+
+#[test]
+fn what_a_program_tells_is_judged_and_a_run_cut_short_can_only_miss() {
+    let most = |statistic, above, bound: f64, data: &RunData| {
+        let measure = told_by_drive(statistic, above);
+        let requirement = demand(measure, None, Some(bound));
+        let verdict = judge(&requirement, data);
+        (verdict.outcome, verdict.value)
+    };
+    let whole = run();
+    assert_eq!(most(Statistic::Maximum, None, 4.167, &whole), (Outcome::Missed, Some(5.0)));
+    assert_eq!(most(Statistic::Maximum, None, 5.0, &whole), (Outcome::Met, Some(5.0)));
+    assert_eq!(most(Statistic::Count, Some(4.167), 0.0, &whole), (Outcome::Missed, Some(1.0)));
+    assert_eq!(most(Statistic::Mean, None, 1.1, &whole), (Outcome::Met, Some(1.04)));
+    // 99.9 % cannot be told from a hundred.
+    assert_eq!(most(Statistic::Percentile(0.999), None, 9.0, &whole).0, Outcome::NotMeasured);
+    let cut = cut_at(5000);
+    assert_eq!(most(Statistic::Maximum, None, 4.167, &cut).0, Outcome::Missed);
+    assert_eq!(most(Statistic::Maximum, None, 6.0, &cut).0, Outcome::NotMeasured);
+}
+
+fn plant(unconverged_ms: (i64, i64), share: f64) -> PlantRecord {
+    PlantRecord {
+        unconverged_ns: vec![(unconverged_ms.0 * MS, unconverged_ms.1 * MS)],
+        unconverged_share: share,
+        ..PlantRecord::default()
+    }
+}
+
+fn low(at_least: f64, from_s: i64, to_s: i64) -> Requirement {
+    let span = |s| Some(VirtualSpan::from_s(s));
+    let window = Window { from: span(from_s), to: span(to_s) };
+    let measure = Measure::Minimum(bus(), window);
+    let disturbed = Disturbed::default();
+    Requirement { name: "low".into(), measure, at_least: Some(at_least), at_most: None, disturbed }
+}
+
+/// Figures of steps that did not converge are none, however good they look.
+#[test]
+fn a_window_in_which_the_plant_did_not_converge_is_not_measured() {
+    let mut data = run();
+    data.plant = Some(plant((7000, 7100), 0.0));
+    let verdict = judge(&low(2300.0, 0, 10), &data);
+    assert_eq!(verdict.outcome, Outcome::NotMeasured);
+    assert!(verdict.reason.contains("did not converge from 7 s on, for 0.1 s"), "{verdict:?}");
+    assert_eq!(judge(&low(2300.0, 0, 7), &data).outcome, Outcome::Met);
+    // What was seen outside of it is missed whatever was within.
+    assert_eq!(judge(&low(2375.0, 0, 10), &data).outcome, Outcome::Missed);
+    data.plant = Some(plant((7000, 7100), 0.02));
+    assert_eq!(judge(&low(2300.0, 0, 10), &data).outcome, Outcome::Met);
+}
+
+#[test]
+fn rows_without_a_number_are_neither_a_change_nor_a_first_or_last_time() {
+    let mut data = run();
+    data.plant = Some(plant((3000, 3500), 0.1));
+    let series = data.series.as_mut().unwrap();
+    series.columns[0].values[30..35].fill(f64::NAN);
+    series.columns[0].values[36] = f64::NEG_INFINITY;
+    let of = |measure: Measure, at_most: f64| Requirement {
+        name: "r".into(),
+        measure,
+        at_least: None,
+        at_most: Some(at_most),
+        disturbed: Disturbed::default(),
+    };
+    // Down at 4 s and up at 5 s.
+    let changes = judge(&of(Measure::Changes(bus(), Window::default()), 2.0), &data);
+    assert_eq!((changes.outcome, changes.value), (Outcome::Met, Some(2.0)));
+    let first = of(Measure::FirstBelow(bus(), 2375.0, Window::default()), 4.5);
+    assert_eq!(judge(&first, &data).value, Some(4.0));
+    // It may have been below before, if nothing is allowed for.
+    data.plant = Some(plant((3000, 3500), 0.0));
+    let verdict = judge(&Requirement { at_least: Some(3.9), ..first }, &data);
+    assert_eq!(verdict.outcome, Outcome::NotMeasured);
+}
+
+#[test]
+fn what_programs_do_without_an_answer_from_the_plant_is_not_measured() {
+    let mut data = run();
+    data.plant = Some(PlantRecord {
+        refused: Some(Refused { count: 3, first_ns: 3000 * MS }),
+        ..plant((2900, 3100), 0.0)
+    });
+    // A window over the whole of the run, in which the maximum of 5 ms comes later.
+    let told = |at_most| Requirement {
+        name: "told".into(),
+        measure: Measure::Told {
+            member: "latency_us".into(),
+            program: "drive".into(),
+            statistic: Statistic::Maximum,
+            above: None,
+            window: Window::default(),
+        },
+        at_least: None,
+        at_most: Some(at_most),
+        disturbed: Disturbed::default(),
+    };
+    let verdict = judge(&told(6.0), &data);
+    assert_eq!(verdict.outcome, Outcome::NotMeasured);
+    assert!(verdict.reason.contains("could not read the plant"), "{verdict:?}");
+    assert_eq!(judge(&told(2.0), &data).outcome, Outcome::NotMeasured);
+    assert_eq!(judge(&told(0.5), &data).outcome, Outcome::Missed);
+}
+
+/// The same rule for each file that verdicts are drawn from: what came after a hole may be less than
+/// what there was.
+#[test]
+fn a_file_with_a_hole_is_known_up_to_there_only() {
+    let gap = |at_most| Requirement {
+        name: "gap".into(),
+        measure: Measure::LongestGap {
+            from: "controller".into(),
+            to: "sensor".into(),
+            port: 502,
+            at: End::Sender,
+            window: Window { from: None, to: Some(VirtualSpan::from_s(5)) },
+        },
+        at_least: None,
+        at_most: Some(at_most),
+        disturbed: Disturbed::default(),
+    };
+    let lost = |file: &str| Loss {
+        file: file.into(),
+        from_ns: 3000 * MS,
+        reason: format!("{file} lacks something"),
+    };
+    let mut data = run();
+    assert_eq!(judge(&gap(150.0), &data).outcome, Outcome::Met);
+    data.losses = vec![lost("captures/controller.pcapng")];
+    let verdict = judge(&gap(150.0), &data);
+    assert_eq!(verdict.outcome, Outcome::NotMeasured);
+    assert!(verdict.reason.contains("lacks something"), "{verdict:?}");
+    assert_eq!(judge(&gap(90.0), &data).outcome, Outcome::Missed);
+
+    let told = |at_most| Requirement {
+        name: "told".into(),
+        measure: Measure::Told {
+            member: "latency_us".into(),
+            program: "drive".into(),
+            statistic: Statistic::Maximum,
+            above: None,
+            window: Window::default(),
+        },
+        at_least: None,
+        at_most: Some(at_most),
+        disturbed: Disturbed::default(),
+    };
+    assert_eq!(judge(&told(6.0), &data).outcome, Outcome::Met);
+    data.losses = vec![lost("programs/drive.log")];
+    assert_eq!(judge(&told(6.0), &data).outcome, Outcome::NotMeasured);
+    // A line beyond the hole is a fact all the same.
+    assert_eq!(judge(&told(2.0), &data).outcome, Outcome::Missed);
+}

@@ -1,0 +1,207 @@
+//! `qcycle attach`: an agent for a program that runs already, and the command that waits for it.
+//!
+//! The agent is a process of its own, the **servant**, in a session of its own: a program cannot
+//! get rid of its filter, and what the filter reports must be answered for as long as the program
+//! and what comes from it live. The command that the user started only attends the domain. When
+//! it ends, by whatever cause, the domain is detached: no hold, no dilation, and the program goes
+//! on from where its time is.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use vtime::Tdf;
+
+use super::client::{self, Connection};
+use super::control::Control;
+use super::protocol::Status;
+use super::registry::Registration;
+use crate::domain::{Domain, Freeze, Start};
+use crate::launch::freeze::{Freezer, Wanted};
+use crate::launch::{Follower, attach};
+use os::fds;
+use os::glance;
+use os::signals::{self, FOR_THE_PROGRAM, Signals};
+
+/// What to take in.
+#[derive(Clone, Debug)]
+pub struct Attach {
+    /// The process; all its threads and all that comes from it belong to it.
+    pub process: i32,
+    /// Name of the domain; made from program and process number if `None`.
+    pub name: Option<String>,
+    /// Time dilation factor.
+    pub tdf: Tdf,
+}
+
+/// What a servant says to who has started it, once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Said {
+    Taken { name: String, processes: usize, threads: usize, stood_ns: i64 },
+    Failed(String),
+}
+
+/// Takes a program in and attends it until it ends, somebody detaches it, or a signal asks this
+/// process to end.
+///
+/// # Errors
+/// When it cannot be taken in; it goes on as it was.
+pub fn attach(attach: &Attach) -> anyhow::Result<()> {
+    let asked = Signals::block(&FOR_THE_PROGRAM);
+    let (status, mut connection) =
+        match client::of_process(attach.process)?.map(|found| found.status) {
+            Some(status) if status.detached => again(&status.name, attach)?,
+            Some(status) => {
+                bail!("process {} is in the domain `{}` already", attach.process, status.name)
+            }
+            None => begin(attach)?,
+        };
+    let name = status.name.clone();
+    let ending = connection.get_ref().try_clone()?;
+    thread::Builder::new().name("signals".into()).spawn(move || {
+        asked.next();
+        // Tells the agent, which answers by closing its end.
+        let _ = ending.shutdown(std::net::Shutdown::Write);
+    })?;
+    // What was to be told between the beginning and the answer is in that.
+    let mut told = BTreeSet::new();
+    let mut tell = |warning: String| {
+        if told.insert(warning.clone()) {
+            terminal::err!("qcycle: {warning}");
+        }
+    };
+    status.warnings.into_iter().for_each(&mut tell);
+    while let Some(warning) = client::next_warning(&mut connection) {
+        tell(warning);
+    }
+    let there = super::registry::is_there(&name).unwrap_or(false);
+    if there {
+        terminal::out!("detached {name}: its program goes on, as fast as the host");
+    } else {
+        terminal::out!("{name} has ended");
+    }
+    Ok(())
+}
+
+/// Takes a program in that was detached.
+fn again(name: &str, attach: &Attach) -> anyhow::Result<(Status, Connection)> {
+    if attach.name.as_ref().is_some_and(|wanted| wanted != name) {
+        bail!("process {} keeps the domain that it was detached from, `{name}`", attach.process);
+    }
+    let (status, connection) = client::attend(name)?;
+    client::call(name, super::protocol::Call::Dilate { tdf: attach.tdf.to_string() })?;
+    terminal::out!("attached {name} again");
+    Ok((status, connection))
+}
+
+/// Starts a servant for a program.
+fn begin(attach: &Attach) -> anyhow::Result<(Status, Connection)> {
+    let (ours, theirs) = fds::pair()?;
+    let mut servant = Command::new("/proc/self/exe");
+    servant.args(["serve", "--owner", &theirs.as_raw_fd().to_string()]);
+    servant.args(["--process", &attach.process.to_string(), "--tdf", &attach.tdf.to_string()]);
+    servant.args(attach.name.iter().flat_map(|name| ["--name", name]));
+    servant.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    fds::hand_down(&mut servant, theirs.as_fd());
+    // SAFETY: one system call between fork and exec.
+    unsafe { servant.pre_exec(signals::new_session) };
+    servant.spawn().context("cannot start the servant of the program")?;
+    drop(theirs);
+    let ours = UnixStream::from(ours);
+    let mut line = String::new();
+    BufReader::new(&ours).read_line(&mut line)?;
+    match serde_json::from_str(&line).context("the servant of the program has died")? {
+        Said::Failed(reason) => bail!(reason),
+        Said::Taken { name, processes, threads, stood_ns } => {
+            let attended = client::attend(&name)?;
+            terminal::out!(
+                "attached {name}: {processes} process(es), {threads} thread(s), stood for {:.1} ms",
+                stood_ns as f64 / 1e6
+            );
+            Ok(attended)
+        }
+    }
+}
+
+/// The servant: takes the program in and serves it until all of it has ended.
+pub fn serve(owner: OwnedFd, attach: &Attach) -> u8 {
+    let mut owner = UnixStream::from(owner);
+    let _ = std::fs::write("/proc/self/comm", "qcycle-servant");
+    let mut say = |said: &Said| {
+        let mut line = serde_json::to_string(said).expect("plain data");
+        line.push('\n');
+        // The command may be gone.
+        let _ = owner.write_all(line.as_bytes());
+    };
+    let serving = match take_in(attach, &mut say) {
+        Ok(serving) => serving,
+        Err(error) => {
+            say(&Said::Failed(format!("{error:#}")));
+            return 1;
+        }
+    };
+    let control = Arc::clone(&serving.control);
+    let watching = thread::Builder::new().name("owner".into()).spawn(move || {
+        // Its end: the command attends the domain by now, or is gone.
+        let _ = owner.read(&mut [0]);
+        control.detach_unattended();
+    });
+    if watching.is_err() {
+        serving.control.detach_unattended();
+    }
+    for refusal in serving.follower.close() {
+        serving.control.warn(format!("refused {}: {}", refusal.program, refusal.reason));
+    }
+    drop(serving.registration);
+    0
+}
+
+struct Serving {
+    registration: Registration,
+    control: Arc<Control>,
+    follower: Follower,
+}
+
+fn take_in(attach: &Attach, say: &mut impl FnMut(&Said)) -> anyhow::Result<Serving> {
+    let title = title(attach.process);
+    let name = attach.name.clone().unwrap_or_else(|| default_name(attach.process));
+    let registration = Registration::new(&name)?;
+    let ourselves = [std::process::id().cast_signed(), signals::parent()];
+    let standing = attach::stop(attach.process, &ourselves)?;
+    // Its clocks go on from the host's at this moment, which all of the program has passed by.
+    let start = Start { tdf: attach.tdf, realtime_ns: None, held: true };
+    let domain = Domain::new(start).context("cannot make a clock")?;
+    // Somebody else's program stays in the control group that it is in.
+    let freezer = Freezer::start(Wanted { freeze: Freeze::Off, by: None })
+        .context("cannot freeze programs")?;
+    domain.set_backstop(freezer.clone());
+    let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
+        .context("cannot follow programs")?;
+    let control = Control::new(&name, &title, Arc::clone(&domain), freezer);
+    control.serve(&registration)?;
+    fds::raise_limit();
+    let taken = standing.put_into(&follower, &domain)?;
+    let attach::Taken { processes, threads, stood_ns } = taken;
+    say(&Said::Taken { name, processes, threads, stood_ns });
+    Ok(Serving { registration, control, follower })
+}
+
+/// The command line of a process, for people.
+fn title(process: i32) -> String {
+    glance::command_of(process)
+}
+
+fn default_name(process: i32) -> String {
+    let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let comm = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    let base: String = comm.chars().filter(fits).collect();
+    format!("{}-{process}", if base.is_empty() { "program" } else { &base })
+}

@@ -1,0 +1,423 @@
+//! An agent's side of its socket: it answers what anybody may ask of a domain.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use vtime::Tdf;
+use vtime::image::Kind;
+
+use super::peer;
+use super::protocol::{Call, Outcome, Reply, Request, Selector, Status, VERSION};
+use super::query;
+use super::registry::Registration;
+use crate::domain::{Change, Domain};
+use crate::intervention::{Caller, Deed};
+use crate::launch::freeze::Freezer;
+use crate::launch::members;
+
+/// Longest request in octets; more is nobody's honest request.
+const REQUEST_LENGTH_MAX: u64 = 64 * 1024;
+
+/// How long a caller that attends a domain may take to read what it is told.
+const HEARS_WITHIN: Duration = Duration::from_secs(1);
+/// Most warnings that are kept.
+const WARNINGS_MAX: usize = 200;
+/// How long to wait after a caller could not be received.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(20);
+/// How long a caller who keeps others waiting may take until it asks.
+const CALLER_LONGEST: Duration = Duration::from_millis(500);
+
+/// A domain that answers calls.
+#[derive(Debug)]
+pub struct Control {
+    name: String,
+    title: String,
+    domain: Arc<Domain>,
+    freezer: Arc<Freezer>,
+    /// Warnings that the agent has to tell besides those that counters show.
+    warnings: Mutex<Vec<String>>,
+    tie: Mutex<Tie>,
+    /// Holds that callers have asserted. Only these are theirs to release: the agent's own keep the
+    /// clock where it is while it does something.
+    holds: AtomicU32,
+    /// Who hears what callers do to the domain.
+    listener: OnceLock<Listener>,
+}
+
+/// Hears what a caller has done, while the connection is there.
+struct Listener(Box<dyn Fn(Deed, Caller) + Send + Sync>);
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Listener")
+    }
+}
+
+/// Who a domain is tied to.
+#[derive(Debug)]
+enum Tie {
+    /// A run, which alone may end it.
+    Run,
+    /// Nobody.
+    None,
+    /// This connection, with whose end the domain is detached.
+    Caller(Arc<UnixStream>),
+    /// It was detached.
+    Detached,
+}
+
+impl Control {
+    /// A domain under a name, with what runs in it for people.
+    #[must_use]
+    pub fn new(name: &str, title: &str, domain: Arc<Domain>, freezer: Arc<Freezer>) -> Arc<Self> {
+        Self::tied(name, title, domain, freezer, Tie::None)
+    }
+
+    /// The domain of a run, which nobody else may detach.
+    #[must_use]
+    pub fn of_run(
+        name: &str,
+        title: &str,
+        domain: Arc<Domain>,
+        freezer: Arc<Freezer>,
+    ) -> Arc<Self> {
+        Self::tied(name, title, domain, freezer, Tie::Run)
+    }
+
+    fn tied(
+        name: &str,
+        title: &str,
+        domain: Arc<Domain>,
+        freezer: Arc<Freezer>,
+        tie: Tie,
+    ) -> Arc<Self> {
+        let (warnings, tie) = (Mutex::default(), Mutex::new(tie));
+        let (name, title) = (name.to_owned(), title.to_owned());
+        let (holds, listener) = (AtomicU32::new(0), OnceLock::new());
+        Arc::new(Self { name, title, domain, freezer, warnings, tie, holds, listener })
+    }
+
+    /// Names who hears of what callers do to the domain, each time it is in force. The first one
+    /// named does.
+    pub fn tell_deeds(&self, listener: impl Fn(Deed, Caller) + Send + Sync + 'static) {
+        let _ = self.listener.set(Listener(Box::new(listener)));
+    }
+
+    /// Answers whoever calls, until the process ends.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn serve(self: &Arc<Self>, registration: &Registration) -> std::io::Result<()> {
+        let listener = registration.listener().try_clone()?;
+        let control = Arc::clone(self);
+        thread::Builder::new().name("control".into()).spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream.map(Arc::new) else {
+                    // Out of descriptors, say: there may be some again.
+                    thread::sleep(ACCEPT_AGAIN);
+                    continue;
+                };
+                let caller = (Arc::clone(&control), Arc::clone(&stream));
+                let thread = thread::Builder::new().name("control-caller".into());
+                if thread.spawn(move || caller.0.hear(&caller.1)).is_err() {
+                    // A program may have all threads that this user may have. Then callers are
+                    // heard one after the other, and none for long.
+                    let _ = stream.set_read_timeout(Some(CALLER_LONGEST));
+                    control.hear(&stream);
+                }
+            }
+        })?;
+        Ok(())
+    }
+
+    fn hear(&self, stream: &Arc<UnixStream>) {
+        self.converse(stream);
+        self.ended(stream);
+    }
+
+    /// Adds a warning to the status, once, and no more than [`WARNINGS_MAX`]: a program may give
+    /// reason for as many as it likes. Who attends the domain hears of it.
+    pub fn warn(&self, warning: String) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if warnings.len() < WARNINGS_MAX && !warnings.contains(&warning) {
+            warnings.push(warning.clone());
+            drop(warnings);
+            if let Tie::Caller(stream) = &*self.tie() {
+                let told = Reply { id: 0, outcome: Outcome::Warning(warning) };
+                // Whoever does not want to hear it need not.
+                let _ = stream.as_ref().write_all(line(&told).as_bytes());
+            }
+        }
+    }
+
+    /// How the domain stands.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (calls, doubts) = query::counted(&self.domain.counters());
+        warnings.extend(doubts);
+        warnings.extend(self.domain.lateness().warnings());
+        Status {
+            name: self.name.clone(),
+            agent_pid: std::process::id(),
+            title: self.title.clone(),
+            clock: self.domain.reading(),
+            calls,
+            freeze: Box::new(self.freezer.status()),
+            warnings,
+            detached: self.is_detached(),
+        }
+    }
+
+    /// Detaches the domain unless somebody attends it.
+    pub fn detach_unattended(&self) {
+        let mut tie = self.tie();
+        if matches!(*tie, Tie::None) {
+            self.let_go(&mut tie);
+        }
+    }
+
+    fn is_detached(&self) -> bool {
+        matches!(*self.tie(), Tie::Detached)
+    }
+
+    fn attend(&self, stream: &Arc<UnixStream>) -> Result<(), String> {
+        let mut tie = self.tie();
+        match *tie {
+            Tie::Run => Err(format!("`{}` is the domain of a run", self.name)),
+            Tie::Caller(_) => Err(format!("somebody attends the domain `{}` already", self.name)),
+            Tie::None | Tie::Detached => {
+                // Nobody waits longer for a caller that reads nothing.
+                let _ = stream.set_write_timeout(Some(HEARS_WITHIN));
+                *tie = Tie::Caller(Arc::clone(stream));
+                Ok(())
+            }
+        }
+    }
+
+    fn detach(&self) -> Result<(), String> {
+        let mut tie = self.tie();
+        match &*tie {
+            Tie::Run => Err(format!("`{}` is the domain of a run, and ends with it", self.name)),
+            Tie::Detached => Err(format!("the domain `{}` is detached already", self.name)),
+            Tie::None | Tie::Caller(_) => {
+                self.let_go(&mut tie);
+                Ok(())
+            }
+        }
+    }
+
+    /// The connection has ended.
+    fn ended(&self, stream: &Arc<UnixStream>) {
+        let mut tie = self.tie();
+        if matches!(&*tie, Tie::Caller(caller) if Arc::ptr_eq(caller, stream)) {
+            self.let_go(&mut tie);
+        }
+    }
+
+    fn let_go(&self, tie: &mut Tie) {
+        let before = std::mem::replace(tie, Tie::Detached);
+        self.domain.set_free();
+        self.holds.store(0, Ordering::Relaxed);
+        if let Tie::Caller(stream) = before {
+            // Tells the caller; gone already, if not.
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    fn tie(&self) -> MutexGuard<'_, Tie> {
+        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
+        self.tie.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn converse(&self, stream: &Arc<UnixStream>) {
+        use std::io::Read;
+        let mut writer: &UnixStream = stream;
+        let mut reader = BufReader::new(writer);
+        if let Err(error) = peer::check_caller(stream) {
+            let refused = Reply { id: 0, outcome: Outcome::Error(error.to_string()) };
+            // Whoever does not want to hear it need not.
+            let _ = writer.write_all(line(&refused).as_bytes());
+            return;
+        }
+        let is_inside = peer::is_inside(stream);
+        loop {
+            let mut asked = String::new();
+            match (&mut reader).take(REQUEST_LENGTH_MAX).read_line(&mut asked) {
+                Ok(length) if length > 0 => {}
+                _ => return,
+            }
+            let reply = match serde_json::from_str::<Request>(&asked) {
+                Ok(request) => {
+                    let outcome = self.answer(&request, stream, is_inside);
+                    if !matches!(outcome, Outcome::Error(_)) {
+                        self.tell(&request.call, stream, is_inside);
+                    }
+                    Reply { id: request.id, outcome }
+                }
+                Err(error) => {
+                    Reply { id: 0, outcome: Outcome::Error(format!("no request: {error}")) }
+                }
+            };
+            if writer.write_all(line(&reply).as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn answer(&self, request: &Request, stream: &Arc<UnixStream>, is_inside: bool) -> Outcome {
+        if request.version != VERSION {
+            return Outcome::Error(format!(
+                "this agent speaks version {VERSION} of the protocol, not {}; use the `qcycle` \
+                 that started it",
+                request.version
+            ));
+        }
+        let looks =
+            matches!(request.call, Call::Status | Call::Query { .. } | Call::Attend | Call::Detach);
+        if !looks && self.is_detached() {
+            return Outcome::Error(format!(
+                "the domain `{}` is detached; `qcycle attach` takes it in again",
+                self.name
+            ));
+        }
+        match &request.call {
+            Call::Status => {}
+            Call::Attend => {
+                if let Err(error) = self.attend(stream) {
+                    return Outcome::Error(error);
+                }
+            }
+            Call::Detach => {
+                if let Err(error) = self.detach() {
+                    return Outcome::Error(error);
+                }
+            }
+            Call::Hold => {
+                match is_inside {
+                    true => drop(self.freezer.spare(|| self.domain.assert_hold())),
+                    false => drop(self.domain.assert_hold()),
+                }
+                self.holds.fetch_add(1, Ordering::Relaxed);
+            }
+            Call::Release => {
+                let one_less = |holds: u32| holds.checked_sub(1);
+                let theirs =
+                    self.holds.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+                if theirs.is_err() || self.domain.release_hold().is_none() {
+                    return Outcome::Error(format!("nothing holds the domain `{}`", self.name));
+                }
+            }
+            Call::Dilate { tdf } => match tdf.parse::<Tdf>() {
+                Ok(tdf) => self.domain.dilate(tdf),
+                Err(error) => return Outcome::Error(error.to_string()),
+            },
+            Call::DilateProgram { tdf, program } => {
+                return match tdf.parse::<Tdf>() {
+                    Ok(tdf) => self.dilate_programs(tdf, program),
+                    Err(error) => Outcome::Error(error.to_string()),
+                };
+            }
+            Call::Query { program } => return self.detail(program.as_ref()),
+        }
+        Outcome::Status(self.status())
+    }
+
+    /// Tells what a caller has done to the domain, if anything.
+    fn tell(&self, call: &Call, stream: &UnixStream, is_inside: bool) {
+        let Some(listener) = self.listener.get() else { return };
+        let millionths = |tdf: &str| tdf.parse::<Tdf>().map_or(0, Tdf::millionths);
+        let deed = match call {
+            Call::Hold => Deed::Hold,
+            Call::Release => Deed::Release,
+            Call::Dilate { tdf } => Deed::Dilate { tdf_millionths: millionths(tdf) },
+            Call::DilateProgram { tdf, program } => {
+                let found = query::select(&self.domain, Some(program)).unwrap_or_default();
+                let names: BTreeSet<_> =
+                    found.iter().map(|(program, _)| program.name.clone()).collect();
+                let programs = names.into_iter().collect();
+                Deed::DilatePrograms { tdf_millionths: millionths(tdf), programs }
+            }
+            Call::Status | Call::Query { .. } | Call::Attend | Call::Detach => return,
+        };
+        (listener.0)(deed, peer::who(stream, is_inside));
+    }
+
+    /// Dilates programs at one moment. What they start meanwhile goes on as they stood, so it is
+    /// looked for once more.
+    fn dilate_programs(&self, tdf: Tdf, selector: &Selector) -> Outcome {
+        let mut dilated = BTreeSet::new();
+        for _ in 0..2 {
+            let Some(mut found) = query::select(&self.domain, Some(selector)) else {
+                return self.unknown(selector);
+            };
+            found.retain(|(program, _)| dilated.insert(program.number));
+            let programs: Vec<_> = found.iter().map(|(program, _)| &**program).collect();
+            if programs.iter().any(|program| self.domain.standing(program).free) {
+                return Outcome::Error(format!(
+                    "{} was let go and runs at host rate; take it back into the domain first",
+                    self.words(selector)
+                ));
+            }
+            self.domain.change_programs(&programs, Change::Dilate(tdf));
+        }
+        self.detail(Some(selector))
+    }
+
+    fn detail(&self, selector: Option<&Selector>) -> Outcome {
+        let Some(programs) = query::select(&self.domain, selector) else {
+            return selector.map_or(Outcome::Status(self.status()), |named| self.unknown(named));
+        };
+        let detail = query::detail(&self.domain, self.status(), &programs);
+        Outcome::Detail(Box::new(detail))
+    }
+
+    fn unknown(&self, selector: &Selector) -> Outcome {
+        let there = members::programs(&self.domain);
+        let names: BTreeSet<&str> = there.iter().map(|(program, _)| &*program.name).collect();
+        let names: Vec<_> = names.into_iter().map(|name| format!("{}/{name}", self.name)).collect();
+        Outcome::Error(match selector {
+            Selector::Pid(process) => {
+                format!("the process {process} is not in the domain `{}`", self.name)
+            }
+            Selector::Name(_) if names.is_empty() => {
+                format!("no program runs in the domain `{}`", self.name)
+            }
+            Selector::Name(_) => {
+                format!(
+                    "there is no program {}; there is {}",
+                    self.words(selector),
+                    names.join(", ")
+                )
+            }
+        })
+    }
+
+    fn words(&self, selector: &Selector) -> String {
+        match selector {
+            Selector::Pid(process) => format!("the process {process}"),
+            Selector::Name(name) => format!("`{}/{name}`", self.name),
+        }
+    }
+}
+
+fn line(reply: &Reply) -> String {
+    serde_json::to_string(reply).expect("a reply is plain data") + "\n"
+}
+
+/// What a count of calls that saw host time means to the user.
+#[must_use]
+pub fn warning(kind: Kind, count: u64) -> Option<String> {
+    (count > 0 && kind.leaks_host_time()).then(|| {
+        format!(
+            "{count} times a program asked for timeouts or stamps of sockets (SO_RCVTIMEO, \
+             SO_SNDTIMEO, SO_TIMESTAMP), but its own seccomp filters keep some of its threads \
+             from being watched: these see host time; use poll"
+        )
+    })
+}

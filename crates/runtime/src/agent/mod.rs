@@ -1,0 +1,31 @@
+//! The process that owns a time domain, and everything that talks to it.
+//!
+//! Whoever wants something of a program in virtual time asks its agent, by messages over a
+//! socket, also on the same machine: so that programs may as well be on another host. `qcycle
+//! exec` is an agent with one program in the foreground, `qcycle agent` one that a run starts.
+//!
+//! - [`protocol`]: the messages
+//! - [`registry`]: the names of domains, and finding their agents
+//! - [`control`]: an agent's side of the socket: holds, dilation, status
+//! - [`query`]: how a domain and its programs stand
+//! - [`client`]: the other side, for `qcycle hold`, `release`, `dilate`, `query` and `ps`
+//! - [`target`]: whom these commands mean
+//! - [`listing`]: what they print
+//! - [`exec`]: `qcycle exec`; [`attach`]: `qcycle attach`
+//! - [`keep`]: the process between an agent and a program that keeps its terminal and its end
+//! - [`orphans`]: what a program leaves behind
+//! - [`interventions`]: what others do to the domain of a run
+
+pub mod attach;
+pub mod client;
+pub mod control;
+pub mod exec;
+pub mod interventions;
+pub mod keep;
+pub mod listing;
+mod orphans;
+mod peer;
+pub mod protocol;
+mod query;
+pub mod registry;
+pub mod target;

@@ -1,0 +1,588 @@
+//! A time domain as its owner, the agent, holds it: the clock, the page that publishes it, and
+//! those on the agent's side who must hear of changes.
+//!
+//! Programs see the page only. Threads of the agent (network, files, output) use [`Domain::now`]
+//! and wait on host timeouts worked out by [`Domain::host_time_of`], and a [`Watch`] wakes them
+//! when the clock was stopped, resumed, dilated or granted more.
+
+mod beats;
+mod freeze;
+mod guard;
+mod late;
+mod page;
+mod programs;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use vtime::history::DomainPage;
+use vtime::page::{Epoch, SETTLE_NS};
+use vtime::{ClockPage, HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
+
+pub use freeze::{Backstop, Freeze, Next, Phase};
+pub use guard::{Guard, Stalls};
+pub use late::{AgentLateness, Serving};
+pub use page::{Mapped, Writers};
+pub use page::{Shared, host_now};
+pub use programs::{Change, MISSES, Memory, Program, Standing};
+
+/// What a new domain starts with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Start {
+    /// Time dilation factor.
+    pub tdf: Tdf,
+    /// What `CLOCK_REALTIME` shows at virtual zero, in nanoseconds since 1970; the host's time
+    /// of day if `None`.
+    pub realtime_ns: Option<i64>,
+    /// Whether the domain starts with one hold asserted (for its owner to release).
+    pub held: bool,
+}
+
+/// The owner's side of a time domain.
+#[derive(Debug)]
+pub struct Domain {
+    page: Shared<DomainPage>,
+    state: Mutex<State>,
+    programs: Mutex<programs::Programs>,
+    token: u64,
+    backstop: OnceLock<Arc<dyn Backstop>>,
+    lateness: AgentLateness,
+    /// Held by whoever releases: between the thaw and the release nobody else may release.
+    releasing: Mutex<()>,
+    /// A factor has become less, and programs that wait do not know yet.
+    quickened: AtomicBool,
+}
+
+#[derive(Debug)]
+struct State {
+    clock: VirtualClock,
+    watchers: Vec<Arc<OwnedFd>>,
+    /// Times the clock was stopped.
+    stops: u64,
+    stalls: Stalls,
+    /// Up to when the time that the clock stood for stalls has been added up.
+    stood_until: HostTime,
+}
+
+impl State {
+    /// The clock has stood for a stall in this time, of which a part may have been added up.
+    fn stood(&mut self, begin: HostTime, end: HostTime) {
+        let begin = begin.max(self.stood_until);
+        self.stalls.total_ns += (end - begin).as_ns().max(0);
+        self.stood_until = self.stood_until.max(end);
+    }
+}
+
+/// The clock of a domain at one moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Reading {
+    /// Virtual nanoseconds since the start of the domain.
+    pub virtual_ns: i64,
+    /// Nanoseconds since 1970 that `CLOCK_REALTIME` shows.
+    pub realtime_ns: i64,
+    /// Holds asserted.
+    pub holds: u32,
+    /// Time dilation factor in millionths.
+    pub tdf_millionths: u64,
+    /// Host nanoseconds spent held.
+    pub paused_ns: i64,
+    /// Times the clock was stopped.
+    pub stops: u64,
+    /// What `CLOCK_REALTIME` shows less that of the host.
+    pub offset_ns: i64,
+}
+
+impl Domain {
+    /// A new domain whose clock is at virtual zero now.
+    ///
+    /// # Errors
+    /// When the kernel gives no shared memory for the clock page.
+    pub fn new(start: Start) -> io::Result<Arc<Self>> {
+        let page = DomainPage::new(ClockPage::new(epochs(start.realtime_ns)));
+        let page = Shared::new(c"quartercycle-clock", page, Writers::Owner)?;
+        page.begin_change();
+        let now = settled_host_now();
+        let mut clock = VirtualClock::new(now, start.tdf);
+        if start.held {
+            clock.hold(now);
+        }
+        page.history().note_change(now, None, &clock);
+        page.end_change(&clock, true, true);
+        let (stops, stalls) = (u64::from(start.held), Stalls::default());
+        let (watchers, stood_until) = (Vec::new(), HostTime::ZERO);
+        let state = Mutex::new(State { clock, watchers, stops, stalls, stood_until });
+        // No two domains of a host begin in the same nanosecond and the same process.
+        let token = u64::from(std::process::id()).rotate_right(24) ^ now.as_ns().cast_unsigned();
+        let (backstop, releasing) = (OnceLock::new(), Mutex::new(()));
+        let (programs, lateness) = (Mutex::default(), AgentLateness::default());
+        let quickened = AtomicBool::new(false);
+        Ok(Arc::new(Self {
+            page,
+            state,
+            programs,
+            token,
+            backstop,
+            lateness,
+            releasing,
+            quickened,
+        }))
+    }
+
+    /// Names who freezes the programs of the domain while its clock stands still. The first one
+    /// named does.
+    pub fn set_backstop(&self, backstop: Arc<dyn Backstop>) {
+        let _ = self.backstop.set(backstop);
+    }
+
+    /// How late its agent is with what virtual times demand.
+    #[must_use]
+    pub fn lateness(&self) -> &AgentLateness {
+        &self.lateness
+    }
+
+    /// Virtual time now.
+    #[must_use]
+    pub fn now(&self) -> VirtualTime {
+        self.page.now(host_now, relax)
+    }
+
+    /// What `CLOCK_REALTIME` of programs shows at `when`, in nanoseconds since 1970.
+    #[must_use]
+    pub fn realtime_ns(&self, when: VirtualTime) -> i64 {
+        self.page.epoch(Epoch::Realtime).saturating_add(when.as_ns())
+    }
+
+    /// What the clock shows at a host time, or will show if nothing changes.
+    #[must_use]
+    pub fn virtual_time_at(&self, host: HostTime) -> VirtualTime {
+        self.page.snapshot(relax).at(host)
+    }
+
+    /// The host time at which the clock reaches `when` if nothing changes, or at which to look
+    /// again while a stall keeps it from going on; `None` while it stands still or if `when`
+    /// lies beyond the horizon.
+    #[must_use]
+    pub fn host_time_of(&self, when: VirtualTime) -> Option<HostTime> {
+        let snapshot = self.page.snapshot(relax);
+        snapshot.reaches(when).map(|host| look_again(host, snapshot.limit))
+    }
+
+    /// Asserts a hold until the answer is dropped. The clock stands still when this returns.
+    #[must_use]
+    pub fn hold(self: &Arc<Self>) -> Hold {
+        let at = self.assert_hold();
+        Hold { domain: Arc::clone(self), at }
+    }
+
+    /// Asserts a hold that somebody else releases. Answers the virtual time at which the clock
+    /// stands still.
+    pub fn assert_hold(&self) -> VirtualTime {
+        let (at, stops) = self.change(|clock, now| {
+            let stops = clock.hold(now);
+            ((clock.at(now), stops), Changed { stops, ..Changed::default() })
+        });
+        if let Some(backstop) = self.backstop.get().filter(|_| stops) {
+            backstop.stopped();
+        }
+        at
+    }
+
+    /// Releases one hold. Answers how many are left; `None` if there was none.
+    pub fn release_hold(&self) -> Option<u32> {
+        let Some(backstop) = self.backstop.get() else { return self.release_now() };
+        let _turn = self.releasing.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.lock().clock.holds() == 1;
+        if last {
+            backstop.resuming();
+            if self.quickened.swap(false, Ordering::Relaxed) {
+                backstop.quickened(&self.processes());
+            }
+        }
+        let left = self.release_now();
+        if last && left.is_some_and(|left| left > 0) {
+            // Another hold came meanwhile, so the clock still stands.
+            backstop.stopped();
+        }
+        left
+    }
+
+    fn release_now(&self) -> Option<u32> {
+        self.change(|clock, now| {
+            let resumed = clock.release(now);
+            let left = resumed.map(|_| clock.holds());
+            (left, Changed { resumes: resumed == Some(true), ..Changed::default() })
+        })
+    }
+
+    /// Changes the time dilation factor.
+    pub fn dilate(&self, tdf: Tdf) {
+        self.change_factors(
+            |clock| tdf < clock.tdf(),
+            |clock, now| {
+                clock.dilate(now, tdf);
+                Changed { dilates: true, ..Changed::default() }
+            },
+        );
+    }
+
+    /// Changes a factor. If it makes time go faster, the clock stands until those programs that wait
+    /// have heard of it.
+    fn change_factors(
+        &self,
+        quickens: impl FnOnce(&VirtualClock) -> bool,
+        decide: impl FnOnce(&mut VirtualClock, HostTime) -> Changed,
+    ) {
+        let Some(backstop) = self.backstop.get() else {
+            return self.change(|clock, now| ((), decide(clock, now)));
+        };
+        let (quickens, stops) = self.change(|clock, now| {
+            let quickens = quickens(clock);
+            let stops = quickens && clock.hold(now);
+            ((quickens, stops), decide(clock, now))
+        });
+        if stops {
+            backstop.stopped();
+        }
+        if quickens {
+            self.quickened.store(true, Ordering::Relaxed);
+            self.release_hold();
+        }
+    }
+
+    /// Releases all holds and lets the clock and all programs run as fast as the host's, from
+    /// where they stand.
+    pub fn set_free(&self) {
+        self.dilate(Tdf::ONE);
+        for program in self.present_programs() {
+            self.change_program(&program, Change::Dilate(Tdf::ONE));
+        }
+        while self.release_hold().is_some() {}
+    }
+
+    /// Grants the clock to run up to `horizon`.
+    pub fn grant(&self, horizon: VirtualTime) {
+        self.change(|clock, now| {
+            clock.grant(now, horizon);
+            ((), Changed { resumes: true, ..Changed::default() })
+        });
+    }
+
+    /// Has the clock stand still while a processor of the host does not answer for longer than
+    /// `allowed`, until the answer is dropped.
+    ///
+    /// # Errors
+    /// When the kernel starts no threads.
+    pub fn guard(self: &Arc<Self>, allowed: HostSpan) -> io::Result<Guard> {
+        Guard::start(self, allowed)
+    }
+
+    /// What stalls of the host the clock was kept from so far.
+    #[must_use]
+    pub fn stalls(&self) -> Stalls {
+        self.lock().stalls
+    }
+
+    /// The clock at this moment.
+    #[must_use]
+    pub fn reading(&self) -> Reading {
+        let state = self.lock();
+        let host = self.host_now();
+        let now = state.clock.at(host);
+        Reading {
+            virtual_ns: now.as_ns(),
+            realtime_ns: self.realtime_ns(now),
+            holds: state.clock.holds(),
+            tdf_millionths: state.clock.tdf().millionths(),
+            paused_ns: state.clock.paused(host).as_ns(),
+            stops: state.stops,
+            offset_ns: self.realtime_offset_ns(now, host),
+        }
+    }
+
+    /// Whether the clock stands at its horizon.
+    #[must_use]
+    pub fn is_at_horizon(&self) -> bool {
+        let state = self.lock();
+        state.clock.at(self.host_now()) >= state.clock.horizon()
+    }
+
+    /// What `CLOCK_REALTIME` of a program shows at `when` less that of the host at `host`.
+    fn realtime_offset_ns(&self, when: VirtualTime, host: HostTime) -> i64 {
+        let since = host_now() - host;
+        let host_realtime_ns = page::host_clock_ns(libc::CLOCK_REALTIME) - since.as_ns();
+        self.realtime_ns(when).saturating_sub(host_realtime_ns)
+    }
+
+    /// A file descriptor that becomes readable whenever the clock was stopped, resumed, dilated
+    /// or granted more.
+    ///
+    /// # Errors
+    /// When the kernel gives no more descriptors.
+    pub fn watch(&self) -> io::Result<Watch> {
+        // SAFETY: eventfd takes no pointers; its result is checked and owned by nobody else.
+        let event = unsafe {
+            let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Arc::new(OwnedFd::from_raw_fd(fd))
+        };
+        self.lock().watchers.push(Arc::clone(&event));
+        Ok(Watch { event })
+    }
+
+    /// Waits on the host until the clock has reached `when`, however often it is held meanwhile.
+    ///
+    /// # Errors
+    /// When the kernel gives no more descriptors.
+    pub fn wait_until(&self, when: VirtualTime) -> io::Result<()> {
+        let watch = self.watch()?;
+        while self.now() < when {
+            watch.wait(self.host_time_of(when))?;
+        }
+        Ok(())
+    }
+
+    /// The clock page, to be mapped into programs.
+    #[must_use]
+    pub fn page(&self) -> &Shared<DomainPage> {
+        &self.page
+    }
+
+    fn change<T>(&self, decide: impl FnOnce(&mut VirtualClock, HostTime) -> (T, Changed)) -> T {
+        let mut state = self.lock();
+        self.page.begin_change();
+        let now = settled_host_now().min(self.page.limit());
+        let before = state.clock.clone();
+        let (answer, changed) = decide(&mut state.clock, now);
+        self.page.history().note_change(now, Some(&before), &state.clock);
+        self.end_change(&mut state, changed);
+        answer
+    }
+
+    fn end_change(&self, state: &mut State, changed: Changed) {
+        self.page.end_change(&state.clock, changed.resumes, changed.dilates);
+        if changed.resumes {
+            page::wake_all(self.page.resumed());
+        }
+        if changed.dilates {
+            page::wake_all(self.page.dilated());
+            page::wake_all(self.page.resumed());
+        }
+        state.stops += u64::from(changed.stops);
+        state.watchers.retain(|watcher| Arc::strong_count(watcher) > 1);
+        if changed.stops || changed.resumes || changed.dilates {
+            for watcher in &state.watchers {
+                ring(watcher);
+            }
+        }
+    }
+
+    /// Host time as far as the clock may go.
+    fn host_now(&self) -> HostTime {
+        host_now().min(self.page.limit())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long to wait while a stall keeps the clock from going on: its end wakes all that wait for
+/// that, unless it comes in the very moment in which they begin to.
+const LOOK_AGAIN: HostSpan = HostSpan::from_ns(200_000);
+
+/// What a change did to the clock.
+#[derive(Clone, Copy, Debug, Default)]
+struct Changed {
+    stops: bool,
+    resumes: bool,
+    dilates: bool,
+}
+
+/// A hold on a domain; dropping it releases it.
+#[derive(Debug)]
+pub struct Hold {
+    domain: Arc<Domain>,
+    at: VirtualTime,
+}
+
+impl Hold {
+    /// The virtual time at which the clock stands.
+    #[must_use]
+    pub const fn at(&self) -> VirtualTime {
+        self.at
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.domain.release_hold();
+    }
+}
+
+/// Becomes readable when the clock of a domain changes.
+#[derive(Debug)]
+pub struct Watch {
+    event: Arc<OwnedFd>,
+}
+
+impl Watch {
+    /// The descriptor to poll.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+
+    /// Forgets the changes so far. Call it before reading the clock, so that none is missed.
+    pub fn clear(&self) {
+        let mut count = [0u8; 8];
+        // SAFETY: reads 8 octets into an array of 8; the descriptor does not block, and an empty
+        // counter (EAGAIN) is what clearing is for.
+        unsafe { libc::read(self.event.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+    }
+
+    /// Waits until host time `until` (for ever if `None`) or the next change, and clears it.
+    ///
+    /// # Errors
+    /// What `ppoll` reports, except interruptions.
+    pub fn wait(&self, until: Option<HostTime>) -> io::Result<()> {
+        poll_until(&mut [readable(self.fd())], until)?;
+        self.clear();
+        Ok(())
+    }
+}
+
+pub use page::{poll_until, readable};
+
+/// When to look for a clock that would be somewhere at `host`, but may go to `limit` only.
+fn look_again(host: HostTime, limit: HostTime) -> HostTime {
+    let now = host_now();
+    if limit < host && host <= now { now + LOOK_AGAIN } else { host }
+}
+
+/// Host time, read [`SETTLE_NS`] after the page was marked as changing.
+fn settled_host_now() -> HostTime {
+    let begun = host_now();
+    loop {
+        let now = host_now();
+        if now - begun >= HostSpan::from_ns(SETTLE_NS) {
+            return now;
+        }
+    }
+}
+
+/// The epochs of all clocks, such that each goes on from the host's, but `CLOCK_REALTIME` (and
+/// `CLOCK_TAI` with it) from `realtime_ns` where given.
+fn epochs(realtime_ns: Option<i64>) -> [i64; Epoch::COUNT] {
+    let host_realtime = page::host_clock_ns(libc::CLOCK_REALTIME);
+    let realtime = realtime_ns.unwrap_or(host_realtime);
+    let mut epochs = [0; Epoch::COUNT];
+    epochs[Epoch::Realtime as usize] = realtime;
+    epochs[Epoch::Monotonic as usize] = page::host_clock_ns(libc::CLOCK_MONOTONIC);
+    epochs[Epoch::MonotonicRaw as usize] = page::host_clock_ns(libc::CLOCK_MONOTONIC_RAW);
+    epochs[Epoch::Boottime as usize] = page::host_clock_ns(libc::CLOCK_BOOTTIME);
+    // The kernel's offset between TAI and UTC is a whole number of seconds.
+    let tai = page::host_clock_ns(libc::CLOCK_TAI) - host_realtime;
+    epochs[Epoch::Tai as usize] =
+        realtime.saturating_add((tai + 500_000_000) / 1_000_000_000 * 1_000_000_000);
+    epochs
+}
+
+fn relax(tries: u32) {
+    if tries < 100 { std::hint::spin_loop() } else { std::thread::yield_now() }
+}
+
+fn ring(event: &OwnedFd) {
+    let one = 1u64.to_ne_bytes();
+    // SAFETY: writes 8 octets from an array of 8; a full counter (EAGAIN) is readable anyway.
+    unsafe { libc::write(event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+    use vtime::VirtualSpan;
+
+    #[test]
+    fn stands_still_while_held_and_goes_on_where_it_stood() {
+        let domain = Domain::new(Start::default()).unwrap();
+        let hold = domain.hold();
+        std::thread::sleep(Duration::from_millis(5));
+        assert_eq!(domain.now(), hold.at());
+        assert_eq!(domain.host_time_of(VirtualTime::MAX), None);
+        let at = hold.at();
+        drop(hold);
+        assert!(domain.now() >= at);
+        let reading = domain.reading();
+        assert_eq!((reading.holds, reading.stops), (0, 1));
+        assert!(reading.paused_ns >= 5_000_000);
+    }
+
+    #[test]
+    fn waiting_outlasts_holds_and_horizons() {
+        let domain = Domain::new(Start::default()).unwrap();
+        domain.grant(VirtualTime::ZERO + VirtualSpan::from_ms(2));
+        let hold = domain.hold();
+        let until = domain.now() + VirtualSpan::from_ms(10);
+        let waiter = {
+            let domain = Arc::clone(&domain);
+            std::thread::spawn(move || {
+                domain.wait_until(until).unwrap();
+                domain.now()
+            })
+        };
+        std::thread::sleep(Duration::from_millis(5));
+        drop(hold);
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(!waiter.is_finished());
+        domain.grant(VirtualTime::MAX);
+        assert!(waiter.join().unwrap() >= until);
+    }
+
+    #[test]
+    fn dilation_slows_virtual_time() {
+        let domain = Domain::new(Start { tdf: Tdf::MAX, ..Start::default() }).unwrap();
+        let host = Instant::now();
+        let before = domain.now();
+        std::thread::sleep(Duration::from_millis(10));
+        let passed = domain.now() - before;
+        assert!(passed.as_ns() > 0);
+        assert!(u128::try_from(passed.as_ns()).unwrap() <= host.elapsed().as_nanos() / 1000 + 1);
+    }
+
+    #[test]
+    fn the_time_of_day_starts_where_it_was_told_to() {
+        let start = Start { realtime_ns: Some(1_000_000_000), held: true, ..Start::default() };
+        let domain = Domain::new(start).unwrap();
+        assert_eq!(domain.reading().realtime_ns - domain.reading().virtual_ns, 1_000_000_000);
+        assert_eq!(domain.release_hold(), Some(0));
+        assert_eq!(domain.release_hold(), None);
+    }
+
+    #[test]
+    fn a_watch_rings_on_each_kind_of_change() {
+        let domain = Domain::new(Start::default()).unwrap();
+        let watch = domain.watch().unwrap();
+        let rings = |what: &dyn Fn()| {
+            watch.clear();
+            what();
+            let mut fds = [readable(watch.fd())];
+            poll_until(&mut fds, Some(HostTime::ZERO)).unwrap();
+            fds[0].revents != 0
+        };
+        assert!(!rings(&|| ()));
+        assert!(rings(&|| {
+            domain.assert_hold();
+        }));
+        assert!(rings(&|| {
+            domain.release_hold();
+        }));
+        assert!(rings(&|| domain.dilate(Tdf::MAX)));
+        assert!(rings(&|| domain.grant(VirtualTime::MAX)));
+    }
+}

@@ -1,0 +1,391 @@
+//! Freezing the programs of a domain while its clock stands still: a backstop for those that
+//! compute, never the pause itself ([`crate::domain::Freeze`] tells when).
+//!
+//! One thread does all of it, because ptrace(2) binds a tracee to a thread and because a hold
+//! must not wait for what takes milliseconds. A hold arms a timer and its release disarms it:
+//! short holds wake nobody.
+//!
+//! - [`method`]: the ways to freeze
+//! - [`group`]: control groups
+//! - [`stop`]: stopping threads with ptrace
+//! - [`calls`]: what a freeze cuts short, and how it is mended
+//! - [`hands`]: all of them together
+//! - [`threads`]: what `/proc` says
+//! - [`anew`]: waits that a faster clock makes too long
+//! - [`warden`]: what thaws when the agent was killed
+//! - [`account`]: what is said of it
+
+mod account;
+mod anew;
+mod calls;
+mod group;
+mod hands;
+mod method;
+mod stop;
+mod threads;
+mod warden;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use libc::pid_t;
+use vtime::time::NS_PER_S;
+use vtime::{HostSpan, HostTime};
+
+pub use account::{Durations, FreezeStatus};
+pub use group::{Swept, sweep};
+pub use method::Method;
+pub use warden::main as warden;
+
+use account::Counted;
+use hands::Hands;
+
+use crate::domain::{self, Backstop, Freeze, Next, Phase, host_now};
+use os::process::Identity;
+
+/// How old a tree of programs gets before it is taken up, unless the clock stops sooner: moving
+/// a process into a group takes milliseconds, which programs that are over sooner never pay.
+const GATHER_AFTER: HostSpan = HostSpan::from_ns(20_000_000);
+/// How often it is looked for programs that run though all are frozen, where nothing else keeps
+/// them from it.
+const LOOK_EVERY: HostSpan = HostSpan::from_ns(10_000_000);
+/// How long a question how programs are frozen waits for the answer.
+const CHOICE_LONGEST: Duration = Duration::from_millis(500);
+
+/// What somebody wants of a freezer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// When.
+    pub freeze: Freeze,
+    /// How; the best way there is if `None`.
+    pub by: Option<Method>,
+}
+
+/// Freezes the programs of a domain.
+#[derive(Debug)]
+pub struct Freezer {
+    wanted: Wanted,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Wakes the thread.
+    bell: OwnedFd,
+    /// Wakes it when a hold has lasted long enough.
+    alarm: OwnedFd,
+}
+
+#[derive(Debug)]
+struct State {
+    freeze: Freeze,
+    phase: Phase,
+    /// The freeze of this phase is done, as far as it can be.
+    done: bool,
+    /// Programs of the domain that stop its clock at this moment.
+    spares: u32,
+    /// Trees of programs that are to be taken up, and when.
+    new: Vec<(Identity, HostTime)>,
+    /// How programs are frozen, and why not better.
+    chosen: Option<(Method, String)>,
+    /// Somebody wants to know that.
+    asked: bool,
+    closing: bool,
+    worker: Option<JoinHandle<()>>,
+    freezes: u64,
+    incomplete: u64,
+    mended: u64,
+    freeze_times: Counted,
+    thaw_times: Counted,
+}
+
+impl Freezer {
+    /// A freezer for the programs of one domain.
+    ///
+    /// # Errors
+    /// When the kernel gives no more descriptors or threads.
+    pub fn start(wanted: Wanted) -> io::Result<Arc<Self>> {
+        let state = State {
+            freeze: wanted.freeze,
+            phase: Phase::Free,
+            done: false,
+            spares: 0,
+            new: Vec::new(),
+            chosen: None,
+            asked: false,
+            closing: false,
+            worker: None,
+            freezes: 0,
+            incomplete: 0,
+            mended: 0,
+            freeze_times: Counted::default(),
+            thaw_times: Counted::default(),
+        };
+        let freezer = Arc::new(Self {
+            wanted,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            bell: event()?,
+            alarm: timer()?,
+        });
+        if wanted.freeze != Freeze::Off {
+            let own = Arc::clone(&freezer);
+            let worker = thread::Builder::new().name("freezer".into()).spawn(move || own.work())?;
+            freezer.lock().worker = Some(worker);
+        }
+        Ok(freezer)
+    }
+
+    /// A tree of programs has begun with this process, which is there.
+    pub(super) fn started(&self, root: pid_t) {
+        if self.lock().freeze == Freeze::Off {
+            return;
+        }
+        // By the time that it is taken up, another process may have its number.
+        let Ok(root) = Identity::of_process(root) else { return };
+        self.lock().new.push((root, host_now() + GATHER_AFTER));
+        ring(&self.bell);
+    }
+
+    /// Does what stops the clock without freezing programs until it runs again: one of them does
+    /// it, and frozen it could never undo it.
+    pub fn spare<T>(&self, stop: impl FnOnce() -> T) -> T {
+        self.lock().spares += 1;
+        let answer = stop();
+        self.lock().spares -= 1;
+        self.let_go();
+        answer
+    }
+
+    /// Thaws programs until the next hold, for they are to hear of something.
+    pub fn let_go(&self) {
+        if self.lock().phase.resuming() {
+            ring(&self.bell);
+        }
+    }
+
+    /// Thaws programs for good.
+    pub fn stand_down(&self) {
+        self.lock().freeze = Freeze::Off;
+        self.resuming();
+    }
+
+    /// Thaws programs and removes what was made to freeze them; call it when they have ended.
+    pub fn close(&self) {
+        self.stand_down();
+        let mut state = self.lock();
+        state.closing = true;
+        let worker = state.worker.take();
+        drop(state);
+        ring(&self.bell);
+        // It cannot panic: a panic aborts the process.
+        let _ = worker.map(JoinHandle::join);
+    }
+
+    /// How programs are frozen, and how that went so far.
+    #[must_use]
+    pub fn status(&self) -> FreezeStatus {
+        let mut state = self.lock();
+        if state.chosen.is_none() && !state.new.is_empty() && !state.closing {
+            state.asked = true;
+            ring(&self.bell);
+            let waited = self.changed.wait_timeout_while(state, CHOICE_LONGEST, |state| {
+                state.chosen.is_none() && !state.closing
+            });
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let (method, reason) = match &state.chosen {
+            Some((method, reason)) => (Some(*method), reason.clone()),
+            None => (None, String::new()),
+        };
+        FreezeStatus {
+            mode: self.wanted.freeze.to_string(),
+            method,
+            reason,
+            freezes: state.freezes,
+            incomplete: state.incomplete,
+            mended: state.mended,
+            freeze: state.freeze_times.summary(),
+            thaw: state.thaw_times.summary(),
+        }
+    }
+
+    fn work(&self) {
+        let mut hands = Hands::default();
+        loop {
+            let mut state = self.lock();
+            if state.closing {
+                break;
+            }
+            let now = host_now();
+            let next = state.phase.next(now);
+            let stops = next == Next::Freeze || state.asked;
+            let is_new = |(_, due): &(Identity, HostTime)| stops || *due <= now;
+            let new: Vec<Identity> =
+                state.new.iter().filter(|tree| is_new(tree)).map(|tree| tree.0).collect();
+            state.new.retain(|tree| !is_new(tree));
+            drop(state);
+            if !new.is_empty() {
+                self.gather(&mut hands, &new);
+            }
+            match next {
+                Next::Freeze => self.freeze(&mut hands),
+                Next::Thaw => self.thaw(&mut hands),
+                Next::Nothing | Next::Wait(_) => self.rest(&mut hands, next),
+            }
+        }
+        hands.end();
+    }
+
+    fn gather(&self, hands: &mut Hands, new: &[Identity]) {
+        if !hands.has_chosen() {
+            let chosen = hands.choose(self.wanted.by);
+            self.lock().chosen = Some(chosen);
+        }
+        hands.gather(new);
+        self.lock().asked = false;
+        self.changed.notify_all();
+    }
+
+    fn freeze(&self, hands: &mut Hands) {
+        let begun = Instant::now();
+        let complete = hands.freeze(|| self.lock().phase == Phase::Leaving);
+        let mut state = self.lock();
+        let given_up = state.phase == Phase::Leaving;
+        state.mended += hands.stopper.take_mended();
+        state.freezes += 1;
+        state.incomplete += u64::from(!complete && !given_up);
+        if complete {
+            state.freeze_times.count(begun.elapsed());
+        }
+        state.done = true;
+        self.changed.notify_all();
+    }
+
+    fn thaw(&self, hands: &mut Hands) {
+        let begun = Instant::now();
+        hands.thaw();
+        let mut state = self.lock();
+        state.mended += hands.stopper.take_mended();
+        state.thaw_times.count(begun.elapsed());
+        state.phase.thawed();
+        state.done = false;
+        self.changed.notify_all();
+    }
+
+    /// Waits for something to do.
+    fn rest(&self, hands: &mut Hands, next: Next) {
+        let state = self.lock();
+        let frozen = state.phase == Phase::Frozen;
+        let mut until = state.new.iter().map(|(_, due)| *due).min();
+        drop(state);
+        if let Next::Wait(at) = next {
+            until = Some(until.map_or(at, |until| until.min(at)));
+        }
+        let looks = if frozen { hands.must_look() } else { hands.stopper.is_waiting() };
+        if looks {
+            let look = host_now() + LOOK_EVERY.max(hands.rest());
+            until = Some(until.map_or(look, |until| until.min(look)));
+        }
+        let mut fds = [domain::readable(self.bell.as_fd()), domain::readable(self.alarm.as_fd())];
+        // That it cannot be waited for means to look at once, as a wake-up does.
+        let _ = domain::poll_until(&mut fds, until);
+        silence(&self.bell);
+        silence(&self.alarm);
+        if looks && frozen {
+            hands.keep_frozen();
+        } else if looks {
+            hands.stopper.look();
+            hands.stopper.let_go();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Backstop for Freezer {
+    fn stopped(&self) {
+        let mut state = self.lock();
+        let freeze = if state.spares > 0 { Freeze::Off } else { state.freeze };
+        state.phase.stopped(freeze, host_now());
+        let Phase::Due(at) = state.phase else { return };
+        if freeze != Freeze::Strict {
+            return set_alarm(&self.alarm, Some(at));
+        }
+        ring(&self.bell);
+        let waiting = |state: &mut State| match state.phase {
+            Phase::Due(_) => true,
+            Phase::Frozen => !state.done,
+            Phase::Free | Phase::Leaving => false,
+        };
+        drop(self.changed.wait_while(state, waiting));
+    }
+
+    fn resuming(&self) {
+        let mut state = self.lock();
+        let due = matches!(state.phase, Phase::Due(_));
+        if due {
+            set_alarm(&self.alarm, None);
+        }
+        if state.phase.resuming() {
+            ring(&self.bell);
+            drop(self.changed.wait_while(state, |state| state.phase == Phase::Leaving));
+        } else if due {
+            self.changed.notify_all();
+        }
+    }
+
+    fn quickened(&self, processes: &[pid_t]) {
+        anew::work_out_anew(processes);
+    }
+}
+
+fn event() -> io::Result<OwnedFd> {
+    // SAFETY: takes numbers; the result is checked and owned by nobody else.
+    unsafe { owned(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK)) }
+}
+
+fn timer() -> io::Result<OwnedFd> {
+    let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
+    // SAFETY: as above.
+    unsafe { owned(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags)) }
+}
+
+/// # Safety
+/// `fd` must be the result of a call that makes a descriptor.
+unsafe fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: as the caller vouches.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn set_alarm(alarm: &OwnedFd, at: Option<HostTime>) {
+    let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let at = at.map_or(none, |at| libc::timespec {
+        tv_sec: at.as_ns() / NS_PER_S,
+        tv_nsec: at.as_ns() % NS_PER_S,
+    });
+    let setting = libc::itimerspec { it_interval: none, it_value: at };
+    let flags = libc::TFD_TIMER_ABSTIME;
+    // SAFETY: a live structure and a null pointer.
+    unsafe {
+        libc::timerfd_settime(alarm.as_raw_fd(), flags, &raw const setting, std::ptr::null_mut())
+    };
+}
+
+fn ring(bell: &OwnedFd) {
+    let one = 1u64.to_ne_bytes();
+    // SAFETY: writes 8 octets from an array of 8; a full counter (EAGAIN) is readable anyway.
+    unsafe { libc::write(bell.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+}
+
+fn silence(bell: &OwnedFd) {
+    let mut count = [0u8; 8];
+    // SAFETY: reads 8 octets into an array of 8; the descriptor does not block.
+    unsafe { libc::read(bell.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+}

@@ -1,0 +1,165 @@
+//! Timerfds of programs. The agent has a descriptor of its own of each that is armed, through which
+//! it lets it expire: whatever number the program knows it by, and in whatever process, it is that
+//! one. So it stays there when all programs have closed it, and whether they have is looked up.
+
+use std::cmp::Ordering;
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use libc::{c_int, pid_t};
+
+use os::process::Process;
+
+/// Where links to timerfds in `/proc` lead.
+pub(super) const TIMERFD: &str = "anon_inode:[timerfd]";
+
+/// A timerfd that a program has too.
+#[derive(Debug)]
+pub(super) struct TimerFd(OwnedFd);
+
+impl TimerFd {
+    /// The timerfd that a process has under this number.
+    ///
+    /// # Errors
+    /// EBADF if it is no descriptor, EINVAL if it is no timerfd.
+    pub(super) fn of(process: &Process, fd: c_int) -> io::Result<Self> {
+        let copy = process.descriptor(fd)?;
+        let link = fs::read_link(format!("/proc/self/fd/{}", copy.as_raw_fd()))?;
+        if link.as_os_str() != TIMERFD {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        Ok(Self(copy))
+    }
+
+    /// The clock that it was made for.
+    pub(super) fn clock(&self) -> Option<c_int> {
+        c_int::try_from(self.info("clockid:")?).ok()
+    }
+
+    /// The order of two timers, by which descriptors of the same one are equal. kcmp(2)
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        let own = std::process::id().cast_signed();
+        self.order_with(own, other.0.as_raw_fd()).unwrap_or(Ordering::Greater)
+    }
+
+    /// The same of this one and what a process has under a number.
+    ///
+    /// # Errors
+    /// EBADF if that is no descriptor, ESRCH if the process is gone, EPERM if it is closed to this
+    /// user.
+    pub(super) fn order_with(&self, process: pid_t, fd: c_int) -> io::Result<Ordering> {
+        const KCMP_FILE: c_int = 0;
+        let (own, one) = (std::process::id(), self.0.as_raw_fd());
+        // SAFETY: takes numbers only.
+        match unsafe { libc::syscall(libc::SYS_kcmp, own, process, KCMP_FILE, one, fd) } {
+            0 => Ok(Ordering::Equal),
+            1 => Ok(Ordering::Less),
+            2 => Ok(Ordering::Greater),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Takes back expirations that nobody has read, as setting it does.
+    pub(super) fn reset(&self) {
+        let none = libc::itimerspec {
+            it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+            it_value: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+        };
+        // SAFETY: a live structure and a null pointer.
+        unsafe {
+            libc::timerfd_settime(self.0.as_raw_fd(), 0, &raw const none, std::ptr::null_mut())
+        };
+    }
+
+    /// Takes its setting over from the kernel, which lets it expire no more. Answers the
+    /// nanoseconds that were left (0: it was not armed) and its period.
+    pub(super) fn take_over(&self) -> io::Result<[i64; 2]> {
+        let unread = self.info("ticks:").unwrap_or(0);
+        let before = self.setting()?;
+        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let none = libc::itimerspec { it_interval: zero, it_value: zero };
+        let mut last = none;
+        // SAFETY: live structures.
+        let set =
+            unsafe { libc::timerfd_settime(self.0.as_raw_fd(), 0, &raw const none, &raw mut last) };
+        if set != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let [left, period] = parts(&last);
+        // It has expired between the two looks.
+        let missed = left > before[0] || left == 0 && before[0] > 0;
+        let unread = unread.unsigned_abs() + u64::from(missed);
+        if unread > 0 {
+            self.expire(unread)?;
+        }
+        Ok([left, period])
+    }
+
+    fn setting(&self) -> io::Result<[i64; 2]> {
+        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut setting = libc::itimerspec { it_interval: zero, it_value: zero };
+        // SAFETY: a live structure.
+        match unsafe { libc::timerfd_gettime(self.0.as_raw_fd(), &raw mut setting) } {
+            0 => Ok(parts(&setting)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Adds expirations to those that nobody has read. `TFD_IOC_SET_TICKS` of
+    /// `include/uapi/linux/timerfd.h`.
+    pub(super) fn expire(&self, times: u64) -> io::Result<()> {
+        const SET_TICKS: libc::c_ulong = 1 << 30 | 8 << 16 | (b'T' as libc::c_ulong) << 8;
+        // Taken away before more are added, so that a program that reads it at this moment gets
+        // each of them once.
+        let ticks = self.take().saturating_add(times);
+        // SAFETY: the request reads the number of 64 bits that it is given.
+        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), SET_TICKS, &raw const ticks) };
+        if result == 0 {
+            return Ok(());
+        }
+        match io::Error::last_os_error() {
+            // A kernel without CONFIG_CHECKPOINT_RESTORE: it can be made to expire once.
+            error if error.raw_os_error() == Some(libc::ENOTTY) => self.expire_once(),
+            error => Err(error),
+        }
+    }
+
+    /// Takes the expirations that nobody has read. Never waits for one: the flag that would say
+    /// so is the program's, and shared.
+    fn take(&self) -> u64 {
+        let mut ticks = [0u8; 8];
+        let to = libc::iovec { iov_base: ticks.as_mut_ptr().cast(), iov_len: ticks.len() };
+        // SAFETY: reads 8 octets into an array of 8.
+        let count =
+            unsafe { libc::preadv2(self.0.as_raw_fd(), &raw const to, 1, -1, libc::RWF_NOWAIT) };
+        match count {
+            8 => u64::from_ne_bytes(ticks),
+            _ if io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock => 0,
+            // Before Linux 6.10 it cannot be asked not to wait; they stay until they are replaced.
+            _ => self.info("ticks:").unwrap_or(0).unsigned_abs(),
+        }
+    }
+
+    fn expire_once(&self) -> io::Result<()> {
+        let past = libc::itimerspec {
+            it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+            it_value: libc::timespec { tv_sec: 0, tv_nsec: 1 },
+        };
+        let (fd, flags) = (self.0.as_raw_fd(), libc::TFD_TIMER_ABSTIME);
+        // SAFETY: a live structure and a null pointer.
+        let set =
+            unsafe { libc::timerfd_settime(fd, flags, &raw const past, std::ptr::null_mut()) };
+        if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    fn info(&self, name: &str) -> Option<i64> {
+        let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", self.0.as_raw_fd())).ok()?;
+        text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
+    }
+}
+
+fn parts(setting: &libc::itimerspec) -> [i64; 2] {
+    let ns = |time: libc::timespec| time.tv_sec.saturating_mul(1_000_000_000) + time.tv_nsec;
+    [ns(setting.it_value), ns(setting.it_interval)]
+}

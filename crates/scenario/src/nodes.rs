@@ -1,0 +1,209 @@
+//! Reads `nodes`: where programs run, what they see of the plant, and the programs.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use super::files::Places;
+use super::model::{Node, OnExit, PointFile, Program};
+use super::plant;
+use ::plant::name::{self, PointName};
+use settings::cursor::{Cursor, Mapping, Placed};
+use settings::problems::{Fault, quoted};
+use settings::table::Shape;
+use settings::{names, units, words};
+
+/// Prefix lengths that leave room for two hosts besides network and broadcast address.
+const PREFIX_LENGTHS: std::ops::RangeInclusive<u8> = 1..=30;
+
+/// A node as far as it is right, and where its parts stand.
+#[derive(Debug)]
+pub(super) struct Read<'a> {
+    pub(super) node: Node,
+    pub(super) name: Placed<'a, String>,
+    /// Whether there is an address, right or wrong.
+    pub(super) has_address: bool,
+    pub(super) address: Option<Placed<'a, (Ipv4Addr, u8)>>,
+    /// Points served, and whether programs may write them.
+    pub(super) files: Vec<(Placed<'a, PointName>, bool)>,
+    /// Names of the programs.
+    pub(super) programs: Vec<Placed<'a, String>>,
+}
+
+pub(super) fn read<'a>(scenario: &Mapping<'a>, places: &Places) -> Vec<Read<'a>> {
+    let nodes = scenario.named("nodes").into_iter();
+    nodes.map(|(name, cursor)| read_node(&name, &cursor, places)).collect()
+}
+
+fn read_node<'a>(name: &Placed<'a, &str>, cursor: &Cursor<'a>, places: &Places) -> Read<'a> {
+    if let Err(fault) = names::on_network(name.value) {
+        name.place.report(fault);
+    }
+    let name = Placed { value: name.value.to_owned(), place: name.place.clone() };
+    let node =
+        Node { name: name.value.clone(), address: None, files: Vec::new(), programs: Vec::new() };
+    let mut read = Read {
+        node,
+        name,
+        has_address: false,
+        address: None,
+        files: Vec::new(),
+        programs: Vec::new(),
+    };
+    if let Some(mapping) = cursor.mapping() {
+        mapping.choice("kind");
+        read.has_address = mapping.has("address");
+        read.address = mapping.parse("address", address);
+        read.node.address = read.address.as_ref().map(|address| address.value);
+        read_files(&mapping, &mut read);
+        read_programs(&mapping, places, &mut read);
+    }
+    read
+}
+
+fn read_files<'a>(node: &Mapping<'a>, read: &mut Read<'a>) {
+    for file in node.items("files").iter().filter_map(Cursor::mapping) {
+        let point = file.parse("point", name::point);
+        let access = file.choice("access");
+        let latency = file.parse("latency", units::time_not_negative);
+        let (Some(point), Some(access), Some(latency)) = (point, access, latency) else { continue };
+        let writable = access.value == "write";
+        if writable {
+            plant::refuse_results(&point);
+        }
+        let latency = latency.value;
+        read.node.files.push(PointFile { point: point.value.clone(), writable, latency });
+        read.files.push((point, writable));
+    }
+    let points: Vec<_> = read.files.iter().map(|(point, _)| point.clone()).collect();
+    plant::refuse_twice(&points, "two files of this node serve", "serve it once");
+}
+
+fn read_programs<'a>(node: &Mapping<'a>, places: &Places, read: &mut Read<'a>) {
+    for program in node.items("programs").iter().filter_map(Cursor::mapping) {
+        let name = program.parse("name", names::of_program);
+        let command = program.cursor("run").and_then(|run| command(&run, places));
+        let environment = environment(&program);
+        let on_exit = program.choice("on_exit").map(|word| match word.value {
+            "ignore" => OnExit::Ignore,
+            _ => OnExit::Fail,
+        });
+        read.programs.extend(name.clone());
+        if let (Some(name), Some(command), Some(on_exit)) = (name, command, on_exit) {
+            let name = name.value;
+            read.node.programs.push(Program { name, command, environment, on_exit });
+        }
+    }
+}
+
+/// Program and arguments, the program as it was found.
+fn command(run: &Cursor<'_>, places: &Places) -> Option<Vec<String>> {
+    let mut words = if run.is_list() {
+        let items = run.as_shape(&Shape::List(&Shape::Text)).items()?;
+        let words = items.iter().map(|item| item.parse(no_zero).map(|word| word.value));
+        words.collect::<Option<Vec<String>>>()?
+    } else {
+        run.parse(|text| no_zero(text).and_then(|text| words::split(&text)))?.value
+    };
+    let Some(program) = words.first_mut() else {
+        run.place.wrong("there is no program to run", "write the program and its arguments");
+        return None;
+    };
+    let found = places.program(program).and_then(|path| {
+        let no_text = |_| {
+            let what = format!("the path of {} is no UTF-8", quoted(program));
+            Fault::new(what, "move it to a folder with another name")
+        };
+        path.into_os_string().into_string().map_err(no_text)
+    });
+    match found {
+        Ok(found) => *program = found,
+        Err(fault) => {
+            run.place.report(fault);
+            return None;
+        }
+    }
+    Some(words)
+}
+
+fn environment(program: &Mapping<'_>) -> BTreeMap<String, String> {
+    let mut environment = BTreeMap::new();
+    for (name, value) in program.named("environment") {
+        if let Err(fault) = names::of_variable(name.value) {
+            name.place.report(fault);
+        }
+        if let Some(value) = value.parse(no_zero) {
+            environment.insert(name.value.to_owned(), value.value);
+        }
+    }
+    environment
+}
+
+/// Linux ends arguments and variables at a zero octet.
+fn no_zero(text: &str) -> Result<String, Fault> {
+    if text.contains('\0') {
+        return Err(Fault::new("a zero octet stands in the text", "leave it out"));
+    }
+    Ok(text.to_owned())
+}
+
+/// An address of a host and its prefix length, `10.0.0.4/24`.
+fn address(text: &str) -> Result<(Ipv4Addr, u8), Fault> {
+    let refuse = |reason: &str| {
+        let what = format!("{} {reason}", quoted(text));
+        Err(Fault::new(what, "write the address of a host, such as `10.0.0.4/24`"))
+    };
+    let Some((address, prefix)) = text.split_once('/') else {
+        return refuse("has no prefix length");
+    };
+    let Ok(address) = address.parse::<Ipv4Addr>() else {
+        return refuse("is no IPv4 address");
+    };
+    let (min, max) = (u64::from(*PREFIX_LENGTHS.start()), u64::from(*PREFIX_LENGTHS.end()));
+    let Some(prefix) =
+        units::whole(prefix, min, max).ok().and_then(|length| u8::try_from(length).ok())
+    else {
+        return refuse("has no prefix length from 1 to 30");
+    };
+    let host = u32::from(address) & (u32::MAX >> prefix);
+    if host == 0 {
+        return refuse("is the address of the network");
+    }
+    if host == u32::MAX >> prefix {
+        return refuse("is the broadcast address of its network");
+    }
+    if address.is_loopback() || address.is_multicast() || address.octets()[0] == 0 {
+        return refuse("is no address that a host on a network may have");
+    }
+    if address.octets()[0] >= 240 {
+        return refuse("lies in a reserved range");
+    }
+    Ok((address, prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_hosts_are_accepted() {
+        assert_eq!(address("10.0.0.4/24").unwrap(), (Ipv4Addr::new(10, 0, 0, 4), 24));
+        assert!(address("10.0.0.1/30").is_ok());
+        for text in [
+            "10.0.0.4",
+            "10.0.0.0/24",
+            "10.0.0.255/24",
+            "10.0.0.4/31",
+            "10.0.0.4/0",
+            "10.0.0.4/-1",
+            "10.0.0.256/24",
+            "127.0.0.1/8",
+            "224.0.0.5/24",
+            "0.0.0.1/24",
+            "250.0.0.1/24",
+            "fe80::1/64",
+            "/",
+        ] {
+            assert!(address(text).is_err(), "{text}");
+        }
+    }
+}

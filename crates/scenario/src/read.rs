@@ -1,0 +1,317 @@
+//! Reads a scenario: the tree first, then part by part, then what the parts say about each
+//! other. Every part is read whatever is wrong with the others, all variants included, so that
+//! one pass names all problems.
+//!
+//! A scenario is right or wrong by itself. What the command line changes is applied afterwards:
+//! a shorter run leaves out events at or after its end and keeps every requirement as it is.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use vtime::{Tdf, VirtualSpan};
+
+use super::check::World;
+use super::files::Places;
+use super::model::{Event, Happening, Mention, Node, Requirement, Scenario, Unchecked};
+use super::{check, events, instant, network, nodes, plant, requirements};
+use crate::keys::TOP;
+use ::network::plan::{self, Host, Plan, PlanError};
+use ::plant::name::PointName;
+use os::regular;
+use runtime::domain::Freeze;
+use settings::cursor::{Cursor, Mapping, Placed};
+use settings::document::{self, Value};
+use settings::problems::{Collector, Fault, Problems, quoted};
+use settings::{names, suggest, units};
+
+/// The file in a folder that is a scenario.
+const FILE_NAME: &str = "scenario.yaml";
+/// Largest file that is read.
+const OCTETS_MAX: u64 = 1 << 20;
+
+/// What the command line says about a run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The variant to run.
+    pub variant: Option<String>,
+    /// Length of the run instead of the file's.
+    pub duration: Option<VirtualSpan>,
+    /// Seed instead of the file's.
+    pub seed: Option<u64>,
+    /// Time dilation factor instead of the file's.
+    pub tdf: Option<Tdf>,
+}
+
+/// Reads the scenario in a file, or in `scenario.yaml` of a folder, in the variant that
+/// `options` choose.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn read(file_or_folder: &Path, options: &Options) -> Result<Scenario, Problems> {
+    let source = Source::open(file_or_folder)?;
+    let collector = Collector::new(&source.shown);
+    let tree = document::parse(&source.text, &document::SCENARIO, &collector);
+    let scenario = tree.as_ref().and_then(|tree| read_tree(tree, &source, options, &collector));
+    collector.finish(|| scenario.expect("a scenario without problems is whole"))
+}
+
+/// Names of the variants of a scenario, in the order of the file, as far as they can be made out; empty
+/// if it has none. What is wrong with them, or with anything else, is for [`read`] to tell with the rest.
+///
+/// # Errors
+/// When there is no file that could be read.
+pub fn variants(file_or_folder: &Path) -> Result<Vec<String>, Problems> {
+    let source = Source::open(file_or_folder)?;
+    let collector = Collector::new(&source.shown);
+    let tree = document::parse(&source.text, &document::SCENARIO, &collector);
+    let top = tree.as_ref().map(|tree| Cursor::top(tree, &TOP, &collector));
+    let top = top.and_then(|top| top.mapping());
+    let names = top.iter().flat_map(|top| top.named("variants"));
+    Ok(names.map(|(name, _)| name.value.to_owned()).collect())
+}
+
+/// The text of a scenario and where it comes from.
+struct Source {
+    text: String,
+    /// Absolute.
+    file: PathBuf,
+    directory: PathBuf,
+    /// As the user gave it.
+    shown: PathBuf,
+}
+
+impl Source {
+    fn open(file_or_folder: &Path) -> Result<Self, Problems> {
+        let shown = if file_or_folder.is_dir() {
+            file_or_folder.join(FILE_NAME)
+        } else {
+            file_or_folder.to_owned()
+        };
+        let unreadable = |error: std::io::Error| {
+            let what = format!("the scenario cannot be read ({error})");
+            Problems::of_file(&shown, what, "give the path of a scenario.yaml, or its folder")
+        };
+        let mut octets = Vec::new();
+        let file = regular::open(&shown).map_err(unreadable)?;
+        file.take(OCTETS_MAX + 1).read_to_end(&mut octets).map_err(unreadable)?;
+        if octets.len() as u64 > OCTETS_MAX {
+            let what = format!("the file has more than {OCTETS_MAX} octets");
+            return Err(Problems::of_file(&shown, what, "keep data in files beside the scenario"));
+        }
+        let text = String::from_utf8(octets).map_err(|error| {
+            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = good.iter().filter(|octet| **octet == b'\n').count() + 1;
+            let what = format!("line {line} is no UTF-8");
+            Problems::of_file(&shown, what, "save the file as UTF-8")
+        })?;
+        let parent = shown.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = parent.unwrap_or(Path::new(".")).canonicalize().map_err(unreadable)?;
+        let file = directory.join(shown.file_name().unwrap_or_default());
+        Ok(Self { text, file, directory, shown })
+    }
+
+    fn places(&self) -> Places {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let here = std::env::current_dir().unwrap_or_default();
+        Places {
+            directory: self.directory.clone(),
+            directory_shown: self.shown.parent().map(Path::to_owned).unwrap_or_default(),
+            search: std::env::split_paths(&path).map(|folder| here.join(folder)).collect(),
+        }
+    }
+}
+
+/// Events and requirements of a variant, or of all.
+#[derive(Clone, Debug, Default)]
+struct Story {
+    events: Vec<Event>,
+    requirements: Vec<Requirement>,
+}
+
+fn read_tree(
+    tree: &Value,
+    source: &Source,
+    options: &Options,
+    collector: &Collector,
+) -> Option<Scenario> {
+    let places = source.places();
+    let top = Cursor::top(tree, &TOP, collector).mapping()?;
+    let name = top.parse("scenario", names::in_paths);
+    let description = top.text("description");
+    let duration = top.parse("duration", units::time_positive);
+    let settle = top.parse("settle", units::time_not_negative);
+    let seed = top.whole("seed");
+    let tdf = top.parse("tdf", units::factor);
+    let freeze = top.parse("freeze", freeze);
+    let stall_guard = top.parse("stall_guard", units::time_of_guard);
+    let start = top.parse("start", instant::realtime_ns);
+    let plant = top.mapping("plant").map(|plant| plant::read(&plant, &places)).unwrap_or_default();
+    let nodes = nodes::read(&top, &places);
+    let captures = top.choice("capture").is_none_or(|word| word.value == "all");
+    let world = World {
+        network: network::read(&top, &nodes),
+        captures,
+        has_plant: top.has("plant"),
+        recorded: check::recorded(&plant),
+        programs: nodes.iter().flat_map(check::programs_of).collect(),
+        duration: duration.as_ref().map(|duration| duration.value),
+    };
+    network::check_ends(&world.network, &nodes);
+    check::addresses(&nodes);
+    check::programs(&nodes);
+    check::point_files(&nodes, &plant.driven, &world);
+    let mut points = mentions(&plant, &nodes);
+    let chosen = read_stories(&top, options, &world, &mut points);
+    refuse_duration(&top, options);
+
+    let (variant, story) = chosen?;
+    let duration = options.duration.unwrap_or(duration?.value);
+    let mut events = story.events;
+    events.retain(|event| event.at < duration);
+    events.sort_by_key(|event| event.at);
+    let nodes: Vec<Node> = nodes.into_iter().map(|read| read.node).collect();
+    let network = plan(&nodes, &world.network, &events)
+        .map_err(|error| {
+            // Whatever else is wrong may be why.
+            if collector.is_empty() {
+                top.place.wrong(error.to_string(), "look at `links`");
+            }
+        })
+        .ok()?;
+    Some(Scenario {
+        name: name?.value,
+        description: description?.value,
+        variant,
+        directory: source.directory.clone(),
+        file: source.file.clone(),
+        duration,
+        settle: settle?.value,
+        seed: options.seed.unwrap_or(seed?.value),
+        tdf: options.tdf.unwrap_or(tdf?.value),
+        freeze: freeze?.value,
+        stall_guard: stall_guard.map(|guard| guard.value),
+        realtime_ns: start.map(|start| start.value),
+        unchecked: Unchecked { file: source.shown.clone(), circuit: plant.circuit, points },
+        plant: plant.plant,
+        nodes,
+        network,
+        captures,
+        events,
+        requirements: story.requirements,
+    })
+}
+
+/// The network, in numbers.
+fn plan(nodes: &[Node], read: &network::Read<'_>, events: &[Event]) -> Result<Plan, PlanError> {
+    let host = |node: &Node| Host { name: node.name.clone(), address: node.address };
+    let hosts: Vec<Host> = nodes.iter().map(host).collect();
+    let events = events.iter().filter_map(|event| match &event.what {
+        Happening::Network(what) => Some(plan::Event { at: event.at, what: what.clone() }),
+        Happening::Set { .. } => None,
+    });
+    let events: Vec<plan::Event> = events.collect();
+    Plan::of(&hosts, &read.switches, &read.attackers, &read.links, &events)
+}
+
+/// The points that plant and nodes name.
+fn mentions(plant: &plant::Read<'_>, nodes: &[nodes::Read<'_>]) -> Vec<Mention> {
+    let driven = plant.driven.iter().map(|point| (point, true));
+    let recorded = plant.recorded.iter().map(|point| (point, false));
+    let served = nodes.iter().flat_map(|node| node.files.iter().map(|(point, set)| (point, *set)));
+    let mention = |(point, written): (&Placed<'_, PointName>, bool)| Mention {
+        point: point.value.clone(),
+        spot: point.place.spot(),
+        written,
+        value: None,
+    };
+    driven.chain(recorded).chain(served).map(mention).collect()
+}
+
+/// Reads what happens and what is demanded, in all variants, and answers the one chosen.
+fn read_stories(
+    top: &Mapping<'_>,
+    options: &Options,
+    world: &World<'_>,
+    points: &mut Vec<Mention>,
+) -> Option<(Option<String>, Story)> {
+    let mut taken = BTreeMap::new();
+    let common = read_story(top, &mut taken, world, points);
+    let (mut names, mut stories) = (Vec::new(), Vec::new());
+    for (name, cursor) in top.named("variants") {
+        check_variant_name(&name);
+        names.push(name.value);
+        if let Some(variant) = cursor.mapping() {
+            let own = read_story(&variant, &mut taken.clone(), world, points);
+            stories.push((name.value, own));
+        }
+    }
+    let chosen = choose_variant(top, options, &names)?;
+    let own = match chosen {
+        None => Story::default(),
+        Some(name) => stories.into_iter().find(|(of, _)| *of == name)?.1,
+    };
+    let events = [common.events, own.events].concat();
+    let requirements = [common.requirements, own.requirements].concat();
+    Some((chosen.map(str::to_owned), Story { events, requirements }))
+}
+
+fn read_story(
+    mapping: &Mapping<'_>,
+    taken: &mut BTreeMap<String, usize>,
+    world: &World<'_>,
+    points: &mut Vec<Mention>,
+) -> Story {
+    Story {
+        events: events::read(&mapping.items("events"), world, points),
+        requirements: requirements::read(&mapping.items("requirements"), taken, world),
+    }
+}
+
+/// The variant to run; `Some(None)` if there are none. Reports a choice that cannot be made.
+fn choose_variant<'n>(
+    top: &Mapping<'_>,
+    options: &Options,
+    names: &[&'n str],
+) -> Option<Option<&'n str>> {
+    let place = top.cursor("variants").map_or_else(|| top.place.clone(), |cursor| cursor.place);
+    let known = || names.iter().copied();
+    match &options.variant {
+        None if names.is_empty() => return Some(None),
+        None => {
+            place.wrong(
+                "a run is of one variant, and none is chosen",
+                suggest::all("variants", known()),
+            );
+        }
+        Some(chosen) => match known().find(|name| name == chosen) {
+            Some(name) => return Some(Some(name)),
+            None => {
+                let what = format!("there is no variant {}", quoted(chosen));
+                place.wrong(what, suggest::instead_of(chosen, "variants", known()));
+            }
+        },
+    }
+    None
+}
+
+fn check_variant_name(name: &Placed<'_, &str>) {
+    if let Err(fault) = names::in_paths(name.value) {
+        name.place.report(fault);
+    }
+}
+
+fn refuse_duration(top: &Mapping<'_>, options: &Options) {
+    if let Some(duration) = options.duration.filter(|span| *span <= VirtualSpan::ZERO) {
+        let what = format!("a run of {duration} was asked for");
+        top.place.wrong(what, "ask for more than zero, or leave it to the file");
+    }
+}
+
+/// When programs are frozen.
+fn freeze(text: &str) -> Result<Freeze, Fault> {
+    text.parse().map_err(|error: String| {
+        let (what, way_out) = error.split_once("; ").unwrap_or((&error, "give another one"));
+        Fault::new(what, way_out)
+    })
+}

@@ -1,0 +1,217 @@
+//! Reads `requirements`: bounds on what is measured.
+//!
+//! Bounds carry the unit of their measure, so a voltage is never compared with a power. A
+//! window must lie within the run as the file has it; when a shorter run is asked for on the
+//! command line, what lies beyond its end is for the verdict to call not measured.
+
+use ::plant::name;
+use std::collections::BTreeMap;
+
+use super::check::World;
+use super::model::{Disturbed, End, Measure, Requirement, Window};
+use super::network::Part;
+use super::told::{self, Statistic};
+use plant::name::PointName;
+use settings::cursor::{Cursor, Mapping, Placed};
+use settings::problems::{Fault, quoted};
+use settings::units;
+
+/// Largest count that a bound may name; up to there floating point counts exactly.
+const COUNT_MAX: u64 = 1 << 53;
+
+/// The requirements of a list, and the names that are taken.
+pub(super) fn read<'a>(
+    cursors: &[Cursor<'a>],
+    taken: &mut BTreeMap<String, usize>,
+    world: &World<'_>,
+) -> Vec<Requirement> {
+    let mappings = cursors.iter().filter_map(Cursor::mapping);
+    mappings.filter_map(|mapping| read_requirement(&mapping, taken, world)).collect()
+}
+
+fn read_requirement(
+    requirement: &Mapping<'_>,
+    taken: &mut BTreeMap<String, usize>,
+    world: &World<'_>,
+) -> Option<Requirement> {
+    let name = requirement.text("name");
+    if let Some(name) = &name
+        && let Some(line) = taken.insert(name.value.clone(), name.place.line())
+    {
+        let what = format!("the requirement in line {line} is called {} too", quoted(&name.value));
+        name.place.wrong(what, "give each requirement a name of its own");
+    }
+    let form = requirement.cursor("measure").and_then(|cursor| cursor.form());
+    let measure = form.and_then(|form| read_measure(&form, world));
+    if !requirement.has("at_least") && !requirement.has("at_most") {
+        let what = "neither `at_least` nor `at_most` is there";
+        requirement.place.wrong(what, "give a bound, or both");
+    }
+    let disturbed = read_disturbed(requirement, measure.as_ref(), world);
+    let measure = measure?;
+    let bound = |key| requirement.parse(key, |text| read_bound(text, &measure));
+    let (at_least, at_most) = (bound("at_least"), bound("at_most"));
+    if let (Some(least), Some(most)) = (&at_least, &at_most)
+        && least.value > most.value
+    {
+        let way_out = "swap the bounds, or mend one";
+        most.place.wrong("`at_most` is smaller than `at_least`; nothing meets both", way_out);
+    }
+    if let Some(least) = &at_least {
+        refuse_too_late(least, &measure, world);
+    }
+    let value = |bound: Option<Placed<'_, f64>>| bound.map(|bound| bound.value);
+    Some(Requirement {
+        name: name?.value,
+        measure,
+        at_least: value(at_least),
+        at_most: value(at_most),
+        disturbed: disturbed?,
+    })
+}
+
+fn read_disturbed(
+    requirement: &Mapping<'_>,
+    measure: Option<&Measure>,
+    world: &World<'_>,
+) -> Option<Disturbed> {
+    let above = requirement.parse("disturbed_above", units::time_positive);
+    let nodes = requirement.items("depends_on");
+    let is_empty = requirement.has("depends_on") && nodes.is_empty();
+    if is_empty {
+        let what = "`depends_on` names nobody";
+        requirement.place.wrong(what, "name the nodes that count, or leave it out: then all do");
+    }
+    let names = nodes.iter().map(|node| node.parse(|name| Ok(name.to_owned())));
+    let nodes: Vec<_> = names.flatten().collect();
+    // Each of them, so that all mistakes are told.
+    let wrong = nodes.iter().filter(|node| !world.expect(node, Part::Node)).count();
+    let mut named: Vec<String> = nodes.into_iter().map(|node| node.value).collect();
+    // What is measured of a node depends on that, whoever else is named.
+    for node in measure.map(|measure| measured_at(measure, world)).unwrap_or_default() {
+        if !named.contains(node) {
+            named.push(node.clone());
+        }
+    }
+    (wrong == 0 && !is_empty).then(|| Disturbed {
+        above: above.map(|above| above.value),
+        nodes: requirement.has("depends_on").then_some(named),
+    })
+}
+
+/// The nodes whose programs do what is measured.
+fn measured_at<'w>(measure: &'w Measure, world: &'w World<'_>) -> Vec<&'w String> {
+    match measure {
+        Measure::Received { from, to, .. } => vec![from, to],
+        Measure::LongestGap { from, .. } => vec![from],
+        Measure::Told { program, .. } => world.programs.get(program).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn read_bound(text: &str, measure: &Measure) -> Result<f64, Fault> {
+    match measure {
+        Measure::Changes(..)
+        | Measure::Received { .. }
+        | Measure::Told { statistic: Statistic::Count, .. } => {
+            units::whole(text, 0, COUNT_MAX).map(|count| count as f64)
+        }
+        _ => units::value(text, measure.unit()),
+    }
+}
+
+/// Reports a time that nothing in the run can reach.
+fn refuse_too_late(least: &Placed<'_, f64>, measure: &Measure, world: &World<'_>) {
+    let is_moment = matches!(measure, Measure::FirstBelow(..) | Measure::LastBelow(..));
+    if let Some(duration) = world.duration
+        && is_moment
+        && least.value >= duration.as_ns() as f64 / 1e9
+    {
+        let what = format!("no moment is this late; the run ends at {duration}");
+        least.place.wrong(what, "ask for an earlier time, or lengthen `duration`");
+    }
+}
+
+fn read_measure(form: &Mapping<'_>, world: &World<'_>) -> Option<Measure> {
+    let window = read_window(form, world);
+    let point = || recorded_point(form, world);
+    match form.table.tag() {
+        "minimum" => Some(Measure::Minimum(point()?, window)),
+        "maximum" => Some(Measure::Maximum(point()?, window)),
+        "first_below" => {
+            let point = point()?;
+            Some(Measure::FirstBelow(point.clone(), threshold(form, &point)?, window))
+        }
+        "last_below" => {
+            let point = point()?;
+            Some(Measure::LastBelow(point.clone(), threshold(form, &point)?, window))
+        }
+        "changes" => Some(Measure::Changes(point()?, window)),
+        "received" => {
+            let (from, to) = ends(&form.mapping("received")?, world)?;
+            Some(Measure::Received { from, to, window })
+        }
+        "told" => read_told(form, window, world),
+        _ => {
+            let flow = form.mapping("longest_gap")?;
+            let port = flow.whole("port");
+            let at = flow.choice("at").map(|word| match word.value {
+                "receiver" => End::Receiver,
+                _ => End::Sender,
+            });
+            let (from, to) = ends(&flow, world)?;
+            let port = u16::try_from(port?.value).expect("the table bounds it to 16 bits");
+            Some(Measure::LongestGap { from, to, port, at: at?, window })
+        }
+    }
+}
+
+fn read_told(form: &Mapping<'_>, window: Window, world: &World<'_>) -> Option<Measure> {
+    let (member, program) = (form.text("told"), form.text("by"));
+    let statistic = form.choice("statistic").and_then(|word| Statistic::named(word.value));
+    let member = member?.value;
+    let above = form.parse("above", |text| units::value(text, told::unit(&member)));
+    let program = program.filter(|program| world.expect_program(program))?.value;
+    let above = above.map(|above| above.value);
+    Some(Measure::Told { member, program, statistic: statistic?, above, window })
+}
+
+fn recorded_point(form: &Mapping<'_>, world: &World<'_>) -> Option<PointName> {
+    let point = form.parse(form.table.tag(), name::point)?;
+    world.expect_recorded(&point);
+    Some(point.value)
+}
+
+fn threshold(form: &Mapping<'_>, point: &PointName) -> Option<f64> {
+    Some(form.parse("value", |text| units::value(text, point.unit()))?.value)
+}
+
+fn ends(flow: &Mapping<'_>, world: &World<'_>) -> Option<(String, String)> {
+    world.expect_captures(flow);
+    let (from, to) = (flow.text("from"), flow.text("to"));
+    let (from, to) = (from?, to?);
+    world.expect_connected_nodes([&from, &to]).then_some((from.value, to.value))
+}
+
+/// The window of a measure; reports one that is empty or reaches beyond the run.
+fn read_window(form: &Mapping<'_>, world: &World<'_>) -> Window {
+    let from = form.parse("from", units::time_not_negative);
+    let to = form.parse("to", units::time_positive);
+    if let (Some(from), Some(to)) = (&from, &to)
+        && from.value >= to.value
+    {
+        let what = format!("the window ends at {}, not after its begin", to.value);
+        to.place.wrong(what, "let `to` be later than `from`");
+    }
+    let way_out = "keep the window within the run, or lengthen `duration`";
+    if let Some(duration) = world.duration {
+        if let Some(from) = from.as_ref().filter(|from| from.value >= duration) {
+            let what = format!("the window begins when the run is over, at {duration}");
+            from.place.wrong(what, way_out);
+        }
+        if let Some(to) = to.as_ref().filter(|to| to.value > duration) {
+            to.place.wrong(format!("the window ends after the run, at {duration}"), way_out);
+        }
+    }
+    Window { from: from.map(|from| from.value), to: to.map(|to| to.value) }
+}

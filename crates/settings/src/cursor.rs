@@ -1,0 +1,330 @@
+//! A place in the tree, from which readers take typed values.
+//!
+//! Whatever is wrong is reported where it stands, and the reader gets `None` and carries on, so
+//! that one pass finds everything. `None` therefore means: absent or wrong, and if it is wrong,
+//! it is reported. The table of a mapping decides which keys there are; to ask for another is a
+//! bug of the reader.
+
+use std::ops::ControlFlow;
+
+use super::document::{Content, Key, Value, item_path, key_path};
+use super::problems::{Collector, Fault, Spot, quoted};
+use super::suggest;
+use crate::table::{Forms, Need, Shape, Table};
+
+/// Where something stands, for reports.
+#[derive(Clone, Debug)]
+pub struct Place<'a> {
+    at: (usize, usize),
+    path: String,
+    collector: &'a Collector,
+}
+
+impl<'a> Place<'a> {
+    /// Reports what is wrong here.
+    pub fn wrong(&self, what: impl Into<String>, way_out: impl Into<String>) {
+        self.report(Fault::new(what, way_out));
+    }
+
+    /// Reports what is wrong here.
+    pub fn report(&self, fault: Fault) {
+        self.collector.report(self.at, &self.path, fault);
+    }
+
+    /// Where problems of files that the scenario names are reported.
+    pub fn collector(&self) -> &'a Collector {
+        self.collector
+    }
+
+    /// This place, to be kept longer than the tree.
+    pub fn spot(&self) -> Spot {
+        Spot { line: self.at.0, column: self.at.1, key: self.path.clone() }
+    }
+
+    /// Line in the scenario.
+    pub fn line(&self) -> usize {
+        self.at.0
+    }
+
+    /// What `parser` makes of `text`; what it refuses is reported here.
+    fn parse<T>(
+        self,
+        text: &str,
+        parser: impl FnOnce(&str) -> Result<T, Fault>,
+    ) -> Option<Placed<'a, T>> {
+        match parser(text) {
+            Ok(value) => Some(Placed { value, place: self }),
+            Err(fault) => {
+                self.report(fault);
+                None
+            }
+        }
+    }
+}
+
+/// A value that was read, and where it stood.
+#[derive(Clone, Debug)]
+pub struct Placed<'a, T> {
+    /// What was written, read.
+    pub value: T,
+    /// Where it stands.
+    pub place: Place<'a>,
+}
+
+/// A value to be read.
+#[derive(Clone, Debug)]
+pub struct Cursor<'a> {
+    value: &'a Value,
+    shape: &'static Shape,
+    /// Where it stands.
+    pub place: Place<'a>,
+}
+
+impl<'a> Cursor<'a> {
+    /// The top of a tree.
+    pub fn top(value: &'a Value, shape: &'static Shape, collector: &'a Collector) -> Self {
+        Self { value, shape, place: Place { at: value.at, path: String::new(), collector } }
+    }
+
+    /// A scalar as `parser` reads it.
+    pub fn parse<T>(&self, parser: impl FnOnce(&str) -> Result<T, Fault>) -> Option<Placed<'a, T>> {
+        match &self.value.content {
+            Content::Text(text) => self.place.clone().parse(text, parser),
+            _ => self.mismatch(),
+        }
+    }
+
+    /// Items of a list.
+    pub fn items(&self) -> Option<Vec<Self>> {
+        let (Shape::List(shape) | Shape::Pair(shape)) = self.shape else {
+            unreachable!("{:?} is no list", self.shape)
+        };
+        let Content::List(items) = &self.value.content else { return self.mismatch() };
+        let cursor = |(index, value): (usize, &'a Value)| {
+            let path = item_path(&self.place.path, index);
+            Self { value, shape, place: Place { at: value.at, path, ..self.place.clone() } }
+        };
+        Some(items.iter().enumerate().map(cursor).collect())
+    }
+
+    /// A list of exactly two.
+    pub fn pair(&self) -> Option<[Self; 2]> {
+        let items = self.items()?;
+        <[Self; 2]>::try_from(items).map_or_else(|_| self.mismatch(), Some)
+    }
+
+    /// Entries of a mapping whose keys the user names: each name where it stands, and its value.
+    pub fn named(&self) -> Option<Vec<(Placed<'a, &'a str>, Self)>> {
+        let Shape::Named(_, shape) = self.shape else {
+            unreachable!("{:?} has no names", self.shape)
+        };
+        let Content::Mapping(entries) = &self.value.content else { return self.mismatch() };
+        let entry = |(key, value): &'a (Key, Value)| {
+            let path = key_path(&self.place.path, &key.text);
+            let place = Place { at: key.at, path, ..self.place.clone() };
+            let cursor = Self { value, shape, place: Place { at: value.at, ..place.clone() } };
+            (Placed { value: key.text.as_str(), place }, cursor)
+        };
+        Some(entries.iter().map(entry).collect())
+    }
+
+    /// A mapping with the keys of a table.
+    pub fn mapping(&self) -> Option<Mapping<'a>> {
+        let Shape::Of(table) = self.shape else { unreachable!("{:?} has no table", self.shape) };
+        let entries: &[(Key, Value)] = match &self.value.content {
+            Content::Mapping(entries) => entries,
+            Content::Empty if table.keys.iter().all(|key| key.need != Need::Required) => &[],
+            _ => return self.mismatch(),
+        };
+        let mapping = Mapping { entries, table, place: self.place.clone() };
+        mapping.report_keys(None);
+        Some(mapping)
+    }
+
+    /// A mapping of one of several forms.
+    pub fn form(&self) -> Option<Mapping<'a>> {
+        let Shape::OneOf(forms) = self.shape else { unreachable!("{:?} has no forms", self.shape) };
+        let Content::Mapping(entries) = &self.value.content else { return self.mismatch() };
+        let table = match choose(forms, entries) {
+            ControlFlow::Continue(table) => table,
+            ControlFlow::Break(fault) => {
+                self.place.report(fault);
+                return None;
+            }
+        };
+        let mapping = Mapping { entries, table, place: self.place.clone() };
+        mapping.report_keys(Some(forms));
+        Some(mapping)
+    }
+
+    /// Whether nothing stands here.
+    pub fn is_empty(&self) -> bool {
+        matches!(self.value.content, Content::Empty)
+    }
+
+    /// Whether a list stands here.
+    pub fn is_list(&self) -> bool {
+        matches!(self.value.content, Content::List(_))
+    }
+
+    /// This value read as if its shape were `shape`.
+    pub fn as_shape(&self, shape: &'static Shape) -> Self {
+        Self { shape, ..self.clone() }
+    }
+
+    /// Reports that something else stands here than should.
+    fn mismatch<T>(&self) -> Option<T> {
+        let what = match &self.value.content {
+            Content::Empty => "nothing stands here".into(),
+            Content::Text(text) => format!("the text {} stands here", quoted(text)),
+            Content::List(items) => match items.len() {
+                0 => "an empty list stands here".into(),
+                1 => "a list of one stands here".into(),
+                count => format!("a list of {count} stands here"),
+            },
+            Content::Mapping(_) => "a mapping stands here".into(),
+        };
+        self.place.wrong(what, format!("write {}", self.shape.what()));
+        None
+    }
+}
+
+/// The form whose first key is there, if it is the only one.
+fn choose(forms: &Forms, entries: &[(Key, Value)]) -> ControlFlow<Fault, &'static Table> {
+    let tags = || forms.forms.iter().map(|form| form.tag());
+    let given = |form: &&&'static Table| entries.iter().any(|(key, _)| key.text == form.tag());
+    let chosen: Vec<&'static Table> = forms.forms.iter().filter(given).copied().collect();
+    match chosen[..] {
+        [form] => ControlFlow::Continue(form),
+        [] => {
+            let near = entries.iter().find_map(|(key, _)| {
+                suggest::nearest(&key.text, tags()).map(|tag| (&key.text, tag))
+            });
+            let way_out = match near {
+                Some((key, tag)) => format!("did you mean `{tag}` by {}?", quoted(key)),
+                None => suggest::all(forms.what, tags()),
+            };
+            let names: Vec<String> = tags().map(|tag| format!("`{tag}`")).collect();
+            ControlFlow::Break(Fault::new(
+                format!("none of {} is there", names.join(", ")),
+                way_out,
+            ))
+        }
+        [one, another, ..] => {
+            let what = format!("`{}` and `{}` exclude each other", one.tag(), another.tag());
+            ControlFlow::Break(Fault::new(what, "make two entries of it"))
+        }
+    }
+}
+
+/// A mapping whose keys were checked against its table.
+#[derive(Clone, Debug)]
+pub struct Mapping<'a> {
+    entries: &'a [(Key, Value)],
+    /// The keys that may stand in it.
+    pub table: &'static Table,
+    /// Where it stands.
+    pub place: Place<'a>,
+}
+
+impl<'a> Mapping<'a> {
+    /// Whether a key is there, right or wrong.
+    pub fn has(&self, key: &str) -> bool {
+        self.cursor(key).is_some()
+    }
+
+    /// The value of a key, if it is there.
+    pub fn cursor(&self, key: &str) -> Option<Cursor<'a>> {
+        let shape = &self.known(key).shape;
+        let (_, value) = self.entries.iter().find(|(given, _)| given.text == key)?;
+        let path = key_path(&self.place.path, key);
+        Some(Cursor { value, shape, place: Place { at: value.at, path, ..self.place.clone() } })
+    }
+
+    /// A scalar as `parser` reads it, or its default.
+    pub fn parse<T>(
+        &self,
+        key: &str,
+        parser: impl FnOnce(&str) -> Result<T, Fault>,
+    ) -> Option<Placed<'a, T>> {
+        if let Some(cursor) = self.cursor(key) {
+            return cursor.parse(parser);
+        }
+        let Need::Default(text) = self.known(key).need else { return None };
+        let path = key_path(&self.place.path, key);
+        Place { path, ..self.place.clone() }.parse(text, parser)
+    }
+
+    /// A text as it stands.
+    pub fn text(&self, key: &str) -> Option<Placed<'a, String>> {
+        self.parse(key, |text| Ok(text.to_owned()))
+    }
+
+    /// One of the words of the key's table, or its default.
+    pub fn choice(&self, key: &str) -> Option<Placed<'a, &'static str>> {
+        let Shape::Choice(words) = self.known(key).shape else { unreachable!("{key}: no choice") };
+        self.parse(key, |text| {
+            words.iter().find(|word| **word == text).copied().ok_or_else(|| {
+                let what = format!("{} is none of the words that may stand here", quoted(text));
+                Fault::new(what, suggest::instead_of(text, "words", words.iter().copied()))
+            })
+        })
+    }
+
+    /// A whole number within the limits of the key's table, or its default.
+    pub fn whole(&self, key: &str) -> Option<Placed<'a, u64>> {
+        let Shape::Whole { min, max } = self.known(key).shape else {
+            unreachable!("{key}: no whole number")
+        };
+        self.parse(key, |text| super::units::whole(text, min, max))
+    }
+
+    /// Items of a list; none if it is not there.
+    pub fn items(&self, key: &str) -> Vec<Cursor<'a>> {
+        self.cursor(key).and_then(|cursor| cursor.items()).unwrap_or_default()
+    }
+
+    /// Entries that the user names; none if the mapping is not there.
+    pub fn named(&self, key: &str) -> Vec<(Placed<'a, &'a str>, Cursor<'a>)> {
+        self.cursor(key).and_then(|cursor| cursor.named()).unwrap_or_default()
+    }
+
+    /// A mapping below a key.
+    pub fn mapping(&self, key: &str) -> Option<Mapping<'a>> {
+        self.cursor(key)?.mapping()
+    }
+
+    fn known(&self, key: &str) -> &'static crate::table::Key {
+        self.table.find(key).expect("readers ask for keys of the table")
+    }
+
+    /// Reports keys that are not in the table, and those of the table that are missing.
+    fn report_keys(&self, forms: Option<&Forms>) {
+        for (key, _) in self.entries {
+            if self.table.find(&key.text).is_none() {
+                let path = key_path(&self.place.path, &key.text);
+                let place = Place { at: key.at, path, ..self.place.clone() };
+                let what = format!("{} has no such key", self.table.what);
+                place.wrong(what, self.way_out_of_unknown(&key.text, forms));
+            }
+        }
+        for key in self.table.keys.iter().filter(|key| key.need == Need::Required) {
+            if !self.has(key.name) {
+                let what = format!("`{}` is missing", key.name);
+                self.place.wrong(what, format!("add `{}`: {}", key.name, key.shape.what()));
+            }
+        }
+    }
+
+    fn way_out_of_unknown(&self, key: &str, forms: Option<&Forms>) -> String {
+        let absent = self.table.names().filter(|name| !self.has(name));
+        if let Some(name) = suggest::nearest(key, absent) {
+            return format!("did you mean `{name}`?");
+        }
+        let others = forms.map_or(&[][..], |forms| forms.forms);
+        if let Some(other) = others.iter().find(|form| form.find(key).is_some()) {
+            return format!("`{key}` belongs to `{}`", other.tag());
+        }
+        suggest::all("keys", self.table.names())
+    }
+}

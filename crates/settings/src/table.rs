@@ -1,0 +1,168 @@
+//! Tables of keys: what may stand at a key, what holds without it, and what it means.
+//!
+//! One table for three uses, so that they cannot drift apart: the reader refuses keys that are
+//! not in it and takes defaults from it, and the JSON Schema and the reference page are drawn
+//! from it. What no table can say (cross references, files) is checked by the readers.
+
+use super::names::Names;
+
+/// The keys of one kind of mapping.
+#[derive(Debug)]
+pub struct Table {
+    /// What the mapping describes, with its article.
+    pub what: &'static str,
+    /// Name in the schema, and the heading in the reference.
+    pub name: &'static str,
+    /// Its keys.
+    pub keys: &'static [Key],
+}
+
+/// Mappings of several forms, told apart by the first key of each form's table.
+#[derive(Debug)]
+pub struct Forms {
+    /// What the forms are, in the plural.
+    pub what: &'static str,
+    /// What one mapping of any form is.
+    pub item: &'static str,
+    /// The mappings that it may be.
+    pub forms: &'static [&'static Table],
+}
+
+/// One key of a mapping.
+#[derive(Debug)]
+pub struct Key {
+    /// As the user writes it.
+    pub name: &'static str,
+    /// What may stand there.
+    pub shape: Shape,
+    /// What holds without it.
+    pub need: Need,
+    /// What it means: the end of a sentence that the key begins.
+    pub meaning: &'static str,
+}
+
+/// What holds when a key is not given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// It must be given.
+    Required,
+    /// Nothing; the meaning says so.
+    Optional,
+    /// This text, as if it had been written.
+    Default(&'static str),
+}
+
+/// What stands at a key.
+#[derive(Debug)]
+pub enum Shape {
+    /// Any text.
+    Text,
+    /// A name.
+    Name(Names),
+    /// A time with its unit.
+    Time,
+    /// Bits per second with the unit.
+    Rate,
+    /// A value in the unit of what it is compared with.
+    Quantity,
+    /// A whole number.
+    Whole {
+        /// The smallest that is accepted.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
+    /// A time dilation factor.
+    Factor,
+    /// A part of a whole, from 0 to less than 1.
+    Share,
+    /// When programs are frozen.
+    Freeze,
+    /// A moment of UTC.
+    Instant,
+    /// A name of a point.
+    Point,
+    /// A path, relative to the folder of the scenario.
+    File,
+    /// An IPv4 address and its prefix length.
+    Address,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A list of words, or a text that is split as a shell splits it.
+    Words,
+    /// Any number of these.
+    List(&'static Shape),
+    /// Two of these.
+    Pair(&'static Shape),
+    /// A mapping from names that the user gives.
+    Named(Names, &'static Shape),
+    /// A mapping with these keys.
+    Of(&'static Table),
+    /// A mapping of one of these forms.
+    OneOf(&'static Forms),
+}
+
+/// A key.
+pub const fn key(name: &'static str, shape: Shape, need: Need, meaning: &'static str) -> Key {
+    Key { name, shape, need, meaning }
+}
+
+use Shape::{
+    Address, Choice, Factor, File, Freeze, Instant, List, Name, Named, Of, OneOf, Pair, Point,
+    Quantity, Rate, Share, Text, Time, Whole, Words,
+};
+
+impl Table {
+    /// The key of this name.
+    pub fn find(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+
+    /// Names of all keys.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
+        let keys: &'static [Key] = self.keys;
+        keys.iter().map(|key| key.name)
+    }
+
+    /// The key that tells this form from others.
+    pub fn tag(&self) -> &'static str {
+        self.keys[0].name
+    }
+}
+
+impl Shape {
+    /// What stands there, with its article, and how it may be written.
+    pub fn what(&self) -> String {
+        match self {
+            Text => "a text".into(),
+            Name(_) => "a name".into(),
+            Time => "a time, such as `12 ms`".into(),
+            Rate => "a rate, such as `100 Mbit/s`".into(),
+            Quantity => "a value with its unit, such as `300 kW`".into(),
+            Whole { .. } => "a whole number".into(),
+            Factor => "a number, such as `0.5`".into(),
+            Share => "a share from 0 to less than 1, such as `0.001`".into(),
+            Freeze => "`off`, `strict` or a time, such as `5 ms`".into(),
+            Instant => "a moment of UTC, such as `2019-06-03T12:00:00Z`".into(),
+            Point => "a name of a point, such as `bus.680.v1`".into(),
+            File => "a path".into(),
+            Address => "an address, such as `10.0.0.4/24`".into(),
+            Choice(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+                words.join(" or ")
+            }
+            Words => "a list of words, or a text that is split as a shell splits it".into(),
+            List(_) => "a list".into(),
+            Pair(_) => "a list of two names, such as `[a, b]`".into(),
+            Named(..) => "a mapping, such as `name: ...`".into(),
+            Of(table) => {
+                let names: Vec<&str> = table.names().collect();
+                format!("a mapping with the keys {}", names.join(", "))
+            }
+            OneOf(forms) => {
+                let tags: Vec<&str> = forms.forms.iter().map(|form| form.tag()).collect();
+                format!("a mapping with one of the keys {}", tags.join(", "))
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What an agent has of a node.
+
+use std::collections::BTreeMap;
+use std::io::{self, PipeReader};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+use super::talk::{self, FromNode, Interface, Make, Start, ToNode};
+use network::wire::MacAddress;
+use os::fds;
+use os::signals;
+use runtime::launch::program::Gate;
+use scenario::model::Program;
+
+/// How long a node may take to end by itself before it is killed.
+const END_LONGEST: Duration = Duration::from_secs(1);
+
+/// A node that is up. Dropping it ends everything in it.
+#[derive(Debug)]
+pub(in crate::nodes) struct NodeHandle {
+    socket: OwnedFd,
+    process: Child,
+    /// The TAP device of `eth0`, until the network takes it.
+    pub(in crate::nodes) tap: Option<OwnedFd>,
+    /// The device behind `/plant`, until its server takes it.
+    pub(in crate::nodes) plant: Option<OwnedFd>,
+}
+
+/// The output of a program.
+#[derive(Debug)]
+pub(in crate::nodes) struct Pipes {
+    pub(in crate::nodes) out: PipeReader,
+    pub(in crate::nodes) err: PipeReader,
+}
+
+/// What a node tells of its own accord.
+#[derive(Debug)]
+pub(in crate::nodes) enum NodeEvent {
+    /// A program was started.
+    Started { name: String },
+    /// A program did not start.
+    NotStarted { name: String, reason: String },
+    /// A program ended.
+    Exited { name: String, code: Option<i32>, signal: Option<i32>, cpu_s: f64 },
+}
+
+impl NodeEvent {
+    /// The program that it is about.
+    pub(in crate::nodes) fn program(&self) -> &str {
+        match self {
+            Self::Started { name } | Self::NotStarted { name, .. } | Self::Exited { name, .. } => {
+                name
+            }
+        }
+    }
+}
+
+impl NodeHandle {
+    /// Makes a node.
+    pub(in crate::nodes) fn new(
+        name: &str,
+        interface: Option<(MacAddress, std::net::Ipv4Addr, u8)>,
+        plant: bool,
+        gate: &Gate,
+    ) -> anyhow::Result<Self> {
+        let (socket, theirs) = fds::pair()?;
+        let process = start(&theirs, gate).context("cannot start the process of a node")?;
+        drop(theirs);
+        let interface =
+            interface.map(|(mac, address, prefix)| Interface { mac: mac.0, address, prefix });
+        let wanted = (interface.is_some(), plant);
+        let make = Make { name: name.to_owned(), interface, plant };
+        let mut node = Self { socket, process, tap: None, plant: None };
+        talk::send(node.socket.as_fd(), &ToNode::Make(make), &[])?;
+        let (answer, fds) = talk::receive(node.socket.as_fd())?
+            .context("the process of the node ended before it was made")?;
+        match answer {
+            FromNode::Made => {}
+            FromNode::Failed { reason } => bail!("{reason}"),
+            other => bail!("the node said something unexpected: {other:?}"),
+        }
+        let mut fds = fds.into_iter();
+        let mut take = |wanted: bool| {
+            if wanted {
+                fds.next().map(Some).context("the node kept a device back")
+            } else {
+                Ok(None)
+            }
+        };
+        node.tap = take(wanted.0)?;
+        node.plant = take(wanted.1)?;
+        Ok(node)
+    }
+
+    /// Starts a program; that it could not be started comes as an event.
+    pub(in crate::nodes) fn start(
+        &self,
+        program: &Program,
+        environment: &BTreeMap<String, String>,
+        directory: &Path,
+    ) -> io::Result<Pipes> {
+        let ((out, out_theirs), (err, err_theirs)) = (io::pipe()?, io::pipe()?);
+        let mut environment = environment.clone();
+        environment.extend(program.environment.clone());
+        let start = Start {
+            name: program.name.clone(),
+            command: program.command.clone(),
+            environment,
+            directory: directory.to_owned(),
+        };
+        let ends = [out_theirs.as_fd(), err_theirs.as_fd()];
+        talk::send(self.socket.as_fd(), &ToNode::Start(start), &ends)?;
+        Ok(Pipes { out, err })
+    }
+
+    /// Its first process, which begins and adopts those in it.
+    pub(in crate::nodes) fn process(&self) -> i32 {
+        self.process.id().cast_signed()
+    }
+
+    /// Asks all programs to end, or kills them.
+    pub(in crate::nodes) fn stop(&self, kill: bool) {
+        // A node that is gone has no programs.
+        let _ = talk::send(self.socket.as_fd(), &ToNode::Stop { kill }, &[]);
+    }
+
+    /// Begins to end everything in it; dropping waits for that.
+    pub(in crate::nodes) fn close(&self) {
+        // SAFETY: takes numbers; the descriptor is open. The node reads the end of the socket.
+        unsafe { libc::shutdown(self.socket.as_raw_fd(), libc::SHUT_RDWR) };
+    }
+
+    /// A second handle on the socket, for the thread that waits for events.
+    pub(in crate::nodes) fn events(&self) -> io::Result<NodeEvents> {
+        Ok(NodeEvents(self.socket.try_clone()?))
+    }
+}
+
+impl Drop for NodeHandle {
+    fn drop(&mut self) {
+        self.close();
+        // The process outside ends after the kernel has ended everything inside: after that
+        // nothing of the node is left, while killing it would leave the rest to die a bit later.
+        let until = Instant::now() + END_LONGEST;
+        while Instant::now() < until {
+            if !matches!(self.process.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        // Gone already, which is as good.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What a node tells, until it is gone.
+pub(in crate::nodes) struct NodeEvents(OwnedFd);
+
+impl Iterator for NodeEvents {
+    type Item = NodeEvent;
+
+    fn next(&mut self) -> Option<NodeEvent> {
+        loop {
+            match talk::receive(self.0.as_fd()).ok()??.0 {
+                FromNode::NotStarted { name, reason } => {
+                    return Some(NodeEvent::NotStarted { name, reason });
+                }
+                FromNode::Exited { name, code, signal, cpu_s } => {
+                    return Some(NodeEvent::Exited { name, code, signal, cpu_s });
+                }
+                FromNode::Started { name } => return Some(NodeEvent::Started { name }),
+                FromNode::Made | FromNode::Failed { .. } => {}
+            }
+        }
+    }
+}
+
+fn start(socket: &OwnedFd, gate: &Gate) -> io::Result<Child> {
+    let (socket_number, gate_number) = (socket.as_raw_fd(), gate.fd().as_raw_fd());
+    let mut node = Command::new("/proc/self/exe");
+    node.args(["node", "--socket", &socket_number.to_string()]);
+    node.args(["--gate", &gate_number.to_string()]);
+    fds::hand_down(&mut node, socket.as_fd());
+    fds::hand_down(&mut node, gate.fd().as_fd());
+    // SAFETY: one system call between fork and exec.
+    unsafe { node.pre_exec(signals::die_with_parent) };
+    node.spawn()
+}

@@ -1,0 +1,290 @@
+//! What a runner and its agent say to each other: one JSON object a line on a socket of their
+//! own. The runner orders; the agent reports, and asks for what only the runner has: the plant.
+//! Both ends are the same binary today, so a [`runtime::agent::protocol::VERSION`] in the first order is
+//! all the negotiation there is. `docs/internals/agent-protocol.md` tells the order of events.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use vtime::VirtualSpan;
+
+use network::plan::Plan;
+use network::stats::NetworkStats;
+use plant::name::PointName;
+use results::disturbance::Disturbance;
+use results::record::ReadAccount;
+use runtime::agent::protocol::Status;
+use runtime::domain::{Freeze, Stalls};
+use runtime::intervention::Intervention;
+use runtime::span_ns;
+use scenario::model::Node;
+
+/// From the runner to the agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "kebab-case")]
+pub enum Order {
+    /// Make everything, with the clock held at virtual zero. Answered by [`Report::Prepared`] or
+    /// [`Report::Failed`].
+    Prepare(Box<Setup>),
+    /// Start the programs and let the clock run.
+    Begin,
+    /// The answer to a [`Report::Ask`].
+    Answer {
+        /// Its number.
+        ask: u64,
+        /// What came of it.
+        outcome: Answer,
+    },
+    /// Tell how the domain stands.
+    Status,
+    /// Stop everything, answer with [`Report::Ended`], and end.
+    End,
+}
+
+/// What came of a question to the plant.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// The values read, in the order of the points, or the value written.
+    Values(#[serde(with = "numbers")] Vec<f64>),
+    /// Why not.
+    Error(String),
+}
+
+/// What an agent needs to know of a scenario.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Setup {
+    /// [`runtime::agent::protocol::VERSION`] of the runner.
+    pub version: u32,
+    /// Name of the domain.
+    pub name: String,
+    /// What runs, for people.
+    pub title: String,
+    /// Time dilation factor in millionths.
+    pub tdf_millionths: u64,
+    /// Time of day at scenario time zero, ns since 1970; the host's if `None`.
+    pub realtime_zero_ns: Option<i64>,
+    /// Virtual time before scenario time zero.
+    #[serde(with = "span_ns")]
+    pub settle: VirtualSpan,
+    /// Scenario time at which the clock stops for good.
+    #[serde(with = "span_ns")]
+    pub duration: VirtualSpan,
+    /// When programs are frozen.
+    #[serde(with = "freeze_text")]
+    pub freeze: Freeze,
+    /// Host nanoseconds that a processor may be silent before the clock stands still; for ever
+    /// if `None`.
+    pub stall_guard_ns: Option<i64>,
+    /// Delays of programs of at least this are told one by one.
+    pub delays_told_ns: i64,
+    /// Working directory of programs.
+    pub directory: PathBuf,
+    /// Environment of all programs.
+    pub environment: BTreeMap<String, String>,
+    /// Where programs run, which programs, and what they see of the plant.
+    pub nodes: Vec<Node>,
+    /// Links between nodes, switches and attackers, and what happens to them.
+    pub network: Plan,
+    /// Folder for captures, if frames are kept.
+    pub captures: Option<PathBuf>,
+}
+
+/// From the agent to the runner. Times are virtual, in nanoseconds since the domain began.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "report", rename_all = "kebab-case")]
+pub enum Report {
+    /// Everything is there and the clock is held at virtual zero.
+    Prepared {
+        /// Name of the domain: the one that was ordered, or one like it where that is taken.
+        name: String,
+        /// Time of day at scenario time zero, ns since 1970.
+        realtime_zero_ns: i64,
+    },
+    /// Something could not be made; nothing is left of the rest.
+    Failed {
+        /// What and why.
+        reason: String,
+    },
+    /// A program reads points, or writes one; the clock is held until the answer.
+    Ask {
+        /// Number to be repeated in the answer.
+        ask: u64,
+        /// The points.
+        points: Vec<PointName>,
+        /// The value to set each of them to; a read if `None`.
+        #[serde(with = "number_or_none")]
+        write: Option<f64>,
+        /// When.
+        at_ns: i64,
+    },
+    /// A program could not be started.
+    NotStarted {
+        /// Its name.
+        program: String,
+        /// Why.
+        reason: String,
+        /// When.
+        at_ns: i64,
+    },
+    /// A program was started.
+    Started {
+        /// Its name.
+        program: String,
+        /// When.
+        at_ns: i64,
+    },
+    /// A program has ended.
+    Exited(Exited),
+    /// Something that makes results doubtful.
+    Warning {
+        /// What.
+        text: String,
+    },
+    /// How the domain stands.
+    Status(Status),
+    /// Somebody has done something to the domain through its socket.
+    Intervention(Intervention),
+    /// What kept programs from acting in time is known up to here.
+    Watched {
+        /// Up to when.
+        to_ns: i64,
+        /// What is new.
+        disturbances: Vec<Disturbance>,
+    },
+    /// The clock has reached the end of the scenario.
+    Arrived,
+    /// Everything is stopped.
+    Ended(Box<Ended>),
+}
+
+/// Lines that a program wrote. They take a way of their own: there is no limit to what programs
+/// write, and a question to the plant must not stand in line behind it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// The program.
+    pub program: String,
+    /// Whether to standard error.
+    pub error: bool,
+    /// When they arrived, in virtual nanoseconds since the domain began.
+    pub at_ns: i64,
+    /// The lines, each with its end.
+    pub text: String,
+    /// Why what came after them is not here, or not as it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
+}
+
+/// How a program ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Exited {
+    /// The program.
+    pub program: String,
+    /// Its exit code, if it exited.
+    pub code: Option<i32>,
+    /// The signal that ended it, if one did.
+    pub signal: Option<i32>,
+    /// Processor time of it and the children that it waited for, in seconds.
+    pub cpu_s: f64,
+    /// When.
+    pub at_ns: i64,
+    /// Whether it was stopped because the run was over.
+    pub stopped: bool,
+}
+
+/// What is left to tell at the end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ended {
+    /// How the domain stood.
+    pub status: Status,
+    /// What the network did; `None` without one.
+    pub network: Option<NetworkStats>,
+    /// Stalls of the host that were kept out of virtual time; `None` without a guard.
+    pub stalls: Option<Stalls>,
+    /// Wall time that accesses to the plant took; `None` if there were none.
+    pub access: Option<ReadAccount>,
+    /// Processor time of the agent in seconds.
+    pub agent_cpu_s: f64,
+    /// Programs whose last output is not told.
+    #[serde(default)]
+    pub unheard: Vec<String>,
+}
+
+/// Numbers as text: JSON knows neither infinity nor what is no number, and a plant that diverges
+/// answers both.
+mod numbers {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(values: &[f64], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(values.iter().map(f64::to_string))
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<f64>, D::Error> {
+        let texts = Vec::<String>::deserialize(from)?;
+        texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
+    }
+}
+
+/// As a user writes it.
+mod freeze_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use runtime::domain::Freeze;
+
+    pub(super) fn serialize<S: Serializer>(value: &Freeze, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Freeze, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// As [`numbers`], one where there may be none.
+mod number_or_none {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+        value.map(|value| value.to_string()).serialize(to)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Option<f64>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_reaches_the_other_side_as_it_is() {
+        let values = [f64::NAN, f64::INFINITY, -0.0, 0.1, f64::MIN_POSITIVE, 1e300];
+        let order = Order::Answer { ask: 1, outcome: Answer::Values(values.into()) };
+        let text = serde_json::to_string(&order).unwrap();
+        let Order::Answer { outcome: Answer::Values(read), .. } =
+            serde_json::from_str(&text).unwrap()
+        else {
+            panic!("{text} is another order");
+        };
+        assert_eq!(read.len(), values.len());
+        for (read, value) in read.iter().zip(values) {
+            assert!(read.to_bits() == value.to_bits() || read.is_nan() && value.is_nan());
+        }
+    }
+
+    #[test]
+    fn a_write_never_becomes_a_read_on_the_way() {
+        for write in [None, Some(f64::NAN), Some(2.5)] {
+            let points = vec![PointName("storage.es.kW".into())];
+            let text =
+                serde_json::to_string(&Report::Ask { ask: 1, points, write, at_ns: 0 }).unwrap();
+            let Report::Ask { write: read, .. } = serde_json::from_str(&text).unwrap() else {
+                panic!("{text} is another report");
+            };
+            assert_eq!(read.is_some(), write.is_some());
+        }
+    }
+}

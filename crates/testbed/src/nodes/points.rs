@@ -1,0 +1,107 @@
+//! The plant as an agent reaches it: it asks the runner, and the program waits meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use vtime::VirtualTime;
+
+use super::orders::{Answer, Report};
+use super::owner::Owner;
+use crate::devices::PointStore;
+use network::stats::LatenessCounter;
+use plant::name::PointName;
+use results::record::ReadAccount;
+
+/// Questions to the runner.
+#[derive(Debug)]
+pub(super) struct Points {
+    owner: Arc<Owner>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    asked: u64,
+    waiting: BTreeMap<u64, Sender<Answer>>,
+    access: LatenessCounter,
+    /// No more answers will come.
+    closed: bool,
+}
+
+impl Points {
+    pub(super) fn new(owner: Arc<Owner>) -> Arc<Self> {
+        Arc::new(Self { owner, state: Mutex::default() })
+    }
+
+    /// Hands an answer to whoever asked.
+    pub(super) fn answer(&self, ask: u64, outcome: Answer) {
+        if let Some(waiting) = self.lock().waiting.remove(&ask) {
+            // Whoever asked may have been killed meanwhile.
+            let _ = waiting.send(outcome);
+        }
+    }
+
+    /// Lets everybody who waits find that no answer will come.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        state.waiting.clear();
+    }
+
+    /// Wall time that accesses took so far; `None` if there were none.
+    pub(super) fn access(&self) -> Option<ReadAccount> {
+        let counted = self.lock().access.summary();
+        let in_us = |ns: u64| ns as f64 / 1e3;
+        (counted.frames > 0).then(|| ReadAccount {
+            count: counted.frames,
+            median_us: in_us(counted.median_ns),
+            p99_us: in_us(counted.p99_ns),
+        })
+    }
+
+    fn ask(
+        &self,
+        points: &[PointName],
+        write: Option<f64>,
+        at: VirtualTime,
+    ) -> Result<Vec<f64>, String> {
+        const OVER: &str = "the run is over";
+        let begun = Instant::now();
+        let (sender, receiver) = channel();
+        let ask = {
+            let mut state = self.lock();
+            if state.closed {
+                return Err(OVER.to_owned());
+            }
+            state.asked += 1;
+            let ask = state.asked;
+            state.waiting.insert(ask, sender);
+            ask
+        };
+        self.owner.tell(&Report::Ask { ask, points: points.to_vec(), write, at_ns: at.as_ns() });
+        let answer = receiver.recv().map_err(|_| OVER.to_owned())?;
+        let took = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.lock().access.count(took);
+        match answer {
+            Answer::Values(values) => Ok(values),
+            Answer::Error(error) => Err(error),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        // A panic aborts the process, so a poisoned lock cannot be seen.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PointStore for Points {
+    fn read(&self, points: &[PointName], at: VirtualTime) -> Result<Vec<f64>, String> {
+        self.ask(points, None, at)
+    }
+
+    fn write(&self, point: &PointName, value: f64, at: VirtualTime) -> Result<(), String> {
+        self.ask(std::slice::from_ref(point), Some(value), at).map(drop)
+    }
+}
