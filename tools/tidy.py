@@ -45,13 +45,16 @@ WORDS = [
 CRATES = {
     "vtime": [],
     "shim": ["vtime"],
-    "substation": ["vtime"],
-    "substation-fuzz": ["substation"],
+    "iec61850": [],
+    "iec61850-fuzz": ["iec61850"],
+    "quorum": ["iec61850"],
+    "quorum-fuzz": ["quorum"],
+    "substation": ["iec61850", "quorum"],
     "realtime": [],
     "terminal": [],
     "probe": ["realtime", "terminal"],
-    "relay": ["realtime", "substation", "terminal"],
-    "testbed": ["probe", "realtime", "substation", "terminal", "vtime"],
+    "relay": ["iec61850", "quorum", "realtime", "substation", "terminal"],
+    "testbed": ["iec61850", "probe", "realtime", "terminal", "vtime"],
 }
 NO_FOREIGN_CRATES = ["vtime", "shim"]
 

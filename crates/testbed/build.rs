@@ -23,7 +23,7 @@ fn main() {
 
 /// The crates that `qcycle` is made of.
 const BUILT_FROM: [&str; 7] =
-    ["probe", "realtime", "shim", "substation", "terminal", "testbed", "vtime"];
+    ["iec61850", "probe", "realtime", "shim", "terminal", "testbed", "vtime"];
 
 /// Tells the program of which commit it is: that of the tree it is built from, and whether that was
 /// changed since. Elsewhere than in a clone of its repository, the builder may say so by

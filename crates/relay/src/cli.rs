@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use substation::scl;
+use iec61850::scl;
 use substation::settings::{self, Relay};
 
 use crate::quorum::cli as quorum;

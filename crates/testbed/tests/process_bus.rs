@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
+use iec61850::wire::MacAddress;
+use iec61850::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
 use realtime::packet::{Batch, PacketSocket, wait};
-use substation::wire::MacAddress;
-use substation::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
 use testbed::network::process_bus::{INTERFACE, ProcessBus, Wiring};
 use testbed::network::{CUTOFF_AT_ONCE, LinkKind, link_kind};
 

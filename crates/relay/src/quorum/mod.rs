@@ -1,4 +1,4 @@
-//! Nodes of relays that act as one, as programs: what `substation::quorum` decides, with sockets,
+//! Nodes of relays that act as one, as programs: what `quorum` decides, with sockets,
 //! a clock, threads and files round it.
 //!
 //! A node has one thread that must be in time. It takes samples and datagrams in, lets the relay
