@@ -20,7 +20,7 @@ use frost_ed25519::round2::SignatureShare;
 use frost_ed25519::{CheaterDetection, Identifier, SigningPackage, aggregate_custom, keys, round2};
 
 use super::ed25519;
-use super::frost_nonces::{Exchange, Pair};
+use super::frost_nonces::{Exchange, Pair, peers};
 use crate::keys::{CertificateKeys, Random, Secret};
 use crate::scheme::NoCertificate;
 use crate::statement::{NODES, NodeId, QUORUM, Statement, Tick};
@@ -63,11 +63,6 @@ fn identifier(node: NodeId) -> Identifier {
 /// The place of a peer among the peers of a node.
 fn place(node: NodeId, peer: NodeId) -> usize {
     if peer > node { peer.index() - 1 } else { peer.index() }
-}
-
-/// The peers of a node, in order.
-pub(super) fn peers(node: NodeId) -> impl Iterator<Item = NodeId> {
-    NodeId::ALL.into_iter().filter(move |peer| *peer != node)
 }
 
 /// Deals the shares of a new key.

@@ -16,7 +16,6 @@ use std::array;
 use frost_ed25519::keys::SigningShare;
 use frost_ed25519::round1::{NonceCommitment, SigningCommitments, SigningNonces};
 
-use super::frost::peers;
 use crate::budget::Budget;
 use crate::keys::{Random, Secret};
 use crate::statement::{NODES, NodeId, Tick};
@@ -39,6 +38,11 @@ const LOOKS_PER_TICK: u8 = 4;
 
 /// After how many ticks commitments are sent again that were not confirmed.
 const REPEAT_TICKS: u64 = 8;
+
+/// The peers of a node, in order.
+pub(super) fn peers(node: NodeId) -> impl Iterator<Item = NodeId> {
+    NodeId::ALL.into_iter().filter(move |peer| *peer != node)
+}
 
 /// Commitments of both that a share is made with.
 #[derive(Clone, Copy, Debug)]
