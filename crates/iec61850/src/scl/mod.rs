@@ -8,15 +8,12 @@
 
 mod blocks;
 mod frugal;
-mod settings;
 
 use std::fmt;
 
 use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::wire::{MacAddress, Tag};
-
-pub use settings::{Wanted, settings};
 
 /// Octets of a file that are read: several times the largest substation.
 pub const OCTETS_MAX: usize = 64 << 20;

@@ -1,9 +1,9 @@
-//! What was found, as settings of a relay that a person completes.
+//! What was found in files of a substation, as settings of a relay that a person completes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{MessageBlock, Rate, Station, StreamBlock, ValueKind};
+use iec61850::scl::{MessageBlock, Rate, Station, StreamBlock, ValueKind};
 
 /// Samples a second that a relay takes.
 const RATES: std::ops::RangeInclusive<f64> = 1000.0..=15_360.0;
@@ -19,7 +19,7 @@ pub struct Wanted<'a> {
 
 /// YAML of streams and messages, and what could not be made a part of it.
 #[must_use]
-pub fn settings(station: &Station, wanted: &Wanted<'_>) -> (String, Vec<String>) {
+pub fn from_scl(station: &Station, wanted: &Wanted<'_>) -> (String, Vec<String>) {
     let mut out = format!(
         "relay: {}\nfrequency: {} Hz\n",
         quoted(wanted.own.unwrap_or("imported")),
