@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Shows that the checks of `quorum` can fail: makes one mistake after the other in a
-copy of its sources, and demands that the checks named for it fail.
+"""Shows that the checks of `quorum` can fail: makes one mistake after the other in a copy of its
+sources, and demands that the checks named for it fail.
 
-The mistakes are data, `crates/quorum/tests/mutants.toml`, so that production code has no
-switches for them. What is copied is the core alone, the one type of `iec61850` that it uses, and its
-tests; compiling that takes seconds, so that every test run can afford all mutants. The models, which use
+The mistakes are data, `crates/quorum/tests/mutants.toml`, so that production code has no switches
+for them. What is copied is the core alone, the one type of `iec61850` that it uses, and its tests;
+compiling that takes seconds, so that every test run can afford all mutants. The models, which use
 stateright, are compiled only for the mistakes that they are to find.
 
 Usage: tools/mutants.py [part of a mutant's name ...]       exit code 1 if a mutant lives
