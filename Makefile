@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long conformance deny check-aarch64 test-aarch64 bench container quorum fuzz fuzz-calls clean
 
 # The shim is an image for other programs, built by the build script of `runtime`: never here.
-CRATES := -p vtime -p realtime -p terminal -p os -p settings -p report-kit -p probe -p substation -p relay \
+CRATES := -p vtime -p realtime -p terminal -p os -p settings -p report-kit -p probe -p iec61850 -p quorum -p substation -p relay \
 	-p runtime -p network -p plant -p scenario -p results -p readiness -p latency -p testbed
 PYTHON := .venv/bin/python
 # A target whose programs need no loader, so that a container holds the program alone.
@@ -93,7 +93,7 @@ conformance: setup-conformance ## run peers' own tests and programs in virtual t
 
 container: setup-container ## make OCI bundles of the programs on a process bus in target/container, without a registry
 	cargo build --locked --release --target $(MUSL) -p relay --bins
-	QCRELAY=$$PWD/target/$(MUSL)/release/qcrelay cargo test --locked -p relay --test wiring
+	QCRELAY=$$PWD/target/$(MUSL)/release/qcrelay cargo test --locked -p relay --test main wiring::
 	set -- $$(find target/$(MUSL)/release -maxdepth 1 -type f -executable); for binary; do \
 		python3 tools/container.py --binary "$$binary" \
 			--bundle "target/container/$${binary##*/}"; done
@@ -102,7 +102,7 @@ probe: ## build qcprobe as one static program, for remote machines and guests
 	cargo rustc --locked --release --target $(MUSL) -p probe --bin qcprobe -- -C strip=symbols
 
 quorum: ## simulate 10^8 events of relays that act as one, half for safety, half for progress
-	QUORUM_EVENTS=50000000 cargo test --locked --release -p substation --test quorum sim -- --nocapture
+	QUORUM_EVENTS=50000000 cargo test --locked --release -p quorum --test main sim:: -- --nocapture
 
 fuzz: ## fuzz the decoders of frames and datagrams for 36 minutes
 	tools/fuzz.sh

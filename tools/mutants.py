@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Shows that the checks of `substation::quorum` can fail: makes one mistake after the other in a
-copy of its sources, and demands that the checks named for it fail.
+"""Shows that the checks of `quorum` can fail: makes one mistake after the other in a copy of its
+sources, and demands that the checks named for it fail.
 
-The mistakes are data, `crates/substation/tests/quorum/mutants.toml`, so that production code has no
-switches for them. What is copied is the core alone, which uses no other crate, and its tests;
+The mistakes are data, `crates/quorum/tests/mutants.toml`, so that production code has no switches
+for them. What is copied is the core alone, the one type of `iec61850` that it uses, and its tests;
 compiling that takes seconds, so that every test run can afford all mutants. The models, which use
 stateright, are compiled only for the mistakes that they are to find.
 
@@ -25,18 +25,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-CRATE = ROOT / "crates" / "substation"
-MUTANTS = CRATE / "tests" / "quorum" / "mutants.toml"
+CRATE = ROOT / "crates" / "quorum"
+TIME = ROOT / "crates" / "iec61850" / "src" / "time.rs"
+MUTANTS = CRATE / "tests" / "mutants.toml"
 PAGE = ROOT / "docs" / "internals" / "quorum.md"
 BEGIN, END = "<!-- mutants: written by tools/mutants.py --page -->", "<!-- end of mutants -->"
 
-# Modules of src/quorum that need other crates, and of tests/quorum that do.
-FOREIGN = ["certificate", "channel", "decider", "hex", "keys", "wire"]
-FOREIGN_TESTS = ["model"]
+# Modules of src that need other crates, and of tests that need these; the models need stateright.
+FOREIGN = ["certificate", "channel", "hex", "keys", "wire"]
+FOREIGN_TESTS = ["corpus", "keys"]
+MODELS = ["model"]
 MODEL = "model::"
 # How many events the simulator has in each mode to find a mistake.
 EVENTS = "4000000"
-LIBRARY = "pub mod quorum;\npub mod time;\npub use time::SampleTime;\n"
+IEC61850 = "mod time;\npub use time::SampleTime;\n"
 CHECK_SECONDS_MAX = 1800
 
 
@@ -63,15 +65,14 @@ def mutants() -> list[Mutant]:
 
 
 def copy(folder: Path, explores: bool) -> None:
-    """The core and its tests as a crate that uses no other; with the models, stateright."""
-    quorum = folder / "src" / "quorum"
-    shutil.copytree(CRATE / "src" / "quorum", quorum)
-    shutil.copy(CRATE / "src" / "time.rs", folder / "src")
-    (folder / "src" / "lib.rs").write_text(LIBRARY)
-    without(quorum / "mod.rs", FOREIGN)
-    shutil.copytree(CRATE / "tests" / "quorum", folder / "tests")
-    if not explores:
-        without(folder / "tests" / "main.rs", FOREIGN_TESTS)
+    """The core and its tests as a crate that uses no foreign one; with the models, stateright."""
+    (folder / "iec61850").mkdir()
+    shutil.copy(TIME, folder / "iec61850")
+    (folder / "iec61850" / "lib.rs").write_text(IEC61850)
+    shutil.copytree(CRATE / "src", folder / "src")
+    without(folder / "src" / "lib.rs", FOREIGN)
+    shutil.copytree(CRATE / "tests", folder / "tests")
+    without(folder / "tests" / "main.rs", FOREIGN_TESTS + ([] if explores else MODELS))
 
 
 def without(path: Path, modules: list[str]) -> None:
@@ -82,7 +83,7 @@ def without(path: Path, modules: list[str]) -> None:
 
 def change(folder: Path, mutant: Mutant) -> str | None:
     """Makes the mistake; says why it cannot be made."""
-    path = folder / "src" / "quorum" / mutant.file
+    path = folder / "src" / mutant.file
     text = path.read_text()
     count = text.count(mutant.before)
     if count != 1:
@@ -102,7 +103,7 @@ def compiler() -> str:
 @cache
 def stateright() -> Path:
     """The library, as the tests have it."""
-    command = ["cargo", "test", "--locked", "-p", "substation", "--test", "quorum", "--no-run"]
+    command = ["cargo", "test", "--locked", "-p", "quorum", "--test", "main", "--no-run"]
     command.append("--message-format=json")
     said = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     for line in said.stdout.splitlines():
@@ -117,12 +118,15 @@ def compile_tests(folder: Path, explores: bool) -> str | None:
     rustc = [compiler(), "--edition", "2024", "--cap-lints", "allow", "-C", "debuginfo=0"]
     if explores:
         rustc += ["-C", "opt-level=1"]
-    library = [*rustc, "--crate-type", "lib", "--crate-name", "substation", "src/lib.rs"]
-    tests = [*rustc, "--test", "--crate-name", "quorum", "--extern", "substation=libsubstation.rlib"]
+    library = [*rustc, "-L", ".", "--crate-type", "rlib", "--crate-name"]
+    iec61850 = [*library, "iec61850", "iec61850/lib.rs"]
+    quorum = [*library, "quorum", "src/lib.rs", "--extern", "iec61850"]
+    tests = [*rustc, "-L", ".", "--test", "--crate-name", "main", "tests/main.rs", "-o", "checks"]
+    tests += ["--extern", "iec61850", "--extern", "quorum"]
     if explores:
         path = stateright()
         tests += ["--extern", f"stateright={path}", "-L", f"dependency={path.parent}"]
-    for command in (library, [*tests, "-L", ".", "-o", "quorum", "tests/main.rs"]):
+    for command in (iec61850, quorum, tests):
         result = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if result.returncode != 0:
             return result.stderr
@@ -132,14 +136,14 @@ def compile_tests(folder: Path, explores: bool) -> str | None:
 def passes(folder: Path, check: str) -> str | None:
     """Whether a check passes: None if it does, else the line that says why not. A check that does
     not exist raises."""
-    command = [str(folder / "quorum"), "--exact", check, "--test-threads", "1"]
+    command = [str(folder / "checks"), "--exact", check, "--test-threads", "1"]
     environment = {**os.environ, "QUORUM_EVENTS": EVENTS, "RUST_BACKTRACE": "0"}
     result = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True,
         timeout=CHECK_SECONDS_MAX,
     )
     if "running 1 test" not in result.stdout:
-        raise LookupError(f"no check {check} in tests/quorum")
+        raise LookupError(f"no check {check} in the tests of quorum")
     if result.returncode == 0:
         return None
     lines = (result.stdout + result.stderr).splitlines()

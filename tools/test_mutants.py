@@ -12,7 +12,7 @@ class Page(unittest.TestCase):
         self.assertEqual(mutants.page(text, mutants.mutants()), text, "tools/mutants.py --page")
 
     def test_each_check_that_is_named_exists(self) -> None:
-        tests = mutants.CRATE / "tests" / "quorum"
+        tests = mutants.CRATE / "tests"
         named = set(re.findall(r"`((?:stories|sim|model)::[\w:]+)`", mutants.PAGE.read_text()))
         self.assertGreater(len(named), 20)
         for check in named:
@@ -24,7 +24,7 @@ class Page(unittest.TestCase):
     def test_a_mutant_has_a_place_and_a_check(self) -> None:
         for row in mutants.mutants():
             with self.subTest(row.name):
-                source = mutants.CRATE / "src" / "quorum" / row.file
+                source = mutants.CRATE / "src" / row.file
                 self.assertEqual(source.read_text().count(row.before), 1)
                 self.assertTrue(row.killed_by)
 

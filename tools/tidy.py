@@ -47,22 +47,25 @@ WORDS = [
 CRATES = {
     "vtime": [],
     "shim": ["vtime"],
-    "substation": ["vtime"],
-    "substation-fuzz": ["substation"],
+    "iec61850": [],
+    "iec61850-fuzz": ["iec61850"],
+    "quorum": ["iec61850"],
+    "quorum-fuzz": ["quorum"],
+    "substation": ["iec61850", "quorum"],
     "realtime": [],
     "terminal": [],
     "os": [],
     "settings": ["vtime"],
     "report-kit": ["os"],
     "probe": ["realtime", "terminal"],
-    "relay": ["realtime", "substation", "terminal"],
+    "relay": ["iec61850", "quorum", "realtime", "substation", "terminal"],
     "runtime": ["os", "realtime", "terminal", "vtime"],
-    "network": ["realtime", "runtime", "substation", "vtime"],
+    "network": ["realtime", "runtime", "iec61850", "vtime"],
     "plant": ["settings", "vtime"],
     "scenario": ["network", "os", "plant", "report-kit", "runtime", "settings", "vtime"],
     # Files, not running parts: of runtime and network it takes what is in records.
     "results": ["network", "os", "plant", "report-kit", "runtime", "scenario", "terminal", "vtime"],
-    "readiness": ["os", "probe", "realtime", "report-kit", "substation", "terminal"],
+    "readiness": ["os", "probe", "realtime", "report-kit", "iec61850", "terminal"],
     "latency": ["os", "probe", "readiness", "realtime", "report-kit", "settings", "terminal", "vtime"],
     "testbed": [
         "latency", "network", "os", "plant", "readiness", "realtime", "report-kit", "results",
@@ -211,13 +214,15 @@ def modules(tree: Tree) -> Iterator[Finding]:
         _, crate, _, inner = path.split("/", 3)
         by_crate.setdefault(crate, {})[inner] = text
     for crate, files in by_crate.items():
-        path = f"crates/{crate}/Cargo.toml"
         lines = sum(text.count("\n") for text in files.values())
         if lines > CRATE_LINES_MAX:
+            path = f"crates/{crate}/src/{max(files, key=lambda inner: len(files[inner]))}"
             instead = f"at most {CRATE_LINES_MAX}: divide it"
             yield Finding(path, 1, f"{lines} lines in {crate}", instead)
         for level, circle in circles.circles(files):
             what = f"a circle: {', '.join('::'.join((*level, name)) for name in circle)}"
+            where = "/".join((f"crates/{crate}/src", *level, circle[-1]))
+            path = f"{where}.rs" if f"{where}.rs" in tree.paths else f"{where}/mod.rs"
             if (crate, *level, *circle) not in CIRCLES:
                 yield Finding(path, 1, what, "move what both need into a module below both")
 

@@ -10,6 +10,7 @@ fn main() {
 
 /// The crates that `qcycle` is made of.
 const BUILT_FROM: [&str; 17] = [
+    "iec61850",
     "latency",
     "network",
     "os",
@@ -23,7 +24,6 @@ const BUILT_FROM: [&str; 17] = [
     "scenario",
     "settings",
     "shim",
-    "substation",
     "terminal",
     "testbed",
     "vtime",

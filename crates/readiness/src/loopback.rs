@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use iec61850::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
+use iec61850::wire::sampled_values::Channels;
+use iec61850::wire::{Asdu, Header, MacAddress, Quality, Sample, SampledValues, Synchronisation};
 use realtime::packet::{Batch, PacketSocket, wait};
 use realtime::{now_ns, sleep_until};
-use substation::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
-use substation::wire::sampled_values::Channels;
-use substation::wire::{Asdu, Header, MacAddress, Quality, Sample, SampledValues, Synchronisation};
 
 use super::{Cores, Item};
 use os::process_bus::{INTERFACE, ProcessBus, Wiring};

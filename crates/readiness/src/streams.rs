@@ -9,9 +9,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use iec61850::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
+use iec61850::wire::{SampledValues, Synchronisation};
 use realtime::packet::{Batch, PacketSocket, wait};
-use substation::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
-use substation::wire::{SampledValues, Synchronisation};
 
 use super::Item;
 

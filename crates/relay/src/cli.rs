@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use substation::scl;
+use iec61850::scl;
+use substation::settings::imported::{self, Wanted};
 use substation::settings::{self, Relay};
 
 use crate::quorum::cli as quorum;
@@ -211,7 +212,7 @@ fn import(path: &Path, frequency_hz: f64, own: Option<&str>) -> Result<u8> {
         );
         return Ok(BAD_SETTINGS);
     }
-    let (yaml, unfit) = scl::settings(&station, &scl::Wanted { frequency_hz, own });
+    let (yaml, unfit) = imported::from_scl(&station, &Wanted { frequency_hz, own });
     terminal::print(format_args!("{yaml}"));
     for left_out in &station.left_out {
         terminal::err!("{}: {left_out}", path.display());

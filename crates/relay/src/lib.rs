@@ -1,10 +1,10 @@
 //! What runs on a process bus: frames from and to network interfaces, and the programs that use
 //! them.
 //!
-//! What a relay decides is in the crate `substation`, without a system call; here are the sockets,
-//! clocks and threads round it. Three threads of a relay may never wait for anything but their
-//! next work: the one that receives, the protection task, and the canary. Whatever may block is
-//! done by the thread that started them, which they reach through queues without locks.
+//! What a relay decides is in the crates `substation` and `quorum`, without a system call; here are
+//! the sockets, clocks and threads round it. Three threads of a relay may never wait for anything
+//! but their next work: the one that receives, the protection task, and the canary. Whatever may
+//! block is done by the thread that started them, which they reach through queues without locks.
 //!
 //! - [`merging`]: what publishes sampled values, `qcmerge`.
 //! - [`receive`], [`task`], [`canary`]: the three threads.

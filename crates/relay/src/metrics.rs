@@ -88,7 +88,7 @@ pub fn text(totals: &Totals) -> String {
         }
     }
     for (name, (liveness, counters)) in &totals.subscriptions {
-        let is_alive = *liveness == substation::goose::Liveness::Alive;
+        let is_alive = *liveness == iec61850::goose::Liveness::Alive;
         line("publisher_alive", &[("publisher", name)], f64::from(u8::from(is_alive)));
         for (what, count) in goose_counters(counters) {
             line("messages_total", &[("publisher", name), ("what", what)], count as f64);

@@ -1,11 +1,11 @@
 //! The GOOSE messages of a relay, as frames: built once with all the room that they need, sent by
 //! the task itself in the cycle in which something changed.
 
-use substation::SampleTime;
+use iec61850::SampleTime;
+use iec61850::goose::{Message, Publisher};
+use iec61850::wire::{AllData, Goose, Header, MacAddress, Quality, UtcTime};
 use substation::engine::Engine;
-use substation::goose::{Message, Publisher};
 use substation::settings::{GooseControl, Mode, Relay, Signal, SignalKind};
-use substation::wire::{AllData, Goose, Header, MacAddress, Quality, UtcTime};
 
 /// Octets for a frame, so that encoding asks for no memory.
 const FRAME_OCTETS: usize = 2048;

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use iec61850::SampleTime;
+use iec61850::goose::Expected;
+use iec61850::stream::StreamKey;
+use iec61850::wire::{Goose, SampledValues};
 use rtrb::Producer;
-use substation::SampleTime;
 use substation::engine::Arrival;
-use substation::goose::Expected;
-use substation::stream::StreamKey;
-use substation::wire::{Goose, SampledValues};
 
 use crate::exchange::{Filler, histogram, record};
 use realtime::packet::{Batch, FRAME_OCTETS_MAX, Frame, PacketSocket, wait};

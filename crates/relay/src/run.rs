@@ -10,13 +10,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
+use iec61850::goose::Liveness;
+use iec61850::wire::MacAddress;
+use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use rtrb::RingBuffer;
 use serde_json::json;
 use substation::engine::Engine;
-use substation::goose::Liveness;
 use substation::settings::{Relay, Thread};
-use substation::wire::MacAddress;
-use substation::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 
 use crate::canary::{self, Seen};
 use crate::clock;

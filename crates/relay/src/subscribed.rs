@@ -5,10 +5,10 @@
 //! is blocked and nothing tripped: a relay that cannot hear its neighbour clears faults rather than
 //! waits for it, and trips on nothing that it does not trust.
 
-use substation::SampleTime;
-use substation::goose::{Counters, Liveness, Reception, Subscriber};
+use iec61850::SampleTime;
+use iec61850::goose::{Counters, Liveness, Reception, Subscriber};
+use iec61850::wire::{Data, Goose, Quality};
 use substation::settings::{Entry, Mode, Relay};
-use substation::wire::{Data, Goose, Quality};
 
 /// One subscription.
 #[derive(Debug)]
@@ -148,8 +148,8 @@ impl Subscribed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iec61850::wire::{AllData, Form, Header, MacAddress, UtcTime, Value};
     use substation::settings;
-    use substation::wire::{AllData, Form, Header, MacAddress, UtcTime, Value};
 
     const SETTINGS: &str = "
 relay: bay

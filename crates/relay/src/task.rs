@@ -5,12 +5,12 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 
 use hdrhistogram::Histogram;
+use iec61850::SampleTime;
+use iec61850::goose::{self, Liveness};
+use iec61850::stream::{self, State};
+use iec61850::wire::{Goose, UtcTime};
 use rtrb::{Consumer, Producer};
-use substation::SampleTime;
 use substation::engine::{Arrival, Change, Engine};
-use substation::goose::{self, Liveness};
-use substation::stream::{self, State};
-use substation::wire::{Goose, UtcTime};
 
 use crate::blame::{Cause, Evidence, cause};
 use crate::canary::Seen;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
+use iec61850::goose::{self, Liveness};
+use iec61850::stream::{self, State};
 use realtime::ClockState;
 use realtime::packet::{KernelCounters, Link};
 use serde_json::{Value, json};
-use substation::goose::{self, Liveness};
 use substation::settings::Relay;
-use substation::stream::{self, State};
 
 use crate::blame::Cause;
 use crate::exchange::histogram;

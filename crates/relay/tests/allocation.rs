@@ -8,11 +8,11 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use feeder::{MergingUnit, RATE};
-use substation::SampleTime;
+use iec61850::SampleTime;
+use iec61850::stream::State;
+use iec61850::wire::SampledValues;
 use substation::engine::{Arrival, Change, Engine};
 use substation::settings;
-use substation::stream::State;
-use substation::wire::SampledValues;
 
 thread_local! {
     static ASKED: Cell<u64> = const { Cell::new(0) };

@@ -1,12 +1,12 @@
 //! The scenario `feeder-fault` over a cable: a fault, a relay that trips by GOOSE, a breaker that
 //! opens; and how much of the time was the filter's and how much software's.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+
+use crate::support;
 
 /// Beyond this the merging unit's own lateness is in what is measured.
 const LATENESS_NS_MAX: u64 = 10_000_000;

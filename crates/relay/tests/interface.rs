@@ -1,11 +1,9 @@
 //! What a relay does when its interface goes: it never runs on in silence.
 
-#[path = "support/running.rs"]
-mod running;
-mod support;
-
-use running::Relay;
 use serde_json::Value;
+
+use crate::support;
+use crate::support::running::Relay;
 
 /// A relay on the west end of a cable, and of another for GOOSE.
 fn start(of_what: &str, interface_down: &str) -> Option<Relay> {

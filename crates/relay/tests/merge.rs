@@ -1,19 +1,19 @@
 //! `qcmerge` over a cable: every frame of every stream, in order and at its time, as settings have
 //! it, and as decoders of others see it.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use iec61850_sv::{SvFrame, decode_sav_pdu};
-use realtime::packet::{Batch, PacketSocket, wait};
-use substation::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
-use substation::wire::{
+use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
+use iec61850::wire::{
     AllData, Form, Goose, Header, MacAddress, SampledValues, Synchronisation, UtcTime, Validity,
     Value,
 };
+use iec61850_sv::{SvFrame, decode_sav_pdu};
+use realtime::packet::{Batch, PacketSocket, wait};
+
+use crate::support;
 
 /// A frame that came, and when.
 struct Came {

@@ -1,11 +1,11 @@
 //! Frames over a cable: whole, in order, stamped, tagged or not, and of one kind only.
 
-mod support;
-
 use std::time::Duration;
 
+use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use realtime::packet::{Batch, FRAME_OCTETS_MAX, HardwareAddress, PacketSocket, wait};
-use substation::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
+
+use crate::support;
 
 const GROUP: HardwareAddress = [1, 0x0c, 0xcd, 4, 0, 1];
 

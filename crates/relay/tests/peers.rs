@@ -2,16 +2,14 @@
 //! `qcmerge` publishes. Each runs in a process of its own; where a package is not installed, that is
 //! said.
 
-#[path = "support/running.rs"]
-mod running;
-mod support;
-
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use running::{Relay, count};
 use serde_json::Value;
+
+use crate::support;
+use crate::support::running::{Relay, count};
 
 /// Streams of the foreign publisher.
 const STREAMS: u8 = 20;

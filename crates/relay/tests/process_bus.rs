@@ -1,23 +1,17 @@
 //! Two relays on a process bus that tell each other what they see over GOOSE: interlocking, breaker
 //! failure, loss of the neighbour, tests, test sets, and messages that somebody made up.
 
-#[path = "support/feeder.rs"]
-mod feeder;
-#[path = "support/paced.rs"]
-mod paced;
-#[path = "support/running.rs"]
-mod running;
-mod support;
-
 use std::time::Duration;
 
-use feeder::{FAULT_A, MergingUnit, RATE};
-use paced::publish;
+use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
+use iec61850::wire::{AllData, Data, Form, Goose, Value as Told};
 use realtime::packet::{Batch, PacketSocket, wait};
-use running::{Relay, count};
 use serde_json::Value;
-use substation::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
-use substation::wire::{AllData, Data, Form, Goose, Value as Told};
+
+use crate::support;
+use crate::support::feeder::{FAULT_A, MergingUnit, RATE};
+use crate::support::paced::publish;
+use crate::support::running::{Relay, count};
 
 const ALIVE: &str = "qcrelay_publisher_alive{publisher=\"feeder\"} 1";
 const SILENT: &str = "qcrelay_publisher_alive{publisher=\"feeder\"} 0";

@@ -1,26 +1,20 @@
 //! A whole relay on a cable: it loses nothing, measures right, trips by GOOSE, and lets hostile
 //! frames change nothing but a counter.
 
-#[path = "support/feeder.rs"]
-mod feeder;
-#[path = "support/paced.rs"]
-mod paced;
-#[path = "support/running.rs"]
-mod running;
-mod support;
-
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use feeder::{FAULT_A, MergingUnit, RATE};
-use paced::publish;
+use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
+use iec61850::wire::{Data, Goose, SampledValues};
 use realtime::packet::{Batch, PacketSocket, wait};
-use running::{Relay, count};
 use serde_json::Value;
-use substation::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
-use substation::wire::{Data, Goose, SampledValues};
+
+use crate::support;
+use crate::support::feeder::{FAULT_A, MergingUnit, RATE};
+use crate::support::paced::publish;
+use crate::support::running::{Relay, count};
 
 /// Settings of a relay for so many of these streams: an element that such a fault starts, and one
 /// that a current 15 % higher would.
@@ -210,7 +204,7 @@ fn a_capture_of_4800_samples_a_second_is_taken_whole() {
         return;
     }
     assert!(support::ip("link set dev lo up"));
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../substation/tests/data");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../iec61850/tests/data");
     let octets = std::fs::read(path.join("sv_9-2le_4800.pcap")).expect("it is there");
     let frames = frames(&octets);
     let first = SampledValues::decode(&frames[0]).expect("it is well-formed");

@@ -1,19 +1,13 @@
 //! One relay on each kind of interface that a process bus may come over, with the priorities that it
 //! asks for. `QCRELAY` names another build of it: `make container` runs these with the static one.
 
-#[path = "support/feeder.rs"]
-mod feeder;
-#[path = "support/paced.rs"]
-mod paced;
-#[path = "support/running.rs"]
-mod running;
-mod support;
-
-use feeder::{MergingUnit, RATE};
-use paced::publish;
+use iec61850::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
 use realtime::packet::PacketSocket;
-use running::{Relay, count};
-use substation::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
+
+use crate::support;
+use crate::support::feeder::{MergingUnit, RATE};
+use crate::support::paced::publish;
+use crate::support::running::{Relay, count};
 
 /// Runs a relay on `interface` while `from` sends a second of samples: all must come.
 fn all_samples_come(interface: &str, from: &str) {

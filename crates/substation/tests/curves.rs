@@ -1,6 +1,6 @@
 //! Inverse curves against the relay model of pandapower: `tests/data/curves.py`.
 
-use substation::SampleTime;
+use iec61850::SampleTime;
 use substation::protection::curve::{Curve, Reset};
 use substation::protection::overcurrent::{Current, Overcurrent, Settings, Timing};
 

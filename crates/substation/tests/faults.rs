@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
+use iec61850::SampleTime;
+use iec61850::stream::{self, State, Supervision, Verdict};
+use iec61850::wire::{
+    Asdu, Header, MacAddress, Quality, Sample, Synchronisation, sampled_values::Channels,
+};
 use substation::protection::differential::{self, Differential, Side};
 use substation::protection::direction::Way;
 use substation::protection::distance::{self, Distance, Shape};
 use substation::protection::overcurrent::{self, Current, Overcurrent, Timing};
 use substation::protection::{Complex, Measured, Measuring};
-use substation::stream::{State, Supervision, Verdict};
 use substation::waveform::{CurrentTransformer, Fault, Wave, inrush};
-use substation::wire::{
-    Asdu, Header, MacAddress, Quality, Sample, Synchronisation, sampled_values::Channels,
-};
-use substation::{SampleTime, stream};
 
 const RATE: u32 = 4000;
 /// Samples between two runs of the task.

@@ -3,12 +3,12 @@
 
 use std::f64::consts::{PI, SQRT_2};
 
-use substation::SampleTime;
+use iec61850::SampleTime;
+use iec61850::wire::sampled_values::Channels;
+use iec61850::wire::{Asdu, Header, MacAddress, Quality, Sample, Synchronisation};
 use substation::engine::{Arrival, Change, Engine};
 use substation::protection::{Complex, Sequence};
 use substation::settings;
-use substation::wire::sampled_values::Channels;
-use substation::wire::{Asdu, Header, MacAddress, Quality, Sample, Synchronisation};
 
 const RATE: u32 = 4000;
 /// Phase to earth.

@@ -1,11 +1,11 @@
 //! Phasors of captured and recorded waves, against values that others computed.
 #![expect(clippy::unwrap_used, reason = "a test ends there")]
 
-mod support;
-
-use substation::comtrade::Record;
+use iec61850::comtrade::Record;
+use iec61850::wire::SampledValues;
 use substation::protection::{Complex, Filter, FrequencyTracker, Rms, Sequence, Window};
-use substation::wire::SampledValues;
+
+use crate::support;
 
 /// Samples of a channel of the public 9-2LE capture, in A or kV.
 fn captured(channel: usize) -> Vec<f64> {
@@ -29,12 +29,11 @@ fn phasors(samples: &[f64], filter: &Filter, rate: u32) -> Vec<Complex> {
 
 #[test]
 fn the_capture_has_the_phasors_that_are_published_with_it() {
-    // `tests/data/README.md`; angles to Ua are those of numpy: `tests/data/phasors.py`.
+    // `iec61850/tests/data/README.md`; angles to Ua are those of numpy: `tests/data/phasors.py`.
     let filter = Filter::new(4800, 60.0, 1, None);
     let all: Vec<Vec<Complex>> =
         (0..8).map(|channel| phasors(&captured(channel), &filter, 4800)).collect();
-    let expected: Vec<(f64, f64)> = std::fs::read_to_string(support::data().join("phasors.tsv"))
-        .unwrap()
+    let expected: Vec<(f64, f64)> = include_str!("data/phasors.tsv")
         .lines()
         .map(|line| {
             let (magnitude, angle) = line.split_once('\t').unwrap();

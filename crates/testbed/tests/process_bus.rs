@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
+use iec61850::wire::MacAddress;
+use iec61850::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
 use os::link_kind::link_kind;
 use os::link_kind::{CUTOFF_AT_ONCE, LinkKind};
 use os::process_bus::{INTERFACE, ProcessBus, Wiring};
 use realtime::packet::{Batch, PacketSocket, wait};
-use substation::wire::MacAddress;
-use substation::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
 
 const GROUP: MacAddress = MacAddress([1, 0x0c, 0xcd, 4, 0, 1]);
 

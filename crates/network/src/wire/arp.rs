@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use substation::wire::MacAddress;
+use iec61850::wire::MacAddress;
 
 use super::{array, u16_at};
 

@@ -3,7 +3,7 @@
 //! A tag is stepped over, because substation traffic is tagged for its priority and everybody
 //! here asks what is inside. Preamble and check sequence do not exist on a TAP device.
 
-use substation::wire::MacAddress;
+use iec61850::wire::MacAddress;
 
 use super::{array, u16_at};
 

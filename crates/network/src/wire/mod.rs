@@ -11,8 +11,8 @@ pub mod ipv4;
 
 pub use arp::{Arp, Operation};
 pub use ethernet::{ETHERTYPE_IPV4, Ethernet};
+pub use iec61850::wire::MacAddress;
 pub use ipv4::{Ipv4, TcpPart, Transport};
-pub use substation::wire::MacAddress;
 
 /// The `N` octets of `octets` from `at` on.
 fn array<const N: usize>(octets: &[u8], at: usize) -> Option<[u8; N]> {

@@ -3,11 +3,9 @@
 //! but what the attack is about.
 
 use clap::ValueEnum;
-use substation::quorum::certificate::Keyring;
-use substation::quorum::wire::{Certificate, Message, Proof, TwoSignatures};
-use substation::quorum::{
-    Action, Attempt, Gen, NodeId, Party, Protocol, Scheme, Statement, Subject, Tick,
-};
+use quorum::certificate::Keyring;
+use quorum::wire::{Certificate, Message, Proof, TwoSignatures};
+use quorum::{Action, Attempt, Gen, NodeId, Party, Protocol, Scheme, Statement, Subject, Tick};
 
 /// What it does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

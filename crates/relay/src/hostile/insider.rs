@@ -7,13 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use iec61850::SampleTime;
+use quorum::wire::Payload;
+use quorum::{Action, Attempt, Counters, Effect, Event, Gen, Message, Party, Relay, Speaker};
 use rtrb::RingBuffer;
 use serde_json::{Value, json};
-use substation::SampleTime;
-use substation::quorum::wire::Payload;
-use substation::quorum::{
-    Action, Attempt, Counters, Effect, Event, Gen, Message, Party, Relay, Speaker,
-};
 use substation::settings::quorum::Quorum;
 
 use super::attack::{Attack, Scene, say};
@@ -63,7 +61,7 @@ pub fn run(quorum: &Quorum, folder: &Path, plan: Plan, stop: &AtomicBool) -> Res
 
 struct Hostile {
     harness: Harness,
-    relay: Relay<substation::quorum::wire::Proof, substation::quorum::wire::Certificate>,
+    relay: Relay<quorum::wire::Proof, quorum::wire::Certificate>,
     plan: Plan,
     speaker: Speaker,
     /// What a peer has attempted last.
@@ -119,10 +117,7 @@ impl Hostile {
     }
 
     /// Does what a correct node does about keys, and says none of what it would.
-    fn learn(
-        &mut self,
-        event: substation::quorum::EventOf<substation::quorum::certificate::Keyring>,
-    ) {
+    fn learn(&mut self, event: quorum::EventOf<quorum::certificate::Keyring>) {
         let now = self.harness.clock.read();
         let mut effects = Vec::new();
         self.relay.step(now.common, event, &mut self.harness.scheme, &mut effects);

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use iec61850::stream::StreamKey;
+use iec61850::wire::ethernet::ETHERTYPE_GOOSE;
+use iec61850::wire::{Data, Goose, MacAddress, Quality, Sample, Synchronisation, Tag};
 use realtime::packet::{Batch, PacketSocket};
 use serde_json::json;
 use substation::settings::merging_unit::PublishedStream;
 use substation::settings::parse_time;
-use substation::stream::StreamKey;
-use substation::wire::ethernet::ETHERTYPE_GOOSE;
-use substation::wire::{Data, Goose, MacAddress, Quality, Sample, Synchronisation, Tag};
 
 use super::alternation::{Alternation, Step};
 use super::disturbance::Fate;

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use substation::wire::SampledValues;
+use iec61850::wire::SampledValues;
 
 use super::playback::Channels;
 
@@ -164,7 +164,7 @@ fn frames(octets: &[u8]) -> Result<impl Iterator<Item = Option<&[u8]>>, CaptureE
 mod tests {
     use super::*;
 
-    const CAPTURE: &[u8] = include_bytes!("../../../substation/tests/data/sv_9-2le_4800.pcap");
+    const CAPTURE: &[u8] = include_bytes!("../../../iec61850/tests/data/sv_9-2le_4800.pcap");
 
     /// Number and octets of each frame.
     fn records(octets: &[u8]) -> Vec<Vec<u8>> {

@@ -1,8 +1,8 @@
 //! What goes wrong with a frame: decided by its number and a seed, so that the same settings spoil
 //! the same frames again, however late the host is.
 
+use iec61850::wire::Quality;
 use substation::settings::merging_unit::{Disturbance, DisturbanceKind};
-use substation::wire::Quality;
 
 /// What becomes of one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use substation::SampleTime;
+use iec61850::SampleTime;
+use iec61850::wire::{MacAddress, SampledValues};
 use substation::engine::{Arrival, Change, Engine};
 use substation::settings::Relay;
 use substation::settings::merging_unit::MergingUnit;
-use substation::wire::{MacAddress, SampledValues};
 
 use super::disturbance::Fate;
 use super::frame;

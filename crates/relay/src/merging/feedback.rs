@@ -7,9 +7,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
+use iec61850::wire::ethernet::ETHERTYPE_GOOSE;
+use iec61850::wire::{Data, Goose, Quality};
 use substation::settings::merging_unit::TrippedBreaker;
-use substation::wire::ethernet::ETHERTYPE_GOOSE;
-use substation::wire::{Data, Goose, Quality};
 
 use realtime::packet::{Batch, PacketSocket, wait};
 
@@ -123,7 +123,7 @@ pub fn realtime_ns() -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use substation::wire::{AllData, Form, Header, MacAddress, UtcTime, Value};
+    use iec61850::wire::{AllData, Form, Header, MacAddress, UtcTime, Value};
 
     use super::*;
 

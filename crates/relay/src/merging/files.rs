@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use substation::comtrade::Record;
+use iec61850::comtrade::Record;
 use substation::settings::merging_unit::{MergingUnit, Playback, RecordFiles, Source};
 
 use super::capture;

@@ -1,8 +1,8 @@
 //! One frame of a stream as octets.
 
+use iec61850::wire::sampled_values::{ASDUS_MAX, Channels};
+use iec61850::wire::{Asdu, Header, MacAddress, SampledValues, Synchronisation};
 use substation::settings::merging_unit::PublishedStream;
-use substation::wire::sampled_values::{ASDUS_MAX, Channels};
-use substation::wire::{Asdu, Header, MacAddress, SampledValues, Synchronisation};
 
 use super::disturbance::Fate;
 use super::generator::Samples;
@@ -73,8 +73,8 @@ fn header(stream: &PublishedStream, source: MacAddress) -> Header {
 mod tests {
     use std::time::Duration;
 
-    use substation::stream::StreamKey;
-    use substation::wire::{Quality, Sample, Tag, Validity};
+    use iec61850::stream::StreamKey;
+    use iec61850::wire::{Quality, Sample, Tag, Validity};
 
     use super::*;
 

@@ -4,7 +4,7 @@
 //! are kept. A breaker that opens ends each current at its next zero, and the voltage of that
 //! phase is healthy from then on; it closes again when the next episode of the source begins.
 
-use substation::wire::{Quality, Sample};
+use iec61850::wire::{Quality, Sample};
 
 use super::plant::{PhasorWaves, Phasors};
 use super::playback::Playback;

@@ -3,7 +3,7 @@
 //! Where the end of a record meets its begin the wave jumps; a record of whole periods of steady
 //! load does not.
 
-use substation::comtrade::resample;
+use iec61850::comtrade::resample;
 
 use super::waves::Phases;
 

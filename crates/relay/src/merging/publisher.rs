@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use substation::SampleTime;
+use iec61850::SampleTime;
+use iec61850::wire::MacAddress;
 use substation::protection::breaker::{self, Breaker};
 use substation::settings::merging_unit::{MergingUnit, PublishedStream, Source, TrippedBreaker};
-use substation::wire::MacAddress;
 
 use super::disturbance::{Disturbances, Fate};
 use super::feedback::{Listener, realtime_ns};

@@ -7,10 +7,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use substation::quorum::certificate::Keyring;
-use substation::quorum::channel::Channels;
-use substation::quorum::keys::{Membership, RootSecrets, Secret, Working};
-use substation::quorum::{NodeId, Party};
+use quorum::certificate::Keyring;
+use quorum::channel::Channels;
+use quorum::keys::{Membership, RootSecrets, Secret, Working};
+use quorum::{NodeId, Party};
 use substation::settings::quorum::Quorum;
 use zeroize::{Zeroize as _, Zeroizing};
 

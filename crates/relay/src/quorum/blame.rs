@@ -2,7 +2,7 @@
 //! see for themselves. Who lies can do so thousands of times a second, for years, and must not fill
 //! the disk of those who note it.
 
-use substation::quorum::{Evidence, Misdeed, NODES};
+use quorum::{Evidence, Misdeed, NODES};
 
 /// Lines of each kind of misdeed of a node that may come at once.
 const AT_ONCE: u64 = 64;
@@ -69,7 +69,7 @@ impl Left {
 
 #[cfg(test)]
 mod tests {
-    use substation::quorum::{
+    use quorum::{
         Action, BreakerId, Epoch, Gen, NodeId, Protocol, Statement, StationId, Subject, Tick,
     };
 

@@ -6,16 +6,16 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use substation::SampleTime;
-use substation::quorum::certificate::Keyring;
-use substation::quorum::keys::Membership;
-use substation::quorum::wire::{Payload, WorkingKey};
-use substation::quorum::{
+use iec61850::SampleTime;
+use quorum::certificate::Keyring;
+use quorum::keys::Membership;
+use quorum::wire::{Payload, WorkingKey};
+use quorum::{
     Action, Breaker, BreakerEvent, BreakerEventOf, Counters, Effect, Gen, Message, NODES, NodeId,
     Party, Remembered as Core,
 };
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::bus::Received;
 use super::harness::{Asked, Harness};
@@ -163,7 +163,7 @@ impl<'s> BreakerLoop<'s> {
     /// Those of the file that a restart finds.
     pub fn new(
         mut harness: Harness,
-        (subject, parameters): (substation::quorum::Subject, substation::quorum::Parameters),
+        (subject, parameters): (quorum::Subject, quorum::Parameters),
         operator: Operator<'s>,
         (mut memory, remembered): (Memory, Remembered),
         shown: Arc<Shown>,
@@ -295,9 +295,9 @@ impl<'s> BreakerLoop<'s> {
 
 #[cfg(test)]
 mod tests {
-    use substation::quorum::keys::{Secret, generate};
-    use substation::quorum::wire::CertificateKind;
-    use substation::quorum::{BreakerId, Epoch, StationId};
+    use quorum::keys::{Secret, generate};
+    use quorum::wire::CertificateKind;
+    use quorum::{BreakerId, Epoch, StationId};
 
     use super::*;
     use crate::quorum::node;

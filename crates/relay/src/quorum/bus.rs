@@ -7,12 +7,12 @@
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
+use quorum::Party;
+use quorum::channel::{Channels, Refusal};
+use quorum::wire::Payload;
 use realtime::datagram::{DatagramSocket, Ready};
 use realtime::packet::Batch;
 use serde::Serialize;
-use substation::quorum::Party;
-use substation::quorum::channel::{Channels, Refusal};
-use substation::quorum::wire::Payload;
 use substation::settings::quorum::Quorum;
 
 use super::pace::{BATCH, Pace};

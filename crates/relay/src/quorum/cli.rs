@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
-use substation::quorum::wire::CertificateKind;
-use substation::quorum::{BreakerId, Epoch, StationId};
+use quorum::wire::CertificateKind;
+use quorum::{BreakerId, Epoch, StationId};
 use substation::settings::Problems;
 use substation::settings::quorum::{read_breaker, read_node, read_rejuvenation};
 

@@ -4,8 +4,8 @@
 //! more than the protocol forgives costs votes, and is told. What is measured of it: what the
 //! kernel knows of its error, and each jump against `CLOCK_MONOTONIC`, which never jumps.
 
-use substation::SampleTime;
-use substation::quorum::parameters::CLOCK_ERROR_MAX;
+use iec61850::SampleTime;
+use quorum::parameters::CLOCK_ERROR_MAX;
 
 /// One reading of both clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,12 +3,12 @@
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
+use iec61850::stream::StreamKey;
+use iec61850::wire::{Goose, SampledValues};
 use realtime::packet::{Batch, Frame, PacketSocket};
 use serde::Serialize;
+use substation::decider::Decider;
 use substation::engine::Arrival;
-use substation::quorum::decider::Decider;
-use substation::stream::StreamKey;
-use substation::wire::{Goose, SampledValues};
 
 use super::clock::Now;
 

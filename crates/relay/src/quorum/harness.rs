@@ -6,14 +6,14 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+use iec61850::SampleTime;
+use quorum::certificate::Keyring;
+use quorum::wire::{Payload, WorkingKey};
+use quorum::{Effect, EffectOf, NodeId, Party, Refusal, Tick};
 use realtime::datagram::wait_until;
 use realtime::run_delay::RunDelay;
 use rtrb::Producer;
 use serde_json::{Map, Value, json};
-use substation::SampleTime;
-use substation::quorum::certificate::Keyring;
-use substation::quorum::wire::{Payload, WorkingKey};
-use substation::quorum::{Effect, EffectOf, NodeId, Party, Refusal, Tick};
 
 use super::blame::Blame;
 use super::bus::{Bus, Received};

@@ -9,9 +9,9 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use substation::quorum::keys::{Membership, generate};
-use substation::quorum::wire::CertificateKind;
-use substation::quorum::{BreakerId, Epoch, Party, StationId};
+use quorum::keys::{Membership, generate};
+use quorum::wire::CertificateKind;
+use quorum::{BreakerId, Epoch, Party, StationId};
 
 use super::birth::seed;
 

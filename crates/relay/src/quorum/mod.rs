@@ -1,5 +1,5 @@
-//! Nodes of relays that act as one, as programs: what `substation::quorum` decides, with sockets,
-//! a clock, threads and files round it.
+//! Nodes of relays that act as one, as programs: what `quorum` decides, with sockets, a clock,
+//! threads and files round it.
 //!
 //! A node has one thread that must be in time. It takes samples and datagrams in, lets the relay
 //! and the state machine decide, and sends what they say: nothing is handed from thread to thread

@@ -8,16 +8,16 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use substation::SampleTime;
-use substation::quorum::certificate::Keyring;
-use substation::quorum::decider::{Decider, Decision};
-use substation::quorum::keys::{Membership, Secret};
-use substation::quorum::wire::{Certificate, Payload, Proof};
-use substation::quorum::{
+use iec61850::SampleTime;
+use quorum::certificate::Keyring;
+use quorum::keys::{Membership, Secret};
+use quorum::wire::{Certificate, Payload, Proof};
+use quorum::{
     Action, Counters, Effect, Event, EventOf, Message, NODES, NodeId, Party, Relay, Speaker, Tick,
 };
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use substation::decider::{Decider, Decision};
 
 use super::bus::Received;
 use super::clock::Now;

@@ -1,13 +1,13 @@
 //! The breaker itself, and the GOOSE message that operates it: `trip` and `close`, of which one is
 //! true once there was an action, and the position of the contacts as a double point, which takes its time.
 
+use iec61850::SampleTime;
+use iec61850::goose::Publisher;
+use iec61850::wire::{MacAddress, UtcTime};
+use quorum::Action;
 use realtime::packet::PacketSocket;
-use substation::SampleTime;
-use substation::goose::Publisher;
 use substation::protection::breaker::{Breaker, Position, Settings};
-use substation::quorum::Action;
 use substation::settings::GooseControl;
-use substation::wire::{MacAddress, UtcTime};
 
 use super::clock::Now;
 use crate::publish;
@@ -128,7 +128,7 @@ fn encoded(ordered: Option<Action>, position: Position) -> Values {
 mod tests {
     use std::time::Duration;
 
-    use substation::wire::{AllData, Data};
+    use iec61850::wire::{AllData, Data};
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! What happened in a node, and a line of JSON for each: the sequence of events, and all times that
 //! an action can be explained with.
 
+use quorum::wire::Proof;
+use quorum::{Action, Attempt, Evidence, Gen, Misdeed, NodeId, Party, Statement};
 use serde_json::{Value, json};
-use substation::quorum::decider::Decision;
-use substation::quorum::wire::Proof;
-use substation::quorum::{Action, Attempt, Evidence, Gen, Misdeed, NodeId, Party, Statement};
+use substation::decider::Decision;
 
 /// Something for the sequence of events.
 #[derive(Clone, PartialEq, Eq, Debug)]

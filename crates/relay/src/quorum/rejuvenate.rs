@@ -12,9 +12,9 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use iec61850::SampleTime;
+use quorum::{NODES, NodeId, TokenEvent, Tokens};
 use serde_json::{Value, json};
-use substation::SampleTime;
-use substation::quorum::{NODES, NodeId, TokenEvent, Tokens};
 use substation::settings::quorum::RejuvenationSettings;
 
 use super::lines::{Lines, Lost};

@@ -10,16 +10,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
+use quorum::wire::CertificateKind;
+use quorum::{NodeId, Protocol, Speaker};
 use realtime::packet::PacketSocket;
 use rtrb::{Consumer, RingBuffer};
 use serde_json::Value;
+use substation::decider::{Decider, Elements, Foreign, Instantaneous};
 use substation::engine::Engine;
-use substation::quorum::decider::{Decider, Elements, Foreign, Instantaneous};
-use substation::quorum::wire::CertificateKind;
-use substation::quorum::{NodeId, Protocol, Speaker};
 use substation::settings::quorum::{BreakerNode, Decides, Node as NodeSettings, NodeHost};
 use substation::settings::{Thread, WhenDown};
-use substation::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 
 use super::birth::{Identity, seed};
 use super::breaker::{self, BreakerLoop};
@@ -109,7 +109,7 @@ pub fn run_node(
 fn relay(
     settings: &NodeSettings,
     interface: &str,
-) -> Result<(PacketSocket, Option<Vec<substation::stream::StreamKey>>, Decider)> {
+) -> Result<(PacketSocket, Option<Vec<iec61850::stream::StreamKey>>, Decider)> {
     Ok(match &settings.decides {
         Decides::Elements { relay, breaker, close_after } => {
             let keys: Vec<_> = relay.streams.values().map(|stream| stream.key.clone()).collect();
@@ -130,7 +130,7 @@ fn relay(
     })
 }
 
-fn samples(interface: &str, keys: &[substation::stream::StreamKey]) -> Result<PacketSocket> {
+fn samples(interface: &str, keys: &[iec61850::stream::StreamKey]) -> Result<PacketSocket> {
     let socket = open(interface, ETHERTYPE_SAMPLED_VALUES)?;
     for key in keys {
         socket.join(key.destination.0).context("joining the group of a stream")?;

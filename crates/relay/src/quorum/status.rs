@@ -8,8 +8,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
+use quorum::{Action, NODES, NodeId, Remembered};
 use serde::{Deserialize, Serialize};
-use substation::quorum::{Action, NODES, NodeId, Remembered};
 
 /// How long one who asks may take: whoever is slower is not waited for.
 const PATIENCE: Duration = Duration::from_millis(20);

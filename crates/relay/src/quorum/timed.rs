@@ -1,8 +1,8 @@
 //! A scheme that takes down how long it was at work, so that an action that took long can be
 //! explained.
 
-use substation::quorum::scheme::NoCertificate;
-use substation::quorum::{NodeId, QUORUM, Scheme, Statement};
+use quorum::scheme::NoCertificate;
+use quorum::{NodeId, QUORUM, Scheme, Statement};
 
 /// A scheme with a stop-watch.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::station::{Station, number};
+use super::station::{Station, number};
 
 const ATTACKS: [&str; 9] =
     ["push", "flip", "equivocate", "old-gen", "future-gen", "early", "late", "slow", "silent"];

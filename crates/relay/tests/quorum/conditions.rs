@@ -1,6 +1,6 @@
 //! The five operating conditions of the papers, in both protocols.
 
-use crate::station::Station;
+use super::station::Station;
 
 /// Actions in each condition: enough that each tick of a second of phases is met.
 const ACTIONS: u64 = 100;

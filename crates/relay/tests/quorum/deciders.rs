@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
+use iec61850::wire::{AllData, Form, Goose, Header, MacAddress, UtcTime, Value};
 use realtime::packet::PacketSocket;
-use substation::wire::{AllData, Form, Goose, Header, MacAddress, UtcTime, Value};
 
-use crate::station::{STREAM, Station, number};
+use super::station::{STREAM, Station, number};
 use crate::support::ip;
 
 /// An overcurrent element trips, and its drop-off closes again.

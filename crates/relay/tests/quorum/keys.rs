@@ -5,8 +5,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::spells::Spells;
-use crate::station::{Station, number};
+use super::spells::Spells;
+use super::station::{Station, number};
 
 /// Actions under each attack.
 const ACTIONS: u64 = 8;

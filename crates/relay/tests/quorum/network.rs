@@ -1,8 +1,8 @@
 //! An intruder on the network, without keys: it floods, under the address of a correct node, and sends
 //! again what it has heard. No decision changes, and honest ones are not held up.
 
-use crate::spells::Spells;
-use crate::station::{Station, number};
+use super::spells::Spells;
+use super::station::{Station, number};
 
 #[test]
 fn a_flood_without_keys_changes_nothing_and_holds_nobody_up() {

@@ -1,6 +1,6 @@
 //! Nodes destroyed and born anew under load, and a breaker node that comes back.
 //!
-//! `QCYCLE_REJUVENATIONS=1000 cargo test --release -p relay --test quorum rebirth -- --nocapture` is the
+//! `QCYCLE_REJUVENATIONS=1000 cargo test --release -p relay --test main quorum::rebirth -- --nocapture` is the
 //! long version of the first test, and prints how long a reborn node takes to its first vote.
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::fs;
 use relay::quorum::status::Status;
 use serde_json::Value;
 
-use crate::station::{Running, Station, number};
+use super::station::{Running, Station, number};
 
 /// Rejuvenations unless more are asked for: each node four times.
 const REJUVENATIONS: u64 = 16;

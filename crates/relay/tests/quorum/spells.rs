@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::station::{Outcome, Station, number};
+use super::station::{Outcome, Station, number};
 
 /// Actions with the attack, and as many without, unless more are asked for.
 const ACTIONS: u64 = 30;

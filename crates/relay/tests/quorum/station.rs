@@ -8,13 +8,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use relay::quorum::status::{Status, ask};
 use serde_json::Value;
 
-use crate::support::{cable, ip, not_measured};
+use crate::support::{alone, cable, ip, not_measured};
 
 /// The stream of the merging unit.
 pub(crate) const STREAM: &str = "frequency: 60 Hz\nstreams:\n  MU01: {sv_id: MU01, destination: \
@@ -80,12 +79,8 @@ impl Drop for Running {
     }
 }
 
-/// One station at a time: the real-time threads of several would starve each other's on few cores.
-static ONE: Mutex<()> = Mutex::new(());
-
 /// The station and what runs of it.
 pub(crate) struct Station {
-    _one: MutexGuard<'static, ()>,
     folder: tempfile::TempDir,
     nodes: BTreeMap<u8, Running>,
     breaker: Option<Running>,
@@ -121,7 +116,8 @@ pub(crate) struct Outcome {
 impl Station {
     /// A station in a network namespace of this thread; none where that is not allowed.
     pub(crate) fn new(of_what: &str, protocol: &str, certificate: &str) -> Option<Self> {
-        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        // The real-time threads of several would starve each other's on few cores.
+        alone();
         if !cable(of_what) || !ip("link set dev lo up") {
             not_measured(of_what, "no loopback in a network namespace");
             return None;
@@ -133,7 +129,6 @@ impl Station {
         }
         let folder = tempfile::tempdir().expect("a folder");
         let station = Self {
-            _one: one,
             folder,
             nodes: BTreeMap::new(),
             breaker: None,

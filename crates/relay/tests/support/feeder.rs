@@ -1,11 +1,11 @@
 //! A merging unit on a feeder, with load and with a fault.
 
-use substation::protection::Complex;
-use substation::waveform::{Fault, Wave};
-use substation::wire::sampled_values::Channels;
-use substation::wire::{
+use iec61850::wire::sampled_values::Channels;
+use iec61850::wire::{
     Asdu, Header, MacAddress, Quality, Sample, SampledValues, Synchronisation, Tag,
 };
+use substation::protection::Complex;
+use substation::waveform::{Fault, Wave};
 
 /// Samples a second.
 pub(crate) const RATE: u32 = 4000;

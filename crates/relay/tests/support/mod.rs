@@ -1,14 +1,48 @@
 //! Interfaces that only the thread of one test sees.
 
+pub(crate) mod feeder;
+pub(crate) mod paced;
+pub(crate) mod running;
+
+use std::cell::RefCell;
 use std::io::Write as _;
 use std::process::Command;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::sleep;
 use std::time::Duration;
+
+/// The processors of this machine.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// What a test has of them: a part, beside others, or all.
+#[expect(dead_code, reason = "they are held, and given back when they are dropped")]
+enum Share {
+    Part(RwLockReadGuard<'static, ()>),
+    All(RwLockWriteGuard<'static, ()>),
+}
+
+thread_local! {
+    /// What the test of this thread has until it ends.
+    static SHARE: RefCell<Option<Share>> = const { RefCell::new(None) };
+}
+
+/// Waits until no other test has interfaces; until this one ends, others wait for it.
+pub(crate) fn alone() {
+    SHARE.take();
+    SHARE.set(Some(Share::All(MACHINE.write().unwrap_or_else(PoisonError::into_inner))));
+}
+
+/// Waits until no test is alone.
+fn beside_others() {
+    let part = || Share::Part(MACHINE.read().unwrap_or_else(PoisonError::into_inner));
+    SHARE.with_borrow_mut(|share| {
+        share.get_or_insert_with(part);
+    });
+}
 
 /// Puts this thread into a network namespace of its own, in which `east` and `west` are the two
 /// ends of one cable; it vanishes with the thread. Says why and returns `false` where that is not
 /// allowed.
-#[allow(dead_code, reason = "each test uses a part of it")]
 pub(crate) fn cable(of_what: &str) -> bool {
     if !namespace(of_what) {
         return false;
@@ -22,7 +56,6 @@ pub(crate) fn cable(of_what: &str) -> bool {
 }
 
 /// As [`cable`], a bridge with these ends instead.
-#[allow(dead_code, reason = "each test uses a part of it")]
 pub(crate) fn bus(of_what: &str, ends: &[&str]) -> bool {
     if !namespace(of_what) {
         return false;
@@ -42,6 +75,7 @@ pub(crate) fn bus(of_what: &str, ends: &[&str]) -> bool {
 
 /// Puts this thread into a network namespace of its own.
 fn namespace(of_what: &str) -> bool {
+    beside_others();
     // SAFETY: takes a number only; network namespaces belong to threads.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
         let error = std::io::Error::last_os_error();

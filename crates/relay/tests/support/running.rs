@@ -1,5 +1,4 @@
 //! A `qcrelay` that runs beside a test (`QCRELAY` names another build of it), and what it told.
-#![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};

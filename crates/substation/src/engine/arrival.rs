@@ -1,10 +1,11 @@
 //! One sample of one stream as it goes from whoever receives to whoever decides: of fixed size,
 //! so that it fits a queue, and with all that supervision needs.
 
+use iec61850::SampleTime;
+use iec61850::wire::sampled_values::Channels;
+use iec61850::wire::{Asdu, Header, Synchronisation};
+
 use crate::protection::measure::CHANNELS;
-use crate::time::SampleTime;
-use crate::wire::sampled_values::Channels;
-use crate::wire::{Asdu, Header, Synchronisation};
 
 /// A sample that came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

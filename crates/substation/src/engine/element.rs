@@ -1,5 +1,7 @@
 //! One element as settings made it, and where it gets what it looks at.
 
+use iec61850::SampleTime;
+
 use super::stream::{CURRENTS, Subscribed, VOLTAGES};
 use crate::protection::admittance::Admittance;
 use crate::protection::breaker_failure::BreakerFailure;
@@ -13,7 +15,6 @@ use crate::protection::power_swing::PowerSwing;
 use crate::protection::voltage::Voltage;
 use crate::protection::{Complex, Decision, Measured};
 use crate::settings::{Element, Function, Quantity};
-use crate::time::SampleTime;
 
 /// An element that runs.
 #[derive(Clone, Debug)]

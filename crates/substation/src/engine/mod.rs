@@ -12,11 +12,12 @@ mod stream;
 
 use std::collections::BTreeMap;
 
+use iec61850::SampleTime;
+use iec61850::stream::{Counters, State};
+
 use crate::protection::Decision;
 use crate::protection::trip::TripLogic;
 use crate::settings::{Element, Relay};
-use crate::stream::{Counters, State};
-use crate::time::SampleTime;
 pub use arrival::Arrival;
 use element::{Orders, Running};
 use stream::Subscribed;

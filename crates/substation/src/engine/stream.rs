@@ -4,15 +4,16 @@ use std::f64::consts::PI;
 use std::ops::Range;
 use std::time::Duration;
 
+use iec61850::SampleTime;
+use iec61850::stream::{Counters, State, Supervision, Verdict};
+use iec61850::wire::Synchronisation;
+
 use super::arrival::Arrival;
 use crate::protection::admittance::Residual;
 use crate::protection::differential::Side;
 use crate::protection::measure::CHANNELS;
 use crate::protection::{Complex, Measured, Measuring};
 use crate::settings::{Stream, SynchronisationNeeded};
-use crate::stream::{Counters, State, Supervision, Verdict};
-use crate::time::SampleTime;
-use crate::wire::Synchronisation;
 
 /// A of one bit of a current and V of one bit of a voltage (9-2LE).
 const UNITS: [f64; CHANNELS] = [1e-3, 1e-3, 1e-3, 1e-3, 1e-2, 1e-2, 1e-2, 1e-2];

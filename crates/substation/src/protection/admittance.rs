@@ -10,10 +10,11 @@
 
 use std::time::Duration;
 
+use iec61850::SampleTime;
+
 use super::Decision;
 use super::complex::Complex;
 use super::timing::{Delay, Level};
-use crate::time::SampleTime;
 
 /// Highest harmonic that is added.
 pub const HARMONIC_MAX: usize = 9;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::time::SampleTime;
+use iec61850::SampleTime;
 
 /// Settings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

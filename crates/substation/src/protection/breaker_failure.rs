@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use iec61850::SampleTime;
+
 use super::timing::Level;
-use crate::time::SampleTime;
 
 /// Settings.
 #[derive(Clone, Copy, PartialEq, Debug)]

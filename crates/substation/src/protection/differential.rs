@@ -11,11 +11,12 @@
 
 use std::time::Duration;
 
+use iec61850::SampleTime;
+
 use super::Decision;
 use super::complex::Complex;
 use super::symmetrical::Sequence;
 use super::timing::Delay;
-use crate::time::SampleTime;
 
 /// Rise of restraint over what it was, in units of the base, that is a fault outside if there is
 /// no difference: small, because a transformer may saturate within 3 ms, and a filter of one

@@ -4,12 +4,13 @@
 //! alone (quadrature connection); with the remembered voltage if that is gone too. Earth is
 //! compared with the residual voltage, which a fault makes itself.
 
+use iec61850::SampleTime;
+
 use super::Decision;
 use super::complex::Complex;
 use super::memory::VoltageMemory;
 use super::overcurrent::{self, Current, Overcurrent};
 use super::symmetrical::Sequence;
-use crate::time::SampleTime;
 
 /// Half of the angle in which a fault is ahead; what is left at each side is no direction.
 const HALF_WIDTH_DEG: f64 = 85.0;

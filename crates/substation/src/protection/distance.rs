@@ -11,13 +11,14 @@
 
 use std::time::Duration;
 
+use iec61850::SampleTime;
+
 use super::Decision;
 use super::complex::Complex;
 use super::direction::{Bay, Way};
 use super::memory::VoltageMemory;
 use super::symmetrical::Sequence;
 use super::timing::Delay;
-use crate::time::SampleTime;
 
 /// Angles of a loop impedance that lie ahead, for the quadrilateral: as usual in the trade.
 const AHEAD_DEG: std::ops::RangeInclusive<f64> = -15.0..=115.0;

@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
+use iec61850::SampleTime;
+
 use super::Decision;
 use super::timing::{Delay, Level};
 use super::voltage::Side;
-use crate::time::SampleTime;
 
 /// How far back over the threshold the frequency must come, in Hz.
 const HYSTERESIS_HZ: f64 = 0.02;

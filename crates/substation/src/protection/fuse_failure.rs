@@ -11,11 +11,12 @@
 
 use std::time::Duration;
 
+use iec61850::SampleTime;
+
 use super::Decision;
 use super::complex::Complex;
 use super::direction::Bay;
 use super::symmetrical::Sequence;
-use crate::time::SampleTime;
 
 /// Share of the positive sequence current that unbalance may have in load.
 const UNBALANCE_SHARE_MAX: f64 = 0.2;

@@ -4,8 +4,9 @@
 use std::f64::consts::PI;
 use std::time::Duration;
 
+use iec61850::SampleTime;
+
 use super::complex::Complex;
-use crate::time::SampleTime;
 
 /// How long a remembered angle is good for: machines begin to swing after that.
 const AGE_MAX: Duration = Duration::from_millis(500);

@@ -7,10 +7,11 @@
 
 use std::time::Duration;
 
+use iec61850::SampleTime;
+
 use super::Decision;
 use super::curve::{Curve, Disc, Reset};
 use super::timing::{Delay, Level};
-use crate::time::SampleTime;
 
 /// Drop-off as a share of the pick-up: what relays of today are built to.
 const DROP_OFF_RATIO: f64 = 0.95;

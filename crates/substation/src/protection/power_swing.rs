@@ -8,11 +8,12 @@
 
 use std::time::Duration;
 
+use iec61850::SampleTime;
+
 use super::Decision;
 use super::complex::Complex;
 use super::direction::Bay;
 use super::symmetrical::Sequence;
-use crate::time::SampleTime;
 
 /// Share of the positive sequence current in the negative sequence that is a fault.
 const UNBALANCE_SHARE_MAX: f64 = 0.25;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use iec61850::SampleTime;
+
 use super::Decision;
-use crate::time::SampleTime;
 
 /// Whether a quantity is above a threshold (or below it), with hysteresis: it drops off at a
 /// fraction of the threshold, so that a quantity at its edge does not start and drop in turn.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use iec61850::SampleTime;
+
 use super::Decision;
-use crate::time::SampleTime;
 
 /// Which elements trip a breaker: rows of the trip matrix, by name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
+use iec61850::SampleTime;
+
 use super::Decision;
 use super::timing::{Delay, Level};
-use crate::time::SampleTime;
 
 /// Which side of the threshold is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

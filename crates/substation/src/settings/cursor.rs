@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use iec61850::wire::MacAddress;
+
 use super::problems::{Collector, listed, quoted};
 use super::tree::{Content, Value};
 use super::units::{self, Unit};
-use crate::wire::MacAddress;
 
 /// A mapping.
 #[derive(Debug)]

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use iec61850::wire::{Form, Tag};
+
 use super::cursor::Map;
 use super::model::{GooseControl, Mode, Signal, SignalKind};
 use super::problems::{listed, quoted};
-use crate::wire::{Form, Tag};
 
 /// Values that fit into a frame beside the names.
 const SIGNALS_MAX: usize = 256;

@@ -6,12 +6,13 @@
 //! told at once, each with its line and the way out. Whoever calls reads the file.
 //!
 //! [`merging_unit`]: the same for the program that feeds relays. [`quorum`]: for those that act as
-//! one.
+//! one. [`imported`]: settings out of the files of a substation.
 
 mod cursor;
 mod elements;
 mod goose;
 mod host;
+pub mod imported;
 pub mod merging_unit;
 mod model;
 mod problems;

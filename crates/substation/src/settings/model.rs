@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use iec61850::stream::{self, StreamKey};
+use iec61850::wire::{Form, MacAddress, Tag};
+
 use super::host::Host;
 use super::subscriptions::Subscription;
 use crate::protection::trip::Matrix;
@@ -10,8 +13,6 @@ use crate::protection::{
     admittance, breaker_failure, differential, direction, distance, frequency_limit, fuse_failure,
     overcurrent, power_swing, voltage,
 };
-use crate::stream::{self, StreamKey};
-use crate::wire::{Form, MacAddress, Tag};
 
 /// All settings of a relay.
 #[derive(Clone, PartialEq, Debug)]

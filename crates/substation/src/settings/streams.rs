@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use iec61850::stream::{Settings, StreamKey};
+
 use super::cursor::Map;
 use super::model::{Mode, Stream, SynchronisationNeeded};
 use super::problems::quoted;
 use super::units::Unit;
-use crate::stream::{Settings, StreamKey};
 
 pub(super) fn read(top: &Map<'_>, frequency_hz: f64, mode: Mode) -> BTreeMap<String, Stream> {
     let mut streams = BTreeMap::new();

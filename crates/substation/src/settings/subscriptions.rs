@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use iec61850::goose::Expected;
+
 use super::cursor::Map;
 use super::problems::{listed, quoted};
-use crate::goose::Expected;
 
 /// A message of another device.
 #[derive(Clone, PartialEq, Eq, Debug)]

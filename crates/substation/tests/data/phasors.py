@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+CAPTURE = Path(__file__).resolve().parents[3] / "iec61850/tests/data/sv_9-2le_4800.pcap"
 SAMPLES_OF_A_CYCLE = 80
 
-octets = (Path(__file__).parent / "sv_9-2le_4800.pcap").read_bytes()
+octets = CAPTURE.read_bytes()
 samples, at = [], 24
 while at + 16 <= len(octets):
     (length,) = struct.unpack_from("<I", octets, at + 8)

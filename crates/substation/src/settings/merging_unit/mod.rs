@@ -14,9 +14,10 @@ use std::time::Duration;
 
 pub use read::read;
 
+use iec61850::stream::StreamKey;
+use iec61850::wire::{MacAddress, Synchronisation, Tag};
+
 use crate::protection::Complex;
-use crate::stream::StreamKey;
-use crate::wire::{MacAddress, Synchronisation, Tag};
 
 /// Streams that one merging unit may publish: far more than a process bus of 100 Mbit/s carries.
 pub const STREAMS_MAX: usize = 256;

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use iec61850::stream::StreamKey;
+use iec61850::wire::{Synchronisation, Tag};
+
 use super::super::cursor::Map;
 use super::super::problems::{Collector, Problems, quoted};
 use super::super::tree;
 use super::super::units::Unit;
 use super::{MergingUnit, PublishedStream, STREAMS_MAX, TrippedBreaker, disturbances, sources};
-use crate::stream::StreamKey;
-use crate::wire::{Synchronisation, Tag};
 
 /// Longest time that anything of a merging unit takes: a week.
 pub(super) const TIME_MAX: Duration = Duration::from_secs(7 * 86_400);

@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use quorum::Action;
+
 use super::super::cursor::Map;
 use super::super::problems::{Collector, Problems};
 use super::super::{GooseControl, goose, tree};
 use super::{NodeHost, Quorum, address, host, quorum};
 use crate::protection::breaker;
-use crate::quorum::Action;
 
 /// Slowest breaker.
 const TRAVEL_MAX: Duration = Duration::from_secs(1);

@@ -12,10 +12,11 @@ pub use breaker::{BreakerNode, read as read_breaker};
 pub use node::{Decides, Node, read as read_node};
 pub use rejuvenation::{RejuvenatedNode, RejuvenationSettings, read as read_rejuvenation};
 
+use quorum::{NODES, Parameters, Party, Protocol};
+
 use super::Thread;
 use super::cursor::Map;
 use super::problems::quoted;
-use crate::quorum::{NODES, Parameters, Party, Protocol};
 
 /// What all nodes of a station are told.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use iec61850::goose::Expected;
+use quorum::Action;
+
 use super::super::cursor::Map;
 use super::super::problems::{Collector, Problems, listed, quoted};
 use super::super::units::Unit;
 use super::super::{Host, Mode, Relay, Stream, elements, streams, tree, trips};
 use super::{NodeHost, Quorum, host, quorum};
-use crate::goose::Expected;
+use crate::decider::ForeignEntry;
 use crate::protection::space_vector;
-use crate::quorum::Action;
-use crate::quorum::decider::ForeignEntry;
 
 /// Largest limit of a current: what a relay's elements may be set to.
 const CURRENT_MAX_A: f64 = 1e6;

@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use quorum::{NODES, Rejuvenation};
+
 use super::super::cursor::Map;
 use super::super::problems::{Collector, Problems};
 use super::super::tree;
 use super::address;
-use crate::quorum::{NODES, Rejuvenation};
 
 /// Longest interval: a month.
 const INTERVAL_MAX: Duration = Duration::from_secs(31 * 86_400);

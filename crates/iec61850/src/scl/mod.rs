@@ -1,0 +1,167 @@
+//! What a relay needs of an SCL file (IEC 61850-6: ICD, CID, SCD): the parameters of streams and of
+//! GOOSE messages, so that nobody copies addresses by hand.
+//!
+//! A control block stands in two places: what it sends below its device (`LN0`), where it sends it to
+//! below `Communication`. Blocks that lack something, or whose values no frame can have, are left out
+//! and told with their line; everything else of the file is not looked at. The file may come from
+//! anybody: types declared in it are refused, and so is more than any substation needs.
+
+mod blocks;
+mod frugal;
+
+use std::fmt;
+
+use roxmltree::{Document, Node, ParsingOptions};
+
+use crate::wire::{MacAddress, Tag};
+
+/// Octets of a file that are read: several times the largest substation.
+pub const OCTETS_MAX: usize = 64 << 20;
+/// Elements, attributes and texts that are read.
+const NODES_MAX: u32 = 4_000_000;
+
+/// What was found.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Station {
+    /// Streams of sampled values.
+    pub streams: Vec<StreamBlock>,
+    /// GOOSE messages.
+    pub messages: Vec<MessageBlock>,
+    /// What was left out, with its line and the reason.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A control block that cannot be used.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct LeftOut {
+    /// Line, from 1.
+    pub line: u32,
+    /// Device, logical device and control block.
+    pub block: String,
+    /// Why.
+    pub why: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "line {}: {}: left out: {}", self.line, self.block, self.why)
+    }
+}
+
+/// Where a control block sends to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Address {
+    /// The group.
+    pub destination: MacAddress,
+    /// APPID.
+    pub app_id: u16,
+    /// Priority and VLAN.
+    pub tag: Tag,
+}
+
+/// A control block of sampled values.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StreamBlock {
+    /// Device, logical device and control block, as one word.
+    pub name: String,
+    /// svID.
+    pub sv_id: String,
+    /// Where it sends to.
+    pub address: Address,
+    /// How often.
+    pub rate: Rate,
+    /// Revision.
+    pub conf_rev: u32,
+}
+
+/// How `smpRate` counts (`smpMod`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rate {
+    /// Samples a period of the nominal frequency, as 9-2LE does.
+    PerPeriod(u32),
+    /// Samples a second, as IEC 61869-9 does.
+    PerSecond(u32),
+}
+
+/// A control block of GOOSE.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MessageBlock {
+    /// The device.
+    pub device: String,
+    /// Device, logical device and control block, as one word.
+    pub name: String,
+    /// Reference of the control block.
+    pub reference: String,
+    /// Reference of the data set.
+    pub data_set: String,
+    /// Name of the message.
+    pub go_id: String,
+    /// Where it sends to.
+    pub address: Address,
+    /// Revision.
+    pub conf_rev: u32,
+    /// First and last interval of repetition, in ms, where they are told.
+    pub repeat_ms: [Option<u32>; 2],
+    /// Its values, in their order.
+    pub values: Vec<Value>,
+}
+
+/// One value of a data set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Value {
+    /// Logical node with prefix and instance, data object and attribute: `XCBR1.Pos.stVal`.
+    pub path: String,
+    /// What it is.
+    pub kind: ValueKind,
+}
+
+/// What a relay can make of a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ValueKind {
+    /// The position of a switch.
+    Position,
+    /// The quality of the value before it.
+    Quality,
+    /// Something else, which a person must say.
+    Other,
+}
+
+/// Why a file cannot be read at all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unreadable(String);
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// Reads a file.
+///
+/// # Errors
+/// When it is not well-formed, declares types of its own, is too large, or is no SCL.
+pub fn read(text: &str) -> Result<Station, Unreadable> {
+    if text.len() > OCTETS_MAX {
+        let why = format!("it has {} octets: give one of at most {OCTETS_MAX}", text.len());
+        return Err(Unreadable(why));
+    }
+    frugal::check(text)
+        .map_err(|why| Unreadable(format!("it is no XML that is read here: {why}")))?;
+    let options =
+        ParsingOptions { allow_dtd: false, nodes_limit: NODES_MAX, ..ParsingOptions::default() };
+    let document = Document::parse_with_options(text, options)
+        .map_err(|error| Unreadable(format!("it is no XML that is read here: {error}")))?;
+    let root = document.root_element();
+    if root.tag_name().name() != "SCL" {
+        let found = root.tag_name().name();
+        return Err(Unreadable(format!("its root is `{found}`: give an ICD, CID or SCD file")));
+    }
+    Ok(blocks::station(root))
+}
+
+/// Elements below one, by name.
+fn below<'a, 'i>(node: Node<'a, 'i>, name: &'static str) -> impl Iterator<Item = Node<'a, 'i>> {
+    node.children().filter(move |child| child.is_element() && child.tag_name().name() == name)
+}

@@ -1,0 +1,7 @@
+//! Frames and files of others, good, wrong and hostile.
+mod captures;
+mod hostile;
+#[path = "support/malformed.rs"]
+mod malformed;
+mod scl;
+mod support;

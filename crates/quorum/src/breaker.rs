@@ -1,0 +1,322 @@
+//! The breaker node: trusted, deaf to one node alone, and moved by two.
+//!
+//! It executes its own gen only and then counts up, so an event leads to one action at most; as a
+//! gen can only reverse the last action, a trip and a close never compete for one. What is cheap
+//! to check is checked first, and proofs last and no more than a few of one sender in a tick, so
+//! that whoever floods it pays with his own voice. Age is looked at twice: a vote may be fresh
+//! when it comes and stale when another one would complete it.
+
+use iec61850::SampleTime;
+
+use super::budget::Budget;
+use super::counters::{Counters, WorkingKeys};
+use super::heartbeat::Heartbeat;
+use super::{
+    Acknowledgement, Action, Attempt, Effect, EffectOf, Evidence, Gen, Message, MessageOf, Misdeed,
+    NODES, NodeId, Parameters, Party, Protocol, QUORUM, Refusal, Scheme, Statement, Subject, Tick,
+};
+
+/// What happens to a breaker node.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum BreakerEvent<P, C, K> {
+    /// A message came through the channel, which has found out from whom.
+    Received {
+        /// From whom.
+        from: NodeId,
+        /// What.
+        message: Message<P, C, K>,
+    },
+    /// The time of [`Breaker::next_deadline`] has come.
+    Deadline,
+}
+
+/// The events of a scheme.
+pub type BreakerEventOf<S> =
+    BreakerEvent<<S as Scheme>::Proof, <S as Scheme>::Certificate, <S as Scheme>::WorkingKey>;
+
+/// What a breaker node must find again after a restart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Remembered {
+    /// The last action.
+    pub state: Action,
+    /// The number of the next one.
+    pub generation: Gen,
+    /// When the last one was; the begin of the scale if there was none.
+    pub acted_at: SampleTime,
+    /// Whose keys are in use.
+    pub counters: Counters,
+}
+
+/// A breaker node.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Breaker {
+    subject: Subject,
+    parameters: Parameters,
+    state: Action,
+    generation: Gen,
+    acted_at: SampleTime,
+    /// From when on the dwell counts: the last action, or the start of this node.
+    dwells_from: SampleTime,
+    /// The tick of each node's newest vote for this gen, while it is to be believed.
+    votes: [Option<Tick>; NODES],
+    checks: Budget,
+    answers: Budget,
+    keys: WorkingKeys,
+    heartbeat: Heartbeat,
+}
+
+impl Breaker {
+    /// A breaker node that starts now. As it may have acted just before it went down, it dwells.
+    #[must_use]
+    pub fn new(
+        now: SampleTime,
+        subject: Subject,
+        parameters: Parameters,
+        remembered: Remembered,
+    ) -> Self {
+        let Remembered { state, generation, acted_at, counters } = remembered;
+        Self {
+            subject,
+            parameters,
+            state,
+            generation,
+            acted_at,
+            dwells_from: now,
+            votes: [None; NODES],
+            checks: Budget::default(),
+            answers: Budget::default(),
+            keys: WorkingKeys::new(counters),
+            heartbeat: Heartbeat::new(now, &parameters),
+        }
+    }
+
+    /// Takes in an event and says what is to be done, including all that is due now.
+    pub fn step<S: Scheme>(
+        &mut self,
+        now: SampleTime,
+        event: BreakerEventOf<S>,
+        scheme: &mut S,
+        effects: &mut Vec<EffectOf<S>>,
+    ) {
+        self.forget(Tick::at(now));
+        // A clock that is set back lengthens no dwell by more than itself.
+        self.dwells_from = self.dwells_from.min(now);
+        if let BreakerEvent::Received { from, message } = event
+            && let Err(why) = self.receive(now, from, message, scheme, effects)
+        {
+            effects.push(Effect::Refused { from: Party::Relay(from), why });
+        }
+        if self.heartbeat.due(now, &self.parameters) {
+            for node in NodeId::ALL {
+                self.acknowledge(now, node, effects);
+            }
+        }
+    }
+
+    /// When [`BreakerEvent::Deadline`] is to come, at the latest.
+    #[must_use]
+    pub const fn next_deadline(&self) -> SampleTime {
+        self.heartbeat.next()
+    }
+
+    /// What must be found again after a restart.
+    #[must_use]
+    pub const fn remembered(&self) -> Remembered {
+        let Self { state, generation, acted_at, .. } = *self;
+        Remembered { state, generation, acted_at, counters: self.keys.counters }
+    }
+
+    /// What has expired counts no more, and leaves no trace.
+    fn forget(&mut self, tick: Tick) {
+        let freshness = self.parameters.freshness_ticks;
+        // Up to the newest as well: a clock that is set back makes no vote young.
+        let (oldest, newest) = (tick.minus(freshness), tick.plus(freshness));
+        for vote in &mut self.votes {
+            *vote = vote.filter(|&tick| tick >= oldest && tick <= newest);
+        }
+        self.checks.renew(tick);
+        self.answers.renew(tick);
+        self.keys.renew(tick);
+    }
+
+    fn receive<S: Scheme>(
+        &mut self,
+        now: SampleTime,
+        from: NodeId,
+        message: MessageOf<S>,
+        scheme: &mut S,
+        effects: &mut Vec<EffectOf<S>>,
+    ) -> Result<(), Refusal> {
+        match (self.subject.protocol, message) {
+            (Protocol::Arbiter, Message::Vote { attempt, tick, proof }) => {
+                self.vote(now, from, (attempt, tick), proof, scheme, effects)
+            }
+            (Protocol::Peer, Message::Certificate { attempt, tick, certificate }) => {
+                self.certificate(now, from, (attempt, tick), certificate, scheme, effects)
+            }
+            (_, Message::Query { .. }) => {
+                // One answer in a tick tells all there is.
+                if !self.answers.spend(Tick::at(now), from, 1) {
+                    return Err(Refusal::Budget);
+                }
+                self.acknowledge(now, from, effects);
+                Ok(())
+            }
+            (_, Message::Announcement { key }) => {
+                let admitted = self.keys.admit(Tick::at(now), from, key, scheme, effects)?;
+                if admitted.is_new {
+                    // What the node said with its old key may be somebody else's word.
+                    self.votes[from.index()] = None;
+                }
+                let message = Message::Noted { counter: admitted.counter, key: None };
+                effects.push(Effect::Send { to: Party::Relay(from), message });
+                Ok(())
+            }
+            _ => Err(Refusal::Misdirected),
+        }
+    }
+
+    fn vote<S: Scheme>(
+        &mut self,
+        now: SampleTime,
+        from: NodeId,
+        about: (Attempt, Tick),
+        proof: S::Proof,
+        scheme: &mut S,
+        effects: &mut Vec<EffectOf<S>>,
+    ) -> Result<(), Refusal> {
+        let (attempt, tick) = about;
+        let statement = self.statement(attempt, tick);
+        match self.admissible(now, attempt, tick, self.parameters.freshness_ticks) {
+            Err(why @ (Refusal::Impossible | Refusal::FutureGen)) => {
+                self.impossible::<S>(now, from, statement, proof, effects);
+                return Err(why);
+            }
+            admissible => admissible?,
+        }
+        if self.votes[from.index()].is_some_and(|newest| tick <= newest) {
+            return Err(Refusal::Repeated);
+        }
+        self.spend(now, from)?;
+        if !scheme.is_proof(from, &statement, &proof) {
+            let misdeed = Misdeed::WrongProof { statement, proof };
+            effects.push(Effect::Blame(Evidence { node: from, misdeed }));
+            return Err(Refusal::Wrong);
+        }
+        self.votes[from.index()] = Some(tick);
+        if self.votes.iter().flatten().count() >= QUORUM {
+            self.act(now, attempt.action, effects);
+        }
+        Ok(())
+    }
+
+    fn certificate<S: Scheme>(
+        &mut self,
+        now: SampleTime,
+        from: NodeId,
+        about: (Attempt, Tick),
+        certificate: S::Certificate,
+        scheme: &mut S,
+        effects: &mut Vec<EffectOf<S>>,
+    ) -> Result<(), Refusal> {
+        let (attempt, tick) = about;
+        self.admissible(now, attempt, tick, self.parameters.look_ahead_ticks)?;
+        self.spend(now, from)?;
+        let statement = self.statement(attempt, tick);
+        if !scheme.certifies(&statement, &certificate) {
+            return Err(Refusal::Wrong);
+        }
+        self.act(now, attempt.action, effects);
+        Ok(())
+    }
+
+    /// Whether a statement, if it is proven, may lead to an action now.
+    fn admissible(
+        &self,
+        now: SampleTime,
+        attempt: Attempt,
+        tick: Tick,
+        ahead_ticks: u64,
+    ) -> Result<(), Refusal> {
+        let present = Tick::at(now);
+        if attempt.generation < self.generation {
+            Err(Refusal::OldGen)
+        } else if attempt.generation > self.generation {
+            Err(Refusal::FutureGen)
+        } else if attempt.action == self.state {
+            Err(Refusal::Impossible)
+        } else if tick < present.minus(self.parameters.freshness_ticks) {
+            Err(Refusal::Stale)
+        } else if tick > present.plus(ahead_ticks) {
+            Err(Refusal::Early)
+        } else if now < self.dwells_from.plus(self.dwell_before(attempt.action)) {
+            Err(Refusal::Dwell)
+        } else {
+            Ok(())
+        }
+    }
+
+    const fn dwell_before(&self, action: Action) -> std::time::Duration {
+        match action {
+            Action::Trip => self.parameters.dwell_before_trip,
+            Action::Close => self.parameters.dwell_before_close,
+        }
+    }
+
+    fn spend(&mut self, now: SampleTime, from: NodeId) -> Result<(), Refusal> {
+        let allowed = self.parameters.checks_per_tick;
+        if self.checks.spend(Tick::at(now), from, allowed) { Ok(()) } else { Err(Refusal::Budget) }
+    }
+
+    fn act<P, C, K>(
+        &mut self,
+        now: SampleTime,
+        action: Action,
+        effects: &mut Vec<Effect<P, C, K>>,
+    ) {
+        self.state = action;
+        self.generation = self.generation.next();
+        self.acted_at = now;
+        self.dwells_from = now;
+        self.votes = [None; NODES];
+        self.heartbeat = Heartbeat::new(now, &self.parameters);
+        effects.push(Effect::Operate { action, generation: self.generation });
+    }
+
+    fn acknowledge<P, C, K>(
+        &self,
+        now: SampleTime,
+        node: NodeId,
+        effects: &mut Vec<Effect<P, C, K>>,
+    ) {
+        let acknowledgement = Acknowledgement {
+            generation: self.generation,
+            state: self.state,
+            acted_at: self.acted_at,
+            tick: Tick::at(now),
+            counters: self.keys.counters.highest(),
+        };
+        let message = Message::Acknowledgement(acknowledgement);
+        effects.push(Effect::Send { to: Party::Relay(node), message });
+    }
+
+    const fn statement(&self, attempt: Attempt, tick: Tick) -> Statement {
+        let Attempt { action, generation } = attempt;
+        Statement { subject: self.subject, action, generation, tick }
+    }
+
+    /// Evidence without a look at the proof, out of the same budget.
+    fn impossible<S: Scheme>(
+        &mut self,
+        now: SampleTime,
+        from: NodeId,
+        statement: Statement,
+        proof: S::Proof,
+        effects: &mut Vec<EffectOf<S>>,
+    ) {
+        if self.spend(now, from).is_ok() {
+            let misdeed = Misdeed::Impossible { statement, proof };
+            effects.push(Effect::Blame(Evidence { node: from, misdeed }));
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What nodes say to each other, after the channel has found out who says it.
+//!
+//! A message carries no station, breaker, protocol or epoch: the receiver has its own, and a proof
+//! made for another subject does not verify. The types of proofs, certificates and working keys
+//! are those of a [`Scheme`](super::Scheme).
+
+use iec61850::SampleTime;
+
+use super::{Action, Gen, NODES, NodeId, Tick};
+
+/// Who sends or receives.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Party {
+    /// A relay node.
+    Relay(NodeId),
+    /// The breaker node.
+    Breaker,
+}
+
+/// An attempted action: what it is and which of the breaker's actions it would be.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Attempt {
+    /// What is to be done.
+    pub action: Action,
+    /// For which action of the breaker.
+    pub generation: Gen,
+}
+
+/// One message; `P` is a proof of one node, `C` a certificate of two, `K` a certified working key.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Message<P, C, K> {
+    /// Arbiter Protocol, relay node to breaker node: this one is for it.
+    Vote {
+        /// What for.
+        attempt: Attempt,
+        /// In which tick.
+        tick: Tick,
+        /// Proof of the statement.
+        proof: P,
+    },
+    /// Peer Protocol, relay node to relay node: this one is for it, in this tick and the next.
+    Share {
+        /// What for.
+        attempt: Attempt,
+        /// In which tick.
+        tick: Tick,
+        /// Proof of the statement for this tick.
+        proof: P,
+        /// Proof of the statement for the next tick.
+        proof_next: P,
+    },
+    /// Peer Protocol, relay node to breaker node: two are for it.
+    Certificate {
+        /// What for.
+        attempt: Attempt,
+        /// In which tick.
+        tick: Tick,
+        /// Proof that two nodes made the statement.
+        certificate: C,
+    },
+    /// Breaker node to relay node: how it stands. Also the heartbeat.
+    Acknowledgement(Acknowledgement),
+    /// Relay node to breaker node: how does it stand? Also a sign of life.
+    Query {
+        /// When it was asked.
+        tick: Tick,
+    },
+    /// A node that was born anew, to everybody: its working key, certified by its root key.
+    Announcement {
+        /// The key with its certificate.
+        key: K,
+    },
+    /// Answer to an announcement: the key is known and used from now on. A relay node adds its
+    /// own, because who was born anew knows nobody's.
+    Noted {
+        /// Counter of the announced key.
+        counter: u64,
+        /// The answering relay node's own key; none from the breaker node.
+        key: Option<K>,
+    },
+}
+
+/// How the breaker stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Acknowledgement {
+    /// The number of its next action.
+    pub generation: Gen,
+    /// What its last action was.
+    pub state: Action,
+    /// When that was, on the breaker node's clock; the begin of the scale if it has not acted.
+    /// It is the same in every acknowledgement of one gen, however many votes come afterwards.
+    pub acted_at: SampleTime,
+    /// When this was sent.
+    pub tick: Tick,
+    /// The highest counter of a working key that the breaker node knows from each relay node.
+    pub counters: [u64; NODES],
+}

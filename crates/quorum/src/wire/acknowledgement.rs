@@ -1,0 +1,31 @@
+//! How the breaker stands: after an action to acknowledge it, and now and then as a heartbeat.
+
+use iec61850::SampleTime;
+
+use super::error::{DatagramError, Field};
+use super::octets::{Reader, Writer};
+use crate::Acknowledgement;
+use crate::statement::{Action, Gen, NODES, Tick};
+
+/// Takes an acknowledgement.
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<Acknowledgement, DatagramError> {
+    let state = reader.code(Field::State, Action::from_octet)?;
+    let generation = Gen(reader.u64(Field::Gen)?);
+    let acted_at = SampleTime::from_ns(reader.u64(Field::ActedAt)?);
+    let tick = Tick(reader.u64(Field::Tick)?);
+    let mut counters = [0; NODES];
+    for counter in &mut counters {
+        *counter = reader.u64(Field::Counter)?;
+    }
+    Ok(Acknowledgement { generation, state, acted_at, tick, counters })
+}
+
+/// Appends an acknowledgement.
+pub(super) fn write(acknowledgement: &Acknowledgement, writer: &mut Writer<'_>) {
+    let Acknowledgement { generation, state, acted_at, tick, counters } = acknowledgement;
+    writer.u8(state.octet());
+    writer.u64(generation.0);
+    writer.u64(acted_at.ns());
+    writer.u64(tick.0);
+    counters.iter().for_each(|counter| writer.u64(*counter));
+}

@@ -1,0 +1,82 @@
+//! Certificates on the wire: the proof that two distinct nodes made a statement.
+
+use iec61850::wire::Fault;
+
+use super::error::{DatagramError, Field};
+use super::octets::{Reader, Writer};
+use super::proof::{CertificateKind, Signature};
+use crate::statement::NodeId;
+
+/// What proves that two distinct nodes made a statement. It stays octets here; whether it proves
+/// anything is seen by whoever has the keys.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Certificate {
+    /// Signatures of two nodes.
+    TwoSignatures(TwoSignatures),
+    /// A signature under the key of all nodes (FROST).
+    Frost(Signature),
+    /// A signature under the key of all nodes: a compressed point of G1.
+    Bls([u8; 48]),
+}
+
+/// Signatures of two distinct nodes, in the order of the nodes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TwoSignatures([(NodeId, Signature); 2]);
+
+impl TwoSignatures {
+    /// Signatures of two nodes in any order; none if it is one node twice.
+    #[must_use]
+    pub fn new(one: (NodeId, Signature), other: (NodeId, Signature)) -> Option<Self> {
+        match one.0.cmp(&other.0) {
+            std::cmp::Ordering::Less => Some(Self([one, other])),
+            std::cmp::Ordering::Equal => None,
+            std::cmp::Ordering::Greater => Some(Self([other, one])),
+        }
+    }
+
+    /// Who signed, and the signatures.
+    #[must_use]
+    pub const fn signatures(&self) -> &[(NodeId, Signature); 2] {
+        &self.0
+    }
+}
+
+impl Certificate {
+    /// How it was made.
+    #[must_use]
+    pub const fn kind(&self) -> CertificateKind {
+        match self {
+            Self::TwoSignatures(_) => CertificateKind::TwoSignatures,
+            Self::Frost(_) => CertificateKind::Frost,
+            Self::Bls(_) => CertificateKind::Bls,
+        }
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DatagramError> {
+        Ok(match CertificateKind::read(reader)? {
+            CertificateKind::TwoSignatures => {
+                let ids = [reader.node(Field::Signers)?, reader.node(Field::Signers)?];
+                if ids[0] >= ids[1] {
+                    return Err(reader.error(Field::Signers, 2, Fault::Range));
+                }
+                let one = (ids[0], reader.array(Field::Signature)?);
+                Self::TwoSignatures(TwoSignatures([one, (ids[1], reader.array(Field::Signature)?)]))
+            }
+            CertificateKind::Frost => Self::Frost(reader.array(Field::Signature)?),
+            CertificateKind::Bls => Self::Bls(reader.array(Field::Signature)?),
+        })
+    }
+
+    pub(super) fn write(&self, writer: &mut Writer<'_>) {
+        writer.u8(self.kind().octet());
+        match self {
+            Self::TwoSignatures(TwoSignatures([one, other])) => {
+                writer.octets(&[one.0.number(), other.0.number()]);
+                writer.octets(&one.1);
+                writer.octets(&other.1);
+            }
+            Self::Frost(signature) => writer.octets(signature),
+            Self::Bls(signature) => writer.octets(signature),
+        }
+    }
+}

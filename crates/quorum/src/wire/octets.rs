@@ -1,0 +1,112 @@
+//! Fields of fixed size in a row: a reader that knows where it stands and a writer.
+
+use iec61850::wire::Fault;
+
+use super::error::{DatagramError, Field};
+use crate::statement::NodeId;
+
+/// Takes fields from octets.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+    octet: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Octets of which the first is octet `octet` of the datagram.
+    pub(super) const fn new(octets: &'a [u8], octet: usize) -> Self {
+        Self { rest: octets, octet }
+    }
+
+    /// The next octets.
+    pub(super) fn array<const N: usize>(&mut self, field: Field) -> Result<[u8; N], DatagramError> {
+        let Some((taken, rest)) = self.rest.split_first_chunk() else {
+            return Err(self.error(field, 0, Fault::Cut { has: self.rest.len(), needs: N }));
+        };
+        self.rest = rest;
+        self.octet += N;
+        Ok(*taken)
+    }
+
+    /// One octet.
+    pub(super) fn u8(&mut self, field: Field) -> Result<u8, DatagramError> {
+        Ok(u8::from_be_bytes(self.array(field)?))
+    }
+
+    /// A number of four octets.
+    pub(super) fn u32(&mut self, field: Field) -> Result<u32, DatagramError> {
+        Ok(u32::from_be_bytes(self.array(field)?))
+    }
+
+    /// A number of eight octets.
+    pub(super) fn u64(&mut self, field: Field) -> Result<u64, DatagramError> {
+        Ok(u64::from_be_bytes(self.array(field)?))
+    }
+
+    /// One octet that stands for something.
+    pub(super) fn code<T>(
+        &mut self,
+        field: Field,
+        meaning: impl FnOnce(u8) -> Option<T>,
+    ) -> Result<T, DatagramError> {
+        let octet = self.u8(field)?;
+        meaning(octet).ok_or_else(|| self.error(field, 1, Fault::Range))
+    }
+
+    /// A node.
+    pub(super) fn node(&mut self, field: Field) -> Result<NodeId, DatagramError> {
+        self.code(field, NodeId::new)
+    }
+
+    /// What must stand here.
+    pub(super) fn expect<const N: usize>(
+        &mut self,
+        field: Field,
+        expected: [u8; N],
+    ) -> Result<(), DatagramError> {
+        if self.array(field)? == expected {
+            Ok(())
+        } else {
+            Err(self.error(field, N, Fault::Range))
+        }
+    }
+
+    /// That nothing follows.
+    pub(super) fn finish(self) -> Result<(), DatagramError> {
+        match self.rest.len() {
+            0 => Ok(()),
+            octets => Err(self.error(Field::Datagram, 0, Fault::Trailing { octets })),
+        }
+    }
+
+    /// An error about a field that ends `taken` octets after its begin, here.
+    pub(super) const fn error(&self, field: Field, taken: usize, fault: Fault) -> DatagramError {
+        DatagramError { field, octet: self.octet - taken, fault }
+    }
+}
+
+/// Appends fields to octets.
+#[derive(Debug)]
+pub(super) struct Writer<'a>(&'a mut Vec<u8>);
+
+impl<'a> Writer<'a> {
+    /// A writer that appends to `out`.
+    pub(super) const fn new(out: &'a mut Vec<u8>) -> Self {
+        Self(out)
+    }
+
+    /// Octets as they are.
+    pub(super) fn octets(&mut self, octets: &[u8]) {
+        self.0.extend_from_slice(octets);
+    }
+
+    /// One octet.
+    pub(super) fn u8(&mut self, number: u8) {
+        self.octets(&[number]);
+    }
+
+    /// A number of eight octets.
+    pub(super) fn u64(&mut self, number: u64) {
+        self.octets(&number.to_be_bytes());
+    }
+}

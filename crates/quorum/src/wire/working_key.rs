@@ -1,0 +1,68 @@
+//! Working keys on the wire, certified by the root key of their node.
+//!
+//! The datagrams that carry them are made where the root secrets are, once for each recipient,
+//! and sent as they are: who runs on working keys has no root secrets. Their tag is that of the
+//! boot channel and their sequence number the counter, so nobody without root secrets or those of
+//! the recipient can make others check signatures.
+
+use super::error::{DatagramError, Field};
+use super::octets::{Reader, Writer};
+use super::proof::Signature;
+use crate::statement::{Epoch, NodeId, StationId};
+
+/// Octets that a root key signs.
+pub const WORKING_KEY_SIGNED_OCTETS: usize = 16 + 4 + 4 + 1 + 8 + 32 + 32;
+
+/// Domain of certified working keys: no other octets that a key of ours signs begin with it.
+const DOMAIN: [u8; 16] = *b"qcycle-working-1";
+
+/// A node's working keys with the counter and the signature of its root key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct WorkingKey {
+    /// Counts the working keys of a node, from 1. Older ones are refused.
+    pub counter: u64,
+    /// Public key of signatures (Ed25519).
+    pub signing_key: [u8; 32],
+    /// Public key of channels (X25519).
+    pub channel_key: [u8; 32],
+    /// The root key's signature of all that.
+    pub signature: Signature,
+}
+
+impl WorkingKey {
+    /// What the root key of a node signs.
+    #[must_use]
+    pub fn signed(
+        &self,
+        station: StationId,
+        epoch: Epoch,
+        node: NodeId,
+    ) -> [u8; WORKING_KEY_SIGNED_OCTETS] {
+        let mut octets = Vec::with_capacity(WORKING_KEY_SIGNED_OCTETS);
+        let mut writer = Writer::new(&mut octets);
+        writer.octets(&DOMAIN);
+        writer.octets(&station.0.to_be_bytes());
+        writer.octets(&epoch.0.to_be_bytes());
+        writer.u8(node.number());
+        writer.u64(self.counter);
+        writer.octets(&self.signing_key);
+        writer.octets(&self.channel_key);
+        octets.try_into().expect("its fields have these octets")
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DatagramError> {
+        Ok(Self {
+            counter: reader.u64(Field::Counter)?,
+            signing_key: reader.array(Field::SigningKey)?,
+            channel_key: reader.array(Field::ChannelKey)?,
+            signature: reader.array(Field::Signature)?,
+        })
+    }
+
+    pub(super) fn write(&self, writer: &mut Writer<'_>) {
+        writer.u64(self.counter);
+        writer.octets(&self.signing_key);
+        writer.octets(&self.channel_key);
+        writer.octets(&self.signature);
+    }
+}

@@ -1,0 +1,15 @@
+//! The programs as a user runs them, on cables and buses of network namespaces; and what the documents
+//! say of them.
+mod docs;
+mod docs_quorum;
+mod feeder_fault;
+mod interface;
+mod merge;
+mod output;
+mod packet;
+mod peers;
+mod process_bus;
+mod quorum;
+mod relay;
+mod support;
+mod wiring;

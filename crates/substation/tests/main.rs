@@ -1,0 +1,13 @@
+//! Settings as somebody writes them, and whole relays on waves.
+mod curves;
+mod engine;
+mod faults;
+mod lines;
+mod merging_unit;
+mod phasors;
+mod scl;
+mod settings;
+mod settings_quorum;
+// The captures of `iec61850`.
+#[path = "../../iec61850/tests/support/mod.rs"]
+mod support;
