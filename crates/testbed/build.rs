@@ -9,7 +9,7 @@ fn main() {
 }
 
 /// The crates that `qcycle` is made of.
-const BUILT_FROM: [&str; 17] = [
+const BUILT_FROM: [&str; 16] = [
     "iec61850",
     "latency",
     "network",
@@ -17,7 +17,6 @@ const BUILT_FROM: [&str; 17] = [
     "plant",
     "probe",
     "readiness",
-    "realtime",
     "report-kit",
     "results",
     "runtime",

@@ -10,5 +10,5 @@ pub(super) fn sharpen() {
     // SAFETY: takes no pointers; at worst the slack stays as it was, which costs lateness only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
     // Where that is not allowed, frames are later, and the results say by how much.
-    let _ = realtime::fifo(PRIORITY);
+    let _ = os::realtime::fifo(PRIORITY);
 }

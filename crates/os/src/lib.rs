@@ -7,18 +7,26 @@
 //! - [`signals`]: signals as events, and pidfds
 //! - [`namespaces`]: places for programs that are gone with them
 //! - [`sockets`]: the folder in which agents have their sockets
+//! - [`realtime`]: what makes a thread a real-time one; [`run_delay`]: how long it waited for its core
+//! - [`packet`], [`datagram`]: frames and datagrams in batches, with the kernel's stamps
+//! - [`clock`]: how far `CLOCK_REALTIME` may be off
 //! - [`elf`]: symbols of an object, and whether it needs a loader
 //! - [`link_kind`]: what kind of link an interface of the host is
 //! - [`process_bus`]: kernel links between namespaces, for relays that run in host time
 
+pub mod clock;
+pub mod datagram;
 pub mod elf;
 pub mod fds;
 pub mod files;
 pub mod glance;
 pub mod link_kind;
 pub mod namespaces;
+pub mod packet;
 pub mod process;
 pub mod process_bus;
+pub mod realtime;
 pub mod regular;
+pub mod run_delay;
 pub mod signals;
 pub mod sockets;

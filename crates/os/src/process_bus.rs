@@ -33,7 +33,7 @@ pub const INTERFACE: &str = "bus0";
 const CARRIER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How publisher and relays are wired.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Wiring {
     /// One cable.
     Veth,
@@ -41,6 +41,19 @@ pub enum Wiring {
     Bridge,
     /// A cable, and on its far end a macvlan for each relay.
     Macvlan,
+}
+
+impl std::str::FromStr for Wiring {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "veth" => Ok(Self::Veth),
+            "bridge" => Ok(Self::Bridge),
+            "macvlan" => Ok(Self::Macvlan),
+            _ => Err("choose veth, bridge or macvlan".to_owned()),
+        }
+    }
 }
 
 /// A process bus; it is gone when this and all processes on it are.

@@ -61,7 +61,7 @@ impl Collector {
                 self.keep(writer, index, taken)?;
             }
         }
-        let now_ns = realtime::now_ns();
+        let now_ns = os::realtime::now_ns();
         let gaps = self.gaps();
         for stall in self.witness.explain(now_ns, &self.core_times, &gaps) {
             writer.note(&Note::Stall(stall))?;
@@ -80,7 +80,7 @@ impl Collector {
         used: &[Used],
     ) -> io::Result<Outcome> {
         self.collect(writer)?;
-        self.write(writer, realtime::now_ns(), used)?;
+        self.write(writer, os::realtime::now_ns(), used)?;
         let control = &self.stage.control;
         Ok(match control.failed() {
             Some(what) => Outcome::Failed(what.to_owned()),

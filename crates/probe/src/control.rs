@@ -37,7 +37,7 @@ impl Control {
 
     /// The program runs again after a stop (SIGCONT).
     pub fn continued(&self) {
-        self.continued_ns.store(realtime::now_ns(), Ordering::Relaxed);
+        self.continued_ns.store(os::realtime::now_ns(), Ordering::Relaxed);
     }
 
     /// When it last did, `CLOCK_MONOTONIC`; 0 if never.

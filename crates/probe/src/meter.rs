@@ -6,7 +6,7 @@
 //! become faster, a sibling thread of the processor slower, and power is burnt. Hence it is off
 //! unless asked for.
 
-use realtime::run_delay::RunDelay;
+use os::run_delay::RunDelay;
 
 use crate::plan::Plan;
 use crate::stage::Stage;
@@ -47,9 +47,9 @@ pub(crate) fn is_possible() -> bool {
 fn spin(stage: &Stage, mut gaps: rtrb::Producer<Gap>) {
     let Some(run_delay) = RunDelay::of_this_thread() else { return };
     let mut waited_ns = run_delay.ns();
-    let mut before_ns = realtime::now_ns();
+    let mut before_ns = os::realtime::now_ns();
     while before_ns < stage.end_ns() && !stage.control.is_stopped() {
-        let now_ns = realtime::now_ns();
+        let now_ns = os::realtime::now_ns();
         if now_ns - before_ns < NO_SWITCH_NS {
             before_ns = now_ns;
             continue;
@@ -62,7 +62,7 @@ fn spin(stage: &Stage, mut gaps: rtrb::Producer<Gap>) {
         }
         waited_ns = until_now_ns;
         // What was just done is no gap.
-        before_ns = realtime::now_ns();
+        before_ns = os::realtime::now_ns();
     }
 }
 
@@ -81,17 +81,17 @@ mod tests {
         }
         let stage = Stage {
             plan: Arc::new(Plan { duration_ns: 300_000_000, ..Plan::default() }),
-            began_ns: realtime::now_ns(),
+            began_ns: os::realtime::now_ns(),
             control: Arc::new(Control::default()),
         };
         let (gaps, mut arrive) = rtrb::RingBuffer::new(QUEUE);
         let waited_ns = std::thread::scope(|scope| {
             scope.spawn(|| {
-                realtime::pin(0).unwrap();
-                while realtime::now_ns() < stage.end_ns() {}
+                os::realtime::pin(0).unwrap();
+                while os::realtime::now_ns() < stage.end_ns() {}
             });
             let meter = scope.spawn(|| {
-                realtime::pin(0).unwrap();
+                os::realtime::pin(0).unwrap();
                 crate::sys::thread::lowest_priority().unwrap();
                 spin(&stage, gaps);
                 RunDelay::of_this_thread().unwrap().ns()

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use realtime::AwakeProcessors;
+use os::realtime::AwakeProcessors;
 
 use crate::blame::Witness;
 use crate::collect::Collector;
@@ -63,7 +63,7 @@ pub fn run<W: Write>(plan: &Plan, to: W, control: &Arc<Control>) -> io::Result<(
     let facts = Facts::of_this_machine();
     let stage = Stage {
         plan: Arc::new(plan.clone()),
-        began_ns: realtime::now_ns() + LEAD_NS,
+        began_ns: os::realtime::now_ns() + LEAD_NS,
         control: Arc::clone(control),
     };
     // They begin before anything is read or written: that may take long.
@@ -93,14 +93,14 @@ fn write<W: Write>(
         Ok((collector, running)) => collect(&stage.plan, collector, &mut writer, running)?,
         Err(reason) => Outcome::NotMeasured(reason),
     };
-    let end = End { at_ns: realtime::now_ns() - stage.began_ns, outcome: outcome.clone() };
+    let end = End { at_ns: os::realtime::now_ns() - stage.began_ns, outcome: outcome.clone() };
     Ok((writer.end(&end)?, outcome))
 }
 
 /// Makes the process ready; what is refused is a warning.
 fn prepare(plan: &Plan, warnings: &mut Vec<String>) -> Option<AwakeProcessors> {
     if plan.lock_memory
-        && let Err(error) = realtime::lock_memory()
+        && let Err(error) = os::realtime::lock_memory()
     {
         warnings.push(format!(
             "memory is not locked ({error}): page faults are part of what is measured; \
@@ -156,7 +156,7 @@ fn collect<W: Write>(
 ) -> io::Result<Outcome> {
     if plan.priority.is_some_and(|priority| priority > COLLECT_PRIORITY) {
         // Threads that measure were allowed more, or this is the least of the warnings.
-        let _ = realtime::fifo(COLLECT_PRIORITY);
+        let _ = os::realtime::fifo(COLLECT_PRIORITY);
     }
     while !running.are_finished() {
         let looked = Instant::now();
@@ -168,11 +168,11 @@ fn collect<W: Write>(
 }
 
 fn header(stage: &Stage, facts: Facts) -> Header {
-    let ago_ns = realtime::now_ns() - stage.began_ns;
+    let ago_ns = os::realtime::now_ns() - stage.began_ns;
     Header {
         plan: Plan::clone(&stage.plan),
         facts,
-        began_realtime_ns: realtime::realtime_ns() - ago_ns,
+        began_realtime_ns: os::realtime::realtime_ns() - ago_ns,
         began_monotonic_ns: stage.began_ns,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }

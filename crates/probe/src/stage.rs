@@ -27,7 +27,7 @@ impl Stage {
         let shift_ns = period_ns / self.plan.cores.len() as i64 * thread as i64;
         let first_ns = self.began_ns + shift_ns + period_ns;
         let mut schedule = Schedule::new(first_ns, period_ns, self.end_ns() + shift_ns);
-        misses.miss(schedule.skip_to(realtime::now_ns()));
+        misses.miss(schedule.skip_to(os::realtime::now_ns()));
         schedule
     }
 
@@ -40,11 +40,11 @@ impl Stage {
     /// in one piece through a long period would keep it from ending.
     pub(crate) fn approach(&self, at_ns: i64) -> bool {
         while !self.control.is_stopped() {
-            let now_ns = realtime::now_ns();
+            let now_ns = os::realtime::now_ns();
             if at_ns - now_ns < 2 * NAP_NS {
                 return true;
             }
-            realtime::sleep_until(now_ns + NAP_NS);
+            os::realtime::sleep_until(now_ns + NAP_NS);
         }
         false
     }

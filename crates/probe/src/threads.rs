@@ -141,13 +141,13 @@ fn one(
     if is_ready && let Ok(stage) = begins.recv() {
         (task.work)(stage);
     }
-    Used { role, cpu_ns: realtime::thread_cpu_ns(), usage: own::usage() }
+    Used { role, cpu_ns: os::realtime::thread_cpu_ns(), usage: own::usage() }
 }
 
 fn get_ready(plan: &Plan, task: &Task) -> Result<(), String> {
     if plan.pinned || task.role == Role::Meter {
         let core = task.core;
-        realtime::pin(core).map_err(|error| {
+        os::realtime::pin(core).map_err(|error| {
             format!("core {core}: {error}; choose among those of `taskset -cp $$`")
         })?;
     }
@@ -155,7 +155,7 @@ fn get_ready(plan: &Plan, task: &Task) -> Result<(), String> {
         return own::lowest_priority().map_err(|error| format!("SCHED_IDLE: {error}"));
     }
     let Some(priority) = plan.priority else { return Ok(()) };
-    realtime::fifo(priority).map_err(|error| {
+    os::realtime::fifo(priority).map_err(|error| {
         format!(
             "SCHED_FIFO {priority}: {error}; it needs CAP_SYS_NICE or a higher RLIMIT_RTPRIO, and \
              in a control group of version 1 a share of cpu.rt_runtime_us"

@@ -98,11 +98,11 @@ fn spin(done: Receiver<()>) -> Option<Vec<(i64, i64)>> {
     let (says, hears) = channel();
     let spinner = std::thread::Builder::new().name(SPINNER.to_owned());
     let spinner = spinner.spawn(move || {
-        let allowed = realtime::pin(0).and_then(|()| realtime::fifo(99)).is_ok();
+        let allowed = os::realtime::pin(0).and_then(|()| os::realtime::fifo(99)).is_ok();
         let spins = (0..3).map(|_| {
-            let begin_ns = realtime::now_ns();
-            while realtime::now_ns() - begin_ns < 5_000_000 {}
-            let end_ns = realtime::now_ns();
+            let begin_ns = os::realtime::now_ns();
+            while os::realtime::now_ns() - begin_ns < 5_000_000 {}
+            let end_ns = os::realtime::now_ns();
             std::thread::sleep(Duration::from_millis(300));
             (begin_ns, end_ns)
         });
@@ -151,9 +151,9 @@ fn a_stop_of_the_whole_probe_is_no_fault_of_the_platform() {
     for record_switches in [true, false] {
         let probe = Probe::start(&Plan { record_switches, ..plan(None) });
         probe.signal("-STOP");
-        let begin_ns = realtime::now_ns();
+        let begin_ns = os::realtime::now_ns();
         std::thread::sleep(Duration::from_secs(1));
-        let end_ns = realtime::now_ns();
+        let end_ns = os::realtime::now_ns();
         probe.signal("-CONT");
         // Its end is not to be mixed up with its stop.
         std::thread::sleep(Duration::from_millis(300));

@@ -12,8 +12,8 @@ use std::time::Duration;
 use iec61850::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
 use iec61850::wire::sampled_values::Channels;
 use iec61850::wire::{Asdu, Header, MacAddress, Quality, Sample, SampledValues, Synchronisation};
-use realtime::packet::{Batch, PacketSocket, wait};
-use realtime::{now_ns, sleep_until};
+use os::packet::{Batch, PacketSocket, wait};
+use os::realtime::{now_ns, sleep_until};
 
 use super::{Cores, Item};
 use os::process_bus::{INTERFACE, ProcessBus, Wiring};
@@ -79,8 +79,8 @@ fn send(socket: &PacketSocket, frames: u64) -> anyhow::Result<u64> {
 }
 
 fn receive(socket: &PacketSocket, core: usize, is_over: &AtomicBool) -> anyhow::Result<Vec<u32>> {
-    realtime::pin(core)?;
-    realtime::fifo(PRIORITY)?;
+    os::realtime::pin(core)?;
+    os::realtime::fifo(PRIORITY)?;
     let (mut latency_ns, mut batch) = (Vec::new(), Batch::new(64));
     while !is_over.load(Ordering::Relaxed) {
         if !wait(&[socket], Duration::from_millis(50))? {

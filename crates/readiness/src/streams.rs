@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use iec61850::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
 use iec61850::wire::{SampledValues, Synchronisation};
-use realtime::packet::{Batch, PacketSocket, wait};
+use os::packet::{Batch, PacketSocket, wait};
 
 use super::Item;
 

@@ -50,8 +50,8 @@ pub fn run(
     let mut tick = 0u64;
     while !stop.load(Ordering::Relaxed) {
         let due_ns = begin_ns + tick as i64 * period_ns;
-        realtime::sleep_until(due_ns);
-        let late_ns = realtime::now_ns() - due_ns;
+        os::realtime::sleep_until(due_ns);
+        let late_ns = os::realtime::now_ns() - due_ns;
         // Ticks that it slept through were as late as it is now, less what passed between.
         let missed = (late_ns / period_ns) as u64;
         for behind in 0..=missed {

@@ -3,7 +3,7 @@
 //! phc2sys) tells the kernel that it does, and the kernel lets the bound of the error grow until it
 //! is told again (adjtimex(2)).
 
-use realtime::ClockState;
+use os::realtime::ClockState;
 
 /// The number of leap seconds is known, and so is the offset to atomic time.
 const LEAP_SECONDS_KNOWN: u8 = 0x80;

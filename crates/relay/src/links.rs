@@ -5,7 +5,7 @@
 //! itself; so that is an alarm, or the end where settings say so. One that was deleted never comes
 //! again, not even under the same name: the relay ends, and whoever watches it starts it anew.
 
-use realtime::packet::Link;
+use os::packet::Link;
 use substation::settings::WhenDown;
 
 /// One interface that is watched.

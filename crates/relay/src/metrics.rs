@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use realtime::packet::Link;
+use os::packet::Link;
 
 use crate::blame::Cause;
 use crate::totals::{Totals, goose_counters, state_name, stream_counters};

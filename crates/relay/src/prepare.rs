@@ -20,13 +20,13 @@ pub fn thread(name: &str, settings: Thread, cache_group: Option<&str>) -> Vec<St
         .into_iter()
         .collect();
     if let Some(core) = settings.core
-        && let Err(error) = realtime::pin(core)
+        && let Err(error) = os::realtime::pin(core)
     {
         refused.push(format!(
             "{name}: core {core} is refused ({error}): name one that the control group's cpuset has"
         ));
     }
-    if let Err(error) = realtime::fifo(settings.priority) {
+    if let Err(error) = os::realtime::fifo(settings.priority) {
         let priority = settings.priority;
         refused.push(format!(
             "{name}: SCHED_FIFO {priority} is refused ({error}): give CAP_SYS_NICE, and in a control \
@@ -38,14 +38,14 @@ pub fn thread(name: &str, settings: Thread, cache_group: Option<&str>) -> Vec<St
 
 /// Locks memory, keeps processors awake, and looks at what else stands in the way.
 #[must_use]
-pub fn process() -> (Vec<String>, Option<realtime::AwakeProcessors>) {
+pub fn process() -> (Vec<String>, Option<os::realtime::AwakeProcessors>) {
     let mut missing = Vec::new();
-    if let Err(error) = realtime::lock_memory() {
+    if let Err(error) = os::realtime::lock_memory() {
         missing.push(format!(
             "memory cannot be locked ({error}): give CAP_IPC_LOCK or raise `ulimit -l`"
         ));
     }
-    let awake = realtime::AwakeProcessors::ask();
+    let awake = os::realtime::AwakeProcessors::ask();
     if let Err(error) = &awake {
         missing.push(format!(
             "processors may sleep deeply ({error}): give write access to /dev/cpu_dma_latency"

@@ -14,7 +14,7 @@ use rtrb::Producer;
 use substation::engine::Arrival;
 
 use crate::exchange::{Filler, histogram, record};
-use realtime::packet::{Batch, FRAME_OCTETS_MAX, Frame, PacketSocket, wait};
+use os::packet::{Batch, FRAME_OCTETS_MAX, Frame, PacketSocket, wait};
 
 /// Frames taken at once.
 const BATCH: usize = 64;
@@ -109,17 +109,17 @@ impl Receiver {
         stop: &AtomicBool,
     ) -> io::Result<Box<Sheet>> {
         let mut batch = Batch::new(BATCH);
-        let mut handed_over_ns = realtime::now_ns();
+        let mut handed_over_ns = os::realtime::now_ns();
         while !stop.load(Ordering::Relaxed) {
             wait(&[sampled_values, goose], WAIT)?;
-            let begin_ns = realtime::now_ns();
+            let begin_ns = os::realtime::now_ns();
             if receive(sampled_values, &mut batch)? > 0 {
                 self.take(&batch, Self::take_samples);
             }
             if receive(goose, &mut batch)? > 0 {
                 self.take(&batch, Self::take_message);
             }
-            let end_ns = realtime::now_ns();
+            let end_ns = os::realtime::now_ns();
             busy_ns.fetch_add(end_ns - begin_ns, Ordering::Relaxed);
             self.sheet.sheet().counters = self.counters;
             if end_ns - handed_over_ns > HAND_OVER_NS {
@@ -133,7 +133,7 @@ impl Receiver {
 
     fn take(&mut self, batch: &Batch, kind: fn(&mut Self, SampleTime, &[u8])) {
         // One reading of both clocks for the batch: the frames are already here.
-        let (realtime_ns, now_ns) = (realtime::realtime_ns(), realtime::now_ns());
+        let (realtime_ns, now_ns) = (os::realtime::realtime_ns(), os::realtime::now_ns());
         for Frame { octets, received_realtime_ns, .. } in batch.frames() {
             self.counters.frames += 1;
             let latency_ns = realtime_ns - received_realtime_ns;

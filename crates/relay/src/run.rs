@@ -30,7 +30,7 @@ use crate::records::Names;
 use crate::subscribed::Subscribed;
 use crate::task::{self, Event, PERIOD_NS, Task};
 use crate::totals::Totals;
-use realtime::packet::PacketSocket;
+use os::packet::PacketSocket;
 
 /// How long the task may stand still before samples find its queue full.
 const QUEUE: Duration = Duration::from_millis(500);
@@ -117,7 +117,7 @@ pub fn run(
     let (canary_sheet, mut canary_out) = exchange(histogram);
 
     let (seen, busy_ns) = (Seen::default(), AtomicI64::new(0));
-    let clock_quality = AtomicU8::new(clock::quality(&realtime::clock_state()));
+    let clock_quality = AtomicU8::new(clock::quality(&os::realtime::clock_state()));
     let ending = Arc::new(AtomicBool::new(false));
     let receiver = Receiver::new(
         relay.streams.values().map(|stream| stream.key.clone()).collect(),
@@ -150,7 +150,7 @@ pub fn run(
 
     thread::scope(|scope| {
         let (prepared, refused) = mpsc::channel();
-        let begin_ns = realtime::now_ns() + HEAD_START_NS;
+        let begin_ns = os::realtime::now_ns() + HEAD_START_NS;
         let spawn = |name: &'static str, settings: Thread| {
             let prepared = prepared.clone();
             move || {
@@ -201,7 +201,7 @@ pub fn run(
             if !is_over {
                 thread::sleep(LOOK);
             }
-            totals.clock = realtime::clock_state();
+            totals.clock = os::realtime::clock_state();
             clock_quality.store(clock::quality(&totals.clock), Ordering::Relaxed);
             receive_out.collect(|sheet| totals.receive(sheet));
             task_out.collect(|sheet| totals.task(sheet));
@@ -218,7 +218,7 @@ pub fn run(
                 let line = json!({
                     "interface": watched.interface(),
                     "state": link.name(),
-                    "realtime_ns": realtime::realtime_ns(),
+                    "realtime_ns": os::realtime::realtime_ns(),
                 });
                 failure = failure.or(write(&line).err().map(|e| format!("{e:#}")));
             }
@@ -229,7 +229,7 @@ pub fn run(
                 window = Instant::now();
                 let line = json!({
                     "window": totals.close_window(),
-                    "realtime_ns": realtime::realtime_ns(),
+                    "realtime_ns": os::realtime::realtime_ns(),
                 });
                 failure = failure.or(write(&line).err().map(|e| format!("{e:#}")));
             }

@@ -18,7 +18,7 @@ use crate::exchange::{Filler, histogram, record};
 use crate::publish::Published;
 use crate::receive::GooseFrame;
 use crate::subscribed::{Order, Subscribed};
-use realtime::packet::PacketSocket;
+use os::packet::PacketSocket;
 
 /// Time between two cycles.
 pub const PERIOD_NS: i64 = 1_000_000;
@@ -133,11 +133,11 @@ impl Task<'_> {
         let mut tick = 0;
         while !stop.load(Ordering::Relaxed) {
             let due_ns = begin_ns + tick as i64 * PERIOD_NS;
-            realtime::sleep_until(due_ns);
-            let (awake_ns, cpu_ns) = (realtime::now_ns(), realtime::thread_cpu_ns());
+            os::realtime::sleep_until(due_ns);
+            let (awake_ns, cpu_ns) = (os::realtime::now_ns(), os::realtime::thread_cpu_ns());
             let busy_ns = self.receive_busy_ns.load(Ordering::Relaxed);
             self.cycle(awake_ns);
-            let end_ns = realtime::now_ns();
+            let end_ns = os::realtime::now_ns();
             record(&mut self.sheet.sheet().lateness, awake_ns - due_ns);
             record(&mut self.sheet.sheet().duration, end_ns - awake_ns);
             let ticks_over = ((end_ns - due_ns) / PERIOD_NS) as u64;
@@ -145,7 +145,7 @@ impl Task<'_> {
                 self.blame(&Evidence {
                     excess_ns: end_ns - due_ns - PERIOD_NS,
                     elapsed_ns: end_ns - due_ns,
-                    task_cpu_ns: realtime::thread_cpu_ns() - cpu_ns,
+                    task_cpu_ns: os::realtime::thread_cpu_ns() - cpu_ns,
                     canary_late_ns: self.canary.worst_ns(tick, tick + ticks_over),
                     receive_busy_ns: self.receive_busy_ns.load(Ordering::Relaxed) - busy_ns,
                 });
@@ -172,7 +172,7 @@ impl Task<'_> {
             let Ok(message) = Goose::decode(frame.octets()) else { continue };
             self.subscribed.iter_mut().for_each(|each| each.receive(now, &message));
         }
-        let realtime_ns = realtime::realtime_ns();
+        let realtime_ns = os::realtime::realtime_ns();
         self.listen(now, realtime_ns);
         for change in self.engine.step(now) {
             let event = Event { realtime_ns, what: What::Change(*change) };
@@ -231,7 +231,7 @@ impl Task<'_> {
         let cause = cause(evidence);
         self.counters.overruns[cause as usize] += 1;
         let what = What::Overrun(cause, *evidence);
-        let event = Event { realtime_ns: realtime::realtime_ns(), what };
+        let event = Event { realtime_ns: os::realtime::realtime_ns(), what };
         self.counters.events_lost += u64::from(self.events.push(event).is_err());
     }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use iec61850::goose::{self, Liveness};
 use iec61850::stream::{self, State};
-use realtime::ClockState;
-use realtime::packet::{KernelCounters, Link};
+use os::packet::{KernelCounters, Link};
+use os::realtime::ClockState;
 use serde_json::{Value, json};
 use substation::settings::Relay;
 

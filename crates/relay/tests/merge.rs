@@ -11,7 +11,7 @@ use iec61850::wire::{
     Value,
 };
 use iec61850_sv::{SvFrame, decode_sav_pdu};
-use realtime::packet::{Batch, PacketSocket, wait};
+use os::packet::{Batch, PacketSocket, wait};
 
 use crate::support;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
-use realtime::packet::{Batch, FRAME_OCTETS_MAX, HardwareAddress, PacketSocket, wait};
+use os::packet::{Batch, FRAME_OCTETS_MAX, HardwareAddress, PacketSocket, wait};
 
 use crate::support;
 

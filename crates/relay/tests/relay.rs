@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use iec61850::wire::{Data, Goose, SampledValues};
-use realtime::packet::{Batch, PacketSocket, wait};
+use os::packet::{Batch, PacketSocket, wait};
 use serde_json::Value;
 
 use crate::support;
@@ -175,7 +175,7 @@ fn a_fault_on_a_stream_that_cannot_be_trusted_trips_nothing_until_it_can() {
             3 if number % 10 < 2 => return vec![],
             // A test set, which nobody expects: the reserved word behind tag and length.
             4 => frame[22] |= 0x80,
-            5 if number % span == 0 => trusted_from_ns.set(realtime::realtime_ns()),
+            5 if number % span == 0 => trusted_from_ns.set(os::realtime::realtime_ns()),
             _ => {}
         }
         vec![frame]

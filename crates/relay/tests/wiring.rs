@@ -2,7 +2,7 @@
 //! asks for. `QCRELAY` names another build of it: `make container` runs these with the static one.
 
 use iec61850::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
-use realtime::packet::PacketSocket;
+use os::packet::PacketSocket;
 
 use crate::support;
 use crate::support::feeder::{MergingUnit, RATE};
@@ -34,7 +34,7 @@ fn all_samples_come(interface: &str, from: &str) {
     assert_eq!((stream("used"), stream("lost")), (RATE.into(), 0), "{summary}");
     assert_eq!(count(&summary, "/frames/kernel_dropped"), 0);
     // What this host lets a test do it lets a relay do, however it was linked.
-    if realtime::fifo(1).is_ok() {
+    if os::realtime::fifo(1).is_ok() {
         let refused = summary["warnings"].to_string();
         assert!(!refused.contains("SCHED_FIFO"), "{refused}");
     }

@@ -364,10 +364,10 @@ const SPINNER: &str = "injected-stall";
 fn stall_core_0(done: std::sync::mpsc::Receiver<()>) -> bool {
     let (says, hears) = std::sync::mpsc::channel();
     let spin = move || {
-        let is_allowed = realtime::pin(0).and_then(|()| realtime::fifo(99)).is_ok();
+        let is_allowed = os::realtime::pin(0).and_then(|()| os::realtime::fifo(99)).is_ok();
         for _ in 0..if is_allowed { 5 } else { 0 } {
-            let until_ns = realtime::now_ns() + 5_000_000;
-            while realtime::now_ns() < until_ns {}
+            let until_ns = os::realtime::now_ns() + 5_000_000;
+            while os::realtime::now_ns() < until_ns {}
             std::thread::sleep(Duration::from_millis(200));
         }
         says.send(is_allowed).unwrap();

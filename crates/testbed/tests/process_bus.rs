@@ -9,8 +9,8 @@ use iec61850::wire::MacAddress;
 use iec61850::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
 use os::link_kind::link_kind;
 use os::link_kind::{CUTOFF_AT_ONCE, LinkKind};
+use os::packet::{Batch, PacketSocket, wait};
 use os::process_bus::{INTERFACE, ProcessBus, Wiring};
-use realtime::packet::{Batch, PacketSocket, wait};
 
 const GROUP: MacAddress = MacAddress([1, 0x0c, 0xcd, 4, 0, 1]);
 

@@ -109,13 +109,13 @@ impl Placement {
             ensure!(!cores.is_empty(), "there is no core for the virtual processors");
             let turns = iter::repeat_with(|| cores.iter()).flatten();
             for (thread, core) in threads.iter().zip(turns) {
-                realtime::pin_thread(*thread, [core])
+                os::realtime::pin_thread(*thread, [core])
                     .with_context(|| format!("cannot bind a virtual processor to core {core}"))?;
             }
         }
         if let Some(priority) = self.priority {
             for thread in threads {
-                realtime::fifo_thread(*thread, priority).with_context(|| {
+                os::realtime::fifo_thread(*thread, priority).with_context(|| {
                     format!("cannot give a virtual processor {priority} of SCHED_FIFO")
                 })?;
             }

@@ -92,7 +92,7 @@ fn attend() -> io::Result<()> {
         input.write_all(b"\n")?;
     }
     // What the host is told must not wait for the loads. The first process of a guest may do this.
-    realtime::fifo(1).map_err(|error| told(&error, "SCHED_FIFO"))?;
+    os::realtime::fifo(1).map_err(|error| told(&error, "SCHED_FIFO"))?;
     carry(&mut child, &mut port)?;
     let status = child.wait()?;
     port.drain(DRAIN_MAX)?;

@@ -84,8 +84,8 @@ impl<W: Way> Handover<W> {
             if !stage.approach(at_ns) {
                 break;
             }
-            realtime::sleep_until(at_ns);
-            let sent_ns = realtime::now_ns();
+            os::realtime::sleep_until(at_ns);
+            let sent_ns = os::realtime::now_ns();
             let before_ns = self.sent_ns.load(Ordering::Acquire);
             if before_ns != 0 && sent_ns - before_ns < LOST_NS {
                 misses.miss(1);
@@ -116,7 +116,7 @@ impl<W: Way> Handover<W> {
             if sent_ns == 0 {
                 return;
             }
-            if realtime::now_ns() - sent_ns > LOST_NS {
+            if os::realtime::now_ns() - sent_ns > LOST_NS {
                 misses.miss(u64::from(self.sent_ns.swap(0, Ordering::AcqRel) != 0));
                 return;
             }
@@ -127,7 +127,7 @@ impl<W: Way> Handover<W> {
     fn receive(&self, stage: &Stage, mut sink: Sink) {
         loop {
             let received = self.way.receive();
-            let now_ns = realtime::now_ns();
+            let now_ns = os::realtime::now_ns();
             match self.sent_ns.swap(0, Ordering::AcqRel) {
                 0 if self.over.load(Ordering::Acquire) => break,
                 0 => {}

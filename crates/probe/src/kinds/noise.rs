@@ -65,10 +65,10 @@ pub(super) fn tasks(plan: &Plan, sinks: Vec<Sink>) -> Result<Vec<Task>, String> 
 fn spin(stage: &Stage, thread: usize, mut sink: Sink) {
     let mut schedule = stage.schedule(thread, &sink.misses());
     let mut gaps = Histogram::default();
-    let mut longest = (realtime::now_ns(), 0);
+    let mut longest = (os::realtime::now_ns(), 0);
     let mut before_ns = longest.0;
     while let Some(at_ns) = schedule.next_ns() {
-        let now_ns = realtime::now_ns();
+        let now_ns = os::realtime::now_ns();
         let gap_ns = now_ns - before_ns;
         gaps.add(gap_ns);
         if gap_ns > longest.1 {
@@ -86,7 +86,7 @@ fn spin(stage: &Stage, thread: usize, mut sink: Sink) {
         sink.gaps(&mut gaps);
         longest = (now_ns, 0);
         // What was just done is no gap.
-        before_ns = realtime::now_ns();
+        before_ns = os::realtime::now_ns();
     }
     sink.last_gaps(&mut gaps);
 }

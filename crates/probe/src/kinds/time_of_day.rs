@@ -37,9 +37,9 @@ struct Reading {
 impl Reading {
     fn now() -> Self {
         let take = || {
-            let before_ns = realtime::now_ns();
-            let realtime_ns = realtime::realtime_ns();
-            Self { before_ns, realtime_ns, after_ns: realtime::now_ns() }
+            let before_ns = os::realtime::now_ns();
+            let realtime_ns = os::realtime::realtime_ns();
+            Self { before_ns, realtime_ns, after_ns: os::realtime::now_ns() }
         };
         let mut best = take();
         for _ in 1..TRIES {

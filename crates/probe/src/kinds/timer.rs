@@ -18,8 +18,8 @@ pub(super) fn sleeping(plan: &Plan, sinks: Vec<Sink>) -> Vec<Task> {
             if !stage.approach(at_ns) {
                 break;
             }
-            realtime::sleep_until(at_ns);
-            let now_ns = realtime::now_ns();
+            os::realtime::sleep_until(at_ns);
+            let now_ns = os::realtime::now_ns();
             sink.take(at_ns, now_ns - at_ns);
             sink.miss(schedule.woke(now_ns));
         }
@@ -45,7 +45,7 @@ fn read_timer(stage: &Stage, thread: usize, mut sink: Sink) -> std::io::Result<(
             break;
         }
         timer.expired()?;
-        let now_ns = realtime::now_ns();
+        let now_ns = os::realtime::now_ns();
         sink.take(at_ns, now_ns - at_ns);
         sink.miss(schedule.woke(now_ns));
     }
@@ -69,10 +69,10 @@ fn touch_pages(stage: &Stage, thread: usize, mut sink: Sink) -> std::io::Result<
             break;
         }
         page.give_back()?;
-        realtime::sleep_until(at_ns);
-        let before_ns = realtime::now_ns();
+        os::realtime::sleep_until(at_ns);
+        let before_ns = os::realtime::now_ns();
         page.touch();
-        let now_ns = realtime::now_ns();
+        let now_ns = os::realtime::now_ns();
         sink.take(before_ns, now_ns - before_ns);
         sink.miss(schedule.woke(now_ns));
     }

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use realtime::packet::{PacketSocket, wait};
+use os::packet::{PacketSocket, wait};
 
 use super::handover::Way;
 use super::time_of_day::Distance;

@@ -109,7 +109,7 @@ pub(crate) const CALLER: u32 = 0;
 /// Has the calling process, or a child of it, run before all ordinary ones. What is not allowed is
 /// left: it then takes its turn.
 pub(crate) fn hurry(process: u32) {
-    let _ = realtime::fifo_thread(process.cast_signed(), 1);
+    let _ = os::realtime::fifo_thread(process.cast_signed(), 1);
 }
 
 /// Asks a child of this process to end.

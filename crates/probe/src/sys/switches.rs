@@ -235,11 +235,11 @@ mod tests {
 
     #[test]
     fn this_thread_is_seen_to_come_and_go_where_that_is_allowed() {
-        realtime::pin(0).unwrap();
+        os::realtime::pin(0).unwrap();
         let Ok(recorder) = Recorder::of_core(0) else { return };
-        let begin_ns = realtime::now_ns();
-        realtime::sleep_until(begin_ns + 2_000_000);
-        let end_ns = realtime::now_ns();
+        let begin_ns = os::realtime::now_ns();
+        os::realtime::sleep_until(begin_ns + 2_000_000);
+        let end_ns = os::realtime::now_ns();
         let own = crate::sys::thread::id();
         let switches = recorder.switches();
         assert!(switches.is_sorted_by_key(|switch| switch.at_ns));

@@ -288,13 +288,13 @@ fn become_real_time(core: Option<usize>, priority: Option<i32>) -> Vec<String> {
     // Without a priority the kernel may put off each wake-up by 50 us to save power.
     note("exact wake-ups", fs::write("/proc/self/timerslack_ns", "1"));
     if core.is_some() || priority.is_some() {
-        note("memory that stays", realtime::lock_memory());
+        note("memory that stays", os::realtime::lock_memory());
     }
     if let Some(core) = core {
-        note(&format!("core {core}"), realtime::pin(core));
+        note(&format!("core {core}"), os::realtime::pin(core));
     }
     if let Some(priority) = priority {
-        note(&format!("priority {priority}"), realtime::fifo(priority));
+        note(&format!("priority {priority}"), os::realtime::fifo(priority));
     }
     warnings
 }

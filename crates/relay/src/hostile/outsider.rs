@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use realtime::packet::{Batch, PacketSocket, wait};
+use os::packet::{Batch, PacketSocket, wait};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, ipproto};
 
 use crate::quorum::records::hexadecimal;
@@ -103,10 +103,10 @@ fn send(packets: &[Vec<u8>], rate: u32, stop: &AtomicBool) -> Result<u64> {
     let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, protocol);
     let socket = socket.context("opening a raw socket (it takes CAP_NET_RAW)")?;
     terminal::err!("qchostile: begins");
-    let begin_ns = realtime::now_ns();
+    let begin_ns = os::realtime::now_ns();
     let mut sent = 0_u64;
     while !stop.load(Ordering::Relaxed) && !packets.is_empty() {
-        let elapsed_ns = (realtime::now_ns() - begin_ns) as u128;
+        let elapsed_ns = (os::realtime::now_ns() - begin_ns) as u128;
         let due = (elapsed_ns * u128::from(rate) / 1_000_000_000) as u64;
         let count = due.saturating_sub(sent).min(AT_ONCE as u64) as usize;
         for number in sent as usize..sent as usize + count {
@@ -116,7 +116,7 @@ fn send(packets: &[Vec<u8>], rate: u32, stop: &AtomicBool) -> Result<u64> {
         }
         sent += count as u64;
         if count == 0 {
-            realtime::sleep_until(realtime::now_ns() + 200_000);
+            os::realtime::sleep_until(os::realtime::now_ns() + 200_000);
         }
     }
     Ok(sent)

@@ -15,7 +15,7 @@ use clap::Args;
 use iec61850::stream::StreamKey;
 use iec61850::wire::ethernet::ETHERTYPE_GOOSE;
 use iec61850::wire::{Data, Goose, MacAddress, Quality, Sample, Synchronisation, Tag};
-use realtime::packet::{Batch, PacketSocket};
+use os::packet::{Batch, PacketSocket};
 use serde_json::json;
 use substation::settings::merging_unit::PublishedStream;
 use substation::settings::parse_time;
@@ -123,8 +123,8 @@ impl Alternate {
         let mut breaker = breaker.take().transpose()?;
         while number < end && !is_over.load(Ordering::Relaxed) {
             let at_ns = begin_ns + due_ns(number, self.rate);
-            realtime::sleep_until(at_ns);
-            if realtime::now_ns() - at_ns > GIVE_UP_NS {
+            os::realtime::sleep_until(at_ns);
+            if os::realtime::now_ns() - at_ns > GIVE_UP_NS {
                 left_out += 1;
                 number += 1;
                 continue;
@@ -142,10 +142,10 @@ impl Alternate {
                 |n| self.values(n, is_up),
                 &mut frame,
             );
-            let before_ns = realtime::realtime_ns();
+            let before_ns = os::realtime::realtime_ns();
             socket.send(&[&frame]).context("sending a sample")?;
-            let after_ns = realtime::realtime_ns();
-            let late_ns = realtime::now_ns() - at_ns;
+            let after_ns = os::realtime::realtime_ns();
+            let late_ns = os::realtime::now_ns() - at_ns;
             lateness.count(late_ns.max(0) as u64, 1);
             if let Some(step) = step {
                 // The writer ends with an error of its own, which is told at the end.

@@ -11,7 +11,7 @@ use iec61850::wire::ethernet::ETHERTYPE_GOOSE;
 use iec61850::wire::{Data, Goose, Quality};
 use substation::settings::merging_unit::TrippedBreaker;
 
-use realtime::packet::{Batch, PacketSocket, wait};
+use os::packet::{Batch, PacketSocket, wait};
 
 /// How long the end of the program may wait for this thread.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -108,7 +108,7 @@ fn listen(socket: &PacketSocket, mut watch: TripWatch, trips: &Sender<i64>, is_o
         for frame in batch.frames().filter(|frame| !frame.is_cut) {
             if watch.take(frame.octets) {
                 let waited_ns = realtime_ns() - frame.received_realtime_ns;
-                trips.send(realtime::now_ns() - waited_ns).ok();
+                trips.send(os::realtime::now_ns() - waited_ns).ok();
             }
         }
     }

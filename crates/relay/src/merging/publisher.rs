@@ -24,7 +24,7 @@ use super::lateness::Lateness;
 use super::plant::{self, PlantFile};
 use super::schedule::{Pace, Schedule};
 use super::summary::{FaultStamps, Frames, LatenessFigures, Summary};
-use realtime::packet::PacketSocket;
+use os::packet::PacketSocket;
 
 /// The first sample is at least this much later than now.
 const LEAD_NS: i64 = 100_000_000;
@@ -172,13 +172,13 @@ impl Publisher {
                 self.prepare(*stream, *number, &mut batch)?;
             }
             let at_ns = begin_ns + due_ns as i64;
-            realtime::sleep_until(at_ns);
+            os::realtime::sleep_until(at_ns);
             self.send(&batch, at_ns, self.streams[due[0].0].pace.interval_ns())?;
             self.take_trips(begin_ns, tell);
             self.position.open_when_due()?;
             self.note_faults(begin_ns, tell);
         }
-        let over_ns = realtime::now_ns().max(begin_ns) - begin_ns;
+        let over_ns = os::realtime::now_ns().max(begin_ns) - begin_ns;
         Ok(self.summary(over_ns as f64 * 1e-9))
     }
 
@@ -215,7 +215,7 @@ impl Publisher {
     }
 
     fn send(&mut self, batch: &Batch, at_ns: i64, interval_ns: u64) -> anyhow::Result<()> {
-        if realtime::now_ns() - at_ns > GIVE_UP_NS {
+        if os::realtime::now_ns() - at_ns > GIVE_UP_NS {
             self.frames.dropped += batch.count as u64;
             return Ok(());
         }
@@ -232,7 +232,7 @@ impl Publisher {
                     0
                 }
             };
-            let late_ns = (realtime::now_ns() - at_ns).max(0) as u64;
+            let late_ns = (os::realtime::now_ns() - at_ns).max(0) as u64;
             self.lateness.count(late_ns, sent as u64);
             self.frames.published += sent as u64;
             self.frames.dropped += (buffers.len() - sent) as u64;
@@ -369,7 +369,7 @@ impl Position {
     }
 
     fn open_when_due(&mut self) -> anyhow::Result<()> {
-        if self.opens_ns.is_none_or(|opens_ns| realtime::now_ns() < opens_ns) {
+        if self.opens_ns.is_none_or(|opens_ns| os::realtime::now_ns() < opens_ns) {
             return Ok(());
         }
         // It opens once: nothing in the grid closes it again but whoever runs the grid.
@@ -406,7 +406,7 @@ impl Frames {
 /// `CLOCK_MONOTONIC` at the next whole second of `CLOCK_REALTIME`.
 pub(super) fn next_second_ns() -> i64 {
     let offset_ns = realtime_offset_ns();
-    let earliest_ns = realtime::now_ns() + LEAD_NS + offset_ns;
+    let earliest_ns = os::realtime::now_ns() + LEAD_NS + offset_ns;
     let second_ns = 1_000_000_000;
     (earliest_ns + second_ns - 1).div_euclid(second_ns) * second_ns - offset_ns
 }
@@ -414,9 +414,9 @@ pub(super) fn next_second_ns() -> i64 {
 /// What `CLOCK_REALTIME` is ahead of `CLOCK_MONOTONIC` by: the shortest of some readings.
 fn realtime_offset_ns() -> i64 {
     let reading = || {
-        let before_ns = realtime::now_ns();
+        let before_ns = os::realtime::now_ns();
         let realtime_ns = realtime_ns();
-        let after_ns = realtime::now_ns();
+        let after_ns = os::realtime::now_ns();
         (after_ns - before_ns, realtime_ns - i64::midpoint(before_ns, after_ns))
     };
     let (_, offset_ns) = (0..5).map(|_| reading()).min().expect("there are five readings");
@@ -434,7 +434,7 @@ mod tests {
     #[test]
     fn sample_0_is_at_a_whole_second() {
         let at_ns = next_second_ns();
-        let ahead_ns = at_ns - realtime::now_ns();
+        let ahead_ns = at_ns - os::realtime::now_ns();
         assert!(ahead_ns <= LEAD_NS + 1_000_000_000);
         // As exactly as a loaded host can be asked for both clocks.
         let rest_ns = (at_ns + realtime_offset_ns()).rem_euclid(1_000_000_000);

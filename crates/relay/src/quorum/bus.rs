@@ -7,11 +7,11 @@
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
+use os::datagram::{DatagramSocket, Ready};
+use os::packet::Batch;
 use quorum::Party;
 use quorum::channel::{Channels, Refusal};
 use quorum::wire::Payload;
-use realtime::datagram::{DatagramSocket, Ready};
-use realtime::packet::Batch;
 use serde::Serialize;
 use substation::settings::quorum::Quorum;
 

@@ -16,10 +16,10 @@ const PERIOD_NS: i64 = 500_000;
 pub fn run(stall_min: Duration, mut events: Producer<Event>, stop: &AtomicBool) -> u64 {
     let stall_min_ns = i64::try_from(stall_min.as_nanos()).unwrap_or(i64::MAX);
     let mut lost = 0;
-    let mut due_ns = realtime::now_ns() + PERIOD_NS;
+    let mut due_ns = os::realtime::now_ns() + PERIOD_NS;
     while !stop.load(Ordering::Relaxed) {
-        realtime::sleep_until(due_ns);
-        let (now_ns, realtime_ns) = (realtime::now_ns(), realtime::realtime_ns());
+        os::realtime::sleep_until(due_ns);
+        let (now_ns, realtime_ns) = (os::realtime::now_ns(), os::realtime::realtime_ns());
         let late_ns = now_ns - due_ns;
         if late_ns >= stall_min_ns {
             let event = Event { realtime_ns, what: What::Stall { late_ns } };

@@ -103,7 +103,7 @@ pub struct Meter {
 /// When the records cannot be written.
 pub fn meter(asked: &Meter) -> Result<u8> {
     if asked.end_with_parent {
-        realtime::end_with_parent().context("ending with the parent")?;
+        os::realtime::end_with_parent().context("ending with the parent")?;
     }
     let stop = stop()?;
     terminal::out!(
@@ -176,7 +176,7 @@ impl Run {
             return Ok(DONE);
         }
         if self.end_with_parent {
-            realtime::end_with_parent().context("ending with the parent")?;
+            os::realtime::end_with_parent().context("ending with the parent")?;
         }
         let stop = stop()?;
         let Ended { summary, failure } = run(&folder_of(&self.settings), &stop)?;

@@ -48,9 +48,9 @@ impl Clock {
 
     /// What time it is.
     pub fn read(&mut self) -> Now {
-        let before_ns = realtime::now_ns();
-        let realtime_ns = realtime::realtime_ns();
-        let own_ns = realtime::now_ns();
+        let before_ns = os::realtime::now_ns();
+        let realtime_ns = os::realtime::realtime_ns();
+        let own_ns = os::realtime::now_ns();
         self.watch(realtime_ns - own_ns, own_ns - before_ns);
         let time = |ns: i64| SampleTime::from_ns(ns.max(0) as u64);
         Now { common: time(realtime_ns), own: time(own_ns) }
@@ -80,7 +80,7 @@ impl Default for Clock {
 #[must_use]
 pub fn doubt() -> Option<String> {
     let way_out = "run ptp4l with phc2sys, or chronyd, against the clock of the station";
-    match realtime::clock::discipline() {
+    match os::clock::discipline() {
         Err(error) => Some(format!("the kernel does not say how good its clock is ({error})")),
         Ok(known) if !known.is_synchronised => Some(format!(
             "the clock follows nobody: nodes on other hosts may refuse all votes; {way_out}"

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 
 use iec61850::stream::StreamKey;
 use iec61850::wire::{Goose, SampledValues};
-use realtime::packet::{Batch, Frame, PacketSocket};
+use os::packet::{Batch, Frame, PacketSocket};
 use serde::Serialize;
 use substation::decider::Decider;
 use substation::engine::Arrival;

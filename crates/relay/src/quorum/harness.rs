@@ -7,11 +7,11 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use iec61850::SampleTime;
+use os::datagram::wait_until;
+use os::run_delay::RunDelay;
 use quorum::certificate::Keyring;
 use quorum::wire::{Payload, WorkingKey};
 use quorum::{Effect, EffectOf, NodeId, Party, Refusal, Tick};
-use realtime::datagram::wait_until;
-use realtime::run_delay::RunDelay;
 use rtrb::Producer;
 use serde_json::{Map, Value, json};
 

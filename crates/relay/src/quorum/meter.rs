@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use realtime::run_delay::RunDelay;
+use os::run_delay::RunDelay;
 use rtrb::{Producer, RingBuffer};
 use serde_json::{Value, json};
 use substation::settings::Thread;
@@ -159,11 +159,11 @@ fn beat(
     let delay_ns = || delay.as_ref().map_or(0, RunDelay::ns);
     let mut beats = Beats::default();
     let mut known_ns = delay_ns();
-    let mut due_ns = realtime::now_ns() + PERIOD_NS;
+    let mut due_ns = os::realtime::now_ns() + PERIOD_NS;
     while !ending.load(Ordering::Relaxed) {
-        realtime::sleep_until(due_ns);
-        let late_ns = realtime::now_ns() - due_ns;
-        let realtime_ns = realtime::realtime_ns();
+        os::realtime::sleep_until(due_ns);
+        let late_ns = os::realtime::now_ns() - due_ns;
+        let realtime_ns = os::realtime::realtime_ns();
         let now_ns = delay_ns();
         let waited_ns = now_ns - std::mem::replace(&mut known_ns, now_ns);
         if let Some(Slice { taken_ns, waited_ns }) = beats.note(late_ns, waited_ns) {

@@ -4,8 +4,8 @@
 use iec61850::SampleTime;
 use iec61850::goose::Publisher;
 use iec61850::wire::{MacAddress, UtcTime};
+use os::packet::PacketSocket;
 use quorum::Action;
-use realtime::packet::PacketSocket;
 use substation::protection::breaker::{Breaker, Position, Settings};
 use substation::settings::GooseControl;
 

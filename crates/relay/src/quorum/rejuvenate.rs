@@ -167,7 +167,7 @@ impl<'s> Rejuvenator<'s> {
     fn write(&mut self, line: &Value) {
         let Some(out) = &mut self.records else { return };
         let mut line = line.clone();
-        line["realtime_ns"] = realtime::realtime_ns().into();
+        line["realtime_ns"] = os::realtime::realtime_ns().into();
         out.add(line);
         if let Err(error) = out.write() {
             self.lost.note(1, &error);
@@ -186,7 +186,7 @@ impl Drop for Rejuvenator<'_> {
 }
 
 fn now() -> SampleTime {
-    time(realtime::realtime_ns())
+    time(os::realtime::realtime_ns())
 }
 
 const fn time(realtime_ns: i64) -> SampleTime {

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
+use os::packet::PacketSocket;
 use quorum::wire::CertificateKind;
 use quorum::{NodeId, Protocol, Speaker};
-use realtime::packet::PacketSocket;
 use rtrb::{Consumer, RingBuffer};
 use serde_json::Value;
 use substation::decider::{Decider, Elements, Foreign, Instantaneous};
@@ -164,7 +164,7 @@ pub fn run_breaker(
     let remembered = breaker::Remembered::or_new(found, settings.initially, &identity.membership);
     let (membership, mut channels, keyring) = identity.of_breaker()?;
     // Nodes that run on have seen its numbers up to some time ago.
-    channels.number_after(realtime::realtime_ns() as u64);
+    channels.number_after(os::realtime::realtime_ns() as u64);
     let (events, events_out) = RingBuffer::new(EVENTS_MAX);
     let (waits, waits_out) = RingBuffer::new(EVENTS_MAX);
     let waits = host.wait_min.map(|min| (min, waits));

@@ -63,7 +63,7 @@ impl Shown {
             counters: self.counters.each_ref().map(|counter| counter.load(Ordering::Relaxed)),
             generation: self.generation.load(Ordering::Relaxed),
             is_open: self.is_open.load(Ordering::Relaxed),
-            now_ns: realtime::realtime_ns(),
+            now_ns: os::realtime::realtime_ns(),
         }
     }
 }

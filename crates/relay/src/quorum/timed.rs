@@ -29,9 +29,9 @@ impl<S> Timed<S> {
     }
 
     fn time<T>(&mut self, work: impl FnOnce(&mut S) -> T) -> T {
-        let begin_ns = realtime::now_ns();
+        let begin_ns = os::realtime::now_ns();
         let result = work(&mut self.scheme);
-        self.spent_ns += realtime::now_ns() - begin_ns;
+        self.spent_ns += os::realtime::now_ns() - begin_ns;
         result
     }
 }

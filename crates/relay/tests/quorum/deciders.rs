@@ -7,7 +7,7 @@ use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
 use iec61850::wire::{AllData, Form, Goose, Header, MacAddress, UtcTime, Value};
-use realtime::packet::PacketSocket;
+use os::packet::PacketSocket;
 
 use super::station::{STREAM, Station, number};
 use crate::support::ip;

@@ -56,7 +56,7 @@ struct Shared {
 
 impl Guard {
     pub(super) fn start(domain: &Arc<Domain>, allowed: HostSpan) -> io::Result<Self> {
-        let processors = realtime::allowed_cores()?;
+        let processors = os::realtime::allowed_cores()?;
         let beats = Mutex::new(Beats::new(processors.len(), host_now(), allowed));
         let shared = Arc::new(Shared { beats, ends: AtomicBool::new(false) });
         let mut guard = Self {
@@ -113,7 +113,7 @@ impl Shared {
 
 /// Puts this thread on its processor, before all programs. Answers whether that is allowed.
 fn begin(processor: usize) -> bool {
-    realtime::pin(processor).is_ok() && realtime::fifo(PRIORITY).is_ok()
+    os::realtime::pin(processor).is_ok() && os::realtime::fifo(PRIORITY).is_ok()
 }
 
 /// Who does not come before all programs waits for them too, and so knows of no debt.
@@ -132,7 +132,7 @@ fn beat(domain: &Arc<Domain>, shared: &Shared, place: usize, (allowed, pays): (H
         if pays {
             domain.stand_for(owed);
         }
-        realtime::sleep_until((now + owed + interval).as_ns());
+        os::realtime::sleep_until((now + owed + interval).as_ns());
     }
 }
 
@@ -159,7 +159,7 @@ impl Domain {
             let part = left.min(PAID_MAX);
             let hold = self.hold();
             let begin = host_now();
-            realtime::sleep_until((begin + part).as_ns());
+            os::realtime::sleep_until((begin + part).as_ns());
             self.lock().stood(begin, host_now());
             drop(hold);
             left = left - part;
@@ -225,7 +225,7 @@ mod tests {
         let _alone = TAKES.lock().unwrap_or_else(PoisonError::into_inner);
         let domain = Domain::new(Start::default()).unwrap();
         let guard = domain.guard(ALLOWED).unwrap();
-        let processor = realtime::allowed_cores().unwrap()[0];
+        let processor = os::realtime::allowed_cores().unwrap()[0];
         let passed = std::thread::scope(|scope| {
             scope.spawn(|| (0..5).map(|_| taken(&domain, processor)).collect::<Vec<_>>()).join()
         });
@@ -258,7 +258,7 @@ mod tests {
         let _alone = TAKES.lock().unwrap_or_else(PoisonError::into_inner);
         let domain = Domain::new(Start::default()).unwrap();
         let guard = domain.guard(HostSpan::from_ns(1_000_000)).unwrap();
-        let processor = realtime::allowed_cores().unwrap()[0];
+        let processor = os::realtime::allowed_cores().unwrap()[0];
         let (begun, before) = (Instant::now(), domain.now());
         let takes_slices = || {
             begin(processor).then(|| {

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, PipeReader, Read};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use realtime::run_delay::RunDelay;
+use os::run_delay::RunDelay;
 use vtime::HostTime;
 
 use super::orders::Output;

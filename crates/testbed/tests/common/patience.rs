@@ -35,7 +35,7 @@ pub(crate) fn last_stall() -> Option<Instant> {
     static LAST: OnceLock<Arc<Mutex<Option<Instant>>>> = OnceLock::new();
     let last = LAST.get_or_init(|| {
         let last = Arc::default();
-        for core in realtime::allowed_cores().unwrap_or_default() {
+        for core in os::realtime::allowed_cores().unwrap_or_default() {
             let last = Arc::clone(&last);
             std::thread::spawn(move || sleep_on(core, &last));
         }
@@ -45,7 +45,7 @@ pub(crate) fn last_stall() -> Option<Instant> {
 }
 
 fn sleep_on(core: usize, last: &Mutex<Option<Instant>>) {
-    if realtime::pin(core).is_err() {
+    if os::realtime::pin(core).is_err() {
         return;
     }
     let nap = Duration::from_millis(1);

@@ -52,13 +52,13 @@ const FOR_EVER: &str = "    disturbed_above: 1000 s\n";
 
 /// Keeps all processors from everybody for a while. Answers whether it may.
 fn take_processors(span: Duration) -> bool {
-    let cores = realtime::allowed_cores().unwrap();
+    let cores = os::realtime::allowed_cores().unwrap();
     let together = Barrier::new(cores.len());
     std::thread::scope(|scope| {
         let takers = cores.into_iter().map(|core| {
             let together = &together;
             scope.spawn(move || {
-                let may = realtime::pin(core).and_then(|()| realtime::fifo(99)).is_ok();
+                let may = os::realtime::pin(core).and_then(|()| os::realtime::fifo(99)).is_ok();
                 together.wait();
                 let begun = Instant::now();
                 while may && begun.elapsed() < span {}

@@ -44,13 +44,13 @@ print(longest, flush=True)
 
 /// Takes all processors for a while, as a hypervisor would. Answers whether it may.
 fn stall() -> bool {
-    let cores = realtime::allowed_cores().unwrap();
+    let cores = os::realtime::allowed_cores().unwrap();
     let together = Barrier::new(cores.len());
     std::thread::scope(|scope| {
         let takers = cores.into_iter().map(|core| {
             let together = &together;
             scope.spawn(move || {
-                let may = realtime::pin(core).and_then(|()| realtime::fifo(99)).is_ok();
+                let may = os::realtime::pin(core).and_then(|()| os::realtime::fifo(99)).is_ok();
                 together.wait();
                 let begun = Instant::now();
                 while may && begun.elapsed() < STALL {}

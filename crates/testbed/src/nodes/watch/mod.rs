@@ -39,7 +39,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use realtime::run_delay::RunDelay;
+use os::run_delay::RunDelay;
 use vtime::late::Late;
 
 use delays::{Delay, Delays, Moment, Reading};

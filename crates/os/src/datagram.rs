@@ -117,7 +117,7 @@ pub fn wait_until(sockets: &[BorrowedFd<'_>], realtime_ns: i64) -> io::Result<Re
         watched.fd = socket.as_raw_fd();
         watched.events = libc::POLLIN;
     }
-    let left_ns = (realtime_ns - crate::realtime_ns()).max(0);
+    let left_ns = (realtime_ns - crate::realtime::realtime_ns()).max(0);
     let left = libc::timespec { tv_sec: left_ns / 1_000_000_000, tv_nsec: left_ns % 1_000_000_000 };
     // SAFETY: the first `sockets.len()` entries are set, the time is read, no signals are masked.
     let ready = unsafe {
@@ -195,10 +195,11 @@ mod tests {
             let outside = UdpSocket::bind((host, 0)).unwrap();
             outside.send_to(b"from nobody", here).unwrap();
             let one = DatagramSocket::open(one, here).unwrap();
-            let before_ns = crate::realtime_ns();
+            let before_ns = crate::realtime::realtime_ns();
             assert!(one.send(b"first").unwrap() && one.send(b"second").unwrap());
             let sockets = [from_one.as_fd(), from_other.as_fd()];
-            let ready = wait_until(&sockets, crate::realtime_ns() + 10_000_000_000).unwrap();
+            let ready =
+                wait_until(&sockets, crate::realtime::realtime_ns() + 10_000_000_000).unwrap();
             assert_eq!([ready.has(0), ready.has(1)], [true, false]);
             let mut batch = Batch::new(4);
             assert_eq!(from_other.receive(&mut batch).unwrap(), 0);
@@ -274,7 +275,7 @@ mod tests {
                     )
                 };
                 assert_eq!(sent, 28 + 8);
-                let until = crate::realtime_ns() + 10_000_000_000;
+                let until = crate::realtime::realtime_ns() + 10_000_000_000;
                 assert!(wait_until(&[socket.as_fd()], until).unwrap().has(0), "{kind}/{code}");
             };
             forge();
@@ -291,8 +292,8 @@ mod tests {
 
     #[test]
     fn a_wait_is_not_shorter_than_it_shall_be() {
-        let until = crate::realtime_ns() + 2_000_000;
+        let until = crate::realtime::realtime_ns() + 2_000_000;
         assert_eq!(wait_until(&[], until).unwrap(), Ready::default());
-        assert!(crate::realtime_ns() >= until);
+        assert!(crate::realtime::realtime_ns() >= until);
     }
 }

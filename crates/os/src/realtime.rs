@@ -1,17 +1,10 @@
 //! The calls that make a thread a real-time one: a core of its own, SCHED_FIFO, memory that stays,
-//! processors that do not sleep deeply, and sleeping until an absolute time; and, in [`packet`],
-//! frames, in [`datagram`], datagrams in batches with the kernel's stamps; in [`clock`], how far
-//! `CLOCK_REALTIME` may be off; in [`run_delay`], how long a thread waited for its core.
+//! processors that do not sleep deeply, and sleeping until an absolute time.
 //!
 //! Shared by the testbed, which measures with them, and the relay, which lives by them.
 //!
 //! sched(7), sched_setaffinity(2), mlockall(2), clock_nanosleep(2), and
 //! `Documentation/power/pm_qos_interface.rst` of the kernel for `/dev/cpu_dma_latency`.
-
-pub mod clock;
-pub mod datagram;
-pub mod packet;
-pub mod run_delay;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
