@@ -2,31 +2,34 @@
 //! message arrives whole, with the descriptors that were sent with it; and descriptors that a
 //! process inherits under a number that its command line names. unix(7), cmsg(3)
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::fs::File;
-use std::io;
-use std::mem::{MaybeUninit, size_of};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use rustix::fs::{Mode, OFlags, openat, readlinkat_raw};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg,
+    sendmsg, socketpair,
+};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 /// Most descriptors with one message.
 const FDS_MAX: usize = 4;
+/// Room for them in a control message.
+const CONTROL_OCTETS: usize = rustix::cmsg_space!(ScmRights(FDS_MAX));
 
 /// A pair of connected sockets, closed on exec.
 ///
 /// # Errors
 /// When the kernel gives no more descriptors.
 pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut fds = [0; 2];
-    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
-    // SAFETY: `fds` has room for the two descriptors, which nobody else owns.
-    unsafe {
-        if libc::socketpair(libc::AF_UNIX, kind, 0, fds.as_mut_ptr()) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok((OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])))
-    }
+    let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
+    Ok(socketpair(AddressFamily::UNIX, kind, flags, None)?)
 }
 
 /// Lets the program that `command` starts inherit a descriptor under its number, which its
@@ -73,15 +76,7 @@ pub unsafe fn take_over<const COUNT: usize>(
 /// # Errors
 /// What openat(2) reports.
 pub fn open_below(folder: &File, name: &str) -> io::Result<OwnedFd> {
-    let name = CString::new(name)?;
-    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-    // SAFETY: a C string; the result is checked and owned by nobody else.
-    unsafe {
-        match libc::openat(folder.as_raw_fd(), name.as_ptr(), flags) {
-            fd if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd)),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
+    Ok(openat(folder, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// Whether a link in a folder that is open leads anywhere. readlinkat(2)
@@ -89,20 +84,9 @@ pub fn open_below(folder: &File, name: &str) -> io::Result<OwnedFd> {
 /// # Errors
 /// What readlinkat(2) reports.
 pub fn link_below(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
-    let mut target = [0_u8; 1];
-    // SAFETY: a C string, and as much room as is told.
-    let length = unsafe {
-        let place = target.as_mut_ptr().cast();
-        libc::readlinkat(folder.as_raw_fd(), name.as_ptr(), place, target.len())
-    };
-    if length < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    readlinkat_raw(folder, name, &mut [MaybeUninit::uninit(); 1])?;
+    Ok(())
 }
-
-/// Room for control messages.
-#[repr(C, align(8))]
-struct Control([MaybeUninit<u8>; 64]);
-
-const _: () = assert!(size_of::<Control>() >= 16 + FDS_MAX * size_of::<RawFd>());
 
 /// Sends a message with up to four descriptors. Allocates nothing, so that it may run between
 /// fork and exec.
@@ -110,32 +94,14 @@ const _: () = assert!(size_of::<Control>() >= 16 + FDS_MAX * size_of::<RawFd>())
 /// # Errors
 /// What sendmsg(2) reports; EPIPE when nobody listens any more.
 pub fn send(socket: BorrowedFd<'_>, octets: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    assert!(fds.len() <= FDS_MAX, "room for {FDS_MAX} descriptors");
-    let mut slice =
-        libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
-    let mut control = Control([MaybeUninit::zeroed(); 64]);
-    // SAFETY: the message describes live buffers, and the control buffer has room for the header
-    // and the descriptors by the assertions.
-    let sent = unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &raw mut slice;
-        message.msg_iovlen = 1;
-        if !fds.is_empty() {
-            let length = size_of_val(fds) as u32;
-            message.msg_control = control.0.as_mut_ptr().cast();
-            message.msg_controllen = libc::CMSG_SPACE(length) as usize;
-            let header = libc::CMSG_FIRSTHDR(&raw const message);
-            (*header).cmsg_level = libc::SOL_SOCKET;
-            (*header).cmsg_type = libc::SCM_RIGHTS;
-            (*header).cmsg_len = libc::CMSG_LEN(length) as usize;
-            for (index, fd) in fds.iter().enumerate() {
-                let place = libc::CMSG_DATA(header).cast::<RawFd>().add(index);
-                place.write_unaligned(fd.as_raw_fd());
-            }
-        }
-        libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL)
-    };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    let mut room = [MaybeUninit::uninit(); CONTROL_OCTETS];
+    let mut control = SendAncillaryBuffer::new(&mut room);
+    if !fds.is_empty() {
+        let has_room = control.push(SendAncillaryMessage::ScmRights(fds));
+        assert!(has_room, "room for {FDS_MAX} descriptors");
+    }
+    sendmsg(socket, &[IoSlice::new(octets)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
 }
 
 /// Receives a message into `octets`. Answers its length (0: all senders are gone) and its
@@ -144,53 +110,30 @@ pub fn send(socket: BorrowedFd<'_>, octets: &[u8], fds: &[BorrowedFd<'_>]) -> io
 /// # Errors
 /// What recvmsg(2) reports, and `InvalidData` for a message that does not fit.
 pub fn receive(socket: BorrowedFd<'_>, octets: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-    let mut slice = libc::iovec { iov_base: octets.as_mut_ptr().cast(), iov_len: octets.len() };
-    let mut control = Control([MaybeUninit::zeroed(); 64]);
+    let mut room = [MaybeUninit::uninit(); CONTROL_OCTETS];
+    let mut control = RecvAncillaryBuffer::new(&mut room);
+    let mut slices = [IoSliceMut::new(octets)];
+    let message = rustix::io::retry_on_intr(|| {
+        recvmsg(socket, &mut slices, &mut control, RecvFlags::CMSG_CLOEXEC)
+    })?;
     let mut fds = Vec::new();
-    // SAFETY: the message describes live buffers; the kernel fills them, and descriptors that it
-    // reports with SCM_RIGHTS are now ours.
-    unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &raw mut slice;
-        message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = size_of::<Control>();
-        let count = loop {
-            let count = libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC);
-            if count >= 0 {
-                break count.unsigned_abs();
-            }
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
-            }
-        };
-        let header = libc::CMSG_FIRSTHDR(&raw const message);
-        if !header.is_null() && (*header).cmsg_type == libc::SCM_RIGHTS {
-            let length = (*header).cmsg_len - libc::CMSG_LEN(0) as usize;
-            for index in 0..length / size_of::<RawFd>() {
-                let fd = libc::CMSG_DATA(header).cast::<RawFd>().add(index).read_unaligned();
-                fds.push(OwnedFd::from_raw_fd(fd));
-            }
+    for one in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = one {
+            fds.extend(rights);
         }
-        if message.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0 {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        Ok((count, fds))
     }
+    if message.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    Ok((message.bytes, fds))
 }
 
 /// Lets this process open as many descriptors as it may; each timerfd of a program takes one of
 /// its agent. Programs that were started before keep their limit.
 pub fn raise_limit() {
-    // SAFETY: a structure of numbers, which the kernel reads and writes.
-    unsafe {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
-    }
+    let limit = getrlimit(Resource::Nofile);
+    // What is refused leaves the limit as it was.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 #[cfg(test)]
