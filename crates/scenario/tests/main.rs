@@ -1,6 +1,6 @@
 //! Scenarios read from files, right and wrong ones, and what the documents say of them.
 
 mod bad;
-mod docs;
+mod documents;
 mod published;
 mod read;
