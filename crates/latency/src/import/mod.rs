@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::cell::{Cell, Mark, MarkKind, Method, Samples, Thread};
-use super::report::CELLS;
+use super::run_folder::CELLS;
 use os::files;
 use report_kit::statistics::Distribution;
 
