@@ -18,6 +18,7 @@
 //! - [`parameters`]: all numbers, with reasons.
 //! - [`certificate`]: how nodes prove it with keys, in three ways.
 //! - [`keys`]: whose they are, and for how long.
+//! - [`dealer`]: all keys of a station, made in one place.
 //! - [`channel`]: who a datagram is from, and that it is new.
 //! - [`wire`]: datagrams as octets.
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ mod budget;
 pub mod certificate;
 pub mod channel;
 pub mod counters;
+pub mod dealer;
 pub mod effect;
 pub mod evidence;
 mod heartbeat;
