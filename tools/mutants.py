@@ -32,7 +32,7 @@ PAGE = ROOT / "docs" / "internals" / "quorum.md"
 BEGIN, END = "<!-- mutants: written by tools/mutants.py --page -->", "<!-- end of mutants -->"
 
 # Modules of src that need other crates, and of tests that need these; the models need stateright.
-FOREIGN = ["certificate", "channel", "hex", "keys", "wire"]
+FOREIGN = ["certificate", "channel", "dealer", "hex", "keys", "wire"]
 FOREIGN_TESTS = ["corpus", "keys"]
 MODELS = ["model"]
 MODEL = "model::"

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use super::cell::Cell;
 use super::digest::{Demands, Digest};
-use super::report::{self, columns};
+use super::run_folder::{CELLS, cell_names};
+use super::table::columns;
 use report_kit::statistics::{Comparison, Distribution};
 
 /// A sample of the second run is later than one of the first with a probability that is further
@@ -78,7 +79,7 @@ impl Compared {
     /// # Errors
     /// If a cell cannot be read, or the runs have no cell in common.
     pub fn read(first: &Path, second: &Path, demands: &Demands) -> Result<Self> {
-        let [ours, theirs] = [first, second].map(report::cell_names);
+        let [ours, theirs] = [first, second].map(cell_names);
         let (ours, theirs) = (ours?, theirs?);
         let pairs = matched(&ours, &theirs);
         if pairs.is_empty() {
@@ -136,7 +137,7 @@ impl Compared {
 
 /// The cells of a run, and all samples of one.
 fn digested(run: &Path, name: &str, demands: &Demands) -> Result<(Digest, Distribution)> {
-    let cell = Cell::read(&run.join(report::CELLS).join(name))?;
+    let cell = Cell::read(&run.join(CELLS).join(name))?;
     let all = cell
         .threads
         .iter()
@@ -222,7 +223,7 @@ mod tests {
         if name == "vm" {
             cell.mark(MarkKind::Emulated.into());
         }
-        cell.write(&run.join(report::CELLS).join(cell.name())).unwrap();
+        cell.write(&run.join(CELLS).join(cell.name())).unwrap();
     }
 
     #[test]

@@ -4,11 +4,11 @@
 //! late they did. [`statistics`] says what the samples mean, and how surely. [`cell`] holds what one
 //! profile measured on one platform, in memory and as files. A [`matrix`] says which [`profile`]s
 //! are measured on which [`platform`]s, a [`session`] does it and writes down how it stands, as a
-//! [`record`].
+//! [`record`]; its cells lie in a [`run_folder`].
 //!
 //! What is said of a cell is its [`digest`]: figures, also [`over_time`], a [`verdict`] for each limit
 //! beside what others [`published`], and the [`attribution`] of what was late. A [`report`] is made of
-//! digests.
+//! digests, and writes a [`table`] where it speaks to a terminal.
 
 pub mod attribution;
 pub mod cell;
@@ -24,6 +24,8 @@ pub mod published;
 pub mod record;
 pub mod report;
 pub mod results_command;
+pub mod run_folder;
 pub mod session;
+pub mod table;
 pub mod verdict;
 pub mod vm;

@@ -11,7 +11,8 @@ use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::matrix::{self, Matrix};
-use super::report::{Absent, CELLS, Run};
+use super::report::{Absent, Run};
+use super::run_folder::CELLS;
 use report_kit::machine::{Machine, Versions, utc_now};
 
 /// The record in the folder of a run.

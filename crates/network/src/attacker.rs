@@ -30,7 +30,7 @@ pub struct Victim {
     /// Its address.
     pub ip: Ipv4Addr,
     /// Its MAC address.
-    #[serde(with = "crate::plan::mac_octets")]
+    #[serde(with = "crate::mac_octets")]
     pub mac: MacAddress,
 }
 

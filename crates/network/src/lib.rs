@@ -28,6 +28,7 @@ pub mod capture;
 pub mod emulator;
 pub mod fabric;
 pub mod link;
+mod mac_octets;
 pub mod plan;
 pub mod repeats;
 pub mod stats;

@@ -97,7 +97,7 @@ pub struct Station {
     /// Name of the node or attacker.
     pub name: String,
     /// MAC address.
-    #[serde(with = "mac_octets")]
+    #[serde(with = "crate::mac_octets")]
     pub mac: MacAddress,
     /// What it is.
     pub kind: StationKind,
@@ -425,26 +425,6 @@ fn find_victim(stations: &[Station], name: &str) -> Result<Victim, PlanError> {
             _ => None,
         })
         .ok_or_else(|| PlanError::Unknown(name.to_owned()))
-}
-
-/// MAC addresses as six octets, in messages.
-pub(super) mod mac_octets {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::wire::MacAddress;
-
-    pub(in super::super) fn serialize<S: Serializer>(
-        mac: &MacAddress,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        mac.0.serialize(to)
-    }
-
-    pub(in super::super) fn deserialize<'d, D: Deserializer<'d>>(
-        from: D,
-    ) -> Result<MacAddress, D::Error> {
-        <[u8; 6]>::deserialize(from).map(MacAddress)
-    }
 }
 
 #[cfg(test)]

@@ -104,13 +104,13 @@ impl fmt::Display for PlantError {
                     out,
                     "; install it with `pip install dss_python_backend==0.14.5` or `make setup`, \
                      or name the file in {}",
-                    super::library::LIBRARY_VARIABLE
+                    crate::LIBRARY_VARIABLE
                 )
             }
             Self::LibraryVariable { file } => write!(
                 out,
                 "{} names {}, which is not a file; correct or unset it",
-                super::library::LIBRARY_VARIABLE,
+                crate::LIBRARY_VARIABLE,
                 file.display()
             ),
             Self::LibraryUnusable { file, reason } => write!(

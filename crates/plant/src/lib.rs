@@ -30,8 +30,11 @@ use profile::Table;
 use stepping::{Move, Position};
 
 pub use error::PlantError;
-pub use library::{LIBRARY_VARIABLE, find as find_library};
+pub use library::find as find_library;
 pub use spans::Spans;
+
+/// Names the file of the library, before all folders.
+pub const LIBRARY_VARIABLE: &str = "QCYCLE_DSS_LIBRARY";
 
 /// Largest value a point accepts, either way: a terawatt in kW, far beyond any grid, and far
 /// below what drives the solver into overflow.

@@ -19,9 +19,6 @@ use libloading::Library;
 
 use super::error::PlantError;
 
-/// Names the file of the library, before all folders.
-pub const LIBRARY_VARIABLE: &str = "QCYCLE_DSS_LIBRARY";
-
 /// One engine with its own circuit. Not shared between threads, but free to move.
 #[derive(Debug)]
 pub(super) struct Context {
@@ -423,7 +420,7 @@ impl Drop for Context {
     }
 }
 
-/// The file of the library: the one that [`LIBRARY_VARIABLE`] names, else the first found in
+/// The file of the library: the one that [`crate::LIBRARY_VARIABLE`] names, else the first found in
 /// `folders`, each of which may be a prefix (with `lib/python3*/site-packages`) or a
 /// `site-packages` itself.
 pub fn find(variable: Option<&Path>, folders: &[PathBuf]) -> Result<PathBuf, PlantError> {
@@ -501,7 +498,9 @@ mod tests {
     #[test]
     fn the_variable_wins_and_must_name_a_file() {
         let missing = find(Some(Path::new("/nowhere/libdss.so")), &[]).unwrap_err().to_string();
-        assert!(missing.contains("/nowhere/libdss.so") && missing.contains(LIBRARY_VARIABLE));
+        assert!(
+            missing.contains("/nowhere/libdss.so") && missing.contains(crate::LIBRARY_VARIABLE)
+        );
         let this = std::env::current_exe().unwrap();
         assert_eq!(find(Some(&this), &[]).unwrap(), this);
     }

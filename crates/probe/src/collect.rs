@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::blame::{Late, Witness};
 use crate::core_time::CoreTimes;
-use crate::kinds::noise;
+use crate::gaps;
 use crate::meter::Gap;
 use crate::sink::{Source, Taken};
 use crate::stage::Stage;
@@ -155,7 +155,7 @@ impl Thread {
     fn gaps(&self, index: usize) -> Option<Gaps> {
         let gaps = self.source.shared.gaps.lock().expect("nobody panics with it").take()?;
         let bins = (0..).zip(gaps.bins).filter(|(_, count)| *count > 0).collect();
-        Some(Gaps { thread: index, bin_ns: noise::BIN_NS, bins, max_ns: gaps.max_ns })
+        Some(Gaps { thread: index, bin_ns: gaps::BIN_NS, bins, max_ns: gaps.max_ns })
     }
 
     /// What it counted; what it used is known only at its end.

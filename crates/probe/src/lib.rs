@@ -18,6 +18,7 @@ mod blame;
 mod collect;
 mod control;
 mod core_time;
+mod gaps;
 mod kinds;
 mod measure;
 mod meter;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::Thread;
 
-use crate::kinds::noise::Histogram;
+use crate::gaps::Histogram;
 use crate::plan::Plan;
 use crate::stream::{Sample, Stamps};
 use crate::sys;

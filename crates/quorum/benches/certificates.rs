@@ -12,7 +12,8 @@ use std::time::Instant;
 
 use quorum::certificate::Keyring;
 use quorum::channel::{Channels, Refusal};
-use quorum::keys::{Secret, Station, Working, generate};
+use quorum::dealer::{Station, generate};
+use quorum::keys::{Secret, Working};
 use quorum::wire::{Certificate, CertificateKind, Message, Payload, Proof};
 use quorum::{
     Action, BreakerId, Epoch, Gen, NoCertificate, NodeId, Party, Protocol, Scheme, Statement,

@@ -1,6 +1,6 @@
 //! Arbiter Protocol, relay side: a vote to the breaker node at once and at each begin of a tick.
 
-use super::relay::Speaker;
+use super::speaker::Speaker;
 use super::{Attempt, EffectOf, Message, Party, Scheme, Tick};
 
 /// The voice of a relay node in the Arbiter Protocol.

@@ -18,6 +18,7 @@
 //! - [`parameters`]: all numbers, with reasons.
 //! - [`certificate`]: how nodes prove it with keys, in three ways.
 //! - [`keys`]: whose they are, and for how long.
+//! - [`dealer`]: all keys of a station, made in one place.
 //! - [`channel`]: who a datagram is from, and that it is new.
 //! - [`wire`]: datagrams as octets.
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ mod budget;
 pub mod certificate;
 pub mod channel;
 pub mod counters;
+pub mod dealer;
 pub mod effect;
 pub mod evidence;
 mod heartbeat;
@@ -40,6 +42,7 @@ mod recovery;
 pub mod relay;
 pub mod relay_state;
 pub mod scheme;
+mod speaker;
 pub mod statement;
 pub mod tokens;
 pub mod wire;
@@ -50,9 +53,10 @@ pub use effect::{Effect, EffectOf, MessageOf, Refusal};
 pub use evidence::{Evidence, Misdeed};
 pub use message::{Acknowledgement, Attempt, Message, Party};
 pub use parameters::Parameters;
-pub use relay::{Event, EventOf, Relay, Speaker};
+pub use relay::{Event, EventOf, Relay};
 pub use relay_state::RelayState;
 pub use scheme::{NoCertificate, Scheme};
+pub use speaker::Speaker;
 pub use statement::{
     Action, BreakerId, Epoch, Gen, NODES, NodeId, Protocol, QUORUM, Statement, StationId, Subject,
     Tick,

@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use super::relay::Speaker;
+use super::speaker::Speaker;
 use super::{
     Attempt, Effect, EffectOf, Evidence, Gen, Message, Misdeed, NODES, NoCertificate, NodeId,
     Party, QUORUM, Refusal, Scheme, Tick,

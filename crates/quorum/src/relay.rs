@@ -11,9 +11,10 @@ use super::counters::{Counters, WorkingKeys};
 use super::parameters::CLOCK_ERROR_MAX;
 use super::peer::Peer;
 use super::recovery::{Announcements, Inquiry};
+use super::speaker::Speaker;
 use super::{
-    Acknowledgement, Action, Attempt, Effect, EffectOf, Gen, Message, MessageOf, NodeId,
-    Parameters, Party, Protocol, Refusal, RelayState, Scheme, Statement, Subject, Tick,
+    Acknowledgement, Action, Attempt, Effect, EffectOf, Gen, Message, MessageOf, NodeId, Party,
+    Protocol, Refusal, RelayState, Scheme, Tick,
 };
 
 /// What happens to a relay node.
@@ -42,25 +43,6 @@ pub enum Event<P, C, K> {
 /// The events of a scheme.
 pub type EventOf<S> =
     Event<<S as Scheme>::Proof, <S as Scheme>::Certificate, <S as Scheme>::WorkingKey>;
-
-/// Who speaks, about what, by which rules.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Speaker {
-    /// This node.
-    pub me: NodeId,
-    /// Of which breaker, by which protocol, under which keys.
-    pub subject: Subject,
-    /// All numbers.
-    pub parameters: Parameters,
-}
-
-impl Speaker {
-    /// What is said of an attempt in a tick.
-    pub(super) const fn statement(&self, attempt: Attempt, tick: Tick) -> Statement {
-        let Attempt { action, generation } = attempt;
-        Statement { subject: self.subject, action, generation, tick }
-    }
-}
 
 /// What a node knows of the breaker, and what it makes of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use iec61850::SampleTime;
-use quorum::keys::{Secret, generate};
+use quorum::dealer::generate;
+use quorum::keys::Secret;
 use quorum::wire::{
     Certificate, CertificateKind, Commitment, Commitments, Header, Kind, Message, PairShare,
     Payload, Proof, SLOTS, TAG_OCTETS, TwoSignatures, WorkingKey,

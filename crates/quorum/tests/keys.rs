@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use iec61850::SampleTime;
 use quorum::certificate::Keyring;
 use quorum::channel::Channels;
-use quorum::keys::{Secret, Station, Working, generate};
+use quorum::dealer::{Station, generate};
+use quorum::keys::{Secret, Working};
 use quorum::wire::{Certificate, CertificateKind, Message, Payload, Proof, WorkingKey};
 use quorum::{
     Action, Breaker, BreakerEvent, BreakerId, Counters, Effect, Epoch, Event, Gen, NodeId,

@@ -1,5 +1,7 @@
 //! The command line of `qcrelay`. Exit codes are those of `qcycle`.
 
+mod quorum;
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
@@ -17,22 +19,21 @@ use iec61850::scl;
 use substation::settings::imported::{self, Wanted};
 use substation::settings::{self, Relay};
 
-use crate::quorum::cli as quorum;
 use crate::run::{Ended, Missing, run};
 use crate::top;
 
 /// Done.
-pub(crate) const DONE: u8 = 0;
+const DONE: u8 = 0;
 /// A part died that the relay needs; what was measured up to then is told.
-pub(crate) const PART_FAILED: u8 = 12;
+const PART_FAILED: u8 = 12;
 /// A command line that makes no sense.
 const USAGE: u8 = 64;
 /// The settings are wrong.
-pub(crate) const BAD_SETTINGS: u8 = 65;
+const BAD_SETTINGS: u8 = 65;
 /// Something is missing on this host.
 const BROKEN_SETUP: u8 = 69;
 /// Ended by Ctrl-C or a signal.
-pub(crate) const INTERRUPTED: u8 = 130;
+const INTERRUPTED: u8 = 130;
 
 /// Octets of settings that are read.
 const SETTINGS_OCTETS_MAX: u64 = 16 << 20;
@@ -242,7 +243,7 @@ fn read(path: &Path) -> Result<Option<Relay>> {
     }
 }
 
-pub(crate) fn span(text: &str) -> Result<Duration, String> {
+fn span(text: &str) -> Result<Duration, String> {
     let number = text.trim_end_matches(char::is_alphabetic);
     let factor = match &text[number.len()..] {
         "ms" => 1e-3,

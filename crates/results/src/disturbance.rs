@@ -22,7 +22,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use vtime::VirtualSpan;
 
-use super::measure::Bounds;
+use super::window::Bounds;
 use report_kit::figure::{figure, seconds};
 use scenario::model::{Measure, Requirement};
 

@@ -1,8 +1,9 @@
 //! Disturbances told as the story of one run: a poller that must ask every 100 ms.
 
 use super::disturbance::*;
-use super::measure::Bounds;
-use super::verdict::{RunData, exit, judge};
+use super::run_data::RunData;
+use super::verdict::{exit, judge};
+use super::window::Bounds;
 use super::{Series, Verdict};
 use plant::name::PointName;
 use report_kit::outcome::Outcome;

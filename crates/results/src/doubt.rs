@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::measure::Bounds;
+use super::window::Bounds;
 use report_kit::figure::seconds;
 
 /// What the plant did, as far as verdicts need it.

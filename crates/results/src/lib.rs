@@ -21,6 +21,8 @@
 //! - [`disturbance`]: what kept programs from acting in time, and when that is too much for a verdict
 //! - [`disturbance_file`]: that as a file
 //! - [`rate`]: which interventions disturb
+//! - [`window`]: the stretch of scenario time that a requirement is about
+//! - [`run_data`]: what verdicts are drawn from
 //! - [`measure`]: what rows and frames say about a measure
 //! - [`verdict`]: requirements judged
 //! - [`report`]: one HTML page drawn from run folders
@@ -42,6 +44,7 @@ pub mod output;
 pub mod rate;
 pub mod record;
 pub mod report;
+pub mod run_data;
 pub mod series;
 pub mod stream;
 pub mod table_file;
@@ -49,10 +52,12 @@ pub mod told;
 pub mod verdict;
 #[cfg(test)]
 mod verdict_tests;
+pub mod window;
 
 pub use demand::{Demand, MeasureRecord, WindowRecord};
 pub use folder::RunFolder;
 pub use journal::SeriesWriter;
 pub use record::RunRecord;
+pub use run_data::RunData;
 pub use series::{Column, Series};
-pub use verdict::{RunData, Verdict, exit, judge, table};
+pub use verdict::{Verdict, exit, judge, table};

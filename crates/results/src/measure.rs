@@ -5,15 +5,14 @@
 //! finding carries the range in which the final value must lie, and a bound outside that range is
 //! missed whatever the rest would have brought. To be met takes the whole window.
 
-use vtime::VirtualSpan;
-
 use super::capture::{Capture, CapturedFrame, Direction};
 use super::doubt::{self, Loss};
 use super::frame::Segment;
+use super::run_data::RunData;
 use super::series::Series;
 use super::stream::Streams;
 use super::told::{Told, draw};
-use super::verdict::RunData;
+use super::window::Bounds;
 use plant::name::PointName;
 use report_kit::figure::seconds;
 use scenario::model::{End, Measure, Window};
@@ -32,30 +31,6 @@ pub struct Finding {
     pub shortfall: Option<String>,
     /// Where the value was found, such as `at 44 s`.
     pub remark: String,
-}
-
-/// A window with both ends, in scenario time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bounds {
-    /// Begin.
-    pub from_ns: i64,
-    /// End, not included.
-    pub to_ns: i64,
-}
-
-impl Bounds {
-    /// An open begin is scenario time zero, an open end the planned end of the run.
-    #[must_use]
-    pub fn of(window: Window, planned_to: VirtualSpan) -> Self {
-        Self {
-            from_ns: window.from.unwrap_or(VirtualSpan::ZERO).as_ns(),
-            to_ns: window.to.unwrap_or(planned_to).as_ns(),
-        }
-    }
-
-    fn holds(self, time_ns: i64) -> bool {
-        (self.from_ns..self.to_ns).contains(&time_ns)
-    }
 }
 
 /// Measures.

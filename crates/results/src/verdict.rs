@@ -5,52 +5,17 @@
 //! ended early. It is met only if its whole window was seen. Where the machine kept programs from
 //! acting in time it is disturbed, whatever it would have been ([`super::disturbance`]).
 
-use report_kit::outcome::Outcome;
-use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
-
 use serde::{Deserialize, Serialize};
-use vtime::VirtualSpan;
 
-use super::capture::Capture;
 use super::demand::Demand;
-use super::disturbance::{Watched, disturbed};
-use super::doubt::{Loss, PlantRecord};
-use super::measure::{Bounds, Finding, measure, window_of};
-use super::series::Series;
-use super::told::Told;
+use super::disturbance::disturbed;
+use super::measure::{Finding, measure, window_of};
+use super::run_data::RunData;
+use super::window::Bounds;
 use report_kit::figure::{figure, figure_beside, seconds};
+use report_kit::outcome::Outcome;
 use scenario::model::{End, Measure, Requirement};
 use terminal::exit::Exit;
-
-/// What verdicts are drawn from.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct RunData {
-    /// Name of the file that the series came from.
-    pub series_file: String,
-    /// Recorded points, if any were.
-    pub series: Option<Series>,
-    /// Captures by node.
-    pub captures: BTreeMap<String, Capture>,
-    /// Addresses by node.
-    pub addresses: BTreeMap<String, Option<Ipv4Addr>>,
-    /// What programs told of members that requirements name, by program and member.
-    pub told: BTreeMap<(String, String), Told>,
-    /// What kept programs from acting in time; `None` if nobody watched.
-    pub watched: Option<Watched>,
-    /// What the plant did, if there was one.
-    pub plant: Option<PlantRecord>,
-    /// Files that lack something.
-    pub losses: Vec<Loss>,
-    /// What `CLOCK_REALTIME` showed at scenario time zero.
-    pub realtime_zero_ns: i64,
-    /// Planned end of the run: the end of windows that are open.
-    pub planned_to: VirtualSpan,
-    /// Scenario time that the run reached.
-    pub covered_to: VirtualSpan,
-    /// Whether it ended there because a part of it failed: the silence before may have come of that.
-    pub failed: bool,
-}
 
 /// A requirement and what became of it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

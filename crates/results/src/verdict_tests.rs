@@ -7,6 +7,7 @@ use super::capture::{Capture, CapturedFrame, Direction};
 use super::doubt::{Loss, PlantRecord, Refused};
 use super::frame::tests::frame;
 use super::frame::{Segment, TcpPart};
+use super::run_data::RunData;
 use super::series::Series;
 use super::told::Told;
 use super::verdict::*;

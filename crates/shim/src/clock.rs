@@ -1,71 +1,21 @@
-//! The pages at their addresses, host time and the time of the program now.
+//! Host time and the time of the program now.
 
 use core::mem::MaybeUninit;
 
 use vtime::History;
-use vtime::image::{CLOCK, HISTORY, Kind, OWN, PROCESS, Process};
+use vtime::image::HISTORY;
 use vtime::own::ProgramSnapshot;
 use vtime::own_page::Past;
 use vtime::page::Epoch;
 use vtime::time::NS_PER_S;
-use vtime::{ClockPage, HostTime, OwnPage, ProgramTime};
+use vtime::{ClockPage, HostTime, ProgramTime};
 
 use crate::arch::{self, nr};
 use crate::namespace;
-
-/// `struct timespec` of a 64-bit Linux.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Timespec {
-    pub(crate) seconds: i64,
-    pub(crate) nanoseconds: i64,
-}
-
-impl Timespec {
-    /// The largest span that fits nanoseconds in 64 bits; more means "for ever" anyway.
-    pub(crate) fn saturating_ns(self) -> i64 {
-        self.seconds.saturating_mul(NS_PER_S).saturating_add(self.nanoseconds)
-    }
-
-    /// What the kernel demands of a time: no negative part, less than a second of nanoseconds.
-    pub(crate) fn is_valid(self) -> bool {
-        self.seconds >= 0 && (0..NS_PER_S).contains(&self.nanoseconds)
-    }
-
-    #[inline(never)]
-    pub(crate) fn from_ns(ns: i64) -> Self {
-        Self { seconds: ns.div_euclid(NS_PER_S), nanoseconds: ns.rem_euclid(NS_PER_S) }
-    }
-}
+use crate::pages::{own, page, process};
+use crate::timespec::Timespec;
 
 pub(crate) const CLOCK_MONOTONIC: usize = 1;
-
-/// The clock page of the domain.
-#[inline]
-pub(crate) fn page() -> &'static ClockPage {
-    // SAFETY: the launcher has mapped a valid page there before the program's first instruction,
-    // and nothing unmaps it; it consists of atomics.
-    unsafe { &*(CLOCK as *const ClockPage) }
-}
-
-/// The page of this program, whose constant part is all that is read through this.
-#[inline]
-pub(crate) fn process() -> &'static Process {
-    // SAFETY: mapped by the launcher as above; `sigsys_action`, which changes, is only copied.
-    unsafe { &*(PROCESS as *const Process) }
-}
-
-/// The own page of this program: its own line and its counters.
-#[inline]
-pub(crate) fn own() -> &'static OwnPage {
-    // SAFETY: mapped by the launcher as above; consists of atomics.
-    unsafe { &*(OWN as *const OwnPage) }
-}
-
-/// Counts a call for the statistics of the program.
-pub(crate) fn count(kind: Kind) {
-    own().counters().count(kind);
-}
 
 /// The host's `CLOCK_MONOTONIC`, by the kernel's own vDSO; `None` if this kernel gives none.
 #[inline]

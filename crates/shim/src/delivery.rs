@@ -6,13 +6,10 @@
 use vtime::masks::{self, STAND_IN_BIT};
 
 use crate::arch::{self, SignalFrame, nr};
-use crate::pending::{self, Action};
-use crate::trap::SignalInfo;
+use crate::signal::{self, Action, SA_NODEFER, SIG_IGN, SignalInfo};
 
 const SIGKILL: usize = 9;
 const SIG_DFL: u64 = 0;
-pub(crate) const SIG_IGN: u64 = 1;
-pub(crate) const SA_NODEFER: u64 = 0x4000_0000;
 const SA_RESETHAND: u64 = 0x8000_0000;
 const SIG_BLOCK: usize = 0;
 
@@ -35,7 +32,7 @@ pub(crate) unsafe fn deliver(
     info: *const SignalInfo,
     frame: &mut SignalFrame,
 ) {
-    let action = pending::wanted(signal);
+    let action = signal::wanted(signal);
     // SAFETY: mapped by the launcher; another thread may change it meanwhile, as it may change
     // a signal action at any time.
     let [handler, flags, _, mask] = unsafe { action.read() };
@@ -82,7 +79,7 @@ pub(crate) fn end_strict_mode() {
 /// Ends the program by a signal with its default action.
 fn die_of(signal: usize) {
     // It has no other, if it is SIGKILL.
-    pending::set_action(signal, &Action::default());
+    signal::set_action(signal, &Action::default());
     // SAFETY: sends the signal to this thread: the program dies of it as it would natively.
     unsafe {
         let thread = arch::syscall(nr::GETTID, [0; 6]);

@@ -16,7 +16,7 @@ use crate::bpf::{
     self, ADDRESS_HIGH, ADDRESS_LOW, ALL_THREADS, ALLOW, FAIL, JUMP_EQUAL, JUMP_GREATER, LOAD,
     NUMBER, PROBE, RETURN, STOP, Step, THERE, TRAP, branch, step,
 };
-use crate::clock;
+use crate::pages;
 
 /// What else is stopped.
 #[derive(Clone, Copy)]
@@ -57,7 +57,7 @@ pub(crate) fn stop(further: Further) {
         // A thread has a filter of its own that the others have not, or the program forbids
         // itself filters: at least some calls will see host time.
         if !matches!(further, Further::Signals) {
-            clock::count(Kind::HostWait);
+            pages::count(Kind::HostWait);
         }
         bpf::install(steps, 0);
     }

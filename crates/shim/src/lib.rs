@@ -16,7 +16,10 @@
 //! - [`pending`]: a SIGSYS that the program blocks
 //! - [`calls`]: the calls themselves, one file per family
 //! - [`wait`]: waiting for a virtual time on the host
-//! - [`clock`]: the pages at their addresses, and virtual now
+//! - [`clock`]: host time and virtual now
+//! - [`processor`]: processor time
+//! - [`pages`]: the pages at their addresses
+//! - [`agent`]: what is asked of it
 //! - [`filters`]: filters that a program gives itself, its sandbox
 //! - [`bpf`]: what a filter is made of
 //! - [`namespace`]: time namespaces
@@ -24,9 +27,12 @@
 //! - [`stamps`]: stamps of what sockets receive
 //! - [`dumpable`]: opening the process to the agent
 //! - [`memory`]: what the arguments of a call point to
+//! - [`signal`]: SIGSYS and the signal that stands for it, as the kernel has them
+//! - [`timespec`]: times as the kernel has them
 //! - [`arch`]: what depends on the processor: system calls, signal frame
 #![no_std]
 
+mod agent;
 mod arch;
 mod bpf;
 mod calls;
@@ -37,8 +43,12 @@ mod filters;
 mod further;
 mod memory;
 mod namespace;
+mod pages;
 mod pending;
+mod processor;
+mod signal;
 mod stamps;
+mod timespec;
 mod trap;
 mod vdso;
 mod wait;

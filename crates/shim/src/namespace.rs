@@ -14,9 +14,10 @@ use vtime::ask::{self, Query};
 use vtime::image::{Namespace, PROCESS, Process};
 use vtime::page::Epoch;
 
+use crate::agent;
 use crate::arch::{self, nr};
-use crate::calls::timers;
-use crate::clock::{self, Timespec};
+use crate::pages;
+use crate::timespec::Timespec;
 
 const CLONE_NEWTIME: usize = 0x80;
 
@@ -91,9 +92,9 @@ fn shifts() -> [i64; 2] {
 /// What the agent says of the namespace that this process is in.
 #[inline(never)]
 fn ask() -> Option<[i64; 2]> {
-    timers::quietly(|| {
+    agent::quietly(|| {
         let of = |query: Query| {
-            let answer = timers::agent(nr::TIMER_GETOVERRUN, [0, query as usize, 0, 0]);
+            let answer = agent::ask(nr::TIMER_GETOVERRUN, [0, query as usize, 0, 0]);
             ask::shift(answer as i64)
         };
         Some([of(Query::Monotonic)?, of(Query::Boottime)?])
@@ -103,7 +104,7 @@ fn ask() -> Option<[i64; 2]> {
 #[inline(never)]
 fn look_from_now_on(shifts_ns: [i64; 2]) {
     let native = match native_clock_gettime() {
-        0 => clock::process().vdso_clock_gettime,
+        0 => pages::process().vdso_clock_gettime,
         known => known,
     };
     let namespace =

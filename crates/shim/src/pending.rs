@@ -5,24 +5,18 @@
 //! it: that one stays pending for as long as the program blocks SIGSYS, and comes to whom the kernel
 //! chooses. Only then does the image take that signal from the program too.
 
-use core::mem::offset_of;
-
-use vtime::image::{PROCESS, Process};
 use vtime::masks::{SIGSYS, STAND_IN, STAND_IN_BIT};
 
 use crate::arch::{self, SignalFrame, nr};
-use crate::delivery::{self, Cause, SA_NODEFER, SIG_IGN};
+use crate::delivery::{self, Cause};
 use crate::further::{self, Further};
-use crate::trap::SignalInfo;
+use crate::signal::{SA_NODEFER, SIG_IGN, SignalInfo, action_of, set_action, wanted};
 
 /// In the upper half of `si_errno`, with the true `si_code` in the lower half.
 const MARK: i32 = 0x5143 << 16;
 const SI_QUEUE: i32 = -1;
 const SI_TKILL: i32 = -6;
 const SIG_UNBLOCK: usize = 1;
-
-/// `struct sigaction` of the kernel: handler, flags, restorer, mask.
-pub(crate) type Action = [u64; 4];
 
 /// Whether this thread blocks SIGSYS now, as its program sees it.
 pub(crate) fn is_blocked() -> bool {
@@ -112,35 +106,4 @@ fn take_stand_in() {
         // they may change that of any signal.
         unsafe { wanted(STAND_IN).write(before) };
     }
-}
-
-/// What the program wants done with one of the two signals, where the image has it.
-pub(crate) fn wanted(signal: usize) -> *mut Action {
-    let place = match signal {
-        SIGSYS => offset_of!(Process, sigsys_action),
-        _ => offset_of!(Process, stand_in_action),
-    };
-    (PROCESS + place) as *mut Action
-}
-
-/// What the kernel does with a signal.
-#[inline(never)]
-pub(crate) fn action_of(signal: usize) -> Action {
-    let mut action = Action::default();
-    // SAFETY: the action lies on the stack.
-    unsafe {
-        let args = [signal, 0, action.as_mut_ptr() as usize, size_of::<u64>(), 0, 0];
-        arch::syscall(nr::RT_SIGACTION, args);
-    }
-    action
-}
-
-/// Answers what the kernel did before.
-#[inline(never)]
-pub(crate) fn set_action(signal: usize, action: &Action) -> Action {
-    let mut before = Action::default();
-    let [new, old] = [action.as_ptr() as usize, before.as_mut_ptr() as usize];
-    // SAFETY: both lie on the stack, and what the kernel is to do is what the caller wants.
-    unsafe { arch::syscall(nr::RT_SIGACTION, [signal, new, old, size_of::<u64>(), 0, 0]) };
-    before
 }

@@ -5,9 +5,9 @@
 //! been held or dilated since. Stamps of network hardware are left alone: its clock is its own.
 //! Layout: cmsg(3) and `Documentation/networking/timestamping.rst`.
 
-use crate::clock::{self, Timespec};
+use crate::clock;
 use crate::memory;
-use crate::vdso::Timeval;
+use crate::timespec::{Timespec, Timeval};
 
 /// `struct msghdr`
 #[repr(C)]

@@ -11,31 +11,18 @@ use crate::calls::{
     clocks, epoll, events, files, futex, ipc, poll, processor, queues, receive, resumed, seccomp,
     send, signals, sleep, sockets, stamped, timers,
 };
-use crate::clock;
 use crate::delivery::{self, Cause};
 use crate::dumpable;
 use crate::filters::{self, Verdict};
 use crate::namespace;
+use crate::pages;
 use crate::pending;
+use crate::signal::SignalInfo;
 use crate::wait::Deadline;
 
 /// `si_code` of a SIGSYS by seccomp.
 const SYS_SECCOMP: i32 = 1;
 const EPERM: isize = -1;
-
-/// `siginfo_t` of a SIGSYS.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct SignalInfo {
-    pub(crate) signal: i32,
-    /// The number that the filter gave along (`si_errno`).
-    pub(crate) data: i32,
-    pub(crate) code: i32,
-    padding: i32,
-    address: u64,
-    number: i32,
-    architecture: u32,
-}
 
 /// The handler that the launcher installs for SIGSYS, and the image for the signal that stands for it.
 ///
@@ -72,7 +59,7 @@ fn stopped(detail: &SignalInfo, info: *mut SignalInfo, frame: &mut SignalFrame) 
     let result = match filters::verdict(number, args) {
         Verdict::Allowed => match number {
             nr::RT_SIGPROCMASK => {
-                clock::count(Kind::Signal);
+                pages::count(Kind::Signal);
                 let is_looked_for = detail.data as u16 == STOPPED_FOR_SIGNALS;
                 signals::rt_sigprocmask(args, frame, is_looked_for)
             }
@@ -101,7 +88,7 @@ fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
         return namespace::enter(number, args);
     }
     let kind = kind(number);
-    clock::count(kind);
+    pages::count(kind);
     if let Some(deadline) = vtime::resumed::deadline(frame.registers.number())
         && let Some(result) = resumed::resume(number, args, Deadline::at(deadline))
     {

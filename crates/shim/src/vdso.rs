@@ -1,30 +1,29 @@
 //! The functions that the kernel's vDSO gives to programs, in virtual time. Semantics as in
-//! vdso(7) and clock_gettime(2). Which of them a processor has, and under which names, is told in
-//! [`crate::arch`].
+//! vdso(7) and clock_gettime(2). Which of them a processor has, and under which names, is in a file
+//! for each processor.
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
 
 use vtime::page::Epoch;
 
 use crate::arch::{self, nr};
-use crate::calls::processor;
-use crate::clock::{self, Timespec};
+use crate::clock;
+use crate::pages;
+use crate::processor;
+use crate::timespec::{Timespec, Timeval};
 
-pub(crate) const ENOSYS: isize = 38;
+const ENOSYS: isize = 38;
 const CLOCK_REALTIME: i32 = 0;
-
-/// `struct timeval`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct Timeval {
-    pub(crate) seconds: i64,
-    pub(crate) microseconds: i64,
-}
 
 /// # Safety
 /// `time` must point to a timespec, as clock_gettime(2) demands.
 #[inline]
 pub(crate) unsafe fn clock_gettime(clockid: i32, time: *mut Timespec) -> i32 {
     if let Some(epoch) = Epoch::of_clockid(clockid)
-        && let Some((shift, page)) = clock::own().shift(clock::page(), epoch)
+        && let Some((shift, page)) = pages::own().shift(pages::page(), epoch)
         && let Some(host) = clock::host_timespec()
         && page.is_unchanged(&shift)
         && let Some((seconds, nanoseconds)) = shift.apply(host.seconds, host.nanoseconds)
@@ -122,7 +121,7 @@ pub(crate) unsafe fn getrandom(
     state: usize,
     state_length: usize,
 ) -> isize {
-    let native = clock::process().vdso_getrandom;
+    let native = pages::process().vdso_getrandom;
     if native == 0 {
         return -ENOSYS;
     }

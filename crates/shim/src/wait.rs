@@ -22,6 +22,7 @@ use vtime::{HostSpan, HostTime, ProgramTime};
 use crate::arch::{self, nr};
 use crate::clock;
 use crate::namespace::native_timespec;
+use crate::pages;
 
 /// Longest native wait. The agent tells of a rate that grows, but cannot reach a thread that
 /// somebody else traces: that one notices after this at the latest.
@@ -126,7 +127,7 @@ fn step(deadline: Deadline) -> Step {
         // Beyond the horizon the clock may still be running, but it stops before the deadline.
         None => false,
     };
-    let not_before = snapshot.not_before(deadline.0, now, clock::own().factors(page));
+    let not_before = snapshot.not_before(deadline.0, now, pages::own().factors(page));
     let resumed = Word(page.resumed(), snapshot.clock.resumed);
     Step::Still(Still { not_before, dilated, resumed, stalled })
 }
@@ -243,7 +244,7 @@ pub(crate) fn sleep(deadline: Deadline) -> isize {
 /// Counts how late a wait ended. Whoever asks for a time that is over already has not waited.
 fn note(late_ns: i64, has_waited: bool) {
     if has_waited {
-        clock::own().late_waits().note(late_ns);
+        pages::own().late_waits().note(late_ns);
     }
 }
 

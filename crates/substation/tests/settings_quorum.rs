@@ -1,7 +1,7 @@
 //! Settings of relays that act as one: all that is wrong is told at once, with line and way out.
 
 use quorum::{Action, Protocol};
-use substation::decider::ForeignEntry;
+use substation::settings::quorum::ForeignEntry;
 use substation::settings::quorum::{Decides, read_breaker, read_node, read_rejuvenation};
 
 const QUORUM: &str = "\

@@ -107,8 +107,6 @@ pub struct Namespace {
 }
 
 const _: () = assert!(size_of::<Process>() == 136);
-// The end of the page is a place for what the launcher lets the program do for it.
-const _: () = assert!(1024 + size_of::<crate::processor::Meters>() <= PAGE_SIZE - 64);
 
 /// What a trapped call was about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -14,6 +14,7 @@
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 use crate::history::share;
+use crate::image;
 use crate::line::Line;
 use crate::own::{OwnLine, ProgramSnapshot};
 use crate::time::{HostTime, ProgramTime, VirtualTime};
@@ -99,6 +100,11 @@ struct Meter {
 pub struct Meters([Meter; METERS]);
 
 const _: () = assert!(size_of::<Meters>() == METERS * 72);
+// The end of the page is a place for what the launcher lets the program do for it.
+const _: () = {
+    let begin = image::METERS - image::PROCESS;
+    assert!(begin + size_of::<Meters>() <= image::PAGE_SIZE - 64);
+};
 
 impl Meters {
     /// Meters in memory of one's own.

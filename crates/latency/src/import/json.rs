@@ -5,9 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use super::text::option;
-use super::{BadImport, Found, bad, counted, ns};
-use crate::cell::{Mark, Thread};
+use super::{BadImport, Found, bad, counted, ns, with_last_bin};
+use crate::cell::Thread;
 
 /// A file of JSON, known by its keys.
 pub(super) fn read(text: &str) -> Result<Found, BadImport> {
@@ -53,6 +52,20 @@ fn cyclictest(all: &Value, of: &Map<String, Value>) -> Result<Found, BadImport> 
     })
 }
 
+/// The number behind an option of a command line, also with a blank between: `-p80`, `-i 1000`.
+fn option(line: &str, name: &str) -> Option<i64> {
+    let mut words = line.split_whitespace();
+    while let Some(word) = words.next() {
+        if let Some(rest) = word.strip_prefix(name) {
+            let value = if rest.is_empty() { words.next()? } else { rest };
+            if let Ok(number) = value.parse() {
+                return Some(number);
+            }
+        }
+    }
+    None
+}
+
 fn oslat(all: &Value, of: &Map<String, Value>) -> Result<Found, BadImport> {
     let mut marks = Vec::new();
     let threads = threads(of, |number, thread| {
@@ -61,23 +74,6 @@ fn oslat(all: &Value, of: &Map<String, Value>) -> Result<Found, BadImport> {
     })?;
     let facts = facts(all);
     Ok(Found { tool: "oslat", threads, marks, pinned: true, facts, ..Found::default() })
-}
-
-/// A thread whose last bin holds what lay beyond it as well.
-pub(super) fn with_last_bin(
-    number: usize,
-    core: Option<i32>,
-    mut bins: Vec<(u32, u64)>,
-    max_ns: Option<u32>,
-    marks: &mut Vec<Mark>,
-) -> Thread {
-    let all = bins.iter().fold(0_u64, |sum, bin| sum.saturating_add(bin.1));
-    bins.sort_unstable();
-    let overflows = bins.last().is_some_and(|last| max_ns.is_some_and(|max_ns| max_ns > last.0));
-    if overflows && bins.len() > 1 {
-        bins.pop();
-    }
-    counted(number, core, bins, Some(all), max_ns, marks)
 }
 
 fn jitterdebugger(all: &Value, of: &Map<String, Value>) -> Result<Found, BadImport> {

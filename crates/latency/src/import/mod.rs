@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::cell::{Cell, Mark, MarkKind, Method, Samples, Thread};
-use super::report::CELLS;
+use super::run_folder::CELLS;
 use os::files;
 use report_kit::statistics::Distribution;
 
@@ -201,6 +201,23 @@ fn counted(
     }
     let samples = Samples::Counted(Distribution::of_counts(counts));
     Thread { number: i32::try_from(number).unwrap_or(i32::MAX), core, samples, ..Thread::default() }
+}
+
+/// A thread whose last bin holds what lay beyond it as well.
+fn with_last_bin(
+    number: usize,
+    core: Option<i32>,
+    mut bins: Vec<(u32, u64)>,
+    max_ns: Option<u32>,
+    marks: &mut Vec<Mark>,
+) -> Thread {
+    let all = bins.iter().fold(0_u64, |sum, bin| sum.saturating_add(bin.1));
+    bins.sort_unstable();
+    let overflows = bins.last().is_some_and(|last| max_ns.is_some_and(|max_ns| max_ns > last.0));
+    if overflows && bins.len() > 1 {
+        bins.pop();
+    }
+    counted(number, core, bins, Some(all), max_ns, marks)
 }
 
 #[cfg(test)]

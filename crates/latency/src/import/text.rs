@@ -1,7 +1,6 @@
 //! What cyclictest, oslat and Xenomai's latency print, and tables of numbers.
 
-use super::json::with_last_bin;
-use super::{BadImport, Found, Hints, bad, counted, ns};
+use super::{BadImport, Found, Hints, bad, counted, ns, with_last_bin};
 use crate::cell::{Mark, MarkKind, Samples, Thread, Times};
 use report_kit::statistics::Distribution;
 
@@ -236,18 +235,4 @@ fn table(text: &str, hints: Hints) -> Result<Found, BadImport> {
         })
         .collect();
     Ok(Found { tool: "histogram", threads, marks, ..Found::default() })
-}
-
-/// The number behind an option of a command line, also with a blank between: `-p80`, `-i 1000`.
-pub(super) fn option(line: &str, name: &str) -> Option<i64> {
-    let mut words = line.split_whitespace();
-    while let Some(word) = words.next() {
-        if let Some(rest) = word.strip_prefix(name) {
-            let value = if rest.is_empty() { words.next()? } else { rest };
-            if let Ok(number) = value.parse() {
-                return Some(number);
-            }
-        }
-    }
-    None
 }

@@ -13,6 +13,7 @@ mod reference;
 #[cfg(test)]
 mod tests;
 mod text;
+mod values;
 
 use std::fmt;
 use std::path::PathBuf;

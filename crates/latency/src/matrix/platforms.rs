@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use probe::Cores;
 
-use super::read::{check_name, cores, ns};
+use super::values::{check_name, cores, ns};
 use super::{
     Accelerator, ContainerSpec, Engine, GuestKernel, NativeSpec, PlatformKind, PlatformSpec,
     RemoteSpec, VmSpec,

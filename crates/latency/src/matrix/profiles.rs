@@ -6,7 +6,7 @@ use std::path::Path;
 use probe::WiredLines;
 
 use super::keys::PROFILES;
-use super::read::{check_name, cores, time_positive};
+use super::values::{check_name, cores, time_positive};
 use crate::profile::{Load, Neighbours, Profile};
 use settings::cursor::{Cursor, Mapping, Placed};
 use settings::document::{self, Kind};

@@ -8,6 +8,7 @@
 //! - `compared`: the page on two runs
 //! - `cells_file`: one row for each cell, as CSV and Parquet
 //! - `sections`, `tables`: what is written and tabulated on the page
+//! - `words`: how both write figures and causes
 //! - `boxes`, `histogram`, `tail`, `series`: pictures; `plots`, `scale`: what they share
 
 mod boxes;
@@ -21,23 +22,20 @@ mod series;
 mod tables;
 mod tail;
 mod text;
+mod words;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use super::cell::Cell;
-use super::cell::folder::RECORD;
 use super::digest::{Demands, Digest};
+use super::run_folder::cell_folders;
 use super::verdict::{Group, Limit, Quantity, Verdict};
 use report_kit::outcome::Outcome;
 use report_kit::page::Page;
 use terminal::exit::Exit;
 
-pub use text::columns;
-
-/// The folder of cells within that of a run.
-pub const CELLS: &str = "cells";
 /// The page.
 pub const PAGE: &str = "report.html";
 /// A row for each cell and thread, for spreadsheets.
@@ -154,40 +152,6 @@ impl Report {
             Exit::Met
         }
     }
-}
-
-/// The names of the cells of a run.
-///
-/// # Errors
-/// With the path, if the folder cannot be read.
-pub fn cell_names(folder: &Path) -> Result<Vec<String>> {
-    let name = |path: PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(cell_folders(folder, &[])?.into_iter().map(name).collect())
-}
-
-/// Folders of cells: those that the run names, in its order, then others by name.
-fn cell_folders(folder: &Path, order: &[String]) -> Result<Vec<PathBuf>> {
-    let cells = folder.join(CELLS);
-    let mut found = Vec::new();
-    let entries = match std::fs::read_dir(&cells) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
-        Err(error) => return Err(error).with_context(|| format!("reading {}", cells.display())),
-    };
-    for entry in entries {
-        let path = entry.with_context(|| format!("reading {}", cells.display()))?.path();
-        // A cell that was not finished has no record yet.
-        if path.join(RECORD).exists() {
-            found.push(path);
-        }
-    }
-    let place = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let at = order.iter().position(|other| *other == name).unwrap_or(order.len());
-        (at, name)
-    };
-    found.sort_by_key(place);
-    Ok(found)
 }
 
 /// Limits as pictures show them: short names, with their values in ns.

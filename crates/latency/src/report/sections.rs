@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use super::scale::{count_text, time_text};
 use super::tables::{self, chip};
-use super::{CELLS, Report, boxes, histogram, series, shown_limits, tail};
+use super::{Report, boxes, histogram, series, shown_limits, tail};
 use crate::cell::MarkKind;
 use crate::digest::Digest;
+use crate::run_folder::CELLS;
 use crate::verdict::Group;
 use report_kit::figure::figure;
 use report_kit::html::escape;

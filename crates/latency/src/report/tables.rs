@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::Absent;
 use super::plots::colour;
 use super::scale::{count_text, time_text};
-use super::text::{eaten, three};
+use super::words::{cause, eaten, three};
 use crate::digest::Digest;
 use crate::published::{self, PublishedBox};
 use crate::verdict::{Group, Quantity, Verdict, ms, percent};
@@ -411,7 +411,7 @@ pub(super) fn worst(cell: &Digest) -> String {
             let causes: Vec<String> = found
                 .causes
                 .iter()
-                .map(|(cause, count)| format!("{}: {}", words(*cause), count_text(*count)))
+                .map(|(kind, count)| format!("{}: {}", cause(*kind), count_text(*count)))
                 .collect();
             format!(
                 "<p><b>{}</b> of {} samples later than {limit}. {}.</p>",
@@ -433,24 +433,12 @@ pub(super) fn worst(cell: &Digest) -> String {
             time_text(f64::from(blamed.latency_ns)),
             figure((blamed.at_ns as f64 / 1e6).round() / 1e3),
             blamed.cause.name(),
-            words(blamed.cause),
+            cause(blamed.cause),
             escape(&blamed.who)
         );
     }
     out.push_str("</tbody></table></div>");
     out
-}
-
-/// A cause as reports call it.
-pub(super) fn words(cause: probe::stream::Cause) -> &'static str {
-    use probe::stream::Cause;
-    match cause {
-        Cause::Host => "host stall",
-        Cause::Kernel => "kernel",
-        Cause::Load => "load",
-        Cause::Stopped => "probe stopped",
-        Cause::Unknown => "unexplained",
-    }
 }
 
 /// Means and maxima of cyclictest in other studies, below ours.

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::cell::{Cause, Counts, Mark, MarkKind, Method, Part, Samples, Seen, Stall, Thread};
+use crate::run_folder::CELLS;
 use crate::verdict;
 use report_kit::statistics::Distribution;
 
@@ -152,11 +153,4 @@ fn own_limits_decide_if_there_are_any() {
     assert!(
         sections::body(&judged(1_000)).contains("No: 2 of 2 cells miss a limit that was asked for")
     );
-}
-
-#[test]
-fn columns_are_aligned() {
-    let rows =
-        [vec!["a".to_owned(), "1".into(), "x".into()], vec!["bb".into(), "10".into(), "y".into()]];
-    assert_eq!(columns(&rows), "a    1  x\nbb  10  y\n");
 }

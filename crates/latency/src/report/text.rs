@@ -5,34 +5,12 @@ use std::fmt::Write as _;
 
 use super::Report;
 use super::scale::count_text;
-use super::tables::words;
+use super::words::{cause, eaten, three};
 use crate::digest::Digest;
+use crate::table::columns;
 use crate::verdict::{Group, Quantity, Verdict, ms};
 use report_kit::figure::figure;
 use report_kit::outcome::Outcome;
-
-/// Rows as columns; all but the first and the last one are read from the right.
-#[must_use]
-pub fn columns(rows: &[Vec<String>]) -> String {
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..count).map(|column| width(column).unwrap_or(0)).collect();
-    let mut out = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let _ = if column == 0 || column + 1 == count {
-                write!(line, "{cell:<width$}  ")
-            } else {
-                write!(line, "{cell:>width$}  ")
-            };
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
-    out
-}
 
 /// All of a run.
 pub(super) fn report(report: &Report) -> String {
@@ -61,11 +39,6 @@ pub(super) fn report(report: &Report) -> String {
         }
     }
     out
-}
-
-/// A latency as the published tables print it.
-pub(super) fn three(ns: f64) -> String {
-    format!("{:.3}", ns / 1e6)
 }
 
 fn figures(report: &Report) -> String {
@@ -180,13 +153,6 @@ fn short(verdict: &Verdict) -> String {
     }
 }
 
-/// A share of a budget in percent, with two digits.
-pub(super) fn eaten(share: f64) -> String {
-    let percent = share * 100.0;
-    let digits = if percent >= 10.0 { 0 } else { 1 };
-    if percent < 0.1 { "< 0.1 %".to_owned() } else { format!("{percent:.digits$} %") }
-}
-
 /// What a verdict rests on, as a sentence: of each cell the strictest limit that is met, and each
 /// that is not.
 fn reasons(cells: &[Digest]) -> Vec<String> {
@@ -217,7 +183,7 @@ fn latest(cell: &Digest) -> Option<String> {
         cell.name,
         ms(f64::from(worst.latency_ns)),
         figure(worst.at_ns as f64 / 1e9),
-        words(worst.cause),
+        cause(worst.cause),
         worst.who
     ))
 }

@@ -2,7 +2,7 @@
 //! and whoever spoils it is named.
 
 use super::*;
-use crate::keys::{Station, generate};
+use crate::dealer::{Station, generate};
 use crate::statement::{Action, BreakerId, Epoch, Gen, StationId};
 use crate::wire::{CertificateKind, PairShare};
 use proptest::prelude::*;

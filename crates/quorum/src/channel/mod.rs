@@ -13,15 +13,14 @@
 //! A channel does not say that a sender is honest, and says nothing to third parties: both ends
 //! have the key. That is what proofs are for.
 
-mod key;
 mod window;
 
 use std::fmt;
 
-pub(crate) use key::{ChannelKey, Direction, End, Purpose, Shared, public};
 use window::Window;
 
 use super::Party;
+use super::keys::channel::{ChannelKey, End, seal};
 use super::keys::{Membership, Working};
 use super::statement::{Epoch, NodeId};
 use super::wire::{DatagramError, Header, Message, PARTIES, Payload, TAG_OCTETS, WorkingKey};
@@ -205,15 +204,6 @@ impl Channels {
         peer.pair = Some(Pair { counter, inbound, window, outbound, sent: self.numbered_after });
         true
     }
-}
-
-/// Writes a whole datagram over what is in `out`.
-pub(crate) fn seal(header: &Header, payload: &Payload, key: &ChannelKey, out: &mut Vec<u8>) {
-    out.clear();
-    header.encode(out);
-    payload.encode(out);
-    let tag = key.tag(out);
-    out.extend_from_slice(&tag);
 }
 
 impl Refusal {

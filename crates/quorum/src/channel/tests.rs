@@ -1,7 +1,8 @@
 //! Channels: what is sent arrives once, and nothing else arrives.
 
 use super::*;
-use crate::keys::{Secret, Station, generate};
+use crate::dealer::{Station, generate};
+use crate::keys::Secret;
 use crate::statement::{BreakerId, StationId, Tick};
 use crate::wire::tests::payloads;
 use crate::wire::{CertificateKind, HEADER_OCTETS};

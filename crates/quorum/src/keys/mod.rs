@@ -5,11 +5,11 @@
 //! - [`RootSecrets`] belong to one party. They certify working keys and nothing else.
 //! - [`Working`] keys are made anew at each birth of a node, numbered by a counter that never
 //!   goes back, and lie in memory only. Who breaks into a node gets these, and they end with it.
-//! - [`generate`] makes a station's files.
+//! - Keys of channels are derived from those of both ends.
 //!
 //! Files are read and written elsewhere; here are their texts.
 
-mod generate;
+pub(crate) mod channel;
 mod membership;
 mod random;
 mod root;
@@ -17,7 +17,6 @@ mod secret;
 mod text;
 mod working;
 
-pub use generate::{Station, generate};
 pub use membership::{CertificateKeys, Membership, RootKey};
 pub(crate) use random::Random;
 pub use root::RootSecrets;

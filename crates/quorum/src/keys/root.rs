@@ -3,10 +3,10 @@
 
 use zeroize::Zeroizing;
 
+use super::channel::public;
 use super::text::{Lines, TextError, line};
 use super::{CertificateKeys, Membership, Secret};
 use crate::Party;
-use crate::channel::public;
 use crate::statement::{Epoch, NodeId, StationId};
 
 /// Root secrets of one party.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Party;
+use crate::dealer::{Station, generate};
 use crate::statement::{BreakerId, Epoch, NodeId, StationId};
 use crate::wire::CertificateKind;
 use proptest::prelude::*;

@@ -9,9 +9,9 @@ use std::array;
 
 use ed25519_dalek::{Signer, SigningKey};
 
+use super::channel::{ChannelKey, Direction, End, Purpose, Shared, public, seal};
 use super::{Membership, Random, RootSecrets, Secret};
 use crate::Party;
-use crate::channel::{ChannelKey, Direction, End, Purpose, Shared, public, seal};
 use crate::statement::{Epoch, StationId};
 use crate::wire::{Header, Message, PARTIES, Payload, WorkingKey};
 

@@ -295,7 +295,8 @@ impl<'s> BreakerLoop<'s> {
 
 #[cfg(test)]
 mod tests {
-    use quorum::keys::{Secret, generate};
+    use quorum::dealer::generate;
+    use quorum::keys::Secret;
     use quorum::wire::CertificateKind;
     use quorum::{BreakerId, Epoch, StationId};
 

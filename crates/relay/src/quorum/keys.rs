@@ -9,7 +9,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use quorum::keys::{Membership, generate};
+use quorum::dealer::generate;
+use quorum::keys::Membership;
 use quorum::wire::CertificateKind;
 use quorum::{BreakerId, Epoch, Party, StationId};
 

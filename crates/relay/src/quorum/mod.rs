@@ -20,7 +20,6 @@ mod blame;
 pub mod breaker;
 pub mod bus;
 pub mod canary;
-pub mod cli;
 pub mod clock;
 pub mod frames;
 pub mod harness;

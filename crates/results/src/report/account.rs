@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use super::loaded::Loaded;
-use super::sections::chip;
+use super::signs::chip;
 use crate::record::WallAccount;
 use report_kit::figure::figure;
 use report_kit::html::escape;

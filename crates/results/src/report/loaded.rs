@@ -6,7 +6,8 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::verdict::{RunData, Verdict};
+use crate::run_data::RunData;
+use crate::verdict::Verdict;
 use crate::{RunFolder, RunRecord};
 use report_kit::figure::figure;
 

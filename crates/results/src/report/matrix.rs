@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::loaded::Loaded;
-use super::sections::{chip, outcome};
+use super::signs::{chip, outcome};
 use crate::Verdict;
 use report_kit::html::escape;
 

@@ -13,6 +13,7 @@
 //! - `matrix`: the verdicts of several runs at a glance
 //! - `svg`: a chart drawn
 //! - `embed`: a chart's numbers for the script
+//! - `signs`: by which runs and outcomes are known again
 //! - `sections`, `account`, `network`: what is written and tabulated
 
 mod account;
@@ -24,6 +25,7 @@ mod loaded;
 mod matrix;
 mod network;
 mod sections;
+mod signs;
 mod svg;
 
 use std::path::Path;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use super::loaded::Loaded;
-use super::sections::chip;
+use super::signs::chip;
 use report_kit::figure::figure;
 use report_kit::html::escape;
 

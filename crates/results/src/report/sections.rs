@@ -3,9 +3,10 @@
 
 use std::fmt::Write as _;
 
-use super::chart::{Chart, Marker, line_class};
+use super::chart::{Chart, Marker};
 use super::loaded::Loaded;
 use super::matrix;
+use super::signs::{chip, outcome};
 use super::svg::svg;
 use crate::inputs::Input;
 use crate::record::{EndedHow, ProgramRecord};
@@ -28,15 +29,6 @@ pub(super) fn title(runs: &[Loaded]) -> String {
     names.join(", ")
 }
 
-/// The name of a run with a piece of its line.
-pub(super) fn chip(run: &Loaded) -> String {
-    format!(
-        "<svg class=\"chip {}\" viewBox=\"0 0 28 6\" aria-hidden=\"true\"><path d=\"M0 3H28\"/></svg>{}",
-        line_class(run.number),
-        escape(&run.label)
-    )
-}
-
 /// What else tells a run from others.
 fn identity(run: &Loaded) -> String {
     let scenario = &run.record.scenario;
@@ -44,16 +36,6 @@ fn identity(run: &Loaded) -> String {
     let variant = variant.map_or_else(String::new, |variant| format!("{}, ", escape(variant)));
     let folder = if run.label == run.folder { String::new() } else { escape(&run.folder) + ", " };
     format!("{folder}{variant}seed {}, tdf {}", scenario.seed, figure(scenario.tdf))
-}
-
-/// The class and the sign of an outcome.
-pub(super) fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
-    match outcome {
-        Outcome::Met => ("met", "✓"),
-        Outcome::Missed => ("missed", "✗"),
-        Outcome::Disturbed => ("unknown", "~"),
-        Outcome::NotMeasured => ("unknown", "?"),
-    }
 }
 
 /// Title and what was run.

@@ -9,7 +9,6 @@ use std::thread;
 use std::time::Duration;
 
 use vtime::Tdf;
-use vtime::image::Kind;
 
 use super::peer;
 use super::protocol::{Call, Outcome, Reply, Request, Selector, Status, VERSION};
@@ -408,16 +407,4 @@ impl Control {
 
 fn line(reply: &Reply) -> String {
     serde_json::to_string(reply).expect("a reply is plain data") + "\n"
-}
-
-/// What a count of calls that saw host time means to the user.
-#[must_use]
-pub fn warning(kind: Kind, count: u64) -> Option<String> {
-    (count > 0 && kind.leaks_host_time()).then(|| {
-        format!(
-            "{count} times a program asked for timeouts or stamps of sockets (SO_RCVTIMEO, \
-             SO_SNDTIMEO, SO_TIMESTAMP), but its own seccomp filters keep some of its threads \
-             from being watched: these see host time; use poll"
-        )
-    })
 }

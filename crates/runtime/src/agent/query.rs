@@ -6,7 +6,6 @@ use std::sync::Arc;
 use vtime::image::{Counters, Kind};
 use vtime::page::Epoch;
 
-use super::control::warning;
 use super::protocol::{Detail, ProgramStatus, Selector, State, Status};
 use crate::domain::{Domain, Program, Standing};
 use crate::launch::members;
@@ -82,4 +81,15 @@ pub(super) fn counted(counters: &Counters) -> (BTreeMap<String, u64>, Vec<String
     let warnings = counts.iter().filter_map(|(kind, count)| warning(*kind, *count)).collect();
     let calls = counts.into_iter().filter(|(_, count)| *count > 0);
     (calls.map(|(kind, count)| (kind.name().to_owned(), count)).collect(), warnings)
+}
+
+/// What a count of calls that saw host time means to the user.
+fn warning(kind: Kind, count: u64) -> Option<String> {
+    (count > 0 && kind.leaks_host_time()).then(|| {
+        format!(
+            "{count} times a program asked for timeouts or stamps of sockets (SO_RCVTIMEO, \
+             SO_SNDTIMEO, SO_TIMESTAMP), but its own seccomp filters keep some of its threads \
+             from being watched: these see host time; use poll"
+        )
+    })
 }

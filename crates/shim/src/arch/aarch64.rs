@@ -1,15 +1,9 @@
-//! AArch64: system calls, the frame of a signal, the functions of the vDSO, and the entry points
-//! in assembly.
+//! AArch64: system calls, the frame of a signal, and the entry points in assembly.
 //!
 //! Numbers from `include/uapi/asm-generic/unistd.h`, the frame from
-//! `arch/arm64/include/uapi/asm/{sigcontext,ucontext}.h`, the functions from
-//! `arch/arm64/kernel/vdso/vdso.lds.S`. The kernel returns from signal handlers through its own
-//! vDSO, by an address of its own: so that one stays where it is, beside the image.
+//! `arch/arm64/include/uapi/asm/{sigcontext,ucontext}.h`.
 
 use core::arch::{asm, global_asm};
-
-use crate::clock::Timespec;
-use crate::vdso::{self, Timeval};
 
 /// Numbers of system calls.
 pub(crate) mod nr {
@@ -235,43 +229,3 @@ pub(crate) struct SignalFrame {
 
 const _: () = assert!(core::mem::offset_of!(SignalFrame, mask) == 40);
 const _: () = assert!(core::mem::offset_of!(SignalFrame, registers) == 176);
-
-// The vDSO. `aarch64.ver` lists the same names.
-
-/// # Safety
-/// As [`vdso::clock_gettime`].
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __kernel_clock_gettime(clockid: i32, time: *mut Timespec) -> i32 {
-    // SAFETY: the caller's arguments, handed through.
-    unsafe { vdso::clock_gettime(clockid, time) }
-}
-
-/// # Safety
-/// As [`vdso::gettimeofday`].
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __kernel_gettimeofday(time: *mut Timeval, zone: *mut u64) -> i32 {
-    // SAFETY: the caller's arguments, handed through.
-    unsafe { vdso::gettimeofday(time, zone) }
-}
-
-/// # Safety
-/// As [`vdso::clock_getres`].
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __kernel_clock_getres(clockid: i32, resolution: *mut Timespec) -> i32 {
-    // SAFETY: the caller's arguments, handed through.
-    unsafe { vdso::clock_getres(clockid, resolution) }
-}
-
-/// # Safety
-/// As [`vdso::getrandom`].
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __kernel_getrandom(
-    buffer: usize,
-    length: usize,
-    flags: u32,
-    state: usize,
-    state_length: usize,
-) -> isize {
-    // SAFETY: the caller's arguments, handed through.
-    unsafe { vdso::getrandom(buffer, length, flags, state, state_length) }
-}

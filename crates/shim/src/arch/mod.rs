@@ -1,5 +1,5 @@
 //! What depends on the processor: one file each, which all have the same items, and one list each of
-//! what the image exports, with the extension `.ver`.
+//! what the image exports, with the extension `.ver`. Its functions are those of [`crate::vdso`].
 //!
 //! Who adds a call number to one adds it to all; `make check-aarch64` finds what was forgotten.
 

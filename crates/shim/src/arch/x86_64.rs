@@ -1,14 +1,9 @@
-//! x86-64: system calls, the frame of a signal, the functions of the vDSO, and the two entry
-//! points in assembly.
+//! x86-64: system calls, the frame of a signal, and the two entry points in assembly.
 //!
 //! Numbers from `arch/x86/entry/syscalls/syscall_64.tbl`, the frame from
-//! `arch/x86/include/uapi/asm/{sigcontext,ucontext}.h`, the functions from
-//! `arch/x86/entry/vdso/vdso.lds.S`.
+//! `arch/x86/include/uapi/asm/{sigcontext,ucontext}.h`.
 
 use core::arch::{asm, global_asm};
-
-use crate::clock::{self, Timespec};
-use crate::vdso::{self, ENOSYS, Timeval};
 
 /// Numbers of system calls.
 pub(crate) mod nr {
@@ -233,67 +228,4 @@ pub(crate) struct SignalFrame {
     pub(crate) registers: Registers,
     /// The signals that are blocked after the return.
     pub(crate) mask: u64,
-}
-
-// The vDSO. `x86_64.ver` lists the same names.
-
-/// # Safety
-/// As [`vdso::clock_gettime`].
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __vdso_clock_gettime(clockid: i32, time: *mut Timespec) -> i32 {
-    // SAFETY: the caller's arguments, handed through.
-    unsafe { vdso::clock_gettime(clockid, time) }
-}
-
-/// # Safety
-/// As [`vdso::gettimeofday`].
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __vdso_gettimeofday(time: *mut Timeval, zone: *mut u64) -> i32 {
-    // SAFETY: the caller's arguments, handed through.
-    unsafe { vdso::gettimeofday(time, zone) }
-}
-
-/// # Safety
-/// As [`vdso::time`].
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __vdso_time(time: *mut i64) -> i64 {
-    // SAFETY: the caller's argument, handed through.
-    unsafe { vdso::time(time) }
-}
-
-/// # Safety
-/// As [`vdso::clock_getres`].
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __vdso_clock_getres(clockid: i32, resolution: *mut Timespec) -> i32 {
-    // SAFETY: the caller's arguments, handed through.
-    unsafe { vdso::clock_getres(clockid, resolution) }
-}
-
-/// # Safety
-/// As [`vdso::getrandom`].
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __vdso_getrandom(
-    buffer: usize,
-    length: usize,
-    flags: u32,
-    state: usize,
-    state_length: usize,
-) -> isize {
-    // SAFETY: the caller's arguments, handed through.
-    unsafe { vdso::getrandom(buffer, length, flags, state, state_length) }
-}
-
-/// # Safety
-/// As getcpu(2).
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __vdso_getcpu(cpu: *mut u32, node: *mut u32, cache: usize) -> i32 {
-    let native = clock::process().vdso_getcpu;
-    if native == 0 {
-        return -(ENOSYS as i32);
-    }
-    // SAFETY: the launcher took this address from the kernel's vDSO in this very program.
-    let native: unsafe extern "C" fn(*mut u32, *mut u32, usize) -> i32 =
-        unsafe { core::mem::transmute(native as usize) };
-    // SAFETY: the caller's arguments, handed through.
-    unsafe { native(cpu, node, cache) }
 }

@@ -7,9 +7,11 @@ use vtime::time::NS_PER_S;
 
 use super::{processor, result};
 use crate::arch::{self, nr};
-use crate::clock::{self, Timespec};
+use crate::clock;
 use crate::memory;
-use crate::vdso::{self, Timeval};
+use crate::pages;
+use crate::timespec::{Timespec, Timeval};
+use crate::vdso;
 
 const EPERM: isize = -1;
 
@@ -110,7 +112,7 @@ fn ask_state(
     // SAFETY: a number, which may have any value.
     let modes: u32 = unsafe { memory::read(state)? };
     if !READS.contains(&modes) {
-        clock::count(Kind::SetClock);
+        pages::count(Kind::SetClock);
         return Err(EPERM);
     }
     // SAFETY: the program's own call, which the kernel checks.

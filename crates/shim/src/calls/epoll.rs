@@ -2,7 +2,7 @@
 
 use super::{Mask, relative, result_or_kernel};
 use crate::arch::{self, nr};
-use crate::clock::Timespec;
+use crate::timespec::Timespec;
 use crate::wait::{self, Deadline};
 
 /// Where events come from and go to.

@@ -4,8 +4,8 @@ use vtime::time::NS_PER_S;
 
 use super::result_or_kernel;
 use crate::arch::{self, nr};
-use crate::clock::Timespec;
 use crate::memory;
+use crate::timespec::Timespec;
 use crate::wait::{self, Deadline};
 
 /// Octets of a `struct io_event`.

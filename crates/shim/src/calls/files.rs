@@ -8,8 +8,9 @@ use vtime::page::Epoch;
 
 use super::result;
 use crate::arch::{self, nr};
-use crate::clock::{self, Timespec};
+use crate::clock;
 use crate::memory;
+use crate::timespec::Timespec;
 
 const EPERM: isize = -1;
 const EACCES: isize = -13;

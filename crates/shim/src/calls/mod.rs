@@ -27,8 +27,8 @@ pub(crate) mod timers;
 use vtime::masks;
 
 use crate::arch;
-use crate::clock::Timespec;
 use crate::memory;
+use crate::timespec::Timespec;
 use crate::wait::{Deadline, EINVAL};
 
 /// Reads a relative timeout of a program and makes a deadline of it.

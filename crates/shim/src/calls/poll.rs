@@ -4,9 +4,8 @@ use core::mem::MaybeUninit;
 
 use super::{Mask, relative, result, result_or_kernel, write_left};
 use crate::arch::{self, nr};
-use crate::clock::Timespec;
 use crate::memory;
-use crate::vdso::Timeval;
+use crate::timespec::{Timespec, Timeval};
 use crate::wait::{self, Deadline, EINTR, EINVAL};
 
 /// poll(2) with a finite timeout.

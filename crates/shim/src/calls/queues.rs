@@ -4,7 +4,8 @@ use vtime::page::Epoch;
 
 use super::{relative, result_or_kernel, timespec};
 use crate::arch::{self, nr};
-use crate::clock::{self, Timespec};
+use crate::clock;
+use crate::timespec::Timespec;
 use crate::wait::{self, AfterHandler, Deadline, EAGAIN, ETIMEDOUT};
 
 /// semtimedop(2) with a timeout.

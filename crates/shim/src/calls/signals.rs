@@ -11,12 +11,11 @@ use vtime::masks::{self, SIGSYS, SIGSYS_BIT, STAND_IN, STAND_IN_BIT};
 
 use super::{Mask, relative, result, result_or_kernel};
 use crate::arch::{self, SignalFrame, nr};
-use crate::clock::Timespec;
-use crate::delivery::{SA_NODEFER, SIG_IGN};
 use crate::further::{self, Further};
 use crate::memory;
-use crate::pending::{self, Action};
-use crate::trap::SignalInfo;
+use crate::pending;
+use crate::signal::{self, Action, SA_NODEFER, SIG_IGN, SignalInfo};
+use crate::timespec::Timespec;
 use crate::wait::{self, Deadline, EAGAIN, EINVAL, FROZEN};
 
 const SIG_BLOCK: usize = 0;
@@ -153,7 +152,7 @@ fn rt_sigaction_or_error([signal, action, old, size, ..]: [usize; 6]) -> Result<
 /// Of SIGSYS, and of its stand-in once the image has that.
 #[inline(never)]
 fn of_the_image(signal: usize, action: Option<Action>, old: usize) -> Result<isize, isize> {
-    let place = pending::wanted(signal);
+    let place = signal::wanted(signal);
     // SAFETY: the page of the program is mapped; others may change the action meanwhile, as they
     // may change that of any signal.
     let before = unsafe { place.read() };
@@ -178,9 +177,9 @@ fn of_the_image(signal: usize, action: Option<Action>, old: usize) -> Result<isi
 
 /// Has the kernel end calls that the signal interrupts, or make them again, as the program asked.
 fn restart_as(signal: usize, ends: bool) {
-    let [handler, flags, restorer, mask] = pending::action_of(signal);
+    let [handler, flags, restorer, mask] = signal::action_of(signal);
     let flags = if ends { flags & !SA_RESTART } else { flags | SA_RESTART };
-    pending::set_action(signal, &[handler, flags, restorer, mask]);
+    signal::set_action(signal, &[handler, flags, restorer, mask]);
 }
 
 /// rt_sigprocmask(2). The mask of a thread that returns from a signal handler is the one in its

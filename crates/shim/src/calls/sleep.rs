@@ -2,10 +2,11 @@
 
 use vtime::page::Epoch;
 
-use super::{processor, relative, result, timespec};
+use super::{relative, result, timespec};
 use crate::arch::{self, nr};
-use crate::clock::Timespec;
 use crate::memory;
+use crate::processor;
+use crate::timespec::Timespec;
 use crate::wait::{self, Deadline, EINTR};
 
 const TIMER_ABSTIME: usize = 1;

@@ -7,11 +7,10 @@
 //! a timeout goes to the kernel as it is.
 
 use crate::arch::{self, nr};
-use crate::clock::Timespec;
 use crate::further::{self, Further};
 use crate::memory;
 use crate::stamps;
-use crate::vdso::Timeval;
+use crate::timespec::{Timespec, Timeval};
 use crate::wait::{self, Deadline, EAGAIN};
 
 const EINPROGRESS: isize = -115;

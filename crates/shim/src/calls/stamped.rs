@@ -3,9 +3,9 @@
 
 use super::result;
 use crate::arch::{self, nr};
-use crate::clock::{self, Timespec};
+use crate::clock;
 use crate::memory;
-use crate::vdso::Timeval;
+use crate::timespec::{Timespec, Timeval};
 
 // Ours are asked for in nanoseconds, as a microsecond of the host may be many of the program's.
 const SIOCGSTAMP: [u32; 2] = [0x8906, 0x8010_8906];

@@ -7,18 +7,17 @@
 //! before the agent has seen the call, so no signal may come.
 
 use vtime::ask::{KERNEL, Left, NAMESPACE, NO_EVENT, Query};
-use vtime::image::ASKS;
 use vtime::time::NS_PER_S;
 
 use super::result;
+use crate::agent::{self, quietly};
 use crate::arch::{self, nr};
-use crate::clock::{self, Timespec};
 use crate::dumpable;
 use crate::memory::{self, EFAULT};
 use crate::namespace;
+use crate::timespec::Timespec;
 use crate::wait::EINVAL;
 
-const SIG_SETMASK: usize = 2;
 const TIMER_ABSTIME: usize = 1;
 const ITIMER_REAL: usize = 0;
 const NS_PER_US: i64 = 1000;
@@ -64,7 +63,7 @@ pub(crate) fn ask(number: i32, args: [usize; 6]) -> isize {
 }
 
 fn plain(number: i32, args: [usize; 6], [which, query]: [usize; 2]) -> Result<isize, isize> {
-    let answer = quietly(|| agent(number, [which, query, 0, 0]));
+    let answer = quietly(|| agent::ask(number, [which, query, 0, 0]));
     Ok(if is_kernels(answer) { kernel(number, args) } else { answer })
 }
 
@@ -109,11 +108,11 @@ fn setting(number: i32, words: [usize; 4], tells: bool) -> (isize, Setting) {
     quietly(|| {
         let answer = match number {
             nr::TIMERFD_SETTIME | nr::TIMERFD_GETTIME => of_descriptor(number, words),
-            _ => agent(number, words),
+            _ => agent::ask(number, words),
         };
         let left = if answer < 0 { Left::of(0) } else { Left::of(answer as i64) };
         let period = if left.has_period && tells {
-            agent(nr::TIMER_GETOVERRUN, [0, Query::Period as usize, 0, 0]).max(0)
+            agent::ask(nr::TIMER_GETOVERRUN, [0, Query::Period as usize, 0, 0]).max(0)
         } else {
             0
         };
@@ -126,7 +125,7 @@ fn setting(number: i32, words: [usize; 4], tells: bool) -> (isize, Setting) {
 /// as long as that takes. Another thread may do the same, and close it too early.
 #[inline(never)]
 fn of_descriptor(number: i32, words: [usize; 4]) -> isize {
-    let mut answer = agent(number, words);
+    let mut answer = agent::ask(number, words);
     for _ in 0..TRIES {
         if answer != EPERM {
             break;
@@ -135,7 +134,7 @@ fn of_descriptor(number: i32, words: [usize; 4]) -> isize {
         if closed {
             dumpable::set(true);
         }
-        answer = agent(number, words);
+        answer = agent::ask(number, words);
         if closed {
             dumpable::set(false);
         }
@@ -232,7 +231,7 @@ fn create(args: [usize; 6]) -> Result<isize, isize> {
     if matches!(clockid as i32, 8 | 9) {
         may_wake_the_machine(clockid)?;
     }
-    let answer = quietly(|| agent(nr::TIMER_CREATE, words));
+    let answer = quietly(|| agent::ask(nr::TIMER_CREATE, words));
     if is_kernels(answer) {
         return Ok(kernel(nr::TIMER_CREATE, args));
     }
@@ -240,7 +239,7 @@ fn create(args: [usize; 6]) -> Result<isize, isize> {
         return Err(answer);
     }
     memory::write(place, &(answer as i32)).inspect_err(|_| {
-        quietly(|| agent(nr::TIMER_DELETE, [answer as usize, 0, 0, 0]));
+        quietly(|| agent::ask(nr::TIMER_DELETE, [answer as usize, 0, 0, 0]));
     })?;
     Ok(0)
 }
@@ -270,32 +269,4 @@ fn kernel(number: i32, mut args: [usize; 6]) -> isize {
     args[5] = 0;
     // SAFETY: the program's own arguments, or ours, which the kernel checks.
     unsafe { arch::syscall(number, args) }
-}
-
-/// Asks the agent. To be called with all signals blocked.
-#[inline(never)]
-pub(crate) fn agent(number: i32, [first, second, third, fourth]: [usize; 4]) -> isize {
-    let program = clock::own().program() as usize;
-    // SAFETY: numbers only.
-    unsafe { arch::syscall(number, [first, second, third, fourth, program, ASKS as usize]) }
-}
-
-/// Does something while no signal is delivered to this thread.
-pub(crate) fn quietly<T>(act: impl FnOnce() -> T) -> T {
-    let before = set_mask(u64::MAX);
-    let answer = act();
-    set_mask(before);
-    answer
-}
-
-/// Answers the mask of before.
-#[inline(never)]
-fn set_mask(mask: u64) -> u64 {
-    let mut before = 0u64;
-    // SAFETY: the masks are ours.
-    unsafe {
-        let args = [SIG_SETMASK, &raw const mask as usize, &raw mut before as usize, 8, 0, 0];
-        arch::syscall(nr::RT_SIGPROCMASK, args);
-    }
-    before
 }

@@ -9,15 +9,7 @@ use iec61850::wire::{Data, Goose};
 use quorum::Action;
 
 use super::{Decision, Voice};
-
-/// What a value of the message says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ForeignEntry {
-    /// While it is true, the relay decides this.
-    Decides(Action),
-    /// Nothing that matters here.
-    Unused,
-}
+use crate::settings::quorum::ForeignEntry;
 
 /// The relay.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ mod foreign;
 mod instantaneous;
 
 pub use elements::Elements;
-pub use foreign::{Foreign, ForeignEntry};
+pub use foreign::Foreign;
 pub use instantaneous::Instantaneous;
 
 use iec61850::SampleTime;

@@ -14,7 +14,8 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail, ensure};
 use latency::cell::Cell;
 use latency::digest::Demands;
-use latency::report::{CELLS, Report, Run};
+use latency::report::{Report, Run};
+use latency::run_folder::CELLS;
 use probe::stream::{Cause, Counts, End, Header, Note, Outcome, Sample, Seen, Stall, Writer};
 use probe::{Facts, Plan};
 

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use super::happened::Happened;
 use super::outputs::{LastLines, Outputs};
-use super::session::Happened;
 use crate::nodes::orders::{Order, Report};
 use os::fds;
 use os::sockets;

@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::failure::Failure;
 use super::grid::Grid;
 use super::needs;
-use super::session::Failure;
 use scenario::model::Scenario;
 use scenario::{self, Options};
 

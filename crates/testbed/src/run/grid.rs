@@ -8,7 +8,7 @@ use anyhow::Context;
 use plant::plan::Plan;
 use vtime::VirtualSpan;
 
-use super::session::Failure;
+use super::failure::Failure;
 use plant::name::PointName;
 use plant::{Plant, PlantError, PlantStats, PointId};
 use results::SeriesWriter;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::session::Happened;
+use super::happened::Happened;
 use os::signals;
 use terminal::exit::Exit;
 

@@ -7,6 +7,7 @@
 //! catch up now and then. At the end it writes down what was measured and judges it.
 //!
 //! - [`session`]: the course of a run
+//! - [`happened`]: what it waits for; [`failure`]: what keeps it from beginning
 //! - [`needs`]: what this machine must have
 //! - [`dry`]: a scenario checked, and nothing started
 //! - [`account`]: the record while the run goes on
@@ -26,7 +27,9 @@ mod agent_process;
 mod disturbances;
 mod dry;
 mod environment;
+mod failure;
 mod grid;
+mod happened;
 mod inputs;
 mod interrupt;
 mod last_words;
@@ -37,4 +40,5 @@ mod progress;
 mod session;
 
 pub use dry::check;
-pub use session::{Failure, Options, run};
+pub use failure::Failure;
+pub use session::{Options, run};

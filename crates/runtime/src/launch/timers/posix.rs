@@ -3,8 +3,7 @@
 use libc::c_int;
 use vtime::page::Epoch;
 
-use super::signal::Target;
-use super::tree::is_gone;
+use super::signal::{Target, is_gone};
 
 const SIGEV_SIGNAL: u64 = 0;
 const SIGEV_NONE: u64 = 1;

@@ -98,6 +98,13 @@ fn queue(process: pid_t, thread: pid_t, signal: c_int, info: &libc::siginfo_t) -
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Whether a signal could not be sent because nobody is there any more.
+pub(super) fn is_gone(sent: Result<&(), &io::Error>) -> bool {
+    sent.is_err_and(|error| {
+        matches!(error.raw_os_error(), Some(libc::ESRCH)) || error.kind() == io::ErrorKind::NotFound
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

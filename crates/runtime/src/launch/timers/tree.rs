@@ -19,7 +19,7 @@ use super::held::{self, Descriptor};
 use super::pace::{Pace, TURN};
 use super::pool::Pool;
 use super::posix::{Fired, Posix, sigevent};
-use super::signal::Target;
+use super::signal::{Target, is_gone};
 use super::table::{Due, Lane, Setting, Table};
 use super::unsent::Unsent;
 use crate::domain::{self, Domain};
@@ -590,13 +590,6 @@ impl Drop for Timers {
     fn drop(&mut self) {
         self.pool.give_back(self.descriptors.len());
     }
-}
-
-/// Whether a signal could not be sent because nobody is there any more.
-pub(super) fn is_gone(sent: Result<&(), &io::Error>) -> bool {
-    sent.is_err_and(|error| {
-        matches!(error.raw_os_error(), Some(libc::ESRCH)) || error.kind() == io::ErrorKind::NotFound
-    })
 }
 
 /// The epoch of the clocks that timers may count on; the alarm clocks are like those that they

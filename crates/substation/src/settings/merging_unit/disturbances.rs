@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use super::super::cursor::Map;
 use super::super::units::Unit;
-use super::read::TIME_MAX;
-use super::{Disturbance, DisturbanceKind};
+use super::{Disturbance, DisturbanceKind, TIME_MAX};
 
 /// Kinds by the word that settings use.
 const KINDS: [(&str, DisturbanceKind); 7] = [

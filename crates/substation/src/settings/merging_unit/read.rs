@@ -10,10 +10,10 @@ use super::super::cursor::Map;
 use super::super::problems::{Collector, Problems, quoted};
 use super::super::tree;
 use super::super::units::Unit;
-use super::{MergingUnit, PublishedStream, STREAMS_MAX, TrippedBreaker, disturbances, sources};
+use super::{
+    MergingUnit, PublishedStream, STREAMS_MAX, TIME_MAX, TrippedBreaker, disturbances, sources,
+};
 
-/// Longest time that anything of a merging unit takes: a week.
-pub(super) const TIME_MAX: Duration = Duration::from_secs(7 * 86_400);
 /// Later than this a frame would be one of another sample altogether.
 const PHASE_MAX: Duration = Duration::from_millis(20);
 /// Samples in a frame so that it stays below 1500 octets with the longest name.

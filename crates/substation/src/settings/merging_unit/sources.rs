@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::super::cursor::Map;
 use super::super::problems::quoted;
 use super::super::units::Unit;
-use super::read::TIME_MAX;
-use super::{Plant, Playback, RecordFiles, Source, Transformer, Waveform, WaveformFault};
+use super::{Plant, Playback, RecordFiles, Source, TIME_MAX, Transformer, Waveform, WaveformFault};
 use crate::protection::Complex;
 
 /// Currents and voltages that 32 bits of 1 mA and 10 mV hold with room for an offset.

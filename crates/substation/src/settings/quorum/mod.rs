@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 pub use breaker::{BreakerNode, read as read_breaker};
-pub use node::{Decides, Node, read as read_node};
+pub use node::{Decides, ForeignEntry, Node, read as read_node};
 pub use rejuvenation::{RejuvenatedNode, RejuvenationSettings, read as read_rejuvenation};
 
 use quorum::{NODES, Parameters, Party, Protocol};

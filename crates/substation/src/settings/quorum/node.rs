@@ -10,7 +10,6 @@ use super::super::problems::{Collector, Problems, listed, quoted};
 use super::super::units::Unit;
 use super::super::{Host, Mode, Relay, Stream, elements, streams, tree, trips};
 use super::{NodeHost, Quorum, host, quorum};
-use crate::decider::ForeignEntry;
 use crate::protection::space_vector;
 
 /// Largest limit of a current: what a relay's elements may be set to.
@@ -59,6 +58,15 @@ pub enum Decides {
         /// What the values of the message say.
         entries: Vec<ForeignEntry>,
     },
+}
+
+/// What a value of the message of somebody else's relay says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ForeignEntry {
+    /// While it is true, the relay decides this.
+    Decides(Action),
+    /// Nothing that matters here.
+    Unused,
 }
 
 /// Reads the settings of a relay node.

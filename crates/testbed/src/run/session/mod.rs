@@ -19,7 +19,9 @@ use crate::run::account::Account;
 use crate::run::agent_process::AgentProcess;
 use crate::run::disturbances::{self, Disturbances};
 use crate::run::environment;
+use crate::run::failure::Failure;
 use crate::run::grid::{AccessError, Grid};
+use crate::run::happened::Happened;
 use crate::run::inputs::Inputs;
 use crate::run::interrupt::Interrupt;
 use crate::run::log::Log;
@@ -37,7 +39,6 @@ use results::{RunFolder, RunRecord};
 use runtime::agent::protocol::VERSION;
 use runtime::agent::registry;
 use scenario::model::{Event, Happening, Scenario};
-use settings::Problems;
 use terminal::exit::Exit;
 
 /// How long an agent may take to prepare, and to stop everything.
@@ -62,19 +63,6 @@ pub struct Options {
     pub json: bool,
     /// How often to run it again while a requirement is disturbed.
     pub repeat_disturbed: u32,
-}
-
-/// What the runner hears of.
-#[derive(Debug)]
-pub(super) enum Happened {
-    /// The agent reports.
-    Report(Report),
-    /// The agent is gone, and how that showed.
-    AgentGone(String),
-    /// A file of the run lacks something.
-    Lost(Loss),
-    /// Ctrl-C or a signal.
-    Signal(i32),
 }
 
 /// Runs a scenario, and again while a requirement is disturbed, as often as was asked for. Must be
@@ -131,15 +119,6 @@ fn run_once(
     let session =
         Session::new(scenario, grid, (folder, inputs), agent, events).map_err(Failure::Setup)?;
     session.run(options)
-}
-
-/// What kept a run from beginning.
-#[derive(Debug)]
-pub enum Failure {
-    /// The scenario or its data is wrong.
-    Scenario(Problems),
-    /// This machine lacks something.
-    Setup(anyhow::Error),
 }
 
 struct Session<'s> {

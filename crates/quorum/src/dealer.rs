@@ -5,10 +5,10 @@
 
 use ed25519_dalek::SigningKey;
 
-use super::{CertificateKeys, Membership, Random, RootKey, RootSecrets, Secret};
 use crate::Party;
 use crate::certificate::{bls, frost};
-use crate::channel::public;
+use crate::keys::channel::public;
+use crate::keys::{CertificateKeys, Membership, Random, RootKey, RootSecrets, Secret};
 use crate::statement::{BreakerId, Epoch, NODES, StationId};
 use crate::wire::{CertificateKind, PARTIES};
 

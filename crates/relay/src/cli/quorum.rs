@@ -13,17 +13,17 @@ use quorum::{BreakerId, Epoch, StationId};
 use substation::settings::Problems;
 use substation::settings::quorum::{read_breaker, read_node, read_rejuvenation};
 
-use super::birth::folder_of;
-use super::keys::{Wanted, make};
-use super::meter;
-use super::rejuvenate::Rejuvenator;
-use super::run::{Ended, run_breaker, run_node};
-use crate::cli::{BAD_SETTINGS, DONE, INTERRUPTED, PART_FAILED, span};
+use super::{BAD_SETTINGS, DONE, INTERRUPTED, PART_FAILED, span};
+use crate::quorum::birth::folder_of;
+use crate::quorum::keys::{Wanted, make};
+use crate::quorum::meter;
+use crate::quorum::rejuvenate::Rejuvenator;
+use crate::quorum::run::{Ended, run_breaker, run_node};
 use crate::run::Missing;
 
 /// What `qcrelay node` and `qcrelay breaker` are told.
 #[derive(Debug, Args)]
-pub struct Run {
+pub(super) struct Run {
     /// Settings in YAML; files that they name are relative to their folder
     settings: PathBuf,
     /// End after this time, such as `90s`, `500ms` or `24h`
@@ -42,7 +42,7 @@ pub struct Run {
 
 /// What `qcrelay keys` is told.
 #[derive(Debug, Args)]
-pub struct Keys {
+pub(super) struct Keys {
     /// Folder for the files
     folder: PathBuf,
     /// Number of the station
@@ -75,14 +75,14 @@ enum Certificate {
 
 /// What `qcrelay rejuvenate` is told.
 #[derive(Debug, Args)]
-pub struct Rejuvenate {
+pub(super) struct Rejuvenate {
     /// Settings in YAML
     settings: PathBuf,
 }
 
 /// What `qcrelay meter` is told.
 #[derive(Debug, Args)]
-pub struct Meter {
+pub(super) struct Meter {
     /// Cores that are looked at
     #[arg(required = true)]
     cores: Vec<usize>,
@@ -101,7 +101,7 @@ pub struct Meter {
 ///
 /// # Errors
 /// When the records cannot be written.
-pub fn meter(asked: &Meter) -> Result<u8> {
+pub(super) fn meter(asked: &Meter) -> Result<u8> {
     if asked.end_with_parent {
         os::realtime::end_with_parent().context("ending with the parent")?;
     }
@@ -117,7 +117,7 @@ pub fn meter(asked: &Meter) -> Result<u8> {
 ///
 /// # Errors
 /// What is missing on this host, and what is wrong with files.
-pub fn node(run: &Run) -> Result<u8> {
+pub(super) fn node(run: &Run) -> Result<u8> {
     let Some(settings) = read(&run.settings, read_node)? else { return Ok(BAD_SETTINGS) };
     run.all(&settings.name, |folder, stop| run_node(&settings, folder, run.duration, stop))
 }
@@ -126,7 +126,7 @@ pub fn node(run: &Run) -> Result<u8> {
 ///
 /// # Errors
 /// What is missing on this host, and what is wrong with files.
-pub fn breaker(run: &Run) -> Result<u8> {
+pub(super) fn breaker(run: &Run) -> Result<u8> {
     let Some(settings) = read(&run.settings, read_breaker)? else { return Ok(BAD_SETTINGS) };
     run.all(&settings.name, |folder, stop| run_breaker(&settings, folder, run.duration, stop))
 }
@@ -135,7 +135,7 @@ pub fn breaker(run: &Run) -> Result<u8> {
 ///
 /// # Errors
 /// When files are there already, or cannot be written.
-pub fn keys(keys: &Keys) -> Result<u8> {
+pub(super) fn keys(keys: &Keys) -> Result<u8> {
     let wanted = Wanted {
         folder: keys.folder.clone(),
         station: StationId(keys.station),
@@ -161,7 +161,7 @@ pub fn keys(keys: &Keys) -> Result<u8> {
 ///
 /// # Errors
 /// When a node cannot be started.
-pub fn rejuvenate(arguments: &Rejuvenate) -> Result<u8> {
+pub(super) fn rejuvenate(arguments: &Rejuvenate) -> Result<u8> {
     let path = &arguments.settings;
     let Some(settings) = read(path, read_rejuvenation)? else { return Ok(BAD_SETTINGS) };
     let stop = stop()?;

@@ -11,10 +11,10 @@ use blake3::{Hash, Hasher};
 use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::Zeroize;
 
+use super::Secret;
 use crate::Party;
-use crate::keys::Secret;
 use crate::statement::{Epoch, StationId};
-use crate::wire::TAG_OCTETS;
+use crate::wire::{Header, Payload, TAG_OCTETS};
 
 /// What is hashed along with the shared secret: these keys are for this and nothing else.
 const CONTEXT: &str = "quartercycle 2026 quorum channel key 1";
@@ -130,6 +130,15 @@ impl fmt::Debug for Shared {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Shared(not shown)")
     }
+}
+
+/// Writes a whole datagram over what is in `out`.
+pub(crate) fn seal(header: &Header, payload: &Payload, key: &ChannelKey, out: &mut Vec<u8>) {
+    out.clear();
+    header.encode(out);
+    payload.encode(out);
+    let tag = key.tag(out);
+    out.extend_from_slice(&tag);
 }
 
 #[cfg(test)]

@@ -1,0 +1,46 @@
+//! Where the cells of a run lie within its folder.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::cell::folder::RECORD;
+
+/// The folder of cells within that of a run.
+pub const CELLS: &str = "cells";
+/// The names of the cells of a run.
+///
+/// # Errors
+/// With the path, if the folder cannot be read.
+pub fn cell_names(folder: &Path) -> Result<Vec<String>> {
+    let name = |path: PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(cell_folders(folder, &[])?.into_iter().map(name).collect())
+}
+
+/// Folders of cells: those that the run names, in its order, then others by name.
+///
+/// # Errors
+/// With the path, if the folder cannot be read.
+pub fn cell_folders(folder: &Path, order: &[String]) -> Result<Vec<PathBuf>> {
+    let cells = folder.join(CELLS);
+    let mut found = Vec::new();
+    let entries = match std::fs::read_dir(&cells) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        Err(error) => return Err(error).with_context(|| format!("reading {}", cells.display())),
+    };
+    for entry in entries {
+        let path = entry.with_context(|| format!("reading {}", cells.display()))?.path();
+        // A cell that was not finished has no record yet.
+        if path.join(RECORD).exists() {
+            found.push(path);
+        }
+    }
+    let place = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let at = order.iter().position(|other| *other == name).unwrap_or(order.len());
+        (at, name)
+    };
+    found.sort_by_key(place);
+    Ok(found)
+}
