@@ -97,7 +97,7 @@ class Load(unittest.TestCase):
         known = "missed" if is_impossible else "met"
         self.assertIn(verdict["outcome"], (known, "disturbed"), verdict)
         if verdict["outcome"] == "disturbed":
-            self.assertRegex(verdict["reason"], r"(waited|woke|computed|late|tdf).*allowed are")
+            self.assertRegex(verdict["reason"], r"(waited|woke|computed|late|tdf).*the limit is")
 
 
 if __name__ == "__main__":

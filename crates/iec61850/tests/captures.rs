@@ -211,17 +211,19 @@ fn malformed_frames_are_refused_and_the_reason_names_field_and_octet() {
     assert_eq!(
         refusals,
         [
-            "GOOSE_all_data_primitives_fallbacks: Data at octet 157: tag 0x88 is no type of IEC 61850",
-            "GOOSE_malformed_asn1: gocbRef at octet 25: tag 0x80 must stand here, not 0x1f",
+            "GOOSE_all_data_primitives_fallbacks: Data at octet 157: tag 0x88 is not a type of \
+             IEC 61850",
+            "GOOSE_malformed_asn1: gocbRef at octet 25: tag 0x80 is expected here, not 0x1f",
             "GOOSE_missing_all_data: allData at octet 125: the field is missing",
-            "GOOSE_missing_conf_rev: confRev at octet 116: tag 0x88 must stand here, not 0x89",
-            "GOOSE_missing_dataset: datSet at octet 58: tag 0x82 must stand here, not 0x83",
-            "GOOSE_missing_go_id: goID at octet 84: tag 0x83 must stand here, not 0x84",
-            "GOOSE_missing_gocb_ref: gocbRef at octet 25: tag 0x80 must stand here, not 0x81",
-            "GOOSE_missing_num_dat_set_entries: numDatSetEntries at octet 122: tag 0x8a must stand here, not 0xab",
-            "GOOSE_missing_timestamp: t at octet 97: tag 0x84 must stand here, not 0x85",
+            "GOOSE_missing_conf_rev: confRev at octet 116: tag 0x88 is expected here, not 0x89",
+            "GOOSE_missing_dataset: datSet at octet 58: tag 0x82 is expected here, not 0x83",
+            "GOOSE_missing_go_id: goID at octet 84: tag 0x83 is expected here, not 0x84",
+            "GOOSE_missing_gocb_ref: gocbRef at octet 25: tag 0x80 is expected here, not 0x81",
+            "GOOSE_missing_num_dat_set_entries: numDatSetEntries at octet 122: tag 0x8a is \
+             expected here, not 0xab",
+            "GOOSE_missing_timestamp: t at octet 97: tag 0x84 is expected here, not 0x85",
             "GOOSE_truncated: Length at octet 16: 145 octets are needed, 133 are there",
-            "GOOSE_unsupported_tlv: allData at octet 125: tag 0xab must stand here, not 0x8c",
+            "GOOSE_unsupported_tlv: allData at octet 125: tag 0xab is expected here, not 0x8c",
         ]
     );
 }

@@ -120,7 +120,7 @@ impl Round {
         let names: Vec<_> = plan.stations.iter().map(|station| station.name.clone()).collect();
         for (name, ..) in plan.nodes() {
             let device = taps.remove(name).ok_or_else(|| {
-                let text = format!("node `{name}` has a link and was given no TAP device");
+                let text = format!("node `{name}` has a link but no TAP device");
                 io::Error::new(io::ErrorKind::NotFound, text)
             })?;
             let station = names.iter().position(|station| station == name);
@@ -308,8 +308,8 @@ impl Round {
                 counted.dropped_unread = tap::unread(&interface.device).unwrap_or(0);
                 if counted.dropped_unread > 0 {
                     stats.warnings.push(format!(
-                        "{} frames of node `{name}` were lost before the network read them: \
-                         the host is too slow for this scenario; raise tdf",
+                        "{} frames of node `{name}` were lost before the network read them: the \
+                         host is too slow for this scenario; increase tdf",
                         counted.dropped_unread
                     ));
                 }

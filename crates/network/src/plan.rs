@@ -193,7 +193,8 @@ impl fmt::Display for PlanError {
             Self::Unknown(name) => {
                 write!(
                     out,
-                    "`{name}` is no linked node, switch, attacker or link of the scenario; add it or correct the name"
+                    "`{name}` is not a linked node, switch, attacker or link of the scenario; add \
+                     it or correct the name"
                 )
             }
             Self::Twice(name) => {
@@ -201,19 +202,19 @@ impl fmt::Display for PlanError {
             }
             Self::NoAddress(node) => write!(
                 out,
-                "node `{node}` has a link and no address; give it one, such as `10.0.0.1/24`"
+                "node `{node}` has a link but no address; give it one, such as `10.0.0.1/24`"
             ),
             Self::TwoLinks(name) => write!(
                 out,
-                "`{name}` has two links, and a node or attacker has one interface; \
-                 link it to a switch"
+                "`{name}` has two links, but a node or attacker has only one interface; link it \
+                 to a switch"
             ),
             Self::SameAddress(one, other, ip) => {
                 write!(out, "nodes `{one}` and `{other}` both have address {ip}; change one")
             }
             Self::Loop(from, to) => write!(
                 out,
-                "the link from `{from}` to `{to}` closes a loop, and switches here speak no \
+                "the link from `{from}` to `{to}` closes a loop, and the switches have no \
                  spanning tree protocol; remove one link of the loop"
             ),
             Self::Impossible(from, to) => write!(

@@ -185,7 +185,7 @@ fn open() -> io::Result<OwnedFd> {
 fn explain(name: &str, error: io::Error) -> io::Error {
     let hint = match error.raw_os_error() {
         Some(libc::EPERM) => "; it needs CAP_NET_ADMIN in its network namespace: run as root",
-        Some(libc::EBUSY) => "; an interface of this name is there already",
+        Some(libc::EBUSY) => "; an interface of this name already exists",
         _ => "",
     };
     io::Error::new(error.kind(), format!("cannot make the TAP device `{name}`: {error}{hint}"))
@@ -283,7 +283,7 @@ mod tests {
             }
             assert!(unread(&device).unwrap() > 0);
             let twice = create_here("eth0", MAC, Ipv4Addr::new(10, 1, 2, 4), 22, 1400);
-            assert!(twice.unwrap_err().to_string().contains("there already"));
+            assert!(twice.unwrap_err().to_string().contains("already exists"));
             drop(device);
             assert!(Request::new("eth0").unwrap().call(&socket, libc::SIOCGIFMTU).is_err());
         });

@@ -63,7 +63,7 @@ pub unsafe fn take_over<const COUNT: usize>(
         // SAFETY: takes numbers only.
         let open = unsafe { libc::fcntl(*number, libc::F_SETFD, libc::FD_CLOEXEC) } == 0;
         if *number <= libc::STDERR_FILENO || numbers[..place].contains(number) || !open {
-            let why = format!("descriptor {number} was not handed down to this process");
+            let why = format!("descriptor {number} was not passed to this process");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
     }
@@ -164,7 +164,7 @@ mod tests {
         let (here, _there) = pair().unwrap();
         let open = here.as_raw_fd();
         for wrong in [[open, 1], [open, open], [open, i32::MAX], [-1, open]] {
-            assert!(take(wrong).ends_with("was not handed down to this process"), "{wrong:?}");
+            assert!(take(wrong).ends_with("was not passed to this process"), "{wrong:?}");
         }
         let number = std::os::fd::IntoRawFd::into_raw_fd(here);
         // SAFETY: its owner has just given it up.

@@ -138,8 +138,8 @@ fn check_owner(place: &Path, there: &fs::Metadata) -> Result<()> {
     let folder = folder.with_context(|| format!("writing {}", place.display()))?;
     if is_laid(namespaces::effective_user(), there.uid(), folder.uid(), folder.mode()) {
         bail!(
-            "{} belongs to user {}, who has put it into a folder that everybody writes to; name \
-             another file",
+            "{} belongs to user {}, who put it into a folder that everyone can write to; name a \
+             different file",
             place.display(),
             there.uid()
         );

@@ -71,7 +71,7 @@ pub fn ask(question: LinkMessage) -> anyhow::Result<LinkMessage> {
     match exchange(RouteNetlinkMessage::GetLink(question), NLM_F_REQUEST)? {
         NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => Ok(link),
         NetlinkPayload::Error(error) => Err(io::Error::from_raw_os_error(-error.raw_code()).into()),
-        other => bail!("the kernel answers with something else: {other:?}"),
+        other => bail!("unexpected answer of the kernel: {other:?}"),
     }
 }
 

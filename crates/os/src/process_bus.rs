@@ -79,7 +79,7 @@ impl ProcessBus {
     /// and when macvlan does not take its cutoff.
     pub fn lay(wiring: Wiring, relays: usize) -> anyhow::Result<Self> {
         if relays == 0 || wiring == Wiring::Veth && relays > 1 {
-            bail!("{relays} relays on {wiring:?}: a cable has one, others have one or more");
+            bail!("{relays} relays on {wiring:?}: a cable takes one, the others one or more");
         }
         let make = |_| NetworkNamespace::new();
         let bus = Self {
@@ -163,8 +163,8 @@ fn check_cutoff() -> anyhow::Result<()> {
     match link_kind(INTERFACE)? {
         LinkKind::Macvlan { cutoff: Some(CUTOFF_AT_ONCE) } => Ok(()),
         other => bail!(
-            "macvlan did not take a cutoff of {CUTOFF_AT_ONCE} but is {other:?}: Linux 6.4 or \
-             newer is needed, or sampled values are late and lost; wire a bridge instead"
+            "macvlan did not accept a cutoff of {CUTOFF_AT_ONCE} but has {other:?}: without Linux \
+             6.4 or newer, sampled values are late and lost; use a bridge instead"
         ),
     }
 }
@@ -266,7 +266,7 @@ fn order(link: LinkMessage, flags: u16) -> anyhow::Result<()> {
     match exchange(order, NLM_F_REQUEST | NLM_F_ACK | flags)? {
         NetlinkPayload::Error(error) if error.code.is_none() => Ok(()),
         NetlinkPayload::Error(error) => Err(io::Error::from_raw_os_error(-error.raw_code()).into()),
-        other => bail!("the kernel answers with something else: {other:?}"),
+        other => bail!("unexpected answer of the kernel: {other:?}"),
     }
 }
 

@@ -55,7 +55,9 @@ impl Folder {
         }
         let user = namespaces::effective_user();
         let found = Self::open(path.clone(), user)?;
-        found.with_context(|| format!("somebody has removed the folder {}", path.display()))
+        found.with_context(|| {
+            format!("the folder {} was removed by another process", path.display())
+        })
     }
 
     /// Where it lies, for people and for programs that are given its name.
@@ -101,14 +103,13 @@ impl Folder {
             bail!("{}: it belongs to user {}; {WAY_OUT}", unusable(&path), found.uid());
         }
         if found.mode() & OTHERS_WRITE != 0 {
-            bail!("{}: others may write to it; `chmod 700` it", unusable(&path));
+            bail!("{}: other users can write to it; fix with `chmod 700`", unusable(&path));
         }
         Ok(Some(Self { path, handle }))
     }
 }
 
-const WAY_OUT: &str =
-    "have it removed, or name a folder of your own in the variable XDG_RUNTIME_DIR";
+const WAY_OUT: &str = "have it removed, or set XDG_RUNTIME_DIR to a folder of your own";
 
 fn unusable(path: &Path) -> String {
     format!("cannot use the folder {} for sockets", path.display())
@@ -195,7 +196,7 @@ mod tests {
         );
         for mode in [0o720, 0o702, 0o777] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            assert!(refused(&path, own).contains("others may write to it"));
+            assert!(refused(&path, own).contains("other users can write to it"));
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
         let link = parent.path().join("link");

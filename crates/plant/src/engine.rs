@@ -174,7 +174,7 @@ impl Engine {
                     self.command("get number")?;
                 }
                 Ok(()) => {
-                    let words = (0, "it tells of no step".to_owned());
+                    let words = (0, "it returned no step number".to_owned());
                     return Err(failed_to(&format!("solve {count} steps"), words));
                 }
                 Err(error) => return Err(failed_to(&format!("solve {count} steps"), error)),

@@ -98,7 +98,7 @@ impl fmt::Display for PlantError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LibraryNotFound { searched } => {
-                write!(out, "the OpenDSS engine (libdss_capi) is in none of: ")?;
+                write!(out, "the OpenDSS engine (libdss_capi) was not found in: ")?;
                 write_list(out, searched.iter().map(|path| path.display().to_string()))?;
                 write!(
                     out,
@@ -120,7 +120,7 @@ impl fmt::Display for PlantError {
                 file.display()
             ),
             Self::Circuit { file, message } => {
-                write!(out, "the engine refuses the circuit {}: {message}", file.display())
+                write!(out, "the engine rejects the circuit {}: {message}", file.display())
             }
             Self::Profile { file, line: 0, message } => {
                 write!(out, "{}: {message}", file.display())
@@ -136,10 +136,10 @@ impl fmt::Display for PlantError {
                 write!(out, "{point} is a result of the simulation and cannot be written")
             }
             Self::Value { point, value, wanted } => {
-                write!(out, "{value} is no value for {point}; write {wanted}")
+                write!(out, "{value} is not a valid value for {point}; write {wanted}")
             }
             Self::Refused { point, value, message } => {
-                write!(out, "the engine does not take {value} for {point}: {message}")
+                write!(out, "the engine rejects {value} for {point}: {message}")
             }
             Self::Unsolved { point } => {
                 write!(out, "{point} has no value: the solution of the plant did not converge")
@@ -155,7 +155,7 @@ impl fmt::Display for PlantError {
 fn did_you_mean(near: &[String]) -> String {
     let near: Vec<String> = near.iter().map(|name| quoted(name)).collect();
     match near.split_last() {
-        None => "look for it in the circuit; points are `bus.<bus>.v<phase>` and \
+        None => "check it in the circuit; points are `bus.<bus>.v<phase>` and \
                  `<class>.<element>.<property>`"
             .into(),
         Some((last, [])) => format!("did you mean {last}?"),
@@ -190,8 +190,8 @@ impl PlantError {
             Self::ReadOnly { .. } => {
                 (&*text, "set a load, generator or storage unit, such as `load.d611.kW`")
             }
-            Self::Circuit { .. } => (&*text, "mend the circuit"),
-            _ => text.split_once("; ").unwrap_or((&text, "write another one")),
+            Self::Circuit { .. } => (&*text, "correct the circuit"),
+            _ => text.split_once("; ").unwrap_or((&text, "write a different one")),
         };
         Fault::new(what, way_out)
     }

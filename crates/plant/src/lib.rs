@@ -235,7 +235,7 @@ impl Plant {
             return Err(PlantError::ReadOnly { point: point() });
         }
         let wanted = if value.is_nan() || value.abs() > VALUE_MAX {
-            Some(format!("a finite number of at most {VALUE_MAX:e} either way"))
+            Some(format!("a finite number from -{VALUE_MAX:e} to {VALUE_MAX:e}"))
         } else {
             place.refuses(value).map(str::to_owned)
         };
@@ -366,7 +366,7 @@ fn steps_between_rows(plan: &plan::Plan) -> Result<i64, PlantError> {
     }
     if every <= 0 || every % step != 0 {
         return wrong(format!(
-            "rows are {} apart; that must be a multiple of the plant's step of {}",
+            "rows are {} apart; this must be a multiple of the plant's step of {}",
             plan.record_every, plan.step
         ));
     }

@@ -200,7 +200,7 @@ impl Context {
                 return Err(unusable("it refuses to start in this process".into()));
             }
             let engine = NonNull::new((calls.new)().cast_mut())
-                .ok_or_else(|| unusable("it makes no engine".into()))?;
+                .ok_or_else(|| unusable("it returned no engine".into()))?;
             for refuse in
                 [calls.allow_forms, calls.allow_editor, calls.allow_shell, calls.allow_chdir]
             {
@@ -208,7 +208,7 @@ impl Context {
             }
             for event in [STEP_SOLVED, NODES_CHANGED] {
                 if (calls.tell_events)(engine.as_ptr(), event, take_down) == 0 {
-                    return Err(unusable("it does not tell of its steps".into()));
+                    return Err(unusable("it does not support step callbacks".into()));
                 }
             }
             Ok(Self { calls, engine })
@@ -223,7 +223,8 @@ impl Context {
 
     /// Runs a text command. Answers what it printed, or the engine's number and words.
     pub(super) fn command(&mut self, text: &str) -> Result<String, (i32, String)> {
-        let command = CString::new(text).map_err(|_| (0, "a command holds a zero octet".into()))?;
+        let command =
+            CString::new(text).map_err(|_| (0, "a command contains a NUL byte".into()))?;
         // SAFETY: the engine is alive and the text ends in zero; it copies what it keeps.
         unsafe { (self.calls.command)(self.engine.as_ptr(), command.as_ptr()) };
         self.check()?;

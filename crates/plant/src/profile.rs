@@ -81,7 +81,7 @@ impl Reader {
             let values = self.values(line, row, header.len(), &places)?;
             let when = VirtualSpan::from_ns((values[0] * 1e9).round() as i64);
             if table.times.last().is_some_and(|last| *last >= when) {
-                let message = format!("time {when} does not come after the row before");
+                let message = format!("time {when} is not after the previous row");
                 return Err(self.error(line, &message));
             }
             table.lines.push(line);
@@ -89,14 +89,17 @@ impl Reader {
             table.rows.push(values[1..].to_vec());
         }
         if table.times.is_empty() {
-            return Err(self.error(0, "there is a header but no row of values"));
+            return Err(self.error(0, "there is a header but there are no rows"));
         }
         Ok(table)
     }
 
     fn place(&self, header: &[&str], name: &str) -> Result<usize, PlantError> {
         header.iter().position(|column| *column == name).ok_or_else(|| {
-            self.error(1, &format!("there is no column {name}; there are {}", header.join(", ")))
+            self.error(
+                1,
+                &format!("there is no column {name}; the columns are {}", header.join(", ")),
+            )
         })
     }
 
@@ -170,7 +173,7 @@ mod tests {
             ("t_s,kw\n0,1\n1\n", ["wind.csv:3: ", "1 values where the header has 2"]),
             ("t_s,kw\n0,1\n1,nan\n", ["wind.csv:3: ", "\"nan\""]),
             ("t_s,kw\n0,1e300\n", ["wind.csv:2: ", "1e300"]),
-            ("t_s,kw\n1,1\n1,2\n", ["wind.csv:3: ", "does not come after"]),
+            ("t_s,kw\n1,1\n1,2\n", ["wind.csv:3: ", "is not after"]),
         ] {
             let error = table(text).unwrap_err();
             assert!(error.starts_with(parts[0]) && error.contains(parts[1]), "{error}");

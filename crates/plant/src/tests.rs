@@ -298,7 +298,10 @@ fn a_table_with_a_value_that_its_point_does_not_take_is_told_with_its_line() {
     let profiles = vec![plan::Profile { file, time_column: "t_s".into(), columns }];
     let plan = plan::Plan { circuit, profiles, ..case(&[]) };
     let error = Plant::open(&plan, &search()).unwrap().begin(&plan).unwrap_err().to_string();
-    assert!(error.contains("taps.csv:4: 2.5 is no value for regcontrol.r.tapnum"), "{error}");
+    assert!(
+        error.contains("taps.csv:4: 2.5 is not a valid value for regcontrol.r.tapnum"),
+        "{error}"
+    );
 }
 
 #[test]

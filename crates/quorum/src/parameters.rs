@@ -82,20 +82,20 @@ impl Parameters {
         if shortest < dwell_min {
             return Some(format!(
                 "a dwell of {shortest:?} lets statements from before an action lead to the next \
-                 one: at least {dwell_min:?} for these ticks of freshness and look-ahead"
+                 one: use at least {dwell_min:?} for these ticks of freshness and look-ahead"
             ));
         }
         if self.dwell_before_close < self.dwell_before_trip {
             return Some(format!(
-                "a close may follow after {:?}, a trip after {:?} only: a trip must be allowed \
-                 as early as a close",
+                "a close may follow after {:?}, but a trip only after {:?}: a trip must be \
+                 allowed as early as a close",
                 self.dwell_before_close, self.dwell_before_trip
             ));
         }
         if self.freshness_ticks == 0 || self.checks_per_tick < 2 {
             return Some(format!(
-                "freshness of {} ticks and {} checks a tick: at least 1 and 2, or correct nodes \
-                 whose clocks differ are not heard",
+                "freshness of {} ticks and {} checks per tick: use at least 1 and 2, or correct \
+                 nodes whose clocks differ are ignored",
                 self.freshness_ticks, self.checks_per_tick
             ));
         }
@@ -124,8 +124,8 @@ mod tests {
             (Parameters { dwell_before_trip: ms(2), ..good }, "before an action"),
             (Parameters { look_ahead_ticks: 2, ..good }, "at least 4ms"),
             (Parameters { dwell_before_close: ms(3), dwell_before_trip: ms(4), ..good }, "early"),
-            (Parameters { freshness_ticks: 0, ..good }, "not heard"),
-            (Parameters { checks_per_tick: 1, ..good }, "not heard"),
+            (Parameters { freshness_ticks: 0, ..good }, "ignored"),
+            (Parameters { checks_per_tick: 1, ..good }, "ignored"),
             (Parameters { query_interval: ms(0), ..good }, "above zero"),
             (Parameters { heartbeat_max: ms(1), ..good }, "in order"),
         ] {

@@ -19,7 +19,7 @@ fn inside(host: &Host) -> Item {
     let engine = marked.iter().find(|(file, _)| host.exists(file)).map(|(_, engine)| *engine);
     match engine {
         Some(engine) => Item::ok(GROUP, name, format!("yes ({engine})")),
-        None => Item::ok(GROUP, name, "no sign of one"),
+        None => Item::ok(GROUP, name, "none detected"),
     }
 }
 
@@ -32,7 +32,7 @@ fn real_time(host: &Host) -> Item {
         (Some(folder), Some(0)) => Item::fail(
             GROUP,
             name,
-            "none: SCHED_FIFO is refused (EPERM)",
+            "none: the kernel rejects SCHED_FIFO (EPERM)",
             format!("echo 500000 > {folder}/cpu.rt_runtime_us (runc: linux.resources.cpu)"),
         ),
         (_, Some(us)) => Item::ok(GROUP, name, format!("{us} µs of each period")),
@@ -42,7 +42,7 @@ fn real_time(host: &Host) -> Item {
 
 fn quota(host: &Host) -> Item {
     let name = "quota";
-    let remedy = "give the container cores of its own (cpuset) in place of a quota";
+    let remedy = "give the container its own cores (cpuset) instead of a quota";
     let found = |quota: i64, period: i64| {
         format!("{quota} of {period} µs: tasks stop for the rest of each period")
     };
@@ -75,7 +75,7 @@ fn cpuset(host: &Host, cores: &Cores) -> Item {
             GROUP,
             name,
             format!("{set}, not core {}", cores.without(&set)),
-            format!("give the group the cores {cores}, or choose others with --cores"),
+            format!("give the group the cores {cores}, or select others with --cores"),
         ),
     }
 }

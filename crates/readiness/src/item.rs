@@ -121,7 +121,7 @@ impl fmt::Display for Report {
             let Item { name, grade, found, remedy, .. } = item;
             writeln!(text, "  {:<12} {name:<width$}  {found}", grade.word())?;
             if let Some(remedy) = remedy {
-                writeln!(text, "{indent}mend: {remedy}")?;
+                writeln!(text, "{indent}fix: {remedy}")?;
             }
         }
         let [ok, unknown, warn, fail] = [Grade::Ok, Grade::NotMeasured, Grade::Warn, Grade::Fail]
@@ -149,13 +149,13 @@ mod tests {
     fn a_report_groups_its_items_and_ends_in_a_verdict() {
         let items = vec![
             Item::ok("kernel", "preemption", "PREEMPT_RT"),
-            Item::warn("kernel", "isolated cores", "none", "isolcpus=1 on the kernel line"),
+            Item::warn("kernel", "isolated cores", "none", "isolcpus=1 on the kernel command line"),
             Item::fail("time", "clock source", "hpet", "clocksource=tsc"),
         ];
         let mut report = Report { cores: "1".parse().unwrap(), items, under_load: false };
         let text = report.to_string();
         assert_eq!(text.matches("kernel\n").count(), 1);
-        assert!(text.contains("mend: isolcpus=1"), "{text}");
+        assert!(text.contains("fix: isolcpus=1"), "{text}");
         assert!(text.ends_with("cores 1: not ready\n1 ok, 1 warn, 1 fail, 0 not measured"));
         assert_eq!(report.exit(), Exit::Missed);
         report.items.pop();
@@ -177,7 +177,7 @@ mod tests {
         let text = Report { cores: "1".parse().unwrap(), items, under_load: false }.to_string();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].ends_with(&format!("{long}  nothing")), "{text}");
-        assert_eq!(lines[1].find("nothing"), lines[3].find("mend:"), "{text}");
+        assert_eq!(lines[1].find("nothing"), lines[3].find("fix:"), "{text}");
     }
 
     #[test]

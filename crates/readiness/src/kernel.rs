@@ -36,7 +36,7 @@ fn preemption(host: &Host) -> Item {
         return Item::ok(GROUP, name, "PREEMPT_RT");
     }
     let mode = preemption_mode(host, &version);
-    let found = format!("{mode}: kernel code that runs on a core delays its tasks");
+    let found = format!("{mode}: kernel code running on a core delays its tasks");
     Item::warn(GROUP, name, found, "boot a PREEMPT_RT kernel (Debian: linux-image-rt-amd64)")
 }
 
@@ -57,15 +57,15 @@ fn preemption_mode(host: &Host, version: &str) -> String {
 fn tick(host: &Host) -> Item {
     let name = "tick rate";
     let Some(config) = config(host) else {
-        return Item::unknown(GROUP, name, "the kernel's configuration is not readable here");
+        return Item::unknown(GROUP, name, "the kernel configuration is not readable here");
     };
     let hz = config.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="));
     let fine = config.lines().any(|line| line == "CONFIG_HIGH_RES_TIMERS=y");
     let hz = hz.unwrap_or("unknown");
     if fine {
-        Item::ok(GROUP, name, format!("{hz} Hz, timers do not depend on it (high resolution)"))
+        Item::ok(GROUP, name, format!("{hz} Hz, timers are independent of it (high resolution)"))
     } else {
-        let found = format!("{hz} Hz, and timers only expire at ticks");
+        let found = format!("{hz} Hz, and timers expire only at ticks");
         Item::fail(GROUP, name, found, "boot a kernel with CONFIG_HIGH_RES_TIMERS=y")
     }
 }
@@ -88,8 +88,11 @@ fn isolated(host: &Host, cores: &Cores) -> Item {
         "isolated cores",
         &file,
         cores,
-        "other tasks are put there",
-        &format!("`isolcpus=managed_irq,domain,{cores}` on the kernel line, or a cpuset partition"),
+        "other tasks are scheduled there",
+        &format!(
+            "`isolcpus=managed_irq,domain,{cores}` on the kernel command line, or a cpuset \
+             partition"
+        ),
     )
 }
 
@@ -100,7 +103,7 @@ fn tickless(host: &Host, cores: &Cores) -> Item {
         &file,
         cores,
         "the tick interrupts a running task",
-        &format!("`nohz_full={cores}` on the kernel line (CONFIG_NO_HZ_FULL)"),
+        &format!("`nohz_full={cores}` on the kernel command line (CONFIG_NO_HZ_FULL)"),
     )
 }
 
@@ -111,8 +114,8 @@ fn callbacks(host: &Host, cores: &Cores) -> Item {
         "cores without RCU work",
         &option,
         cores,
-        "callbacks of the kernel run there",
-        &format!("`rcu_nocbs={cores}` on the kernel line"),
+        "kernel callbacks run there",
+        &format!("`rcu_nocbs={cores}` on the kernel command line"),
     )
 }
 
@@ -141,7 +144,7 @@ fn interrupts(host: &Host, cores: &Cores) -> Item {
         return Item::ok(GROUP, name, format!("new interrupts go to cores {allowed}"));
     }
     let found = format!("new interrupts may go to core {touched}");
-    Item::warn(GROUP, name, found, "`irqaffinity=` with the other cores on the kernel line")
+    Item::warn(GROUP, name, found, "`irqaffinity=` with the other cores on the kernel command line")
 }
 
 fn idle_states(host: &Host, cores: &Cores) -> Item {
@@ -159,9 +162,9 @@ fn idle_states(host: &Host, cores: &Cores) -> Item {
         }
     }
     match deepest {
-        None => Item::ok(GROUP, name, "none: idle cores are in the hands of the kernel alone"),
+        None => Item::ok(GROUP, name, "none: only the kernel controls idle cores"),
         Some((exit_us, state)) if exit_us <= IDLE_EXIT_US_MAX => {
-            Item::ok(GROUP, name, format!("{state} at the deepest, {exit_us} µs to wake up"))
+            Item::ok(GROUP, name, format!("deepest is {state}, {exit_us} µs to wake up"))
         }
         Some((exit_us, state)) => Item::warn(
             GROUP,
@@ -184,21 +187,30 @@ fn mitigations(host: &Host) -> Item {
         return Item::ok(GROUP, name, "none active");
     }
     // They cost a fraction of a microsecond for each system call: said, not held against it.
-    Item::ok(GROUP, name, format!("{} active, part of each system call's time", active.len()))
+    Item::ok(
+        GROUP,
+        name,
+        format!("{} active, which adds to the time of each system call", active.len()),
+    )
 }
 
 fn clock_source(host: &Host) -> Item {
     let name = "clock source";
     let folder = "/sys/devices/system/clocksource/clocksource0";
     let Some(current) = host.text(&format!("{folder}/current_clocksource")) else {
-        return Item::unknown(GROUP, name, "/sys does not tell it here");
+        return Item::unknown(GROUP, name, "not available in /sys");
     };
     if CLOCK_SOURCES.contains(&current.as_str()) {
         return Item::ok(GROUP, name, current);
     }
     let there = host.text(&format!("{folder}/available_clocksource")).unwrap_or_default();
-    let found = format!("{current} (there are: {there}): each reading is a system call or slower");
-    Item::fail(GROUP, name, found, "`clocksource=tsc tsc=reliable` on the kernel line if it is one")
+    let found = format!("{current} (available: {there}): each reading costs a system call or more");
+    Item::fail(
+        GROUP,
+        name,
+        found,
+        "`clocksource=tsc tsc=reliable` on the kernel command line if it is one",
+    )
 }
 
 #[cfg(test)]
@@ -237,7 +249,7 @@ mod tests {
         let bad: Vec<&Item> = items.iter().filter(|item| item.grade != Grade::Ok).collect();
         assert!(bad.is_empty(), "{bad:?}");
         assert_eq!(graded(&items, "isolated cores").1, "2-3");
-        assert_eq!(graded(&items, "idle states").1, "C1 at the deepest, 2 µs to wake up");
+        assert_eq!(graded(&items, "idle states").1, "deepest is C1, 2 µs to wake up");
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Load {
         let name = "load meanwhile";
         let found = format!("others took {}{}", self.words(), averages(host));
         if self.is_heavy() {
-            Item::warn(GROUP, name, found, "stop them, or ask again when the host is idle")
+            Item::warn(GROUP, name, found, "stop them, or check again when the host is idle")
         } else {
             Item::ok(GROUP, name, found)
         }
@@ -143,7 +143,7 @@ fn averages(host: &Host) -> String {
     let pressure = host.text("/proc/pressure/cpu").unwrap_or_default();
     let some = pressure.lines().find_map(|line| line.strip_prefix("some avg10="));
     if let Some(share) = some.and_then(|rest| rest.split(' ').next()) {
-        text += &format!("; somebody waited {share} % of 10 s");
+        text += &format!("; tasks waited for a processor {share} % of 10 s");
     }
     text
 }
@@ -187,7 +187,7 @@ mod tests {
     fn a_bad_figure_of_a_busy_host_is_no_figure_and_a_good_one_stands() {
         let (before, idle) = (account(0, 0, 0, 0), account(1, 99, 0, 0));
         let (busy, quiet) = (load(&before, &account(90, 10, 0, 90)), load(&before, &idle));
-        let late = || Item::fail(GROUP, "wake-up latency", "max 9000 µs", "mend it");
+        let late = || Item::fail(GROUP, "wake-up latency", "max 9000 µs", "correct it");
         assert_eq!(quiet.beside(late()).grade, Grade::Fail);
         let told = busy.beside(late());
         assert_eq!((told.grade, told.remedy.clone()), (Grade::NotMeasured, None));

@@ -73,7 +73,7 @@ fn send(socket: &PacketSocket, frames: u64) -> anyhow::Result<u64> {
     for number in 0..frames {
         sleep_until(begin_ns + (number * 1_000_000_000 / RATE).cast_signed());
         let octets = frame("LOOP", now_ns(), Synchronisation::Local);
-        anyhow::ensure!(socket.send(&[&octets])? == 1, "frame {number} was not taken");
+        anyhow::ensure!(socket.send(&[&octets])? == 1, "frame {number} was not accepted");
     }
     Ok(frames)
 }
@@ -136,8 +136,8 @@ fn judge(measured: &Loop) -> Item {
     let latencies = Distribution::of(&measured.latency_ns);
     let lost = measured.sent.saturating_sub(latencies.count());
     let Some(max) = latencies.max() else {
-        let found = format!("none of {} frames came", measured.sent);
-        return Item::fail(GROUP, NAME, found, "a kernel with veth, and a look at `dmesg`");
+        let found = format!("none of {} frames arrived", measured.sent);
+        return Item::fail(GROUP, NAME, found, "use a kernel with veth, and see `dmesg`");
     };
     let us = |ns: f64| format!("{:.1}", ns / 1000.0);
     let (p50, p99) = (quantile(&latencies, 0.5), quantile(&latencies, 0.99));
@@ -148,7 +148,7 @@ fn judge(measured: &Loop) -> Item {
         us(f64::from(max)),
         measured.sent
     );
-    let remedy = "the items of kernel, scheduler and processor above; if they are in order, the \
+    let remedy = "see the items of kernel, scheduler and processor above; if they are ok, the \
                   host (steal time)";
     if lost > 0 || p99 > f64::from(CYCLE_NS) {
         Item::fail(GROUP, NAME, found, remedy)
@@ -181,7 +181,7 @@ mod tests {
         once[7] = CYCLE_NS + 1;
         assert_eq!(of(once).grade, Grade::Warn);
         assert_eq!(of(vec![CYCLE_NS + 1; 200]).grade, Grade::Fail);
-        assert_eq!(of(Vec::new()).found, "none of 200 frames came");
+        assert_eq!(of(Vec::new()).found, "none of 200 frames arrived");
     }
 
     #[test]

@@ -53,7 +53,7 @@ fn wakeups(measured: &io::Result<Measured>, duration: Duration) -> Item {
     samples.sort_unstable();
     let (Some(&max), Some(worst)) = (samples.last(), cores.iter().max_by_key(|c| c.max_ns()))
     else {
-        return Item::unknown(GROUP, name, "too short for a single period; see --duration");
+        return Item::unknown(GROUP, name, "too short for even one period; see --duration");
     };
     let at = |share: f64| samples[((samples.len() - 1) as f64 * share) as usize];
     let us = |ns: i64| format!("{:.1}", ns as f64 / 1000.0);
@@ -67,7 +67,7 @@ fn wakeups(measured: &io::Result<Measured>, duration: Duration) -> Item {
         duration.as_secs_f64(),
         measured.warnings.iter().map(|text| format!("; {text}")).collect::<String>(),
     );
-    let remedy = "the items above; if they are in order, the firmware or the host (steal time)";
+    let remedy = "see the items above; if they are ok, the firmware or the host (steal time)";
     if max <= WAKEUP_NS_GOOD {
         Item::ok(GROUP, name, found)
     } else if max <= WAKEUP_NS_MAX {
@@ -103,7 +103,7 @@ fn stolen(before: Stolen, after: Stolen, duration: Duration) -> Item {
         return Item::ok(GROUP, name, format!("none in {:.0} s", duration.as_secs_f64()));
     }
     let found = format!("the host took the cores away for {} ms", ticks * 10);
-    Item::fail(GROUP, name, found, "ask for cores of one's own, or a host without neighbours")
+    Item::fail(GROUP, name, found, "use dedicated cores, or a host without other guests")
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ fn limit(host: &Host, name: &str) -> Option<u64> {
 fn locked(host: &Host, held: u64) -> Item {
     let name = "locked memory";
     if held & (1 << 14) != 0 {
-        return Item::ok(GROUP, name, "as much as there is (CAP_IPC_LOCK)");
+        return Item::ok(GROUP, name, "unlimited (CAP_IPC_LOCK)");
     }
     match limit(host, "Max locked memory") {
         Some(octets) if octets >= LOCKED_OCTETS_MIN => {
@@ -52,7 +52,7 @@ fn locked(host: &Host, held: u64) -> Item {
             format!("{} KiB: a page fault in a task takes milliseconds", octets >> 10),
             "`memlock unlimited` in /etc/security/limits.conf, or LimitMEMLOCK=infinity",
         ),
-        None => Item::unknown(GROUP, name, "/proc/self/limits does not tell it here"),
+        None => Item::unknown(GROUP, name, "not available in /proc/self/limits"),
     }
 }
 
@@ -71,7 +71,7 @@ fn priority(host: &Host, held: u64) -> Item {
             format!("up to {highest}: tasks share their cores with everything else"),
             "`rtprio 99` in /etc/security/limits.conf, or LimitRTPRIO=99",
         ),
-        None => Item::unknown(GROUP, name, "/proc/self/limits does not tell it here"),
+        None => Item::unknown(GROUP, name, "not available in /proc/self/limits"),
     }
 }
 
@@ -88,7 +88,7 @@ fn huge_pages(host: &Host) -> Item {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("HugePages_Total:"));
     let pages: u64 = line.and_then(|number| number.trim().parse().ok()).unwrap_or(0);
     // Only virtual machines for guests with deadlines need them.
-    let found = if pages == 0 { "none set aside".to_owned() } else { format!("{pages} set aside") };
+    let found = if pages == 0 { "none reserved".to_owned() } else { format!("{pages} reserved") };
     Item::ok(GROUP, "huge pages", found)
 }
 
@@ -99,9 +99,9 @@ fn cache_partitions(host: &Host) -> Item {
         return Item::ok(GROUP, name, "resctrl is mounted");
     }
     if !cpuinfo.split_whitespace().any(|flag| flag == "cat_l3" || flag == "cat_l2") {
-        return Item::ok(GROUP, name, "this processor has none to give");
+        return Item::ok(GROUP, name, "not supported by this processor");
     }
-    let found = "not in use: other cores push data of the tasks out of the shared cache";
+    let found = "not in use: other cores evict data of the tasks from the shared cache";
     Item::warn(GROUP, name, found, "mount -t resctrl resctrl /sys/fs/resctrl")
 }
 
@@ -128,7 +128,7 @@ mod tests {
         assert!(of("locked memory").found.starts_with("8192 KiB"));
         assert_eq!(of("real-time priority").grade, Grade::Fail);
         assert_eq!(of("CAP_NET_RAW").grade, Grade::Warn);
-        assert_eq!(of("huge pages").found, "4 set aside");
+        assert_eq!(of("huge pages").found, "4 reserved");
         assert_eq!(of("cache partitions").grade, Grade::Warn);
     }
 

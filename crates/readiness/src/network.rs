@@ -16,12 +16,12 @@ pub(super) fn must_exist(host: &Host, interface: &str) -> anyhow::Result<()> {
     if there.iter().any(|name| name == interface) {
         return Ok(());
     }
-    bail!("there is no interface {interface}; there are {}", there.join(", "));
+    bail!("there is no interface {interface}; available are {}", there.join(", "));
 }
 
 pub(super) fn items(host: &Host, cores: &Cores, interface: Option<&str>) -> Vec<Item> {
     let Some(interface) = interface else {
-        let why = "no interface was named; see --interface";
+        let why = "no interface was given; see --interface";
         return vec![Item::unknown(GROUP, "process bus", why)];
     };
     vec![
@@ -37,22 +37,25 @@ pub(super) fn items(host: &Host, cores: &Cores, interface: Option<&str>) -> Vec<
 fn kind(interface: &str, kind: Option<LinkKind>) -> Item {
     let name = "kind of link";
     match kind {
-        None => Item::unknown(GROUP, name, format!("the kernel does not tell it of {interface}")),
+        None => {
+            Item::unknown(GROUP, name, format!("the kernel does not report it for {interface}"))
+        }
         Some(LinkKind::Device) => Item::ok(GROUP, name, "a device"),
         Some(LinkKind::Virtual(kind)) => Item::ok(GROUP, name, kind),
         Some(LinkKind::Macvlan { cutoff: Some(CUTOFF_AT_ONCE) }) => {
-            Item::ok(GROUP, name, "macvlan that delivers multicast at once")
+            Item::ok(GROUP, name, "macvlan that delivers multicast immediately")
         }
         Some(LinkKind::Macvlan { cutoff: Some(_) }) => Item::fail(
             GROUP,
             name,
-            "macvlan that leaves multicast to a worker: late by milliseconds, and frames lost",
+            "macvlan that delivers multicast from a worker: milliseconds late, and frames are lost",
             format!("ip link set {interface} type macvlan bccutoff -1 (iproute2 6.4)"),
         ),
         Some(LinkKind::Macvlan { cutoff: None }) => Item::fail(
             GROUP,
             name,
-            "macvlan, whose multicast this kernel leaves to a worker: late, and frames lost",
+            "macvlan, whose multicast this kernel delivers from a worker: late, and frames are \
+             lost",
             "Linux 6.4 or newer, or a veth pair on a bridge",
         ),
     }
@@ -61,7 +64,7 @@ fn kind(interface: &str, kind: Option<LinkKind>) -> Item {
 fn coalescing(interface: &str, us: Option<u32>) -> Item {
     let name = "coalescing";
     match us {
-        None => Item::ok(GROUP, name, "none to set"),
+        None => Item::ok(GROUP, name, "not adjustable"),
         Some(us @ 0..=COALESCING_US_MAX) => Item::ok(GROUP, name, format!("{us} µs")),
         Some(us) => Item::warn(
             GROUP,
@@ -75,7 +78,7 @@ fn coalescing(interface: &str, us: Option<u32>) -> Item {
 fn rings(interface: &str, ring: Option<(u32, u32)>) -> Item {
     let name = "receive ring";
     match ring {
-        None => Item::ok(GROUP, name, "none to set"),
+        None => Item::ok(GROUP, name, "not adjustable"),
         Some((now, most)) if now >= most => Item::ok(GROUP, name, format!("{now} frames")),
         Some((now, most)) => Item::warn(
             GROUP,
@@ -98,19 +101,19 @@ fn drops(host: &Host, interface: &str) -> Item {
         .map(|counter| format!("{counter} {}", count(counter)))
         .collect();
     if counted.is_empty() {
-        return Item::ok(GROUP, name, "none since it is up");
+        return Item::ok(GROUP, name, "none since the interface came up");
     }
-    let remedy = "larger rings, less load on the core that receives, or another cable";
-    Item::warn(GROUP, name, format!("since it is up: {}", counted.join(", ")), remedy)
+    let remedy = "use larger rings, less load on the receiving core, or a different cable";
+    Item::warn(GROUP, name, format!("since the interface came up: {}", counted.join(", ")), remedy)
 }
 
 fn stamps(stamps: Option<bool>) -> Item {
     let name = "hardware stamps";
     if stamps == Some(true) {
-        return Item::ok(GROUP, name, "frames are stamped by the card");
+        return Item::ok(GROUP, name, "the card timestamps frames");
     }
-    let found = "none: the age of samples is known to some 10 µs only";
-    Item::warn(GROUP, name, found, "a network card with IEEE 1588 stamps (ethtool -T)")
+    let found = "none: the age of samples is known only to some 10 µs";
+    Item::warn(GROUP, name, found, "use a network card with IEEE 1588 timestamps (ethtool -T)")
 }
 
 fn interrupts(host: &Host, cores: &Cores, interface: &str) -> Item {
@@ -129,8 +132,8 @@ fn interrupts(host: &Host, cores: &Cores, interface: &str) -> Item {
         Some(both) => Item::warn(
             GROUP,
             name,
-            format!("on core {both}, among the tasks"),
-            "echo another core > /proc/irq/N/smp_affinity_list",
+            format!("on core {both}, which the tasks use"),
+            "echo a different core > /proc/irq/N/smp_affinity_list",
         ),
     }
 }
@@ -159,15 +162,15 @@ mod tests {
             ("/proc/irq/31/effective_affinity_list", "0\n"),
             ("/proc/irq/32/effective_affinity_list", "3\n"),
         ]);
-        assert_eq!(drops(&host, "eth0").found, "since it is up: rx_dropped 17");
+        assert_eq!(drops(&host, "eth0").found, "since the interface came up: rx_dropped 17");
         let at = |cores: &str| interrupts(&host, &cores.parse().unwrap(), "eth0");
-        assert_eq!(at("2-3").found, "on core 3, among the tasks");
+        assert_eq!(at("2-3").found, "on core 3, which the tasks use");
         assert_eq!(at("1-2").grade, Grade::Ok);
         assert_eq!(coalescing("eth0", Some(3)).grade, Grade::Ok);
         assert_eq!(coalescing("eth0", Some(200)).grade, Grade::Warn);
         assert_eq!(rings("eth0", Some((256, 4096))).remedy.unwrap(), "ethtool -G eth0 rx 4096");
         assert_eq!(rings("eth0", Some((512, 512))).grade, Grade::Ok);
         let error = must_exist(&host, "eth1").unwrap_err().to_string();
-        assert_eq!(error, "there is no interface eth1; there are eth0");
+        assert_eq!(error, "there is no interface eth1; available are eth0");
     }
 }

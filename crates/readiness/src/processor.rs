@@ -27,9 +27,9 @@ fn supply(host: &Host) -> Item {
             && of(supply, "status").as_deref() == Some("Discharging")
     });
     match discharging {
-        None => Item::ok(GROUP, name, "no battery is being discharged"),
+        None => Item::ok(GROUP, name, "not on battery"),
         Some(battery) => {
-            let found = format!("on battery ({battery}): processors are slowed down to save it");
+            let found = format!("on battery ({battery}): processors are slowed down to save power");
             Item::warn(GROUP, name, found, "connect the power supply")
         }
     }
@@ -50,8 +50,9 @@ fn siblings(host: &Host, cores: &Cores) -> Item {
     if shared.is_empty() {
         return Item::ok(GROUP, name, "each core has one");
     }
-    let found = format!("{} share a core: one delays the other", shared.join(" and "));
-    let remedy = "`nosmt` on the kernel line, or echo off > /sys/devices/system/cpu/smt/control";
+    let found = format!("{} share a core: each delays the other", shared.join(" and "));
+    let remedy =
+        "`nosmt` on the kernel command line, or echo off > /sys/devices/system/cpu/smt/control";
     Item::warn(GROUP, name, found, remedy)
 }
 
@@ -64,12 +65,12 @@ fn governor(host: &Host, cores: &Cores) -> Item {
     found.sort();
     found.dedup();
     if found.is_empty() {
-        return Item::ok(GROUP, name, "none: the frequency is not in the hands of this kernel");
+        return Item::ok(GROUP, name, "none: this kernel does not control the frequency");
     }
     if found == ["performance"] {
         return Item::ok(GROUP, name, "performance");
     }
-    let found = format!("{}: a core that was idle is slow at first", found.join(", "));
+    let found = format!("{}: a core is slow at first after idling", found.join(", "));
     Item::warn(GROUP, name, found, "cpupower frequency-set -g performance")
 }
 
@@ -89,7 +90,7 @@ fn neighbours(host: &Host, cores: &Cores) -> Item {
         if task.kernel { kernel += 1 } else { user += 1 }
     }
     if kernel + user == 0 {
-        return Item::ok(GROUP, name, "none but the kernel's own for each core");
+        return Item::ok(GROUP, name, "only the kernel's own per-core threads");
     }
     let found = format!("{user} programs and {kernel} movable kernel threads last ran there");
     Item::warn(GROUP, name, found, "isolate the cores (`isolcpus=`), or move them by a cpuset")
@@ -132,10 +133,10 @@ fn hypervisor(host: &Host) -> Item {
     let cpuinfo = host.text("/proc/cpuinfo").unwrap_or_default();
     let flags = cpuinfo.lines().find(|line| line.starts_with("flags"));
     if !flags.is_some_and(|line| line.split_whitespace().any(|flag| flag == "hypervisor")) {
-        return Item::ok(GROUP, name, "no sign of one");
+        return Item::ok(GROUP, name, "none detected");
     }
     let vendor = host.text("/sys/class/dmi/id/sys_vendor").unwrap_or_else(|| "unknown".to_owned());
-    let found = format!("yes ({vendor}): its host may stop a core at any time");
+    let found = format!("yes ({vendor}): the host may stop a core at any time");
     let remedy = "pin each virtual processor to a core of its own, with SCHED_FIFO and huge pages";
     Item::warn(GROUP, name, found, remedy)
 }
@@ -145,11 +146,11 @@ fn hypervisor(host: &Host) -> Item {
 fn halt_polling(host: &Host) -> Item {
     let name = "halt polling of guests";
     match host.number("/sys/module/kvm/parameters/halt_poll_ns") {
-        None => Item::ok(GROUP, name, "this is no host of virtual machines (no KVM)"),
+        None => Item::ok(GROUP, name, "this is not a host of virtual machines (no KVM)"),
         Some(0) => Item::warn(
             GROUP,
             name,
-            "off: a guest's processor that was idle is woken up late",
+            "off: an idle guest processor wakes up late",
             "echo 200000 > /sys/module/kvm/parameters/halt_poll_ns",
         ),
         Some(ns) => Item::ok(GROUP, name, format!("for {} µs", ns / 1000)),

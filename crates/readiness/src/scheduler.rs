@@ -23,7 +23,7 @@ pub(super) fn items(host: &Host) -> Vec<Item> {
             host,
             "NMI watchdog",
             "/proc/sys/kernel/nmi_watchdog",
-            "it interrupts each core",
+            "it interrupts every core",
             "sysctl -w kernel.nmi_watchdog=0",
         ),
         switch(
@@ -52,7 +52,7 @@ pub(super) fn throttling(host: &Host) -> Item {
     let of = |file: &str| host.number(&format!("/proc/sys/kernel/{file}"));
     let (Some(runtime), Some(period)) = (of("sched_rt_runtime_us"), of("sched_rt_period_us"))
     else {
-        return Item::unknown(GROUP, name, "/proc/sys/kernel does not tell it here");
+        return Item::unknown(GROUP, name, "not available in /proc/sys/kernel");
     };
     if runtime < 0 || runtime >= period {
         return Item::ok(GROUP, name, "off");
@@ -78,11 +78,11 @@ pub(super) fn reserve(host: &Host) -> Item {
             return Item::ok(GROUP, name, "this kernel has none");
         }
         let why = if cores.is_empty() {
-            "without debugfs the kernel does not tell it (mount -t debugfs none /sys/kernel/debug)"
+            "not available without debugfs (mount -t debugfs none /sys/kernel/debug)"
         } else {
-            "the kernel lets nobody read it, as one that is locked down"
+            "the kernel does not allow reading it (locked down?)"
         };
-        let usual = "since Linux 6.12 it is 50 of 1000 ms unless somebody has set it";
+        let usual = "since Linux 6.12 it is 50 of 1000 ms by default";
         return Item::unknown(GROUP, name, format!("{why}; {usual}"));
     };
     if runtime == 0 {
@@ -90,7 +90,7 @@ pub(super) fn reserve(host: &Host) -> Item {
     }
     let (runtime_ms, period_ms) = (runtime / 1_000_000, period / 1_000_000);
     let found = format!(
-        "ordinary tasks that starve take a core from SCHED_FIFO for {runtime_ms} of {period_ms} ms"
+        "starving ordinary tasks take a core from SCHED_FIFO for {runtime_ms} of {period_ms} ms"
     );
     let remedy = format!("for core in {folder}/cpu*; do echo 0 > $core/runtime; done");
     Item::warn(GROUP, name, found, remedy)
@@ -128,9 +128,9 @@ fn huge_pages(host: &Host) -> Item {
 fn receive_buffer(host: &Host) -> Item {
     let name = "receive buffer";
     let Some(octets) = host.number("/proc/sys/net/core/rmem_max") else {
-        return Item::unknown(GROUP, name, "/proc/sys/net/core does not tell it here");
+        return Item::unknown(GROUP, name, "not available in /proc/sys/net/core");
     };
-    let found = format!("at most {} KiB for those without CAP_NET_ADMIN", octets >> 10);
+    let found = format!("at most {} KiB without CAP_NET_ADMIN", octets >> 10);
     if octets >= RECEIVE_BUFFER_OCTETS {
         return Item::ok(GROUP, name, found);
     }
@@ -141,7 +141,7 @@ fn receive_buffer(host: &Host) -> Item {
 fn busy_poll(host: &Host) -> Item {
     let name = "busy polling";
     match host.number("/proc/sys/net/core/busy_read") {
-        None => Item::unknown(GROUP, name, "/proc/sys/net/core does not tell it here"),
+        None => Item::unknown(GROUP, name, "not available in /proc/sys/net/core"),
         Some(0) => Item::ok(GROUP, name, "off: receivers sleep until an interrupt"),
         Some(us) => Item::ok(GROUP, name, format!("receivers spin for {us} µs")),
     }

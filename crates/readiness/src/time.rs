@@ -21,7 +21,7 @@ pub(super) fn items(host: &Host) -> Vec<Item> {
         daemon(
             &running,
             "ptp4l",
-            "the network card's clock follows a grandmaster",
+            "the clock of the network card follows a grandmaster",
             "start ptp4l on the interface of the process bus (package linuxptp)",
         ),
         daemon(
@@ -58,12 +58,12 @@ fn offset(answer: Option<&str>) -> Item {
     };
     let state = value("portState").unwrap_or("unknown");
     let Some(ns) = value("master_offset").and_then(|ns| ns.parse::<f64>().ok()) else {
-        let why = "ptp4l did not answer pmc; only root and its own user may ask it";
+        let why = "ptp4l did not answer pmc; only root and its own user may query it";
         return Item::unknown(GROUP, name, why);
     };
     let found = format!("{:.3} µs, port {state}", ns / 1000.0);
     let remedy =
-        "the log of ptp4l: path delay, a switch without transparent clock, a lost grandmaster";
+        "see the log of ptp4l: path delay, a switch without transparent clock, a lost grandmaster";
     // The grandmaster itself has nobody to be away from.
     let is_settled = matches!(state, "SLAVE" | "MASTER" | "GRAND_MASTER");
     match ns.abs() {
@@ -89,8 +89,13 @@ fn hardware_clock(host: &Host) -> Item {
         .filter_map(|clock| host.text(&format!("/sys/class/ptp/{clock}/clock_name")))
         .collect();
     if named.is_empty() {
-        let found = "none: frames are stamped by software, some 10 µs late";
-        return Item::warn(GROUP, name, found, "a network card with IEEE 1588 stamps (ethtool -T)");
+        let found = "none: frames are timestamped in software, some 10 µs late";
+        return Item::warn(
+            GROUP,
+            name,
+            found,
+            "use a network card with IEEE 1588 timestamps (ethtool -T)",
+        );
     }
     Item::ok(GROUP, name, named.join(", "))
 }

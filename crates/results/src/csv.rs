@@ -73,9 +73,9 @@ pub fn read(text: &str) -> Result<Series, String> {
 fn parse_row(line: &str, points: usize) -> Result<(i64, Vec<f64>), String> {
     let mut cells = line.split(',');
     let time = cells.next().unwrap_or_default();
-    let time_ns = time.parse().map_err(|_| format!("`{time}` is no time in nanoseconds"))?;
+    let time_ns = time.parse().map_err(|_| format!("`{time}` is not a time in nanoseconds"))?;
     let values: Vec<f64> = cells
-        .map(|cell| cell.parse().map_err(|_| format!("`{cell}` is no number")))
+        .map(|cell| cell.parse().map_err(|_| format!("`{cell}` is not a number")))
         .collect::<Result<_, _>>()?;
     if values.len() != points {
         return Err(format!("{} values where the header names {points} points", values.len()));
@@ -117,7 +117,7 @@ mod tests {
     fn a_torn_last_line_is_left_out_and_a_bad_one_is_named() {
         let whole = read("time_ns,bus.680.v1\n0,2400.0\n10,23").unwrap();
         assert_eq!(whole.time_ns, [0]);
-        assert_eq!(read("time_ns,a\n0,1.0\n5,x\n").unwrap_err(), "line 3: `x` is no number");
+        assert_eq!(read("time_ns,a\n0,1.0\n5,x\n").unwrap_err(), "line 3: `x` is not a number");
         assert!(read("time_ns,a\n0,1.0,2.0\n").unwrap_err().contains("2 values"));
         assert!(read("t,a\n").unwrap_err().contains("time_ns"));
         assert_eq!(read("").unwrap(), Series::default());

@@ -141,7 +141,7 @@ impl Cause {
             Self::Blocked => "was blocked in the kernel, by a disk or for memory",
             Self::Stopped => "was stopped by a signal or a tracer",
             Self::Stamped => "had its lines stamped late",
-            Self::Full => "was full, and dropped or refused entries",
+            Self::Full => "was full and dropped or rejected entries",
         }
     }
 }
@@ -220,16 +220,16 @@ pub fn disturbed(requirement: &Requirement, window: Bounds, watched: &Watched) -
     if let Some(moment) = worst_moment(&befell).filter(|moment| moment.sum_ns > bound_ns) {
         let others = match moment.count {
             1 => String::new(),
-            count => format!(" ({} with {} others)", ms(moment.sum_ns), count - 1),
+            count => format!(" ({} together with {} others)", ms(moment.sum_ns), count - 1),
         };
-        return Some(format!("{}{others}; allowed are {}", moment.worst, ms(bound_ns)));
+        return Some(format!("{}{others}; the limit is {}", moment.worst, ms(bound_ns)));
     }
     let length_ns = window.to_ns.saturating_sub(window.from_ns);
     let (worst, lost_ns) = most_lost(&befell, window)?;
     let allowed_ns = bound_ns.max(part_of(length_ns, LOST_SHARE));
     (lost_ns > allowed_ns).then(|| {
         format!(
-            "{} {} for {} in all, {} % of the time; allowed are {}",
+            "{} {} for {} in total, {} % of the time; the limit is {}",
             worst.whom(),
             worst.cause.words(),
             ms(lost_ns),

@@ -89,7 +89,8 @@ fn one_long_wait_disturbs_and_says_who_when_and_how_long() {
     let why = why(vec![delay(Some("n1"), "poller", 4000, 412)]).unwrap();
     assert_eq!(
         why,
-        "`poller` in n1 waited for a processor while others had it, 412 ms at 4 s; allowed are 10 ms"
+        "`poller` in n1 waited for a processor while others had it, 412 ms at 4 s; the limit is \
+         10 ms"
     );
 }
 
@@ -108,7 +109,7 @@ fn waits_of_several_at_one_moment_add_up_and_those_of_one_do_not() {
     let together = vec![delay(Some("n1"), poller, 1000, 6), delay(Some("n2"), server, 1020, 5)];
     let why = why(together).unwrap();
     assert!(
-        why.starts_with("`poller` in n1 waited") && why.contains("(11 ms with 1 others)"),
+        why.starts_with("`poller` in n1 waited") && why.contains("(11 ms together with 1 others)"),
         "{why}"
     );
 }
@@ -136,7 +137,7 @@ fn what_is_shorter_than_a_hundredth_of_a_millisecond_is_told_as_what_it_is() {
     requirement.disturbed.above = Some(VirtualSpan::from_ns(1));
     let delays = vec![delay(Some("n1"), "poller", 4000, 1)];
     let why = disturbed(&requirement, ALL, &watched(delays)).unwrap();
-    assert!(why.ends_with("1 ms at 4 s; allowed are 0.001 us"), "{why}");
+    assert!(why.ends_with("1 ms at 4 s; the limit is 0.001 us"), "{why}");
 }
 
 #[test]
@@ -170,8 +171,8 @@ fn many_short_delays_disturb_by_their_sum() {
     assert_eq!(run(20), None, "a fiftieth is allowed");
     assert_eq!(
         run(100).unwrap(),
-        "`poller` in n1 computed for longer than at a tdf of 1 for 1000 ms in all, 10 % of the time; \
-         allowed are 200 ms"
+        "`poller` in n1 computed for longer than at a tdf of 1 for 1000 ms in total, 10 % of the \
+         time; the limit is 200 ms"
     );
     // A wait for a processor that made another wait late is lost once.
     let twice = |cause| Disturbance { cause, lost_ns: 150 * MS, ..short(0) };
@@ -180,7 +181,7 @@ fn many_short_delays_disturb_by_their_sum() {
     let half = Bounds { from_ns: 500 * MS, to_ns: 1500 * MS };
     let requirement = demand(gap(Window::default()), None, Some(100.0));
     let found = disturbed(&requirement, half, &watched(vec![short(100)])).unwrap();
-    assert!(found.contains("50 ms in all"), "{found}");
+    assert!(found.contains("50 ms in total"), "{found}");
     let mut stated = requirement;
     stated.disturbed.above = Some(VirtualSpan::from_s(100));
     assert_eq!(disturbed(&stated, half, &watched(vec![short(100)])), None, "whoever says so");
@@ -236,7 +237,7 @@ fn a_disturbed_verdict_is_disturbed_whatever_it_would_have_been() {
     let verdict = |at_least| -> Verdict { judge(&minimum(at_least, Window::default()), &late()) };
     let (good, bad) = (verdict(2375.0), verdict(2500.0));
     assert_eq!((good.outcome, bad.outcome), (Outcome::Disturbed, Outcome::Disturbed));
-    assert!(good.reason.contains("allowed are 10 ms; would be met; at 0 s"), "{}", good.reason);
+    assert!(good.reason.contains("the limit is 10 ms; would be met; at 0 s"), "{}", good.reason);
     assert!(bad.reason.contains("would be missed"), "{}", bad.reason);
     assert_eq!(good.value, Some(2400.0), "what was measured is shown");
     let before = judge(&minimum(2375.0, window(0, 4000)), &late());
@@ -252,7 +253,11 @@ fn what_nobody_watched_is_not_met() {
     assert_eq!(judge(&whole, &watched(10_000 * MS)).outcome, Outcome::Met);
     let verdict = judge(&whole, &watched(9_000 * MS));
     assert_eq!(verdict.outcome, Outcome::NotMeasured);
-    assert!(verdict.reason.contains("disturbed after 9 s"), "{}", verdict.reason);
+    assert!(
+        verdict.reason.contains("disturbances were not recorded after 9 s"),
+        "{}",
+        verdict.reason
+    );
     let first = judge(&minimum(2375.0, window(0, 9000)), &watched(9_000 * MS));
     assert_eq!(first.outcome, Outcome::Met);
     assert_eq!(judge(&whole, &run(None)).outcome, Outcome::Met, "a run of before");

@@ -53,7 +53,7 @@ impl RunFolder {
     /// When `case` is no plain name, or the folder cannot be made.
     pub fn create(root: &Path, case: &str) -> Result<Self> {
         if !is_plain_name(case) {
-            bail!("`{case}` is no name of a case: use letters, digits, `-`, `_` and `.`");
+            bail!("`{case}` is not a valid case name: use letters, digits, `-`, `_` and `.`");
         }
         fs::create_dir_all(root).with_context(|| format!("creating {}", root.display()))?;
         let mut number = highest_number(root, case)? + 1;
@@ -81,7 +81,7 @@ impl RunFolder {
         let record = path.join(RECORD);
         if !record.is_file() {
             bail!(
-                "{} is no folder of a run: it has no {RECORD}; give a folder that `qcycle run` made",
+                "{} is not a run folder: it has no {RECORD}; give a folder that `qcycle run` made",
                 path.display()
             );
         }

@@ -62,7 +62,7 @@ impl SeriesWriter {
         let line = csv::line(time_ns, values.iter().copied());
         let context = || format!("writing {}", self.folder.join(JOURNAL).display());
         if self.failed {
-            anyhow::bail!("{}: a row before could not be written", context());
+            anyhow::bail!("{}: an earlier row could not be written", context());
         }
         let written = self.file.write_all(line.as_bytes());
         match &written {

@@ -149,7 +149,7 @@ fn unknown(
     let at = values.iter().position(|value| !value.is_finite()).filter(|_| !explained);
     unsolved.or_else(|| {
         let time = seconds(times_ns[at?]);
-        Some(format!("rows hold no number for {} from {time} s on", point.0))
+        Some(format!("there are no values for {} from {time} s on", point.0))
     })
 }
 
@@ -162,7 +162,7 @@ fn begins_late(series: &Series, window: Bounds) -> Option<String> {
     let late = first > window.from_ns.saturating_add(series.interval_ns());
     late.then(|| {
         format!(
-            "the rows begin at {} s, the window at {} s",
+            "the data start at {} s, the window at {} s",
             seconds(first),
             seconds(window.from_ns)
         )
@@ -192,7 +192,7 @@ fn extreme(rows: &Rows<'_>, side: Side) -> Result<Finding, String> {
         // The first of equal values, as for the minimum.
         Side::High => known.rev().max_by(|a, b| a.1.total_cmp(b.1)),
     };
-    let (time, value) = found.ok_or("no row of the window holds a number")?;
+    let (time, value) = found.ok_or("the window contains no values")?;
     let (lowest, highest) = match side {
         Side::Low => (f64::NEG_INFINITY, *value),
         Side::High => (*value, f64::INFINITY),
@@ -344,7 +344,7 @@ fn told(
     let all = all.filter(|(time, _)| window.holds(**time) && **time < known.sound_to_ns);
     let all: Vec<f64> = all.map(|(_, value)| *value).collect();
     if all.is_empty() {
-        return Err(format!("{program} told no {member}"));
+        return Err(format!("{program} reported no {member}"));
     }
     let is_above = |value: &f64| above.is_none_or(|above| *value > above);
     let mut some: Vec<f64> = all.iter().copied().filter(is_above).collect();
@@ -437,7 +437,7 @@ impl Known {
 }
 
 fn capture_of<'a>(node: &str, data: &'a RunData) -> Result<&'a Capture, String> {
-    data.captures.get(node).ok_or_else(|| format!("there is no capture of {node}"))
+    data.captures.get(node).ok_or_else(|| format!("there is no capture for {node}"))
 }
 
 fn address_of(node: &str, data: &RunData) -> Result<std::net::Ipv4Addr, String> {

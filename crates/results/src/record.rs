@@ -187,11 +187,11 @@ impl EndedHow {
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
-            Self::Unfinished => "not ended: still running, or killed",
+            Self::Unfinished => "not finished: still running, or killed",
             Self::Complete => "complete",
             Self::PartFailed => "ended early: a part failed",
             Self::Interrupted => "interrupted",
-            Self::Error => "ended by an error",
+            Self::Error => "ended with an error",
         }
     }
 }
@@ -292,7 +292,7 @@ impl std::fmt::Display for ProgramEnd {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NotStarted => write!(out, "not started"),
-            Self::Starting => write!(out, "about to be started when the record was last written"),
+            Self::Starting => write!(out, "about to start when the record was last written"),
             Self::Running => write!(out, "running when the record was last written"),
             Self::Stopped => write!(out, "ran to the end of the run"),
             Self::Exited { code } => write!(out, "exited with {code}"),

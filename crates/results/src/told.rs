@@ -35,7 +35,7 @@ pub fn draw(statistic: Statistic, sorted: &[f64]) -> Result<f64, String> {
         return if statistic == Statistic::Count {
             Ok(0.0)
         } else {
-            Err("nothing was told".into())
+            Err("nothing was reported".into())
         };
     };
     match statistic {
@@ -46,7 +46,10 @@ pub fn draw(statistic: Statistic, sorted: &[f64]) -> Result<f64, String> {
         Statistic::Percentile(share) => {
             let (needed, there) = (statistic.lines_needed() as usize, sorted.len());
             if there < needed {
-                return Err(format!("{} needs {needed} lines, {there} came", statistic.name()));
+                return Err(format!(
+                    "{} needs {needed} lines, and there are {there}",
+                    statistic.name()
+                ));
             }
             Ok(sorted[((share * count).ceil() as usize).clamp(1, there) - 1])
         }
@@ -183,7 +186,7 @@ mod tests {
         assert_eq!(draw(Statistic::Percentile(0.99), &sorted), Ok(990.0));
         assert_eq!(draw(Statistic::Percentile(0.5), &sorted), Ok(500.0));
         let few = draw(Statistic::Percentile(0.999), &sorted).unwrap_err();
-        assert_eq!(few, "p99.9 needs 3688 lines, 1000 came");
+        assert_eq!(few, "p99.9 needs 3688 lines, and there are 1000");
         assert_eq!(draw(Statistic::Mean, &sorted), Ok(500.5));
         assert_eq!(draw(Statistic::Count, &[]), Ok(0.0));
         assert!(draw(Statistic::Maximum, &[]).is_err());

@@ -116,7 +116,7 @@ fn doubt(
         }
     } else if watched.to_ns < seen_to_ns {
         let to = seconds(watched.to_ns);
-        (Outcome::NotMeasured, format!("nobody knows whether it was disturbed after {to} s"))
+        (Outcome::NotMeasured, format!("disturbances were not recorded after {to} s"))
     } else {
         return (outcome, value, reason);
     };
@@ -149,7 +149,7 @@ fn source_of(measure: &Measure, data: &RunData) -> Source {
             series(format!("last row with {} < {value}", point.0))
         }
         Measure::Changes(point, _) => {
-            series(format!("rows with {} other than in the row before", point.0))
+            series(format!("rows where {} differs from the previous row", point.0))
         }
         Measure::Received { from, to, .. } => {
             let query = format!("frames inbound with new payload, ip.src == {}", address(from));

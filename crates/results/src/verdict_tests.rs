@@ -213,7 +213,7 @@ fn what_was_not_recorded_is_not_measured() {
     data.captures.remove("controller");
     data.series = None;
     let reason = |measure, data: &RunData| judge(&demand(measure, None, None), data).reason;
-    assert_eq!(reason(gap(Window::default()), &data), "there is no capture of controller");
+    assert_eq!(reason(gap(Window::default()), &data), "there is no capture for controller");
     assert_eq!(
         reason(Measure::Changes(bus(), Window::default()), &data),
         "no points were recorded"

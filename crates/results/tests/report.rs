@@ -110,7 +110,7 @@ fn the_page_is_whole_without_its_script() {
         "Yes: all 2 requirements are met.",
         "No: 2 of 4 requirements missed, 1 not measured.",
         "series.parquet: minimum of bus.680.v1, 0 s ≤ time_ns &lt; 90 s",
-        "there is no capture of sensor",
+        "there is no capture for sensor",
         "attacker poisons the ARP tables",
         "<b>104.32 s</b> of wall time for <b>92 s</b>",
         "2604 reads",

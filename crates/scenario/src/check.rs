@@ -61,8 +61,8 @@ impl World<'_> {
     /// Reports a measure of frames if none are kept.
     pub(super) fn expect_captures(&self, measure: &Mapping<'_>) {
         if !self.captures {
-            let way_out = "leave `capture: none` out";
-            measure.place.wrong("this measures frames, and none are kept", way_out);
+            let way_out = "remove `capture: none`";
+            measure.place.wrong("this measures frames, but captures are off", way_out);
         }
     }
 
@@ -71,7 +71,7 @@ impl World<'_> {
         let topology = &self.network.topology;
         if self.network.is_whole && topology.path(&from.value, &to.value).is_none() {
             let (from, to_name) = (quoted(&from.value), quoted(&to.value));
-            let what = format!("no links connect {from} and {to_name}");
+            let what = format!("no path of links connects {from} and {to_name}");
             to.place.wrong(what, "connect them in `links`");
         }
     }
@@ -88,7 +88,7 @@ impl World<'_> {
                 .map(|link| format!("{}-{}", link.from, link.to))
                 .collect();
             let way_out = suggest::all("links", pairs.iter().map(String::as_str));
-            let what = format!("no link joins {} and {}", quoted(one), quoted(other));
+            let what = format!("there is no link between {} and {}", quoted(one), quoted(other));
             ends[0].place.wrong(what, way_out);
         }
         link
@@ -108,7 +108,7 @@ impl World<'_> {
     /// Reports a point of a scenario without a plant.
     pub(super) fn expect_plant(&self, point: &Placed<'_, PointName>) {
         if !self.has_plant {
-            let what = format!("there is no plant that has `{}`", point.value.0);
+            let what = format!("`{}` needs a plant, and the scenario has none", point.value.0);
             point.place.wrong(what, "describe it under `plant`");
         }
     }
@@ -117,7 +117,7 @@ impl World<'_> {
     pub(super) fn expect_recorded(&self, point: &Placed<'_, PointName>) {
         self.expect_plant(point);
         if self.has_plant && !self.recorded.contains(&name::point_key(&point.value)) {
-            let what = format!("`{}` is not recorded, so nothing can measure it", point.value.0);
+            let what = format!("`{}` is not recorded, so it cannot be measured", point.value.0);
             point.place.wrong(what, "add it to `plant.record.points`");
         }
     }
@@ -129,7 +129,7 @@ pub(super) fn addresses(nodes: &[nodes::Read<'_>]) {
     let mut taken: BTreeMap<Ipv4Addr, &str> = BTreeMap::new();
     for (name, address) in given() {
         if let Some(other) = taken.insert(address.value.0, name) {
-            let what = format!("`{other}` has the address {} too", address.value.0);
+            let what = format!("`{other}` also has the address {}", address.value.0);
             address.place.wrong(what, "give each node an address of its own");
         }
     }
@@ -139,11 +139,11 @@ pub(super) fn addresses(nodes: &[nodes::Read<'_>]) {
     for (_, address) in given().filter(|(_, address)| self::subnet(address.value) != subnet) {
         let (host, prefix) = address.value;
         let what = format!(
-            "{host}/{prefix} lies outside {}/{}, the subnet of the others",
+            "{host}/{prefix} is outside {}/{}, the subnet of the other nodes",
             { subnet.0 },
             subnet.1
         );
-        address.place.wrong(what, "keep all nodes in one subnet; there are no routers");
+        address.place.wrong(what, "put all nodes in one subnet; there are no routers");
     }
 }
 
@@ -171,7 +171,7 @@ pub(super) fn programs(nodes: &[nodes::Read<'_>]) {
     let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
     for name in nodes.iter().flat_map(|node| &node.programs) {
         if let Some(line) = lines.insert(&name.value, name.place.line()) {
-            let what = format!("the program in line {line} is called {} too", quoted(&name.value));
+            let what = format!("the program on line {line} is also called {}", quoted(&name.value));
             name.place.wrong(what, "give each program a name of its own");
         }
     }
@@ -195,14 +195,16 @@ pub(super) fn point_files(
             if *writable {
                 let (key, name) = (name::point_key(&point.value), point.value.0.as_str());
                 if let Some(line) = driven.get(&key) {
-                    let what = format!("programs would write `{name}`, which line {line} drives");
+                    let what = format!(
+                        "programs would write `{name}`, which the profile on line {line} drives"
+                    );
                     point.place.wrong(what, "set `access: read`, or drop it from the profile");
                 }
                 if let Some(other) = written.insert(key, &node.name.value)
                     && other != node.name.value
                 {
-                    let what = format!("{} writes `{name}` too", quoted(other));
-                    point.place.wrong(what, "let one node write it");
+                    let what = format!("{} also writes `{name}`", quoted(other));
+                    point.place.wrong(what, "let only one node write it");
                 }
             }
         }

@@ -30,7 +30,7 @@ fn read_event(
         && at.value >= duration
     {
         let what = format!("{} is not before the end of the run at {duration}", at.value);
-        at.place.wrong(what, "let it happen earlier, or lengthen `duration`");
+        at.place.wrong(what, "move it earlier, or increase `duration`");
     }
     let what = match event.table.tag() {
         "attack" => attack(event, world),

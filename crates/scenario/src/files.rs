@@ -38,7 +38,7 @@ impl Places {
             return Err(fault("is not there".into()));
         }
         if !path.is_file() {
-            return Err(fault("is no ordinary file".into()));
+            return Err(fault("is not a regular file".into()));
         }
         match File::open(&path) {
             Ok(_) => Ok(path),
@@ -65,17 +65,23 @@ impl Places {
                 Some(true) => Ok(beside),
                 Some(false) => {
                     let what = format!("the program {} is not executable", quoted(text));
-                    Err(Fault::new(what, "make it so with `chmod +x`, or run its interpreter"))
+                    Err(Fault::new(
+                        what,
+                        "make it executable with `chmod +x`, or run its interpreter",
+                    ))
                 }
                 None => {
-                    let what = format!("the program {} is not there", quoted(text));
+                    let what = format!("the program {} does not exist", quoted(text));
                     Err(Fault::new(what, self.way_out_of_missing(text)))
                 }
             };
         }
         let mut found = self.search.iter().map(|folder| folder.join(text));
         found.find(|path| executable(path) == Some(true)).ok_or_else(|| {
-            let what = format!("no program {} is beside the scenario or on PATH", quoted(text));
+            let what = format!(
+                "there is no program {} in the folder of the scenario or on PATH",
+                quoted(text)
+            );
             Fault::new(what, "install it, or give its path")
         })
     }
@@ -93,7 +99,7 @@ impl Places {
         let written = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         match suggest::nearest(written, names.iter().map(String::as_str)) {
             Some(name) if name != written => format!("did you mean {}?", quoted(name)),
-            _ => "give the path of a file, counted from the folder of the scenario".into(),
+            _ => "give a path relative to the folder of the scenario".into(),
         }
     }
 }

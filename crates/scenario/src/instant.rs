@@ -15,7 +15,7 @@ const YEARS: std::ops::RangeInclusive<i64> = 1971..=2200;
 /// What is wrong with it, and how to write it.
 pub fn realtime_ns(text: &str) -> Result<i64, Fault> {
     parse(text).ok_or_else(|| {
-        let what = format!("{} is no moment of UTC from 1971 to 2200", quoted(text));
+        let what = format!("{} is not a UTC time between 1971 and 2200", quoted(text));
         Fault::new(what, "write it as `2019-06-03T12:00:00Z`")
     })
 }

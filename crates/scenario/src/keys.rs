@@ -33,15 +33,15 @@ pub(crate) static SCENARIO: Table = Table {
             "settle",
             Time,
             Default("3 s"),
-            "virtual time before zero, in which programs start and the plant rests at its first \
+            "virtual time before zero, in which programs start and the plant stays at its first \
              values",
         ),
         key(
             "seed",
             Whole { min: 0, max: u64::MAX },
             Default("1"),
-            "seed of what is random in programs, which have it in `QCYCLE_SEED`; nothing in the testbed \
-             itself is random",
+            "seed for what is random in programs, passed to them in `QCYCLE_SEED`; nothing in the \
+             testbed itself is random",
         ),
         key(
             "tdf",
@@ -54,22 +54,21 @@ pub(crate) static SCENARIO: Table = Table {
             "freeze",
             Freeze,
             Default("1 ms"),
-            "when programs are frozen, as well as their clock: `strict` in every hold, `off` in \
-             none, or in holds that last longer than this, in host time",
+            "when programs are frozen together with their clock: `strict` in every hold, `off` \
+             never, or a time to freeze only in holds longer than this (host time)",
         ),
         key(
             "stall_guard",
             Time,
             Optional,
-            "the clock stands still while a processor of the host does not answer for longer than \
-             this, in host time, 100 us to 1 s: so stalls of the host are no virtual time",
+            "stops the clock while a processor of the host has not responded for longer than this \
+             (host time, 100 us to 1 s), so that stalls of the host take no virtual time",
         ),
         key(
             "start",
             Instant,
             Optional,
-            "what the clocks of programs show at scenario time zero; \
-             the host's time of day if not given",
+            "time of day on the programs' clocks at scenario time zero; without it the host's",
         ),
         key("plant", Of(&PLANT), Optional, "the simulated grid"),
         key(
@@ -84,8 +83,7 @@ pub(crate) static SCENARIO: Table = Table {
             "attackers",
             List(&Name(OnNetwork)),
             Optional,
-            "hosts without programs that attack when an event \
-             says so",
+            "hosts without programs that attack when an event starts an attack",
         ),
         key(
             "links",
@@ -98,29 +96,21 @@ pub(crate) static SCENARIO: Table = Table {
             "capture",
             Choice(&["all", "none"]),
             Default("all"),
-            "whether all frames are kept as captures; `none` for long runs with much traffic, and \
-             then no requirement measures frames",
+            "whether all frames are saved as captures; `none` for long runs with much traffic, in \
+             which case no requirement can measure frames",
         ),
-        key(
-            "events",
-            List(&OneOf(&EVENTS)),
-            Optional,
-            "what happens at which time, in every \
-             variant",
-        ),
+        key("events", List(&OneOf(&EVENTS)), Optional, "scheduled events, in every variant"),
         key(
             "requirements",
             List(&Of(&REQUIREMENT)),
             Optional,
-            "what is demanded of the results, \
-             in every variant",
+            "requirements on the results, in every variant",
         ),
         key(
             "variants",
             Named(InPaths, &Of(&VARIANT)),
             Optional,
-            "cases of the scenario, by name; if there \
-             are any, each run is of one of them",
+            "variants of the scenario, by name; if there are any, each run uses one of them",
         ),
     ],
 };
@@ -129,17 +119,18 @@ pub(crate) static PLANT: Table = Table {
     what: "a plant",
     name: "plant",
     keys: &[
-        key("engine", Choice(&["opendss"]), Default("opendss"), "what simulates the grid"),
-        key("circuit", File, Required, "the circuit, in the language of the engine"),
+        key("engine", Choice(&["opendss"]), Default("opendss"), "the simulation engine"),
+        key("circuit", File, Required, "the circuit file, in the format of the engine"),
         key("step", Time, Default("1 ms"), "step of the simulation, in whole milliseconds"),
         key("profiles", List(&Of(&PROFILE)), Optional, "inputs that follow recorded data"),
         key(
             "unconverged_share",
             Share,
             Default("0"),
-            "the share of a requirement's window in which the simulation may fail to converge, and              its figures are left out; with more the requirement is not measured",
+            "the share of a requirement's window in which the simulation may fail to converge \
+             (values from these steps are left out); above it the requirement is not measured",
         ),
-        key("record", Of(&RECORD), Optional, "what is recorded; nothing if not given"),
+        key("record", Of(&RECORD), Optional, "what is recorded; without it nothing"),
     ],
 };
 
@@ -151,22 +142,19 @@ pub(crate) static PROFILE: Table = Table {
             "file",
             File,
             Required,
-            "CSV with a line of column names; each row holds until the \
-             next",
+            "CSV with a header line of column names; each row applies until the next",
         ),
         key(
             "time",
             Name(Foreign),
             Required,
-            "the column with the time in seconds, which rises from row to \
-             row",
+            "the column with the time in seconds, strictly increasing",
         ),
         key(
             "columns",
             Named(Foreign, &Point),
             Required,
-            "column to the point it drives, in the point's \
-             unit",
+            "mapping from column to the point it drives, in the point's unit",
         ),
     ],
 };
@@ -176,7 +164,12 @@ pub(crate) static RECORD: Table = Table {
     name: "record",
     keys: &[
         key("every", Time, Required, "time between rows, a multiple of `step`"),
-        key("points", List(&Point), Required, "points to record; requirements measure these"),
+        key(
+            "points",
+            List(&Point),
+            Required,
+            "points to record; requirements can measure only these",
+        ),
     ],
 };
 
@@ -184,16 +177,21 @@ pub(crate) static NODE: Table = Table {
     what: "a node",
     name: "node",
     keys: &[
-        key("kind", Choice(&["process"]), Default("process"), "what the programs run in"),
+        key("kind", Choice(&["process"]), Default("process"), "how the programs run"),
         key(
             "address",
             Address,
             Optional,
-            "IPv4 address and prefix length of its interface \
-             `eth0`; needed if it is linked, and then in one subnet with all others",
+            "IPv4 address and prefix length of its interface `eth0`; required if the node is \
+             linked, in the same subnet as all other nodes",
         ),
-        key("files", List(&Of(&POINT_FILE)), Optional, "points served to its programs as files"),
-        key("programs", List(&Of(&PROGRAM)), Optional, "what runs there; they start in this order"),
+        key("files", List(&Of(&POINT_FILE)), Optional, "points that its programs see as files"),
+        key(
+            "programs",
+            List(&Of(&PROGRAM)),
+            Optional,
+            "programs on this node; they start in this order",
+        ),
     ],
 };
 
@@ -205,22 +203,21 @@ pub(crate) static POINT_FILE: Table = Table {
             "point",
             Point,
             Required,
-            "the point, served as `/plant/<point>`; all of a node together, of one moment, as lines \
-             `<point> <value>` of `/plant/values`",
+            "the point, served as `/plant/<point>`; `/plant/values` has all points of the node, \
+             sampled at the same moment, as lines `<point> <value>`",
         ),
         key(
             "access",
             Choice(&["read", "write"]),
             Default("read"),
-            "whether programs may also \
-             write it; one node may, and then no profile drives the point",
+            "whether programs may also write it; only one node may, and no profile may drive the \
+             point",
         ),
         key(
             "latency",
             Time,
             Default("0 ms"),
-            "virtual time that a read takes; it gives the value \
-             of the moment of asking",
+            "virtual time that a read takes; the value is that of the moment of the request",
         ),
     ],
 };
@@ -234,23 +231,23 @@ pub(crate) static PROGRAM: Table = Table {
             "run",
             Words,
             Required,
-            "program and arguments; the program is a path if it contains \
-             `/`, else a file beside the scenario or a program on `PATH`; it runs in the folder \
-             of the scenario",
+            "program and arguments; the program is a path if it contains `/`, otherwise a file in \
+             the folder of the scenario or a program on `PATH`; it runs in the folder of the \
+             scenario",
         ),
         key(
             "environment",
             Named(OfVariable, &Text),
             Optional,
-            "variables set in addition to a minimal environment (`PATH`, `HOME` and `VIRTUAL_ENV` of the \
-             host, `LANG=C.UTF-8`, `TZ=UTC0`) and to what tells of the run: `QCYCLE_SEED`, \
-             `QCYCLE_VARIANT`, `QCYCLE_NODE` and `QCYCLE_RUN`",
+            "variables set in addition to a minimal environment (`PATH`, `HOME` and `VIRTUAL_ENV` \
+             of the host, `LANG=C.UTF-8`, `TZ=UTC0`) and to those that describe the run: \
+             `QCYCLE_SEED`, `QCYCLE_VARIANT`, `QCYCLE_NODE` and `QCYCLE_RUN`",
         ),
         key(
             "on_exit",
             Choice(&["fail", "ignore"]),
             Default("fail"),
-            "whether its end ends the run",
+            "whether the run ends when the program exits",
         ),
     ],
 };
@@ -261,14 +258,13 @@ pub(crate) static LINK: Table = Table {
     keys: &[
         key("from", Name(OnNetwork), Required, "one end: a node, switch or attacker"),
         key("to", Name(OnNetwork), Required, "the other end"),
-        key("delay", Time, Default("0 ms"), "propagation delay, each way"),
-        key("rate", Rate, Optional, "rate in each direction; unlimited if not given"),
+        key("delay", Time, Default("0 ms"), "propagation delay in each direction"),
+        key("rate", Rate, Optional, "rate in each direction; without it unlimited"),
         key(
             "queue",
             Whole { min: 1, max: QUEUE_MAX },
             Default("100"),
-            "frames that may wait in \
-             each direction; further ones are dropped and counted",
+            "queue length in frames, in each direction; further frames are dropped and counted",
         ),
     ],
 };
@@ -284,8 +280,8 @@ static ATTACK: Table = Table {
             "attack",
             Choice(&["arp-poison"]),
             Required,
-            "`arp-poison`: the attacker answers ARP \
-             for both victims and drops the frames they send to each other",
+            "`arp-poison`: the attacker answers ARP requests for both victims and drops the \
+             frames they send to each other",
         ),
         key("at", Time, Required, "scenario time"),
         key("by", Name(OnNetwork), Required, "the attacker"),
@@ -297,7 +293,7 @@ static SET: Table = Table {
     what: "a change of a point",
     name: "set",
     keys: &[
-        key("set", Point, Required, "the point that gets a value"),
+        key("set", Point, Required, "the point that is set"),
         key("at", Time, Required, "scenario time"),
         key("value", Quantity, Required, "the value, with the point's unit"),
     ],
@@ -309,7 +305,12 @@ static LINK_STATE: Table = Table {
     keys: &[
         key("link", Pair(&Name(OnNetwork)), Required, "the two ends of the link"),
         key("at", Time, Required, "scenario time"),
-        key("state", Choice(&["up", "down"]), Required, "whether frames pass from now on"),
+        key(
+            "state",
+            Choice(&["up", "down"]),
+            Required,
+            "whether the link passes frames from then on",
+        ),
     ],
 };
 
@@ -323,25 +324,25 @@ pub(crate) static REQUIREMENT: Table = Table {
             "at_least",
             Quantity,
             Optional,
-            "smallest value that meets it, with the unit of the \
-             measure; one bound is needed",
+            "smallest value that meets the requirement, with a unit of the measure; at least one \
+             bound is required",
         ),
-        key("at_most", Quantity, Optional, "largest value that meets it"),
+        key("at_most", Quantity, Optional, "largest value that meets the requirement"),
         key(
             "disturbed_above",
             Time,
             Optional,
-            "how long programs may be kept from acting at one moment, by others who have the \
-             processor or by a testbed that is late, before the verdict is `disturbed`; without it \
-             a tenth of the bound where that is a time, of the width between the bounds where \
-             these are moments, else 10 ms",
+            "how long programs may be delayed at one moment, by other users of the processor or \
+             by lateness of the testbed, before the verdict is `disturbed`; default: a tenth of \
+             the bound if that is a duration, a tenth of the width between the bounds if these \
+             are points in time, otherwise 10 ms",
         ),
         key(
             "depends_on",
             List(&Name(OnNetwork)),
             Optional,
-            "the nodes whose programs must not be kept from acting; all of them without it. The node \
-             that is measured, and what the testbed itself is late with, count in any case",
+            "the nodes whose programs must not be delayed; without it all nodes. The measured \
+             node and lateness of the testbed itself always count",
         ),
     ],
 };
@@ -361,7 +362,7 @@ pub(crate) static MEASURES: Forms = Forms {
     ],
 };
 
-const FROM: Key = key("from", Time, Optional, "begin of the window in scenario time");
+const FROM: Key = key("from", Time, Optional, "start of the window in scenario time");
 const TO: Key = key("to", Time, Optional, "end of the window, not included");
 const VALUE: Key = key("value", Quantity, Required, "the value, with the point's unit");
 
@@ -373,7 +374,7 @@ static MINIMUM: Table = Table {
             "minimum",
             Point,
             Required,
-            "the smallest value of this point, in the rows that are recorded (`every`)",
+            "the smallest value of this point in the recorded rows (`every`)",
         ),
         FROM,
         TO,
@@ -388,7 +389,7 @@ static MAXIMUM: Table = Table {
             "maximum",
             Point,
             Required,
-            "the largest value of this point, in the rows that are recorded (`every`)",
+            "the largest value of this point in the recorded rows (`every`)",
         ),
         FROM,
         TO,
@@ -396,15 +397,14 @@ static MAXIMUM: Table = Table {
 };
 
 static FIRST_BELOW: Table = Table {
-    what: "a first time below a value",
+    what: "the first time below a value",
     name: "first_below",
     keys: &[
         key(
             "first_below",
             Point,
             Required,
-            "the first time at which this point lies below \
-             `value`; bounds are times",
+            "the first time at which this point is below `value`; bounds are times",
         ),
         VALUE,
         FROM,
@@ -413,15 +413,14 @@ static FIRST_BELOW: Table = Table {
 };
 
 static LAST_BELOW: Table = Table {
-    what: "a last time below a value",
+    what: "the last time below a value",
     name: "last_below",
     keys: &[
         key(
             "last_below",
             Point,
             Required,
-            "the last time at which this point lies below `value`; \
-             bounds are times",
+            "the last time at which this point is below `value`; bounds are times",
         ),
         VALUE,
         FROM,
@@ -437,8 +436,7 @@ static CHANGES: Table = Table {
             "changes",
             Point,
             Required,
-            "how many recorded rows differ from the row before; bounds \
-             are plain numbers",
+            "how many recorded rows differ from the previous row; bounds are plain numbers",
         ),
         FROM,
         TO,
@@ -453,8 +451,7 @@ static RECEIVED: Table = Table {
             "received",
             Of(&FLOW),
             Required,
-            "frames with TCP or UDP payload that arrived; bounds \
-             are plain numbers",
+            "number of frames with TCP or UDP payload that arrived; bounds are plain numbers",
         ),
         FROM,
         TO,
@@ -478,9 +475,8 @@ static LONGEST_GAP: Table = Table {
             "longest_gap",
             Of(&PORT_FLOW),
             Required,
-            "the longest time between two frames with \
-             new payload: how long one end was silent, or the other heard nothing (`at`); bounds \
-             are times",
+            "the longest time between two frames with new payload: how long the sender was silent \
+             or the receiver heard nothing, see `at`; bounds are times",
         ),
         FROM,
         TO,
@@ -504,28 +500,28 @@ pub(crate) static PORT_FLOW: Table = Table {
             "at",
             Choice(&["sender", "receiver"]),
             Default("sender"),
-            "where frames are looked at: `sender` tells when they were sent, also those that \
-             were lost on the way; `receiver` when they arrived",
+            "where frames are observed: at the `sender` when they were sent, including those lost \
+             on the way; at the `receiver` when they arrived",
         ),
     ],
 };
 
 static TOLD: Table = Table {
-    what: "a number that a program tells",
+    what: "a number that a program reports",
     name: "told",
     keys: &[
         key(
             "told",
             Name(Foreign),
             Required,
-            "a member of the JSON objects that a program prints, one a line; bounds are times if \
-             it ends in `_ns`, `_us`, `_ms` or `_s`, else plain numbers, as for `count`; a line that names \
-             it and says no number (`null`, `NaN`, half an object, one behind other text) leaves the rest \
-             not measured",
+            "a member of the JSON objects that a program prints, one per line; bounds are times \
+             if its name ends in `_ns`, `_us`, `_ms` or `_s`, otherwise plain numbers, as for \
+             `count`; after a line that contains the member without a valid number (`null`, \
+             `NaN`, a truncated object, an object after other text) the rest is not measured",
         ),
         key("by", Name(OfProgram), Required, "the program"),
-        key("statistic", Choice(&Statistic::NAMES), Required, "what is drawn from all of them"),
-        key("above", Quantity, Optional, "only those above this"),
+        key("statistic", Choice(&Statistic::NAMES), Required, "the statistic of all its values"),
+        key("above", Quantity, Optional, "only values above this"),
         FROM,
         TO,
     ],
@@ -535,13 +531,12 @@ pub(crate) static VARIANT: Table = Table {
     what: "a variant",
     name: "variant",
     keys: &[
-        key("events", List(&OneOf(&EVENTS)), Optional, "events of this variant, in addition"),
+        key("events", List(&OneOf(&EVENTS)), Optional, "additional events of this variant"),
         key(
             "requirements",
             List(&Of(&REQUIREMENT)),
             Optional,
-            "requirements of this variant, in \
-             addition",
+            "additional requirements of this variant",
         ),
     ],
 };

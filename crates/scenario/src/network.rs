@@ -94,7 +94,7 @@ fn names_in<'a>(scenario: &Mapping<'a>, key: &str) -> Vec<Placed<'a, String>> {
 fn add_part(read: &mut Read<'_>, name: &Placed<'_, String>, part: Part) -> bool {
     if let Some(other) = read.parts.get(&name.value) {
         let (name_quoted, other) = (quoted(&name.value), other.with_article());
-        let what = format!("{name_quoted} is the name of {other} already");
+        let what = format!("{name_quoted} is already the name of {other}");
         name.place.wrong(what, "give each node, switch and attacker a name of its own");
         return false;
     }
@@ -111,7 +111,8 @@ fn read_link<'a>(mapping: &Mapping<'a>, read: &mut Read<'a>) -> Option<Link> {
     let (from, to) = (from?, to?);
     read.ends.extend([from.clone(), to.clone()]);
     if from.value == to.value {
-        to.place.wrong(format!("{} is linked to itself", quoted(&to.value)), "name another end");
+        to.place
+            .wrong(format!("{} is linked to itself", quoted(&to.value)), "name a different end");
         return None;
     }
     add_link(mapping, &from.value, &to.value, read);
@@ -133,7 +134,7 @@ fn end<'a>(mapping: &Mapping<'a>, key: &str, read: &Read<'_>) -> Option<Placed<'
     if read.parts.contains_key(&end.value) {
         return Some(end);
     }
-    let what = format!("{} is no node, switch or attacker", quoted(&end.value));
+    let what = format!("{} is not a node, switch or attacker", quoted(&end.value));
     let parts = read.parts.keys().map(String::as_str);
     end.place.wrong(what, suggest::instead_of(&end.value, "ends there", parts));
     None
@@ -142,13 +143,13 @@ fn end<'a>(mapping: &Mapping<'a>, key: &str, read: &Read<'_>) -> Option<Placed<'
 /// Adds a link to the topology unless it is there or closes a loop of switches.
 fn add_link(mapping: &Mapping<'_>, from: &str, to: &str, read: &mut Read<'_>) {
     if read.topology.joins(from, to) {
-        let what = format!("`{from}` and `{to}` are linked already");
+        let what = format!("`{from}` and `{to}` are already linked");
         return mapping.place.wrong(what, "keep one of the links");
     }
     if [from, to].iter().all(|end| read.parts.get(*end) == Some(&Part::Switch)) {
         if let Some(path) = read.between_switches.path(from, to) {
             let what = format!("switches form a loop: {} - {from}", path.join(" - "));
-            let way_out = "drop one of its links; there is no spanning tree protocol";
+            let way_out = "remove one of its links; there is no spanning tree protocol";
             return mapping.place.wrong(what, way_out);
         }
         read.between_switches.connect(from, to);
@@ -176,8 +177,8 @@ pub(super) fn check_ends(read: &Read<'_>, nodes: &[nodes::Read<'_>]) {
         };
         if let Some(part @ (Part::Node | Part::Attacker)) = part {
             let (name, part) = (quoted(&end.value), part.with_article());
-            let what = format!("{part} has one interface, and line {line} links {name} already");
-            end.place.wrong(what, "put a switch between");
+            let what = format!("{part} has one interface, and line {line} already links {name}");
+            end.place.wrong(what, "put a switch in between");
         }
     }
     let no_link = |name: &Placed<'_, String>, what: String| {

@@ -105,13 +105,13 @@ fn command(run: &Cursor<'_>, places: &Places) -> Option<Vec<String>> {
         run.parse(|text| no_zero(text).and_then(|text| words::split(&text)))?.value
     };
     let Some(program) = words.first_mut() else {
-        run.place.wrong("there is no program to run", "write the program and its arguments");
+        run.place.wrong("no program is given", "write the program and its arguments");
         return None;
     };
     let found = places.program(program).and_then(|path| {
         let no_text = |_| {
-            let what = format!("the path of {} is no UTF-8", quoted(program));
-            Fault::new(what, "move it to a folder with another name")
+            let what = format!("the path of {} is not UTF-8", quoted(program));
+            Fault::new(what, "move it to a folder with a different name")
         };
         path.into_os_string().into_string().map_err(no_text)
     });
@@ -141,7 +141,7 @@ fn environment(program: &Mapping<'_>) -> BTreeMap<String, String> {
 /// Linux ends arguments and variables at a zero octet.
 fn no_zero(text: &str) -> Result<String, Fault> {
     if text.contains('\0') {
-        return Err(Fault::new("a zero octet stands in the text", "leave it out"));
+        return Err(Fault::new("the text contains a NUL byte", "leave it out"));
     }
     Ok(text.to_owned())
 }
@@ -156,7 +156,7 @@ fn address(text: &str) -> Result<(Ipv4Addr, u8), Fault> {
         return refuse("has no prefix length");
     };
     let Ok(address) = address.parse::<Ipv4Addr>() else {
-        return refuse("is no IPv4 address");
+        return refuse("is not an IPv4 address");
     };
     let (min, max) = (u64::from(*PREFIX_LENGTHS.start()), u64::from(*PREFIX_LENGTHS.end()));
     let Some(prefix) =
@@ -172,10 +172,10 @@ fn address(text: &str) -> Result<(Ipv4Addr, u8), Fault> {
         return refuse("is the broadcast address of its network");
     }
     if address.is_loopback() || address.is_multicast() || address.octets()[0] == 0 {
-        return refuse("is no address that a host on a network may have");
+        return refuse("is not an address that a host can have");
     }
     if address.octets()[0] >= 240 {
-        return refuse("lies in a reserved range");
+        return refuse("is in a reserved range");
     }
     Ok((address, prefix))
 }

@@ -41,7 +41,7 @@ pub(super) fn read<'a>(plant: &Mapping<'a>, places: &Places) -> Read<'a> {
     let record = plant.mapping("record");
     let recorded: Vec<_> = record.iter().flat_map(|record| record.items("points")).collect();
     let recorded: Vec<_> = recorded.iter().filter_map(|item| item.parse(name::point)).collect();
-    refuse_twice(&recorded, "two entries record", "name it once");
+    refuse_twice(&recorded, "two entries record", "list it once");
     let every = match &record {
         None => step.clone(),
         Some(record) => record.parse("every", units::time_positive),
@@ -49,8 +49,8 @@ pub(super) fn read<'a>(plant: &Mapping<'a>, places: &Places) -> Read<'a> {
     if let (Some(step), Some(every)) = (&step, &every)
         && every.value.as_ns() % step.value.as_ns() != 0
     {
-        let what = format!("{} is no multiple of the step of {}", every.value, step.value);
-        every.place.wrong(what, "record every step, or every so many steps");
+        let what = format!("{} is not a multiple of the step {}", every.value, step.value);
+        every.place.wrong(what, "use the step or a multiple of it");
     }
     let circuit_at = circuit.as_ref().map(|circuit| circuit.place.spot());
     let whole = || {
@@ -91,7 +91,7 @@ fn read_profile<'a>(
 /// Reports a point that something shall set although it is a result of the simulation.
 pub(super) fn refuse_results(point: &Placed<'_, PointName>) {
     if name::is_result(&point.value) {
-        let what = format!("`{}` is a result of the simulation; nothing can set it", point.value.0);
+        let what = format!("`{}` is a result of the simulation and cannot be set", point.value.0);
         point.place.wrong(what, "set a load, generator or storage unit, such as `load.d611.kW`");
     }
 }
@@ -101,7 +101,7 @@ pub(super) fn refuse_twice(points: &[Placed<'_, PointName>], what: &str, way_out
     let mut lines = BTreeMap::new();
     for point in points {
         if let Some(line) = lines.insert(name::point_key(&point.value), point.place.line()) {
-            let what = format!("{what} `{}`, the other in line {line}", point.value.0);
+            let what = format!("{what} `{}`, the other one on line {line}", point.value.0);
             point.place.wrong(what, way_out);
         }
     }

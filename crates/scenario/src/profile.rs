@@ -39,12 +39,12 @@ pub(super) fn check(
         Some(Ok(header)) => header,
         Some(Err(fault)) => return report(Some(1), fault),
         None => {
-            let way_out = "begin it with a line of column names";
+            let way_out = "start it with a line of column names";
             return report(None, Fault::new("the file is empty", way_out));
         }
     };
     if header.starts_with('\u{feff}') {
-        let what = "begins with a byte order mark";
+        let what = "starts with a byte order mark";
         return report(Some(1), Fault::new(what, "save it as UTF-8 without one"));
     }
     let names: Vec<&str> = header.split(',').map(str::trim).collect();
@@ -91,13 +91,16 @@ fn check_rows(
             }
         }
         if problems == PROBLEMS_MAX {
-            let what = format!("{PROBLEMS_MAX} rows are wrong so far");
-            report(line_number, Fault::new(what, "further rows were not looked at"));
+            let what = format!("{PROBLEMS_MAX} rows are wrong");
+            report(line_number, Fault::new(what, "the rest of the file was not checked"));
             return;
         }
     }
     if rows == 0 {
-        report(Some(1), Fault::new("no row follows the column names", "add at least one row"));
+        report(
+            Some(1),
+            Fault::new("there are no rows after the column names", "add at least one row"),
+        );
     }
 }
 
@@ -116,7 +119,7 @@ fn time_of_row(line: &str, columns: &Columns<'_>, last_s: f64) -> Result<f64, Fa
     let time_s = numbers[0];
     if time_s <= last_s {
         let what = format!("the time {time_s} s does not come after {last_s} s");
-        return Err(Fault::new(what, "sort the rows by time, one row a time"));
+        return Err(Fault::new(what, "sort the rows by time, with one row for each time"));
     }
     Ok(time_s)
 }
@@ -129,10 +132,10 @@ fn number(column: &str, cell: &str) -> Result<f64, Fault> {
     match cell.parse::<f64>() {
         Ok(number) if number.is_finite() && number.abs() <= VALUE_MAX => Ok(number),
         Ok(number) if number.is_finite() => {
-            let way_out = format!("write a number of at most {VALUE_MAX:e} either way");
-            wrong("is no value that a grid has", &way_out)
+            let way_out = format!("write a number from -{VALUE_MAX:e} to {VALUE_MAX:e}");
+            wrong("is not a plausible value for a grid", &way_out)
         }
-        _ => wrong("is no number", "write it with digits and a point, such as `12.5`"),
+        _ => wrong("is not a number", "write it with digits and a decimal point, such as `12.5`"),
     }
 }
 
@@ -148,7 +151,7 @@ fn lines(mut reader: impl BufRead) -> impl Iterator<Item = Result<String, Fault>
                 return Some(Err(Fault::new(what, "make it readable")));
             }
         }
-        let no_text = |_| Fault::new("this line is no UTF-8", "save the file as UTF-8");
+        let no_text = |_| Fault::new("this line is not UTF-8", "save the file as UTF-8");
         let text = String::from_utf8(line).map_err(no_text);
         Some(text.map(|text| text.trim_end_matches(['\n', '\r']).to_owned()))
     })

@@ -97,12 +97,12 @@ impl Source {
         file.take(OCTETS_MAX + 1).read_to_end(&mut octets).map_err(unreadable)?;
         if octets.len() as u64 > OCTETS_MAX {
             let what = format!("the file has more than {OCTETS_MAX} octets");
-            return Err(Problems::of_file(&shown, what, "keep data in files beside the scenario"));
+            return Err(Problems::of_file(&shown, what, "keep data in separate files"));
         }
         let text = String::from_utf8(octets).map_err(|error| {
             let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = good.iter().filter(|octet| **octet == b'\n').count() + 1;
-            let what = format!("line {line} is no UTF-8");
+            let what = format!("line {line} is not UTF-8");
             Problems::of_file(&shown, what, "save the file as UTF-8")
         })?;
         let parent = shown.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -175,7 +175,7 @@ fn read_tree(
         .map_err(|error| {
             // Whatever else is wrong may be why.
             if collector.is_empty() {
-                top.place.wrong(error.to_string(), "look at `links`");
+                top.place.wrong(error.to_string(), "see `links`");
             }
         })
         .ok()?;
@@ -280,7 +280,7 @@ fn choose_variant<'n>(
         None if names.is_empty() => return Some(None),
         None => {
             place.wrong(
-                "a run is of one variant, and none is chosen",
+                "a run needs one variant, and none is selected",
                 suggest::all("variants", known()),
             );
         }
@@ -303,15 +303,15 @@ fn check_variant_name(name: &Placed<'_, &str>) {
 
 fn refuse_duration(top: &Mapping<'_>, options: &Options) {
     if let Some(duration) = options.duration.filter(|span| *span <= VirtualSpan::ZERO) {
-        let what = format!("a run of {duration} was asked for");
-        top.place.wrong(what, "ask for more than zero, or leave it to the file");
+        let what = format!("the requested duration is {duration}");
+        top.place.wrong(what, "give more than zero, or use the duration of the file");
     }
 }
 
 /// When programs are frozen.
 fn freeze(text: &str) -> Result<Freeze, Fault> {
     text.parse().map_err(|error: String| {
-        let (what, way_out) = error.split_once("; ").unwrap_or((&error, "give another one"));
+        let (what, way_out) = error.split_once("; ").unwrap_or((&error, "choose a different one"));
         Fault::new(what, way_out)
     })
 }

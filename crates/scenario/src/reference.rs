@@ -15,14 +15,10 @@ use settings::table::{Forms, Table};
 const INTRODUCTION: &str = "\
 # scenario.yaml
 
-A scenario is one YAML file in a folder with its data and programs. It is read and checked as a \
-whole before anything starts; every problem is reported at once, as `file:line:column: key: what \
-is wrong; the way out`. `qcycle run --dry-run SCENARIO` does that, compiles the circuit, looks for \
-every point in it, and starts nothing. Scenario time is zero when the plant's recorded data begin, after \
+A scenario is one YAML file in a folder with its data and programs. The whole file is checked before anything starts, and all errors are reported at once, each as `file:line:column: key: what is wrong; the fix`. `qcycle run --dry-run SCENARIO` does only these checks: it compiles the circuit, checks that every point exists, and starts nothing. Scenario time is zero when the plant's recorded data begin, after \
 `settle`.
 
-This page and [the JSON Schema](scenario.schema.json) are drawn from the table that the reader \
-goes by. Editors with a YAML language server use the schema after a first line such as
+This page and [the JSON Schema](scenario.schema.json) are generated from the same table as the parser. Editors with a YAML language server use the schema after a first line such as
 `# yaml-language-server: $schema=../../docs/reference/scenario.schema.json`.
 
 ## How values are written
@@ -32,15 +28,14 @@ goes by. Editors with a YAML language server use the schema after a first line s
 | time | a decimal number and `ns`, `us`, `ms`, `s`, `min` or `h`: `12 ms`; exact to the nanosecond, at most ten years |
 | rate | a decimal number and `bit/s`, `kbit/s`, `Mbit/s` or `Gbit/s`; whole bits per second |
 | value | a decimal number with a unit of the same dimension as the point or measure: `V`, `kV`; `W`, `kW`, `MW`; `kvar`; a time; plain numbers for counts and points without a known unit |
-| point | `bus.<name>.v1` to `v3` (phase-to-neutral volts) and `va1` to `va3` (their angles in degrees); `<class>.<name>.i1` to `i3` (amperes into the first terminal of an element) and `ia1` to `ia3`; `<class>.<name>.closed` (1, or 0 when the first terminal is open; it can be set); or `<class>.<name>.<property>` such as `load.d611.kW`; properties that are whole numbers (`regcontrol.reg1.tapnum`, `load.d611.model`) take whole numbers, and yes and no (`load.d611.enabled`) are 1 and 0; words and lists are no points; compared without case |
+| point | `bus.<name>.v1` to `v3` (phase-to-neutral volts) and `va1` to `va3` (their angles in degrees); `<class>.<name>.i1` to `i3` (amperes into the first terminal of an element) and `ia1` to `ia3`; `<class>.<name>.closed` (1, or 0 when the first terminal is open; it can be set); or `<class>.<name>.<property>` such as `load.d611.kW`; integer properties (`regcontrol.reg1.tapnum`, `load.d611.model`) take whole numbers, and yes and no (`load.d611.enabled`) are 1 and 0; properties that are words or lists cannot be points; names are case-insensitive |
 | name | letters, digits and `-` (programs: `_` and `.` too); at most 15 on the network (Linux's limit for interfaces), else 64 |
-| path | counted from the folder of the scenario |
-| words | a list, or one text split as a POSIX shell splits it; nothing is expanded |
+| path | relative to the folder of the scenario |
+| words | a list, or text that is split like a POSIX shell command; nothing is expanded |
 
-Aliases, tags and further documents are refused. Where a mapping needs no key, nothing may stand \
-for it (`name:`).
+Aliases, tags and further documents are rejected. A mapping without required keys may be left empty (`name:`).
 
-The examples below put together are one scenario.
+The examples below form one scenario.
 ";
 
 /// A section: heading, text, example, tables.
@@ -78,8 +73,8 @@ start: 2019-06-03T12:00:00Z
     },
     Section {
         heading: "plant",
-        text: "Times in profiles must rise and cells must be finite numbers; both are checked \
-               before the run. A row holds until the next.",
+        text: "Times in profiles must increase and cells must be finite numbers; both are checked \
+               before the run. A row applies until the next.",
         example: "\
 plant:
   engine: opendss
@@ -128,9 +123,9 @@ nodes:
     },
     Section {
         heading: "switches, attackers, links",
-        text: "`switches` and `attackers` are lists of names. Links are the same in both \
-               directions. There is no spanning tree protocol, so switches form no loop, and no \
-               router, so all nodes are in one subnet.",
+        text: "`switches` and `attackers` are lists of names. Links have the same properties in \
+               both directions. There is no spanning tree protocol, so switches must not form a \
+               loop, and there is no router, so all nodes are in one subnet.",
         example: "\
 switches: [s1]
 attackers: [mallory]
@@ -143,7 +138,7 @@ links:
     },
     Section {
         heading: "events",
-        text: "A list; each event has one of the forms below and lies before the end of the run.",
+        text: "A list; each event has one of the forms below and must be before the end of the run.",
         example: "\
 events:
   - {at: 5 s, set: load.d692.kW, value: 300 kW}
@@ -155,8 +150,8 @@ events:
     Section {
         heading: "requirements",
         text: "A list. Points that are measured must be recorded. Windows are `[from, to)` in \
-               scenario time and open where not given. When a run is shortened on the command \
-               line, events at or after its end are left out, and requirements stay.",
+               scenario time; without `from` or `to` they are open. If a run is shortened on the \
+               command line, events at or after its end are left out; requirements remain.",
         example: "\
 requirements:
   - name: the voltage stays high
@@ -248,8 +243,9 @@ pub fn reference() -> String {
 fn lines_needed() -> String {
     let mut text = String::from(
         "\n### told: lines that a statistic needs\n\n\
-         A percentile of few numbers says little: the largest of them may well lie below the true \
-         one. So with fewer lines in the window than these, a requirement is not measured.\n\n\
+         A percentile of few values is unreliable: even the largest of them may be below the true \
+         percentile. With fewer lines in the window than listed here, a requirement is not \
+         measured.\n\n\
          | `statistic` | Lines |\n|---|---:|\n",
     );
     for name in Statistic::NAMES {

@@ -38,14 +38,14 @@ fn read_requirement(
     if let Some(name) = &name
         && let Some(line) = taken.insert(name.value.clone(), name.place.line())
     {
-        let what = format!("the requirement in line {line} is called {} too", quoted(&name.value));
+        let what = format!("the requirement on line {line} is also called {}", quoted(&name.value));
         name.place.wrong(what, "give each requirement a name of its own");
     }
     let form = requirement.cursor("measure").and_then(|cursor| cursor.form());
     let measure = form.and_then(|form| read_measure(&form, world));
     if !requirement.has("at_least") && !requirement.has("at_most") {
-        let what = "neither `at_least` nor `at_most` is there";
-        requirement.place.wrong(what, "give a bound, or both");
+        let what = "neither `at_least` nor `at_most` is given";
+        requirement.place.wrong(what, "give one bound or both");
     }
     let disturbed = read_disturbed(requirement, measure.as_ref(), world);
     let measure = measure?;
@@ -54,8 +54,8 @@ fn read_requirement(
     if let (Some(least), Some(most)) = (&at_least, &at_most)
         && least.value > most.value
     {
-        let way_out = "swap the bounds, or mend one";
-        most.place.wrong("`at_most` is smaller than `at_least`; nothing meets both", way_out);
+        let way_out = "swap the bounds, or correct one";
+        most.place.wrong("`at_most` is smaller than `at_least`, so no value meets both", way_out);
     }
     if let Some(least) = &at_least {
         refuse_too_late(least, &measure, world);
@@ -79,8 +79,10 @@ fn read_disturbed(
     let nodes = requirement.items("depends_on");
     let is_empty = requirement.has("depends_on") && nodes.is_empty();
     if is_empty {
-        let what = "`depends_on` names nobody";
-        requirement.place.wrong(what, "name the nodes that count, or leave it out: then all do");
+        let what = "`depends_on` is empty";
+        requirement
+            .place
+            .wrong(what, "name the nodes that count, or remove it to count all of them");
     }
     let names = nodes.iter().map(|node| node.parse(|name| Ok(name.to_owned())));
     let nodes: Vec<_> = names.flatten().collect();
@@ -127,8 +129,8 @@ fn refuse_too_late(least: &Placed<'_, f64>, measure: &Measure, world: &World<'_>
         && is_moment
         && least.value >= duration.as_ns() as f64 / 1e9
     {
-        let what = format!("no moment is this late; the run ends at {duration}");
-        least.place.wrong(what, "ask for an earlier time, or lengthen `duration`");
+        let what = format!("this is after the end of the run, at {duration}");
+        least.place.wrong(what, "use an earlier time, or increase `duration`");
     }
 }
 
@@ -200,17 +202,18 @@ fn read_window(form: &Mapping<'_>, world: &World<'_>) -> Window {
     if let (Some(from), Some(to)) = (&from, &to)
         && from.value >= to.value
     {
-        let what = format!("the window ends at {}, not after its begin", to.value);
-        to.place.wrong(what, "let `to` be later than `from`");
+        let what = format!("the window ends at {}, which is not after its start", to.value);
+        to.place.wrong(what, "make `to` later than `from`");
     }
-    let way_out = "keep the window within the run, or lengthen `duration`";
+    let way_out = "keep the window within the run, or increase `duration`";
     if let Some(duration) = world.duration {
         if let Some(from) = from.as_ref().filter(|from| from.value >= duration) {
-            let what = format!("the window begins when the run is over, at {duration}");
+            let what = format!("the window starts at the end of the run ({duration}) or later");
             from.place.wrong(what, way_out);
         }
         if let Some(to) = to.as_ref().filter(|to| to.value > duration) {
-            to.place.wrong(format!("the window ends after the run, at {duration}"), way_out);
+            to.place
+                .wrong(format!("the window ends after the run, which ends at {duration}"), way_out);
         }
     }
     Window { from: from.map(|from| from.value), to: to.map(|to| to.value) }

@@ -19,14 +19,14 @@ pub(super) fn check(program: &Path, written: &str, search: &[PathBuf]) -> Result
     let missing = |interpreter: &str| {
         let name = interpreter.trim_end_matches('\r');
         let what = format!(
-            "the program {} wants the interpreter {}, which is not there",
+            "the program {} needs the interpreter {}, which does not exist",
             quoted(written),
             quoted(name)
         );
         let way_out = if name.len() < interpreter.len() {
-            "its lines end as on Windows: save it with the ends of Unix"
+            "it has Windows line endings: save it with Unix line endings"
         } else {
-            "install it, or mend the first line of the program"
+            "install it, or correct the first line of the program"
         };
         Err(Fault::new(what, way_out))
     };
@@ -88,7 +88,7 @@ mod tests {
         let windows = checked("#!/bin/sh\r\necho\r\n").unwrap_err();
         assert!(windows.contains("`/bin/sh`") && windows.contains("Windows"), "{windows}");
         let missing = checked("#!/opt/python9\n").unwrap_err();
-        assert!(missing.contains("wants the interpreter `/opt/python9`"), "{missing}");
+        assert!(missing.contains("needs the interpreter `/opt/python9`"), "{missing}");
         let by_env = checked("#!/usr/bin/env -S A=1 python9 -u\n").unwrap_err();
         assert!(by_env.contains("`python9`"), "{by_env}");
     }

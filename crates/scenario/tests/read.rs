@@ -83,8 +83,8 @@ fn a_variant_has_its_own_events_and_requirements() {
 fn a_scenario_with_variants_needs_one() {
     let said = |options: &Options| read(&voltage_stability(), options).unwrap_err().to_string();
     assert!(said(&Options::default()).ends_with(
-        "variants: a run is of one variant, and none is chosen; \
-         the variants are: normal, denial-of-service"
+        "variants: a run needs one variant, and none is selected; the variants are: normal, \
+         denial-of-service"
     ));
     let misspelt = said(&variant("norml"));
     assert!(misspelt.ends_with("there is no variant `norml`; did you mean `normal`?"));
@@ -146,7 +146,7 @@ fn events_of_all_variants_and_of_one_are_sorted_by_time() {
 fn what_is_no_scenario_file_is_refused() {
     let folder = folder_with(b"scenario: a\nb: \xff\n");
     let said = read(folder.path(), &Options::default()).unwrap_err().to_string();
-    assert!(said.ends_with("scenario.yaml: line 2 is no UTF-8; save the file as UTF-8"), "{said}");
+    assert!(said.ends_with("scenario.yaml: line 2 is not UTF-8; save the file as UTF-8"), "{said}");
     let missing = folder.path().join("other.yaml");
     let said = read(&missing, &Options::default()).unwrap_err().to_string();
     assert!(said.contains("other.yaml: the scenario cannot be read"), "{said}");

@@ -175,14 +175,14 @@ impl<'a> Cursor<'a> {
     /// Reports that something else stands here than should.
     fn mismatch<T>(&self) -> Option<T> {
         let what = match &self.value.content {
-            Content::Empty => "nothing stands here".into(),
-            Content::Text(text) => format!("the text {} stands here", quoted(text)),
+            Content::Empty => "this has no value".into(),
+            Content::Text(text) => format!("this is the text {}", quoted(text)),
             Content::List(items) => match items.len() {
-                0 => "an empty list stands here".into(),
-                1 => "a list of one stands here".into(),
-                count => format!("a list of {count} stands here"),
+                0 => "this is an empty list".into(),
+                1 => "this is a list of one".into(),
+                count => format!("this is a list of {count}"),
             },
-            Content::Mapping(_) => "a mapping stands here".into(),
+            Content::Mapping(_) => "this is a mapping".into(),
         };
         self.place.wrong(what, format!("write {}", self.shape.what()));
         None
@@ -206,13 +206,13 @@ fn choose(forms: &Forms, entries: &[(Key, Value)]) -> ControlFlow<Fault, &'stati
             };
             let names: Vec<String> = tags().map(|tag| format!("`{tag}`")).collect();
             ControlFlow::Break(Fault::new(
-                format!("none of {} is there", names.join(", ")),
+                format!("one of {} is needed", names.join(", ")),
                 way_out,
             ))
         }
         [one, another, ..] => {
             let what = format!("`{}` and `{}` exclude each other", one.tag(), another.tag());
-            ControlFlow::Break(Fault::new(what, "make two entries of it"))
+            ControlFlow::Break(Fault::new(what, "split it into two entries"))
         }
     }
 }
@@ -265,7 +265,7 @@ impl<'a> Mapping<'a> {
         let Shape::Choice(words) = self.known(key).shape else { unreachable!("{key}: no choice") };
         self.parse(key, |text| {
             words.iter().find(|word| **word == text).copied().ok_or_else(|| {
-                let what = format!("{} is none of the words that may stand here", quoted(text));
+                let what = format!("{} is not one of the allowed words", quoted(text));
                 Fault::new(what, suggest::instead_of(text, "words", words.iter().copied()))
             })
         })
@@ -323,7 +323,7 @@ impl<'a> Mapping<'a> {
         }
         let others = forms.map_or(&[][..], |forms| forms.forms);
         if let Some(other) = others.iter().find(|form| form.find(key).is_some()) {
-            return format!("`{key}` belongs to `{}`", other.tag());
+            return format!("`{key}` is a key of `{}`", other.tag());
         }
         suggest::all("keys", self.table.names())
     }

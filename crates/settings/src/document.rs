@@ -65,7 +65,7 @@ pub fn parse(text: &str, kind: &'static Kind, collector: &Collector) -> Option<V
             Ok((event, span)) => composer.take(event, span)?,
             Err(error) => {
                 let at = (error.marker().line(), error.marker().col() + 1);
-                let what = format!("no valid YAML: {}", error.info());
+                let what = format!("not valid YAML: {}", error.info());
                 let way_out = "check indentation, brackets and quotes here and just above";
                 collector.report(at, "", Fault::new(what, way_out));
                 return None;
@@ -127,8 +127,8 @@ impl Composer<'_> {
                 self.refuse(at, "aliases (`*name`) are not expanded", "write the value out")
             }
             Event::DocumentStart(_) if self.root.is_some() => {
-                let way_out = format!("keep one {} a file", self.kind.noun);
-                self.refuse(at, "a second document begins", &way_out)
+                let way_out = format!("keep one {} per file", self.kind.noun);
+                self.refuse(at, "a second document starts here", &way_out)
             }
             Event::Scalar(text, style, ..) => self.scalar(at, &text, style),
             Event::SequenceStart(..) => self.open(at, Collection::List(Vec::new())),
@@ -155,10 +155,10 @@ impl Composer<'_> {
 
     fn open(&mut self, at: (usize, usize), collection: Collection) -> Option<()> {
         if matches!(self.innermost(), Some(Collection::Mapping { key: None, .. })) {
-            return self.refuse(at, "a list or mapping stands as a key", "use a text as key");
+            return self.refuse(at, "a list or mapping is used as a key", "use text as the key");
         }
         if self.open.len() == DEPTH_MAX {
-            let way_out = format!("a {} needs no such nesting", self.kind.noun);
+            let way_out = format!("a {} does not need this much nesting", self.kind.noun);
             return self.refuse(at, "nested too deeply", &way_out);
         }
         self.open.push(Open { at, collection });
@@ -190,7 +190,7 @@ impl Composer<'_> {
                 match seen.insert(key.text.clone(), key.at.0) {
                     None => entries.push((key, value)),
                     Some(line) => {
-                        let what = format!("this key stands in line {line} already");
+                        let what = format!("this key is already on line {line}");
                         collector.report(key.at, &path, Fault::new(what, "keep one of them"));
                         seen.insert(key.text, line);
                     }
@@ -262,7 +262,7 @@ mod tests {
     fn every_duplicate_key_is_reported() {
         let text = "a: 1\na: 2\nb: [{c: 1, c: 2, c: 3}]\n";
         assert_eq!(problems(text).lines().count(), 3);
-        assert!(problems(text).starts_with("s:2:1: a: this key stands in line 1 already"));
+        assert!(problems(text).starts_with("s:2:1: a: this key is already on line 1"));
         assert!(problems(text).contains("s:3:12: b[0].c: "));
     }
 
@@ -274,6 +274,6 @@ mod tests {
         assert!(problems("[a]: 1\n").contains("as a key"));
         assert!(problems(&"[".repeat(40)).contains("nested too deeply"));
         assert!(problems("# nothing\n").contains("the file is empty"));
-        assert!(problems("a: [1\nb: 2").contains("no valid YAML"));
+        assert!(problems("a: [1\nb: 2").contains("not valid YAML"));
     }
 }

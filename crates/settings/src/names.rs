@@ -64,7 +64,7 @@ impl Names {
         others.reverse();
         let others = others.join(", ");
         let way_out = format!("use letters, digits and {others}, a letter or digit first");
-        Err(Fault::new(format!("{} is no name", quoted(text)), way_out))
+        Err(Fault::new(format!("{} is not a valid name", quoted(text)), way_out))
     }
 }
 
@@ -99,7 +99,7 @@ pub fn of_variable(text: &str) -> Result<String, Fault> {
     if begins && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return Ok(text.to_owned());
     }
-    let what = format!("{} is no name of a variable", quoted(text));
+    let what = format!("{} is not a variable name", quoted(text));
     Err(Fault::new(what, "use letters, digits and `_`, and no digit first"))
 }
 

@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn problems_come_one_a_line_those_of_the_scenario_first() {
         let collector = Collector::new(Path::new("scenario.yaml"));
-        collector.report_data(Path::new("a.csv"), Some(7), Fault::new("no number", "mend it"));
+        collector.report_data(Path::new("a.csv"), Some(7), Fault::new("no number", "correct it"));
         collector.report((31, 5), "links[0]", Fault::new("one end is missing", "add `to`"));
         collector.report((2, 1), "", Fault::new("a key twice", "drop one"));
         let problems = collector.finish(|| ()).unwrap_err();
@@ -203,7 +203,7 @@ mod tests {
             problems.to_string(),
             "scenario.yaml:2:1: a key twice; drop one\n\
              scenario.yaml:31:5: links[0]: one end is missing; add `to`\n\
-             a.csv:7: no number; mend it"
+             a.csv:7: no number; correct it"
         );
     }
 

@@ -56,7 +56,7 @@ fn kind(shape: &Shape) -> String {
         Shape::Factor => "number".into(),
         Shape::Share => "share, 0 to less than 1".into(),
         Shape::Freeze => "`off`, `strict` or time".into(),
-        Shape::Instant => "moment of UTC".into(),
+        Shape::Instant => "UTC time".into(),
         Shape::Point => "point".into(),
         Shape::File => "path".into(),
         Shape::Address => "address".into(),

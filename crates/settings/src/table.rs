@@ -143,15 +143,15 @@ impl Shape {
             Factor => "a number, such as `0.5`".into(),
             Share => "a share from 0 to less than 1, such as `0.001`".into(),
             Freeze => "`off`, `strict` or a time, such as `5 ms`".into(),
-            Instant => "a moment of UTC, such as `2019-06-03T12:00:00Z`".into(),
-            Point => "a name of a point, such as `bus.680.v1`".into(),
+            Instant => "a UTC time, such as `2019-06-03T12:00:00Z`".into(),
+            Point => "a point name, such as `bus.680.v1`".into(),
             File => "a path".into(),
             Address => "an address, such as `10.0.0.4/24`".into(),
             Choice(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
                 words.join(" or ")
             }
-            Words => "a list of words, or a text that is split as a shell splits it".into(),
+            Words => "a list of words, or text that is split like a shell command".into(),
             List(_) => "a list".into(),
             Pair(_) => "a list of two names, such as `[a, b]`".into(),
             Named(..) => "a mapping, such as `name: ...`".into(),

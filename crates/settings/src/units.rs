@@ -108,7 +108,7 @@ pub fn time(text: &str) -> Result<VirtualSpan, Fault> {
 /// What is no such time, and the way out.
 pub fn time_of_guard(text: &str) -> Result<HostSpan, Fault> {
     let sensible = |span: VirtualSpan| (100_000..=NS_PER_S).contains(&span.as_ns());
-    let span = bounded(text, sensible, "is no time for a guard", "give 100 us to 1 s")?;
+    let span = bounded(text, sensible, "is not a valid guard time", "give 100 us to 1 s")?;
     Ok(HostSpan::from_ns(span.as_ns()))
 }
 
@@ -122,14 +122,14 @@ pub fn time_not_negative(text: &str) -> Result<VirtualSpan, Fault> {
 /// # Errors
 /// When the text is no number with a unit of time, or not more than zero.
 pub fn time_positive(text: &str) -> Result<VirtualSpan, Fault> {
-    bounded(text, |span| span > VirtualSpan::ZERO, "is no time that passes", "give more than zero")
+    bounded(text, |span| span > VirtualSpan::ZERO, "is not a positive time", "give more than zero")
 }
 
 /// A time of whole milliseconds, at least one.
 pub fn time_whole_ms(text: &str) -> Result<VirtualSpan, Fault> {
     time_positive(text)?;
     let whole = |span: VirtualSpan| span.as_ns() % 1_000_000 == 0;
-    bounded(text, whole, "is no whole number of milliseconds", "write it as `1 ms`")
+    bounded(text, whole, "is not a whole number of milliseconds", "write it as `1 ms`")
 }
 
 fn bounded(
@@ -151,7 +151,7 @@ pub fn rate_bps(text: &str) -> Result<u64, Fault> {
     let (number, factor) = with_unit(text, Dimension::Rate)?;
     let bits = number.times(factor).and_then(|bits| u64::try_from(bits).ok());
     bits.filter(|bits| *bits > 0).ok_or_else(|| {
-        let what = format!("{} is no rate of whole bits per second above zero", quoted(text));
+        let what = format!("{} is not a positive rate in whole bits per second", quoted(text));
         Fault::new(what, "write it as `100 Mbit/s`")
     })
 }
@@ -181,7 +181,7 @@ fn plain(text: &str) -> Result<f64, Fault> {
     let text = text.trim();
     let (number, unit) = split(text);
     if !unit.is_empty() {
-        let what = format!("{} is no plain number", quoted(text));
+        let what = format!("{} is not a plain number", quoted(text));
         return Err(Fault::new(what, "write the number alone, such as `12`"));
     }
     Ok(Decimal::parse(number)?.as_f64(0))
@@ -193,7 +193,7 @@ pub fn share(text: &str) -> Result<f64, Fault> {
     if (0.0..1.0).contains(&share) {
         return Ok(share);
     }
-    let what = format!("{} is no share from 0 to less than 1", quoted(text));
+    let what = format!("{} is not a share from 0 to less than 1", quoted(text));
     Err(Fault::new(what, "write it as `0.001`"))
 }
 
@@ -202,15 +202,16 @@ pub fn whole(text: &str, min: u64, max: u64) -> Result<u64, Fault> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = if digits { text.parse().ok() } else { None };
     number.filter(|number| (min..=max).contains(number)).ok_or_else(|| {
-        let what = format!("{} is no whole number from {min} to {max}", quoted(text));
-        Fault::new(what, "write digits only, such as `12`")
+        let what = format!("{} is not a whole number from {min} to {max}", quoted(text));
+        Fault::new(what, "use digits only, such as `12`")
     })
 }
 
 /// A time dilation factor.
 pub fn factor(text: &str) -> Result<Tdf, Fault> {
-    text.parse::<Tdf>()
-        .map_err(|error| Fault::new(format!("{} is no factor", quoted(text)), error.to_string()))
+    text.parse::<Tdf>().map_err(|error| {
+        Fault::new(format!("{} is not a valid factor", quoted(text)), error.to_string())
+    })
 }
 
 /// A number and the factor of its unit, which must be of `dimension`.
@@ -218,7 +219,7 @@ fn with_unit(text: &str, dimension: Dimension) -> Result<(Decimal, u64), Fault> 
     let text = text.trim();
     let (number, unit) = split(text);
     if number.is_empty() {
-        let what = format!("{} is no {}", quoted(text), dimension.name());
+        let what = format!("{} is not a valid {}", quoted(text), dimension.name());
         return Err(Fault::new(what, format!("write it as {}", dimension.example("12"))));
     }
     let number_read = Decimal::parse(number)?;
@@ -235,7 +236,7 @@ fn with_unit(text: &str, dimension: Dimension) -> Result<(Decimal, u64), Fault> 
             let (other, needed) = (other.name(), dimension.name());
             format!("`{unit}` is a unit of {other}, where a {needed} is needed")
         }
-        None => format!("{} is no unit of {}", quoted(unit), dimension.name()),
+        None => format!("{} is not a unit of {}", quoted(unit), dimension.name()),
     };
     let names = of_dimension().map(|(name, ..)| *name);
     Err(Fault::new(what, suggest::all(&format!("units of {}", dimension.name()), names)))
@@ -264,8 +265,11 @@ impl Decimal {
         let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         if !digits(whole) || !digits(fraction) {
-            let what = format!("{} is no number", quoted(text));
-            return Err(Fault::new(what, "write it with digits and a point, such as `12.5`"));
+            let what = format!("{} is not a number", quoted(text));
+            return Err(Fault::new(
+                what,
+                "write it with digits and a decimal point, such as `12.5`",
+            ));
         }
         let (whole, fraction) = (whole.trim_start_matches('0'), fraction.trim_end_matches('0'));
         if whole.len() + fraction.len() > DIGITS_MAX {
@@ -331,10 +335,10 @@ mod tests {
             "`V` is a unit of voltage, where a time is needed; \
              the units of time are: ns, us, ms, s, min, h"
         );
-        assert!(said("12 sec").starts_with("`sec` is no unit of time; "));
-        assert!(said("soon").starts_with("`soon` is no time; write it as `12 s` or "));
-        assert!(said("1,5 s").starts_with("`1,5` is no number"));
-        assert!(said("1e3 s").contains("is no unit of time"));
+        assert!(said("12 sec").starts_with("`sec` is not a unit of time; "));
+        assert!(said("soon").starts_with("`soon` is not a valid time; write it as `12 s` or "));
+        assert!(said("1,5 s").starts_with("`1,5` is not a number"));
+        assert!(said("1e3 s").contains("is not a unit of time"));
         assert!(said("0.1 ns").contains("finer than a nanosecond"));
         assert!(said("87601 h").contains("longer than ten years"));
         assert!(said("1234567890123456789012345 s").contains("more than 24 digits"));

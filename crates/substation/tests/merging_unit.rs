@@ -42,7 +42,8 @@ fn each_problem_is_told_with_its_line_and_the_way_out() {
         (
             "rate: 14400 Hz",
             "rate: 14400 Hz, asdus: 7",
-            "line 38: streams.fast.asdus: 14400 samples a second are no whole number of frames of 7; give a divisor of `rate`",
+            "line 38: streams.fast.asdus: 14400 samples per second are not a whole number of \
+             frames of 7; give a divisor of `rate`",
         ),
         (
             "source: bay}",
@@ -57,22 +58,26 @@ fn each_problem_is_told_with_its_line_and_the_way_out() {
         (
             "lasts: 300 ms",
             "lasts: 1.6 s",
-            "line 17: sources.bay.fault.every: the next fault would begin before this one is over; give more",
+            "line 17: sources.bay.fault.every: the next fault would start before this one ends; \
+             give more",
         ),
         (
             "5: 3 %",
             "51: 3 %",
-            "line 12: sources.bay.current_harmonics.51: `51` is no number of a harmonic; give 2 to 50",
+            "line 12: sources.bay.current_harmonics.51: `51` is not the number of a harmonic; \
+             give 2 to 50",
         ),
         (
             "[IA, IB, IC, none, UA, UB, UC, none]",
             "[IA, IB, IC]",
-            "line 29: sources.record.channels: 3 channels; name those of Ia Ib Ic In Ua Ub Uc Un, `none` for one that stays zero",
+            "line 29: sources.record.channels: 3 channels; give those of Ia Ib Ic In Ua Ub Uc Un, \
+             with `none` for one that stays zero",
         ),
         (
             "kind: loss",
             "kind: lost",
-            "line 42: disturbances.lossy.kind: `lost` is none of the words; there are: loss, duplicate, reorder, unsynchronised, invalid, questionable, test",
+            "line 42: disturbances.lossy.kind: `lost` is not one of the words; there are: loss, \
+             duplicate, reorder, unsynchronised, invalid, questionable, test",
         ),
         (
             "streams: [line, fast]",

@@ -35,7 +35,10 @@ fn messages_of_its_own_are_published_once_somebody_says_what_their_values_are() 
     let wanted = Wanted { own: Some("REL1"), ..WANTED };
     let (yaml, _) = from_scl(&read(BAY), &wanted);
     let problems = settings::read(&yaml).expect_err("nobody said").to_string();
-    assert!(problems.contains("goose.REL1_PROT_trips.signals: `which` is no signal"), "{problems}");
+    assert!(
+        problems.contains("goose.REL1_PROT_trips.signals: `which` is not a signal"),
+        "{problems}"
+    );
     let completed = yaml.replacen("- which", "- trip Q0", 1).replacen("- which", "- start I>", 1)
         + "elements: {I>: {function: overcurrent, stream: MU01_MU_MSVCB01, pick_up: 1 kA, delay: 0 s}}\n\
            trips: {breakers: {Q0: [I>]}}\n";
@@ -57,13 +60,17 @@ fn blocks_that_lack_something_are_told_with_their_line() {
         (
             r#"<SampledValueControl name="slow""#,
             "MU01_MU_slow",
-            "smpMod is `SecPerSmp`, which is not read",
+            "smpMod is `SecPerSmp`, which is not supported",
         ),
-        (r#"<GSEControl name="stray""#, "Q0_CTRL_stray", "its MAC-Address is no multicast address"),
+        (
+            r#"<GSEControl name="stray""#,
+            "Q0_CTRL_stray",
+            "its MAC-Address is not a multicast address",
+        ),
         (
             r#"<GSEControl name="nowhere""#,
             "Q0_CTRL_nowhere",
-            "no address of it stands below `Communication`",
+            "it has no address under `Communication`",
         ),
     ];
     let expected =
@@ -71,7 +78,7 @@ fn blocks_that_lack_something_are_told_with_their_line() {
     assert_eq!(told, expected);
     // At 60 Hz the first stream has 4800 samples; at 62.51 Hz no whole number.
     let (yaml, left_out) = from_scl(&station, &Wanted { frequency_hz: 62.51, ..WANTED });
-    assert_eq!(left_out, ["MU01_MU_MSVCB01: left out: no relay takes its rate"]);
+    assert_eq!(left_out, ["MU01_MU_MSVCB01: left out: its sampling rate is not supported"]);
     assert_eq!(settings::read(&yaml).expect("the rest is good").streams.len(), 1);
 }
 

@@ -45,18 +45,23 @@ fn each_problem_is_told_with_its_line_and_the_way_out() {
         (
             "2 kA",
             "2 kV",
-            "line N: elements.I>>.pick_up: `kV` is no unit of it; write a number and one of: A, mA, kA",
+            "line N: elements.I>>.pick_up: `kV` is not a valid unit for it; write a number and \
+             one of: A, mA, kA",
         ),
         ("k: 0.5", "k: 50", "line N: elements.I>.k: 50 is out of range; give 0.01 to 15"),
         (
             "iec-very-inverse",
             "iec",
-            "line N: elements.I>.curve: `iec` is none of the words; there are: iec-normal-inverse, iec-very-inverse, iec-extremely-inverse, iec-long-time-inverse, iec-short-time-inverse, ieee-moderately-inverse, ieee-very-inverse, ieee-extremely-inverse",
+            "line N: elements.I>.curve: `iec` is not one of the words; there are: \
+             iec-normal-inverse, iec-very-inverse, iec-extremely-inverse, iec-long-time-inverse, \
+             iec-short-time-inverse, ieee-moderately-inverse, ieee-very-inverse, \
+             ieee-extremely-inverse",
         ),
         (
             "pick_up: 49 Hz",
             "pickup: 49 Hz",
-            "line N: elements.f<: `pick_up` is missing; add `pick_up`\nline N: elements.f<.pickup: there is no such key here; there are: delay, function, pick_up, side, stream",
+            "line N: elements.f<: `pick_up` is missing; add `pick_up`\nline N: \
+             elements.f<.pickup: unknown key; there are: delay, function, pick_up, side, stream",
         ),
         (
             "streams: [line, low]",
@@ -71,7 +76,8 @@ fn each_problem_is_told_with_its_line_and_the_way_out() {
         (
             "01:0c:cd:04:00:02",
             "02:0c:cd:04:00:02",
-            "line N: streams.low.destination: `02:0c:cd:04:00:02` is no multicast address; write it as `01:0c:cd:04:00:01`",
+            "line N: streams.low.destination: `02:0c:cd:04:00:02` is not a multicast address; \
+             write it as `01:0c:cd:04:00:01`",
         ),
         (
             "Q1: [Id]",
@@ -81,7 +87,7 @@ fn each_problem_is_told_with_its_line_and_the_way_out() {
         (
             "trip Q1",
             "trip Q9",
-            "line N: goose.trips.signals: `trip Q9` names nothing that is there; there are: Q0, Q1",
+            "line N: goose.trips.signals: `trip Q9` does not exist; there are: Q0, Q1",
         ),
         (
             "fuse_failure: FF",
@@ -91,12 +97,13 @@ fn each_problem_is_told_with_its_line_and_the_way_out() {
         (
             "trip Q1,",
             "quality, quality,",
-            "line N: goose.trips.signals: there is no signal before this `quality`; write it behind the signal whose quality it is",
+            "line N: goose.trips.signals: there is no signal before this `quality`; write it \
+             after the signal whose quality it is",
         ),
         (
             "repeat_max: 1 s",
             "repeat_max: 10 ms\n    repeat_max: 1 s",
-            "line N: repeat_max: this key stands here twice; keep one of them",
+            "line N: repeat_max: this key is given twice; keep one of them",
         ),
     ] {
         let begin = GOOD.find(from).expect("the good settings have it");
@@ -130,8 +137,8 @@ fn entries_of_messages_name_what_is_there() {
         ("trip Q9", "there is no breaker `Q9`"),
         ("initiate I>", "there is no breaker failure element `I>`"),
         ("block Q0", "there is no element `Q0`"),
-        ("position", "`position` is no entry"),
-        ("quality of it", "`quality of it` is no entry"),
+        ("position", "`position` is not an entry"),
+        ("quality of it", "`quality of it` is not an entry"),
     ] {
         assert_eq!(with(entries), Err(what.to_owned()), "{entries}");
     }

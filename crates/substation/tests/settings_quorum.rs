@@ -51,7 +51,7 @@ fn goose_of_a_relay_over_a_shared_network_is_refused() {
     let told = told(read_node(&shared));
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].starts_with("line 4: decides.interface: GOOSE between relay and harness"));
-    assert!(told[0].ends_with("name one that leads to the relay and nowhere else"), "{told:?}");
+    assert!(told[0].ends_with("use one that connects only to the relay"), "{told:?}");
 }
 
 #[test]
@@ -75,12 +75,12 @@ host: {priority: 95, canary_priority: 90, core: 1, receive_core: 2}
     for (line, word) in [
         (3, "there is no stream `MU2`"),
         (3, "it is above `pick_up`"),
-        (7, "`consensus` is none of the words"),
+        (7, "`consensus` is not one of the words"),
         (7, "`memory` is missing"),
-        (10, "`127.0.0.1` is no address with a port"),
+        (10, "`127.0.0.1` is not an address with a port"),
         (12, "lets statements from before an action lead to the next"),
-        (13, "a canary that does not come before the node sees nothing"),
-        (13, "there is no such key here"),
+        (13, "a canary that does not run before the node detects nothing"),
+        (13, "unknown key"),
     ] {
         let is_told =
             told.iter().any(|one| one.starts_with(&format!("line {line}: ")) && one.contains(word));
@@ -92,7 +92,7 @@ host: {priority: 95, canary_priority: 90, core: 1, receive_core: 2}
 #[test]
 fn two_parties_at_one_address_are_refused() {
     let twice = format!("{GOOSE}{QUORUM}").replace(":7404", ":7402");
-    assert!(told(read_node(&twice))[0].contains("two parties have one address"));
+    assert!(told(read_node(&twice))[0].contains("two parties have the same address"));
     let mixed = format!("{GOOSE}{QUORUM}").replace("'[::1]:7404'", "127.0.0.1:7404");
     assert!(told(read_node(&mixed))[0].contains("some are IPv4 and some IPv6"));
 }
@@ -101,7 +101,7 @@ fn two_parties_at_one_address_are_refused() {
 fn what_a_breaker_node_and_a_rejuvenator_lack_is_told() {
     let bare = told(read_breaker("breaker: Q0\ngoose: {}\n"));
     assert!(bare.iter().any(|one| one.contains("`quorum` is missing")), "{bare:#?}");
-    assert!(bare.iter().any(|one| one.contains("no interface is named to send it to")));
+    assert!(bare.iter().any(|one| one.contains("it has no interface to send to")));
     let breaker = read_breaker(&format!("breaker: Q0\ninitially: open\n{QUORUM}"));
     let breaker = breaker.expect("these are good");
     assert_eq!((breaker.initially, breaker.goose), (Action::Trip, None));

@@ -79,7 +79,7 @@ impl fmt::Display for TdfError {
                 "a time dilation factor is a plain decimal number, such as 0.5 or 10"
             }
             Self::TooPrecise => "a time dilation factor has at most six decimals",
-            Self::OutOfRange => "a time dilation factor lies between 0.01 and 1000",
+            Self::OutOfRange => "a time dilation factor is between 0.01 and 1000",
         })
     }
 }

@@ -112,7 +112,7 @@ impl<'t> Lines<'t> {
     }
 
     fn number<T: std::str::FromStr>(&self, text: &str, what: &str) -> Result<T, ComtradeError> {
-        text.parse().map_err(|_| self.wrong(format!("{what} is no such number: {text:?}")))
+        text.parse().map_err(|_| self.wrong(format!("{what} is not such a number: {text:?}")))
     }
 
     /// A number that is neither infinite nor none at all.
@@ -185,7 +185,7 @@ impl Configuration {
 fn counts(lines: &mut Lines<'_>) -> Result<(usize, usize), ComtradeError> {
     let line = lines.next("the numbers of channels")?;
     let [total, analog, digital, ..] = line[..] else {
-        return Err(lines.wrong("three numbers of channels must stand here"));
+        return Err(lines.wrong("three channel counts are expected here"));
     };
     let count = |text: &str, letter: char| {
         let digits = text.trim_end_matches([letter, letter.to_ascii_lowercase()]);
@@ -240,7 +240,7 @@ fn rates(lines: &mut Lines<'_>) -> Result<(Vec<Rate>, usize), ComtradeError> {
     for _ in 0..count.max(1) {
         let line = lines.next("a rate")?;
         let [hz, last] = line[..] else {
-            return Err(lines.wrong("a rate and the number of its last sample must stand here"));
+            return Err(lines.wrong("a rate and the number of its last sample are expected here"));
         };
         let (hz, last) = (lines.real(hz, "a rate")?, lines.number::<usize>(last, "a sample")?);
         if last < samples || hz < 0.0 {

@@ -93,7 +93,7 @@ impl Record {
 
 fn ascii(configuration: &Configuration, data: &[u8]) -> Result<Vec<Sample>, ComtradeError> {
     let wrong = |line: usize, what: String| ComtradeError::new("data", line, what);
-    let text = std::str::from_utf8(data).map_err(|_| wrong(1, "the data are no text".into()))?;
+    let text = std::str::from_utf8(data).map_err(|_| wrong(1, "the data are not text".into()))?;
     // Older recorders end the file with a control character of DOS.
     let lines = text.trim_end_matches(['\u{1a}', '\r', '\n', ' ']).lines().enumerate();
     let (analog, digital) = (configuration.analog.len(), configuration.digital.len());
@@ -106,7 +106,7 @@ fn ascii(configuration: &Configuration, data: &[u8]) -> Result<Vec<Sample>, Comt
         }
         let number = |text: &str| match text {
             "" | "99999" => Ok(f64::NAN),
-            _ => text.parse().map_err(|_| wrong(index + 1, format!("{text:?} is no number"))),
+            _ => text.parse().map_err(|_| wrong(index + 1, format!("{text:?} is not a number"))),
         };
         let values = fields[2..2 + analog].iter().map(|text| number(text));
         let states = fields[2 + analog..2 + analog + digital].iter().map(|text| *text == "1");

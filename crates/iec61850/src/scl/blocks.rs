@@ -15,8 +15,7 @@ use crate::wire::Tag;
 const PRIORITY: u8 = 4;
 /// Longest name that a frame has room for.
 const NAME_OCTETS_MAX: usize = 129;
-const TOO_LONG: &str =
-    "it, or what it is part of, has a name that is longer than any frame has room for";
+const TOO_LONG: &str = "its name, or that of a parent, is longer than fits into a frame";
 /// Most values of a message.
 const VALUES_MAX: usize = 256;
 /// Logical nodes whose `Pos` is the position of a switch.
@@ -178,7 +177,7 @@ impl<'a, 'i> Here<'a, 'i, '_> {
         let rate = match attribute(block, "smpMod") {
             "" | "SmpPerPeriod" => Rate::PerPeriod(rate),
             "SmpPerSec" => Rate::PerSecond(rate),
-            other => return Err(format!("smpMod is `{}`, which is not read", as_word(other))),
+            other => return Err(format!("smpMod is `{}`, which is not supported", as_word(other))),
         };
         let conf_rev = number("confRev", attribute(block, "confRev"))?;
         Ok(StreamBlock { name: self.name(block), sv_id, address, rate, conf_rev })
@@ -186,7 +185,7 @@ impl<'a, 'i> Here<'a, 'i, '_> {
 
     fn message(&self, block: Node<'a, 'i>) -> Result<MessageBlock, String> {
         if attribute(block, "type") == "GSSE" {
-            return Err("it is GSSE, which is not read".into());
+            return Err("it is GSSE, which is not supported".into());
         }
         let (address, place) = self.address(block, 0..=0xbfff)?;
         let logical = self.logical_device()?;
@@ -236,22 +235,24 @@ impl<'a, 'i> Here<'a, 'i, '_> {
             return Err(TOO_LONG.into());
         }
         let found = self.addresses.get(&place);
-        let found = found.ok_or("no address of it stands below `Communication`")?;
+        let found = found.ok_or("it has no address under `Communication`")?;
         let [mac, app_id, vlan, priority] = found.address.map(Option::unwrap_or_default);
         let destination = mac.parse::<crate::wire::MacAddress>().ok();
         let destination = destination
             .filter(|address| address.is_group())
-            .ok_or("its MAC-Address is no multicast address")?;
+            .ok_or("its MAC-Address is not a multicast address")?;
         let hexadecimal = |text: &str| u32::from_str_radix(text, 16).ok();
         let app_id = hexadecimal(app_id).filter(|app_id| app_ids.contains(app_id));
         let app_id = app_id.ok_or("its APPID is not within the range of its kind")? as u16;
         let vlan = match vlan {
             "" => 0,
-            text => hexadecimal(text).filter(|vlan| *vlan < 4095).ok_or("its VLAN-ID is none")?,
+            text => {
+                hexadecimal(text).filter(|vlan| *vlan < 4095).ok_or("its VLAN-ID is not valid")?
+            }
         };
         let priority = match priority {
             "" => PRIORITY,
-            text => text.parse().ok().filter(|p| *p < 8).ok_or("its VLAN-PRIORITY is none")?,
+            text => text.parse().ok().filter(|p| *p < 8).ok_or("its VLAN-PRIORITY is not valid")?,
         };
         Ok((Address { destination, app_id, tag: Tag::new(priority, vlan as u16) }, found))
     }
@@ -259,7 +260,7 @@ impl<'a, 'i> Here<'a, 'i, '_> {
     fn values(&self, set: &str) -> Result<Vec<Value>, String> {
         let found = self.sets.get(set);
         let (found, count) =
-            found.ok_or_else(|| format!("its data set `{}` is not there", as_word(set)))?;
+            found.ok_or_else(|| format!("its data set `{}` does not exist", as_word(set)))?;
         match *count {
             0 => Err("its data set is empty".into()),
             1..=VALUES_MAX => Ok(below(*found, "FCDA").map(value).collect()),
@@ -295,7 +296,7 @@ fn attribute<'a>(node: Node<'a, '_>, name: &str) -> &'a str {
 }
 
 fn number(what: &str, text: &str) -> Result<u32, String> {
-    text.trim().parse().map_err(|_| format!("{what} is no whole number"))
+    text.trim().parse().map_err(|_| format!("{what} is not a whole number"))
 }
 
 /// Refuses what cannot stand in a frame.

@@ -147,12 +147,11 @@ pub fn read(text: &str) -> Result<Station, Unreadable> {
         let why = format!("it has {} octets: give one of at most {OCTETS_MAX}", text.len());
         return Err(Unreadable(why));
     }
-    frugal::check(text)
-        .map_err(|why| Unreadable(format!("it is no XML that is read here: {why}")))?;
+    frugal::check(text).map_err(|why| Unreadable(format!("it is not supported XML: {why}")))?;
     let options =
         ParsingOptions { allow_dtd: false, nodes_limit: NODES_MAX, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options)
-        .map_err(|error| Unreadable(format!("it is no XML that is read here: {error}")))?;
+        .map_err(|error| Unreadable(format!("it is not supported XML: {error}")))?;
     let root = document.root_element();
     if root.tag_name().name() != "SCL" {
         let found = root.tag_name().name();

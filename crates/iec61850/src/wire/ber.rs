@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(fault(&[0x80, 0x82, 1]), Fault::Cut { has: 3, needs: 4 });
         assert_eq!(fault(&[0x80]), Fault::Cut { has: 1, needs: 2 });
         let error = Reader::new(&[0x81, 0], 9).value(0x80, Field::SvId).unwrap_err();
-        assert_eq!(error.to_string(), "svID at octet 9: tag 0x80 must stand here, not 0x81");
+        assert_eq!(error.to_string(), "svID at octet 9: tag 0x80 is expected here, not 0x81");
     }
 
     proptest! {

@@ -153,16 +153,16 @@ impl fmt::Display for Fault {
         match *self {
             Self::Cut { has, needs } => write!(out, "{needs} octets are needed, {has} are there"),
             Self::Tag { expected, found } => {
-                write!(out, "tag {expected:#04x} must stand here, not {found:#04x}")
+                write!(out, "tag {expected:#04x} is expected here, not {found:#04x}")
             }
             Self::Missing => write!(out, "the field is missing"),
             Self::Length { octets } => write!(out, "the field cannot have {octets} octets"),
             Self::LengthForm => write!(out, "the length is indefinite or has over 4 octets"),
             Self::Trailing { octets } => write!(out, "{octets} octets too many at the end"),
-            Self::Text => write!(out, "the text has characters that may not be there"),
+            Self::Text => write!(out, "the text has characters that are not allowed"),
             Self::Range => write!(out, "the field cannot have this value"),
             Self::Count { stated, found } => write!(out, "{stated} are stated, {found} are there"),
-            Self::Type { tag } => write!(out, "tag {tag:#04x} is no type of IEC 61850"),
+            Self::Type { tag } => write!(out, "tag {tag:#04x} is not a type of IEC 61850"),
             Self::Depth => write!(out, "nested too deeply"),
         }
     }

@@ -402,7 +402,7 @@ mod tests {
         );
         assert_eq!(
             refusal(&|frame| frame[36] = 0x07),
-            "svID at octet 37: the text has characters that may not be there"
+            "svID at octet 37: the text has characters that are not allowed"
         );
     }
 

@@ -88,17 +88,23 @@ impl RootSecrets {
         let needs_share = self.party != Party::Breaker
             && membership.certificate != CertificateKeys::TwoSignatures;
         if self.station != membership.station {
-            Some("they are of another station: give the files of one station")
+            Some("they belong to a different station: use the files of one station")
         } else if self.epoch != membership.epoch {
-            Some("they are of another key epoch: give files that `qcrelay keys` made together")
+            Some(
+                "they belong to a different key epoch: use files that `qcrelay keys` created \
+                 together",
+            )
         } else if public(&self.channel) != channel_key {
-            Some("the channel secret is not that of the channel key: give this party's file")
+            Some("the channel secret does not match the channel key: use the file of this party")
         } else if let Party::Relay(node) = self.party
             && verifying.verifying_key().to_bytes() != membership.node(node).signing_key
         {
-            Some("the signing secret is not that of the signing key: give this party's file")
+            Some("the signing secret does not match the signing key: use the file of this party")
         } else if needs_share != self.share.is_some() {
-            Some("there is a share where certificates need none, or none where they need one")
+            Some(
+                "a share is present although certificates need none, or missing although they \
+                 need one",
+            )
         } else {
             None
         }

@@ -35,7 +35,7 @@ fn what_is_wrong_is_told_with_line_and_key_and_without_the_value() {
     let told = |text: &str| Membership::read(text).unwrap_err().to_string();
     assert_eq!(
         told(""),
-        "line 1: `quorum-membership` should stand here; take the file as `qcrelay keys` wrote it"
+        "line 1: `quorum-membership` is expected here; use the file as `qcrelay keys` wrote it"
     );
     assert_eq!(
         told(&public.replace("station 4", "station -4")),

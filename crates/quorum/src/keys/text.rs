@@ -36,7 +36,7 @@ impl fmt::Display for TextError {
         match fault {
             TextFault::Key => write!(
                 out,
-                "line {line}: `{key}` should stand here; take the file as `qcrelay keys` wrote it"
+                "line {line}: `{key}` is expected here; use the file as `qcrelay keys` wrote it"
             ),
             TextFault::Value(needs) => write!(out, "line {line}: {key}: give {needs}"),
             TextFault::Trailing => {

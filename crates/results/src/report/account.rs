@@ -16,16 +16,15 @@ const PARTIES_SHOWN: usize = 6;
 /// The section.
 pub(super) fn section(runs: &[Loaded]) -> String {
     let mut out = String::from(
-        "<section id=\"time\"><h2>Where wall time went</h2>\
-         <p class=\"lead\">Each bar is a part of the wall time of its run. Parts may overlap: \
-         programs share several cores, and the plant may compute while the clock is held.</p>\
-         <div class=\"columns\">",
+        "<section id=\"time\"><h2>Wall time</h2><p class=\"lead\">Each bar is one part of the \
+         wall time of its run. Parts may overlap: programs run on several cores, and the plant \
+         may compute while the clock is held.</p><div class=\"columns\">",
     );
     for run in runs {
         let _ = write!(out, "<div class=\"column\"><h3>{}</h3>", chip(run));
         match &run.record.wall {
             Some(wall) => account(run, wall, &mut out),
-            None => out.push_str("<p>Not known: the run did not write its account.</p>"),
+            None => out.push_str("<p>Not available: the run did not write its time account.</p>"),
         }
         disturbances(run, &mut out);
         out.push_str("</div>");
@@ -62,7 +61,8 @@ fn account(run: &Loaded, wall: &WallAccount, out: &mut String) {
     if let Some(stalls) = wall.stalls {
         let _ = write!(
             out,
-            "<p>{} stalls of the host kept out of virtual time: {} s in all, the longest {} ms.</p>",
+            "<p>{} stalls of the host excluded from virtual time: {} s in total, the longest {} \
+             ms.</p>",
             stalls.count,
             figure(stalls.total_ns as f64 / 1e9),
             figure(stalls.longest_ns as f64 / 1e6)
@@ -86,12 +86,12 @@ fn disturbances(run: &Loaded, out: &mut String) {
     if record.parties.is_empty() {
         return;
     }
-    out.push_str("<p>Kept from acting in time, in virtual time:</p><ul>");
+    out.push_str("<p>Delays of programs, in virtual time:</p><ul>");
     for party in record.parties.iter().take(PARTIES_SHOWN) {
         let node = party.node.as_ref().map_or_else(String::new, |node| format!(" in {node}"));
         let _ = write!(
             out,
-            "<li>{}{} {}: {} ms in all, at once {} ms at most</li>",
+            "<li>{}{} {}: {} ms in total, at most {} ms at one moment</li>",
             escape(&party.who),
             escape(&node),
             party.cause.words(),

@@ -249,10 +249,10 @@ impl<'a> Silence<'a> {
         let Self { from, to, port, at } = self;
         match at {
             End::Sender => {
-                format!("Time since {from} last sent something new to {to}, port {port}")
+                format!("Time since {from} last sent new data to {to}, port {port}")
             }
             End::Receiver => {
-                format!("Time since something new from {from} last reached {to}, port {port}")
+                format!("Time since new data from {from} last reached {to}, port {port}")
             }
         }
     }
@@ -290,7 +290,7 @@ fn told(runs: &[Loaded]) -> Vec<Chart> {
     for run in runs {
         for (key, told) in &run.data.told {
             let (program, member) = key;
-            let title = format!("{member}, told by {program}");
+            let title = format!("{member}, reported by {program}");
             let chart = charts.entry(key.clone()).or_insert_with(|| empty(title, "", unit(member)));
             let rows = told.times_ns.iter().copied().zip(told.values.iter().copied());
             let source = format!("programs/{program}.log, {member}");

@@ -39,7 +39,7 @@ pub(super) fn load_all(paths: &[&Path]) -> Result<Vec<Loaded>> {
     let (mut runs, mut folders) = (Vec::new(), BTreeSet::new());
     for (number, path) in paths.iter().enumerate() {
         if path.canonicalize().is_ok_and(|folder| !folders.insert(folder)) {
-            bail!("{} is given twice; give each run once", path.display());
+            bail!("{} is given twice; list each run once", path.display());
         }
         runs.push(load(number, path)?);
     }

@@ -51,7 +51,7 @@ pub struct Written {
 /// When there is no run, a folder is none of a run, or the report cannot be written.
 pub fn write(runs: &[&Path], out: &Path) -> Result<Written> {
     if runs.is_empty() {
-        bail!("a report needs at least one folder of a run");
+        bail!("a report needs at least one run folder");
     }
     let runs = loaded::load_all(runs)?;
     let charts = chart::all(&runs);

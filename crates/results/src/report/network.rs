@@ -107,8 +107,8 @@ fn direction(value: &Value) -> Option<String> {
     let causes = [
         ("dropped_queue_full", "queue full"),
         ("dropped_link_down", "link down"),
-        ("dropped_cut", "cut on the way"),
-        ("in_flight", "still on the way"),
+        ("dropped_cut", "lost when a link went down"),
+        ("in_flight", "still in transit"),
     ];
     let known = causes.iter().map(|(key, words)| Some((count(key)?, *words)));
     let known: Vec<(u64, &str)> = known.collect::<Option<_>>()?;
@@ -130,8 +130,8 @@ fn lateness(value: &Value) -> Option<String> {
     #[expect(clippy::cast_precision_loss, reason = "a few digits are shown")]
     let us = |key: &str| Some(figure(count(key)? as f64 / 1e3));
     Some(format!(
-        "<p>Frames were handed over later than they arrived by {} µs in the median, {} µs in the \
-         99th percentile and {} µs at most, of {} frames.</p>",
+        "<p>Delay between arrival of a frame and its delivery: median {} µs, 99th percentile {} \
+         µs, maximum {} µs, of {} frames.</p>",
         us("median_ns")?,
         us("p99_ns")?,
         us("max_ns")?,
@@ -227,7 +227,7 @@ mod tests {
         let shown = shown(&whole);
         assert_eq!(shown.matches("<tr><th scope=\"row\">&lt;a&gt;</th>").count(), 2, "{shown}");
         assert!(shown.contains("2 queue full") && shown.contains("none"), "{shown}");
-        assert!(shown.contains("1.5 µs in the median") && !shown.contains("median_ns"), "{shown}");
+        assert!(shown.contains("median 1.5 µs") && !shown.contains("median_ns"), "{shown}");
         assert!(!shown.contains("attackers"), "{shown}");
         // What another version wrote is shown all the same.
         assert!(links(&json!([{ "from": "a" }])).is_none());

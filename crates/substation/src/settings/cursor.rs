@@ -26,12 +26,7 @@ impl<'a> Map<'a> {
     /// The mapping at `path`; anything else is reported.
     pub(super) fn new(value: &'a Value, path: &str, collector: &'a Collector) -> Option<Self> {
         let Content::Mapping(entries) = &value.content else {
-            collector.report(
-                value.line,
-                path,
-                "no mapping stands here",
-                "write `key: value` lines",
-            );
+            collector.report(value.line, path, "this is not a mapping", "write `key: value` lines");
             return None;
         };
         let (asked, path) = (RefCell::default(), path.to_owned());
@@ -91,7 +86,7 @@ impl<'a> Map<'a> {
     pub(super) fn finish(&self) {
         let asked = self.asked.borrow();
         for (key, ..) in self.entries.iter().filter(|(key, ..)| !asked.contains(key)) {
-            self.wrong(key, "there is no such key here", listed(asked.iter().map(String::as_str)));
+            self.wrong(key, "unknown key", listed(asked.iter().map(String::as_str)));
         }
     }
 
@@ -120,7 +115,7 @@ impl<'a> Map<'a> {
         match &self.optional(key)?.content {
             Content::Text(text) if !text.is_empty() => Some(text),
             _ => {
-                self.wrong(key, "no text stands here", "write one value");
+                self.wrong(key, "this is not a text", "write one value");
                 None
             }
         }
@@ -139,7 +134,7 @@ impl<'a> Map<'a> {
         }
         self.wrong(
             key,
-            "this cannot stand in a frame",
+            "this cannot be sent in a frame",
             "use at most 129 printable ASCII characters",
         );
         None
@@ -213,7 +208,7 @@ impl<'a> Map<'a> {
             let (min, max) = (range.start(), range.end());
             let way_out =
                 format!("give a whole number from {min} to {max}, or 0x{min:x} to 0x{max:x}");
-            self.wrong(key, format!("{} is no such number", quoted(text)), way_out);
+            self.wrong(key, format!("{} is not such a number", quoted(text)), way_out);
         }
         number
     }
@@ -229,7 +224,7 @@ impl<'a> Map<'a> {
         let found = words.iter().find(|word| **word == text).copied();
         if found.is_none() {
             let way_out = listed(words.iter().copied());
-            self.wrong(key, format!("{} is none of the words", quoted(text)), way_out);
+            self.wrong(key, format!("{} is not one of the words", quoted(text)), way_out);
         }
         found
     }
@@ -245,7 +240,7 @@ impl<'a> Map<'a> {
         match text.parse::<MacAddress>() {
             Ok(address) if address.is_group() => Some(address),
             _ => {
-                let what = format!("{} is no multicast address", quoted(&text));
+                let what = format!("{} is not a multicast address", quoted(&text));
                 self.wrong(key, what, "write it as `01:0c:cd:04:00:01`");
                 None
             }
@@ -267,7 +262,7 @@ impl<'a> Map<'a> {
         match items {
             Some(items) if !items.is_empty() => items,
             _ => {
-                self.wrong(key, "no list of names stands here", "write `[one, another]`");
+                self.wrong(key, "this is not a list of names", "write `[one, another]`");
                 Vec::new()
             }
         }

@@ -205,7 +205,11 @@ fn distance_settings(map: &Map<'_>) -> Option<distance::Settings> {
 
 fn differential_settings(map: &Map<'_>, sides: usize) -> Option<Function> {
     if sides == 1 {
-        map.wrong("streams", "one side has no difference", "name a stream for each side");
+        map.wrong(
+            "streams",
+            "a differential needs two sides or more",
+            "give a stream for each side",
+        );
     }
     let pick_up = map.quantity("pick_up", Unit::Share, 0.05..=2.0);
     let slope = map.quantity("slope", Unit::Share, 0.05..=1.0);
@@ -225,7 +229,7 @@ fn differential_settings(map: &Map<'_>, sides: usize) -> Option<Function> {
     let (pick_up, slope) = (pick_up?, slope?);
     let slope_beyond = slope_beyond?;
     if slope_beyond < slope {
-        map.wrong("slope_beyond", "it is less than `slope`", "restrain more where errors grow");
+        map.wrong("slope_beyond", "it is less than `slope`", "make it at least `slope`");
     }
     let settings = differential::Settings {
         pick_up,
@@ -291,7 +295,11 @@ fn breaker_failure_settings(map: &Map<'_>, breakers: &[String]) -> Option<Functi
     let backup_delay = map.time("backup_delay", Duration::ZERO, Duration::from_secs(2));
     let (retrip_delay, backup_delay) = (retrip_delay?, backup_delay?);
     if backup_delay < retrip_delay {
-        map.wrong("backup_delay", "it is shorter than `retrip_delay`", "let the breaker try first");
+        map.wrong(
+            "backup_delay",
+            "it is shorter than `retrip_delay`",
+            "make it at least `retrip_delay`",
+        );
     }
     let settings = breaker_failure::Settings { pick_up_a: pick_up_a?, retrip_delay, backup_delay };
     Some(Function::BreakerFailure { breaker: breaker?, settings })

@@ -36,8 +36,8 @@ fn one(map: &Map<'_>, known: &Known, mode: Mode) -> Option<GooseControl> {
     let signals = signals(map, known);
     if mode == Mode::Test {
         for signal in unqualified(&signals) {
-            let what = format!("nothing would say of {} that it is a test", quoted(&signal.name));
-            map.wrong("signals", what, "write `quality` behind each signal, or `mode: on`");
+            let what = format!("{} would not be marked as a test", quoted(&signal.name));
+            map.wrong("signals", what, "write `quality` after each signal, or `mode: on`");
         }
     }
     control(map, signals)
@@ -62,7 +62,7 @@ pub(super) fn control(map: &Map<'_>, signals: Vec<Signal>) -> Option<GooseContro
     map.finish();
     let (repeat_min, repeat_max) = (repeat_min?, repeat_max?);
     if repeat_max < repeat_min {
-        map.wrong("repeat_max", "it is shorter than `repeat_min`", "repeat less often at rest");
+        map.wrong("repeat_max", "it is shorter than `repeat_min`", "make it at least `repeat_min`");
     }
     Some(GooseControl {
         reference: reference?,
@@ -94,7 +94,7 @@ fn signals(map: &Map<'_>, known: &Known) -> Vec<Signal> {
                 None => map.wrong(
                     "signals",
                     "there is no signal before this `quality`",
-                    "write it behind the signal whose quality it is",
+                    "write it after the signal whose quality it is",
                 ),
             }
             continue;
@@ -105,7 +105,7 @@ fn signals(map: &Map<'_>, known: &Known) -> Vec<Signal> {
             Some(("operate", name)) => (SignalKind::Operate, name),
             _ => {
                 let way_out = "write it as `trip Q0`, `start I>`, `operate I>` or `quality`";
-                map.wrong("signals", format!("{} is no signal", quoted(text)), way_out);
+                map.wrong("signals", format!("{} is not a signal", quoted(text)), way_out);
                 continue;
             }
         };
@@ -116,7 +116,7 @@ fn signals(map: &Map<'_>, known: &Known) -> Vec<Signal> {
         if names.iter().any(|known| known == name) {
             signals.push(Signal { kind, name: name.into() });
         } else {
-            let what = format!("{} names nothing that is there", quoted(text));
+            let what = format!("{} does not exist", quoted(text));
             map.wrong("signals", what, listed(names.iter().map(String::as_str)));
         }
     }

@@ -78,7 +78,7 @@ pub(super) fn read(top: &Map<'_>) -> Host {
     host.task = thread(&map, ["task_core", "task_priority"], TASK_PRIORITY);
     host.canary_priority = priority(&map, "canary_priority", CANARY_PRIORITY);
     if host.canary_priority <= host.task.priority {
-        let what = "a canary that does not come before the task sees nothing";
+        let what = "a canary that does not run before the task detects nothing";
         map.wrong("canary_priority", what, format!("give more than {}", host.task.priority));
     }
     host.cache_group = cache_group(&map);
@@ -89,7 +89,7 @@ pub(super) fn read(top: &Map<'_>) -> Host {
     host.metrics = map.optional_text("metrics").and_then(|text| {
         let address = text.parse().ok();
         if address.is_none() {
-            let what = format!("`{text}` is no address with a port");
+            let what = format!("`{text}` is not an address with a port");
             map.wrong("metrics", what, "write it as `127.0.0.1:9462`");
         }
         address
@@ -113,8 +113,8 @@ fn cache_group(map: &Map<'_>) -> Option<String> {
     let group = map.optional_text("cache_group")?;
     let is_name = group != "." && group != ".." && !group.contains('/');
     if !is_name {
-        let way_out = "name a folder of /sys/fs/resctrl, without a path";
-        map.wrong("cache_group", format!("{} is no group", quoted(group)), way_out);
+        let way_out = "give a folder of /sys/fs/resctrl, without a path";
+        map.wrong("cache_group", format!("{} is not a group", quoted(group)), way_out);
     }
     is_name.then(|| group.to_owned())
 }

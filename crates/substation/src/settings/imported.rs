@@ -31,7 +31,8 @@ pub fn from_scl(station: &Station, wanted: &Wanted<'_>) -> (String, Vec<String>)
     for stream in &station.streams {
         match rate(stream.rate, wanted.frequency_hz) {
             Some(rate) => streams += &line_of(&names.of(&stream.name), stream, rate),
-            None => left_out.push(format!("{}: left out: no relay takes its rate", stream.name)),
+            None => left_out
+                .push(format!("{}: left out: its sampling rate is not supported", stream.name)),
         }
     }
     section(&mut out, "streams", &streams);

@@ -54,7 +54,7 @@ pub fn read(text: &str) -> Result<Relay, Problems> {
 pub fn parse_time(text: &str) -> Result<Duration, String> {
     let seconds = units::parse(text, Unit::Time).map_err(|(what, out)| format!("{what}; {out}"))?;
     Duration::try_from_secs_f64(seconds)
-        .map_err(|_| format!("{} is no time; give one of 0 s or more", problems::quoted(text)))
+        .map_err(|_| format!("{} is not a time; give 0 s or more", problems::quoted(text)))
 }
 
 fn relay(value: &tree::Value, collector: &Collector) -> Option<Relay> {

@@ -50,7 +50,7 @@ fn one(map: &Map<'_>, frequency_hz: f64, mode: Mode) -> Option<Stream> {
     map.finish();
     let rate = rate?;
     if rate.fract() != 0.0 {
-        map.wrong("rate", "samples a second are a whole number", "write it as `4000 Hz`");
+        map.wrong("rate", "samples per second must be a whole number", "write it as `4000 Hz`");
     }
     // One period and what the mimic and the tracking of the frequency add.
     let recovery_samples = (rate / frequency_hz * 1.25).ceil() as u32;

@@ -93,7 +93,7 @@ fn entry(map: &Map<'_>, text: &str, known: &Known) -> Option<Entry> {
         _ => {
             let way_out = "write `position Q0`, `block I>`, `trip Q0`, `initiate BF`, `quality` or \
                            `unused`";
-            map.wrong("entries", format!("{} is no entry", quoted(text)), way_out);
+            map.wrong("entries", format!("{} is not an entry", quoted(text)), way_out);
             return None;
         }
     };

@@ -38,7 +38,7 @@ pub(super) fn parse(text: &str, collector: &Collector) -> Option<Value> {
         let (event, span) = match event {
             Ok(event) => event,
             Err(error) => {
-                let what = format!("no valid YAML: {}", error.info());
+                let what = format!("not valid YAML: {}", error.info());
                 return refuse(
                     error.marker().line(),
                     what,
@@ -51,13 +51,17 @@ pub(super) fn parse(text: &str, collector: &Collector) -> Option<Value> {
             Event::Scalar(.., Some(_))
             | Event::SequenceStart(_, Some(_))
             | Event::MappingStart(_, Some(_)) => {
-                return refuse(line, "a tag stands here".into(), "leave the tag out");
+                return refuse(line, "tags are not supported".into(), "leave the tag out");
             }
             Event::Alias(_) => {
-                return refuse(line, "an alias stands here".into(), "write the value out");
+                return refuse(line, "aliases are not supported".into(), "write the value out");
             }
             Event::DocumentStart(_) if root.is_some() => {
-                return refuse(line, "a second document begins".into(), "keep one relay a file");
+                return refuse(
+                    line,
+                    "a second document starts here".into(),
+                    "keep one relay per file",
+                );
             }
             Event::Scalar(text, ..) => {
                 if let (Some(Value { content: Content::Mapping(_), .. }), Some(key @ None)) =
@@ -70,7 +74,11 @@ pub(super) fn parse(text: &str, collector: &Collector) -> Option<Value> {
                 }
             }
             Event::SequenceStart(..) | Event::MappingStart(..) if open.len() == DEPTH_MAX => {
-                return refuse(line, "nested too deeply".into(), "settings need no such nesting");
+                return refuse(
+                    line,
+                    "nested too deeply".into(),
+                    "settings do not need this much nesting",
+                );
             }
             Event::MappingStart(..) | Event::SequenceStart(..)
                 if matches!(
@@ -78,7 +86,7 @@ pub(super) fn parse(text: &str, collector: &Collector) -> Option<Value> {
                     (Some(Value { content: Content::Mapping(_), .. }), Some(None))
                 ) =>
             {
-                return refuse(line, "a key is no text".into(), "write a word as the key");
+                return refuse(line, "a key is not text".into(), "write a word as the key");
             }
             Event::SequenceStart(..) => {
                 open.push(Value { line, content: Content::List(Vec::new()) });
@@ -104,7 +112,7 @@ pub(super) fn parse(text: &str, collector: &Collector) -> Option<Value> {
                 let (key, line) =
                     keys.last_mut().and_then(Option::take).expect("a value follows its key");
                 if entries.iter().any(|(other, ..)| *other == key) {
-                    collector.report(line, &key, "this key stands here twice", "keep one of them");
+                    collector.report(line, &key, "this key is given twice", "keep one of them");
                 }
                 entries.push((key, line, finished));
             }

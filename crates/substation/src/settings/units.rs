@@ -52,12 +52,12 @@ pub(super) fn parse(text: &str, unit: Unit) -> Result<f64, (String, String)> {
     };
     let value = number.parse::<f64>().ok().filter(|value| value.is_finite());
     let Some(value) = value else {
-        return Err((format!("{} is no quantity", quoted(text)), way_out()));
+        return Err((format!("{} is not a quantity", quoted(text)), way_out()));
     };
     match unit.table().iter().find(|(known, _)| *known == name) {
         Some((_, factor)) => Ok(value * factor),
         None if name.is_empty() => Err((format!("{} has no unit", quoted(text)), way_out())),
-        None => Err((format!("{} is no unit of it", quoted(name)), way_out())),
+        None => Err((format!("{} is not a valid unit for it", quoted(name)), way_out())),
     }
 }
 
@@ -73,9 +73,9 @@ mod tests {
         assert_eq!(parse("0.5", Unit::Number), Ok(0.5));
         let wrong = |text, unit| parse(text, unit).unwrap_err().0;
         assert_eq!(wrong("2", Unit::Current), "`2` has no unit");
-        assert_eq!(wrong("2 kV", Unit::Current), "`kV` is no unit of it");
-        assert_eq!(wrong("much", Unit::Current), "`much` is no quantity");
-        assert_eq!(wrong("1e999 A", Unit::Current), "`1e999 A` is no quantity");
-        assert_eq!(wrong("0.5 A", Unit::Number), "`A` is no unit of it");
+        assert_eq!(wrong("2 kV", Unit::Current), "`kV` is not a valid unit for it");
+        assert_eq!(wrong("much", Unit::Current), "`much` is not a quantity");
+        assert_eq!(wrong("1e999 A", Unit::Current), "`1e999 A` is not a quantity");
+        assert_eq!(wrong("0.5 A", Unit::Number), "`A` is not a valid unit for it");
     }
 }

@@ -98,13 +98,13 @@ fn stream(map: &Map<'_>, sources: &[String]) -> Option<PublishedStream> {
     map.finish();
     let rate = rate?;
     if rate.fract() != 0.0 {
-        map.wrong("rate", "samples a second are a whole number", "write it as `4000 Hz`");
+        map.wrong("rate", "samples per second must be a whole number", "write it as `4000 Hz`");
         return None;
     }
     let rate = rate as u16;
     let asdus = asdus.map_or_else(|| usual_asdus(rate), |asdus| asdus as u8);
     if !rate.is_multiple_of(asdus.into()) {
-        let what = format!("{rate} samples a second are no whole number of frames of {asdus}");
+        let what = format!("{rate} samples per second are not a whole number of frames of {asdus}");
         map.wrong("asdus", what, "give a divisor of `rate`");
     }
     Some(PublishedStream {

@@ -70,7 +70,7 @@ fn harmonics(map: &Map<'_>, key: &str) -> Vec<(u8, f64)> {
         match name.parse::<u8>() {
             Ok(order @ 2..=50) => harmonics.extend(share.map(|share| (order, share))),
             _ => {
-                let what = format!("{} is no number of a harmonic", quoted(&name));
+                let what = format!("{} is not the number of a harmonic", quoted(&name));
                 all.wrong(&name, what, "give 2 to 50");
             }
         }
@@ -99,7 +99,7 @@ fn fault(map: &Map<'_>, frequency_hz: f64) -> Option<WaveformFault> {
         // The moment of inception may be a period later.
         let needed_s = at.as_secs_f64() + 1.0 / frequency_hz;
         if lasts.unwrap_or_default().as_secs_f64() + needed_s >= every.as_secs_f64() {
-            map.wrong("every", "the next fault would begin before this one is over", "give more");
+            map.wrong("every", "the next fault would start before this one ends", "give more");
         }
     }
     let phases = word.map(|word| ["a", "b", "c"].map(|phase| word.contains(phase)));
@@ -136,7 +136,7 @@ fn plant(map: &Map<'_>) -> Option<Plant> {
     let every = map.optional_time("every", Duration::from_micros(100), Duration::from_secs(1));
     if let Some(element) = element.as_ref().filter(|element| !element.contains('.')) {
         let what = format!("{} has no class", quoted(element));
-        map.wrong("element", what, "give class and name, as in `line.650632`");
+        map.wrong("element", what, "give class and name, such as `line.650632`");
     }
     let every = every.unwrap_or(Duration::from_millis(1));
     Some(Plant { folder, bus: bus?, element: element?, every })
@@ -152,7 +152,7 @@ fn comtrade(map: &Map<'_>) -> Option<Playback> {
         map.wrong(
             "channels",
             what,
-            "name those of Ia Ib Ic In Ua Ub Uc Un, `none` for one that stays zero",
+            "give those of Ia Ib Ic In Ua Ub Uc Un, with `none` for one that stays zero",
         );
     }
     let record = RecordFiles::Comtrade { configuration: configuration?, data: data?, channels };

@@ -57,7 +57,7 @@ fn node(value: &tree::Value, collector: &Collector) -> Option<BreakerNode> {
     let status = top.optional_text("status").and_then(|text| address(&top, "status", text));
     let host = host(&top);
     if goose.is_some() && host.interface.is_none() {
-        let what = "no interface is named to send it to";
+        let what = "it has no interface to send to";
         top.wrong("goose", what, "add `interface` to `host`");
     }
     top.finish();

@@ -94,11 +94,11 @@ fn quorum(top: &Map<'_>) -> Option<Quorum> {
     let (addresses, breaker_address) = (addresses?, breaker_address?);
     let mut all: Vec<SocketAddr> = addresses.into_iter().chain([breaker_address]).collect();
     if all.iter().any(|one| one.is_ipv4() != breaker_address.is_ipv4()) {
-        map.wrong("addresses", "some are IPv4 and some IPv6", "give all of one kind");
+        map.wrong("addresses", "some are IPv4 and some IPv6", "use one kind for all");
     }
     all.sort();
     if all.windows(2).any(|pair| pair[0] == pair[1]) {
-        map.wrong("addresses", "two parties have one address", "give each its own");
+        map.wrong("addresses", "two parties have the same address", "give each its own");
     }
     Some(Quorum {
         protocol: protocol?,
@@ -121,7 +121,7 @@ fn parameters(map: &Map<'_>) -> Parameters {
     set("dwell_before_close", &mut parameters.dwell_before_close);
     set("presence_interval", &mut parameters.presence_interval);
     if let Some(problem) = parameters.problem() {
-        map.wrong("dwell_before_close", problem, "leave it out: what is set without it is good");
+        map.wrong("dwell_before_close", problem, "leave it out: the default is correct");
     }
     parameters
 }
@@ -142,7 +142,7 @@ fn addresses(map: &Map<'_>) -> Option<[SocketAddr; NODES]> {
 fn address(map: &Map<'_>, key: &str, text: &str) -> Option<SocketAddr> {
     let address = text.parse().ok();
     if address.is_none() {
-        let what = format!("{} is no address with a port", quoted(text));
+        let what = format!("{} is not an address with a port", quoted(text));
         map.wrong(key, what, "write it as `192.0.2.1:7400` or `[2001:db8::1]:7400`");
     }
     address
@@ -166,7 +166,7 @@ fn host(top: &Map<'_>) -> NodeHost {
     host.thread.priority = priority("priority", PRIORITY);
     host.canary_priority = priority("canary_priority", CANARY_PRIORITY);
     if host.canary_priority <= host.thread.priority {
-        let what = "a canary that does not come before the node sees nothing";
+        let what = "a canary that does not run before the node detects nothing";
         map.wrong("canary_priority", what, format!("give more than {}", host.thread.priority));
     }
     let span = |key| map.optional_time(key, Duration::from_micros(1), Duration::from_secs(1));

@@ -149,7 +149,7 @@ fn by_space_vector(top: &Map<'_>, map: &Map<'_>) -> Option<Decides> {
     let stream = streams.remove(&name);
     let (pick_up_a, drop_off_a) = (pick_up_a?, drop_off_a?);
     if drop_off_a > pick_up_a {
-        map.wrong("drop_off", "it is above `pick_up`", "let it drop off below");
+        map.wrong("drop_off", "it is above `pick_up`", "make it lower than `pick_up`");
     }
     let settings = space_vector::Settings { pick_up_a, drop_off_a };
     Some(Decides::SpaceVector { stream: Box::new(stream?), settings, closes })
@@ -158,9 +158,9 @@ fn by_space_vector(top: &Map<'_>, map: &Map<'_>) -> Option<Decides> {
 fn by_goose(map: &Map<'_>, host: &NodeHost) -> Option<Decides> {
     let interface = map.text("interface");
     if interface.is_some() && interface == host.interface {
-        let what = "GOOSE between relay and harness would cross a shared network, where anybody \
+        let what = "GOOSE between relay and harness would cross a shared network, where anyone \
                     can send it";
-        map.wrong("interface", what, "name one that leads to the relay and nowhere else");
+        map.wrong("interface", what, "use one that connects only to the relay");
     }
     let gocb_ref = map.visible_text("reference");
     let destination = map.group_address("destination");
@@ -170,7 +170,7 @@ fn by_goose(map: &Map<'_>, host: &NodeHost) -> Option<Decides> {
     let entries: Vec<ForeignEntry> =
         texts.iter().filter_map(|text| foreign_entry(map, text)).collect();
     if entries.iter().all(|entry| *entry == ForeignEntry::Unused) && entries.len() == texts.len() {
-        map.wrong("entries", "none of them decides anything", "write `trip` or `close`");
+        map.wrong("entries", "none of them triggers a decision", "write `trip` or `close`");
     }
     let expected = Expected {
         destination: destination?,
@@ -190,7 +190,7 @@ fn foreign_entry(map: &Map<'_>, text: &str) -> Option<ForeignEntry> {
         "unused" => Some(ForeignEntry::Unused),
         _ => {
             let way_out = "write `trip`, `close` or `unused`";
-            map.wrong("entries", format!("{} is no entry", quoted(text)), way_out);
+            map.wrong("entries", format!("{} is not an entry", quoted(text)), way_out);
             None
         }
     }
