@@ -47,7 +47,7 @@ demo: setup ## run the voltage-stability case, normal and under attack, and draw
 test: setup-test ## check format, lints, tests and taste
 	cargo fmt --all --check
 	cargo clippy --locked $(CRATES) --all-targets -- -D warnings
-	PATH="$$PWD/.venv/bin:$$PATH" cargo test --locked $(CRATES)
+	PATH="$$PWD/.venv/bin:$$PATH" cargo test --locked --no-fail-fast $(CRATES)
 	cargo test --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
 		--bench pause --bench latency -- --tiny
 	cargo test --locked $(CRATES) --bench clock -- --tiny $(bench_prefix)

@@ -123,7 +123,7 @@ impl<'c> Stalls<'c> {
         let enough = |stall: &&Stall| covered(stall) as f64 >= COVERED_MIN * latency_ns as f64;
         match here.filter(enough).max_by_key(rank) {
             Some(stall) => (stall.cause, stall.who.clone()),
-            None if self.metered => (Cause::Unknown, "no stall was seen".to_owned()),
+            None if self.metered => (Cause::Unknown, "no stall was detected".to_owned()),
             None => (Cause::Unknown, "no stall meter ran".to_owned()),
         }
     }
@@ -184,7 +184,7 @@ mod tests {
             found.worst[..2].iter().map(|blamed| (blamed.cause, blamed.who.as_str())).collect();
         assert_eq!(
             told,
-            [(Cause::Stopped, "stopped at 203"), (Cause::Unknown, "no stall was seen")]
+            [(Cause::Stopped, "stopped at 203"), (Cause::Unknown, "no stall was detected")]
         );
     }
 

@@ -36,31 +36,31 @@ const DEFAULT_SETTLE_NS: u64 = 1_000_000_000;
 pub struct Arguments {
     #[command(subcommand)]
     results: Option<ResultsCommand>,
-    /// A file that says what is measured where; without one: this machine under tp1 to tp4.
+    /// File that describes what is measured where [default: this machine with tp1 to tp4].
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     matrix: Option<PathBuf>,
-    /// How long each cell is measured, as '30 s' or 8h, instead of what the matrix says.
+    /// How long each cell is measured, such as '30 s' or 8h, overriding the matrix.
     #[arg(long, value_parser = settings::units::time_positive, conflicts_with = "resume")]
     duration: Option<VirtualSpan>,
-    /// Only this profile of the matrix, or a built-in one; may be given again.
+    /// Only this profile of the matrix, or a built-in one; may be repeated.
     #[arg(long = "profile", value_name = "NAME", conflicts_with = "resume")]
     profiles: Vec<String>,
-    /// Only this platform of the matrix, or a built-in one; may be given again.
+    /// Only this platform of the matrix, or a built-in one; may be repeated.
     #[arg(long = "platform", value_name = "NAME", conflicts_with = "resume")]
     platforms: Vec<String>,
     /// Folder of the run [default: a new one in `runs`].
     #[arg(long, value_name = "FOLDER", conflicts_with = "resume")]
     output: Option<PathBuf>,
-    /// Measure what a run in this folder has not measured yet.
+    /// Measure the remaining cells of the run in this folder.
     #[arg(long, value_name = "FOLDER")]
     resume: Option<PathBuf>,
-    /// By what cells are judged, besides the limits of the matrix.
+    /// Limits for the verdicts, in addition to those of the matrix.
     #[command(flatten)]
     judged: Judged,
-    /// Print what is said of the cells as JSON.
+    /// Print the report on the cells as JSON.
     #[arg(long)]
     json: bool,
-    /// List platforms, profiles and cells, with what they are, and measure nothing.
+    /// List platforms, profiles and cells with descriptions, and measure nothing.
     #[arg(long)]
     list: bool,
 }
@@ -124,7 +124,7 @@ fn announce(session: &Session) {
         .collect();
     let length_ns = open.iter().copied().fold(0, u64::saturating_add);
     terminal::err!(
-        "{}: {} of {} cells to measure, about {}; Ctrl-C keeps what was measured",
+        "{}: {} of {} cells to measure, about {}; Ctrl-C stops and keeps the results so far",
         session.folder().display(),
         open.len(),
         session.run().cells.len(),
@@ -147,13 +147,16 @@ fn finish(
     let known = run.for_report();
     demands.limits.extend(session.matrix().own_limits());
     if run.cells.iter().all(|cell| cell.samples == 0) && known.absent.is_empty() {
-        terminal::err!("nothing was measured; qcycle latency --resume {}", folder.display());
+        terminal::err!(
+            "nothing was measured; continue with qcycle latency --resume {}",
+            folder.display()
+        );
         return Ok(Exit::Interrupted);
     }
     let report = Report::read(folder, &known, &demands)?;
     let exit = tell(&report, json)?;
     if is_interrupted {
-        terminal::err!("to measure the rest: qcycle latency --resume {}", folder.display());
+        terminal::err!("measure the rest with qcycle latency --resume {}", folder.display());
         return Ok(Exit::Interrupted);
     }
     if run.cells.iter().any(|cell| cell.state == State::Failed) {
@@ -237,7 +240,7 @@ fn chosen<T: Clone>(
                 }
             }
             let way_out = suggest::instead_of(wanted, what, known);
-            Refused::Words(format!("`{wanted}` is none of the {what}; {way_out}"))
+            Refused::Words(format!("`{wanted}` is not one of the {what}; {way_out}"))
         })
     };
     names.iter().map(find).collect()
@@ -282,7 +285,7 @@ fn listing(matrix: &Matrix) -> String {
     for profile in matrix::built_in_profiles() {
         text += &format!("  {:<13} {} [{}]\n", profile.name, profile.description, profile.source);
     }
-    text += &format!("{}: {} at least\n", matrix.name, spoken(matrix.length_ns() / 1_000_000_000));
+    text += &format!("{}: at least {}\n", matrix.name, spoken(matrix.length_ns() / 1_000_000_000));
     for cell in matrix.cells() {
         let seconds = matrix.duration_ns(cell) as f64 / 1e9;
         text += &format!("  {:<27} {seconds} s\n", cell.name());
@@ -334,7 +337,7 @@ mod tests {
         assert_eq!(asked(&asked_for).unwrap(), ["native.alonso", "container.alonso"]);
         let wrong = Arguments { profiles: words(&["alonzo"]), ..Arguments::default() };
         let problem = asked(&wrong).unwrap_err();
-        assert_eq!(problem, "`alonzo` is none of the profiles; did you mean `alonso`?");
+        assert_eq!(problem, "`alonzo` is not one of the profiles; did you mean `alonso`?");
         let other = Arguments { profiles: words(&["x"]), ..Arguments::default() };
         let problem = asked(&other).unwrap_err();
         assert_eq!(problem.matches("tp1,").count(), 1, "{problem}");

@@ -133,7 +133,7 @@ impl CoreChoice {
                 cores.clone()
             }
         };
-        ensure!(!cores.is_empty(), "it has too few cores: {all}, all of them the probe's");
+        ensure!(!cores.is_empty(), "it has too few cores: {all}, all used by the probe");
         Ok(cores)
     }
 }

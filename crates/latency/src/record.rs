@@ -165,12 +165,13 @@ impl LatencyRun {
     /// With the path, if it is not there, makes no sense, or has another format.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(RECORD);
-        let text = fs::read_to_string(&path)
-            .with_context(|| format!("{} is no run of a matrix: {RECORD}", folder.display()))?;
+        let text = fs::read_to_string(&path).with_context(|| {
+            format!("{} is not the run of a matrix: {RECORD}", folder.display())
+        })?;
         let run: Self = serde_json::from_str(&text)
-            .with_context(|| format!("{} makes no sense", path.display()))?;
+            .with_context(|| format!("{} is not valid", path.display()))?;
         if run.format != FORMAT {
-            bail!("{} has format {}; this program reads {FORMAT}", path.display(), run.format);
+            bail!("{} has format {}, but this program reads {FORMAT}", path.display(), run.format);
         }
         Ok(run)
     }
@@ -218,6 +219,6 @@ mod tests {
         let error = LatencyRun::read(folder.path()).unwrap_err().to_string();
         assert!(error.contains("format 2"), "{error}");
         let error = LatencyRun::read(&folder.path().join("x")).unwrap_err().to_string();
-        assert!(error.contains("no run of a matrix"), "{error}");
+        assert!(error.contains("not the run of a matrix"), "{error}");
     }
 }

@@ -21,42 +21,43 @@ const COMPARE_PAGE: &str = "compare.html";
 /// What is done with measurements that are there.
 #[derive(Subcommand, Debug)]
 pub enum ResultsCommand {
-    /// Judge what a run measured, and draw its page and tables anew.
+    /// Judge the results of a run, and write its report and tables again.
     #[command(after_help = "Examples:\n  \
         qcycle latency report runs/latency-1\n  \
         qcycle latency report runs/latency-1 --limit 'breaker=2 ms' --share 99.99\n\n\
-        Exit codes: 0 every limit is kept, 10 one is missed, 11 one cannot be judged. Own limits\n\
-        decide if there are any, else those of the grid.")]
+        Exit codes: 0 every limit is kept, 10 one is missed, 11 one cannot be judged.\n\
+        Additional limits decide if there are any, otherwise those of the grid.")]
     Report {
         /// Folder of the run.
         folder: PathBuf,
-        /// By what cells are judged.
+        /// Limits for the verdicts.
         #[command(flatten)]
         judged: Judged,
-        /// Print all of it as JSON.
+        /// Print the report as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Compare the cells of two runs: what changed, by how much, and how surely.
+    /// Compare the cells of two runs: what changed, by how much, and with what significance.
     Compare {
         /// Folder of the first run.
         first: PathBuf,
         /// Folder of the second run.
         second: PathBuf,
-        /// By what cells are judged.
+        /// Limits for the verdicts.
         #[command(flatten)]
         judged: Judged,
-        /// The page [default: compare.html in the second folder].
+        /// Output file [default: compare.html in the second folder].
         #[arg(long, short)]
         output: Option<PathBuf>,
-        /// Print all of it as JSON.
+        /// Print the report as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Read what other tools measured as cells of a run, and report on it.
+    /// Import results of other tools as cells of a run, and report on them.
     ///
-    /// Known are cyclictest (histograms, --verbose, JSON), oslat, jitterdebugger, Xenomai's latency,
-    /// lists of one sample a line, and histograms: a latency and how often it occurred.
+    /// Known formats: cyclictest (histograms, --verbose, JSON), oslat, jitterdebugger, Xenomai's
+    /// latency, lists with one sample per line, and histograms with a latency and its count per
+    /// line.
     #[command(after_help = "Examples:\n  \
         qcycle latency import tp1.json tp3.json --platform lab --output runs/lab\n  \
         qcycle latency import samples.txt --unit ns --period '1 ms'")]
@@ -64,19 +65,19 @@ pub enum ResultsCommand {
         /// The files; each becomes the cell PLATFORM.NAME-OF-THE-FILE.
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// What the platform is called.
+        /// Name of the platform.
         #[arg(long, default_value = "imported")]
         platform: String,
-        /// Folder of the run; the cells are added to those that are there.
+        /// Folder of the run; the cells are added to existing ones.
         #[arg(long, short, default_value = "runs/imported")]
         output: PathBuf,
-        /// What plain numbers count.
+        /// Unit of plain numbers.
         #[arg(long, value_enum, default_value_t)]
         unit: Unit,
-        /// Time between the samples of a list; without it there is nothing to say over time.
+        /// Time between the samples of a list; needed for charts over time.
         #[arg(long, value_parser = units::time)]
         period: Option<vtime::VirtualSpan>,
-        /// By what cells are judged.
+        /// Limits for the verdicts.
         #[command(flatten)]
         judged: Judged,
         /// Print the report as JSON.
@@ -85,10 +86,10 @@ pub enum ResultsCommand {
     },
 }
 
-/// By what cells are judged.
+/// Limits for the verdicts.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Judged {
-    /// A limit of one's own on latency, as 'breaker=2 ms'; may be given again.
+    /// Additional latency limit, such as 'breaker=2 ms'; may be repeated.
     #[arg(long = "limit", value_name = "NAME=TIME")]
     pub limits: Vec<String>,
     /// Percent of all activations that must be in time.
@@ -104,19 +105,20 @@ impl Judged {
     pub fn demands(&self) -> Result<Demands> {
         anyhow::ensure!(
             self.share > 0.0 && self.share < 100.0,
-            "--share {}: more than 0 and less than 100 percent; nothing measured can promise all",
+            "--share {}: give more than 0 and less than 100 percent; no measurement can guarantee \
+             all",
             self.share
         );
         let mut demands = Demands { share: self.share / 100.0, ..Demands::default() };
         for limit in &self.limits {
             let (name, time) = limit.split_once('=').with_context(|| {
-                format!("--limit {limit}: a name and a time, as 'breaker=2 ms'")
+                format!("--limit {limit}: give a name and a time, such as 'breaker=2 ms'")
             })?;
             let time = units::time(time.trim())
                 .map_err(|error| anyhow::anyhow!("--limit {limit}: {error}"))?;
             let budget_ns = u64::try_from(time.as_ns()).ok().filter(|ns| *ns > 0);
             let budget_ns =
-                budget_ns.with_context(|| format!("--limit {limit}: a time above zero"))?;
+                budget_ns.with_context(|| format!("--limit {limit}: give a time above zero"))?;
             demands.limits.push(verdict::own(name.trim(), budget_ns));
         }
         Ok(demands)

@@ -231,7 +231,7 @@ fn latency(activations: &Distribution, limit: &Limit, share: f64, pace: &Pace) -
         }
         Some(Percentile { lower, upper: Some(upper), .. }) => {
             let why = format!(
-                "its interval, {} to {}, holds the limit: {over} of {samples} were later",
+                "its interval, {} to {}, contains the limit: {over} of {samples} were later",
                 ms_or_never(lower),
                 ms_or_never(upper)
             );
@@ -308,13 +308,13 @@ impl Pace {
             }
             _ => String::new(),
         };
-        format!("too few samples: {count}, and {needed} are needed{so_long}")
+        format!("too few samples: {count}, but {needed} are needed{so_long}")
     }
 }
 
 /// The same, where it may be that of an activation which never came.
 fn ms_or_never(ns: f64) -> String {
-    if ns < NEVER_NS { ms(ns) } else { "missed altogether".to_owned() }
+    if ns < NEVER_NS { ms(ns) } else { "missed entirely".to_owned() }
 }
 
 /// Nanoseconds as milliseconds, with unit.
@@ -378,7 +378,7 @@ mod tests {
     fn too_few_samples_are_no_verdict_and_the_number_needed_is_told() {
         let verdict = judged(&cell(vec![500_000; 3_687]), 1_000_000);
         assert_eq!((verdict.outcome, verdict.value_ns), (Outcome::NotMeasured, None));
-        assert_eq!(verdict.reason, "too few samples: 3687, and 3688 are needed, so 37 s like this");
+        assert_eq!(verdict.reason, "too few samples: 3687, but 3688 are needed, so 37 s like this");
         assert_eq!(judged(&cell(Vec::new()), 1).reason, "there are no samples");
     }
 
@@ -395,7 +395,7 @@ mod tests {
         latency_ns[..10].fill(2_000_000);
         let verdict = judged(&cell(latency_ns), 1_000_000);
         assert_eq!(verdict.outcome, Outcome::NotMeasured);
-        assert!(verdict.reason.contains("holds the limit: 10 of 10000"), "{}", verdict.reason);
+        assert!(verdict.reason.contains("contains the limit: 10 of 10000"), "{}", verdict.reason);
     }
 
     #[test]
@@ -421,7 +421,7 @@ mod tests {
         late.threads[0].counts = Counts { missed: 4, ..Counts::default() };
         let verdict = judged(&late, 1_000_000);
         assert_eq!((verdict.outcome, verdict.value_ns), (Outcome::NotMeasured, None));
-        assert!(verdict.reason.contains("0.5 ms to missed altogether"), "{}", verdict.reason);
+        assert!(verdict.reason.contains("0.5 ms to missed entirely"), "{}", verdict.reason);
         late.threads[0].counts.missed = 4_000;
         let verdict = judged(&late, 1_000_000);
         assert_eq!(

@@ -48,7 +48,7 @@ stream, 69 something is missing on this host, 130 interrupted (the stream is who
 #[command(
     name = "qcprobe",
     version,
-    about = "Measures how late a platform lets programs act, and who was to blame",
+    about = "Measures how late a platform lets programs act, and what caused it",
     after_help = EXAMPLES
 )]
 struct Arguments {
@@ -61,12 +61,12 @@ enum Command {
     /// Measure, until the end of the plan or Ctrl-C
     #[command(after_help = EXAMPLES)]
     Run(RunArguments),
-    /// Be the first process of a guest: make it ready, attend, and turn it off
+    /// Run as the first process of a guest: set it up, attend, and power it off
     #[command(hide = true)]
     Init,
-    /// Carry out the order on the standard input, until that ends: what `qcycle latency` starts
+    /// Carry out the order on the standard input until that closes; started by `qcycle latency`
     Attend,
-    /// Keep a load running: what `attend` starts
+    /// Keep a load running; started by `attend`
     #[command(hide = true)]
     Keep {
         #[arg(long)]
@@ -76,9 +76,9 @@ enum Command {
         #[arg(required = true, last = true)]
         words: Vec<String>,
     },
-    /// Print what this machine says about itself, as JSON
+    /// Print the facts about this machine as JSON
     Facts,
-    /// Print what a stream says, for people
+    /// Print a stream in readable form
     Show {
         /// A file, or `-` for the standard input
         stream: PathBuf,
@@ -87,7 +87,7 @@ enum Command {
 
 #[derive(Args)]
 struct RunArguments {
-    /// Plan as JSON, or `-` for the standard input; the options below change it
+    /// Plan as JSON, or `-` for the standard input; the options below override it
     #[arg(long)]
     plan: Option<PathBuf>,
     /// Where the stream goes: a file, or `-` for the standard output
@@ -99,31 +99,32 @@ struct RunArguments {
     /// One thread for each of these cores, such as `0-2,5`; without a plan: all of this process
     #[arg(long)]
     cores: Option<Cores>,
-    /// Of SCHED_FIFO, 1 to 99, or `none` for ordinary threads
+    /// SCHED_FIFO priority, 1 to 99, or `none` for ordinary threads
     #[arg(long, value_parser = priority)]
     priority: Option<Priority>,
-    /// Between two samples, such as `250us` or `10ms`
+    /// Time between two samples, such as `250us` or `10ms`
     #[arg(long, value_parser = span_ns)]
     period: Option<u64>,
-    /// How long, such as `30s`, `5min` or `8h`
+    /// Duration, such as `30s`, `5min` or `8h`
     #[arg(long, value_parser = span_ns)]
     duration: Option<u64>,
     /// Do not lock memory
     #[arg(long)]
     no_lock_memory: bool,
-    /// Let processors sleep as deeply as they like
+    /// Allow deep idle states of processors
     #[arg(long)]
     no_hold_awake: bool,
     /// Let the kernel choose the core of each thread
     #[arg(long)]
     not_pinned: bool,
-    /// Have a thread of the lowest priority spin on each core, which keeps it from idling
+    /// Spin a thread of the lowest priority on each core, which keeps the core from idling
     #[arg(long)]
     stall_meter: bool,
-    /// Have the kernel record switches between tasks, for surer blame and later wake-ups
+    /// Have the kernel record task switches: causes are more certain, wake-ups slightly later
     #[arg(long)]
     record_switches: bool,
-    /// Have the kernel stamp datagrams and frames, which tells its part of a latency and adds to it
+    /// Have the kernel timestamp datagrams and frames, which shows its share of a latency and adds
+    /// to it
     #[arg(long)]
     split: bool,
     /// For the probe gpio: two lines that are wired to each other, such as `gpiochip0:17:27`
@@ -169,7 +170,8 @@ fn measure(arguments: &RunArguments) -> Result<u8> {
     let ended = if arguments.output == Path::new("-") {
         if io::stdout().is_terminal() {
             bail!(
-                "a stream is nothing for a terminal: name a file with --output, or | qcprobe show -"
+                "the stream is binary and cannot go to a terminal: give a file with --output, or \
+                 pipe it: | qcprobe show -"
             );
         }
         run(&plan, io::stdout().lock(), &control).map(|(_, outcome)| outcome)
@@ -336,7 +338,7 @@ fn span_ns(text: &str) -> Result<u64, String> {
         "h" => 3_600_000_000_000,
         _ => return Err("write a whole number and ns, us, ms, s, min or h".to_owned()),
     };
-    let number: u64 = digits.parse().map_err(|_| format!("`{digits}` is no whole number"))?;
+    let number: u64 = digits.parse().map_err(|_| format!("`{digits}` is not a whole number"))?;
     number.checked_mul(factor).ok_or_else(|| "that is too long".to_owned())
 }
 

@@ -80,7 +80,7 @@ impl FromStr for Cores {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let number = |digits: &str| {
                 digits.parse::<usize>().with_context(|| {
-                    format!("`{part}` is no core; cores are written as `1` or `0-2,5`")
+                    format!("`{part}` is not a core; write cores as `1` or `0-2,5`")
                 })
             };
             let (first, last) = (number(first)?, number(last)?);
@@ -131,10 +131,10 @@ pub fn chosen(host: &Host, asked: Option<&Cores>) -> anyhow::Result<Cores> {
     let Some(asked) = asked else { return Ok(allowed) };
     let missing = asked.without(&allowed);
     if asked.is_empty() {
-        bail!("no core was named; name some, as `--cores {allowed}`");
+        bail!("no core was given; give some, such as `--cores {allowed}`");
     }
     if !missing.is_empty() {
-        bail!("core {missing} is not there for this process, which may use {allowed}");
+        bail!("core {missing} is not available to this process, which may use {allowed}");
     }
     Ok(asked.clone())
 }
@@ -168,6 +168,6 @@ mod tests {
         assert_eq!(chosen(&host, None).unwrap().to_string(), "0-3");
         assert_eq!(chosen(&host, Some(&"2".parse().unwrap())).unwrap().to_string(), "2");
         let error = chosen(&host, Some(&"3-5".parse().unwrap())).unwrap_err().to_string();
-        assert_eq!(error, "core 4-5 is not there for this process, which may use 0-3");
+        assert_eq!(error, "core 4-5 is not available to this process, which may use 0-3");
     }
 }

@@ -220,7 +220,7 @@ impl Plan {
             return bad("cores", format!("{} of them; 1 to {CORES_MAX}", self.cores.len()));
         }
         if self.cores.iter().collect::<BTreeSet<_>>().len() < self.cores.len() {
-            return bad("cores", "one stands there twice".to_owned());
+            return bad("cores", "one is listed twice".to_owned());
         }
         if let Some(priority) = self.priority.filter(|priority| !PRIORITIES.contains(priority)) {
             return bad("priority", format!("{priority}; 1 to 99, or null for none"));

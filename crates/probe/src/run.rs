@@ -103,8 +103,8 @@ fn prepare(plan: &Plan, warnings: &mut Vec<String>) -> Option<AwakeProcessors> {
         && let Err(error) = os::realtime::lock_memory()
     {
         warnings.push(format!(
-            "memory is not locked ({error}): page faults are part of what is measured; \
-             allow CAP_IPC_LOCK or a higher RLIMIT_MEMLOCK"
+            "memory is not locked ({error}), so latencies include page faults; allow CAP_IPC_LOCK \
+             or a higher RLIMIT_MEMLOCK"
         ));
     }
     if !plan.hold_awake {
@@ -112,7 +112,7 @@ fn prepare(plan: &Plan, warnings: &mut Vec<String>) -> Option<AwakeProcessors> {
     }
     let refused = |error: &io::Error| {
         warnings.push(format!(
-            "/dev/cpu_dma_latency: {error}: processors may sleep deeply between samples"
+            "/dev/cpu_dma_latency: {error}: processors may enter deep idle states between samples"
         ));
     };
     AwakeProcessors::ask().inspect_err(refused).ok()
@@ -126,7 +126,7 @@ fn meters(plan: &Plan, warnings: &mut Vec<String>) -> (Vec<Task>, Vec<rtrb::Cons
     if meter::is_possible() {
         return meter::tasks(plan);
     }
-    let what = "no stall meter: this kernel does not count how long tasks wait for others \
+    let what = "no stall meter: this kernel does not record how long tasks wait for others \
                 (CONFIG_SCHED_INFO)";
     warnings.push(what.to_owned());
     (Vec::new(), Vec::new())
@@ -140,8 +140,8 @@ fn record(plan: &Plan, warnings: &mut Vec<String>) -> Vec<(usize, Recorder)> {
     let recorder = |core| Ok((core, Recorder::of_core(core)?));
     let refused = |error: &io::Error| {
         warnings.push(format!(
-            "switches between tasks are not recorded ({error}), so stalls are blamed by coarser \
-             evidence: allow CAP_PERFMON, or kernel.perf_event_paranoid=0"
+            "task switches are not recorded ({error}), so causes of stalls are less certain: \
+             allow CAP_PERFMON, or kernel.perf_event_paranoid=0"
         ));
     };
     let recorders: io::Result<Vec<_>> = cores.into_iter().map(recorder).collect();

@@ -68,7 +68,7 @@ impl Threads {
                 .name(task.name.clone())
                 .stack_size(STACK_OCTETS)
                 .spawn(move || one(&plan, task, &says, &begins))
-                .map_err(|error| format!("no further thread: {error}"))?;
+                .map_err(|error| format!("cannot start another thread: {error}"))?;
             waiting.push(Waiting { role, begin, handle });
         }
         drop(says);
@@ -148,7 +148,7 @@ fn get_ready(plan: &Plan, task: &Task) -> Result<(), String> {
     if plan.pinned || task.role == Role::Meter {
         let core = task.core;
         os::realtime::pin(core).map_err(|error| {
-            format!("core {core}: {error}; choose among those of `taskset -cp $$`")
+            format!("core {core}: {error}; use one of those listed by `taskset -cp $$`")
         })?;
     }
     if task.role == Role::Meter {

@@ -21,13 +21,14 @@ pub fn join(groups: &Path, group: &str) -> Option<String> {
     if !groups.join("info").exists() {
         return Some(format!(
             "cache group {group}: there are no groups in {}: mount -t resctrl resctrl {0}, on a \
-             processor that can share out its cache",
+             processor that can partition its cache",
             groups.display()
         ));
     }
     if !folder.exists() {
         return Some(format!(
-            "cache group {group} is not there: mkdir {shown}, and give it a share in {shown}/schemata"
+            "cache group {group} does not exist: mkdir {shown}, and give it a share in \
+             {shown}/schemata"
         ));
     }
     // The kernel takes 0 for whoever writes it.
@@ -39,8 +40,8 @@ pub fn join(groups: &Path, group: &str) -> Option<String> {
     let mode = read_to_string(folder.join("mode")).unwrap_or_default();
     (mode.trim() == "shareable").then(|| {
         format!(
-            "cache group {group} shares what it has with others: take its share from theirs in \
-             schemata, then echo exclusive > {shown}/mode"
+            "cache group {group} overlaps with others: remove its share from theirs in schemata, \
+             then echo exclusive > {shown}/mode"
         )
     })
 }
@@ -61,7 +62,7 @@ mod tests {
         let said = || join(groups, "relay").unwrap_or_default();
         assert!(said().contains("mount -t resctrl"), "{}", said());
         create_dir(groups.join("info")).expect("it is made");
-        assert!(said().contains("is not there: mkdir"), "{}", said());
+        assert!(said().contains("does not exist: mkdir"), "{}", said());
         create_dir(groups.join("relay")).expect("it is made");
         assert!(said().contains("cannot be joined"), "{}", said());
         let tasks = groups.join("relay/tasks");

@@ -83,27 +83,27 @@ enum Command {
     Breaker(quorum::Run),
     /// Make the keys of relays that act as one
     Keys(quorum::Keys),
-    /// Start relay nodes, and have them destroyed and born anew, one after the other
+    /// Start relay nodes, and replace them one after the other by new instances
     Rejuvenate(quorum::Rejuvenate),
-    /// Measure what the host takes of cores, beside nodes that run there
+    /// Measure how much core time the host takes, while nodes run there
     Meter(quorum::Meter),
-    /// Print what a file of a substation (ICD, CID, SCD) says of streams and messages, as settings
+    /// Print the streams and messages of a substation file (ICD, CID, SCD) as settings
     Import {
         /// File in SCL
         file: PathBuf,
-        /// Nominal frequency, which no such file tells
+        /// Nominal frequency, which is not in these files
         #[arg(long, default_value_t = 50.0, value_name = "HZ")]
         frequency: f64,
-        /// The device that the relay is: its messages are published, those of others heard
+        /// Device that the relay represents: its messages are published, those of others received
         #[arg(long, value_name = "IED")]
         own: Option<String>,
     },
     /// Show the metrics of a running relay, once a second
     Top {
-        /// Where it serves them
+        /// Address of its metrics
         #[arg(default_value = "127.0.0.1:9462")]
         address: SocketAddr,
-        /// Show them once and end
+        /// Show them once and exit
         #[arg(long)]
         once: bool,
     },
@@ -139,7 +139,10 @@ fn command(command: Command) -> Result<u8> {
         Command::Check { settings } => {
             let Some(relay) = read(&settings)? else { return Ok(BAD_SETTINGS) };
             let (streams, elements) = (relay.streams.len(), relay.elements.len());
-            terminal::out!("{}: good: {streams} streams, {elements} elements", settings.display());
+            terminal::out!(
+                "{}: no errors: {streams} streams, {elements} elements",
+                settings.display()
+            );
             Ok(DONE)
         }
         Command::Run { settings, interface, duration, json } => {
@@ -207,7 +210,7 @@ fn import(path: &Path, frequency_hz: f64, own: Option<&str>) -> Result<u8> {
     if let Some(own) = own.filter(|own| !devices.contains(own)) {
         let there: Vec<&str> = devices.into_iter().collect();
         terminal::err!(
-            "{}: {own} sends no message; there are: {}",
+            "{}: {own} sends no messages; senders are: {}",
             path.display(),
             there.join(", ")
         );

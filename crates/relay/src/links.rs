@@ -47,13 +47,13 @@ impl Watched {
         let failure = match link {
             Link::Up => None,
             Link::Gone => Some(format!(
-                "interface {interface} is gone: start the relay again when it is there"
+                "interface {interface} has disappeared: start the relay again when it is back"
             )),
             Link::NoCarrier | Link::Down => {
                 let state = link.name();
                 (self.was_up && self.when_down == WhenDown::End).then(|| {
                     format!(
-                        "interface {interface} is {state}: mend it and start the relay again, or \
+                        "interface {interface} is {state}: fix it and start the relay again, or \
                          set `interface_down: alarm` in `host` to wait for it"
                     )
                 })
@@ -76,7 +76,12 @@ mod tests {
         let [carrier, up, down] = [Link::NoCarrier, Link::Up, Link::Down].map(Some);
         assert_eq!(told, [carrier, up, None, down, None, up]);
         assert_eq!(watched.look(Link::NoCarrier).failure, None);
-        assert!(watched.look(Link::Gone).failure.is_some_and(|told| told.contains("west is gone")));
+        assert!(
+            watched
+                .look(Link::Gone)
+                .failure
+                .is_some_and(|told| told.contains("west has disappeared"))
+        );
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn answer(mut client: TcpStream, totals: &Totals) -> io::Result<()> {
     let is_known = request[..octets].starts_with(b"GET /metrics ");
     let (status, body) = match is_known {
         true => ("200 OK", text(totals)),
-        false => ("404 Not Found", "only GET /metrics is here\n".into()),
+        false => ("404 Not Found", "only GET /metrics is supported\n".into()),
     };
     let length = body.len();
     let head = format!(

@@ -23,14 +23,15 @@ pub fn thread(name: &str, settings: Thread, cache_group: Option<&str>) -> Vec<St
         && let Err(error) = os::realtime::pin(core)
     {
         refused.push(format!(
-            "{name}: core {core} is refused ({error}): name one that the control group's cpuset has"
+            "{name}: core {core} is not allowed ({error}): use one from the cpuset of the control \
+             group"
         ));
     }
     if let Err(error) = os::realtime::fifo(settings.priority) {
         let priority = settings.priority;
         refused.push(format!(
-            "{name}: SCHED_FIFO {priority} is refused ({error}): give CAP_SYS_NICE, and in a control \
-             group of version 1 a share in cpu.rt_runtime_us"
+            "{name}: SCHED_FIFO {priority} is not allowed ({error}): give CAP_SYS_NICE, and in a \
+             control group of version 1 a share in cpu.rt_runtime_us"
         ));
     }
     refused
@@ -48,7 +49,8 @@ pub fn process() -> (Vec<String>, Option<os::realtime::AwakeProcessors>) {
     let awake = os::realtime::AwakeProcessors::ask();
     if let Err(error) = &awake {
         missing.push(format!(
-            "processors may sleep deeply ({error}): give write access to /dev/cpu_dma_latency"
+            "processors may enter deep idle states ({error}): give write access to \
+             /dev/cpu_dma_latency"
         ));
     }
     let runtime_us = read_to_string("/proc/sys/kernel/sched_rt_runtime_us").unwrap_or_default();

@@ -79,7 +79,7 @@ pub fn run(
     let host = &relay.host;
     let Some(interface) = host.interface.as_deref() else {
         bail!(Missing(
-            "no interface is named: add `interface` to `host`, or give --interface".into()
+            "no interface is given: add `interface` to `host`, or give --interface".into()
         ));
     };
     let station = host.station_interface.as_deref().unwrap_or(interface);
@@ -267,7 +267,7 @@ pub(crate) fn open(interface: &str, ethertype: u16) -> Result<PacketSocket> {
     PacketSocket::open(interface, ethertype).map_err(|error| {
         let way_out = match error.raw_os_error() {
             Some(libc::EPERM) => "give CAP_NET_RAW",
-            Some(libc::ENODEV) => "name one that `ip link` shows",
+            Some(libc::ENODEV) => "use one listed by `ip link`",
             _ => "see packet(7)",
         };
         anyhow!(Missing(format!("interface {interface} cannot be opened ({error}): {way_out}")))
@@ -281,7 +281,7 @@ fn records(path: Option<&str>) -> Result<Option<LineWriter<File>>> {
     };
     path.map(open).transpose().map_err(|error| {
         anyhow!(Missing(format!(
-            "records cannot be written to {} ({error}): name another file",
+            "records cannot be written to {} ({error}): use a different file",
             path.unwrap_or_default()
         )))
     })

@@ -17,7 +17,7 @@ pub fn fetch(address: SocketAddr) -> io::Result<String> {
     relay.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
     let mut answer = String::new();
     relay.read_to_string(&mut answer)?;
-    let wrong = || io::Error::new(io::ErrorKind::InvalidData, "no metrics of a relay");
+    let wrong = || io::Error::new(io::ErrorKind::InvalidData, "not the metrics of a relay");
     let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(wrong)?;
     if head.contains(" 200 ") { Ok(body.to_owned()) } else { Err(wrong()) }
 }

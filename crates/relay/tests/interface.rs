@@ -72,7 +72,7 @@ fn an_interface_that_goes_down_ends_it_where_settings_say_so() {
         assert!(support::ip(command));
         let (code, said, states) = end(relay, interface);
         assert_eq!(code, Some(12), "{said}");
-        assert!(said.contains(&format!("interface {interface} is {state}: mend it")), "{said}");
+        assert!(said.contains(&format!("interface {interface} is {state}: fix it")), "{said}");
         assert_eq!(states, ["up", state]);
     }
 }
@@ -84,7 +84,7 @@ fn an_interface_that_is_deleted_ends_it_whatever_settings_say() {
         assert!(support::ip(&format!("link del dev {interface}")));
         let (code, said, states) = end(relay, interface);
         assert_eq!(code, Some(12), "{said}");
-        assert!(said.contains(&format!("interface {interface} is gone")), "{said}");
+        assert!(said.contains(&format!("interface {interface} has disappeared")), "{said}");
         assert_eq!(states.last().map(String::as_str), Some("gone"));
     }
 }

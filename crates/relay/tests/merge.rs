@@ -359,7 +359,7 @@ fn what_is_wrong_is_told_and_nothing_is_sent() {
     assert_eq!((code, told.lines().count()), (Some(65), 3), "{told}");
     assert!(told.contains("line 9: disturbances.lost.share: `5` has no unit"), "{told}");
     let (code, told) = said(DISTURBED, &["run"]);
-    assert!(code == Some(69) && told.contains("no interface; name one with"), "{told}");
+    assert!(code == Some(69) && told.contains("no interface; give one with"), "{told}");
     let (code, told) = said(DISTURBED, &["run", "--interface", "nowhere"]);
     assert!(code == Some(69) && told.contains("interface nowhere"), "{told}");
     let record = DISTURBED.replace(

@@ -303,7 +303,7 @@ fn files_of_a_substation_are_imported() {
     assert_eq!(relay.streams["MU01_MU_MSVCB01"].supervision.rate, 4800);
     let (code, _, told) = import(&["--own", "REL9"]);
     assert_eq!(code, Some(65));
-    assert!(told.contains("REL9 sends no message; there are: Q0, REL1"), "{told}");
+    assert!(told.contains("REL9 sends no messages; senders are: Q0, REL1"), "{told}");
     assert_eq!(import(&["--frequency", "5"]).0, Some(64));
 }
 

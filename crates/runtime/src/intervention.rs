@@ -75,7 +75,7 @@ impl fmt::Display for Deed {
                 let names: Vec<_> = programs.iter().map(|name| format!("`{name}`")).collect();
                 write!(out, "{} dilated by {}", names.join(", "), tdf(*tdf_millionths))
             }
-            Self::Further => write!(out, "factors changed too often to tell each time"),
+            Self::Further => write!(out, "factors changed too often to list every change"),
         }
     }
 }

@@ -22,8 +22,8 @@ use testbed::nodes::{daemon, node};
 use testbed::{bus, run};
 use vtime::{HostSpan, Tdf, VirtualSpan};
 
-/// Does power-grid control software act in time? Runs unmodified programs in virtual time
-/// against a simulated grid and ends with a verdict.
+/// Does power-grid control software act in time? Runs unmodified programs in virtual time against a
+/// simulated grid and returns a verdict.
 #[derive(Parser, Debug)]
 #[command(name = "qcycle", version = env!("QCYCLE_VERSION"), max_term_width = 100)]
 struct Arguments {
@@ -33,7 +33,7 @@ struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Run a program in a time domain of its own.
+    /// Run a program in its own time domain.
     #[command(after_help = "Examples:\n  \
         qcycle exec -- sleep 5\n  \
         qcycle exec --name lab --tdf 10 -- python3 controller.py\n  \
@@ -52,29 +52,31 @@ enum Command {
         /// Time of day at the start, as 2019-06-03T12:00:00Z [default: now].
         #[arg(long, value_parser = scenario::moment)]
         start: Option<i64>,
-        /// When programs are frozen as well as their clocks: `off`, `strict`, or in holds longer
-        /// than a time as `5 ms`.
+        /// When programs are frozen together with their clocks: `off`, `strict`, or in holds longer
+        /// than a time, such as `5 ms`.
         #[arg(long, default_value_t = Freeze::default())]
         freeze: Freeze,
-        /// How: `cgroup-v2`, `cgroup-v1` or `ptrace` [default: the first that works].
+        /// Method of freezing: `cgroup-v2`, `cgroup-v1` or `ptrace` [default: the first that
+        /// works].
         #[arg(long)]
         freeze_by: Option<Method>,
-        /// Host time for which a processor may be silent before the clock stands still, 100 us to
-        /// 1 s: stalls of the host take no virtual time [default: no guard].
+        /// Stop the clock when a processor of the host has not responded for this host time, 100 us
+        /// to 1 s, so that stalls of the host take no virtual time [default: no guard].
         #[arg(long, value_parser = settings::units::time_of_guard)]
         stall_guard: Option<HostSpan>,
-        /// The program and its arguments; `--` before it is only needed if its name begins with `-`.
+        /// The program and its arguments; `--` is only needed if its name begins with `-`.
         #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
         program: Vec<String>,
     },
-    /// Take a running program into a time domain of its own, with its threads and children.
+    /// Attach to a running program, with its threads and children, in its own time domain; Ctrl-C
+    /// detaches it.
     #[command(after_help = "Examples:\n  \
         qcycle attach 4711\n  \
         qcycle attach --name lab --tdf 10 $(pidof controller)\n\n\
-        Its clocks go on from where they are. It is detached when this command ends, by Ctrl-C or\n\
-        otherwise, and goes on as fast as the host; it is never killed.")]
+        Its clocks continue from their current values. When this command ends, by Ctrl-C or\n\
+        otherwise, the program is detached and continues at host speed; it is never killed.")]
     Attach {
-        /// Number of the process.
+        /// Process ID.
         #[arg(value_name = "PID", value_parser = process_number)]
         process: i32,
         /// Name of the domain, for `hold`, `release`, `dilate`, `detach` and `ps`.
@@ -84,15 +86,15 @@ enum Command {
         #[arg(long, default_value_t = Tdf::ONE)]
         tdf: Tdf,
     },
-    /// Let the programs of a domain go: their time runs on as fast as the host's, held by nobody.
+    /// Detach the programs of a domain: they continue at host speed, and holds no longer apply.
     #[command(after_help = "Examples:\n  qcycle detach lab\n  qcycle detach 4711")]
     Detach {
-        /// Name of the domain, or number of a process in it.
+        /// Name of the domain, or ID of a process in it.
         domain: Target,
     },
-    /// Hold a domain: its time stands still when this returns, until it is released as often.
+    /// Hold a domain: its clock is stopped when this returns; each hold needs one release.
     #[command(after_help = "Examples:\n  qcycle hold lab\n  qcycle hold minimal-1 --json\n\n\
-        A run has a domain as well; it says its name when it begins.")]
+        A run also has a domain; it prints the name at the start.")]
     Hold {
         /// Name of the domain; `qcycle ps` lists them.
         name: String,
@@ -109,32 +111,32 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Change how fast the time of a domain runs, or that of programs within their domain.
+    /// Change the speed of a domain's time, or of programs within their domain.
     #[command(after_help = "Examples:\n  \
         qcycle dilate --tdf 10 lab           one virtual second of the domain lasts ten seconds\n  \
-        qcycle dilate --tdf 10 lab/sensor    one program and all that it has started: ten times \
-        slower\n                                       than their domain\n  \
+        qcycle dilate --tdf 10 lab/sensor    one program and its children: ten times slower\n\
+        \x20                                      than their domain\n  \
         qcycle dilate --tdf 10 4711          the program of one process")]
     Dilate {
         /// Time dilation factor, 0.01 to 1000: host seconds per virtual second of a domain, or
         /// virtual seconds of its domain per second of a program.
         #[arg(long)]
         tdf: Tdf,
-        /// Number of a process, name of a domain, or DOMAIN/PROGRAM; `qcycle ps` lists them.
+        /// Process ID, name of a domain, or DOMAIN/PROGRAM; `qcycle ps` lists them.
         #[arg(value_name = "PID|NAME")]
         target: Target,
-        /// Print how it stands as JSON.
+        /// Print the new state as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Tell all about a domain, or about programs of one.
+    /// Show the full state of a domain, or of programs in one.
     #[command(after_help = "Examples:\n  qcycle query lab\n  qcycle query lab/sensor\n  \
         qcycle query 4711 --json")]
     Query {
-        /// Number of a process, name of a domain, or DOMAIN/PROGRAM; `qcycle ps` lists them.
+        /// Process ID, name of a domain, or DOMAIN/PROGRAM; `qcycle ps` lists them.
         #[arg(value_name = "PID|NAME")]
         target: Target,
-        /// Print it as JSON.
+        /// Print the state as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -143,121 +145,122 @@ enum Command {
         A shell in the node of a program of a run, in host time:\n  \
         nsenter --target PID --net --mount --uts --pid bash")]
     Ps {
-        /// Only the domains.
+        /// List domains only.
         #[arg(long)]
         domains: bool,
-        /// Print them as JSON.
+        /// Print the list as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Run a scenario and judge it.
+    /// Run a scenario and judge its requirements.
     #[command(after_help = "Examples:\n  \
         qcycle run scenarios/voltage-stability --variant normal\n  \
         qcycle run my.yaml --duration '10 s' --csv\n  \
-        qcycle run my.yaml --dry-run           is anything wrong with it?\n\n\
+        qcycle run my.yaml --dry-run           check it, start nothing\n\n\
         Exit codes: 0 all requirements met, 10 one missed, 11 one not measured, 12 a part failed,\n\
-        13 one disturbed (programs were kept from acting in time by the machine or by somebody),\n\
+        13 one disturbed (the machine or another process delayed programs),\n\
         64 wrong command line, 65 wrong scenario (nothing was started), 69 something is missing on\n\
-        this machine, 70 a bug of qcycle, 130 interrupted (what was recorded is kept).")]
+        this machine, 70 a bug in qcycle, 130 interrupted (recorded data are kept).")]
     Run {
         /// The scenario: a file, or a folder with a `scenario.yaml`.
         scenario: PathBuf,
-        /// Which variant of it.
+        /// Variant of the scenario.
         #[arg(long)]
         variant: Option<String>,
         /// Folder for run folders.
         #[arg(long, default_value = "runs")]
         runs: PathBuf,
-        /// Virtual length instead of the scenario's, as '10 s'.
+        /// Virtual length, overriding the scenario's, such as '10 s'.
         #[arg(long, value_parser = settings::units::time)]
         duration: Option<VirtualSpan>,
-        /// Seed instead of the scenario's, a whole number, for programs (`QCYCLE_SEED`); nothing
-        /// in the testbed itself is random.
+        /// Seed for programs (`QCYCLE_SEED`), a whole number, overriding the scenario's; nothing in
+        /// the testbed itself is random.
         #[arg(long, value_parser = seed)]
         seed: Option<u64>,
-        /// Time dilation factor instead of the scenario's: host seconds per virtual second, 0.01 to
-        /// 1000.
+        /// Time dilation factor, overriding the scenario's: host seconds per virtual second, 0.01
+        /// to 1000.
         #[arg(long)]
         tdf: Option<Tdf>,
-        /// Write the recorded points as CSV too.
+        /// Also write the recorded points as CSV.
         #[arg(long)]
         csv: bool,
-        /// Keep copies of all files that it is made of in the run folder: scenario, circuit, data,
-        /// programs and their interpreters. Their hashes are in run.json in any case.
+        /// Copy all input files to the run folder: scenario, circuit, data, programs and their
+        /// interpreters. Their hashes are always in run.json.
         #[arg(long)]
         copy_inputs: bool,
-        /// Run it again while a requirement is disturbed, so often at most; the last run counts.
+        /// Repeat the run while a requirement is disturbed, at most this many times; the last run
+        /// counts.
         #[arg(long, default_value_t = 0, value_name = "TIMES")]
         repeat_disturbed: u32,
         /// Print the record of the run as JSON.
         #[arg(long)]
         json: bool,
-        /// Check the scenario as before a run, with its circuit and points, and start nothing;
-        /// without `--variant` all variants.
+        /// Only check the scenario, including its circuit and points, and start nothing; without
+        /// `--variant` check all variants.
         #[arg(long, conflicts_with_all = ["csv", "json"])]
         dry_run: bool,
     },
-    /// Draw one HTML page from run folders.
+    /// Write an HTML report of one or more runs.
     #[command(after_help = "Example:\n  \
         qcycle report runs/voltage-stability-1 runs/voltage-stability-2 --output report.html")]
     Report {
-        /// Run folders; their series are drawn over each other.
+        /// Run folders; their series are drawn in the same charts.
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<PathBuf>,
-        /// The page [default: report.html in the first run folder].
+        /// Output file [default: report.html in the first run folder].
         #[arg(long, short)]
         output: Option<PathBuf>,
     },
     /// Run a publisher and relays on a process bus of kernel links, in host time.
     #[command(after_help = "Example:\n  \
         qcycle bus --wiring macvlan \\\n    \
-        --publisher 'qcmerge stream --interface bus0 --streams 20 --duration 60s --json >merge.json' \\\n    \
+        --publisher 'qcmerge stream --interface bus0 --streams 20 --duration 60s --json \
+        >merge.json' \\\n    \
         --relay 'qcrelay run relay.yaml --interface bus0 --duration 63s --json >relay.json'\n\n\
-        Each is a shell command in a network namespace of its own, in which the interface is bus0. \
-        Needs root. Nothing is left behind, also after a kill.")]
+        Each is a shell command in its own network namespace, where the interface is bus0. Needs \
+        root. Nothing is left behind, even after a kill.")]
     Bus {
         /// `veth` (one relay), `bridge`, or `macvlan` with a cutoff of -1, which is read back.
         #[arg(long)]
         wiring: Wiring,
-        /// The command of the merging unit.
+        /// Command of the merging unit.
         #[arg(long)]
         publisher: String,
-        /// The command of a relay; may be given again.
+        /// Command of a relay; may be repeated.
         #[arg(long = "relay", required = true)]
         relays: Vec<String>,
     },
-    /// Tell whether this host is ready for protection software, and what to mend; or check a
-    /// scenario.
+    /// Check whether this host is ready for protection software, with fixes; or check a scenario.
     ///
-    /// Reads the settings of the host that take time away from real-time tasks, and measures how
-    /// late threads wake up. Changes nothing. With a scenario it checks that instead, as `qcycle
-    /// run --dry-run` does.
+    /// Reads the host settings that take time from real-time tasks, and measures how late threads
+    /// wake up. Changes nothing. With a scenario, checks that instead, like `qcycle run --dry-run`.
     #[command(after_help = "Examples:\n  \
         qcycle check                            this host, in 40 s\n  \
         qcycle check --cores 2-3 --interface eth1\n  \
         qcycle check --duration '2 s' --json\n  \
-        qcycle check my/scenario.yaml           a scenario, and nothing is started\n\n\
-        Exit codes: 0 nothing fails (warnings are risks), 10 an item fails, 11 measured under load,\n\
-        65 wrong scenario, 69 a core or an interface that is not there.")]
+        qcycle check my/scenario.yaml           a scenario, start nothing\n\n\
+        Exit codes: 0 nothing fails (warnings are risks), 10 an item fails, 11 measured under \
+        load,\n\
+        65 wrong scenario, 69 a core or interface does not exist.")]
     Check {
         /// A scenario to check instead of this host: a file, or a folder with a `scenario.yaml`.
         #[arg(conflicts_with_all = ["cores", "interface", "duration", "json"])]
         scenario: Option<PathBuf>,
-        /// Cores of the protection tasks, as 1 or 0-2,5 [default: all of this process].
+        /// Cores of the protection tasks, such as 1 or 0-2,5 [default: all of this process].
         #[arg(long)]
         cores: Option<readiness::Cores>,
         /// Interface of the process bus.
         #[arg(long)]
         interface: Option<String>,
-        /// How long wake-ups are measured.
+        /// How long to measure wake-ups.
         #[arg(long, default_value = "20 s", value_parser = settings::units::time_positive)]
         duration: VirtualSpan,
         /// Print the list as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Tell how late platforms let programs act, with a verdict for each deadline: this machine,
-    /// containers, guests, others by ssh.
+    /// Measure the latency of platforms and judge it against each deadline: this machine,
+    /// containers, guests, other machines by ssh.
     #[command(after_help = "Examples:\n  \
         qcycle latency                         two minutes: this machine under tp1 to tp4\n  \
         qcycle latency --profile tp3 --duration 8h\n  \
@@ -267,11 +270,12 @@ enum Command {
         qcycle latency --list\n  \
         qcycle latency compare runs/host-6 runs/host-7\n\n\
         Keys of a matrix: docs/reference/latency.md.\n\
-        Exit codes: 0 all limits kept (those of the matrix, else those of power grids), 10 one is\n\
+        Exit codes: 0 all limits kept (those of the matrix, else those of power grids), 10 one \
+        is\n\
         not, 11 a limit or cell could not be measured, 12 a cell failed, 65 wrong matrix, 69\n\
-        something is missing on this machine, 130 interrupted (what was measured is kept).")]
+        something is missing on this machine, 130 interrupted (measured data are kept).")]
     Latency(Box<latency::command::Arguments>),
-    /// Remove what runs that were killed have left behind on this host; run folders stay.
+    /// Remove leftovers of killed runs from this host; run folders are kept.
     Clean,
     #[command(hide = true)]
     Keep {
@@ -424,14 +428,14 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             let groups = freeze::sweep();
             let platforms = latency::platform::sweep()?;
             terminal::out!(
-                "removed {left} sockets and {} control groups of agents that are gone, and what \
-                 {platforms} measurements of latency needed",
+                "removed {left} sockets and {} control groups of dead agents, and the remains of \
+                 {platforms} latency measurements",
                 groups.removed
             );
             for (group, processes) in &groups.left {
                 terminal::out!(
                     "could not remove the control group {}: {} in it (processes {processes:?}) do \
-                     not end; they may wait for a file system that hangs",
+                     not end; they may be waiting for a file system that hangs",
                     group.display(),
                     processes.len()
                 );
@@ -499,12 +503,14 @@ fn detach(target: &Target) -> anyhow::Result<Exit> {
     match target {
         Target::Domain(name) => say(name, Call::Detach, false),
         Target::Program(domain, _) => {
-            anyhow::bail!("a domain is let go as a whole: `qcycle detach {domain}`")
+            anyhow::bail!("only whole domains can be detached: `qcycle detach {domain}`")
         }
         Target::Process(process) => match client::of_process(*process)? {
             Some(found) => say(&found.status.name, Call::Detach, false),
             None => {
-                anyhow::bail!("process {process} is in no domain of yours; `qcycle ps` lists them")
+                anyhow::bail!(
+                    "process {process} is not in one of your domains; `qcycle ps` lists them"
+                )
             }
         },
     }
@@ -534,9 +540,10 @@ fn seed(text: &str) -> Result<u64, String> {
 }
 
 fn process_number(text: &str) -> Result<i32, String> {
-    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| {
-        "give the number of a process, as `pidof controller` or `ps` tells it".to_owned()
-    })
+    text.parse()
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| "give a process ID, such as one from `pidof controller` or `ps`".to_owned())
 }
 
 fn code(exit: Exit) -> ExitCode {

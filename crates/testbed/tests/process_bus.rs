@@ -89,7 +89,7 @@ fn a_program_sees_the_bus_and_nothing_else() {
 #[test]
 fn a_cable_has_two_ends() {
     let error = ProcessBus::lay(Wiring::Veth, 2).expect_err("it has no third");
-    assert!(error.to_string().contains("a cable has one"), "{error}");
+    assert!(error.to_string().contains("a cable takes one"), "{error}");
 }
 
 #[test]

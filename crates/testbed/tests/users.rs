@@ -250,11 +250,11 @@ fn nobody_answers_for_the_domain_of_somebody_else() {
     let lock = fs::File::open(one.sockets.join("lab.lock")).unwrap();
     lock.lock().unwrap();
     for command in [&["hold", "lab"][..], &["query", "lab"], &["detach", "lab"]] {
-        refused(&mut one.qcycle(command), &format!("user {} answers for it", other.number));
+        refused(&mut one.qcycle(command), &format!("it is served by user {}", other.number));
     }
     let table = one.qcycle(&["ps"]).output().unwrap();
     let table = String::from_utf8(table.stdout).unwrap();
-    assert!(table.contains("silent") && table.contains("who is not you"), "{table}");
+    assert!(table.contains("silent") && table.contains("not by you"), "{table}");
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn nobody_gives_orders_to_the_domain_of_somebody_else() {
     assert!(ask("status").contains("\"holds\":0"), "root may");
     assert!(domain.child.try_wait().unwrap().is_none(), "it still runs");
     // And the owner is told that the folder has become anybody's.
-    refused(&mut one.qcycle(&["ps"]), "others may write to it");
+    refused(&mut one.qcycle(&["ps"]), "other users can write to it");
 }
 
 #[test]

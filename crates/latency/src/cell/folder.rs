@@ -193,12 +193,12 @@ impl Cell {
         let record = || -> Result<Record> {
             let record: Record = serde_json::from_str(&fs::read_to_string(&path)?)?;
             if record.format != FORMAT {
-                bail!("its format is {}, this program reads {FORMAT}", record.format);
+                bail!("its format is {}, but this program reads {FORMAT}", record.format);
             }
             Ok(record)
         };
         let record = record().with_context(|| {
-            format!("reading {} (a cell that `qcycle latency` measured has one)", path.display())
+            format!("reading {} (every cell measured by `qcycle latency` has one)", path.display())
         })?;
         let mut cell = empty(&record);
         read_samples(&mut cell, &folder.join(SAMPLES))?;
@@ -256,7 +256,7 @@ fn read_samples(cell: &mut Cell, path: &Path) -> Result<()> {
     columns::read(path, &SAMPLES_SCHEMA, |group| {
         let [_, Values::Int32(threads), Values::Int64(times), Values::Int64(latencies)] = group
         else {
-            bail!("other columns than the schema promises");
+            bail!("the columns do not match the schema");
         };
         for ((number, at_ns), latency_ns) in threads.iter().zip(times).zip(latencies) {
             let index = numbers.get(number).with_context(|| no_thread(*number))?;
@@ -264,7 +264,7 @@ fn read_samples(cell: &mut Cell, path: &Path) -> Result<()> {
                 bail!("thread {number} has single samples and a histogram");
             };
             if !at.push(*at_ns) {
-                bail!("the times of thread {number} do not rise");
+                bail!("the times of thread {number} do not increase");
             }
             all.push(stored(*latency_ns, &mut long));
         }
@@ -280,7 +280,7 @@ fn read_histogram(cell: &mut Cell, path: &Path) -> Result<()> {
     columns::read(path, &HISTOGRAM_SCHEMA, |group| {
         let [_, Values::Int32(threads), Values::Int64(latencies), Values::Int64(counts)] = group
         else {
-            bail!("other columns than the schema promises");
+            bail!("the columns do not match the schema");
         };
         for ((number, latency_ns), count) in threads.iter().zip(latencies).zip(counts) {
             let count = u64::try_from(*count).context("a count is not negative")?;
@@ -329,7 +329,7 @@ fn read_stalls(path: &Path) -> Result<Vec<Stall>> {
             Values::Text(evidence),
         ] = group
         else {
-            bail!("other columns than the schema promises");
+            bail!("the columns do not match the schema");
         };
         for row in 0..cores.len() {
             stalls.push(Stall {
@@ -362,7 +362,7 @@ fn seen_name(seen_by: Seen) -> &'static str {
 fn seen_named(name: &str) -> Result<Seen> {
     let mut all = [Seen::Wakeup, Seen::Meter].into_iter();
     all.find(|seen_by| seen_name(*seen_by) == name)
-        .with_context(|| format!("a stall that was seen by `{name}`"))
+        .with_context(|| format!("a stall detected by `{name}`"))
 }
 
 #[cfg(test)]

@@ -99,45 +99,44 @@ impl MarkKind {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Emulated => {
-                "The processor was emulated: these times are a model's, not those of any machine."
+                "The processor was emulated: these are times of a model, not of a real machine."
             }
             Self::Cut => "The measurement ended before its planned duration.",
-            Self::LostSamples => {
-                "Samples were taken and did not arrive; the worst may be among them."
-            }
+            Self::LostSamples => "Some samples were taken but lost; the worst may be among them.",
             Self::Overflow => {
                 "Latencies were longer than can be stored: the maximum is at least what is shown."
             }
             Self::TooShort => "Too few samples for the higher percentiles.",
-            Self::Throttled => "The processor was throttled meanwhile.",
+            Self::Throttled => "The processor was throttled during the measurement.",
             Self::NotRealTime => {
-                "The probe did not get the real-time priority that the profile asks for."
+                "The probe did not get the real-time priority required by the profile."
             }
             Self::NotLocked => {
-                "The memory of the probe was not locked, so page faults are in the latencies."
+                "The memory of the probe was not locked, so latencies include page faults."
             }
-            Self::LoadMissing => "The load of the profile did not run, or not all the time.",
+            Self::LoadMissing => "The load of the profile did not run, or only part of the time.",
             Self::NeighboursMissing => {
-                "The neighbours of the profile did not run, or not all the time."
+                "The neighbours of the profile did not run, or only part of the time."
             }
-            Self::Battery => "The computer ran on its battery.",
-            Self::Scaling => "The frequency of the processor was scaled with its load.",
+            Self::Battery => "The computer ran on battery.",
+            Self::Scaling => "The processor frequency was scaled with the load.",
             Self::Smt => "Two hardware threads share a core and slow each other down.",
             Self::RtThrottling => {
-                "The kernel takes the processor from real-time threads that use too much of it."
+                "The kernel throttles real-time threads that use too much of the processor."
             }
             Self::IdleStates => {
-                "Idle states of the processor were not held off, so waking up from them is in the latencies."
+                "Idle states of the processor were not disabled, so latencies include waking up \
+                 from them."
             }
-            Self::Stolen => "A hypervisor took the processor away meanwhile.",
-            Self::Busy => "The machine did other things meanwhile.",
-            Self::Coarse => "The times have a coarser resolution than a microsecond.",
+            Self::Stolen => "A hypervisor took the processor away during the measurement.",
+            Self::Busy => "The machine was busy with other work during the measurement.",
+            Self::Coarse => "The resolution of the times is coarser than a microsecond.",
             Self::MaximaOnly => {
-                "Only the maximum of each stretch of time is known, so all figures are those of maxima."
+                "Only the maximum of each interval is known, so all figures are those of maxima."
             }
-            Self::NoMeter => "No stall meter ran, so causes of late samples are not known.",
+            Self::NoMeter => "No stall meter ran, so causes of late samples are unknown.",
             Self::BelowZero => {
-                "Some latencies were below zero, so a clock was set or is another one; they count as 0."
+                "Some latencies were below zero, so a clock was set or differs; they count as 0."
             }
         }
     }

@@ -12,14 +12,15 @@ use crate::cell::Thread;
 pub(super) fn read(text: &str) -> Result<Found, BadImport> {
     let all: Value = match serde_json::from_str(text) {
         Ok(all) => all,
-        Err(error) => return bad(format!("it begins as JSON and is none: {error}")),
+        Err(error) => return bad(format!("it starts like JSON but is not valid: {error}")),
     };
     if let Some(cpus) = all.get("cpu").and_then(Value::as_object) {
         return jitterdebugger(&all, cpus);
     }
     let Some(threads) = all.get("thread").and_then(Value::as_object) else {
         return bad(
-            "JSON of no known tool: cyclictest and oslat have a key `thread`, jitterdebugger `cpu`",
+            "JSON of an unknown tool: cyclictest and oslat have a key `thread`, jitterdebugger \
+             `cpu`",
         );
     };
     let is_cyclictest = threads.values().all(|thread| thread.get("cycles").is_some());

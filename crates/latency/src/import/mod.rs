@@ -93,7 +93,7 @@ pub fn read(text: &str, hints: Hints) -> Result<Cell, BadImport> {
     let found = if is_json { json::read(text)? } else { text::read(text, hints)? };
     if found.threads.iter().all(|thread| thread.samples.count() == 0) {
         return bad(format!(
-            "{} tells no samples here, only a summary; let it write a histogram or each sample \
+            "{} wrote only a summary here, no samples; have it write a histogram or every sample \
              (cyclictest: --histogram=1000, with --json as well; or --verbose)",
             found.tool
         ));
@@ -142,7 +142,8 @@ pub fn import(
         cell.profile = label(&file.file_stem().unwrap_or_default().to_string_lossy());
         if !names.insert(cell.name()) || folder.join(CELLS).join(cell.name()).exists() {
             bail!(
-                "there is a cell {} already; name the platform otherwise (--platform), or the file",
+                "the cell {} already exists; use a different platform name (--platform) or file \
+                 name",
                 cell.name()
             );
         }
@@ -319,10 +320,10 @@ mod tests {
             assert!(read(nonsense, Hints::default()).is_err(), "{nonsense}");
         }
         for (wrong, says) in [
-            ("1 18446744073709551615\n2 18446744073709551615\n", "is no count"),
-            ("1 -3\n", "-3 is no count"),
-            ("\0\0\0\n", "there are no numbers in it"),
-            (&"9".repeat(400), "there are no numbers in it"),
+            ("1 18446744073709551615\n2 18446744073709551615\n", "not a plausible number"),
+            ("1 -3\n", "-3 is not a plausible number"),
+            ("\0\0\0\n", "it contains no numbers"),
+            (&"9".repeat(400), "it contains no numbers"),
         ] {
             let refused = read(wrong, Hints::default()).unwrap_err().to_string();
             assert!(refused.contains(says), "{refused}");

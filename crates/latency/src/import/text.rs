@@ -40,7 +40,7 @@ fn cyclictest_histogram(text: &str) -> Result<Found, BadImport> {
         let row: Result<Vec<u64>, _> = line.split_whitespace().map(str::parse).collect();
         match row {
             Ok(row) if row.len() > 1 && row.len() <= COLUMNS_MAX => rows.push(row),
-            _ => return bad(format!("line {}: `{line}` is no row of a histogram", number + 1)),
+            _ => return bad(format!("line {}: `{line}` is not a histogram row", number + 1)),
         }
     }
     let column = |name: &str, thread: usize| -> Option<u64> {
@@ -55,8 +55,9 @@ fn cyclictest_histogram(text: &str) -> Result<Found, BadImport> {
         let max_us = column("# Max Latencies:", thread).filter(|max_us| *max_us < end_us);
         if let Some(max_us) = max_us.filter(|_| beyond > 0) {
             return bad(format!(
-                "thread {thread} has {beyond} samples beyond {end_us} us and a maximum of {max_us} us: \
-                 they contradict each other; was the file edited, or are there two runs in it?"
+                "thread {thread} has {beyond} samples beyond {end_us} us and a maximum of \
+                 {max_us} us, which contradict each other; was the file edited, or does it \
+                 contain two runs?"
             ));
         }
     }
@@ -187,15 +188,16 @@ fn table(text: &str, hints: Hints) -> Result<Found, BadImport> {
             false if place == 0 => values.clear(),
             _ => {
                 return bad(format!(
-                    "line {number}: `{line}` is in no known format (cyclictest, oslat, jitterdebugger, \
-                     Xenomai's latency, a sample a line, or a latency and its count a line)"
+                    "line {number}: `{line}` is not in a known format (cyclictest, oslat, \
+                     jitterdebugger, Xenomai's latency, one sample per line, or a latency and its \
+                     count per line)"
                 ));
             }
         }
     }
     let Some(width) = width.filter(|width| *width > 0) else {
         return bad(
-            "there are no numbers in it: a sample a line, or a latency and its count a line",
+            "it contains no numbers; give one sample per line, or a latency and its count per line",
         );
     };
     let unit_ns = hints.unit.ns();
@@ -225,7 +227,7 @@ fn table(text: &str, hints: Hints) -> Result<Found, BadImport> {
     }
     let counts = values.chunks_exact(width).flat_map(|row| &row[1..]);
     if let Some(count) = counts.copied().find(|count| !(0.0..COUNT_MAX).contains(count)) {
-        return bad(format!("{count} is no count: nobody has so many samples, or fewer than none"));
+        return bad(format!("{count} is not a plausible number of samples"));
     }
     let threads = (1..width)
         .map(|column| {

@@ -48,27 +48,27 @@ pub(super) static MATRIX: Table = Table {
             "settle",
             Time,
             Default("1 s"),
-            "between the start of loads and neighbours and the begin of a measurement",
+            "time between the start of loads and neighbours and the start of a measurement",
         ),
         key(
             "platforms",
             Named(Names::InPaths, &OneOf(&PLATFORMS)),
             Required,
-            "where, by name; nothing below the name of a built-in platform is that platform",
+            "platforms by name; for a built-in platform the name alone is enough",
         ),
         key(
             "profiles",
             Named(Names::InPaths, &Of(&PROFILE)),
             Required,
-            "how, by name; nothing below the name of a built-in profile is that profile",
+            "profiles by name; for a built-in profile the name alone is enough",
         ),
         key("skip", List(&Of(&SKIP)), Optional, "cells that are left out"),
         key(
             "limits",
             Named(Names::InPaths, &Time),
             Optional,
-            "limits of one's own by name, each the longest latency that is good enough; the \
-             verdict holds them beside those of the field",
+            "additional limits by name, each the longest acceptable latency; they are judged \
+             beside those of power grids",
         ),
     ],
 };
@@ -96,35 +96,35 @@ pub(super) static PROFILE: Table = Table {
             "like",
             Text,
             Optional,
-            "name of a built-in profile, whose values hold for the keys that are not given",
+            "name of a built-in profile, whose values are the defaults of the other keys",
         ),
-        key("description", Text, Default(""), "what it is for, in a sentence"),
-        key("source", Text, Default(""), "where it is defined: a paper, a standard"),
+        key("description", Text, Default(""), "its purpose, in a sentence"),
+        key("source", Text, Default(""), "where it is defined: a paper or standard"),
         key(
             "probe",
             Choice(&PROBES),
             Default("timer"),
-            "what is waited for; `timer` is clock_nanosleep(2), as cyclictest",
+            "what the threads wait for; `timer` is clock_nanosleep(2), like cyclictest",
         ),
         key(
             "priority",
             Whole { min: 0, max: 99 },
             Default("90"),
-            "of SCHED_FIFO; 0: an ordinary thread",
+            "SCHED_FIFO priority; 0: an ordinary thread",
         ),
-        key("period", Time, Default("10 ms"), "between two samples of a thread"),
+        key("period", Time, Default("10 ms"), "time between two samples of a thread"),
         key(
             "cores",
             Text,
             Default("all"),
-            "where the probe has one thread each: `all` that the platform has, the second `half` \
-             of them, or a list such as `1` or `0-2,5`",
+            "cores with one thread of the probe each: `all` of the platform, the second `half` of \
+             them, or a list such as `1` or `0-2,5`",
         ),
         key(
             "affinity",
             Choice(&AFFINITY),
             Default("pinned"),
-            "`pinned`: each thread is bound to its core; `free`: the scheduler decides",
+            "`pinned`: each thread stays on its core; `free`: the scheduler decides",
         ),
         key("lock_memory", Choice(&YES_NO), Default("yes"), "whether memory is locked"),
         key(
@@ -137,28 +137,29 @@ pub(super) static PROFILE: Table = Table {
             "stall_meter",
             Choice(&YES_NO),
             Default("no"),
-            "whether a spinning thread of the lowest priority notes when each core was taken away; \
-             it keeps the core from idling, and so changes what a wake-up costs",
+            "whether a spinning thread of the lowest priority records when each core was taken \
+             away; it keeps the core from idling, and so changes the cost of a wake-up",
         ),
         key(
             "split",
             Choice(&YES_NO),
             Default("no"),
-            "whether the kernel stamps what `udp` and `ethernet` send and receive, so that the \
-             report tells its part from that of the wake-up; it makes each sample a little later",
+            "whether the kernel timestamps what `udp` and `ethernet` send and receive, so that \
+             the report can separate its share from the wake-up; this makes each sample slightly \
+             later",
         ),
         key(
             "gpio",
             Of(&WIRED),
             Optional,
-            "for the probe `gpio`: two lines of a board that are wired to each other; without it the \
-             kernel simulates lines (its module gpio-sim, which guests of `vm` have)",
+            "for the probe `gpio`: two lines of a board that are wired to each other; without it \
+             the kernel simulates lines (module gpio-sim, available in guests of `vm`)",
         ),
         key(
             "loads",
             List(&Of(&LOAD)),
             Optional,
-            "programs that run beside the probe; `[]` for none where `like` has some",
+            "programs that run beside the probe; `[]` for none if `like` has some",
         ),
         key(
             "neighbours",
@@ -166,7 +167,12 @@ pub(super) static PROFILE: Table = Table {
             Optional,
             "other containers or virtual machines of the same kind on the same host",
         ),
-        key("duration", Time, Optional, "how long, instead of the matrix's duration"),
+        key(
+            "duration",
+            Time,
+            Optional,
+            "how long to measure, overriding the duration of the matrix",
+        ),
     ],
 };
 
@@ -203,7 +209,7 @@ pub(super) static LOAD: Table = Table {
             "package",
             Text,
             Default(""),
-            "what to install where the program is missing; empty: a package of its name",
+            "package to install if the program is missing; empty: a package of the same name",
         ),
     ],
 };
@@ -213,7 +219,7 @@ pub(super) static NEIGHBOURS: Table = Table {
     name: "neighbours",
     keys: &[
         key("count", Whole { min: 1, max: 64 }, Default("1"), "how many"),
-        key("loads", List(&Of(&LOAD)), Required, "what runs in each of them"),
+        key("loads", List(&Of(&LOAD)), Required, "programs that run in each of them"),
     ],
 };
 
@@ -248,13 +254,14 @@ pub(super) static CONTAINER_OPTIONS: Table = Table {
     what: "a mapping of options of containers",
     name: "container options",
     keys: &[
-        key("engine", Choice(&ENGINES), Default("runc"), "what runs them"),
+        key("engine", Choice(&ENGINES), Default("runc"), "the container engine"),
         key("cores", Text, Default("all"), "cores of the container: `all`, or a list"),
         key(
             "sharing",
             Choice(&SHARING),
             Default("shared"),
-            "`exclusive`: neighbours get the other cores of this machine; `shared`: all of them",
+            "`exclusive`: neighbours get the other cores of this machine; `shared`: they get all \
+             cores",
         ),
         key(
             "real_time",
@@ -298,19 +305,19 @@ pub(super) static VM_OPTIONS: Table = Table {
             "host_cores",
             Text,
             Default("any"),
-            "cores of this machine, one for each virtual processor in turn: a list, or `any`",
+            "cores of this machine, one for each virtual processor in order: a list, or `any`",
         ),
         key(
             "sharing",
             Choice(&SHARING),
             Default("shared"),
-            "with `host_cores`: neighbours get the same cores, or `exclusive`: the others",
+            "with `host_cores`: neighbours get the same cores, or with `exclusive` the others",
         ),
         key(
             "priority",
             Whole { min: 0, max: 99 },
             Default("0"),
-            "of SCHED_FIFO, of the threads of virtual processors; 0: ordinary threads",
+            "SCHED_FIFO priority of the threads of virtual processors; 0: ordinary threads",
         ),
         key("huge_pages", Choice(&YES_NO), Default("no"), "whether its memory is in huge pages"),
         key(
@@ -325,18 +332,18 @@ pub(super) static VM_OPTIONS: Table = Table {
 pub(super) static REMOTE: Table = Table {
     what: "a remote platform",
     name: "remote",
-    keys: &[key("remote", Of(&REMOTE_OPTIONS), Required, "a machine that ssh reaches")],
+    keys: &[key("remote", Of(&REMOTE_OPTIONS), Required, "a machine reachable by ssh")],
 };
 
 pub(super) static REMOTE_OPTIONS: Table = Table {
     what: "a mapping of options of a remote machine",
     name: "remote options",
     keys: &[
-        key("host", Text, Required, "as ssh(1) knows it: `name`, `user@name`"),
-        key("port", Whole { min: 1, max: 65_535 }, Optional, "of its ssh server"),
+        key("host", Text, Required, "destination as for ssh(1): `name` or `user@name`"),
+        key("port", Whole { min: 1, max: 65_535 }, Optional, "port of its ssh server"),
         key("identity", File, Optional, "file of the private key"),
         key("config", File, Optional, "configuration of ssh(1), instead of the user's"),
-        key("folder", Text, Default("/tmp"), "where the probe is put while it runs"),
+        key("folder", Text, Default("/tmp"), "folder for the probe while it runs"),
         key("cores", Text, Default("all"), "cores to use: `all`, or a list"),
     ],
 };

@@ -60,9 +60,9 @@ pub(super) fn platform(
         let found = built_in.iter().find(|platform| platform.name == name.value).cloned();
         if found.is_none() {
             let names = built_in.iter().map(|platform| platform.name.as_str());
-            let what = format!("{} is no built-in platform", quoted(name.value));
+            let what = format!("{} is not a built-in platform", quoted(name.value));
             let way_out = suggest::instead_of(name.value, "built-in platforms", names);
-            name.place.wrong(what, format!("{way_out}; or describe it below its name"));
+            name.place.wrong(what, format!("{way_out}; or describe it under its name"));
         }
         return found;
     }
@@ -145,7 +145,7 @@ fn remote(options: &Mapping<'_>, folder: &Path) -> Option<RemoteSpec> {
     let host = options.parse("host", |text| {
         // Such a word would be an option of ssh, and run what it likes here.
         if text.is_empty() || text.starts_with('-') || text.contains(char::is_whitespace) {
-            let what = format!("{} is no name of a host", quoted(text));
+            let what = format!("{} is not a host name", quoted(text));
             return Err(Fault::new(what, "write it as `name` or `user@name`"));
         }
         Ok(text.to_owned())
@@ -153,7 +153,7 @@ fn remote(options: &Mapping<'_>, folder: &Path) -> Option<RemoteSpec> {
     let remote_folder = options.parse("folder", |text| {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
         if !text.starts_with('/') || !text.chars().all(plain) {
-            let what = format!("{} is no plain absolute path", quoted(text));
+            let what = format!("{} is not a plain absolute path", quoted(text));
             return Err(Fault::new(what, "write it as `/tmp`"));
         }
         Ok(text.to_owned())

@@ -48,9 +48,9 @@ pub(super) fn profile(
     if cursor.is_empty() {
         let found = find(name.value).cloned();
         if found.is_none() {
-            let what = format!("{} is no built-in profile", quoted(name.value));
+            let what = format!("{} is not a built-in profile", quoted(name.value));
             let way_out = suggest::instead_of(name.value, "built-in profiles", names());
-            name.place.wrong(what, format!("{way_out}; or describe it below its name"));
+            name.place.wrong(what, format!("{way_out}; or describe it under its name"));
         }
         return found;
     }
@@ -58,7 +58,7 @@ pub(super) fn profile(
     let base = keys.text("like").and_then(|like| {
         let found = find(&like.value);
         if found.is_none() {
-            let what = format!("{} is no built-in profile", quoted(&like.value));
+            let what = format!("{} is not a built-in profile", quoted(&like.value));
             like.place.wrong(what, suggest::instead_of(&like.value, "built-in profiles", names()));
         }
         found
@@ -196,7 +196,7 @@ fn load(cursor: &Cursor<'_>) -> Option<Load> {
         };
         let words = words?;
         if words.first().is_none_or(String::is_empty) {
-            cursor.place.wrong("no program stands here", "write it and its arguments");
+            cursor.place.wrong("no program is given", "write the program and its arguments");
             return None;
         }
         Some(words)

@@ -34,10 +34,10 @@ pub fn read(file: &Path) -> Result<Matrix, Problems> {
     opened.take(OCTETS_MAX + 1).read_to_end(&mut octets).map_err(unreadable)?;
     if octets.len() as u64 > OCTETS_MAX {
         let what = format!("the file has more than {OCTETS_MAX} octets");
-        return Err(Problems::of_file(file, what, "a matrix is shorter"));
+        return Err(Problems::of_file(file, what, "a matrix must be shorter"));
     }
     let text = String::from_utf8(octets)
-        .map_err(|_| Problems::of_file(file, "it is no UTF-8", "save the file as UTF-8"))?;
+        .map_err(|_| Problems::of_file(file, "it is not UTF-8", "save the file as UTF-8"))?;
     read_text(&text, file)
 }
 
@@ -75,7 +75,7 @@ fn matrix(top: &Mapping<'_>, folder: &Path) -> Option<Matrix> {
         profiles.map(|(name, cursor)| profiles::profile(name, cursor, &built_in)).collect();
     for (key, count) in [("platforms", platforms.len()), ("profiles", profiles.len())] {
         if let Some(cursor) = top.cursor(key).filter(|_| count == 0) {
-            cursor.place.wrong("there is nothing to measure", format!("name some {key}"));
+            cursor.place.wrong("there is nothing to measure", format!("add some {key}"));
         }
     }
     let limits: Vec<_> = top

@@ -14,11 +14,8 @@ use settings::table::Table;
 const INTRODUCTION: &str = "\
 # qcycle latency
 
-`qcycle latency` tells how late a platform lets programs act, and whether that is early enough. \
-Alone it measures this machine for two minutes, under the first four of the profiles below, \
-or for two and a half on fewer than four cores, where a verdict takes so long. \
-`--matrix FILE` measures any number of platforms under any number of profiles, unattended, and ends \
-in one report. `--list` shows what is built in and which cells would be measured.
+`qcycle latency` measures how late a platform lets programs act, and judges whether that is early enough. Without options it measures this machine with the first four of the profiles below, for two minutes, or for two and a half on fewer than four cores, where a verdict takes longer. \
+`--matrix FILE` measures any number of platforms with any number of profiles, unattended, and writes one report. `--list` shows the built-in platforms and profiles and the cells that would be measured.
 
 ```
 qcycle latency
@@ -28,42 +25,38 @@ qcycle latency --matrix matrix.yaml --output runs/host-7
 qcycle latency --resume runs/host-7
 ```
 
-What is measured is on disk within a second or so. Ctrl-C, or SIGTERM, ends a cell in order and \
-draws the report of what there is; a second one does not wait. `--resume` measures the cells that \
-are not complete: also after a kill, and after a crash of the machine. A cell that was cut is \
-measured again, and the longer of both is kept.
+Results are on disk within about a second. Ctrl-C or SIGTERM ends the current cell cleanly and writes the report of the results so far; a second one ends immediately. `--resume` measures the cells that are not complete, even after a kill or a crash of the machine. A cell that was cut short is measured again, and the longer of the two results is kept.
 
-The probe is `qcprobe`, beside `qcycle` or where `QCYCLE_PROBE` says. In containers, in guests and \
+The probe is `qcprobe`, beside `qcycle` or at the path in `QCYCLE_PROBE`. In containers, in guests and \
 on other machines it is a static program: `make probe` builds it.
 
 ## Exit codes
 
-Limits of the matrix decide, or else those of power grids.
+The limits of the matrix decide if there are any, otherwise those of power grids.
 
 | Code | |
 |---|---|
 | 0 | all limits are kept |
 | 10 | a limit is not kept |
-| 11 | a limit could not be judged, or a cell could not be measured: the report says why |
+| 11 | a limit could not be judged, or a cell could not be measured; the report gives the reason |
 | 12 | a cell failed |
-| 64, 65 | a command line, or a matrix, that makes no sense; nothing was measured |
+| 64, 65 | the command line or the matrix is invalid; nothing was measured |
 | 69 | something is missing on this machine |
-| 130 | interrupted; what was measured is kept |
+| 130 | interrupted; measured data are kept |
 
 ## The folder of a run
 
 | File | |
 |---|---|
-| `matrix.yaml` | what is measured, with all defaults written out; it can be measured again as it is |
+| `matrix.yaml` | the matrix with all defaults written out; it can be used for another run as it is |
 | `run.json` | this machine, warnings, and each cell: done, cut, failed, not measured and why |
-| `cells/<platform>.<profile>/` | a cell: each sample, each stall, and the marks under which its figures stand |
-| `report.html`, `cells.csv`, `cells.parquet` | what is said of all of them |
+| `cells/<platform>.<profile>/` | a cell: every sample, every stall, and the marks that qualify its figures |
+| `report.html`, `cells.csv`, `cells.parquet` | the results of all cells |
 
 ## A matrix
 
-Every problem of the file is told at once, as `file:line:column: key: what is wrong; the way out`. \
-Times are a decimal number and `ns`, `us`, `ms`, `s`, `min` or `h`. Below a built-in name, of a \
-platform or of a profile, nothing need stand.
+All errors in the file are reported at once, each as `file:line:column: key: what is wrong; the fix`. \
+Times are a decimal number and `ns`, `us`, `ms`, `s`, `min` or `h`. For built-in platforms and profiles the name alone is enough.
 
 ```yaml
 ";
@@ -129,36 +122,23 @@ limits:
 
 /// What the sections of platforms and profiles are about.
 const PLATFORMS_TEXT: &str = "\
-Each platform is of one kind. On all of them the same program does the work: `qcprobe attend` starts \
-the loads, measures, and ends all that it has started with its standard input. So nothing is left \
-anywhere when `qcycle` is killed; folders that it needed are removed by the next run or by \
-`qcycle clean`.
+Each platform is of one kind. On all of them the same program does the work: `qcprobe attend` starts the loads, measures, and ends everything it has started when its standard input closes. So nothing keeps running when `qcycle` is killed; leftover folders are removed by the next run or by `qcycle clean`.
 
 - *native*: has no neighbours, so `tp5` and `tp6` are not measured there.
-- *container*: a root file system with the probe in it and nothing else; where loads belong to the \
-profile, the programs of this host as well, read-only. It has the capabilities `CAP_SYS_NICE` and \
+- *container*: a root file system that contains only the probe; if the profile has loads, also the programs of this host, read-only. It has the capabilities `CAP_SYS_NICE` and \
 `CAP_IPC_LOCK` and no others. Where control groups divide real time (version 1 with real-time \
-group scheduling), SCHED_FIFO is refused in a new one until it has a share: `real_time`. Docker and \
-Podman get the same root file system as an image that is made for the run, without a registry, and \
-removed with it.
-- *vm*: times of an emulated processor are not times: they are marked everywhere, and there is no \
-verdict.
-- *remote*: the probe goes there through ssh, which must not ask for a password, and is removed at \
-the end of the session. It has no neighbours.
+group scheduling), a new group cannot use SCHED_FIFO until it has a share: `real_time`. Docker and Podman get the same root file system as an image that is built for the run, without a registry, and removed afterwards.
+- *vm*: times of an emulated processor are not real times: they are marked everywhere, and there is no verdict.
+- *remote*: the probe is copied through ssh, which must not ask for a password, and is removed at the end of the session. It has no neighbours.
 ";
 
 const PROFILES_TEXT: &str = "\
-A profile says under which conditions it is measured. `{cores}` in the words of a load is the number \
-of its cores. A load that ends well is started again; one that cannot run is named, and the cell is \
-not measured.
+A profile sets the conditions of a measurement. `{cores}` in the arguments of a load is the number of its cores. A load that ends successfully is started again; if a load cannot run, it is named and the cell is not measured.
 ";
 
 const BUILT_IN_TEXT: &str = "\
-`tp1` to `tp6` are **reconstructed**: of Queiroz, Cruz, Simões (2023) only the figures were at hand, \
-not the definitions of the testing profiles. What can be inferred from them stands beside each \
-profile in `profiles.yaml` of the module `latency::matrix`. The priority (80) and the programs of \
-the load are ours. Compare rows of one's own with each other first, and with the published ones \
-under this reservation.
+`tp1` to `tp6` are **reconstructed**: of Queiroz, Cruz, Simões (2023) only the figures were available, not the definitions of the testing profiles. What can be inferred from them is noted beside each profile in `profiles.yaml` of the module `latency::matrix`. The priority (80) and the programs of \
+the load are ours. Compare your own rows with each other first, and with the published ones only with this reservation.
 ";
 
 /// The example of the page.

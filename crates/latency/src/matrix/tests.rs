@@ -125,21 +125,20 @@ skip:
     for wanted in [
         "m.yaml:1:9: matrix: `a b` ",
         "m.yaml:2:11: duration: `30` has no unit; write it as `30 s`",
-        "m.yaml:4:3: platforms.nativ: `nativ` is no built-in platform; did you mean `native`?",
+        "m.yaml:4:3: platforms.nativ: `nativ` is not a built-in platform; did you mean `native`?",
         "m.yaml:5:8: platforms.box: ",
         "did you mean `container` by `containr`?",
         "platforms.far.remote.prot: ",
         "did you mean `port`?",
-        "platforms.far.remote.host: `-oProxyCommand=x` is no name of a host",
+        "platforms.far.remote.host: `-oProxyCommand=x` is not a host name",
         "platforms.wide.native.cores: `half` has no meaning here; write `all`, or cores as",
-        "m.yaml:9:3: profiles.tp7: `tp7` is no built-in profile; did you mean `tp",
-        "profiles.one.priority: `100` is no whole number from 0 to 99",
+        "m.yaml:9:3: profiles.tp7: `tp7` is not a built-in profile; did you mean `tp",
+        "profiles.one.priority: `100` is not a whole number from 0 to 99",
         "profiles.one.period: `1 us` is shorter than a wake-up takes; give `10 us` or more",
-        "profiles.one.cores: `most` is no core",
-        "profiles.one.affinity: `pined` is none of the words that may stand here; did you mean \
-         `pinned`?",
-        "profiles.two.like: `tp44` is no built-in profile",
-        "profiles.two.loads[0].run: no program stands here",
+        "profiles.one.cores: `most` is not a core",
+        "profiles.one.affinity: `pined` is not one of the allowed words; did you mean `pinned`?",
+        "profiles.two.like: `tp44` is not a built-in profile",
+        "profiles.two.loads[0].run: no program is given",
         "profiles.two.loads[1]: `run` is missing",
     ] {
         assert!(said.contains(wanted), "no {wanted:?} in\n{said}");
@@ -149,7 +148,7 @@ skip:
     let said = problems(&SMALL.replace("duration: 1 h", "duration: 100 us"));
     assert!(said.contains("profile long has a period longer than its duration"), "{said}");
     let said = problems("matrix: m\nplatforms: {}\nprofiles: {tp1: }\n");
-    assert!(said.contains("platforms: there is nothing to measure; name some platforms"), "{said}");
+    assert!(said.contains("platforms: there is nothing to measure; add some platforms"), "{said}");
     assert!(problems("").contains("write at least `matrix`, `platforms` and `profiles`"));
 }
 

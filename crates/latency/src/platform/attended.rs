@@ -178,8 +178,8 @@ impl Ending {
     pub fn last_words(&self) -> String {
         match (self.said.last(), self.status) {
             (Some(line), _) => line.clone(),
-            (None, Some(status)) => format!("it said nothing, and ended with {status}"),
-            (None, None) => "it said nothing, and did not end".to_owned(),
+            (None, Some(status)) => format!("it sent nothing and ended with {status}"),
+            (None, None) => "it sent nothing and did not end".to_owned(),
         }
     }
 }

@@ -71,7 +71,7 @@ impl Binary {
         if self.is_static {
             return Ok(&self.path);
         }
-        let reason = format!("{} is no static program", self.path.display());
+        let reason = format!("{} is not a static program", self.path.display());
         Err(Refusal::missing(reason, WAY_OUT))
     }
 }

@@ -67,7 +67,7 @@ impl Remote {
         });
         attended.map_err(|error| {
             let reason = format!("{}: {error:#}", self.spec.host);
-            Refusal::missing(reason, format!("see whether `ssh {}` works", self.spec.host))
+            Refusal::missing(reason, format!("check that `ssh {}` works", self.spec.host))
         })
     }
 }
@@ -85,12 +85,12 @@ impl Platform for Remote {
             Ok(facts) => facts,
             Err(_) => {
                 let reason = format!("{}: {}", self.spec.host, ending.last_words());
-                let way_out = "give a `folder` where programs may run, and a probe for that \
-                               machine by QCYCLE_PROBE";
+                let way_out = "set `folder` to one where programs may run, and QCYCLE_PROBE to a \
+                               probe for that machine";
                 return Err(Refusal::missing(reason, way_out));
             }
         };
-        let online = facts.cores_online.context("it does not tell its cores")?;
+        let online = facts.cores_online.context("it does not report its cores")?;
         Ok(self.spec.cores.of(&online.parse()?, &Cores::default())?)
     }
 
@@ -125,7 +125,7 @@ fn hand_over(program: &[u8], input: &mut ChildStdin, output: &mut ChildStdout) -
             line.clear();
         }
     }
-    bail!("the far side did not take the probe")
+    bail!("the remote machine did not accept the probe")
 }
 
 /// What the far side runs. There are no single quotes in it, since it stands between them: the

@@ -52,7 +52,7 @@ impl Vm {
         let counted = "QEMU counts 8 ns for each instruction".to_owned();
         match self.spec.accelerator {
             Accelerator::Icount => return Ok((Execution::Counted, counted)),
-            Accelerator::Tcg => return Ok((Execution::Emulated, "as asked for".to_owned())),
+            Accelerator::Tcg => return Ok((Execution::Emulated, "as requested".to_owned())),
             Accelerator::Auto | Accelerator::Kvm => {}
         }
         match accelerator::try_kvm(kernel, self.binary.path()) {
@@ -74,7 +74,7 @@ impl Vm {
         let missing = own.without(&host);
         if !missing.is_empty() {
             let way_out = "change `host_cores` of the platform";
-            return Err(Refusal::missing(format!("there is no core {missing} here"), way_out));
+            return Err(Refusal::missing(format!("core {missing} does not exist here"), way_out));
         }
         let others = if self.spec.exclusive { host.without(own) } else { own.clone() };
         Ok((Some(own.clone()), Some(others)))
@@ -104,14 +104,15 @@ impl Vm {
 impl Platform for Vm {
     fn prepare(&mut self) -> Result<Cores, Refusal> {
         if std::env::consts::ARCH != "x86_64" {
-            let reason = format!("guests are made for x86-64, not for {}", std::env::consts::ARCH);
-            return Err(Refusal::missing(reason, "measure it on such a machine"));
+            let reason =
+                format!("guests are supported on x86-64, not on {}", std::env::consts::ARCH);
+            return Err(Refusal::missing(reason, "measure it on an x86-64 machine"));
         }
         check_qemu()?;
         self.check_memory()?;
         let (own, neighbours) = self.places()?;
         let kernel = Kernel::newest(self.spec.kernel).map_err(|error| {
-            Refusal::missing(format!("there is no kernel for a guest: {error:#}"), WAY_TO_KERNEL)
+            Refusal::missing(format!("no kernel for a guest: {error:#}"), WAY_TO_KERNEL)
         })?;
         let (execution, why) = self.execution(&kernel)?;
         if execution == Execution::Counted && self.spec.cores > 1 {
@@ -141,7 +142,10 @@ impl Platform for Vm {
         };
         if placement.cores.as_ref().is_some_and(Cores::is_empty) {
             let reason = "the measured guest has all cores of this machine for itself";
-            return Err(Refusal::missing(reason, "leave some to neighbours with `host_cores`"));
+            return Err(Refusal::missing(
+                reason,
+                "leave some for the neighbours with `host_cores`",
+            ));
         }
         // A neighbour takes as much as the measured guest, and starts before it.
         self.check_memory()?;
@@ -171,7 +175,7 @@ fn needs_lines(order: &Order) -> bool {
 }
 
 /// What to do where no kernel can be had.
-const WAY_TO_KERNEL: &str = "once, with a network, on a host with Debian's packages";
+const WAY_TO_KERNEL: &str = "run once with a network, on a host with Debian packages";
 
 fn check_qemu() -> Result<(), Refusal> {
     let mut command = Command::new(QEMU);
@@ -179,7 +183,7 @@ fn check_qemu() -> Result<(), Refusal> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         _ => Err(Refusal::missing(
-            format!("there is no {QEMU} here, or it does not run"),
+            format!("{QEMU} is not installed, or it does not run"),
             "apt-get install qemu-system-x86",
         )),
     }

@@ -64,20 +64,24 @@ fn body(compared: &Compared) -> String {
         }
     }
     out.push_str(
-        "</tbody></table></div><p class=\"source\">P(second later): how often a sample of the second run is later than one of the \
-         first, 0.5 if nothing differs; more than 0.06 away is called a change. With many samples each difference is significant, \
-         so look at this before the p of the rank test (Mann and Whitney). Distance: the greatest one between both cumulative \
-         distributions (Kolmogorov and Smirnov). Both tests assume independent samples.</p></section>",
+        "</tbody></table></div><p class=\"source\">P(second later): probability that a sample of \
+         the second run is later than one of the first, 0.5 if nothing differs; a difference of \
+         more than 0.06 counts as a change. With many samples every difference is significant, so \
+         check this before the p of the rank test (Mann and Whitney). Distance: the largest \
+         difference between the two cumulative distributions (Kolmogorov and Smirnov). Both tests \
+         assume independent samples.</p></section>",
     );
     for name in &compared.unmatched {
         let _ = write!(out, "<p class=\"early\">Only in one of them: {}</p>", escape(name));
     }
     let _ = write!(
         out,
-        "<section id=\"pictures\"><h2>Pictures</h2><figure><figcaption><b>Box plots.</b> Whiskers, quartiles and median; the diamond is \
-         the mean, the dot the maximum.</figcaption><div class=\"wide\">{}</div></figure><figure id=\"tails\"><figcaption>\
-         <b>Cumulative distributions.</b> Which share of samples took longer than this; the dot at the end is the maximum.</figcaption>{}\
-         <div class=\"wide\">{}</div></figure></section><section><h2>Verdicts</h2>{}</section>",
+        "<section id=\"pictures\"><h2>Pictures</h2><figure><figcaption><b>Box plots.</b> \
+         Whiskers, quartiles and median; the diamond is the mean, the dot the \
+         maximum.</figcaption><div class=\"wide\">{}</div></figure><figure \
+         id=\"tails\"><figcaption><b>Cumulative distributions.</b> Share of samples that took \
+         longer than this; the dot at the end is the maximum.</figcaption>{}<div \
+         class=\"wide\">{}</div></figure></section><section><h2>Verdicts</h2>{}</section>",
         boxes::svg(&both, &[], &limits),
         tail::chooser(&both),
         tail::svg(&both, &limits),

@@ -94,7 +94,8 @@ impl Report {
         }
         if cells.is_empty() && run.absent.is_empty() {
             bail!(
-                "{} has no cells; `qcycle latency` measures some, `qcycle latency import` reads those of others",
+                "{} has no cells; `qcycle latency` measures them, `qcycle latency import` imports \
+                 results of other tools",
                 folder.display()
             );
         }

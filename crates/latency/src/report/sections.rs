@@ -91,13 +91,14 @@ fn answer(report: &Report) -> String {
     );
     out.push_str(&tables::matrix(&report.cells));
     out.push_str(
-        "<p class=\"quiet\">Wake-up latency is one part of a budget: what a cell eats of it, network and \
-         processing do not have. Rest the pointer on a verdict to see its statistic and its reason.</p>",
+        "<p class=\"quiet\">Wake-up latency is one part of a budget: what a cell uses of it is \
+         not available to network and processing. Hover over a verdict to see its statistic and \
+         reason.</p>",
     );
     if !report.cells.is_empty() {
         let _ = write!(
             out,
-            "<details><summary>Services, as Queiroz et al. 2023 list them</summary>{}</details>",
+            "<details><summary>Services, as listed by Queiroz et al. 2023</summary>{}</details>",
             tables::services(&report.cells)
         );
     }
@@ -108,7 +109,7 @@ fn answer(report: &Report) -> String {
 /// The answer for the limits that decide, and its class.
 fn sentence(report: &Report) -> (&'static str, String) {
     let whose = match report.deciding_group() {
-        Group::Own => "limit that was asked for",
+        Group::Own => "requested limit",
         _ => "limit of the grid",
     };
     let cells_with = |outcome| {
@@ -192,10 +193,12 @@ fn warnings(report: &Report) -> String {
         ));
     }
     if items.is_empty() {
-        return "<section id=\"warnings\"><p class=\"quiet\">No marks: nothing is known that speaks against these figures.</p></section>".to_owned();
+        let none = "No marks: no known reason to doubt these figures.";
+        return format!("<section id=\"warnings\"><p class=\"quiet\">{none}</p></section>");
     }
     format!(
-        "<section id=\"warnings\" class=\"warned\"><h2>Look at this before you trust the figures</h2><ul>{}</ul></section>",
+        "<section id=\"warnings\" class=\"warned\"><h2>Check this before you trust the \
+         figures</h2><ul>{}</ul></section>",
         items.concat()
     )
 }
@@ -211,9 +214,10 @@ fn figures(report: &Report) -> String {
         "<p class=\"tools\"><label><input type=\"checkbox\" checked data-theirs> Show published figures</label></p>".to_owned()
     };
     format!(
-        "<section id=\"figures\"><h2>Figures, in the published layout</h2>{theirs}{}\
-         <p class=\"source\">cells.csv and cells.parquet hold these figures and more. Quartiles are of type 7, whiskers Tukey's, \
-         max jitter is whisker to whisker, all as in Queiroz et al. 2023; a dash is what a study does not tell.</p></section>",
+        "<section id=\"figures\"><h2>Figures, in the published layout</h2>{theirs}{}<p \
+         class=\"source\">cells.csv and cells.parquet hold these figures and more. Quartiles are \
+         of type 7, whiskers Tukey's, max jitter is whisker to whisker, all as in Queiroz et al. \
+         2023; a dash is a figure that a study does not report.</p></section>",
         tables::layout(cells, &report.absent)
     )
 }
@@ -230,11 +234,12 @@ fn pictures(cells: &[Digest], limits: &[(String, f64)]) -> String {
         " Below, in grey: published box plots of the same testing profiles.".to_owned()
     };
     format!(
-        "<section id=\"pictures\"><h2>Pictures</h2>\
-         <figure><figcaption><b>Box plots.</b> Whiskers, quartiles and median; the diamond is the mean, the dot the maximum.{theirs}</figcaption>\
-         <div class=\"wide\">{boxes}</div></figure>\
-         <figure id=\"tails\"><figcaption><b>Cumulative distributions.</b> Which share of samples took longer than this; the dot at the end is the maximum.</figcaption>\
-         {}<div class=\"wide\">{}</div></figure></section>",
+        "<section id=\"pictures\"><h2>Pictures</h2><figure><figcaption><b>Box plots.</b> \
+         Whiskers, quartiles and median; the diamond is the mean, the dot the \
+         maximum.{theirs}</figcaption><div class=\"wide\">{boxes}</div></figure><figure \
+         id=\"tails\"><figcaption><b>Cumulative distributions.</b> Share of samples that took \
+         longer than this; the dot at the end is the maximum.</figcaption>{}<div \
+         class=\"wide\">{}</div></figure></section>",
         tail::chooser(cells),
         tail::svg(cells, limits)
     )
@@ -259,7 +264,9 @@ fn cells(cells: &[Digest], limits: &[(String, f64)]) -> String {
         if !over_time.is_empty() {
             let _ = write!(
                 out,
-                "<figure><figcaption><b>Over time.</b> The latest sample of each stretch as a bar, the mean as a line; bands are stalls.</figcaption>{}<div class=\"wide\">{over_time}</div></figure>",
+                "<figure><figcaption><b>Over time.</b> The latest sample of each interval as a \
+                 bar, the mean as a line; bands are stalls.</figcaption>{}<div \
+                 class=\"wide\">{over_time}</div></figure>",
                 series::legend(cell)
             );
         }
@@ -270,9 +277,10 @@ fn cells(cells: &[Digest], limits: &[(String, f64)]) -> String {
         );
         let _ = write!(
             out,
-            "{}<h4>Late samples and their causes</h4>{}<h4>Percentiles and the maximum to be expected</h4>{}\
-             <details><summary>Each core, and over time</summary>{}</details>\
-             <details><summary>All verdicts of this cell</summary>{}</details></article>",
+            "{}<h4>Late samples and their causes</h4>{}<h4>Percentiles and the expected \
+             maximum</h4>{}<details><summary>Per core, and over \
+             time</summary>{}</details><details><summary>All verdicts of this \
+             cell</summary>{}</details></article>",
             tables::split(cell),
             tables::worst(cell),
             tables::extremes(cell),
@@ -290,7 +298,7 @@ fn method(cell: &Digest) -> String {
     let mut parts = vec![format!("probe {}", method.probe)];
     parts.push(match method.priority {
         Some(priority) => format!("SCHED_FIFO {priority}"),
-        None => "no real-time priority known".to_owned(),
+        None => "real-time priority unknown".to_owned(),
     });
     if let Some(period_ns) = method.period_ns {
         parts.push(format!("every {}", time_text(period_ns as f64)));
@@ -311,16 +319,17 @@ fn method(cell: &Digest) -> String {
     let taken: u64 = sum(|thread| thread.counts.taken);
     if used > 0 && taken > 0 {
         let each = used as f64 / taken as f64;
-        parts.push(format!("{} of processor time a sample", time_text(each)));
+        parts.push(format!("{} of processor time per sample", time_text(each)));
     }
     parts.join(", ")
 }
 
 fn others(cells: &[Digest]) -> String {
     format!(
-        "<section id=\"others\"><h2>Beside other studies</h2><p class=\"lead\">Mean and maximum as cyclictest gives them. \
-         Their machines are not this one: compare orders of magnitude, and what load or a hypervisor adds.</p>\
-         <details><summary>Means and maxima of Schönborn et al. 2023 and Alonso et al. 2021</summary>{}</details></section>",
+        "<section id=\"others\"><h2>Comparison with other studies</h2><p class=\"lead\">Mean and \
+         maximum as reported by cyclictest. These are other machines: compare orders of \
+         magnitude, and what load or a hypervisor adds.</p><details><summary>Means and maxima of \
+         Schönborn et al. 2023 and Alonso et al. 2021</summary>{}</details></section>",
         tables::maxima(cells)
     )
 }

@@ -150,7 +150,7 @@ impl Time {
             text(out, "tick", x.min(WIDTH - half), bottom + 16.0, "middle", &words);
         }
         let _ = write!(out, "<path class=\"axis\" d=\"M{LEFT} {TOP}V{bottom}H{right}\"/>");
-        let name = format!("time since the cell began ({})", self.unit);
+        let name = format!("time since the start of the cell ({})", self.unit);
         text(out, "name", f64::midpoint(LEFT, right), bottom + 34.0, "middle", &name);
     }
 }

@@ -236,9 +236,11 @@ pub(super) fn services(cells: &[Digest]) -> String {
 /// Each limit of a cell with what its verdict rests on.
 pub(super) fn verdicts(cell: &Digest) -> String {
     let mut out = String::from(
-        "<div class=\"scroll\"><table class=\"verdict-list\"><thead><tr><th>Verdict</th><th>Limit</th>\
-         <th class=\"number\">Budget</th><th class=\"number\">Measured</th><th class=\"number\">Eats</th>\
-         <th class=\"number\">Leaves</th><th>Statistic and reason</th></tr></thead><tbody>",
+        "<div class=\"scroll\"><table \
+         class=\"verdict-list\"><thead><tr><th>Verdict</th><th>Limit</th><th \
+         class=\"number\">Budget</th><th class=\"number\">Measured</th><th \
+         class=\"number\">Uses</th><th class=\"number\">Leaves</th><th>Statistic and \
+         reason</th></tr></thead><tbody>",
     );
     for verdict in &cell.verdicts {
         let (class, sign) = sign(verdict.outcome);
@@ -323,8 +325,8 @@ pub(super) fn split(cell: &Digest) -> String {
 /// High percentiles with their intervals, and the maximum to be expected.
 pub(super) fn extremes(cell: &Digest) -> String {
     let mut out = String::from(
-        "<div class=\"scroll\"><table class=\"figures\"><thead><tr><th>Statistic</th><th class=\"number\">Value</th>\
-         <th>95 % interval</th><th>Rests on</th></tr></thead><tbody>",
+        "<div class=\"scroll\"><table class=\"figures\"><thead><tr><th>Statistic</th><th \
+         class=\"number\">Value</th><th>95 % interval</th><th>Based on</th></tr></thead><tbody>",
     );
     if let Some(s) = &cell.summary {
         let _ = write!(
@@ -342,8 +344,8 @@ pub(super) fn extremes(cell: &Digest) -> String {
         Some(level) => {
             let _ = write!(
                 out,
-                "<tr><th scope=\"row\">return level of {}</th><td class=\"number\">{}</td><td>{} to {}</td>\
-                 <td>maxima of {} blocks of {} samples; the load as it was</td></tr>",
+                "<tr><th scope=\"row\">return level of {}</th><td class=\"number\">{}</td><td>{} \
+                 to {}</td><td>maxima of {} blocks of {} samples; for the same load</td></tr>",
                 period_text(cell.return_period_ns),
                 time_text(level.level),
                 time_text(level.lower),
@@ -355,8 +357,9 @@ pub(super) fn extremes(cell: &Digest) -> String {
         None => {
             let _ = write!(
                 out,
-                "<tr><th scope=\"row\">return level</th><td class=\"number\">–</td><td>–</td>\
-                 <td>too few samples in a row: {} of each thread are needed</td></tr>",
+                "<tr><th scope=\"row\">return level</th><td \
+                 class=\"number\">–</td><td>–</td><td>too few consecutive samples: {} of each \
+                 thread are needed</td></tr>",
                 count_text(Digest::samples_for_return_level() as u64)
             );
         }
@@ -402,7 +405,8 @@ pub(super) fn period_text(ns: i64) -> String {
 pub(super) fn worst(cell: &Digest) -> String {
     let found = &cell.attribution;
     if found.worst.is_empty() {
-        return "<p class=\"quiet\">Of a histogram there are no times, so causes are not known.</p>".to_owned();
+        return "<p class=\"quiet\">A histogram has no times, so causes are unknown.</p>"
+            .to_owned();
     }
     let limit = time_text(f64::from(found.limit_ns));
     let mut out = match found.late {

@@ -150,7 +150,5 @@ fn own_limits_decide_if_there_are_any() {
     };
     assert_eq!(judged(1_000_000).exit(), Exit::Met);
     assert_eq!(judged(1_000).exit(), Exit::Missed);
-    assert!(
-        sections::body(&judged(1_000)).contains("No: 2 of 2 cells miss a limit that was asked for")
-    );
+    assert!(sections::body(&judged(1_000)).contains("No: 2 of 2 cells miss a requested limit"));
 }

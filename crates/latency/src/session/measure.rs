@@ -102,8 +102,7 @@ fn start_neighbours(
 ) -> Result<Vec<Attended>, Refusal> {
     let Some(neighbours) = &what.cell.profile.neighbours else { return Ok(Vec::new()) };
     let Some(cores) = platform.neighbour_cores() else {
-        let way_out =
-            "neighbours are containers or virtual machines: measure it on such a platform";
+        let way_out = "neighbours are containers or virtual machines: use such a platform";
         return Err(Refusal::missing("this platform has no neighbours", way_out));
     };
     let order = what.cell.profile.neighbour(&cores);
@@ -164,7 +163,7 @@ fn take(what: &Measurement<'_>, ending: &Ending, marks: Vec<Mark>) -> Result<Out
     }
     fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     if !is_longer && what.samples_before > 0 {
-        let reason = format!("the part of {} samples from before is kept", what.samples_before);
+        let reason = format!("the earlier part with {} samples is kept", what.samples_before);
         let samples = what.samples_before;
         return Ok(Outcome { state: State::Cut, reason, way_out: String::new(), samples });
     }
@@ -178,10 +177,13 @@ fn no_stream(what: &Measurement<'_>, ending: &Ending) -> Refusal {
         // What runc and the engines on top of it say where the shares of all groups together would
         // be more than there is (`Documentation/scheduler/sched-rt-group.rst`).
         if why.contains("cpu.rt_runtime_us") {
-            let way_out = "lower `real_time` of the platform, or end what else has a share";
-            return Refusal::missing("no such share of real time is left on this host", way_out);
+            let way_out = "lower `real_time` of the platform, or end other groups with a share";
+            return Refusal::missing(
+                "this share of real time is not available on this host",
+                way_out,
+            );
         }
-        return Refusal::Failed(anyhow::anyhow!("the probe said nothing; {why}"));
+        return Refusal::Failed(anyhow::anyhow!("the probe sent nothing; {why}"));
     }
     let packages: Vec<&str> =
         what.cell.profile.programs().into_iter().map(|(_, package)| package).collect();

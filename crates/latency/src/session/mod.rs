@@ -48,7 +48,7 @@ impl Session {
         files::make_private_all(folder).with_context(wrong)?;
         if fs::read_dir(folder).with_context(wrong)?.next().is_some() {
             let folder = folder.display();
-            bail!("{folder} is not empty; name another --output, or --resume {folder}");
+            bail!("{folder} is not empty; use a different --output, or --resume {folder}");
         }
         let path = folder.join(MATRIX);
         fs::write(&path, matrix.text())
@@ -74,8 +74,8 @@ impl Session {
         );
         if now != then {
             bail!(
-                "{} has the cells {now}, and {RECORD} those that were begun: {then}; put the matrix \
-                 back, or begin a new run",
+                "{} has the cells {now}, but {RECORD} has {then}; restore the matrix, or start a \
+                 new run",
                 path.display()
             );
         }

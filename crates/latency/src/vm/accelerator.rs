@@ -45,7 +45,7 @@ pub fn try_kvm(kernel: &Kernel, probe: &Path) -> Result<(), Error> {
     launch.begin().map_err(|error| {
         drop(child);
         let said = errors.and_then(last_words);
-        said.map_or(error, |said| Error::msg(format!("{DEVICE} boots no guest: {said}")))
+        said.map_or(error, |said| Error::msg(format!("{DEVICE} cannot boot a guest: {said}")))
     })
 }
 

@@ -17,8 +17,8 @@ use super::kernel::Kernel;
 use super::package;
 
 /// What is done where it cannot be had.
-pub const WAY_OUT: &str = "apt-get install gcc-12 make, or the compiler that the headers of the kernel name; and once a \
-     network";
+pub const WAY_OUT: &str = "apt-get install gcc-12 make, or the compiler named in the kernel \
+     headers; needs a network once";
 
 /// In the folder of a kernel.
 const FOLDER: &str = "gpio-sim";
@@ -72,7 +72,7 @@ fn make(package: &str, making: &Path) -> Result<PathBuf> {
     }
     if find(&ready, "gpio-sim").is_none() {
         let built = build(name, version, making).context(
-            "Debian's kernel has no module gpio-sim, and it cannot be built from its source",
+            "Debian's kernel has no module gpio-sim, and building it from source failed",
         )?;
         fs::copy(built, ready.join("gpio-sim.ko"))?;
     }

@@ -63,7 +63,7 @@ impl Guest {
     pub fn command(&self, probe: &Path, order: &Order) -> Result<(Command, Launch)> {
         let names: BTreeSet<_> = order.loads.iter().filter_map(|load| load.words.first()).collect();
         let programs = names.into_iter().map(|name| {
-            let path = libraries::find(name).with_context(|| format!("there is no {name} here"))?;
+            let path = libraries::find(name).with_context(|| format!("{name} is not installed"))?;
             Ok((name.as_str(), path))
         });
         let programs = programs.collect::<Result<Vec<_>>>()?;
@@ -99,7 +99,7 @@ impl Launch {
         monitor.begin()?;
         monitor
             .wait_for_port(BOOT_MAX)
-            .with_context(|| format!("the guest has not booted (it had {} s)", BOOT_MAX.as_secs()))
+            .with_context(|| format!("the guest did not boot within {} s", BOOT_MAX.as_secs()))
     }
 }
 

@@ -82,8 +82,8 @@ impl Kernel {
         let fetched = wanted.and_then(|name| {
             let name = name.with_context(|| {
                 format!(
-                    "the package lists of this host have no {metapackage}; `apt-get update`, \
-                         or a source with Debian's kernels, helps"
+                    "the package lists of this host have no {metapackage}; run `apt-get \
+                         update`, or add a source with Debian kernels"
                 )
             })?;
             fetch(&name, metapackage, cache)
@@ -157,7 +157,7 @@ fn take(from: &Path, to: &Path) -> Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let name = entry.file_name();
-        let name = name.to_str().context("a file of a package has a name that is no text")?;
+        let name = name.to_str().context("a file of a package has a name that is not text")?;
         if entry.file_type()?.is_dir() {
             take(&entry.path(), to)?;
         } else if name.starts_with("vmlinuz-") {

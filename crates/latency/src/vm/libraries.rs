@@ -17,7 +17,8 @@ use super::cpio::Archive;
 /// When a file cannot be read, or a library is missing on this host.
 pub fn add(archive: &mut Archive, program: &Path, place: &str) -> Result<()> {
     for library in of(program)? {
-        let path = library.to_str().with_context(|| format!("{} is no text", library.display()))?;
+        let path =
+            library.to_str().with_context(|| format!("{} is not text", library.display()))?;
         archive.file(path, &read(&library)?);
     }
     archive.file(place, &read(program)?);
@@ -44,7 +45,7 @@ fn of(program: &Path) -> Result<Vec<PathBuf>> {
         .arg(program)
         .env("LC_ALL", "C")
         .output()
-        .context("cannot run ldd, which tells the libraries of programs (package libc-bin)")?;
+        .context("cannot run ldd, which lists the libraries of programs (package libc-bin)")?;
     let said = String::from_utf8_lossy(&output.stdout);
     let complaint = String::from_utf8_lossy(&output.stderr);
     let is_static = |text: &str| {
@@ -66,7 +67,7 @@ fn parsed(said: &str) -> Result<Vec<PathBuf>> {
     for line in said.lines() {
         let named = line.split_once("=>").map_or(line, |(_, file)| file).trim();
         if named == "not found" {
-            bail!("there is no {} on this host", line.trim());
+            bail!("{} is missing on this host", line.trim());
         }
         let path = named.split(" (0x").next().unwrap_or_default();
         if path.starts_with('/') {

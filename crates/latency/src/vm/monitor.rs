@@ -32,7 +32,7 @@ impl Monitor {
         let mut monitor =
             Self { lines: BufReader::new(socket), begun: Vec::new(), events: Vec::new() };
         let greeting = monitor.next(Instant::now() + ANSWER_MAX)?;
-        ensure!(greeting.get("QMP").is_some(), "QEMU's monitor says {greeting}");
+        ensure!(greeting.get("QMP").is_some(), "unexpected greeting of QEMU's monitor: {greeting}");
         monitor.ask("qmp_capabilities")?;
         Ok(monitor)
     }
@@ -79,7 +79,7 @@ impl Monitor {
                 return Ok(answer.take());
             }
             if let Some(error) = message.get("error") {
-                bail!("QEMU does not do `{command}`: {error}");
+                bail!("QEMU rejects `{command}`: {error}");
             }
             self.events.push(message);
         }
@@ -88,13 +88,14 @@ impl Monitor {
     fn next(&mut self, until: Instant) -> Result<Value> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            ensure!(!left.is_zero(), "QEMU says nothing");
+            ensure!(!left.is_zero(), "QEMU does not answer");
             self.lines.get_ref().set_read_timeout(Some(left)).context("cannot set a timeout")?;
             let room = LINE_MAX.saturating_sub(self.begun.len() as u64);
             match self.lines.by_ref().take(room).read_until(b'\n', &mut self.begun) {
                 Ok(_) if self.begun.last() == Some(&b'\n') => {
                     let line = std::mem::take(&mut self.begun);
-                    return serde_json::from_slice(&line).context("QEMU's monitor says no JSON");
+                    return serde_json::from_slice(&line)
+                        .context("QEMU's monitor did not send JSON");
                 }
                 Ok(_) => bail!(GONE),
                 // What came of a line is kept.
@@ -122,9 +123,9 @@ fn threads(answer: &Value) -> Result<Vec<i32>> {
         let thread = i32::try_from(processor["thread-id"].as_i64()?).ok()?;
         Some((index, thread))
     };
-    let processors = answer.as_array().context("QEMU tells no processors")?;
+    let processors = answer.as_array().context("QEMU reports no processors")?;
     let threads: Option<Vec<_>> = processors.iter().map(of).collect();
-    let mut threads = threads.context("QEMU tells processors without threads")?;
+    let mut threads = threads.context("QEMU reports processors without threads")?;
     threads.sort_unstable();
     Ok(threads.into_iter().map(|(_, thread)| thread).collect())
 }

@@ -45,7 +45,7 @@ pub fn fetch(package: &str, folder: &Path) -> Result<PathBuf> {
     }
     let fetched = fs::read_dir(folder)?.filter_map(Result::ok).map(|entry| entry.path());
     let mut packages = fetched.filter(|path| path.extension().is_some_and(|end| end == "deb"));
-    packages.next().with_context(|| format!("apt-get download {package} has left no file"))
+    packages.next().with_context(|| format!("apt-get download {package} left no file"))
 }
 
 /// Unpacks those files of a package that match one of the patterns, in which `*` also stands for
@@ -75,7 +75,7 @@ pub fn unpack(package: &Path, patterns: &[&str], folder: &Path) -> Result<()> {
     Ok(())
 }
 
-const NO_APT: &str = "cannot run apt: kernels of guests come from Debian packages";
+const NO_APT: &str = "cannot run apt: guest kernels come from Debian packages";
 
 fn apt(program: &str) -> Command {
     let mut command = Command::new(program);
@@ -97,7 +97,7 @@ fn errors(complaint: &[u8]) -> String {
     let text = String::from_utf8_lossy(complaint);
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let errors: Vec<_> = lines.filter(|line| !line.starts_with("W: ")).collect();
-    if errors.is_empty() { "it does not say why".to_owned() } else { errors.join("; ") }
+    if errors.is_empty() { "it gave no reason".to_owned() } else { errors.join("; ") }
 }
 
 #[cfg(test)]
@@ -123,6 +123,6 @@ mod tests {
     fn warnings_are_no_errors() {
         let said = b"W: Download is performed unsandboxed\nE: Unable to locate package x\n";
         assert_eq!(errors(said), "E: Unable to locate package x");
-        assert_eq!(errors(b"W: only this\n"), "it does not say why");
+        assert_eq!(errors(b"W: only this\n"), "it gave no reason");
     }
 }

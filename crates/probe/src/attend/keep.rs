@@ -69,7 +69,7 @@ fn why_not_again(status: ExitStatus, at_once: usize) -> Option<String> {
             None => format!("ended with exit code {}", status.code().unwrap_or_default()),
         });
     }
-    (at_once >= ENDS_AT_ONCE_MAX).then(|| "ends at once, again and again".to_owned())
+    (at_once >= ENDS_AT_ONCE_MAX).then(|| "keeps ending immediately".to_owned())
 }
 
 /// Waits until this child has ended, or this process is asked to end, which answers nothing.

@@ -90,7 +90,7 @@ fn by_occupants(case: &Case, occupants: &[Occupant]) -> Option<(Cause, String)> 
         return Some((Cause::Kernel, names(occupants, &is_kernel)));
     }
     if case.frozen {
-        let what = "nothing of the probe ran on any core while others did: frozen or traced";
+        let what = "no thread of the probe ran on any core while others did: frozen or traced";
         return Some((Cause::Stopped, what.to_owned()));
     }
     if case.is_half(time(&|who| *who == Who::Nobody)) {
@@ -101,12 +101,20 @@ fn by_occupants(case: &Case, occupants: &[Occupant]) -> Option<(Cause, String)> 
     }
     let names = names(occupants, &must_give_way);
     if case.is_stolen() {
-        return Some((Cause::Host, format!("the hypervisor took the core, while {names} had it")));
+        return Some((
+            Cause::Host,
+            format!("the hypervisor took the core while {names} ran on it"),
+        ));
     }
     if case.run_delay_ns.is_some_and(|ns| case.is_half(ns)) {
-        return Some((Cause::Kernel, format!("it could not be preempted on behalf of {names}")));
+        return Some((
+            Cause::Kernel,
+            format!("the kernel could not be preempted while it ran for {names}"),
+        ));
     }
-    let what = format!("the interrupt came late while {names} had the core: held off, or a host");
+    let what = format!(
+        "the interrupt was late while {names} ran on the core: blocked, or delayed by a host"
+    );
     Some((Cause::Unknown, what))
 }
 
@@ -114,7 +122,7 @@ fn by_occupants(case: &Case, occupants: &[Occupant]) -> Option<(Cause, String)> 
 fn by_delay(case: &Case) -> (Cause, String) {
     let was_ready = case.run_delay_ns.is_some_and(|ns| case.is_half(ns));
     if let Some(suspect) = case.suspect.as_ref().filter(|_| was_ready) {
-        let what = format!("ready but not run; {suspect} is more urgent and ran there");
+        let what = format!("ready but not running; {suspect} has higher priority and ran there");
         return (Cause::Load, what);
     }
     if case.is_stolen() {
@@ -122,22 +130,21 @@ fn by_delay(case: &Case) -> (Cause, String) {
     }
     if case.seen_by == Seen::Meter {
         let cause = if case.virtualised { Cause::Host } else { Cause::Unknown };
-        let what =
-            "the stall meter stood still and waited for nobody: a hypervisor, firmware, interrupts";
+        let what = "the stall meter stopped without waiting: a hypervisor, firmware or interrupts";
         return (cause, what.to_owned());
     }
     if case.run_delay_ns.is_none() {
-        return (Cause::Unknown, "this kernel tells nothing about it".to_owned());
+        return (Cause::Unknown, "not reported by this kernel".to_owned());
     }
     let (cause, what) = match (was_ready, case.priority) {
-        (true, None) => (Cause::Load, "ready but not run: other ordinary tasks"),
+        (true, None) => (Cause::Load, "ready but not running: other ordinary tasks"),
         (true, Some(_)) => (
             Cause::Unknown,
-            "ready but not run: a task that is gone, or a kernel that could not be preempted",
+            "ready but not running: a task that has ended, or a kernel that could not be preempted",
         ),
         (false, _) => (
             Cause::Unknown,
-            "the interrupt came late: held off by the kernel, firmware or a hypervisor",
+            "the interrupt was late: delayed by the kernel, firmware or a hypervisor",
         ),
     };
     (cause, what.to_owned())
@@ -145,11 +152,11 @@ fn by_delay(case: &Case) -> (Cause, String) {
 
 fn nobody_ran(case: &Case) -> String {
     let what = if case.is_stolen() {
-        "nobody ran, and the hypervisor says that it took the core"
+        "no task ran, and the hypervisor reports that it took the core"
     } else if case.virtualised {
-        "nobody ran: the hypervisor did not let the core wake up"
+        "no task ran: the hypervisor did not let the core wake up"
     } else {
-        "nobody ran: firmware, or a deep idle state"
+        "no task ran: firmware, or a deep idle state"
     };
     what.to_owned()
 }
@@ -272,7 +279,7 @@ mod tests {
         assert_eq!(cause(&Case { steal_ns: Some(10_000_000), ..suspected }), Cause::Load);
         assert_eq!(cause(&Case { priority: None, ..ready }), Cause::Load);
         let not_even_ready = Case { run_delay_ns: Some(3_000), ..late() };
-        assert!(verdict(&not_even_ready).1.contains("interrupt came late"));
+        assert!(verdict(&not_even_ready).1.contains("interrupt was late"));
         // Too short for a tick of steal time, which then means little less than all of it.
         assert_eq!(cause(&Case { steal_ns: Some(10_000_000), ..not_even_ready }), Cause::Host);
         let long = Case { length_ns: 100_000_000, steal_ns: Some(10_000_000), ..late() };

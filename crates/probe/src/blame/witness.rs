@@ -246,7 +246,7 @@ impl Witness {
                 _ if tid == IDLE || self.meters.contains(&tid) => Who::Nobody,
                 Some(known) if known.kernel => Who::Kernel(known.name),
                 Some(known) => Who::Task(known.name, Some(known.policy)),
-                None => Who::Task(format!("task {tid}, gone since"), None),
+                None => Who::Task(format!("task {tid}, since ended"), None),
             };
             (Occupant { who, ran_ns }, described)
         };

@@ -52,7 +52,7 @@ const DRAIN_MAX: Duration = Duration::from_secs(30);
 /// When this is not process 1: nothing has happened.
 pub fn run() -> io::Result<std::convert::Infallible> {
     if std::process::id() != 1 {
-        let why = "`qcprobe init` is the first process of a guest, and this is no guest";
+        let why = "`qcprobe init` is the first process of a guest, and this is not a guest";
         return Err(io::Error::other(why));
     }
     if let Err(error) = attend() {

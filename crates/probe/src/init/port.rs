@@ -85,7 +85,7 @@ impl Port {
             } else if ready.write {
                 self.write()?;
             } else if left.is_zero() {
-                return Err(io::Error::other("the host does not take what the probe said"));
+                return Err(io::Error::other("the host does not read the output of the probe"));
             }
         }
         Ok(())

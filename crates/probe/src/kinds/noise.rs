@@ -19,11 +19,9 @@ pub(super) fn tasks(plan: &Plan, sinks: Vec<Sink>) -> Result<Vec<Task>, String> 
     let online = Facts::of_this_machine().cores_online.and_then(|list| list.parse::<Cores>().ok());
     let takes_all = online.is_some_and(|cores| cores.iter().all(|core| plan.cores.contains(&core)));
     if takes_all && plan.priority.is_some() {
-        return Err(
-            "noise: busy SCHED_FIFO threads on all cores would stop this machine; leave a \
-                    core out, or set priority to null"
-                .to_owned(),
-        );
+        return Err("noise: busy SCHED_FIFO threads on all cores would stop this machine; leave \
+                    one core free, or set priority to null"
+            .to_owned());
     }
     Ok(each(plan, sinks, |stage: &Stage, thread, sink| spin(stage, thread, sink)))
 }

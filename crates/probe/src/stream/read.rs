@@ -84,23 +84,23 @@ fn header(from: &mut impl Read) -> Result<Header, String> {
     }
     match block::read(from)? {
         Some((Tag::Header, payload)) => {
-            serde_json::from_slice(&payload).map_err(|error| format!("its head: {error}"))
+            serde_json::from_slice(&payload).map_err(|error| format!("its header: {error}"))
         }
-        Some(_) => Err("its head is missing".to_owned()),
-        None => Err("it ends before its head".to_owned()),
+        Some(_) => Err("its header is missing".to_owned()),
+        None => Err("it ends before its header".to_owned()),
     }
 }
 
 fn item(from: &mut impl Read) -> Result<Item, String> {
     let Some((tag, payload)) = block::read(from)? else {
-        return Err("it ends without an end".to_owned());
+        return Err("it has no end block".to_owned());
     };
-    let json = |error: serde_json::Error| format!("a block that makes no sense: {error}");
+    let json = |error: serde_json::Error| format!("an invalid block: {error}");
     match tag {
-        Tag::Header => Err("a second head".to_owned()),
+        Tag::Header => Err("a second header".to_owned()),
         Tag::Samples => samples::decode(&payload)
             .map(Item::Samples)
-            .ok_or_else(|| "a block of samples that makes no sense".to_owned()),
+            .ok_or_else(|| "an invalid block of samples".to_owned()),
         Tag::Note => {
             serde_json::from_slice(&payload).map(|n| Item::Note(Box::new(n))).map_err(json)
         }

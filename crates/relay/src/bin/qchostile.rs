@@ -35,47 +35,47 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Speaks with the keys that settings of a relay node name
+    /// Act as a compromised relay node, with the keys named in its settings
     Insider {
-        /// The settings
+        /// Settings of the node
         settings: PathBuf,
-        /// What it does
+        /// Attack to carry out
         #[arg(long, value_enum)]
         attack: Attack,
-        /// How many valid-looking copies go with each message
+        /// Number of valid-looking copies sent with each message
         #[arg(long, default_value_t = 0)]
         copies: u32,
-        /// Number of its working keys; one that was used before makes them old keys
+        /// Number of its working keys; a number that was used before makes them old keys
         #[arg(long, default_value_t = 1)]
         counter: u64,
-        /// The breaker's next action, if nobody tells it because the keys are worth nothing
+        /// Number of the next action of the breaker, if the keys are not valid for asking
         #[arg(long)]
         assumed: Option<u64>,
-        /// How long
+        /// Duration
         #[arg(long, value_parser = parse_time)]
         duration: Option<Duration>,
     },
-    /// Takes down all datagrams of the protocol that pass an interface
+    /// Record all datagrams of the protocol on an interface
     Record {
-        /// The interface
+        /// Interface
         interface: String,
-        /// The file
+        /// File with the datagrams
         file: PathBuf,
     },
-    /// Sends what was taken down again and again
+    /// Replay recorded datagrams in a loop
     Replay {
-        /// The file
+        /// File with the datagrams
         file: PathBuf,
-        /// Packets a second
+        /// Packets per second
         #[arg(long, default_value_t = 10_000)]
         rate: u32,
     },
-    /// Sends datagrams that look right up to their tag, under another's address
+    /// Send datagrams that are valid except for their tag, with a forged source address
     Flood {
-        /// Whose address it takes
+        /// Forged source address
         #[arg(long)]
         from: SocketAddrV4,
-        /// Whom it floods
+        /// Address to flood
         #[arg(long)]
         to: SocketAddrV4,
         /// Number of the alleged sender; 4 is the breaker node
@@ -87,7 +87,7 @@ enum Command {
         /// Key epoch
         #[arg(long, default_value_t = 1)]
         epoch: u32,
-        /// Datagrams a second
+        /// Datagrams per second
         #[arg(long, default_value_t = 100_000)]
         rate: u32,
     },
@@ -106,7 +106,8 @@ fn main() -> ExitCode {
 fn command(command: Command) -> anyhow::Result<u8> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        signal_hook::flag::register(signal, stop.clone()).context("no handler of signals")?;
+        signal_hook::flag::register(signal, stop.clone())
+            .context("cannot install signal handlers")?;
     }
     match command {
         Command::Insider { settings, attack, copies, counter, assumed, duration } => {

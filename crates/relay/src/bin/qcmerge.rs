@@ -29,17 +29,17 @@ const UNAVAILABLE: u8 = 69;
 const EXAMPLES: &str = "\
 Examples:
   qcmerge stream --interface v0 --streams 20 --rate 4800 --duration 60s
-      twenty streams as IEC 61869-9 prefers them for protection
+      twenty streams with the preferred rate of IEC 61869-9 for protection
   qcmerge stream --interface v0 --streams 20 --settings-only >bay.yaml
-      the same as settings, to go on from
+      the same as settings, as a starting point
   qcmerge check bay.yaml
-      tells everything that is wrong with settings, with lines
+      lists all errors in settings, with line numbers
   qcmerge expect bay.yaml relay.yaml
       how long the relay's filter needs by itself, in ms
   qcmerge run bay.yaml --interface v0 --core 1 --priority 80 --json
-      publishes on a core of its own and prints figures for other programs
+      publishes on a dedicated core and prints figures as JSON
   qcmerge alternate --interface v0 --actions 1000 --interval 50ms --records steps.jsonl
-      a current that steps up and down, and when each step was sent
+      a current that steps up and down, with a record of when each step was sent
 
 Ctrl-C ends it and prints the summary. Publishing needs CAP_NET_RAW, a priority CAP_SYS_NICE,
 locked memory CAP_IPC_LOCK. Exit codes: 0 done, 64 usage, 65 settings are wrong, 69 an interface,
@@ -55,19 +55,19 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Publishes what settings describe
+    /// Publish the streams of a settings file
     Run {
-        /// The settings
+        /// Settings in YAML
         settings: PathBuf,
-        /// The interface; without, the one that the settings name
+        /// Interface [default: the one in the settings]
         #[arg(long)]
         interface: Option<String>,
         #[command(flatten)]
         how: How,
     },
-    /// Publishes alike streams of steady load, without settings
+    /// Publish identical streams of steady load, without settings
     Stream {
-        /// The interface
+        /// Interface
         #[arg(long, required_unless_present = "settings_only")]
         interface: Option<String>,
         #[command(flatten)]
@@ -78,60 +78,60 @@ enum Command {
         #[command(flatten)]
         how: How,
     },
-    /// Tells how long after the first inception a relay that takes no time would trip, in ms:
-    /// what its filter and elements need, without software and network
+    /// Print the trip time of an ideal relay after the first inception, in ms: the delay of its
+    /// filter and elements, without software and network
     Expect {
-        /// The settings of the merging unit
+        /// Settings of the merging unit
         settings: PathBuf,
-        /// Those of the relay
+        /// Settings of the relay
         relay: PathBuf,
     },
-    /// Publishes one stream whose current steps up and down, and tells when each step was sent
+    /// Publish one stream whose current steps up and down, and record when each step was sent
     Alternate {
         #[command(flatten)]
         alternate: Alternate,
-        /// The core to stay on
+        /// Core to run on
         #[arg(long)]
         core: Option<usize>,
-        /// Priority of SCHED_FIFO, 1 to 99
+        /// SCHED_FIFO priority, 1 to 99
         #[arg(long, value_parser = clap::value_parser!(i32).range(1..=99))]
         priority: Option<i32>,
     },
-    /// Tells everything that is wrong with settings
+    /// Check settings and list all errors
     Check {
-        /// The settings
+        /// Settings in YAML
         settings: PathBuf,
     },
 }
 
 #[derive(Args)]
 struct Alike {
-    /// How many
+    /// Number of streams
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=STREAMS_MAX as i64))]
     streams: u16,
-    /// Samples a second: 4000, 4800 and 14400 are usual
+    /// Samples per second: 4000, 4800 and 14400 are usual
     #[arg(long, default_value_t = 4800, value_parser = clap::value_parser!(u16).range(1000..=15_360))]
     rate: u16,
-    /// Samples in a frame; as the profile of the rate has it if not given
+    /// Samples per frame [default: that of the profile of the rate]
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=8))]
     asdus: Option<u8>,
     /// Frequency in Hz
     #[arg(long, default_value_t = 50.0)]
     frequency: f64,
-    /// How much later each stream sends than the one before it, such as 10us
+    /// Delay of each stream after the previous one, such as 10us
     #[arg(long, default_value = "0s", value_parser = parse_time)]
     phase: Duration,
 }
 
 #[derive(Args)]
 struct How {
-    /// How long, such as 60s; until Ctrl-C if neither this nor the settings say
+    /// Duration, such as 60s [default: that of the settings, or until Ctrl-C]
     #[arg(long, value_parser = parse_time)]
     duration: Option<Duration>,
-    /// The core to stay on
+    /// Core to run on
     #[arg(long)]
     core: Option<usize>,
-    /// Priority of SCHED_FIFO, 1 to 99
+    /// SCHED_FIFO priority, 1 to 99
     #[arg(long, value_parser = clap::value_parser!(i32).range(1..=99))]
     priority: Option<i32>,
     /// Print the summary as JSON
@@ -161,11 +161,7 @@ fn command(command: Command) -> anyhow::Result<u8> {
                 return Ok(BAD_SETTINGS);
             };
             generators(&unit, folder_of(&settings))?;
-            terminal::out!(
-                "{}: {} streams, nothing is wrong",
-                settings.display(),
-                unit.streams.len()
-            );
+            terminal::out!("{}: {} streams, no errors", settings.display(), unit.streams.len());
             Ok(DONE)
         }
         Command::Alternate { alternate, core, priority } => {
@@ -245,7 +241,7 @@ fn publish(
     how: &How,
 ) -> anyhow::Result<u8> {
     let Some(interface) = interface.or(unit.interface.as_deref()) else {
-        bail!("no interface; name one with `--interface` or `interface:` in the settings");
+        bail!("no interface; give one with `--interface` or `interface:` in the settings");
     };
     let is_over = ended_by_signals()?;
     let generators = generators(unit, folder)?;
@@ -271,7 +267,8 @@ fn publish(
 fn ended_by_signals() -> anyhow::Result<Arc<AtomicBool>> {
     let is_over = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        signal_hook::flag::register(signal, is_over.clone()).context("no handler of signals")?;
+        signal_hook::flag::register(signal, is_over.clone())
+            .context("cannot install signal handlers")?;
     }
     Ok(is_over)
 }

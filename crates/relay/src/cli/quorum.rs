@@ -24,7 +24,7 @@ use crate::run::Missing;
 /// What `qcrelay node` and `qcrelay breaker` are told.
 #[derive(Debug, Args)]
 pub(super) struct Run {
-    /// Settings in YAML; files that they name are relative to their folder
+    /// Settings in YAML; paths in them are relative to their folder
     settings: PathBuf,
     /// End after this time, such as `90s`, `500ms` or `24h`
     #[arg(long, value_parser = span)]
@@ -51,13 +51,13 @@ pub(super) struct Keys {
     /// Number of the breaker in it
     #[arg(long, default_value_t = 1)]
     breaker: u16,
-    /// Key epoch; without, the one after that of the keys that are replaced, or 1
+    /// Key epoch [default: the one after that of the replaced keys, or 1]
     #[arg(long)]
     epoch: Option<u32>,
-    /// How certificates of the Peer Protocol are made
+    /// Kind of certificates of the Peer Protocol
     #[arg(long, value_enum, default_value_t = Certificate::TwoSignatures)]
     certificate: Certificate,
-    /// Replace keys that are there
+    /// Replace existing keys
     #[arg(long)]
     force: bool,
 }
@@ -65,7 +65,7 @@ pub(super) struct Keys {
 /// How certificates are made.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Certificate {
-    /// Two signatures (Ed25519); the breaker node knows all nodes' keys
+    /// Two signatures (Ed25519); the breaker node knows the keys of all nodes
     TwoSignatures,
     /// One signature that two nodes make together (FROST, RFC 9591)
     Frost,
@@ -83,10 +83,10 @@ pub(super) struct Rejuvenate {
 /// What `qcrelay meter` is told.
 #[derive(Debug, Args)]
 pub(super) struct Meter {
-    /// Cores that are looked at
+    /// Cores to measure
     #[arg(required = true)]
     cores: Vec<usize>,
-    /// File for the records, appended to
+    /// File that records are appended to
     #[arg(long)]
     records: Option<PathBuf>,
     /// End after this time, such as `90s`, `500ms` or `24h`
@@ -153,7 +153,7 @@ pub(super) fn keys(keys: &Keys) -> Result<u8> {
     for path in paths {
         terminal::out!("  {}", path.display());
     }
-    terminal::out!("carry each secret to its party, and remove it here");
+    terminal::out!("copy each secret to its party, and delete it here");
     Ok(DONE)
 }
 
@@ -172,7 +172,7 @@ pub(super) fn rejuvenate(arguments: &Rejuvenate) -> Result<u8> {
 impl Run {
     fn all(&self, name: &str, run: impl FnOnce(&Path, &AtomicBool) -> Result<Ended>) -> Result<u8> {
         if self.check {
-            terminal::out!("{}: good: {name}", self.settings.display());
+            terminal::out!("{}: no errors: {name}", self.settings.display());
             return Ok(DONE);
         }
         if self.end_with_parent {

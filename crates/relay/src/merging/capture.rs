@@ -53,20 +53,22 @@ impl fmt::Display for CaptureError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Format => {
-                write!(out, "it is no libpcap file; convert it with `editcap -F pcap`")
+                write!(out, "it is not a libpcap file; convert it with `editcap -F pcap`")
             }
             Self::LinkType(kind) => {
                 write!(out, "its link type is {kind}, not Ethernet (1); capture on one interface")
             }
-            Self::Cut(frame) => write!(out, "it ends within frame {frame}; cut it before that"),
+            Self::Cut(frame) => {
+                write!(out, "it ends within frame {frame}; truncate it before that frame")
+            }
             Self::NoStream(there) => {
-                write!(out, "there is no stream with this svID; there are: {}", there.join(", "))
+                write!(out, "there is no stream with this svID; available: {}", there.join(", "))
             }
             Self::Channels(found) => {
-                write!(out, "the stream has {found} channels; only 8 are known (9-2LE)")
+                write!(out, "the stream has {found} channels; only 8 are supported (9-2LE)")
             }
             Self::Gap(frame) => {
-                write!(out, "smpCnt jumps at frame {frame}; cut the capture there")
+                write!(out, "smpCnt jumps at frame {frame}; truncate the capture there")
             }
         }
     }

@@ -70,10 +70,13 @@ fn comtrade(
         .with_context(|| configuration.display().to_string())?;
     let [rate] = record.configuration.rates[..] else {
         let count = record.configuration.rates.len();
-        bail!("{}: {count} rates; only records of one can be played", configuration.display());
+        bail!(
+            "{}: {count} rates; only records with one rate can be played",
+            configuration.display()
+        );
     };
     if record.time_s.is_empty() {
-        bail!("{}: it holds no sample", data.display());
+        bail!("{}: it contains no samples", data.display());
     }
     let mut channels = Channels::default();
     for (channel, name) in channels.iter_mut().zip(names) {
@@ -91,14 +94,14 @@ fn primary(record: &Record, name: &str) -> anyhow::Result<Vec<f64>> {
     let all = &record.configuration.analog;
     let Some(index) = all.iter().position(|channel| channel.name == name) else {
         let there: Vec<&str> = all.iter().map(|channel| channel.name.as_str()).collect();
-        bail!("there is no channel `{name}`; there are: {}", there.join(", "));
+        bail!("there is no channel `{name}`; the channels are: {}", there.join(", "));
     };
     let channel = &all[index];
     let prefix = match channel.unit.trim() {
         "A" | "V" => 1.0,
         "kA" | "kV" => 1e3,
         "mA" | "mV" => 1e-3,
-        other => bail!("channel `{name}` is in `{other}`; only A and V with k or m are known"),
+        other => bail!("channel `{name}` is in `{other}`; only A and V with k or m are supported"),
     };
     let factor = if channel.is_primary { prefix } else { prefix * channel.ratio };
     Ok(record.analog[index].iter().map(|value| value * factor).collect())

@@ -87,7 +87,7 @@ impl PlantFile {
     pub fn open(plant: &Plant) -> anyhow::Result<Self> {
         let path = Path::new(&plant.folder).join(ALL);
         let file = File::open(&path).with_context(|| {
-            format!("{} is not shown to this program; add points to its files", path.display())
+            format!("{} is not available to this program; add points to its files", path.display())
         })?;
         let name = |place: usize| {
             let (phase, part) = (place % PHASORS / 2 + 1, ["", "a"][place % 2]);
@@ -124,7 +124,7 @@ impl PlantFile {
         let place = || self.path.display().to_string();
         let count = self.file.read_at(&mut self.octets, 0).with_context(place)?;
         if count == OCTETS_MAX {
-            bail!("{} is longer than {OCTETS_MAX} octets: show fewer points", place());
+            bail!("{} is longer than {OCTETS_MAX} octets: give it fewer points", place());
         }
         let text = std::str::from_utf8(&self.octets[..count]).with_context(place)?;
         let mut values = [f64::NAN; POINTS];
@@ -133,12 +133,12 @@ impl PlantFile {
             let Some(index) = self.names.iter().position(|known| known == name) else { continue };
             values[index] = match value.parse::<f64>() {
                 Ok(number) if number.is_finite() => number,
-                _ => bail!("{}: {name} is {value:?}, which is no number", place()),
+                _ => bail!("{}: {name} is {value:?}, which is not a number", place()),
             };
         }
         if let Some(index) = values.iter().position(|value| value.is_nan()) {
             let name = &self.names[index];
-            bail!("{}: {name} is not shown to this program; add it to its files", place());
+            bail!("{}: {name} is not available to this program; add it to its files", place());
         }
         Ok(values)
     }
@@ -216,10 +216,10 @@ mod tests {
         lines.remove(index);
         write(folder.path(), &lines);
         let error = PlantFile::open(&plant).unwrap_err().to_string();
-        assert!(error.contains("line.l.ia2 is not shown"), "{error}");
+        assert!(error.contains("line.l.ia2 is not available"), "{error}");
         fs::remove_file(folder.path().join("values")).unwrap();
         let error = PlantFile::open(&plant).unwrap_err().to_string();
-        assert!(error.contains("values is not shown"), "{error}");
+        assert!(error.contains("values is not available"), "{error}");
     }
 
     #[test]

@@ -228,7 +228,7 @@ impl Publisher {
                 Ok(sent) => sent,
                 Err(error) if is_gone(&error) => return Err(error.into()),
                 Err(error) => {
-                    self.warn(format!("the interface did not take frames: {error}"));
+                    self.warn(format!("the interface did not accept frames: {error}"));
                     0
                 }
             };

@@ -81,7 +81,7 @@ impl Identity {
 
     fn working(self, working: Option<Working>) -> Result<(Membership, Channels, Keyring)> {
         let Self { membership, root } = self;
-        let unusable = || anyhow!("the membership has a key that is none: make keys anew");
+        let unusable = || anyhow!("the membership has an invalid key: generate the keys again");
         let working = working.ok_or_else(unusable)?;
         let keyring = Keyring::new(&membership, &working, root.share.as_ref());
         let keyring = keyring.map_err(|_| unusable())?;
@@ -99,7 +99,11 @@ pub fn secrets(path: &Path) -> Result<RootSecrets> {
     let mut file = File::open(path).with_context(place)?;
     let metadata = file.metadata().with_context(place)?;
     if metadata.permissions().mode() & 0o077 != 0 {
-        bail!("{}: others may read these secrets: `chmod 600` it, or make keys anew", place());
+        bail!(
+            "{}: other users can read these secrets: fix with `chmod 600`, or generate the keys \
+             again",
+            place()
+        );
     }
     // Never grows, so that no part of it is left behind elsewhere.
     let mut text = Zeroizing::new(String::with_capacity(metadata.len() as usize + 1));

@@ -81,12 +81,14 @@ impl Default for Clock {
 pub fn doubt() -> Option<String> {
     let way_out = "run ptp4l with phc2sys, or chronyd, against the clock of the station";
     match os::clock::discipline() {
-        Err(error) => Some(format!("the kernel does not say how good its clock is ({error})")),
+        Err(error) => {
+            Some(format!("the kernel does not report the accuracy of its clock ({error})"))
+        }
         Ok(known) if !known.is_synchronised => Some(format!(
-            "the clock follows nobody: nodes on other hosts may refuse all votes; {way_out}"
+            "the clock is not synchronized: nodes on other hosts may reject all votes; {way_out}"
         )),
         Ok(known) if known.error_estimate > CLOCK_ERROR_MAX => Some(format!(
-            "the clock may be off by {:?}, and {CLOCK_ERROR_MAX:?} is what nodes forgive; {way_out}",
+            "the clock error may be {:?}, and nodes tolerate {CLOCK_ERROR_MAX:?}; {way_out}",
             known.error_estimate
         )),
         Ok(_) => None,

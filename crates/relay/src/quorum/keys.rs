@@ -62,7 +62,8 @@ pub fn make(wanted: &Wanted) -> Result<(Epoch, Vec<PathBuf>)> {
         && let Some(path) = paths.iter().find(|path| path.exists())
     {
         bail!(
-            "{} is there: name another folder, or replace all keys of the station with --force",
+            "{} already exists: use a different folder, or replace all keys of the station with \
+             --force",
             path.display()
         );
     }
@@ -76,7 +77,7 @@ pub fn make(wanted: &Wanted) -> Result<(Epoch, Vec<PathBuf>)> {
         write(path, secrets.text().as_bytes(), 0o600)?;
     }
     write(&paths[0], station.membership.to_string().as_bytes(), 0o644)?;
-    File::open(folder).and_then(|folder| folder.sync_all()).context("bringing keys to the disk")?;
+    File::open(folder).and_then(|folder| folder.sync_all()).context("writing keys to disk")?;
     Ok((epoch, paths))
 }
 
@@ -87,7 +88,7 @@ fn next_epoch(membership: &Path) -> Result<Epoch> {
         text => text.with_context(|| membership.display().to_string())?,
     };
     let known = Membership::read(&text).with_context(|| {
-        format!("{} is to be replaced; say with --epoch which it is", membership.display())
+        format!("{} is to be replaced; give its epoch with --epoch", membership.display())
     })?;
     Ok(Epoch(known.epoch.0.saturating_add(1)))
 }

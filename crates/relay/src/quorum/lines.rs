@@ -27,7 +27,7 @@ impl Lines {
         let file = OpenOptions::new().create(true).append(true).open(path);
         let file = file.map_err(|error| {
             anyhow!(Missing(format!(
-                "records cannot be written to {} ({error}): name another file",
+                "records cannot be written to {} ({error}): use a different file",
                 path.display()
             )))
         })?;
@@ -71,7 +71,8 @@ impl Lost {
     pub(super) fn note(&mut self, count: u64, error: &io::Error) {
         self.count += count;
         self.why.get_or_insert_with(|| {
-            let why = format!("records are lost ({error}): make room, or name another file");
+            let why =
+                format!("records are lost ({error}): free disk space, or use a different file");
             terminal::err!("qcrelay: warning: {why}");
             why
         });
@@ -124,6 +125,6 @@ mod tests {
     fn a_file_that_cannot_be_written_names_itself_and_the_way_out() {
         let error = Lines::open(Path::new("/dev/null/records.jsonl")).expect_err("no folder");
         let told = error.to_string();
-        assert!(told.contains("/dev/null/records.jsonl") && told.contains("name another file"));
+        assert!(told.contains("/dev/null/records.jsonl") && told.contains("use a different file"));
     }
 }

@@ -88,7 +88,7 @@ impl Memory {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                bail!("{}: in use: this party runs already", path.display())
+                bail!("{}: in use: this party is already running", path.display())
             }
             Err(TryLockError::Error(error)) => return Err(error).with_context(place),
         }
@@ -97,7 +97,7 @@ impl Memory {
         let newest = octets.chunks(SLOT_OCTETS).filter_map(read_slot::<T>);
         let newest = newest.max_by_key(|slot| slot.number);
         if newest.is_none() && octets.iter().any(|octet| *octet != 0) {
-            bail!("{}: this is no memory of a node; name another file", path.display());
+            bail!("{}: this is not the memory of a node; use a different file", path.display());
         }
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
         let memory = Self {
@@ -206,7 +206,7 @@ mod tests {
         memory.disk().follow().expect("it syncs");
         assert!(memory.is_on_disk(5) && !memory.is_on_disk(6));
         let again = Memory::open::<u64>(&path).expect_err("it is in use");
-        assert!(again.to_string().contains("runs already"), "{again}");
+        assert!(again.to_string().contains("already running"), "{again}");
         drop(memory);
         let (memory, found) = Memory::open::<u64>(&path).expect("it opens");
         assert_eq!(found, Some(Found { remembered: 5, is_other_boot: false }));

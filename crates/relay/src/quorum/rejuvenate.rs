@@ -159,7 +159,9 @@ impl<'s> Rejuvenator<'s> {
             // Whatever ends it may end it at once again.
             sleep(MOURNING);
             if let Err(error) = self.bear(node) {
-                terminal::err!("qcrelay: warning: {node} cannot be started ({error}); tried again");
+                terminal::err!(
+                    "qcrelay: warning: {node} cannot be started ({error}); trying again"
+                );
             }
         }
     }

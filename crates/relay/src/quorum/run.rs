@@ -70,13 +70,13 @@ pub fn run_node(
         _ => host.interface.as_deref(),
     };
     let Some(interface) = interface else {
-        bail!(Missing("no interface is named: add `interface` to `host`".into()));
+        bail!(Missing("no interface is given: add `interface` to `host`".into()));
     };
     let (socket, streams, decider) = relay(settings, interface)?;
     let (mut memory, found) = Memory::open(&folder.join(&quorum.memory))?;
     let remembered = node::Remembered::or_new(found, &identity.membership);
     // On the disk before anybody sees the key: no number is ever used twice.
-    memory.write_through(&remembered).context("writing down the number of the working keys")?;
+    memory.write_through(&remembered).context("saving the number of the working keys")?;
     let (membership, channels, keyring) = identity.born(remembered.counter)?;
     let speaker =
         Speaker { me, subject: membership.subject(quorum.protocol), parameters: quorum.parameters };
@@ -139,7 +139,7 @@ fn samples(interface: &str, keys: &[iec61850::stream::StreamKey]) -> Result<Pack
 }
 
 fn address_missing(node: NodeId) -> Missing {
-    Missing(format!("{node}: its address in `addresses` cannot be used: name one of this host"))
+    Missing(format!("{node}: its address in `addresses` cannot be used: use one of this host"))
 }
 
 /// Runs the breaker node until `stop`, or for `duration`; files are relative to `folder`.
@@ -169,7 +169,7 @@ pub fn run_breaker(
     let (waits, waits_out) = RingBuffer::new(EVENTS_MAX);
     let waits = host.wait_min.map(|min| (min, waits));
     let bus = Bus::open(quorum, channels)
-        .context("the address in `breaker_address` cannot be used: name one of this host")?;
+        .context("the address in `breaker_address` cannot be used: use one of this host")?;
     let harness = Harness::new(bus, keyring, events, waits);
     let message = settings.goose.as_ref().zip(socket.as_ref().map(|(_, socket)| socket));
     let operator = Operator::new(settings.breaker, (remembered.state(), ordered), message);
@@ -178,7 +178,7 @@ pub fn run_breaker(
     let disk = memory.disk();
     let about = (membership.subject(quorum.protocol), quorum.parameters);
     let work = BreakerLoop::new(harness, about, operator, (memory, remembered), shown.clone())
-        .context("writing down how the breaker stands")?;
+        .context("saving the state of the breaker")?;
     let around = Around {
         host,
         party: "breaker".into(),
@@ -303,7 +303,7 @@ impl Around<'_> {
         if let Some(Err(error)) = records.as_mut().map(Lines::write) {
             lost.note(count, &error);
         }
-        self.disk.follow().context("bringing to the disk what a restart finds")?;
+        self.disk.follow().context("writing the state for a restart to disk")?;
         if let Some((server, shown)) = &self.status {
             server.serve(shown);
         }

@@ -60,7 +60,7 @@ pub fn attach(attach: &Attach) -> anyhow::Result<()> {
         match client::of_process(attach.process)?.map(|found| found.status) {
             Some(status) if status.detached => again(&status.name, attach)?,
             Some(status) => {
-                bail!("process {} is in the domain `{}` already", attach.process, status.name)
+                bail!("process {} is already in the domain `{}`", attach.process, status.name)
             }
             None => begin(attach)?,
         };
@@ -84,7 +84,7 @@ pub fn attach(attach: &Attach) -> anyhow::Result<()> {
     }
     let there = super::registry::is_there(&name).unwrap_or(false);
     if there {
-        terminal::out!("detached {name}: its program goes on, as fast as the host");
+        terminal::out!("detached {name}: its program continues at host speed");
     } else {
         terminal::out!("{name} has ended");
     }
@@ -94,7 +94,10 @@ pub fn attach(attach: &Attach) -> anyhow::Result<()> {
 /// Takes a program in that was detached.
 fn again(name: &str, attach: &Attach) -> anyhow::Result<(Status, Connection)> {
     if attach.name.as_ref().is_some_and(|wanted| wanted != name) {
-        bail!("process {} keeps the domain that it was detached from, `{name}`", attach.process);
+        bail!(
+            "process {} is still in the domain that it was detached from, `{name}`",
+            attach.process
+        );
     }
     let (status, connection) = client::attend(name)?;
     client::call(name, super::protocol::Call::Dilate { tdf: attach.tdf.to_string() })?;
@@ -113,17 +116,18 @@ fn begin(attach: &Attach) -> anyhow::Result<(Status, Connection)> {
     fds::hand_down(&mut servant, theirs.as_fd());
     // SAFETY: one system call between fork and exec.
     unsafe { servant.pre_exec(signals::new_session) };
-    servant.spawn().context("cannot start the servant of the program")?;
+    servant.spawn().context("cannot start the agent of the program")?;
     drop(theirs);
     let ours = UnixStream::from(ours);
     let mut line = String::new();
     BufReader::new(&ours).read_line(&mut line)?;
-    match serde_json::from_str(&line).context("the servant of the program has died")? {
+    match serde_json::from_str(&line).context("the agent of the program has died")? {
         Said::Failed(reason) => bail!(reason),
         Said::Taken { name, processes, threads, stood_ns } => {
             let attended = client::attend(&name)?;
             terminal::out!(
-                "attached {name}: {processes} process(es), {threads} thread(s), stood for {:.1} ms",
+                "attached {name}: {processes} process(es), {threads} thread(s), stopped for {:.1} \
+                 ms",
                 stood_ns as f64 / 1e6
             );
             Ok(attended)

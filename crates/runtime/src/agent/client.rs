@@ -70,7 +70,7 @@ fn next(connection: &mut Connection) -> io::Result<Option<String>> {
 pub fn call(name: &str, call: Call) -> anyhow::Result<Status> {
     match ask(&mut BufReader::new(connect(name)?), name, call)? {
         Outcome::Status(status) => Ok(status),
-        _ => bail!("the domain `{name}` answered something else"),
+        _ => bail!("unexpected answer of the domain `{name}`"),
     }
 }
 
@@ -81,7 +81,7 @@ pub fn call(name: &str, call: Call) -> anyhow::Result<Status> {
 pub fn detail(name: &str, call: Call) -> anyhow::Result<Detail> {
     match ask(&mut BufReader::new(connect(name)?), name, call)? {
         Outcome::Detail(detail) => Ok(*detail),
-        _ => bail!("the domain `{name}` answered something else"),
+        _ => bail!("unexpected answer of the domain `{name}`"),
     }
 }
 
@@ -90,10 +90,11 @@ fn connect(name: &str) -> anyhow::Result<UnixStream> {
         let names = registry::names()?;
         if names.is_empty() {
             bail!(
-                "there is no domain named `{name}`, nor any other; `qcycle exec` and `qcycle run` make one"
+                "there is no domain named `{name}`, and there are no others; `qcycle exec` and \
+                 `qcycle run` create one"
             );
         }
-        bail!("there is no domain named `{name}`; there is {}", names.join(", "));
+        bail!("there is no domain named `{name}`; there are: {}", names.join(", "));
     };
     Ok(stream)
 }
@@ -118,7 +119,7 @@ fn ask(connection: &mut Connection, name: &str, call: Call) -> anyhow::Result<Ou
         Ok(Some(answer)) => answer,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => bail!(
             "the domain `{name}` has not answered for {} s: its agent{} may have been stopped \
-             (SIGSTOP), or this host is overloaded; what was asked may still be done",
+             (SIGSTOP), or this host is overloaded; the request may still be carried out",
             longest.as_secs(),
             peer::process(stream).map_or_else(String::new, |process| format!(" {process}")),
         ),
@@ -130,7 +131,7 @@ fn ask(connection: &mut Connection, name: &str, call: Call) -> anyhow::Result<Ou
         {
             bail!("the domain `{name}` ended before it answered")
         }
-        Err(error) => return Err(error).context(format!("cannot ask the domain `{name}`")),
+        Err(error) => return Err(error).context(format!("cannot reach the domain `{name}`")),
     };
     let mut reply: Result<Reply, _> = serde_json::from_str(&answer);
     // Those that are told before the answer are part of it.
@@ -138,7 +139,7 @@ fn ask(connection: &mut Connection, name: &str, call: Call) -> anyhow::Result<Ou
         let answer = next(connection)?.unwrap_or_default();
         reply = serde_json::from_str(&answer);
     }
-    let reply = reply.with_context(|| format!("the domain `{name}` answered something else"))?;
+    let reply = reply.with_context(|| format!("unexpected answer of the domain `{name}`"))?;
     match reply.outcome {
         Outcome::Error(error) => bail!("{error}"),
         outcome => Ok(outcome),
@@ -157,7 +158,7 @@ pub fn attend(name: &str) -> anyhow::Result<(Status, Connection)> {
             connection.get_ref().set_read_timeout(None)?;
             Ok((status, connection))
         }
-        _ => bail!("the domain `{name}` answered something else"),
+        _ => bail!("unexpected answer of the domain `{name}`"),
     }
 }
 

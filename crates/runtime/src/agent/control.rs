@@ -189,7 +189,9 @@ impl Control {
         let mut tie = self.tie();
         match *tie {
             Tie::Run => Err(format!("`{}` is the domain of a run", self.name)),
-            Tie::Caller(_) => Err(format!("somebody attends the domain `{}` already", self.name)),
+            Tie::Caller(_) => {
+                Err(format!("the domain `{}` is already attended by another process", self.name))
+            }
             Tie::None | Tie::Detached => {
                 // Nobody waits longer for a caller that reads nothing.
                 let _ = stream.set_write_timeout(Some(HEARS_WITHIN));
@@ -202,8 +204,8 @@ impl Control {
     fn detach(&self) -> Result<(), String> {
         let mut tie = self.tie();
         match &*tie {
-            Tie::Run => Err(format!("`{}` is the domain of a run, and ends with it", self.name)),
-            Tie::Detached => Err(format!("the domain `{}` is detached already", self.name)),
+            Tie::Run => Err(format!("`{}` is the domain of a run and ends with it", self.name)),
+            Tie::Detached => Err(format!("the domain `{}` is already detached", self.name)),
             Tie::None | Tie::Caller(_) => {
                 self.let_go(&mut tie);
                 Ok(())
@@ -259,9 +261,10 @@ impl Control {
                     }
                     Reply { id: request.id, outcome }
                 }
-                Err(error) => {
-                    Reply { id: 0, outcome: Outcome::Error(format!("no request: {error}")) }
-                }
+                Err(error) => Reply {
+                    id: 0,
+                    outcome: Outcome::Error(format!("not a valid request: {error}")),
+                },
             };
             if writer.write_all(line(&reply).as_bytes()).is_err() {
                 return;
@@ -281,7 +284,7 @@ impl Control {
             matches!(request.call, Call::Status | Call::Query { .. } | Call::Attend | Call::Detach);
         if !looks && self.is_detached() {
             return Outcome::Error(format!(
-                "the domain `{}` is detached; `qcycle attach` takes it in again",
+                "the domain `{}` is detached; use `qcycle attach` to attach it again",
                 self.name
             ));
         }
@@ -309,7 +312,7 @@ impl Control {
                 let theirs =
                     self.holds.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
                 if theirs.is_err() || self.domain.release_hold().is_none() {
-                    return Outcome::Error(format!("nothing holds the domain `{}`", self.name));
+                    return Outcome::Error(format!("the domain `{}` is not held", self.name));
                 }
             }
             Call::Dilate { tdf } => match tdf.parse::<Tdf>() {
@@ -359,7 +362,7 @@ impl Control {
             let programs: Vec<_> = found.iter().map(|(program, _)| &**program).collect();
             if programs.iter().any(|program| self.domain.standing(program).free) {
                 return Outcome::Error(format!(
-                    "{} was let go and runs at host rate; take it back into the domain first",
+                    "{} is detached and runs at host rate; attach it to the domain again first",
                     self.words(selector)
                 ));
             }
@@ -389,7 +392,7 @@ impl Control {
             }
             Selector::Name(_) => {
                 format!(
-                    "there is no program {}; there is {}",
+                    "there is no program {}; there are: {}",
                     self.words(selector),
                     names.join(", ")
                 )

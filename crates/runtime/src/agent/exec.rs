@@ -103,8 +103,8 @@ fn report_stalls(Stalls { count, total_ns, longest_ns }: Stalls) {
     if total_ns > 0 {
         let [total, longest] = [total_ns, longest_ns].map(|ns| ns as f64 / 1e6);
         terminal::err!(
-            "qcycle: {count} stalls of the host took no virtual time: {total:.1} ms in all, the \
-             longest {longest:.1} ms"
+            "qcycle: {count} stalls of the host excluded from virtual time: {total:.1} ms in \
+             total, the longest {longest:.1} ms"
         );
     }
 }

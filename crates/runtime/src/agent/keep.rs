@@ -30,7 +30,9 @@ pub fn keep(gate: OwnedFd, command: &[String]) -> ! {
     wanted.extend([libc::SIGCHLD, agent_is_gone()]);
     let arrivals = Signals::block(&wanted);
     if let Err(error) = orphans::adopt() {
-        terminal::err!("qcycle: what the program leaves behind will not end with it: {error}");
+        terminal::err!(
+            "qcycle: processes that the program leaves behind will not be ended with it: {error}"
+        );
     }
     let (program, arguments) = command.split_first().expect("the command line demands a program");
     let mut starting = Command::new(program);

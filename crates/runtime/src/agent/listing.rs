@@ -37,7 +37,7 @@ pub fn lines(detail: &Detail, whole: bool) -> String {
         let state = match program.state {
             State::Running | State::AtHorizon => "runs",
             State::Held => "is held",
-            State::LetGo => "was let go",
+            State::LetGo => "is detached",
         };
         let (own, domain) = (tdf(program.tdf_millionths), tdf(detail.status.clock.tdf_millionths));
         put(
@@ -245,7 +245,7 @@ fn word(state: State) -> &'static str {
         State::Running => "running",
         State::Held => "held",
         State::AtHorizon => "waiting",
-        State::LetGo => "let go",
+        State::LetGo => "detached",
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) fn check_agent(stream: &UnixStream) -> io::Result<()> {
     if user == namespaces::effective_user() {
         return Ok(());
     }
-    Err(io::Error::other(format!("user {user} answers for it, who is not you")))
+    Err(io::Error::other(format!("it is served by user {user}, not by you")))
 }
 
 /// The number of the process that listens there, if it is known.

@@ -87,9 +87,9 @@ pub(super) fn counted(counters: &Counters) -> (BTreeMap<String, u64>, Vec<String
 fn warning(kind: Kind, count: u64) -> Option<String> {
     (count > 0 && kind.leaks_host_time()).then(|| {
         format!(
-            "{count} times a program asked for timeouts or stamps of sockets (SO_RCVTIMEO, \
-             SO_SNDTIMEO, SO_TIMESTAMP), but its own seccomp filters keep some of its threads \
-             from being watched: these see host time; use poll"
+            "a program requested socket timeouts or timestamps (SO_RCVTIMEO, SO_SNDTIMEO, \
+             SO_TIMESTAMP) {count} times, but its own seccomp filters prevent some of its threads \
+             from being followed: these see host time; use poll instead"
         )
     })
 }

@@ -109,7 +109,7 @@ impl Registration {
             }
             // It is taken, or somebody looks whether it is.
             if is_there(name)? || begun.elapsed() > STARTING_LONGEST {
-                bail!("there is a domain named `{name}` already; `qcycle ps` lists them");
+                bail!("a domain named `{name}` already exists; `qcycle ps` lists them");
             }
             thread::sleep(STARTING_LOOK);
         };
@@ -157,7 +157,7 @@ fn sweep() -> anyhow::Result<(Vec<String>, usize)> {
     for name in found.filter(|name| check_name(name).is_ok()) {
         let Some(folder) = Folder::find()? else { break };
         let files = Files { folder, name: name.to_owned() };
-        if files.remove_dead().with_context(|| format!("cannot look after `{name}`"))? {
+        if files.remove_dead().with_context(|| format!("cannot monitor `{name}`"))? {
             dead += 1;
         } else {
             names.push(name.to_owned());
@@ -187,8 +187,8 @@ pub fn connect(name: &str) -> anyhow::Result<Option<UnixStream>> {
         Found::Nobody => Ok(None),
         Found::Agent(stream) => Ok(Some(stream)),
         Found::Silent => bail!(
-            "the domain `{name}` takes no calls: too many are waiting for its agent, which may \
-             have been stopped"
+            "the domain `{name}` accepts no requests: too many are waiting for its agent, which \
+             may have been stopped"
         ),
     }
 }
@@ -235,13 +235,13 @@ fn find(name: &str) -> anyhow::Result<Found> {
 fn check_name(name: &str) -> anyhow::Result<()> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.starts_with('.') || !name.chars().all(fits) {
-        bail!("`{name}` cannot name a domain: use letters, digits, `-`, `_` and `.`");
+        bail!("`{name}` is not a valid domain name: use letters, digits, `-`, `_` and `.`");
     }
     if name.chars().all(|c| c.is_ascii_digit()) {
-        bail!("`{name}` cannot name a domain: a number names a process; add a letter");
+        bail!("`{name}` is not a valid domain name: numbers stand for processes; add a letter");
     }
     if name.len() > NAME_LENGTH_MAX {
-        bail!("`{name}` is too long for the name of a domain: at most {NAME_LENGTH_MAX} letters");
+        bail!("`{name}` is too long for a domain name: at most {NAME_LENGTH_MAX} characters");
     }
     Ok(())
 }

@@ -39,14 +39,14 @@ impl FromStr for Target {
         if !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit()) {
             return match text.parse() {
                 Ok(process) if process > 0 => Ok(Self::Process(process)),
-                _ => Err(format!("no process has the number {text}")),
+                _ => Err(format!("there is no process {text}")),
             };
         }
         match text.split_once('/') {
             None if text.is_empty() => Err("name a domain, a program or a process".to_owned()),
             None => Ok(Self::Domain(text.to_owned())),
             Some(("", _) | (_, "")) => {
-                Err(format!("`{text}` names no program; write it as DOMAIN/PROGRAM"))
+                Err(format!("`{text}` does not name a program; write it as DOMAIN/PROGRAM"))
             }
             Some((domain, program)) => Ok(Self::Program(domain.to_owned(), program.to_owned())),
         }
@@ -108,7 +108,8 @@ fn find(process: i32) -> anyhow::Result<Detail> {
     }
     if Path::new("/proc").join(process.to_string()).exists() {
         bail!(
-            "the process {process} is in no time domain of yours; `qcycle ps` lists those that are"
+            "process {process} is not in one of your time domains; `qcycle ps` lists those that \
+             are"
         );
     }
     bail!("there is no process {process}; `qcycle ps` lists those in time domains")

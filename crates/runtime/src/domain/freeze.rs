@@ -50,8 +50,8 @@ impl FromStr for Freeze {
     fn from_str(text: &str) -> Result<Self, String> {
         let unknown = || {
             format!(
-                "`{text}` says nothing about freezing; write `off`, `strict`, or how long a hold \
-                 may last without, as `1 ms`"
+                "`{text}` is not a freeze setting; write `off`, `strict`, or the longest hold \
+                 without freezing, such as `1 ms`"
             )
         };
         match text.trim() {
@@ -69,7 +69,7 @@ impl FromStr for Freeze {
         let count: u32 = digits.trim().parse().map_err(|_| unknown())?;
         let ns = i64::from(count).saturating_mul(ns_per_unit);
         if ns > AFTER_MAX_NS {
-            return Err(format!("`{text}` is longer than 60 s; write `off` to freeze never"));
+            return Err(format!("`{text}` is longer than 60 s; write `off` to never freeze"));
         }
         Ok(Self::After(HostSpan::from_ns(ns)))
     }

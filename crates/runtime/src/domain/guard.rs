@@ -88,8 +88,8 @@ impl Guard {
             return None;
         }
         Some(
-            "the stall guard has no real-time priority (SCHED_FIFO 99): to it, other work of the \
-             host is a stall as well, so everything takes longer",
+            "the stall guard has no real-time priority (SCHED_FIFO 99): it also takes other work \
+             of the host for stalls, so everything takes longer",
         )
     }
 }

@@ -202,7 +202,7 @@ fn give<const COUNT: usize>(
         };
         if tracee.proceed(&call, stop)?.is_some() {
             if given < COUNT {
-                return Err(io::Error::other("its filter does not report what it calls"));
+                return Err(io::Error::other("its filter does not report its system calls"));
             }
             return Ok(numbers);
         }
@@ -270,8 +270,8 @@ fn find_vdso(tracee: &Tracee, stack: u64) -> io::Result<(u64, u64)> {
 fn no_room(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EEXIST) => io::Error::other(format!(
-            "it has something of its own at {IMAGE:#x} to {:#x}, where the image must lie; link \
-             it to another address",
+            "it uses the addresses needed for the image ({IMAGE:#x} to {:#x}); link it to a \
+             different address",
             OWN + PAGE_SIZE
         )),
         _ => error,
@@ -283,8 +283,8 @@ fn no_room(error: io::Error) -> io::Error {
 fn unreadable(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EPERM) => io::Error::other(
-            "its memory is closed to this user, as its file may be executed but not read; make \
-             it readable or run as root",
+            "this user cannot access its memory, because its file is executable but not readable; \
+             make it readable or run as root",
         ),
         _ => error,
     }

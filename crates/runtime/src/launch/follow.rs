@@ -66,8 +66,8 @@ impl Follower {
     pub fn start(domain: Arc<Domain>, freezer: Arc<Freezer>) -> io::Result<Self> {
         if members::is_in_a_domain() {
             return Err(io::Error::other(
-                "this is run by a program in a time domain, and no program can be in two; run the \
-                 command without qcycle, or qcycle outside of the domain",
+                "this is started by a program in a time domain, and a program can be in only one; \
+                 run the command without qcycle, or run qcycle outside the domain",
             ));
         }
         let (gate, arrivals) = Gate::new()?;
@@ -143,8 +143,9 @@ struct Tree {
 }
 
 /// What no program in virtual time can have, as kernels without it say: EINVAL. prctl(2)
-pub(super) const DISPATCH: &str = "signals in the place of its system calls (PR_SET_SYSCALL_USER_DISPATCH), \
-                                   which would be one for each call of the image as well";
+pub(super) const DISPATCH: &str = "signals instead of its system calls \
+                                   (PR_SET_SYSCALL_USER_DISPATCH), which would affect each call \
+                                   of the image as well";
 
 /// Most programs of a tree at a time. Each takes memory and a mapping of the agent, of which a
 /// kernel allows some 65,000.
@@ -189,7 +190,7 @@ fn receive(work: &Arc<Work>, arrivals: &OwnedFd, spare: Sender<Listener>) {
 
 fn cannot_follow(error: &io::Error) -> String {
     format!(
-        "nobody can follow it ({error}); allow more threads (`ulimit -u`) and descriptors \
+        "it cannot be followed ({error}); allow more threads (`ulimit -u`) and descriptors \
          (`ulimit -n`)"
     )
 }
@@ -301,16 +302,15 @@ impl Tree {
 
     fn asks_for_a_listener(&self, job: &Job) {
         let program = wanted::running(job.notification.thread.cast_signed());
-        let reason = "it asks to be told of the system calls of others \
-                      (SECCOMP_FILTER_FLAG_NEW_LISTENER), which only one can be for a program, and \
-                      here that is qcycle; run it outside of the domain, or without that sandbox";
+        let reason = "it requests notifications of the system calls of others \
+                      (SECCOMP_FILTER_FLAG_NEW_LISTENER), which only one can be for a program, \
+                      and here that is qcycle; run it outside the domain, or without that sandbox";
         self.refuse(job, libc::EBUSY, program, reason.to_owned());
     }
 
     fn asks_for_signals_instead_of_calls(&self, job: &Job) {
         let program = wanted::running(job.notification.thread.cast_signed());
-        let reason =
-            format!("it asks for {DISPATCH}; run it outside of the domain, or without that");
+        let reason = format!("it requests {DISPATCH}; run it outside the domain, or without that");
         self.refuse(job, libc::EINVAL, program, reason);
     }
 
@@ -460,7 +460,8 @@ impl Tree {
         work.sweeper.look_if_wanted();
         if !self.has_room() {
             return Err(io::Error::other(format!(
-                "{PROGRAMS_MAX} programs that `{}` has started run already; start fewer at a time",
+                "{PROGRAMS_MAX} programs started by `{}` are already running; start fewer at a \
+                 time",
                 job.listener.name
             )));
         }
@@ -503,14 +504,14 @@ fn run_to_first_instruction(tracee: &mut Tracee) -> io::Result<bool> {
 
 fn cannot_attach(error: &io::Error) -> String {
     format!(
-        "qcycle cannot attach to it ({error}): it is closed to this user, or a security module \
-         forbids it (kernel.yama.ptrace_scope); run qcycle as root"
+        "qcycle cannot attach to it ({error}): this user has no access to it, or a security \
+         module forbids it (kernel.yama.ptrace_scope); run qcycle as root"
     )
 }
 
 fn traced_by(name: &str) -> String {
     format!(
-        "`{name}` traces it, and an exec can be followed by one only, which in virtual time is \
-         qcycle; start it without, and attach to it when it runs (`strace -p`, `gdb -p`)"
+        "it is traced by `{name}`, and only one tracer can follow an exec, which in virtual time \
+         is qcycle; start it untraced, and attach to it when it runs (`strace -p`, `gdb -p`)"
     )
 }

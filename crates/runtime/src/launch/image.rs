@@ -104,7 +104,7 @@ fn vdso() -> io::Result<Vdso> {
         .windows(SYSCALL.len())
         .step_by(SYSCALL_ALIGNMENT)
         .position(|octets| octets == SYSCALL)
-        .ok_or_else(|| io::Error::other("the vDSO of this kernel makes no system call"))?;
+        .ok_or_else(|| io::Error::other("the vDSO of this kernel contains no system call"))?;
     let native = |name| elf::symbol(object, &format!("{VDSO_PREFIX}{name}"));
     Ok(Vdso {
         clock_gettime: native("clock_gettime"),

@@ -40,8 +40,8 @@ pub(super) fn missing(process: libc::pid_t) -> Option<String> {
         return None;
     }
     Some(format!(
-        "it is to run {what}, which programs in virtual time cannot be given; run qcycle as a \
-         user who needs no more, or a copy of the file without that"
+        "it must run {what}, which is not possible for programs in virtual time; run qcycle as \
+         a user with these rights, or a copy of the file without them"
     ))
 }
 

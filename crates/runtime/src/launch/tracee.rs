@@ -382,7 +382,7 @@ pub(super) fn registers_of(thread: pid_t) -> io::Result<Registers> {
     // The kernel writes down how much it has filled: all that this kind of program has.
     if range.iov_len != size {
         return Err(io::Error::other(
-            "32-bit programs cannot run in virtual time; use a 64-bit build of it",
+            "32-bit programs cannot run in virtual time; use a 64-bit build",
         ));
     }
     // SAFETY: a structure of integers, all of them filled.

@@ -44,8 +44,8 @@ pub(super) fn running(thread: pid_t) -> String {
 pub(super) fn unsuited(file: &str) -> Option<&'static str> {
     let folder = Path::new(file).parent()?.file_name()?;
     (folder == "valgrind").then_some(
-        "Valgrind runs its program on a processor of its own, with calls, signals and memory that \
-         the image would need; run it outside of the domain",
+        "Valgrind runs its program on a simulated processor, with calls, signals and memory that \
+         the image would need; run it outside the domain",
     )
 }
 

@@ -169,7 +169,7 @@ impl Work {
             Answer::Set { file, value, length } => self.set(unique, file, value, length)?,
             Answer::NotANumber { file, written } => {
                 let point = self.folder.name(file);
-                let reason = format!("a write of {written:?} to {point} is not one number");
+                let reason = format!("the write of {written:?} to {point} is not one number");
                 warn(&mut lock(&self.stats), reason);
                 self.send(unique, &Reply::error(libc::EINVAL))?;
             }
@@ -202,7 +202,7 @@ impl Work {
     fn set(&mut self, unique: u64, file: usize, value: f64, length: usize) -> io::Result<()> {
         let hold = self.domain.hold();
         let [point] = &self.folder.points(file)[..] else {
-            unreachable!("only a file of one point is opened for writing");
+            unreachable!("only files of single points can be opened for writing");
         };
         let reply = match self.points.write(point, value, hold.at()) {
             Ok(()) => {

@@ -77,7 +77,7 @@ pub fn main([owner, outputs]: [OwnedFd; 2]) -> u8 {
                 owner.tell(&Report::Ended(Box::new(ended)));
                 return 0;
             }
-            Order::Prepare(_) => owner.warn("ordered to prepare a second time".to_owned()),
+            Order::Prepare(_) => owner.warn("received a second order to prepare".to_owned()),
         }
     }
     // The runner is gone.
@@ -144,7 +144,10 @@ impl Programs {
 impl Agent {
     fn prepare(setup: Setup, owner: &Arc<Owner>) -> anyhow::Result<Self> {
         let version = setup.version;
-        ensure!(version == VERSION, "the runner speaks version {version}, this agent {VERSION}");
+        ensure!(
+            version == VERSION,
+            "the runner uses protocol version {version}, this agent {VERSION}"
+        );
         let (name, registration) = register(&setup.name)?;
         let zero = VirtualTime::ZERO + setup.settle;
         let start = Start {
@@ -282,7 +285,7 @@ impl Agent {
         }
         self.watch = Some(self.start_watch().context("cannot watch programs")?);
         if self.domain.release_hold().is_none() {
-            bail!("somebody has released the domain before it began");
+            bail!("the domain was released by another process before it started");
         }
         let (owner, domain) = (Arc::clone(&self.owner), Arc::clone(&self.domain));
         let end = VirtualTime::ZERO + setup.settle + setup.duration;
@@ -386,7 +389,7 @@ fn register(wanted: &str) -> anyhow::Result<(String, Registration)> {
             Err(error) => return Err(error),
         }
     }
-    bail!("there are {TRIES} domains named like `{wanted}`; `qcycle ps` lists them")
+    bail!("there are already {TRIES} domains named `{wanted}`; `qcycle ps` lists them")
 }
 
 /// Tells the runner what anybody does to the domain through its socket.

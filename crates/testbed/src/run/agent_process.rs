@@ -61,7 +61,7 @@ impl AgentProcess {
                 // lines they were is not known, and the next may be good.
                 let lost = match serde_json::from_str(&line) {
                     Ok(output) => outputs.write(&output).into_iter().collect(),
-                    Err(_) => last.losses(None, "the agent said what cannot be read"),
+                    Err(_) => last.losses(None, "the agent sent a message that cannot be read"),
                 };
                 for loss in lost {
                     // A session that is over hears of nothing more.
@@ -77,7 +77,9 @@ impl AgentProcess {
             for line in reader.lines().map_while(Result::ok) {
                 let happened = match serde_json::from_str::<Report>(&line) {
                     Ok(report) => Happened::Report(report),
-                    Err(error) => Happened::AgentGone(format!("the agent said nonsense: {error}")),
+                    Err(error) => {
+                        Happened::AgentGone(format!("the agent sent an invalid message: {error}"))
+                    }
                 };
                 if events.send(happened).is_err() {
                     return;

@@ -73,8 +73,8 @@ impl Disturbances {
         if let Err(error) = writer.write(&new) {
             self.writer = None;
             return Some(format!(
-                "what disturbed this run could not be written any more ({error}): requirements \
-                 whose windows end later are not judged"
+                "the disturbances of this run could not be written any further ({error}): \
+                 requirements whose windows end later are not judged"
             ));
         }
         self.watched_to_ns = Some(to_ns.saturating_sub(settle_ns));
@@ -113,7 +113,7 @@ impl Disturbances {
             return None;
         }
         self.watched_to_ns = None;
-        Some(format!("{} was changed by others during the run", disturbance_file::NAME))
+        Some(format!("{} was changed by another process during the run", disturbance_file::NAME))
     }
 
     /// The summary. `run_cpu_s` is the processor time of all that took part in the run.
@@ -167,8 +167,8 @@ pub(super) fn warning(verdicts: &[Verdict], record: &DisturbanceRecord) -> Optio
     }
     let what = match count {
         0 => String::new(),
-        1 => ": a verdict says nothing of the programs".to_owned(),
-        count => format!(": {count} verdicts say nothing of the programs"),
+        1 => ": its verdict says nothing about the programs".to_owned(),
+        count => format!(": {count} verdicts say nothing about the programs"),
     };
     // What disturbs a verdict, or else what would disturb most.
     let first = verdicts.iter().find(|verdict| verdict.outcome == Outcome::Disturbed);
@@ -182,17 +182,17 @@ pub(super) fn warning(verdicts: &[Verdict], record: &DisturbanceRecord) -> Optio
     let host = record.host.as_ref().map_or_else(String::new, |host| {
         let outside = (host.busy - host.busy_with_run).max(0.0);
         let stolen = match host.stolen {
-            stolen if stolen >= 0.05 => format!(", a hypervisor took {stolen:.1}"),
+            stolen if stolen >= 0.05 => format!(", and a hypervisor took {stolen:.1}"),
             _ => String::new(),
         };
         format!(
-            "; of {} processors this run kept {:.1} busy, others {outside:.1}{stolen}",
+            "; of {} processors, this run kept {:.1} busy and other work {outside:.1}{stolen}",
             host.processors, host.busy_with_run
         )
     });
     Some(format!(
-        "disturbed{what}; {why}{host}; run it with less beside it or a larger --tdf, guard it against \
-         stalls of the host (stall_guard), or have it repeated (--repeat-disturbed 5)"
+        "disturbed{what}; {why}{host}; run it with less other load or a larger --tdf, exclude \
+         stalls of the host (stall_guard), or repeat it (--repeat-disturbed 5)"
     ))
 }
 

@@ -50,7 +50,7 @@ fn summary(scenario: &Scenario, variants: &[String]) -> String {
         (scenario.requirements.len(), "requirement"),
     ];
     let counts: Vec<String> = counts.into_iter().map(|(n, what)| counted(n, what)).collect();
-    let mut text = format!("{}: nothing is wrong", scenario.unchecked.file.display());
+    let mut text = format!("{}: no errors", scenario.unchecked.file.display());
     let _ = write!(text, " ({})", counts.join(", "));
     if !variants.is_empty() {
         let _ = write!(text, "; variants: {}", variants.join(", "));

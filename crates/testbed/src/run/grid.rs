@@ -238,6 +238,6 @@ impl Grid {
 
     fn id(&self, point: &PointName) -> anyhow::Result<PointId> {
         let id = self.points.get(&point.0.to_ascii_lowercase());
-        id.copied().with_context(|| format!("nobody announced the point `{}`", point.0))
+        id.copied().with_context(|| format!("the point `{}` was not announced", point.0))
     }
 }

@@ -72,7 +72,11 @@ impl Inputs {
                 let context = || format!("cannot copy {} to {}", input.file, to.display());
                 fs::copy(&input.file, &to).with_context(context)?;
                 let same = hash(&to).is_ok_and(|(copied, _)| &copied == sha256);
-                anyhow::ensure!(same, "{} changes while it is copied; let it rest", input.file);
+                anyhow::ensure!(
+                    same,
+                    "{} changes while it is copied; do not modify it during the run",
+                    input.file
+                );
             }
             input.copy = Some(copy);
         }

@@ -18,8 +18,8 @@ use scenario::model::Scenario;
 pub(super) fn check(scenario: &Scenario) -> anyhow::Result<()> {
     if !namespaces::is_root() {
         namespaces::become_root_of_own().context(
-            "an ordinary user needs user namespaces, and this host does not give them; run as \
-             root, or let the administrator allow them (sysctl user.max_user_namespaces, \
+            "without root this needs user namespaces, which this host does not allow; run as \
+             root, or have the administrator allow them (sysctl user.max_user_namespaces, \
              kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)",
         )?;
     }
@@ -50,11 +50,11 @@ fn device(path: &str, what: &str) -> anyhow::Result<()> {
     match OpenOptions::new().read(true).write(true).open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => bail!(
-            "{what} needs {path}, which this user may not open; run as root, or let the \
-             administrator do `chmod 0666 {path}`"
+            "{what} needs {path}, which this user may not open; run as root, or have the \
+             administrator run `chmod 0666 {path}`"
         ),
         Err(error) => bail!(
-            "{what} needs {path}: {error}; load the kernel module that gives it (`modprobe {}`)",
+            "{what} needs {path}: {error}; load the kernel module that provides it (`modprobe {}`)",
             path.rsplit('/').next().unwrap_or(path)
         ),
     }

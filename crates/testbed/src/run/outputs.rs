@@ -114,7 +114,7 @@ impl Outputs {
     pub(super) fn changed(&self) -> Vec<Loss> {
         let changed = self.files.iter().filter(|(_, log)| !log.is_as_written());
         let begin_ns = -self.settle.as_ns();
-        changed.map(|(name, _)| loss(name, begin_ns, "others have changed it")).collect()
+        changed.map(|(name, _)| loss(name, begin_ns, "another process changed it")).collect()
     }
 
     /// Writes lines down. Answers the first loss of a log.

@@ -46,8 +46,8 @@ fn each_call_in_each_condition_is_as_the_table_says() {
     }
     assert!(
         table == known,
-        "docs/reference/conformance.md is not what is found here; if it should be, write it anew: \
-         QCYCLE_BLESS=1 cargo test -p testbed --test conformance"
+        "docs/reference/conformance.md differs from the findings here; if these are right, write \
+         it again: QCYCLE_BLESS=1 cargo test -p testbed --test conformance"
     );
 }
 

@@ -9,7 +9,7 @@ const HEAD: &str = "\
 # Conformance
 
 What calls do in virtual time that they do not do natively. This page is written by the test that
-makes them, and compared with what it finds in every run of `make test`; to write it anew:
+makes them, and compared with what it finds in every run of `make test`; to regenerate it:
 
 ```
 QCYCLE_BLESS=1 cargo test -p testbed --test conformance

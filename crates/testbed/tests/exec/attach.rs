@@ -64,7 +64,7 @@ fn a_refusal_is_told_to_who_has_attached() {
     shell.say("go");
     let printed = attach.wait_with_output().unwrap();
     let err = String::from_utf8(printed.stderr).unwrap();
-    let line = format!("qcycle: refused {}: it asks to be told of", guest.display());
+    let line = format!("qcycle: refused {}: it requests notifications of", guest.display());
     assert!(err.lines().count() == 1 && err.starts_with(&line), "{err}");
     assert!(shell.finish().out.ends_with("EBUSY\n"));
 }
@@ -255,7 +255,7 @@ fn what_cannot_be_taken_in_is_left_as_it_is() {
     let process = guest.child.id().cast_signed();
     // SAFETY: attaches to a child of ours without stopping it.
     assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SEIZE, process, 0, 0) }, 0);
-    assert!(refused(guest.child.id()).contains("traces it"));
+    assert!(refused(guest.child.id()).contains("traced by process"));
     // SAFETY: stops it and lets it go.
     unsafe {
         libc::ptrace(libc::PTRACE_INTERRUPT, process, 0, 0);
@@ -263,7 +263,7 @@ fn what_cannot_be_taken_in_is_left_as_it_is() {
         libc::ptrace(libc::PTRACE_DETACH, process, 0, 0);
     }
     let attached = Attached::to(guest.child.id(), "cat");
-    assert!(refused(guest.child.id()).contains("is in the domain `cat` already"));
+    assert!(refused(guest.child.id()).contains("is already in the domain `cat`"));
     guest.say("still there");
     assert_eq!(guest.line(), "still there");
     assert_eq!(guest.finish().end, 0);

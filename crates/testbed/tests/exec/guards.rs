@@ -87,7 +87,7 @@ fn a_file_that_gives_another_user_is_refused_by_name() {
         mode(bits);
         let printed = run(&mut command(In::Virtual("1"), &program, &[]));
         assert_eq!(printed.end, -libc::SIGKILL);
-        let line = format!("refused {}: it is to run {what}", program.display());
+        let line = format!("refused {}: it must run {what}", program.display());
         assert!(printed.err.contains(&line), "{}", printed.err);
     }
     mode(0o755);
@@ -155,7 +155,7 @@ fn a_program_at_the_address_of_the_image_is_refused_by_name() {
     assert_eq!(run(&mut command(In::Native, &program, &[])).end, 0);
     let printed = run(&mut command(In::Virtual("1"), &program, &[]));
     assert_eq!(printed.end, -libc::SIGKILL);
-    let line = format!("refused {}: it has something of its own at", program.display());
+    let line = format!("refused {}: it uses the addresses needed for the image", program.display());
     assert!(printed.err.contains(&line), "{}", printed.err);
 }
 

@@ -171,7 +171,7 @@ fn a_program_whose_file_cannot_be_read_is_refused_and_says_why() {
     assert_eq!(natively.out, "host\n");
     let printed = run(user.command(&qcycle).args(["exec", "--"]).arg(&programs).arg("say"));
     assert_eq!(printed.end, -libc::SIGKILL);
-    assert!(printed.err.contains("may be executed but not read"), "{}", printed.err);
+    assert!(printed.err.contains("executable but not readable"), "{}", printed.err);
 }
 
 #[test]
@@ -186,6 +186,6 @@ fn set_user_id_programs_of_root_are_refused_to_an_ordinary_user() {
     assert_eq!(run(user.command(&id).arg("-u")).out, "0\n");
     let printed = run(user.command(&qcycle).args(["exec", "--"]).arg(&id).arg("-u"));
     assert_eq!((printed.out.as_str(), printed.end), ("", -libc::SIGKILL));
-    let line = format!("refused {}: it is to run as user 0", id.display());
+    let line = format!("refused {}: it must run as user 0", id.display());
     assert!(printed.err.contains(&line), "{}", printed.err);
 }

@@ -99,7 +99,7 @@ fn holds_are_counted_and_commands_say_how_the_domain_stands() {
     assert_eq!(guest.line(), "there");
     let released = say(&["release", "counted"]);
     assert_ne!(released.end, 0);
-    assert_eq!(released.err, "qcycle: nothing holds the domain `counted`\n");
+    assert_eq!(released.err, "qcycle: the domain `counted` is not held\n");
     assert!(say(&["hold", "counted"]).out.contains("(1 hold)"));
     assert!(say(&["hold", "counted"]).out.contains("(2 holds)"));
     assert!(say(&["release", "counted"]).out.contains("(1 hold)"));
@@ -126,11 +126,15 @@ fn holds_are_counted_and_commands_say_how_the_domain_stands() {
     let taken = say(&["exec", "--name", "counted", "--", "true"]);
     assert_eq!(
         taken.err,
-        "qcycle: there is a domain named `counted` already; `qcycle ps` lists them\n"
+        "qcycle: a domain named `counted` already exists; `qcycle ps` lists them\n"
     );
     let unknown = say(&["hold", "no-such-domain"]);
     assert_ne!(unknown.end, 0);
-    assert!(unknown.err.contains("no domain named `no-such-domain`; there is "), "{}", unknown.err);
+    assert!(
+        unknown.err.contains("no domain named `no-such-domain`; there are: "),
+        "{}",
+        unknown.err
+    );
     assert!(unknown.err.contains("counted"), "{}", unknown.err);
     assert_eq!(guest.finish().end, 0);
     assert!(!say(&["ps"]).out.contains("counted"));

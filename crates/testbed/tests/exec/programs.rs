@@ -268,14 +268,15 @@ fn the_commands_name_programs_and_processes_and_say_what_is_wrong() {
         (
             &*own,
             format!(
-                "the process {own} is in no time domain of yours; `qcycle ps` lists those that are"
+                "process {own} is not in one of your time domains; `qcycle ps` lists those that \
+                 are"
             ),
         ),
         (
             "999999999",
             "there is no process 999999999; `qcycle ps` lists those in time domains".into(),
         ),
-        ("named/dog", "there is no program `named/dog`; there is named/cat".into()),
+        ("named/dog", "there is no program `named/dog`; there are: named/cat".into()),
     ] {
         for command in [vec!["query", whom], vec!["dilate", "--tdf", "3", whom]] {
             let wrong = say(&command);
@@ -288,8 +289,8 @@ fn the_commands_name_programs_and_processes_and_say_what_is_wrong() {
         (vec!["dilate", "--tdf", "1001", "named"], "between 0.01 and 1000"),
         (vec!["dilate", pid], "--tdf"),
         (vec!["query", "named/"], "DOMAIN/PROGRAM"),
-        (vec!["query", "0"], "no process has the number 0"),
-        (vec!["exec", "--name", "4711", "--", "true"], "a number names a process"),
+        (vec!["query", "0"], "there is no process 0"),
+        (vec!["exec", "--name", "4711", "--", "true"], "numbers stand for processes"),
     ] {
         let refused = say(&wrong);
         assert!(refused.end != 0 && refused.err.contains(why), "{wrong:?}: {}", refused.err);

@@ -31,20 +31,20 @@ fn a_listener_of_the_program_s_own_is_refused_in_one_clear_line() {
     assert_eq!((printed.out.as_str(), printed.end), ("asked -1 EFAULT\nEBUSY\n", 0));
     let lines: Vec<&str> = printed.err.lines().collect();
     assert_eq!(lines.len(), 1, "{lines:?}");
-    let by_name = format!("qcycle: refused {}: it asks to be told of", guest.display());
+    let by_name = format!("qcycle: refused {}: it requests notifications of", guest.display());
     assert!(lines[0].starts_with(&by_name), "{lines:?}");
 }
 
 /// docs/limitations.md: the kernel would make signals of what the image calls.
 #[test]
 fn signals_in_the_place_of_calls_are_refused_in_one_clear_line() {
-    const WHY: &str = "signals in the place of its system calls (PR_SET_SYSCALL_USER_DISPATCH), which \
-                       would be one for each call of the image as well";
+    const WHY: &str = "signals instead of its system calls (PR_SET_SYSCALL_USER_DISPATCH), which \
+                       would affect each call of the image as well";
     let guest = c("sandbox", Link::Dynamic);
     let printed = run(&mut command(In::Virtual("1"), &guest, &["dispatch"]));
     assert_eq!((printed.out.as_str(), printed.end), ("EINVAL\n", 0));
-    let way_out = "; run it outside of the domain, or without that";
-    let told = format!("qcycle: refused {}: it asks for {WHY}{way_out}\n", guest.display());
+    let way_out = "; run it outside the domain, or without that";
+    let told = format!("qcycle: refused {}: it requests {WHY}{way_out}\n", guest.display());
     assert_eq!(printed.err, told);
 
     let mut native = Running::start(In::Native, "dispatch", &guest, &["dispatch"]);

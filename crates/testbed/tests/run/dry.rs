@@ -40,9 +40,7 @@ fn a_scenario_without_faults_is_told_so_in_all_its_variants() {
     let place = Place::new(SCENARIO);
     for way in WAYS {
         let said = said(&place, way, 0);
-        for words in
-            ["scenario.yaml: nothing is wrong", "1 program", "one, two", "nothing was started"]
-        {
+        for words in ["scenario.yaml: no errors", "1 program", "one, two", "nothing was started"] {
             assert!(said.contains(words), "{said}");
         }
     }
@@ -66,7 +64,7 @@ fn what_only_the_engine_knows_is_told_with_its_place_too() {
     let circuit = std::fs::read_to_string(place.scenario().join("grid.dss")).unwrap();
     place.file("grid.dss", &circuit.replace("new load.d680", "new lload.d680"));
     let said = said(&place, WAYS[0], 65);
-    assert!(said.contains("scenario.yaml:4:12: plant.circuit: the engine refuses"), "{said}");
+    assert!(said.contains("scenario.yaml:4:12: plant.circuit: the engine rejects"), "{said}");
 }
 
 #[test]
@@ -79,7 +77,7 @@ fn all_mistakes_are_told_at_once_those_at_the_top_with_the_others() {
         for words in ["did you mean `scenario`?", "duration: ", "variants.`a/b`: "] {
             assert!(said.contains(words), "{words}: {said}");
         }
-        assert!(!said.contains("a run is of one variant"), "{said}");
+        assert!(!said.contains("a run needs one variant"), "{said}");
     }
 }
 

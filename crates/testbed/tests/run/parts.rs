@@ -176,7 +176,7 @@ fn a_program_that_cannot_be_executed_ends_the_run() {
     // Whose interpreter is missing is known before.
     place.file("broken", "#!/no/such/interpreter\n");
     let run = place.run(&[]).expect(65);
-    assert!(run.err.contains("wants the interpreter `/no/such/interpreter`"), "{}", run.err);
+    assert!(run.err.contains("needs the interpreter `/no/such/interpreter`"), "{}", run.err);
 }
 
 #[test]
@@ -325,7 +325,10 @@ fn rubbish_in_a_point_file_is_refused_and_told() {
     assert_eq!(run.lines("reader"), ["refused", "refused", "refused", "refused", "taken: 250"]);
     let warnings = run.record().warnings.join("\n");
     assert!(warnings.contains("is not one number"), "{warnings}");
-    assert!(warnings.contains("1000000000000 is no value for storage.es.kW"), "{warnings}");
+    assert!(
+        warnings.contains("1000000000000 is not a valid value for storage.es.kW"),
+        "{warnings}"
+    );
     place.assert_nothing_left();
 }
 

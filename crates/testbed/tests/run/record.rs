@@ -240,10 +240,10 @@ fn files_that_others_change_during_a_run_make_no_requirement_met() {
     };
     for change in [&cut as &dyn Fn(&Path), &replace] {
         let (reason, _) = is_changed("programs/talker.log", change);
-        assert!(reason.contains("lacks lines: others have changed it"), "{reason}");
+        assert!(reason.contains("lacks lines: another process changed it"), "{reason}");
     }
     let (_, warnings) = is_changed("disturbances.csv", &cut);
-    let told = "disturbances.csv was changed by others during the run";
+    let told = "disturbances.csv was changed by another process during the run";
     assert!(warnings.iter().any(|warning| warning.starts_with(told)), "{warnings:?}");
     place.assert_nothing_left();
 }

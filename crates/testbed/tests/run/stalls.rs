@@ -137,7 +137,7 @@ fn a_program_in_the_foreground_is_guarded_as_well() {
     if was_stalled {
         let longest = Duration::from_nanos(line.trim().parse().expect("nanoseconds"));
         assert!(longest < STALL / 2, "{longest:?}: {warned}");
-        let count = warned.split_once(" stalls of the host took no virtual time: ");
+        let count = warned.split_once(" stalls of the host excluded from virtual time: ");
         let count: Option<u64> =
             count.and_then(|(before, _)| before.rsplit(' ').next()?.parse().ok());
         assert!(count.is_some_and(|count| count >= STALLS), "{warned}");

@@ -73,7 +73,8 @@ fn every_point_that_the_circuit_lacks_is_told_with_its_place() {
         "scenario.yaml:9:21: nodes.meter.files[0].point: the plant has no point load.d68.kW",
         "did you mean `load.d680.kW`?",
         "scenario.yaml:14:32: variants.one.events[0].set: the plant has no point storage.es.kWhst",
-        "scenario.yaml:17:51: variants.two.events[0].value: 1.5 is no value for load.d680.model",
+        "scenario.yaml:17:51: variants.two.events[0].value: 1.5 is not a valid value for \
+         load.d680.model",
         "write a whole number",
         "scenario.yaml:18:27: variants.two.events[1].set: the plant has no point load.d680.conn",
         "is not a number",

@@ -49,7 +49,7 @@ fn import(engine: Engine, root: &Path, name: &str) -> Result<()> {
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot start tar, which makes the image")?;
-    let archive = tar.stdout.take().context("tar says nothing")?;
+    let archive = tar.stdout.take().context("tar gave no output")?;
     let told = Command::new(engine.name())
         .args(["import", "-", name])
         .stdin(archive)
@@ -57,7 +57,7 @@ fn import(engine: Engine, root: &Path, name: &str) -> Result<()> {
         .with_context(|| format!("cannot start {}", engine.name()))?;
     let packed = tar.wait().context("cannot wait for tar")?;
     let said = String::from_utf8_lossy(&told.stderr);
-    let last = said.lines().last().unwrap_or("it does not say why").to_owned();
+    let last = said.lines().last().unwrap_or("it gave no reason").to_owned();
     ensure!(packed.success() && told.status.success(), "{} import: {last}", engine.name());
     Ok(())
 }

@@ -59,8 +59,8 @@ impl Container {
             Role::Neighbour(_) => (host.clone(), None),
         };
         if cores.is_empty() {
-            let reason = format!("the container has all cores ({own}) for itself");
-            return Err(Refusal::missing(reason, "leave some to neighbours with `cores`"));
+            let reason = format!("the container uses all cores ({own})");
+            return Err(Refusal::missing(reason, "leave some for the neighbours with `cores`"));
         }
         let real_time_ns = real_time_ns.filter(|_| real_time_is_divided(&Host::this()));
         Ok(Share { cores, real_time_ns, programs: !order.loads.is_empty() })
@@ -78,13 +78,13 @@ impl Container {
         match command.output() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let way_out = format!("apt-get install {}", engine::package(self.spec.engine));
-                Err(Refusal::missing(format!("there is no {name} here"), way_out))
+                Err(Refusal::missing(format!("{name} is not installed"), way_out))
             }
             Err(error) => Err(anyhow::Error::from(error).context(name).into()),
             Ok(told) if told.status.success() => Ok(()),
             Ok(told) => {
                 let said = String::from_utf8_lossy(&told.stderr);
-                let reason = said.lines().last().unwrap_or("it does not say why").to_owned();
+                let reason = said.lines().last().unwrap_or("it gave no reason").to_owned();
                 Err(Refusal::missing(format!("{name}: {reason}"), "start its engine"))
             }
         }
@@ -105,8 +105,8 @@ impl Platform for Container {
         let ending = trial.finish();
         if !ending.status.is_some_and(|status| status.success()) {
             let name = self.spec.engine.name();
-            let reason = format!("{name} starts no container here: {}", ending.last_words());
-            return Err(Refusal::missing(reason, "run as root, or on a host that may"));
+            let reason = format!("{name} cannot start containers here: {}", ending.last_words());
+            return Err(Refusal::missing(reason, "run as root, or on a host that allows it"));
         }
         Ok(own)
     }

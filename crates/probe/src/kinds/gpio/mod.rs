@@ -121,7 +121,7 @@ fn open_chip(chip: &str) -> io::Result<File> {
     File::options().read(true).write(true).open(&path).map_err(|error| {
         let chips = chips();
         let there = if chips.is_empty() { "no chip".to_owned() } else { chips.join(", ") };
-        let what = format!("{}: {error}; there is {there} here", path.display());
+        let what = format!("{}: {error}; available: {there}", path.display());
         io::Error::new(error.kind(), what)
     })
 }
@@ -137,11 +137,11 @@ fn chips() -> Vec<String> {
 
 fn told(chip: &str, line: u32, error: &io::Error) -> io::Error {
     let why = match error.raw_os_error() {
-        Some(libc::EBUSY) => "somebody else has it: `gpioinfo` tells who",
-        Some(libc::EINVAL) => "there is no such line, or it has no such direction",
-        Some(libc::ENXIO | libc::EOPNOTSUPP) => "it gives no interrupts",
+        Some(libc::EBUSY) => "in use by another process: see `gpioinfo`",
+        Some(libc::EINVAL) => "the line does not exist, or not with this direction",
+        Some(libc::ENXIO | libc::EOPNOTSUPP) => "it does not support interrupts",
         Some(libc::ENOTTY) => "no chip, or a kernel before 5.10",
-        _ => "the kernel refuses it",
+        _ => "the kernel rejects it",
     };
     io::Error::new(error.kind(), format!("line {line} of {chip}: {why} ({error})"))
 }
@@ -154,7 +154,7 @@ mod tests {
     fn what_is_missing_is_named() {
         let wired = WiredLines { chip: "gpiochip4711".to_owned(), output: 17, input: 27 };
         let error = Line::wired(&wired).map(|_| ()).unwrap_err().to_string();
-        assert!(error.starts_with("/dev/gpiochip4711: ") && error.contains("here"), "{error}");
+        assert!(error.starts_with("/dev/gpiochip4711: ") && error.contains("available"), "{error}");
         let null = WiredLines { chip: "null".to_owned(), ..wired };
         let error = Line::wired(&null).map(|_| ()).unwrap_err().to_string();
         assert!(error.starts_with("line 17 of null: no chip"), "{error}");

@@ -125,14 +125,14 @@ fn began(id: u32) -> Option<u64> {
 /// Why nothing can be simulated here, and the ways out.
 fn missing(any_lines: &str) -> String {
     let why = if Path::new(any_lines).exists() {
-        "the kernel simulates no lines (the module gpio-sim is not loaded: `modprobe gpio-sim`, with \
-         configfs mounted at /sys/kernel/config; a kernel has it by CONFIG_GPIO_SIM)"
+        "the kernel does not simulate lines (the module gpio-sim is not loaded: `modprobe \
+         gpio-sim`, with configfs mounted at /sys/kernel/config; needs CONFIG_GPIO_SIM)"
     } else {
-        "this kernel knows no GPIO lines at all (CONFIG_GPIOLIB with CONFIG_GPIO_CDEV, and \
+        "this kernel has no support for GPIO lines (CONFIG_GPIOLIB with CONFIG_GPIO_CDEV, and \
          CONFIG_GPIO_SIM for simulated ones)"
     };
     format!(
-        "{why}; name two wired lines of a board with `gpio`, or measure on the platform `vm`, whose \
+        "{why}; set `gpio` to two wired lines of a board, or measure on the platform `vm`, whose \
          guests have simulated lines"
     )
 }

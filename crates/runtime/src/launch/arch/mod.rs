@@ -15,4 +15,6 @@ pub(super) use aarch64::*;
 pub(super) use x86_64::*;
 
 #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
-compile_error!("programs are led on AArch64 and x86-64; others need a file of their own here");
+compile_error!(
+    "programs are supported on AArch64 and x86-64; other architectures need a file here"
+);

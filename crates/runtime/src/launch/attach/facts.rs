@@ -31,25 +31,25 @@ fn is_of_the_kernel(status: &str) -> bool {
 /// Why a thread cannot be taken in, by its status; `ours` are the tracers that are this process.
 pub(super) fn obstacle(status: &str, ours: impl Fn(&str) -> bool) -> Option<String> {
     if has_ended(status) {
-        return Some("it has ended, and waits for its parent to collect it".to_owned());
+        return Some("it has ended and waits for its parent to collect it".to_owned());
     }
     if is_of_the_kernel(status) {
-        return Some("it is a thread of the kernel".to_owned());
+        return Some("it is a kernel thread".to_owned());
     }
     match field(status, "TracerPid") {
         Some("0") | None => {}
         Some(tracer) if ours(tracer) => {}
         Some(tracer) => {
             return Some(format!(
-                "process {tracer} traces it, a debugger or strace; end that first"
+                "it is traced by process {tracer} (a debugger or strace); end that first"
             ));
         }
     }
     match field(status, "Seccomp") {
         Some("0") | None => None,
         Some(_) => Some(
-            "it has a seccomp filter of its own, which may forbid what the image needs; start it \
-             without, or with `qcycle exec`"
+            "it has its own seccomp filter, which may block what the image needs; start it \
+             without one, or with `qcycle exec`"
                 .to_owned(),
         ),
     }
@@ -108,7 +108,7 @@ mod tests {
         assert!(refused("VmSize", "x").contains("ended"));
         assert!(refused("VmSize:\t  5 kB", "Kthread:\t1").contains("kernel"));
         assert!(refused("VmSize:\t  5 kB", "PPid:\t2").contains("kernel"));
-        assert!(refused("TracerPid:\t0", "TracerPid:\t12").contains("process 12 traces it"));
+        assert!(refused("TracerPid:\t0", "TracerPid:\t12").contains("it is traced by process 12"));
         assert!(refused("Seccomp:\t0", "Seccomp:\t2").contains("seccomp"));
         let own = STATUS.replace("TracerPid:\t0", "TracerPid:\t77");
         assert_eq!(obstacle(&own, |tracer| tracer == "77"), None);

@@ -86,7 +86,7 @@ pub fn is_in_a_domain(process: pid_t) -> bool {
 /// When one of them cannot be taken in; says which and why. The program goes on.
 pub fn stop(process: pid_t, keep_out: &[pid_t]) -> io::Result<Standing> {
     if !ATTACHES {
-        return Err(refusal(process, "running programs are taken in on x86-64 only so far"));
+        return Err(refusal(process, "attaching to running programs is supported only on x86-64"));
     }
     let tree = Tree::stop(process, keep_out)?;
     let mut vdso = std::collections::BTreeMap::new();
@@ -96,13 +96,13 @@ pub fn stop(process: pid_t, keep_out: &[pid_t]) -> io::Result<Standing> {
             .map_err(|error| refusal(*process, &error.to_string()))?;
         let at = match facts::room(&maps) {
             Room::Free { vdso } => vdso,
-            Room::InADomain => return Err(refusal(*process, "it is in a domain already")),
+            Room::InADomain => return Err(refusal(*process, "it is already in a domain")),
             Room::NoVdso => return Err(refusal(*process, "it has no vDSO")),
             Room::Taken => {
                 return Err(refusal(
                     *process,
                     &format!(
-                        "it has something of its own where the image must lie ({IMAGE:#x} to {:#x})",
+                        "it uses the addresses needed for the image ({IMAGE:#x} to {:#x})",
                         OWN + PAGE_SIZE
                     ),
                 ));

@@ -65,7 +65,10 @@ impl Tree {
         while tree.seize_all(&reaper)? {
             tree.wait(until)?;
             if Instant::now() > until {
-                return Err(refusal(root, "it starts threads or children faster than they stop"));
+                return Err(refusal(
+                    root,
+                    "it starts threads or children faster than they can be stopped",
+                ));
             }
         }
         tree.processes.retain(|_, threads| !threads.is_empty());
@@ -116,7 +119,7 @@ impl Tree {
             Err(_) if fs::metadata("/proc/thread-self/children").is_ok() => return Ok(Vec::new()),
             Err(_) => {
                 return Err(io::Error::other(
-                    "this kernel does not tell what children programs have (CONFIG_PROC_CHILDREN)",
+                    "this kernel does not list the children of processes (CONFIG_PROC_CHILDREN)",
                 ));
             }
         };
@@ -145,7 +148,8 @@ impl Tree {
                 return Err(refusal(
                     *process,
                     &format!(
-                        "its thread {thread} does not stop; it waits for a device in the kernel"
+                        "its thread {thread} does not stop; it is waiting for a device in the \
+                         kernel"
                     ),
                 ));
             }
@@ -259,7 +263,7 @@ fn seize(process: pid_t, thread: pid_t) -> io::Result<Option<Thread>> {
                 return Err(refusal(
                     process,
                     &format!(
-                        "cannot attach to it ({error}): it is another user's, or a security \
+                        "cannot attach to it ({error}): it belongs to another user, or a security \
                          module forbids it (kernel.yama.ptrace_scope); run as root"
                     ),
                 ));

@@ -311,7 +311,7 @@ fn folder_of(version: Version, mounts: &str, groups: &str) -> io::Result<PathBuf
         let below = Path::new(own).strip_prefix(root).ok()?;
         fits.then(|| Path::new(folder).join(below))
     });
-    mounted.ok_or_else(|| io::Error::other("it is not mounted where this process sees it"))
+    mounted.ok_or_else(|| io::Error::other("it is not mounted where this process can see it"))
 }
 
 fn named(error: &io::Error, path: &Path) -> io::Error {

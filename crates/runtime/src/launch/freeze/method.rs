@@ -43,7 +43,7 @@ impl FromStr for Method {
 
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|method| method.name() == text).ok_or_else(|| {
-            format!("`{text}` is no way to freeze programs: cgroup-v2, cgroup-v1 or ptrace")
+            format!("`{text}` is not a way to freeze programs: use cgroup-v2, cgroup-v1 or ptrace")
         })
     }
 }

@@ -49,7 +49,7 @@ impl Beginning {
         gate: &Gate,
     ) -> io::Result<Self> {
         let [out, err] = <[OwnedFd; 2]>::try_from(outputs)
-            .map_err(|_| io::Error::other("no pipes came with the order to start it"))?;
+            .map_err(|_| io::Error::other("the start order came without pipes"))?;
         let becomes = Becomes::new(start)?;
         let mut enter_domain = program::entrance(gate, &start.name);
         let word = || Shared::new(c"begin", AtomicU32::new(0), Writers::All);
@@ -85,7 +85,7 @@ impl Beginning {
     pub(super) fn end(&self, gives_up: impl Fn(i32) -> bool) -> io::Result<i32> {
         let of_maker = self.process.load(Ordering::Relaxed).cast_signed();
         match (of_maker, self.failure.load(Ordering::Relaxed).cast_signed()) {
-            (0, _) => Err(io::Error::other("the process that was to make it was killed")),
+            (0, _) => Err(io::Error::other("the process that should create it was killed")),
             (error, _) if error < 0 => Err(io::Error::from_raw_os_error(error.wrapping_neg())),
             (process, error) if error != 0 && gives_up(process) => {
                 Err(io::Error::from_raw_os_error(error))
@@ -104,7 +104,7 @@ struct Becomes {
 impl Becomes {
     fn new(start: &Start) -> io::Result<Self> {
         if start.command.is_empty() {
-            return Err(io::Error::other("no program is named"));
+            return Err(io::Error::other("no program is given"));
         }
         let text = |octets: Vec<u8>| CString::new(octets).map_err(io::Error::other);
         let arguments = start.command.iter().map(|one| text(one.as_bytes().to_vec()));

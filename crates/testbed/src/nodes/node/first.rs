@@ -34,7 +34,7 @@ pub(super) fn main(mut report: File) -> ! {
     let made = namespaces::private_root(&[devices::FOLDER]);
     let made = made.context("cannot make the file system of the node");
     // If nobody listens any more, this process is about to be killed.
-    match made.and_then(|()| signals.context("cannot hear signals")) {
+    match made.and_then(|()| signals.context("cannot receive signals")) {
         Ok(signals) => {
             let _ = report.write_all(MADE.as_bytes());
             drop(report);

@@ -79,16 +79,16 @@ impl NodeHandle {
         let mut node = Self { socket, process, tap: None, plant: None };
         talk::send(node.socket.as_fd(), &ToNode::Make(make), &[])?;
         let (answer, fds) = talk::receive(node.socket.as_fd())?
-            .context("the process of the node ended before it was made")?;
+            .context("the process of the node ended before the node was ready")?;
         match answer {
             FromNode::Made => {}
             FromNode::Failed { reason } => bail!("{reason}"),
-            other => bail!("the node said something unexpected: {other:?}"),
+            other => bail!("unexpected message from the node: {other:?}"),
         }
         let mut fds = fds.into_iter();
         let mut take = |wanted: bool| {
             if wanted {
-                fds.next().map(Some).context("the node kept a device back")
+                fds.next().map(Some).context("the node did not pass on a device")
             } else {
                 Ok(None)
             }

@@ -103,8 +103,9 @@ impl Watch {
     ) -> std::io::Result<Self> {
         if !threads::are_counted() {
             owner.warn(
-                "this kernel does not tell how long programs wait for a processor \
-                 (CONFIG_SCHED_INFO, CONFIG_PROC_CHILDREN): of a busy host only late wake-ups and frames are seen"
+                "this kernel does not report how long programs wait for a processor \
+                 (CONFIG_SCHED_INFO, CONFIG_PROC_CHILDREN): on a busy host only late wake-ups and \
+                 frames are detected"
                     .to_owned(),
             );
         }

@@ -60,7 +60,7 @@ impl Session<'_> {
             && let Err(error) = self.write_csv()
         {
             let (file, reason) =
-                ("series.csv".to_owned(), format!("series.csv is not whole: {error:#}"));
+                ("series.csv".to_owned(), format!("series.csv is incomplete: {error:#}"));
             self.lose(Loss { file, from_ns: 0, reason });
         }
         if let Some((at, reason)) = self.log.lost().cloned() {
@@ -116,15 +116,15 @@ impl Session<'_> {
     /// Says how much of the plant is no result.
     fn warn_of_plant(&mut self, plant: &PlantRecord) {
         if plant.unconverged_at_rest > 0 {
-            let text = "the plant did not converge at rest, before scenario time zero";
+            let text = "the plant did not converge before scenario time zero";
             self.warn(None, text.to_owned());
         }
         if let Some((first, _)) = plant.unconverged_ns.first() {
             let at = VirtualSpan::from_ns(*first);
             let (count, steps) = (plant.unconverged, plant.steps);
             let text = format!(
-                "{count} of {steps} steps of the plant did not converge, the first at {at}: their \
-                 figures are left out"
+                "{count} of {steps} steps of the plant did not converge, the first at {at}: \
+                 values from these steps are left out"
             );
             self.warn(Some(at), text);
         }

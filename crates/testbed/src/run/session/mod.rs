@@ -91,11 +91,11 @@ pub fn run(scenario: &Scenario, options: &Options) -> Result<Exit, Failure> {
         if !disturbed || left == 0 {
             let runs = options.repeat_disturbed - left + 1;
             if runs > 1 {
-                say(&format!("the last of {runs} runs counts; those before were disturbed"));
+                say(&format!("the last of {runs} runs counts; the earlier ones were disturbed"));
             }
             return Ok(exit);
         }
-        say(&format!("it was disturbed and is run again, at most {left} times"));
+        say(&format!("the run was disturbed and is repeated, at most {left} more times"));
         left -= 1;
     }
 }
@@ -288,7 +288,7 @@ impl<'s> Session<'s> {
                 Ok(Happened::Lost(loss)) => self.lose(loss),
                 Ok(Happened::AgentGone(how)) => anyhow::bail!("{how}{}", self.agent_end()),
                 Ok(Happened::Signal(number)) => {
-                    return Ok(Some(format!("by {} before it began", signal_name(number))));
+                    return Ok(Some(format!("by {} before it started", signal_name(number))));
                 }
                 Err(_) => anyhow::bail!("the agent was not ready within {PREPARE_LONGEST:?}"),
             }
@@ -310,7 +310,7 @@ impl<'s> Session<'s> {
                     Ok(happened) => happened,
                     Err(RecvTimeoutError::Timeout) => continue,
                     Err(RecvTimeoutError::Disconnected) => {
-                        return Over::part_failed("nobody reports any more".to_owned());
+                        return Over::part_failed("the agent has stopped reporting".to_owned());
                     }
                 };
             let over = match happened {

@@ -80,7 +80,7 @@ impl Session<'_> {
             return;
         }
         for (name, node) in absent {
-            let text = format!("program `{name}` in {node} had not begun when the run was over");
+            let text = format!("program `{name}` in {node} had not started when the run ended");
             if over.how == EndedHow::Complete && !self.may_end(&name) {
                 *over = Over::part_failed(text);
             } else {
