@@ -59,6 +59,8 @@ PLANTED = [
     ("crates/testbed/src/lib.rs", 1, 'format!("{a:<26}{b}")\n', "`{a:<26}{`"),
     ("crates/testbed/src/cli.rs", 2, "\nprintln!();\n#[cfg(test)]\neprint!();\n", "`println!`"),
     ("docs/guide.md", 2, "\n[layout](ARCHITECTURE.md)\n", "no file ARCHITECTURE.md"),
+    ("docs/guide.md", 1, "see `crates/testbed/src/report`, `report/gone.rs`\n", "report/gone.rs"),
+    ("docs/guide.md", 1, "see `report/mod.rs`, `crates/gone/src`\n", "crates/gone/src"),
     ("docs/guide.md", 1, "[layout]: ../ARCHITEKTUR.md\n", "no file ../ARCHITEKTUR.md"),
     ("ARCHITECTURE.md", 9, LAYOUT.replace("    src/", "    source/"), "no crates/testbed/source/"),
     ("ARCHITECTURE.md", 4, LAYOUT.replace("README.md", "README.txt"), "no README.txt"),

@@ -74,6 +74,8 @@ CRATES = {
 NO_FOREIGN_CRATES = ["vtime", "shim"]
 # What one person can hold in mind.
 CRATE_LINES_MAX = 15_000
+# What was so when it was written.
+HISTORY = ["CHANGELOG.md"]
 # Circles that are one idea in two files.
 CIRCLES = {
 }
@@ -162,7 +164,7 @@ class Tree(NamedTuple):
 
 def check(tree: Tree) -> list[Finding]:
     """All findings of all rules."""
-    rules = [words, sizes, crates, modules, network, unsafe, columns, prints, links, folders]
+    rules = [words, sizes, crates, modules, network, unsafe, columns, prints, links, named, folders]
     return sorted(finding for rule in rules for finding in rule(tree))
 
 
@@ -267,6 +269,19 @@ def links(tree: Tree) -> Iterator[Finding]:
             if not (tree.root / path).parent.joinpath(target).exists():
                 line = prose.count("\n", 0, link.start()) + 1
                 yield Finding(path, line, f"no file {target}", "the path relative to this file")
+
+
+def named(tree: Tree) -> Iterator[Finding]:
+    """Files and folders that documents name between backticks, whole or by the end of their path."""
+    ends = {"/".join(parts[i:]) for p in tree.paths for parts in [p.split("/")] for i in range(len(parts))}
+    for path, text in tree.texts("*.md"):
+        if path in HISTORY:
+            continue
+        pattern = r"`([\w.-]+(?:/[\w.-]+)*/[\w-]+\.rs|(?:crates|tools|scenarios|docs)/[\w./-]*\w/?)`"
+        for number, line in enumerate(text.splitlines(), 1):
+            for name in re.findall(pattern, line):
+                if name not in ends and not (tree.root / name).exists():
+                    yield Finding(path, number, f"no file {name}", "its path today, or the end of it")
 
 
 def folders(tree: Tree) -> Iterator[Finding]:
