@@ -292,7 +292,7 @@ fn nobody_gives_orders_to_the_domain_of_somebody_else() {
     }
     let ask = |call: &str| -> String {
         let stream = UnixStream::connect(&domain.socket).unwrap();
-        let request = format!("{{\"version\":1,\"id\":1,\"call\":\"{call}\"}}\n");
+        let request = format!("{{\"version\":2,\"id\":1,\"call\":\"{call}\"}}\n");
         // Closed before it is read, perhaps.
         let _ = (&stream).write_all(request.as_bytes());
         let mut answer = String::new();

@@ -9,7 +9,7 @@ use crate::domain::Reading;
 use crate::launch::freeze::FreezeStatus;
 
 /// Version of the messages; an agent of another version refuses to talk.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What is asked of a domain.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -176,7 +176,7 @@ mod tests {
         let call = Call::Dilate { tdf: "2.5".into() };
         let request = Request { version: VERSION, id: 7, call };
         let text = serde_json::to_string(&request).unwrap();
-        assert_eq!(text, r#"{"version":1,"id":7,"call":"dilate","tdf":"2.5"}"#);
+        assert_eq!(text, r#"{"version":2,"id":7,"call":"dilate","tdf":"2.5"}"#);
         assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);
     }
 }
