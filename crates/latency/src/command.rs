@@ -97,12 +97,12 @@ fn measure(arguments: &Arguments, build: Build) -> Result<Exit> {
                 }
                 Err(Refused::Matrix(problems)) => {
                     terminal::err!("{problems}");
-                    return Ok(Exit::BadScenario);
+                    return Ok(Exit::BadInput);
                 }
             };
             if arguments.list {
                 terminal::print(format_args!("{}", listing(&matrix)));
-                return Ok(Exit::Met);
+                return Ok(Exit::Done);
             }
             Session::begin(&folder(arguments, &matrix)?, matrix, build)?
         }

@@ -147,7 +147,7 @@ impl ResultsCommand {
                     terminal::print(format_args!("{}", compared.text()));
                     terminal::out!("report: {}", page.display());
                 }
-                Ok(Exit::Met)
+                Ok(Exit::Done)
             }
             Self::Import { files, platform, output, unit, period, judged, json } => {
                 let demands = judged.demands()?;

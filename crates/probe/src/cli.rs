@@ -5,6 +5,7 @@ use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use terminal::exit::Exit;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
@@ -16,21 +17,6 @@ use crate::plan::BadPlan;
 use crate::stream::{NotAStream, Outcome, Reader};
 use crate::sys::signal;
 use crate::{Facts, Host, Kind, Plan, WiredLines, init, run, show};
-
-/// Done.
-const DONE: u8 = 0;
-/// The platform lacks what the plan asks for; the stream says what.
-const NOT_MEASURED: u8 = 11;
-/// The stream could not be written to its end.
-const PART_FAILED: u8 = 12;
-/// A command line that makes no sense.
-const USAGE: u8 = 64;
-/// The plan is wrong, or a file is no stream.
-const BAD_DATA: u8 = 65;
-/// Something is missing on this host.
-const BROKEN_SETUP: u8 = 69;
-/// Ended by Ctrl-C or a signal; what was measured is whole.
-const INTERRUPTED: u8 = 130;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -139,7 +125,8 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Nothing is left to be done about a terminal that is gone.
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { USAGE } else { DONE });
+            let asked = !error.use_stderr();
+            return terminal::exit_code(if asked { Exit::Done } else { Exit::Usage });
         }
     };
     let done = match arguments.command {
@@ -151,19 +138,23 @@ pub fn main() -> ExitCode {
         Command::Show { stream } => print_stream(&stream),
     };
     match done {
-        Ok(code) => ExitCode::from(terminal::exit_code(code)),
+        Ok(code) => terminal::exit_code(code),
         Err(error) => {
             terminal::err!("qcprobe: {error:#}");
-            ExitCode::from(code_of(&error))
+            terminal::exit_code(code_of(&error))
         }
     }
 }
 
-fn code_of(error: &anyhow::Error) -> u8 {
-    if error.is::<BadPlan>() || error.is::<NotAStream>() { BAD_DATA } else { BROKEN_SETUP }
+fn code_of(error: &anyhow::Error) -> Exit {
+    if error.is::<BadPlan>() || error.is::<NotAStream>() {
+        Exit::BadInput
+    } else {
+        Exit::BrokenSetup
+    }
 }
 
-fn measure(arguments: &RunArguments) -> Result<u8> {
+fn measure(arguments: &RunArguments) -> Result<Exit> {
     let plan = arguments.plan()?;
     let control = Arc::new(Control::default());
     signal::obey(&control).context("handlers of signals")?;
@@ -181,40 +172,40 @@ fn measure(arguments: &RunArguments) -> Result<u8> {
         run(&plan, OnDisk(file), &control).map(|(_, outcome)| outcome)
     };
     match ended {
-        Ok(Outcome::Finished) => Ok(DONE),
-        Ok(Outcome::Interrupted) => Ok(INTERRUPTED),
+        Ok(Outcome::Finished) => Ok(Exit::Done),
+        Ok(Outcome::Interrupted) => Ok(Exit::Interrupted),
         Ok(Outcome::NotMeasured(reason) | Outcome::Failed(reason)) => {
             terminal::err!("qcprobe: {}: not measured: {reason}", plan.probe);
-            Ok(NOT_MEASURED)
+            Ok(Exit::NotMeasured)
         }
         Err(error) => {
             if error.kind() != io::ErrorKind::BrokenPipe {
                 terminal::err!("qcprobe: writing the stream: {error}");
             }
-            Ok(PART_FAILED)
+            Ok(Exit::PartFailed)
         }
     }
 }
 
-fn carry_out() -> Result<u8> {
+fn carry_out() -> Result<Exit> {
     let control = Arc::new(Control::default());
     signal::obey(&control).context("handlers of signals")?;
     let input = BufReader::new(io::stdin());
     Ok(match attend::tend(input, io::stdout().lock(), &control)? {
-        Tended::Measured(Outcome::Finished) | Tended::Kept => DONE,
-        Tended::Measured(Outcome::Interrupted) => INTERRUPTED,
+        Tended::Measured(Outcome::Finished) | Tended::Kept => Exit::Done,
+        Tended::Measured(Outcome::Interrupted) => Exit::Interrupted,
         Tended::Measured(Outcome::NotMeasured(reason) | Outcome::Failed(reason)) => {
             terminal::err!("qcprobe: not measured: {reason}");
-            NOT_MEASURED
+            Exit::NotMeasured
         }
-        Tended::LoadMissing => NOT_MEASURED,
+        Tended::LoadMissing => Exit::NotMeasured,
     })
 }
 
-fn keep(parent: u32, words: &[String], cores: Option<&Cores>) -> Result<u8> {
+fn keep(parent: u32, words: &[String], cores: Option<&Cores>) -> Result<Exit> {
     let cores: Vec<usize> = cores.iter().flat_map(|cores| cores.iter()).collect();
     let kept = attend::keep(parent, words, &cores).context("keeping a load")?;
-    Ok(if kept { DONE } else { NOT_MEASURED })
+    Ok(if kept { Exit::Done } else { Exit::NotMeasured })
 }
 
 /// A file of which all that was flushed survives a crash of the machine.
@@ -234,16 +225,16 @@ impl Write for OnDisk {
     }
 }
 
-fn be_init() -> Result<u8> {
+fn be_init() -> Result<Exit> {
     match init::run()? {}
 }
 
-fn print_facts() -> Result<u8> {
+fn print_facts() -> Result<Exit> {
     terminal::print_json(&serde_json::to_string_pretty(&Facts::of_this_machine())?);
-    Ok(DONE)
+    Ok(Exit::Done)
 }
 
-fn print_stream(path: &Path) -> Result<u8> {
+fn print_stream(path: &Path) -> Result<Exit> {
     let from: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {
@@ -253,7 +244,7 @@ fn print_stream(path: &Path) -> Result<u8> {
         Reader::new(BufReader::new(from)).with_context(|| format!("{}", path.display()))?;
     let shown = show::Shown::of(reader);
     terminal::print(format_args!("{shown}"));
-    Ok(DONE)
+    Ok(Exit::Done)
 }
 
 impl RunArguments {
@@ -387,6 +378,6 @@ mod tests {
         assert_eq!((plan.period_ns, plan.priority, plan.pinned), (10_000_000, None, false));
         assert!(plan.stall_meter && plan.lock_memory);
         assert_eq!(of(&[]).unwrap().priority, Some(50));
-        assert_eq!(code_of(&of(&["--priority", "100"]).unwrap_err()), BAD_DATA);
+        assert_eq!(code_of(&of(&["--priority", "100"]).unwrap_err()), Exit::BadInput);
     }
 }

@@ -99,7 +99,7 @@ impl Report {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match (self.count(Grade::Fail), self.under_load) {
-            (0, false) => Exit::Met,
+            (0, false) => Exit::Done,
             (0, true) => Exit::NotMeasured,
             _ => Exit::Missed,
         }
@@ -159,7 +159,7 @@ mod tests {
         assert!(text.ends_with("cores 1: not ready\n1 ok, 1 warn, 1 fail, 0 not measured"));
         assert_eq!(report.exit(), Exit::Missed);
         report.items.pop();
-        assert_eq!(report.exit(), Exit::Met);
+        assert_eq!(report.exit(), Exit::Done);
         assert!(report.to_string().contains("ready, with risks"));
         report.under_load = true;
         assert_eq!(report.exit(), Exit::NotMeasured);

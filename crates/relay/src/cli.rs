@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
+use terminal::exit::Exit;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -21,19 +22,6 @@ use substation::settings::{self, Relay};
 
 use crate::run::{Ended, Missing, run};
 use crate::top;
-
-/// Done.
-const DONE: u8 = 0;
-/// A part died that the relay needs; what was measured up to then is told.
-const PART_FAILED: u8 = 12;
-/// A command line that makes no sense.
-const USAGE: u8 = 64;
-/// The settings are wrong.
-const BAD_SETTINGS: u8 = 65;
-/// Something is missing on this host.
-const BROKEN_SETUP: u8 = 69;
-/// Ended by Ctrl-C or a signal.
-const INTERRUPTED: u8 = 130;
 
 /// Octets of settings that are read.
 const SETTINGS_OCTETS_MAX: u64 = 16 << 20;
@@ -117,19 +105,20 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // A pipe that is closed is no reason to fail differently.
             let _closed = error.print();
-            return if error.use_stderr() { USAGE.into() } else { DONE.into() };
+            let asked = !error.use_stderr();
+            return terminal::exit_code(if asked { Exit::Done } else { Exit::Usage });
         }
     };
     match command(arguments.command) {
-        Ok(code) => terminal::exit_code(code).into(),
+        Ok(code) => terminal::exit_code(code),
         Err(error) => {
             terminal::err!("qcrelay: {error:#}");
-            BROKEN_SETUP.into()
+            terminal::exit_code(Exit::BrokenSetup)
         }
     }
 }
 
-fn command(command: Command) -> Result<u8> {
+fn command(command: Command) -> Result<Exit> {
     match command {
         Command::Node(run) => quorum::node(&run),
         Command::Breaker(run) => quorum::breaker(&run),
@@ -137,16 +126,16 @@ fn command(command: Command) -> Result<u8> {
         Command::Meter(meter) => quorum::meter(&meter),
         Command::Rejuvenate(rejuvenate) => quorum::rejuvenate(&rejuvenate),
         Command::Check { settings } => {
-            let Some(relay) = read(&settings)? else { return Ok(BAD_SETTINGS) };
+            let Some(relay) = read(&settings)? else { return Ok(Exit::BadInput) };
             let (streams, elements) = (relay.streams.len(), relay.elements.len());
             terminal::out!(
                 "{}: no errors: {streams} streams, {elements} elements",
                 settings.display()
             );
-            Ok(DONE)
+            Ok(Exit::Done)
         }
         Command::Run { settings, interface, duration, json } => {
-            let Some(mut relay) = read(&settings)? else { return Ok(BAD_SETTINGS) };
+            let Some(mut relay) = read(&settings)? else { return Ok(Exit::BadInput) };
             relay.host.interface = interface.or(relay.host.interface);
             run_it(&relay, duration, json)
         }
@@ -156,18 +145,18 @@ fn command(command: Command) -> Result<u8> {
             let page = top::page(&metrics);
             if once {
                 terminal::print(format_args!("{page}"));
-                return Ok(DONE);
+                return Ok(Exit::Done);
             }
             terminal::print_page(&page);
             if terminal::is_closed() {
-                return Ok(DONE);
+                return Ok(Exit::Done);
             }
             sleep(Duration::from_secs(1));
         },
     }
 }
 
-fn run_it(relay: &Relay, duration: Option<Duration>, json: bool) -> Result<u8> {
+fn run_it(relay: &Relay, duration: Option<Duration>, json: bool) -> Result<Exit> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("catching signals")?;
@@ -188,22 +177,22 @@ fn run_it(relay: &Relay, duration: Option<Duration>, json: bool) -> Result<u8> {
     }
     if let Some(failure) = failure {
         terminal::err!("qcrelay: {failure}");
-        return Ok(PART_FAILED);
+        return Ok(Exit::PartFailed);
     }
-    Ok(if stop.load(Ordering::Relaxed) { INTERRUPTED } else { DONE })
+    Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done })
 }
 
 /// Prints what a file says; what it lacks goes to the terminal.
-fn import(path: &Path, frequency_hz: f64, own: Option<&str>) -> Result<u8> {
+fn import(path: &Path, frequency_hz: f64, own: Option<&str>) -> Result<Exit> {
     if !(45.0..=65.0).contains(&frequency_hz) {
         terminal::err!("qcrelay: --frequency {frequency_hz} is out of range: give 45 to 65");
-        return Ok(USAGE);
+        return Ok(Exit::Usage);
     }
     let station = match scl::read(&text(path, scl::OCTETS_MAX as u64)?) {
         Ok(station) => station,
         Err(error) => {
             terminal::err!("{}: {error}", path.display());
-            return Ok(BAD_SETTINGS);
+            return Ok(Exit::BadInput);
         }
     };
     let devices: BTreeSet<&str> = station.messages.iter().map(|m| m.device.as_str()).collect();
@@ -214,7 +203,7 @@ fn import(path: &Path, frequency_hz: f64, own: Option<&str>) -> Result<u8> {
             path.display(),
             there.join(", ")
         );
-        return Ok(BAD_SETTINGS);
+        return Ok(Exit::BadInput);
     }
     let (yaml, unfit) = imported::from_scl(&station, &Wanted { frequency_hz, own });
     terminal::print(format_args!("{yaml}"));
@@ -224,7 +213,7 @@ fn import(path: &Path, frequency_hz: f64, own: Option<&str>) -> Result<u8> {
     for left_out in &unfit {
         terminal::err!("{}: {left_out}", path.display());
     }
-    Ok(DONE)
+    Ok(Exit::Done)
 }
 
 /// A text of at most so many octets and one.

@@ -187,7 +187,7 @@ pub fn exit(verdicts: &[Verdict]) -> Exit {
     } else if any(Outcome::NotMeasured) {
         Exit::NotMeasured
     } else {
-        Exit::Met
+        Exit::Done
     }
 }
 

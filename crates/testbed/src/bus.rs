@@ -32,7 +32,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     let mut programs: Vec<(&String, Child)> =
         ends.map(|(end, command)| start(end, command)).collect::<anyhow::Result<_>>()?;
     programs.push(start(&bus.publisher, &options.publisher)?);
-    let mut exit = Exit::Met;
+    let mut exit = Exit::Done;
     for (command, program) in &mut programs {
         let status = program.wait().with_context(|| (*command).clone())?;
         if !status.success() {

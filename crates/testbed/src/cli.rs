@@ -334,7 +334,7 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => {
             terminal::err!("qcycle: {error:#}");
             let is_data = error.chain().any(|cause| cause.is::<latency::import::BadImport>());
-            code(if is_data { Exit::BadScenario } else { Exit::BrokenSetup })
+            code(if is_data { Exit::BadInput } else { Exit::BrokenSetup })
         }
     }
 }
@@ -348,7 +348,7 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
         }
         Command::Attach { process, name, tdf } => {
             attach::attach(&Attach { process, name, tdf })?;
-            Ok(Exit::Met)
+            Ok(Exit::Done)
         }
         Command::Detach { domain } => detach(&domain),
         Command::Serve { owner, process, tdf, name } => {
@@ -404,7 +404,7 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             let runs: Vec<&Path> = runs.iter().map(PathBuf::as_path).collect();
             let written = report::write(&runs, &output)?;
             terminal::out!("report: {} ({} charts)", output.display(), written.charts);
-            Ok(Exit::Met)
+            Ok(Exit::Done)
         }
         Command::Bus { wiring, publisher, relays } => {
             bus::run(&bus::Options { wiring, publisher, relays })
@@ -440,11 +440,11 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
                     processes.len()
                 );
             }
-            Ok(if groups.left.is_empty() { Exit::Met } else { Exit::BrokenSetup })
+            Ok(if groups.left.is_empty() { Exit::Done } else { Exit::BrokenSetup })
         }
         Command::Warden { group } => {
             freeze::warden(group);
-            Ok(Exit::Met)
+            Ok(Exit::Done)
         }
         Command::Keep { gate, program } => {
             let [gate] = inherited([gate])?;
@@ -470,7 +470,7 @@ fn execute(file: &Path, options: &scenario::Options, how: &run::Options) -> anyh
         Ok(scenario) => scenario,
         Err(problems) => {
             terminal::err!("{problems}");
-            return Ok(Exit::BadScenario);
+            return Ok(Exit::BadInput);
         }
     };
     run::run(&scenario, how).or_else(not_begun)
@@ -481,7 +481,7 @@ fn checked(file: &Path, options: &scenario::Options) -> anyhow::Result<Exit> {
     match run::check(file, options) {
         Ok(summary) => {
             terminal::out!("{summary}");
-            Ok(Exit::Met)
+            Ok(Exit::Done)
         }
         Err(failure) => not_begun(failure),
     }
@@ -493,7 +493,7 @@ fn not_begun(failure: run::Failure) -> anyhow::Result<Exit> {
         run::Failure::Setup(error) => Err(error),
         run::Failure::Scenario(problems) => {
             terminal::err!("{problems}");
-            Ok(Exit::BadScenario)
+            Ok(Exit::BadInput)
         }
     }
 }
@@ -531,7 +531,7 @@ fn tell<T: serde::Serialize>(
     } else {
         terminal::print(format_args!("{}", for_people(what)));
     }
-    Ok(Exit::Met)
+    Ok(Exit::Done)
 }
 
 /// A number of a process.
@@ -547,5 +547,5 @@ fn process_number(text: &str) -> Result<i32, String> {
 }
 
 fn code(exit: Exit) -> ExitCode {
-    ExitCode::from(terminal::exit_code(exit as u8))
+    terminal::exit_code(exit)
 }

@@ -150,7 +150,7 @@ impl Report {
         } else if has(Outcome::NotMeasured) || !self.absent.is_empty() {
             Exit::NotMeasured
         } else {
-            Exit::Met
+            Exit::Done
         }
     }
 }

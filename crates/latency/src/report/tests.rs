@@ -148,7 +148,7 @@ fn own_limits_decide_if_there_are_any() {
         demands.limits.push(verdict::own("mine", budget_ns));
         Report::read(folder.path(), &Run::default(), &demands).unwrap()
     };
-    assert_eq!(judged(1_000_000).exit(), Exit::Met);
+    assert_eq!(judged(1_000_000).exit(), Exit::Done);
     assert_eq!(judged(1_000).exit(), Exit::Missed);
     assert!(sections::body(&judged(1_000)).contains("No: 2 of 2 cells miss a requested limit"));
 }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use terminal::exit::Exit;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
@@ -17,13 +18,6 @@ use relay::hostile::outsider;
 use relay::quorum::birth::folder_of;
 use substation::settings::parse_time;
 use substation::settings::quorum::read_node;
-
-/// Done.
-const DONE: u8 = 0;
-/// Settings are wrong (`EX_DATAERR`).
-const BAD_SETTINGS: u8 = 65;
-/// The interface, a right or a file is missing (`EX_UNAVAILABLE`).
-const UNAVAILABLE: u8 = 69;
 
 /// A hostile relay node and an intruder on the network, for tests.
 #[derive(Parser)]
@@ -94,16 +88,25 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match command(Cli::parse().command) {
-        Ok(code) => terminal::exit_code(code).into(),
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A pipe that is closed is no reason to fail differently.
+            let _closed = error.print();
+            let asked = !error.use_stderr();
+            return terminal::exit_code(if asked { Exit::Done } else { Exit::Usage });
+        }
+    };
+    match command(cli.command) {
+        Ok(code) => terminal::exit_code(code),
         Err(error) => {
             terminal::err!("qchostile: {error:#}");
-            ExitCode::from(UNAVAILABLE)
+            terminal::exit_code(Exit::BrokenSetup)
         }
     }
 }
 
-fn command(command: Command) -> anyhow::Result<u8> {
+fn command(command: Command) -> anyhow::Result<Exit> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM] {
         signal_hook::flag::register(signal, stop.clone())
@@ -117,7 +120,7 @@ fn command(command: Command) -> anyhow::Result<u8> {
                 Ok(node) => node,
                 Err(problems) => {
                     terminal::err!("{}: {problems}", settings.display());
-                    return Ok(BAD_SETTINGS);
+                    return Ok(Exit::BadInput);
                 }
             };
             let plan = Plan { attack, copies, counter, assumed, duration };
@@ -134,5 +137,5 @@ fn command(command: Command) -> anyhow::Result<u8> {
             terminal::out!("{}", outsider::flood((from, to), about, rate, &stop)?);
         }
     }
-    Ok(DONE)
+    Ok(Exit::Done)
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::time::Duration;
+use terminal::exit::Exit;
 
 use anyhow::{Context, bail};
 use clap::{Args, Parser, Subcommand};
@@ -18,13 +19,6 @@ use relay::merging::files::generators;
 use relay::merging::publisher::Publisher;
 use substation::settings::merging_unit::{self, MergingUnit, STREAMS_MAX};
 use substation::settings::parse_time;
-
-/// Done.
-const DONE: u8 = 0;
-/// Settings are wrong (`EX_DATAERR`).
-const BAD_SETTINGS: u8 = 65;
-/// The interface, a right or a file is missing (`EX_UNAVAILABLE`).
-const UNAVAILABLE: u8 = 69;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -140,29 +134,33 @@ struct How {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| {
-        error.print().ok();
-        let code = if error.use_stderr() { 64 } else { 0 };
-        std::process::exit(code);
-    });
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A pipe that is closed is no reason to fail differently.
+            let _closed = error.print();
+            let asked = !error.use_stderr();
+            return terminal::exit_code(if asked { Exit::Done } else { Exit::Usage });
+        }
+    };
     match command(cli.command) {
-        Ok(code) => terminal::exit_code(code).into(),
+        Ok(code) => terminal::exit_code(code),
         Err(error) => {
             terminal::err!("qcmerge: {error:#}");
-            ExitCode::from(UNAVAILABLE)
+            terminal::exit_code(Exit::BrokenSetup)
         }
     }
 }
 
-fn command(command: Command) -> anyhow::Result<u8> {
+fn command(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Check { settings } => {
             let Some(unit) = read(&settings, &text_of(&settings)?) else {
-                return Ok(BAD_SETTINGS);
+                return Ok(Exit::BadInput);
             };
             generators(&unit, folder_of(&settings))?;
             terminal::out!("{}: {} streams, no errors", settings.display(), unit.streams.len());
-            Ok(DONE)
+            Ok(Exit::Done)
         }
         Command::Alternate { alternate, core, priority } => {
             let is_over = ended_by_signals()?;
@@ -172,37 +170,37 @@ fn command(command: Command) -> anyhow::Result<u8> {
                 }
             })?;
             terminal::out!("{figures}");
-            Ok(DONE)
+            Ok(Exit::Done)
         }
         Command::Expect { settings, relay } => expect(&settings, &relay),
         Command::Run { settings, interface, how } => {
             let Some(unit) = read(&settings, &text_of(&settings)?) else {
-                return Ok(BAD_SETTINGS);
+                return Ok(Exit::BadInput);
             };
             publish(&unit, folder_of(&settings), interface.as_deref(), &how)
         }
         Command::Stream { alike, settings_only: true, .. } => {
             terminal::print(format_args!("{}", alike.settings()));
-            Ok(DONE)
+            Ok(Exit::Done)
         }
         Command::Stream { interface, alike, how, .. } => {
             let Some(unit) = read(Path::new("qcmerge stream"), &alike.settings()) else {
-                return Ok(BAD_SETTINGS);
+                return Ok(Exit::BadInput);
             };
             publish(&unit, Path::new("."), interface.as_deref(), &how)
         }
     }
 }
 
-fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<u8> {
+fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<Exit> {
     let Some(unit) = read(settings, &text_of(settings)?) else {
-        return Ok(BAD_SETTINGS);
+        return Ok(Exit::BadInput);
     };
     let relay = match substation::settings::read(&text_of(relay_path)?) {
         Ok(relay) => relay,
         Err(problems) => {
             problems.iter().for_each(|one| terminal::err!("{}: {one}", relay_path.display()));
-            return Ok(BAD_SETTINGS);
+            return Ok(Exit::BadInput);
         }
     };
     let generators = generators(&unit, folder_of(settings))?;
@@ -210,7 +208,7 @@ fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<u8> {
         Some(after_ns) => terminal::out!("{:.6}", after_ns as f64 / 1e6),
         None => bail!("no fault of these sources trips this relay within a minute"),
     }
-    Ok(DONE)
+    Ok(Exit::Done)
 }
 
 fn text_of(path: &Path) -> anyhow::Result<String> {
@@ -239,7 +237,7 @@ fn publish(
     folder: &Path,
     interface: Option<&str>,
     how: &How,
-) -> anyhow::Result<u8> {
+) -> anyhow::Result<Exit> {
     let Some(interface) = interface.or(unit.interface.as_deref()) else {
         bail!("no interface; give one with `--interface` or `interface:` in the settings");
     };
@@ -260,7 +258,7 @@ fn publish(
     } else {
         terminal::print(format_args!("{summary}"));
     }
-    Ok(DONE)
+    Ok(Exit::Done)
 }
 
 /// A flag that Ctrl-C and the like set.

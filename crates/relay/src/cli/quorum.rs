@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use terminal::exit::Exit;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
@@ -13,7 +14,7 @@ use quorum::{BreakerId, Epoch, StationId};
 use substation::settings::Problems;
 use substation::settings::quorum::{read_breaker, read_node, read_rejuvenation};
 
-use super::{BAD_SETTINGS, DONE, INTERRUPTED, PART_FAILED, span};
+use super::span;
 use crate::quorum::birth::folder_of;
 use crate::quorum::keys::{Wanted, make};
 use crate::quorum::meter;
@@ -101,7 +102,7 @@ pub(super) struct Meter {
 ///
 /// # Errors
 /// When the records cannot be written.
-pub(super) fn meter(asked: &Meter) -> Result<u8> {
+pub(super) fn meter(asked: &Meter) -> Result<Exit> {
     if asked.end_with_parent {
         os::realtime::end_with_parent().context("ending with the parent")?;
     }
@@ -110,15 +111,15 @@ pub(super) fn meter(asked: &Meter) -> Result<u8> {
         "{}",
         meter::run(&asked.cores, asked.records.as_deref(), asked.duration, &stop)?
     );
-    Ok(if stop.load(Ordering::Relaxed) { INTERRUPTED } else { DONE })
+    Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done })
 }
 
 /// Runs a relay node.
 ///
 /// # Errors
 /// What is missing on this host, and what is wrong with files.
-pub(super) fn node(run: &Run) -> Result<u8> {
-    let Some(settings) = read(&run.settings, read_node)? else { return Ok(BAD_SETTINGS) };
+pub(super) fn node(run: &Run) -> Result<Exit> {
+    let Some(settings) = read(&run.settings, read_node)? else { return Ok(Exit::BadInput) };
     run.all(&settings.name, |folder, stop| run_node(&settings, folder, run.duration, stop))
 }
 
@@ -126,8 +127,8 @@ pub(super) fn node(run: &Run) -> Result<u8> {
 ///
 /// # Errors
 /// What is missing on this host, and what is wrong with files.
-pub(super) fn breaker(run: &Run) -> Result<u8> {
-    let Some(settings) = read(&run.settings, read_breaker)? else { return Ok(BAD_SETTINGS) };
+pub(super) fn breaker(run: &Run) -> Result<Exit> {
+    let Some(settings) = read(&run.settings, read_breaker)? else { return Ok(Exit::BadInput) };
     run.all(&settings.name, |folder, stop| run_breaker(&settings, folder, run.duration, stop))
 }
 
@@ -135,7 +136,7 @@ pub(super) fn breaker(run: &Run) -> Result<u8> {
 ///
 /// # Errors
 /// When files are there already, or cannot be written.
-pub(super) fn keys(keys: &Keys) -> Result<u8> {
+pub(super) fn keys(keys: &Keys) -> Result<Exit> {
     let wanted = Wanted {
         folder: keys.folder.clone(),
         station: StationId(keys.station),
@@ -154,26 +155,30 @@ pub(super) fn keys(keys: &Keys) -> Result<u8> {
         terminal::out!("  {}", path.display());
     }
     terminal::out!("copy each secret to its party, and delete it here");
-    Ok(DONE)
+    Ok(Exit::Done)
 }
 
 /// Has nodes born anew.
 ///
 /// # Errors
 /// When a node cannot be started.
-pub(super) fn rejuvenate(arguments: &Rejuvenate) -> Result<u8> {
+pub(super) fn rejuvenate(arguments: &Rejuvenate) -> Result<Exit> {
     let path = &arguments.settings;
-    let Some(settings) = read(path, read_rejuvenation)? else { return Ok(BAD_SETTINGS) };
+    let Some(settings) = read(path, read_rejuvenation)? else { return Ok(Exit::BadInput) };
     let stop = stop()?;
     terminal::out!("{}", Rejuvenator::start(&settings, &folder_of(path))?.run(&stop));
-    Ok(INTERRUPTED)
+    Ok(Exit::Interrupted)
 }
 
 impl Run {
-    fn all(&self, name: &str, run: impl FnOnce(&Path, &AtomicBool) -> Result<Ended>) -> Result<u8> {
+    fn all(
+        &self,
+        name: &str,
+        run: impl FnOnce(&Path, &AtomicBool) -> Result<Ended>,
+    ) -> Result<Exit> {
         if self.check {
             terminal::out!("{}: no errors: {name}", self.settings.display());
-            return Ok(DONE);
+            return Ok(Exit::Done);
         }
         if self.end_with_parent {
             os::realtime::end_with_parent().context("ending with the parent")?;
@@ -190,9 +195,9 @@ impl Run {
         }
         if let Some(failure) = failure {
             terminal::err!("qcrelay: {failure}");
-            return Ok(PART_FAILED);
+            return Ok(Exit::PartFailed);
         }
-        Ok(if stop.load(Ordering::Relaxed) { INTERRUPTED } else { DONE })
+        Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done })
     }
 }
 
