@@ -47,6 +47,7 @@ PLANTED = [
     ("crates/vtime/Cargo.toml", 5, VTIME + 'libc = "1"\n', "libc"),
     ("crates/testbed/Cargo.toml", 5, TESTBED + "shim = {}\n", "shim"),
     ("crates/other/Cargo.toml", 1, '[package]\nname = "other"\n', "no rule"),
+    ("crates/testbed/build.rs", 1, 'const BUILT_FROM = [\n    "shim",\n];\n', "runtime in BUILT_FROM"),
     ("crates/testbed/src/results.rs", 1, "use crate::report::Page;\n", "report, results"),
     ("crates/testbed/src/results.rs", 1, "use std::{\n    fs,\n};\nuse crate::{\n    exit,\n    report::{self, Page},\n};\n", "report, results"),
     ("crates/testbed/src/results.rs", 1, "\nlet x = crate::report::x();\n", "report, results"),

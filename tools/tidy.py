@@ -164,7 +164,7 @@ class Tree(NamedTuple):
 
 def check(tree: Tree) -> list[Finding]:
     """All findings of all rules."""
-    rules = [words, sizes, crates, modules, network, unsafe, columns, prints, links, named, folders]
+    rules = [words, sizes, crates, built_from, modules, network, unsafe, columns, prints, links, named, folders]
     return sorted(finding for rule in rules for finding in rule(tree))
 
 
@@ -205,6 +205,22 @@ def crates(tree: Tree) -> Iterator[Finding]:
                 allowed = ", ".join(CRATES[name]) or "nothing"
                 line = line_of(text, rf"(?m)^{re.escape(used)}\b")
                 yield Finding(path, line, f"{name} uses {used}", f"{name} may use {allowed}")
+
+
+def built_from(tree: Tree) -> Iterator[Finding]:
+    """What `qcycle` is made of, for the commit that it names: all that it depends on."""
+    path = "crates/testbed/build.rs"
+    if path in tree.paths:
+        text = tree.text(path) or ""
+        listed = set(re.findall(r'^    "([\w-]+)",$', text, re.MULTILINE))
+        # The image is part of the runtime, as a file.
+        parts, waiting = {"shim"}, ["testbed", "shim"]
+        while waiting:
+            crate = waiting.pop()
+            parts.add(crate)
+            waiting += [used for used in CRATES[crate] if used not in parts]
+        for crate in sorted(parts ^ listed):
+            yield Finding(path, 1, f"{crate} in BUILT_FROM or not", "what the table of crates says")
 
 
 def modules(tree: Tree) -> Iterator[Finding]:

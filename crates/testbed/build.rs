@@ -56,10 +56,16 @@ fn commit_of_tree() -> Option<String> {
     let mut status: Vec<String> =
         ["status", "--porcelain", "--", "Cargo.lock"].map(str::to_owned).into();
     for part in BUILT_FROM {
-        let folder = root.join("crates").join(part);
-        println!("cargo::rerun-if-changed={}", folder.join("src").display());
         status
             .extend(["src", "Cargo.toml", "build.rs"].map(|file| format!("crates/{part}/{file}")));
+    }
+    // The journal of what HEAD was: a commit or a checkout that changes no source is one too.
+    let journal = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
+    for watched in status[3..].iter().chain([&journal]).map(|path| root.join(path)) {
+        // What is not there would be taken for changed at every build.
+        if watched.exists() {
+            println!("cargo::rerun-if-changed={}", watched.display());
+        }
     }
     let changed = git(&status.iter().map(String::as_str).collect::<Vec<_>>())?;
     let commit = git(&["rev-parse", "HEAD"])?;
