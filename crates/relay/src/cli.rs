@@ -21,7 +21,7 @@ use substation::settings::imported::{self, Wanted};
 use substation::settings::{self, Relay};
 
 use crate::run::{Ended, Missing, run};
-use crate::top;
+use crate::{program, top};
 
 /// Octets of settings that are read.
 const SETTINGS_OCTETS_MAX: u64 = 16 << 20;
@@ -100,22 +100,7 @@ enum Command {
 /// Runs what the command line says.
 #[must_use]
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            // A pipe that is closed is no reason to fail differently.
-            let _closed = error.print();
-            let asked = !error.use_stderr();
-            return terminal::exit_code(if asked { Exit::Done } else { Exit::Usage });
-        }
-    };
-    match command(arguments.command) {
-        Ok(code) => terminal::exit_code(code),
-        Err(error) => {
-            terminal::err!("qcrelay: {error:#}");
-            terminal::exit_code(Exit::BrokenSetup)
-        }
-    }
+    program::main("qcrelay", |arguments: Arguments| command(arguments.command))
 }
 
 fn command(command: Command) -> Result<Exit> {

@@ -16,6 +16,7 @@
 //! - [`exchange`]: measurements from real-time threads to the one that may block.
 //! - [`quorum`]: nodes of relays that act as one.
 //! - [`hostile`]: what tests set against them.
+//! - [`program`]: what its programs do first and last.
 //! - [`run`]: all of it together; [`records`], [`metrics`], [`top`]: what comes out.
 
 pub mod blame;
@@ -29,6 +30,7 @@ pub mod links;
 pub mod merging;
 pub mod metrics;
 pub mod prepare;
+pub mod program;
 pub mod publish;
 pub mod quorum;
 pub mod receive;

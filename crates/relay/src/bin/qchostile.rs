@@ -88,22 +88,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => {
-            // A pipe that is closed is no reason to fail differently.
-            let _closed = error.print();
-            let asked = !error.use_stderr();
-            return terminal::exit_code(if asked { Exit::Done } else { Exit::Usage });
-        }
-    };
-    match command(cli.command) {
-        Ok(code) => terminal::exit_code(code),
-        Err(error) => {
-            terminal::err!("qchostile: {error:#}");
-            terminal::exit_code(Exit::BrokenSetup)
-        }
-    }
+    relay::program::main("qchostile", |cli: Cli| command(cli.command))
 }
 
 fn command(command: Command) -> anyhow::Result<Exit> {

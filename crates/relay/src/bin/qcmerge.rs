@@ -134,22 +134,7 @@ struct How {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => {
-            // A pipe that is closed is no reason to fail differently.
-            let _closed = error.print();
-            let asked = !error.use_stderr();
-            return terminal::exit_code(if asked { Exit::Done } else { Exit::Usage });
-        }
-    };
-    match command(cli.command) {
-        Ok(code) => terminal::exit_code(code),
-        Err(error) => {
-            terminal::err!("qcmerge: {error:#}");
-            terminal::exit_code(Exit::BrokenSetup)
-        }
-    }
+    relay::program::main("qcmerge", |cli: Cli| command(cli.command))
 }
 
 fn command(command: Command) -> anyhow::Result<Exit> {
