@@ -12,6 +12,9 @@ use os::link_kind::{CUTOFF_AT_ONCE, LinkKind};
 use os::packet::{Batch, PacketSocket, wait};
 use os::process_bus::{INTERFACE, ProcessBus, Wiring};
 
+use crate::common::guests::QCYCLE;
+use crate::common::machine::alone;
+
 const GROUP: MacAddress = MacAddress([1, 0x0c, 0xcd, 4, 0, 1]);
 
 /// A bus, unless this host has none.
@@ -32,6 +35,7 @@ fn interfaces() -> BTreeSet<String> {
 
 #[test]
 fn frames_arrive_at_every_relay_in_order() {
+    alone();
     let before = interfaces();
     for (wiring, relays) in [(Wiring::Veth, 1), (Wiring::Bridge, 2), (Wiring::Macvlan, 2)] {
         let Some(bus) = lay(wiring, relays) else { continue };
@@ -66,6 +70,7 @@ fn frames_arrive_at_every_relay_in_order() {
 
 #[test]
 fn macvlan_hands_multicast_over_at_once() {
+    alone();
     let Some(bus) = lay(Wiring::Macvlan, 1) else { return };
     let kind = bus.relays[0].run(|| link_kind(INTERFACE)).expect("it is there");
     assert_eq!(kind, LinkKind::Macvlan { cutoff: Some(CUTOFF_AT_ONCE) });
@@ -73,6 +78,7 @@ fn macvlan_hands_multicast_over_at_once() {
 
 #[test]
 fn a_program_sees_the_bus_and_nothing_else() {
+    alone();
     let Some(bus) = lay(Wiring::Veth, 1) else { return };
     for end in [&bus.publisher, &bus.relays[0]] {
         let mut command = Command::new("cat");
@@ -88,17 +94,19 @@ fn a_program_sees_the_bus_and_nothing_else() {
 
 #[test]
 fn a_cable_has_two_ends() {
+    alone();
     let error = ProcessBus::lay(Wiring::Veth, 2).expect_err("it has no third");
     assert!(error.to_string().contains("a cable takes one"), "{error}");
 }
 
 #[test]
 fn programs_of_a_bus_run_and_their_failure_is_told() {
+    alone();
     if lay(Wiring::Bridge, 2).is_none() {
         return;
     }
     let run = |publisher: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_qcycle"));
+        let mut command = Command::new(QCYCLE);
         command.args(["bus", "--wiring", "bridge", "--publisher", publisher]);
         command.args(["--relay", "grep bus0 /proc/self/net/dev", "--relay", "true"]);
         command.output().expect("it runs")

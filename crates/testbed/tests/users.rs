@@ -3,8 +3,6 @@
 //!
 //! Only root can be three users. The users have no accounts: they are numbers that nobody else has.
 
-#![expect(clippy::unwrap_used, reason = "all of this file is a test")]
-
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown, symlink};
@@ -14,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::common::guests::{QCYCLE, copy_program};
+use crate::common::machine::beside_others;
 
 const ROOT: u32 = 0;
 
@@ -41,11 +42,12 @@ impl Stage {
             println!("not measured: only root can be two other users");
             return None;
         }
+        beside_others();
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let qcycle = folder.path().join("qcycle");
-        fs::copy(env!("CARGO_BIN_EXE_qcycle"), &qcycle).unwrap();
+        copy_program(QCYCLE, &qcycle);
         let users = [(); 2].map(|()| {
             // Two test runs at once, and two tests of one run, have others.
             let turn = NEXT.fetch_add(1, Ordering::Relaxed);

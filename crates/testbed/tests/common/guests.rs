@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
+use crate::common::machine::beside_others;
 use runtime::agent::protocol::{Call, Detail, Outcome, Reply, Request, Status, VERSION};
 
 pub(crate) const QCYCLE: &str = env!("CARGO_BIN_EXE_qcycle");
@@ -27,6 +28,7 @@ pub(crate) enum Link {
 
 /// A guest of `tests/guests`, built once.
 pub(crate) fn c(name: &'static str, link: Link) -> PathBuf {
+    beside_others();
     type Built = Mutex<BTreeMap<(&'static str, Link), &'static OnceLock<PathBuf>>>;
     static BUILT: Built = Mutex::new(BTreeMap::new());
     let once =
@@ -100,6 +102,12 @@ fn sources(name: &str) -> Vec<PathBuf> {
     files
 }
 
+/// A copy that can be executed at once: what this process itself writes may still be open in what
+/// another test is about to start, and is "text file busy" then.
+pub(crate) fn copy_program(from: impl AsRef<Path>, to: &Path) {
+    assert!(Command::new("cp").arg(from.as_ref()).arg(to).status().unwrap().success());
+}
+
 pub(crate) fn source(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests").join(file)
 }
@@ -125,6 +133,7 @@ pub(crate) const BOTH: [In; 2] = [In::Native, In::Virtual("1")];
 
 /// `qcycle` with the runtime folder of this test run.
 pub(crate) fn qcycle(arguments: &[&str]) -> Command {
+    beside_others();
     let mut command = Command::new(QCYCLE);
     command.env("XDG_RUNTIME_DIR", runtime()).args(arguments);
     command

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use runtime::agent::protocol::Call;
 
-use crate::harness::{self, In, Link, Running, c, sleep_ms};
+use crate::common::guests::{self, In, Link, Running, c, sleep_ms};
 
 /// What makes the calls.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -22,8 +22,8 @@ impl Language {
     /// Those for which this machine has what it takes.
     pub(crate) fn there() -> Vec<Self> {
         let mut there = vec![Self::C, Self::StaticC];
-        there.extend(harness::is_there("go").then_some(Self::Go));
-        there.extend(harness::is_there("python3").then_some(Self::Python));
+        there.extend(guests::is_there("go").then_some(Self::Go));
+        there.extend(guests::is_there("python3").then_some(Self::Python));
         there
     }
 
@@ -49,9 +49,9 @@ impl Language {
             // then that no SA_RESTART restarts, natively too.
             Self::Go => ["/usr/bin/env".into(), "GODEBUG=asyncpreemptoff=1".into()]
                 .into_iter()
-                .chain([path(harness::go("conformance").unwrap())])
+                .chain([path(guests::go("conformance").unwrap())])
                 .collect(),
-            Self::Python => vec![python(), path(harness::source("conformance.py"))],
+            Self::Python => vec![python(), path(guests::source("conformance.py"))],
         })
     }
 
@@ -65,7 +65,7 @@ impl Language {
     pub(crate) fn calls(self) -> Vec<(String, String)> {
         let command = self.command();
         let mut list = std::process::Command::new(&command[0]);
-        let printed = harness::run(list.args(&command[1..]).arg("list"));
+        let printed = guests::run(list.args(&command[1..]).arg("list"));
         assert_eq!(printed.end, 0, "{}", printed.err);
         printed.out.lines().map(pair).collect()
     }
@@ -297,7 +297,7 @@ fn conduct(cell: Cell, guest: &mut Running) -> bool {
 /// The file of the interpreter.
 fn python() -> String {
     let own = ["-c", "import sys; print(sys.executable, end='')"];
-    harness::run(std::process::Command::new("python3").args(own)).out
+    guests::run(std::process::Command::new("python3").args(own)).out
 }
 
 fn pair(line: &str) -> (String, String) {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::harness::{In, Link, c, command, run};
+use crate::common::guests::{In, Link, c, command, run};
 
 const CALLS: &str = "1000";
 

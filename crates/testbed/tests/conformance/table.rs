@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::cells::{Cell, Condition, Findings, Language, Outcomes, Place};
+use crate::conformance::cells::{Cell, Condition, Findings, Language, Outcomes, Place};
 
 const HEAD: &str = "\
 # Conformance

@@ -7,8 +7,8 @@ use std::process::{Child, ChildStdout, Stdio};
 
 use runtime::agent::protocol::Call;
 
-use crate::harness::{Domain, In, Link, Running, c, end, go, qcycle, run, sleep_ms};
-use crate::waits;
+use crate::common::guests::{Domain, In, Link, Running, c, end, go, qcycle, run, sleep_ms};
+use crate::exec::waits;
 
 /// A `qcycle attach` that runs.
 struct Attached {

@@ -1,6 +1,6 @@
 //! What clocks show.
 
-use crate::harness::{In, Link, c, command, qcycle, run};
+use crate::common::guests::{In, Link, c, command, qcycle, run};
 
 const NS_PER_S: i64 = 1_000_000_000;
 

@@ -4,7 +4,7 @@
 
 use runtime::agent::protocol::Call;
 
-use crate::harness::{In, Link, Printed, Running, c, sleep_ms};
+use crate::common::guests::{In, Link, Printed, Running, c, sleep_ms};
 
 const THREADS: i64 = 2000;
 

@@ -5,7 +5,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use crate::harness::{BOTH, In, Link, c, command, end, qcycle, run, sleep_ms};
+use crate::common::guests::{BOTH, In, Link, c, command, end, qcycle, run, sleep_ms};
 
 fn shell(place: In, script: &str) -> Command {
     command(place, "/bin/sh", &["-c", script])
@@ -71,7 +71,7 @@ fn environment_limits_signals_and_descriptors_are_the_same_as_natively() {
     let seen = |place: In, look: &[&str]| {
         let mut command = command(place, look[0], &look[1..]);
         command.env_clear().env("PATH", "/usr/bin:/bin").env("WORD", "a b");
-        command.env("XDG_RUNTIME_DIR", crate::harness::runtime());
+        command.env("XDG_RUNTIME_DIR", crate::common::guests::runtime());
         // One signal is ignored and two are blocked by whoever starts it.
         // SAFETY: async-signal-safe calls between fork and exec.
         unsafe {
@@ -246,8 +246,8 @@ fn the_terminal_is_the_programs_own() {
 fn a_job_is_stopped_and_continued_by_the_shell() {
     let run = format!(
         "XDG_RUNTIME_DIR={} {} exec --",
-        crate::harness::runtime().display(),
-        crate::harness::QCYCLE
+        crate::common::guests::runtime().display(),
+        crate::common::guests::QCYCLE
     );
     for prefix in ["", &run] {
         let mut bash = Command::new("bash");

@@ -3,7 +3,9 @@
 
 use std::process::Command;
 
-use crate::harness::{In, Link, Printed, QCYCLE, c, command, is_there, qcycle, run, runtime};
+use crate::common::guests::{
+    In, Link, Printed, QCYCLE, c, command, is_there, qcycle, run, runtime,
+};
 
 /// Runs a guest where its children are expected to be at home.
 fn both(link: Link, arguments: &[&str]) -> [Printed; 2] {

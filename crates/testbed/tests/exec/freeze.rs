@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 use runtime::agent::protocol::{Call, Status};
 use runtime::launch::freeze::{FreezeStatus, Method};
 
-use crate::harness::{Domain, In, Link, QCYCLE, Running, c, end, folder, qcycle, run, sleep_ms};
-use crate::outside::{Published, all_end};
+use crate::common::guests::{
+    Domain, In, Link, QCYCLE, Running, c, end, folder, qcycle, run, sleep_ms,
+};
+use crate::exec::outside::{Published, all_end};
 
 const VIRTUAL: In = In::Virtual("1");
 

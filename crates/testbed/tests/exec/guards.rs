@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::harness::{BOTH, In, Link, c, command, go, is_there, run};
+use crate::common::guests::{BOTH, In, Link, c, command, copy_program, go, is_there, run};
 
 #[test]
 fn what_programs_do_with_signals_has_the_same_outcome() {
@@ -77,7 +77,7 @@ fn a_file_that_gives_another_user_is_refused_by_name() {
     const NOBODY: u32 = 65_534;
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("gifted");
-    std::fs::copy("/bin/true", &program).unwrap();
+    copy_program("/bin/true", &program);
     if chown(&program, Some(NOBODY), Some(NOBODY)).is_err() {
         println!("not measured: only root gives files to others");
         return;

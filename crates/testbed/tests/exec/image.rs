@@ -1,7 +1,7 @@
 //! The filter lets calls pass by where they are made, so no program may put anything there, and
 //! what comes of a jump into the image is followed as everything else.
 
-use crate::harness::{In, Link, c, command, qcycle, run};
+use crate::common::guests::{In, Link, c, command, qcycle, run};
 
 fn address() -> String {
     format!("{:#x}", vtime::image::IMAGE)

@@ -3,7 +3,7 @@
 
 use runtime::agent::protocol::Call;
 
-use crate::harness::{Domain, In, Link, Running, c, sleep_ms};
+use crate::common::guests::{Domain, In, Link, Running, c, sleep_ms};
 
 /// What the full bench does with 1000 programs and 1000 holds.
 const PROGRAMS: &str = "40";

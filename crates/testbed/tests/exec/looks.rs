@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::harness::{Domain, In, Link, Running, c, qcycle, run, sleep_ms};
+use crate::common::guests::{Domain, In, Link, Running, c, qcycle, run, sleep_ms};
 
 /// Far more than looking takes, and far less than for ever.
 const LONGEST: Duration = Duration::from_secs(60);
 
-fn in_time(what: &str, mut command: std::process::Command) -> crate::harness::Printed {
+fn in_time(what: &str, mut command: std::process::Command) -> crate::common::guests::Printed {
     let begun = Instant::now();
     let printed = run(&mut command);
     assert!(begun.elapsed() < LONGEST, "{what} took {:?}", begun.elapsed());

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::harness::{qcycle, run, runtime};
+use crate::common::guests::{qcycle, run, runtime};
 
 /// Whoever has the name makes a folder, which fails if somebody else has it too.
 #[test]
@@ -57,7 +57,7 @@ fn what_a_killed_agent_leaves_is_removed_and_what_lives_is_not() {
     use runtime::agent::protocol::Call;
     let start = |name: &str| {
         let child = qcycle(&["exec", "--name", name, "--", "sleep", "1000"]).spawn().unwrap();
-        let status = crate::harness::Domain::of(name).ask(Call::Status);
+        let status = crate::common::guests::Domain::of(name).ask(Call::Status);
         assert_eq!(status.agent_pid, child.id());
         child
     };

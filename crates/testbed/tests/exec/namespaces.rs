@@ -1,6 +1,6 @@
 //! Time namespaces: what a process sees of its clocks in one of its own, natively and in virtual time.
 
-use crate::harness::{In, Link, c, command, run};
+use crate::common::guests::{In, Link, c, command, run};
 
 const CHECKS: usize = 67;
 

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::harness::{Link, QCYCLE, c, run};
+use crate::common::guests::{Link, QCYCLE, c, copy_program, run};
 
 const NOBODY: u32 = 65534;
 
@@ -27,7 +27,7 @@ impl Ordinary {
 
     fn copy(&self, program: &Path, mode: u32) -> PathBuf {
         let copy = self.folder.path().join(program.file_name().unwrap());
-        std::fs::copy(program, &copy).unwrap();
+        copy_program(program, &copy);
         std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(mode)).unwrap();
         copy
     }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use runtime::agent::protocol::Call;
 
-use crate::harness::{Domain, In, Link, Running, c, folder, qcycle, run, runtime, sleep_ms};
-use crate::processes::processes;
+use crate::common::guests::{Domain, In, Link, Running, c, folder, qcycle, run, runtime, sleep_ms};
+use crate::common::processes::processes;
 
 /// What the guest `spin` publishes.
 pub(crate) struct Published<'p>(&'p [std::sync::atomic::AtomicI64; 2]);
@@ -88,7 +88,7 @@ fn a_hold_is_in_force_for_all_who_read_when_it_returns() {
     assert_eq!(guest.finish().end, 0, "time went back");
 }
 
-pub(crate) fn say(arguments: &[&str]) -> crate::harness::Printed {
+pub(crate) fn say(arguments: &[&str]) -> crate::common::guests::Printed {
     run(&mut qcycle(arguments))
 }
 

@@ -7,9 +7,11 @@ use std::time::Instant;
 
 use runtime::agent::protocol::{Call, Detail, ProgramStatus, Selector};
 
-use crate::harness::{Domain, In, Link, Running, c, folder, is_there, qcycle, run, sleep_ms};
-use crate::outside::{Published, say};
-use crate::waits::{not_early, waits};
+use crate::common::guests::{
+    Domain, In, Link, Running, c, folder, is_there, qcycle, run, sleep_ms,
+};
+use crate::exec::outside::{Published, say};
+use crate::exec::waits::{not_early, waits};
 
 /// The program whose command line ends so.
 fn of_command<'d>(detail: &'d Detail, end: &str) -> &'d ProgramStatus {

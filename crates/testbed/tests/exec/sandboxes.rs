@@ -1,7 +1,7 @@
 //! Programs that give themselves seccomp filters, natively and in virtual time alike: the image's
 //! own calls pass them, and what they say to the program's calls holds.
 
-use crate::harness::{BOTH, In, Link, Running, c, command, qcycle, run};
+use crate::common::guests::{BOTH, In, Link, Running, c, command, qcycle, run};
 
 #[test]
 fn sandboxes_hold_in_virtual_time_as_they_do_natively() {

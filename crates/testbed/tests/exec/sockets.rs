@@ -3,7 +3,7 @@
 
 use runtime::agent::protocol::Call;
 
-use crate::harness::{BOTH, In, Link, Printed, Running, c, command, held, run, sleep_ms};
+use crate::common::guests::{BOTH, In, Link, Printed, Running, c, command, held, run, sleep_ms};
 
 const CALLS: usize = 15;
 

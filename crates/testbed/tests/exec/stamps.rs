@@ -3,7 +3,7 @@
 
 use runtime::agent::protocol::Call;
 
-use crate::harness::{In, Link, Running, c, command, held, is_there, qcycle, run, sleep_ms};
+use crate::common::guests::{In, Link, Running, c, command, held, is_there, qcycle, run, sleep_ms};
 
 const KINDS: usize = 8;
 /// `SO_TIMESTAMP` is cut off to microseconds, and the host's time of day is converted to a part of

@@ -2,7 +2,7 @@
 //! still has timers, and its agent lives. The other one sleeps in turn, so that a busy host shows in
 //! both of its figures, and the agent in one.
 
-use crate::harness::{In, Link, c, command, run};
+use crate::common::guests::{In, Link, c, command, run};
 
 /// Runs the storm beside the measuring program. Answers the medians by which timers and sleeps of
 /// the latter were late, in microseconds.

@@ -4,7 +4,9 @@
 
 use runtime::agent::protocol::{Call, Selector};
 
-use crate::harness::{Domain, In, Link, Printed, QCYCLE, Running, c, command, held, run, sleep_ms};
+use crate::common::guests::{
+    Domain, In, Link, Printed, QCYCLE, Running, c, command, held, run, sleep_ms,
+};
 
 /// Guests, and how many checks each makes.
 const GUESTS: [(&str, usize); 3] = [("timers", 71), ("posix_timers", 44), ("queues", 27)];

@@ -2,7 +2,7 @@
 
 use runtime::agent::protocol::Call;
 
-use crate::harness::{BOTH, In, Link, Running, c, command, qcycle, run};
+use crate::common::guests::{BOTH, In, Link, Running, c, command, qcycle, run};
 
 #[test]
 fn processor_time_fits_the_clock_however_it_is_asked_for() {
@@ -46,7 +46,8 @@ fn times_that_the_kernel_keeps_are_those_of_the_program() {
     assert_eq!((printed.out.as_str(), printed.end), ("", 0), "at another date");
     let touch = "touch t && stat -c %y t && rm t";
     let mut elsewhen = qcycle(&["exec", "--start", "2001-09-09T01:46:40Z", "--"]);
-    let printed = run(elsewhen.current_dir(crate::harness::folder()).args(["sh", "-c", touch]));
+    let printed =
+        run(elsewhen.current_dir(crate::common::guests::folder()).args(["sh", "-c", touch]));
     assert!(printed.out.starts_with("2001-09-0"), "{}", printed.out);
 }
 
@@ -85,7 +86,7 @@ fn a_hold_takes_none_of_the_deadline_of_a_requeued_futex() {
     let guest = c("requeue", Link::Dynamic);
     let mut guest = Running::start(In::Virtual("1"), "requeue-held", &guest, &["200"]);
     assert_eq!(guest.line(), "ready");
-    crate::harness::held(&guest, || crate::harness::sleep_ms(300));
+    crate::common::guests::held(&guest, || crate::common::guests::sleep_ms(300));
     waits_in_vain(&guest.finish().out);
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use runtime::agent::protocol::Call;
 
-use crate::harness::{BOTH, In, Link, Printed, Running, c, held, sleep_ms};
+use crate::common::guests::{BOTH, In, Link, Printed, Running, c, held, sleep_ms};
 
 /// How one call ended.
 #[derive(Debug)]

@@ -13,7 +13,8 @@ use results::record::{EndedHow, ProgramEnd};
 use results::stream::Streams;
 use results::{RunFolder, Verdict};
 
-use crate::harness::{self, Finished, Place};
+use crate::common::machine::alone;
+use crate::run::harness::{self, Finished, Place};
 
 const POLLS: &str = "the controller polls every 100 ms";
 const POLLS_AT_MOST_MS: f64 = 130.0;
@@ -25,7 +26,7 @@ fn ten_seconds_of_the_case_are_recorded_whole() {
     if !harness::is_root() {
         return;
     }
-    let _alone = harness::alone();
+    alone();
     let place = Place::of_case("voltage-stability");
     let run = place.run(&["--variant", "normal", "--duration", "10 s", "--csv"]);
     // The storage unit has not begun to charge after ten seconds.
@@ -69,7 +70,7 @@ fn holds_cannot_be_seen_from_within() {
     if !harness::is_root() {
         return;
     }
-    let _alone = harness::alone();
+    alone();
     let place = Place::of_case("voltage-stability");
     let mut longest = Vec::new();
     for _ in 0..CHANCES {
@@ -107,7 +108,7 @@ fn the_whole_case_meets_its_requirements() {
         eprintln!("not run: it takes three minutes; set QCYCLE_FULL=1");
         return;
     }
-    let _alone = harness::alone();
+    alone();
     let place = Place::of_case("voltage-stability");
     for variant in ["normal", "denial-of-service"] {
         let run = place.run(&["--variant", variant, "--repeat-disturbed", "3"]).expect(0);
@@ -126,7 +127,6 @@ fn two_runs_have_rows_at_the_same_times() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::of_case("voltage-stability");
     let options = ["--variant", "normal", "--duration", "3 s", "--seed", "7"];
     let (first, second) = (place.start(&options), place.start(&options));
@@ -204,7 +204,6 @@ fn tshark_reads_the_captures_of_a_run() {
         eprintln!("not run: tshark is not installed");
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::of_case("voltage-stability");
     let run = place.run(&["--variant", "normal", "--duration", "1 s"]);
     let mut tshark = Command::new("tshark");

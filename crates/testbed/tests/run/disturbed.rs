@@ -9,8 +9,9 @@ use results::RunFolder;
 use results::disturbance::Cause;
 use runtime::intervention::Deed;
 
-use crate::guests::{Link, c};
-use crate::harness::{self, Finished, Place};
+use crate::common::guests::{Link, c};
+use crate::common::machine::alone;
+use crate::run::harness::{self, Finished, Place};
 
 /// A program that looks at its clock every millisecond and tells the longest time between two looks,
 /// and what more a requirement or a scenario says.
@@ -80,7 +81,7 @@ fn who_is_kept_from_the_processors_is_not_judged_and_the_cause_is_told() {
     if !harness::is_root() {
         return;
     }
-    let _alone = harness::alone();
+    alone();
     let place = place("", "");
     let mut run = place.start(&[]);
     run.let_pass(Duration::from_millis(1500));
@@ -116,7 +117,6 @@ fn a_program_that_cannot_keep_up_is_not_judged() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = place("    disturbed_above: 50 ms\n", "");
     place.file(
         "ticker.py",
@@ -141,7 +141,6 @@ fn what_others_do_to_the_domain_is_in_log_and_record_and_a_factor_disturbs() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = place(FOR_EVER, "");
     let mut run = place.start(&[]);
     let domain = run.let_pass(Duration::from_millis(1000)).name;
@@ -175,7 +174,6 @@ fn a_hold_disturbs_nothing_and_nobody_releases_what_another_holds() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = place(&format!("{FOR_EVER}    depends_on: [meter]\n"), "");
     place.file("ticker.py", "print('{\"gap_ms\": 1}', flush=True)\nimport time\ntime.sleep(9)\n");
     // The clock does not run while a run prepares; that hold is its own.
@@ -197,7 +195,6 @@ fn a_disturbed_run_is_repeated_in_a_folder_of_its_own_and_the_last_one_counts() 
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     // One that is missed for certain makes no difference to that.
     let missed = "  - name: it looks rarely
     measure: {told: gap_ms, by: ticker, statistic: minimum}
@@ -256,7 +253,7 @@ fn a_testbed_that_is_stopped_for_a_while_judges_nothing_of_it() {
     if !harness::is_root() {
         return;
     }
-    let _alone = harness::alone();
+    alone();
     let place = Place::of_case("minimal");
     for stopped_ms in [200, 600] {
         let mut run = place.start(&["--variant", "fine", "--duration", "3 s"]);
@@ -284,7 +281,7 @@ fn who_is_stopped_or_blocked_in_the_kernel_is_not_judged() {
     if !harness::is_root() {
         return;
     }
-    let _alone = harness::alone();
+    alone();
     let stops = "sleep 100 & sleep 0.7; kill -STOP $!; sleep 0.6; kill -CONT $!; wait".to_owned();
     let blocked = format!("{} blocked 600", c("hostile", Link::Static).display());
     for (program, cause) in [(stops, Cause::Stopped), (blocked, Cause::Blocked)] {
@@ -309,7 +306,7 @@ fn lines_that_are_read_late_are_noticed() {
     if !harness::is_root() {
         return;
     }
-    let _alone = harness::alone();
+    alone();
     let mut floods = "  flood:\n    programs:\n".to_owned();
     for number in 1..=3 {
         floods += &format!("      - {{name: flood{number}, run: [yes, a line of no interest]}}\n");
@@ -346,7 +343,7 @@ fn a_full_table_of_neighbours_is_noticed() {
     if !harness::is_root() {
         return;
     }
-    let _alone = harness::alone();
+    alone();
     let text = "  crowd:
     address: 10.0.0.1/16
     programs: [{name: crowd, run: python3 crowd.py}]

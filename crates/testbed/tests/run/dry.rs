@@ -1,6 +1,6 @@
 //! A scenario that is only checked: all that is wrong is told as before a run, and nothing starts.
 
-use crate::harness::{self, Place};
+use crate::run::harness::{self, Place};
 
 const SCENARIO: &str = "scenario: dry
 duration: 1 s
@@ -36,7 +36,6 @@ fn a_scenario_without_faults_is_told_so_in_all_its_variants() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(SCENARIO);
     for way in WAYS {
         let said = said(&place, way, 0);
@@ -54,7 +53,6 @@ fn what_only_the_engine_knows_is_told_with_its_place_too() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(&SCENARIO.replace("load.d680.kW", "load.d608.kW"));
     for way in WAYS {
         let said = said(&place, way, 65);

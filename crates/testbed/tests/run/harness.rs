@@ -7,7 +7,6 @@ use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,25 +16,15 @@ use runtime::agent::protocol::Status;
 use tempfile::TempDir;
 use terminal::exit::Exit;
 
-use crate::patience::{is_loaded, last_stall, patience};
-use crate::processes::processes;
+use crate::common::guests::QCYCLE;
+use crate::common::machine::beside_others;
+use crate::common::patience::{is_loaded, last_stall, patience};
+use crate::common::processes::processes;
 
 /// No run of these tests takes longer; a hang is found and not waited for.
 const RUN_LONGEST: Duration = Duration::from_secs(120);
 /// A death is told within this time on an idle machine, and everything is gone.
 pub(crate) const DEATH_LONGEST: Duration = Duration::from_secs(5);
-
-static MACHINE: RwLock<()> = RwLock::new(());
-
-/// For tests that measure: nothing else of these tests runs meanwhile.
-pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
-    MACHINE.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// For tests that do not mind others.
-pub(crate) fn beside_others() -> RwLockReadGuard<'static, ()> {
-    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The scenarios of the project.
 pub(crate) fn project() -> PathBuf {
@@ -66,6 +55,7 @@ impl Place {
     }
 
     fn empty() -> Self {
+        beside_others();
         last_stall();
         let folder = tempfile::Builder::new().prefix("qcycle-run-").tempdir().unwrap();
         for part in ["scenario", "sockets"] {
@@ -91,7 +81,7 @@ impl Place {
 
     /// `qcycle` with the environment of this place.
     pub(crate) fn qcycle(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_qcycle"));
+        let mut command = Command::new(QCYCLE);
         self.set_up(&mut command);
         command.args(arguments);
         command

@@ -7,8 +7,9 @@
 use results::disturbance::Cause;
 use results::record::ProgramEnd;
 
-use crate::guests::{Link, c};
-use crate::harness::{self, Finished, Place};
+use crate::common::guests::{Link, c};
+use crate::common::machine::alone;
+use crate::run::harness::{self, Finished, Place};
 
 /// A scenario with a hostile program that goes this way, of the guest with most ways if no other.
 fn scenario(way: &'static str, duration_s: u32) -> String {
@@ -41,7 +42,7 @@ fn neighbour_is_well_and(way: &'static str, is_right: impl Fn(&Finished) -> bool
         return;
     }
     // They would notice.
-    let _alone = harness::alone();
+    alone();
     // Enough by far on a machine that has nothing else to do, and on one that has.
     if !is_well_within(way, 2, &is_right) {
         assert!(is_well_within(way, 30, &is_right), "its neighbour got nowhere beside {way}");

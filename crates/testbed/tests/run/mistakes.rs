@@ -1,7 +1,7 @@
 //! Mistakes that everybody makes once, on the command line: each ends with its exit code, and says
 //! what is wrong and the way out.
 
-use crate::harness::{self, Place};
+use crate::run::harness::Place;
 
 const SCENARIO: &str = "scenario: small
 duration: 1 s
@@ -51,7 +51,6 @@ const MISTAKES: &[(&[&str], i32, &[&str])] = &[
 
 #[test]
 fn each_mistake_is_told_with_the_way_out_and_its_exit_code() {
-    let _beside = harness::beside_others();
     let place = Place::new(SCENARIO);
     for (written, code, words) in MISTAKES {
         let output = place.qcycle(written).output().unwrap();

@@ -2,14 +2,13 @@
 
 use runtime::agent::protocol::Detail;
 
-use crate::harness::{self, Place};
+use crate::run::harness::{self, Place};
 
 #[test]
 fn programs_alone_make_a_run() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(
         "scenario: alone
 duration: 2 s
@@ -34,7 +33,6 @@ fn programs_of_nodes_have_the_names_of_the_scenario_and_a_factor_each() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(
         "scenario: pair
 duration: 3 s
@@ -84,7 +82,6 @@ fn a_network_without_a_plant_makes_a_run() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(
         "scenario: echo
 duration: 3 s
@@ -124,7 +121,6 @@ fn a_program_finds_a_machine_of_its_own() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(
         "scenario: look
 duration: 2 s
@@ -181,7 +177,6 @@ fn programs_of_a_node_start_in_the_order_in_which_they_are_named() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let mut text = "scenario: order
 duration: 2 s
 settle: 0 s

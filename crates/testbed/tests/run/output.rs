@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::harness::{self, Place, eventually};
+use crate::run::harness::{self, Place, eventually};
 
 fn scenario(writer: &str) -> String {
     format!(
@@ -38,7 +38,6 @@ fn a_flood_of_output_takes_no_memory_and_stops_nobody() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let flood =
         "[sh, -c, yes 0123456789abcdef0123456789abcdef | head -c 100000000; echo; echo end]";
     let place = Place::new(&scenario(flood).replace("duration: 4 s", "duration: 30 s"));
@@ -75,7 +74,6 @@ fn output_without_a_line_end_is_cut_into_lines() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(&scenario("python3 long_line.py"));
     let run = place.run(&["--duration", "3 s"]).expect(0);
     let lines = run.lines("writer");
@@ -97,7 +95,6 @@ fn the_last_words_of_a_program_are_taken_down() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(&scenario("python3 farewell.py"));
     let run = place.run(&["--duration", "2 s"]).expect(0);
     assert_eq!(run.lines("writer"), ["ready", "farewell"]);
@@ -111,7 +108,6 @@ fn questions_and_output_from_everywhere_do_not_stall() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     const ASKS: &str =
         "n=0; while read v < /plant/bus.680.v1; do n=$((n+1)); [ $n != 20 ] || echo twenty; done";
     let mut text = "scenario: rush

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use results::RunFolder;
 use results::record::{EndedHow, ProgramEnd};
 
-use crate::harness::{self, DEATH_LONGEST, Finished, Place, Running, eventually};
-use crate::patience::patience;
+use crate::common::patience::patience;
+use crate::run::harness::{self, DEATH_LONGEST, Finished, Place, Running, eventually};
 
 /// A minute of a program that reads and writes the plant, beside others.
 fn scenario(others: &str) -> String {
@@ -96,7 +96,6 @@ fn a_program_that_fails_ends_the_run() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(&scenario(&other("[sh, -c, sleep 1; exit 3]", "fail")));
     let run = place.run(&[]).expect(12);
     assert!(run.wall < patience(Duration::from_secs(10)), "{:?}", run.wall);
@@ -111,7 +110,6 @@ fn a_program_whose_end_is_ignored_leaves_a_warning() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(&scenario(&other("[sh, -c, sleep 0.5; exit 3]", "ignore")));
     let run = place.run(&["--duration", "1 s"]).expect(0);
     let record = run.record();
@@ -127,7 +125,6 @@ fn a_program_that_crashes_ends_the_run() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let crash = "[sh, -c, ulimit -c 0; sleep 1; kill -SEGV $$]";
     let place = Place::new(&scenario(&other(crash, "fail")));
     let run = place.run(&[]).expect(12);
@@ -139,7 +136,6 @@ fn a_program_that_is_not_there_is_found_before_anything_starts() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(&scenario(&other("[no-such-program]", "fail")));
     let run = place.run(&[]).expect(65);
     assert!(run.err.contains("no-such-program"), "{}", run.err);
@@ -151,7 +147,6 @@ fn a_program_that_cannot_be_executed_ends_the_run() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(&scenario(&other("./broken", "fail")));
     // Its interpreter is there, and is itself.
     let broken = place.scenario().join("broken");
@@ -184,7 +179,6 @@ fn the_death_of_the_agent_ends_the_run_and_all_its_programs() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(&scenario(&sleeper()));
     let mut run = place.start(&[]);
     let agent = run.let_pass(Duration::from_secs(2)).agent_pid;
@@ -198,7 +192,6 @@ fn the_death_of_the_runner_ends_everything_and_keeps_what_was_recorded() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(&scenario(&sleeper()));
     let mut run = place.start(&[]);
     run.let_pass(Duration::from_secs(2));
@@ -219,7 +212,6 @@ fn the_death_of_a_node_ends_the_run() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     // The process that waits outside of the namespaces, and the first one inside.
     for depth in [1, 2] {
         let place = Place::new(&scenario(&sleeper()));
@@ -237,7 +229,6 @@ fn an_interrupted_run_is_judged_by_what_it_has() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     for (signal, name) in [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM")] {
         let place = Place::new(&scenario(&sleeper()));
         let mut run = place.start(&[]);
@@ -256,7 +247,6 @@ fn a_second_signal_ends_the_runner_at_once() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let stubborn = "[sh, -c, \"trap '' TERM INT; while :; do sleep 1; done\"]";
     let place = Place::new(&scenario(&other(stubborn, "fail")));
     let mut run = place.start(&[]);
@@ -276,7 +266,6 @@ fn a_stopped_runner_stops_the_clock_and_nothing_is_missed() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(&scenario(&sleeper()));
     let mut run = place.start(&["--duration", "2 s"]);
     run.let_pass(Duration::from_secs(1));
@@ -294,7 +283,6 @@ fn a_program_that_ignores_being_asked_is_killed() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let stubborn = "[sh, -c, \"trap '' TERM; while :; do sleep 1; done\"]";
     let place = Place::new(&scenario(&other(stubborn, "fail")));
     let run = place.run(&["--duration", "1 s"]).expect(0);
@@ -307,7 +295,6 @@ fn daemons_of_a_program_are_gone_after_the_run() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(&scenario(&other("python3 daemons.py", "ignore")));
     let run = place.run(&["--duration", "2 s"]).expect(0);
     assert_eq!(run.lines("other").last().unwrap(), "three daemons");
@@ -319,7 +306,6 @@ fn rubbish_in_a_point_file_is_refused_and_told() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(&scenario(&sleeper()).replace("reader.py", "rubbish.py"));
     let run = place.run(&["--duration", "2 s"]).expect(0);
     assert_eq!(run.lines("reader"), ["refused", "refused", "refused", "refused", "taken: 250"]);
@@ -338,7 +324,6 @@ fn a_plant_that_fails_ends_the_run() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let refused = ("load.d680.kV, value: -4", "kV: Value (-4) cannot be negative");
     let unsolvable = ("line.l1.length, value: 0", "Matrix Inversion Error for Line");
     for (program, (event, words)) in
@@ -358,7 +343,6 @@ fn a_plant_that_diverges_is_a_warning() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let reader = "python3 reader.py /plant/generator.wind.kW /plant/storage.es.kW 0.05";
     let text = scenario(&sleeper())
         .replace("{point: generator.wind.kW}", "{point: bus.680.v1}")
@@ -384,7 +368,6 @@ fn nobody_who_waits_for_a_point_is_waited_for() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let text = scenario(&sleeper())
         .replace("{point: generator.wind.kW}", "{point: generator.wind.kW, latency: 1 h}");
     let place = Place::new(&text);
@@ -399,7 +382,6 @@ fn an_agent_that_hangs_is_killed_when_the_run_is_over() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(&scenario(&sleeper()));
     let mut run = place.start(&[]);
     let agent = run.let_pass(Duration::from_secs(1)).agent_pid;
@@ -417,7 +399,6 @@ fn a_program_killed_in_the_middle_of_a_question_stalls_nobody() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(&scenario(&sleeper()).replace("reader.py", "killed.py"));
     let run = place.run(&["--duration", "3 s"]).expect(0);
     // A reader that still asks when the run is over is told so, and complains.

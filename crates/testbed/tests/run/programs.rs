@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::harness::{self, Place};
+use crate::run::harness::{self, Place};
 
 const SCENARIO: &str = "scenario: modbus
 duration: 60 s
@@ -52,7 +52,6 @@ fn modbus_finds_what_it_finds_natively() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     all_facts_hold(&[], |_, _| ());
     all_facts_hold(&["--tdf", "2"], |_, _| ());
 }
@@ -62,7 +61,6 @@ fn modbus_finds_the_same_while_it_is_held_again_and_again() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let holds = all_facts_hold(&[], |place, is_over| {
         let mut holds = 0;
         while !is_over.load(Ordering::Relaxed) {

@@ -12,7 +12,7 @@ use results::RunFolder;
 use results::inputs::{Input, Role};
 use results::record::{EndedHow, ProgramEnd};
 
-use crate::harness::{self, Place, eventually};
+use crate::run::harness::{self, Place, eventually};
 
 const TALKER: &str = "scenario: talker
 duration: 60 s
@@ -48,7 +48,6 @@ fn a_runner_that_is_killed_leaves_a_record_that_is_true() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     for after_ms in [0, 30, 120, 400, 2600] {
         let place = place(TALKER);
         let run = place.start(&[]);
@@ -96,7 +95,6 @@ fn an_agent_that_is_killed_leaves_files_that_are_said_to_lack_their_ends() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let network = "switches: [s1]\nlinks: [{from: a, to: s1, delay: 1 ms}]\nrequirements:";
     let scenario = TALKER
         .replace("  a:\n", "  a:\n    address: 10.0.0.1/24\n")
@@ -120,7 +118,6 @@ fn a_program_that_cannot_be_started_is_not_said_to_have_run() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = place(TALKER);
     // It is there, but only the kernel finds out that it may not be executed.
     place.file("interpreter", "");
@@ -184,7 +181,6 @@ fn a_log_that_lost_lines_to_a_full_disk_makes_no_requirement_met() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let scenario = TALKER.replace("duration: 60 s", "duration: 4 s");
     let place = place(&scenario);
     let (small, command) = Small::command(&place, "--json");
@@ -219,7 +215,6 @@ fn files_that_others_change_during_a_run_make_no_requirement_met() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = place(&TALKER.replace("duration: 60 s", "duration: 2 s"));
     let is_changed = |file: &str, change: &dyn Fn(&Path)| {
         let mut run = place.start(&[]);
@@ -271,7 +266,6 @@ fn frames_that_a_full_disk_took_make_no_requirement_met() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::of_case("minimal");
     place.file("scenario.yaml", RECORDED);
     let (small, command) = Small::command(&place, "--json");
@@ -297,7 +291,6 @@ fn programs_know_their_run_and_not_the_time_zone_of_the_host() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let scenario = TALKER
         .replace("echo done", "'env | sort; umask'")
         .replace("duration: 60 s", "duration: 1 s");
@@ -333,7 +326,6 @@ fn all_files_that_a_run_is_made_of_are_in_its_record() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let plant = "plant:\n  circuit: main.dss\n  profiles: [{file: wind.csv, time: time_s, columns: \
                  {kw: load.d680.kW}}]\n  record: {every: 10 ms, points: [bus.680.v1]}\nnodes:";
     let scenario = TALKER

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use crate::harness::{self, Place};
+use crate::common::machine::alone;
+use crate::run::harness::{self, Place};
 
 const STALLS: u64 = 5;
 const STALL: Duration = Duration::from_millis(100);
@@ -100,7 +101,7 @@ fn a_guarded_clock_stands_still_while_the_host_is_stalled() {
     if !harness::is_root() {
         return;
     }
-    let _alone = harness::alone();
+    alone();
     let Some((without, record)) = longest_gap("") else { return };
     assert!(without >= STALL * 9 / 10, "the stalls were none: {without:?}");
     assert_eq!(record.wall.unwrap().stalls, None);
@@ -119,7 +120,7 @@ fn a_guarded_clock_stands_still_while_the_host_is_stalled() {
 
 #[test]
 fn a_program_in_the_foreground_is_guarded_as_well() {
-    let _alone = harness::alone();
+    alone();
     let mut command = Command::new(env!("CARGO_BIN_EXE_qcycle"));
     command.args(["exec", "--stall-guard", "1 ms", "--", "python3", "-c", TICKER]);
     let mut program =

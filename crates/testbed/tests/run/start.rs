@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use crate::harness::{self, Place, eventually};
-use crate::patience::patience;
+use crate::common::patience::patience;
+use crate::run::harness::{self, Place, eventually};
 
 const SCENARIO: &str = "scenario: small
 duration: 1 s
@@ -34,7 +34,6 @@ fn assert_refused(place: &Place, options: &[&str], code: i32, says: &[&str]) {
 
 #[test]
 fn a_wrong_circuit_is_told_in_the_words_of_the_engine() {
-    let _beside = harness::beside_others();
     let place = Place::new(SCENARIO);
     let circuit = fs::read_to_string(place.scenario().join("grid.dss")).unwrap();
     place.file("grid.dss", &circuit.replace("new load.d680", "new lload.d680"));
@@ -45,7 +44,6 @@ fn a_wrong_circuit_is_told_in_the_words_of_the_engine() {
 
 #[test]
 fn a_wrong_point_is_told_with_those_that_come_near() {
-    let _beside = harness::beside_others();
     let place = Place::new(&SCENARIO.replace("bus.680.v1", "bus.68O.v1"));
     assert_refused(&place, &[], 65, &["no point bus.68O.v1", "did you mean `bus.680.v1`"]);
     let place = Place::new(&SCENARIO.replace("bus.680.v1", "storage.se.kW"));
@@ -54,7 +52,6 @@ fn a_wrong_point_is_told_with_those_that_come_near() {
 
 #[test]
 fn every_point_that_the_circuit_lacks_is_told_with_its_place() {
-    let _beside = harness::beside_others();
     let wrong = SCENARIO
         .replace("[bus.680.v1]", "[bus.68O.v1, bus.680.v1]")
         .replace("meter:", "meter:\n    files: [{point: load.d68.kW}]")
@@ -85,7 +82,6 @@ fn every_point_that_the_circuit_lacks_is_told_with_its_place() {
 
 #[test]
 fn a_result_cannot_be_set_and_that_is_told_at_the_start() {
-    let _beside = harness::beside_others();
     let event = "events:\n  - {at: 500 ms, set: bus.680.v1, value: 2400 V}\n";
     let place = Place::new(&(SCENARIO.to_owned() + event));
     assert_refused(&place, &[], 65, &["scenario.yaml:12:23", "is a result of the simulation"]);
@@ -97,7 +93,6 @@ fn a_result_cannot_be_set_and_that_is_told_at_the_start() {
 /// Nowhere on the machine: PATH holds a `python3` that has no engine beside it.
 #[test]
 fn an_engine_that_is_missing_is_told_with_the_way_out() {
-    let _beside = harness::beside_others();
     let place = Place::new(SCENARIO);
     let bin = place.path().join("elsewhere/bin");
     fs::create_dir_all(&bin).unwrap();
@@ -113,7 +108,6 @@ fn an_engine_that_is_missing_is_told_with_the_way_out() {
 
 #[test]
 fn all_mistakes_of_a_scenario_are_told_at_once() {
-    let _beside = harness::beside_others();
     let wrong = SCENARIO
         .replace("duration: 1 s", "duration: 1")
         .replace("every: 10 ms", "evry: 10 ms")
@@ -125,7 +119,6 @@ fn all_mistakes_of_a_scenario_are_told_at_once() {
 
 #[test]
 fn options_that_make_no_sense_are_told() {
-    let _beside = harness::beside_others();
     let place = Place::new(SCENARIO);
     assert_refused(&place, &["--variant", "none"], 65, &["none"]);
     let run = place.run(&["--duration", "10"]).expect(64);
@@ -143,7 +136,6 @@ fn two_runs_of_one_case_do_not_disturb_each_other() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(SCENARIO);
     // The first two share a folder of runs; the third has the name of one of them.
     let mut elsewhere = place.qcycle(&["run", "scenario", "--runs", "elsewhere"]);
@@ -171,7 +163,6 @@ fn a_long_name_is_no_obstacle() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let name = "a-name-that-goes-on-and-on-until-it-has-sixty-four-letters-of-it";
     let place = Place::new(&SCENARIO.replace("small", name));
     place.run(&["--duration", "200 ms"]).expect(0);
@@ -183,7 +174,6 @@ fn what_a_killed_agent_leaves_is_removed_by_the_next_run() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(SCENARIO);
     let socket = place.path().join("sockets/quartercycle/dead.sock");
     fs::create_dir_all(socket.parent().unwrap()).unwrap();

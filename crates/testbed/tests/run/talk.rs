@@ -5,7 +5,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 use results::RunRecord;
 
-use crate::harness::{self, Place};
+use crate::run::harness::{self, Place};
 
 const SCENARIO: &str = "scenario: small
 duration: 2 s
@@ -40,7 +40,6 @@ fn json_is_all_that_is_printed_and_says_what_the_folder_says() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(SCENARIO);
     let run = place.run(&["--json", "--duration", "500 ms"]).expect(0);
     let printed: RunRecord = serde_json::from_str(&run.out).unwrap();
@@ -55,7 +54,6 @@ fn twice_the_dilation_takes_twice_the_time_and_changes_no_verdict() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(SCENARIO);
     let [native, dilated] = [["--tdf", "1"], ["--tdf", "2"]].map(|tdf| place.run(&tdf).expect(0));
     let [native, dilated] = [native.record(), dilated.record()];
@@ -71,7 +69,6 @@ fn programs_see_the_start_of_the_scenario() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(SCENARIO);
     let run = place.run(&["--duration", "1 s", "--csv"]).expect(0);
     // The clock starts before zero by the time to settle.
@@ -89,7 +86,6 @@ fn a_terminal_shows_a_bar() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(SCENARIO);
     let (mut ours, theirs) = terminal();
     let mut command = place.qcycle(&["run", "scenario", "--runs", "runs", "--duration", "1 s"]);
@@ -112,7 +108,6 @@ fn closed_streams_do_no_harm() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(SCENARIO);
     let closed = || {
         let (reader, writer) = std::io::pipe().unwrap();

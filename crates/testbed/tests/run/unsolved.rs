@@ -1,7 +1,7 @@
 //! A grid that has no solution for a while: no requirement is met by figures of then, and programs
 //! are not told any.
 
-use crate::harness::{self, Place};
+use crate::run::harness::{self, Place};
 use report_kit::outcome::Outcome;
 
 /// The same case with a load that the line can carry, and one that it cannot.
@@ -85,7 +85,6 @@ fn steps_that_do_not_converge_are_no_figures_and_no_verdict_is_drawn_from_them()
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let pure = place(150.0, "0");
     let (met, run_pure) = run(&pure, 0);
     assert_eq!(met, [Outcome::Met; 4]);
@@ -121,7 +120,6 @@ fn a_share_of_steps_without_a_solution_may_be_allowed() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     // A tenth of a second of three.
     let (outcomes, _) = run(&place(1000.0, "0.04"), 0);
     assert_eq!(outcomes, [Outcome::Met; 4]);

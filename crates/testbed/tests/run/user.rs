@@ -10,7 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::harness::{self, Finished, Place, project};
+use crate::common::guests::{QCYCLE, copy_program};
+use crate::run::harness::{self, Finished, Place, project};
 
 const NOBODY: u32 = 65534;
 const TUN: (&str, u32) = ("/dev/net/tun", 200);
@@ -36,7 +37,7 @@ enum Devices {
 /// `qcycle run` as an ordinary user, in a place that belongs to that user.
 fn run_as_nobody(place: &Place, devices: Devices, options: &[&str]) -> Finished {
     let binary = place.path().join("qcycle");
-    fs::copy(env!("CARGO_BIN_EXE_qcycle"), &binary).unwrap();
+    copy_program(QCYCLE, &binary);
     give_to_nobody(place.path());
     let mut command = Command::new(binary);
     place.set_up(&mut command);
@@ -168,7 +169,6 @@ fn programs_alone_run_as_an_ordinary_user() {
     if !possible() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(PROGRAMS_ONLY);
     let run = run_as_nobody(&place, Devices::Closed, &[]).expect(0);
     assert_eq!(run.lines("look"), ["12:00:00", "0", "one", "/proc/1/comm"]);
@@ -182,7 +182,6 @@ fn a_device_that_the_user_may_not_open_is_named_with_the_way_out() {
     if !possible() {
         return;
     }
-    let _beside = harness::beside_others();
     let network = "scenario: net
 duration: 1 s
 nodes:
@@ -214,7 +213,6 @@ fn the_case_runs_as_an_ordinary_user() {
     if !possible() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::of_case("voltage-stability");
     let options = ["--variant", "normal", "--duration", "4 s"];
     let run = run_as_nobody(&place, Devices::Open, &options);
@@ -233,7 +231,6 @@ fn a_host_without_user_namespaces_is_told_with_the_way_out() {
     if !possible() {
         return;
     }
-    let _beside = harness::beside_others();
     let place = Place::new(PROGRAMS_ONLY);
     let mut command = place.qcycle(&["run", "scenario", "--runs", "runs"]);
     let forbid = || {

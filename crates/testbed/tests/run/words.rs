@@ -2,7 +2,7 @@
 
 use results::record::ProgramEnd;
 
-use crate::harness::{self, Finished, Place};
+use crate::run::harness::{self, Finished, Place};
 
 /// The place of a run, and how it ended.
 fn run_of(program: &str, on_exit: &str) -> (Place, Finished) {
@@ -28,7 +28,6 @@ fn a_program_that_fails_has_its_last_lines_told_with_the_path_of_its_log() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let broken = "echo polling; for n in 1 2 3 4 5 6 7 8 9; do echo line $n >&2; done; \
                   printf 'no such \\033[31mregister\\n' >&2; exit 3";
     for (on_exit, code) in [("fail", 12), ("ignore", 0)] {
@@ -53,7 +52,6 @@ fn a_program_that_may_end_and_ends_well_is_nothing_to_look_at() {
     if !harness::is_root() {
         return;
     }
-    let _beside = harness::beside_others();
     let (_place, run) = run_of("echo done", "ignore");
     let run = run.expect(0);
     let record = run.record();

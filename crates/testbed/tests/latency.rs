@@ -3,10 +3,6 @@
 //! Times are short, and no latency is judged: what is tested is what is there at the end, and that
 //! nothing else is.
 
-#![expect(clippy::unwrap_used, reason = "all of this file is a test")]
-
-#[path = "common/processes.rs"]
-mod processes;
 #[path = "../../latency/tests/static_probe.rs"]
 mod static_probe;
 
@@ -18,7 +14,9 @@ use std::time::Duration;
 use latency::cell::{Cause, Cell, MarkKind, Stall};
 use latency::record::{CellState, LatencyRun, State, cell_folder};
 
-use crate::processes::processes;
+use crate::common::guests::QCYCLE;
+use crate::common::machine::beside_others;
+use crate::common::processes::processes;
 
 /// In the environment of all that a test starts, and of nothing else.
 const MARK: &str = "QCYCLE_TEST_MARK";
@@ -29,6 +27,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
+        beside_others();
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
@@ -45,7 +44,7 @@ impl Bench {
     }
 
     fn qcycle(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_qcycle"));
+        let mut command = Command::new(QCYCLE);
         command
             .args(words)
             .env("QCYCLE_PROBE", static_probe::static_probe())

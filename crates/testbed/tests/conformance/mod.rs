@@ -6,18 +6,14 @@
 //! The words do not depend on how long things take on a busy machine: they say whether a wait was
 //! early, what was said to be left, what a handler did to it, and how bad arguments are answered.
 
-#![expect(clippy::unwrap_used, reason = "all of this file is a test")]
-
 mod cells;
 mod fuzz;
-#[path = "../common/guests.rs"]
-#[allow(dead_code, reason = "shared with other tests, which use more of it")]
-mod harness;
 mod table;
 
 use std::path::Path;
 use std::sync::Mutex;
 
+use crate::common::machine::beside_others;
 use cells::{Cell, Findings, Language, Outcomes, Place};
 
 /// Jobs at a time: they mostly wait.
@@ -25,6 +21,7 @@ const WORKERS: usize = 4;
 
 #[test]
 fn each_call_in_each_condition_is_as_the_table_says() {
+    beside_others();
     let languages = Language::there();
     let mut findings = in_turns(cells::all(&languages, Place::Native), cells::natively);
     natively_nothing_is_wrong(&findings);
