@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long conformance deny check-aarch64 test-aarch64 bench container quorum fuzz fuzz-calls clean
+.PHONY: help probe setup setup-test setup-bench setup-conformance setup-container setup-aarch64 demo test test-long soak conformance deny check-aarch64 test-aarch64 bench container quorum fuzz fuzz-calls clean
 
 # The shim is an image for other programs, built by the build script of `runtime`: never here.
 CRATES := -p vtime -p terminal -p os -p settings -p report-kit -p probe -p iec61850 -p quorum -p substation -p relay \
@@ -10,7 +10,10 @@ CRATES := -p vtime -p terminal -p os -p settings -p report-kit -p probe -p iec61
 PYTHON := .venv/bin/python
 # A target whose programs need no loader, so that a container holds the program alone.
 MUSL := $(shell uname -m)-unknown-linux-musl
-# The tests that `make test-aarch64` runs; empty: all of tests/exec.rs.
+# Most tests wait most of the time: more of them at once than there are processors.
+cargo_test = PATH="$$PWD/.venv/bin:$$PATH" RUST_TEST_THREADS=$$((2 * $$(nproc))) \
+	cargo test --locked --no-fail-fast $(CRATES)
+# The tests that `make test-aarch64` runs; empty: all of tests/exec.
 TESTS ?=
 # Which random calls `make fuzz-calls` makes: another seed, other calls.
 SEEDS ?= 1-1000
@@ -44,28 +47,31 @@ demo: setup ## run the voltage-stability case, normal and under attack, and draw
 	cargo build --locked --release -p testbed
 	tools/demo.sh
 
-test: setup-test ## check format, lints, tests and taste
+test: setup-test ## check format, lints, tests and documents, in minutes
 	cargo fmt --all --check
 	cargo clippy --locked $(CRATES) --all-targets -- -D warnings
-	PATH="$$PWD/.venv/bin:$$PATH" cargo test --locked --no-fail-fast $(CRATES)
-	cargo test --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
-		--bench pause --bench latency -- --tiny
-	cargo test --locked $(CRATES) --bench clock -- --tiny $(bench_prefix)
+	$(cargo_test)
 	$(PYTHON) -W error::ResourceWarning -m unittest discover -s scenarios/voltage-stability
 	$(PYTHON) -W error -m unittest discover -s scenarios/feeder-fault
-	$(PYTHON) -W error -m unittest discover -s scenarios/relay-load
 	$(PYTHON) -W error -m unittest discover -s scenarios/quorum
-	$(PYTHON) -W error -m unittest discover -s scenarios/resilient-feeder
 	$(PYTHON) -W error -m unittest discover -s tools
-	tools/mutants.py
-	tools/aarch64.sh check
 	$(PYTHON) tools/tidy.py
 	shellcheck tools/*.sh .ci/run
 	shellcheck --shell sh tools/peers/*.sh tools/peers/programs/*.sh
 
-test-long: setup-test ## ask what takes long: verdicts beside load and hostile programs, other users, other systems
+test-long: setup-test ## check what takes longer: stations of relays, guests, random calls, mutants, AArch64
+	$(cargo_test) -- --ignored
+	$(PYTHON) -W error -m unittest discover -s scenarios/relay-load
+	$(PYTHON) -W error -m unittest discover -s scenarios/resilient-feeder
+	cargo test --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
+		--bench pause --bench latency -- --tiny
+	cargo test --locked $(CRATES) --bench clock -- --tiny $(bench_prefix)
+	tools/mutants.py
+	tools/aarch64.sh check
+
+soak: setup-test ## verdicts beside load and hostile programs, other users, other systems: up to an hour
 	cargo build --locked --release $(CRATES)
-	$(PYTHON) -W error -m unittest discover -s tools/long
+	$(PYTHON) -W error -m unittest discover -s tools/soak
 
 deny: ## check licences, sources and known vulnerabilities of what is depended on
 	@tools/deny.sh
@@ -77,7 +83,7 @@ test-aarch64: setup-aarch64 ## run the guest programs on an emulated AArch64 boa
 	tools/aarch64.sh test $(TESTS)
 
 fuzz-calls: setup-test ## make random calls natively and in virtual time; SEEDS=1-1000
-	QCYCLE_FUZZ_SEEDS=$(SEEDS) cargo test --locked -p testbed --test conformance fuzz -- --nocapture
+	QCYCLE_FUZZ_SEEDS=$(SEEDS) cargo test --locked -p testbed --test main conformance::fuzz -- --ignored --nocapture
 
 bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
 	cargo bench --locked $(CRATES) --bench decode

@@ -2,7 +2,7 @@
 # Boards with an AArch64 processor, from a machine that has another one.
 #
 # Usage: tools/aarch64.sh check             compiles everything, with lints, and runs nothing
-#        tools/aarch64.sh test [names…]     runs tests/exec.rs in an emulated board
+#        tools/aarch64.sh test [names…]     runs tests/exec on an emulated board
 # The guest is Debian's kernel and programs for arm64 with the cross-compiled tests, all in memory.
 # It counts instructions instead of time (QEMU's icount): a busy machine makes it take longer, but
 # cannot make a test fail, and while it sleeps no time passes at all.
@@ -36,7 +36,7 @@ main() {
             fetch
             build
             pack
-            boot "$@"
+            boot "${@:-exec::}"
             ;;
         *)
             echo "usage: tools/aarch64.sh check|test [names]" >&2
@@ -103,7 +103,7 @@ build() {
                 go build -o "$WORK/guests/$(basename "$guest" .go)" "$guest"
     done
     # Quick to compile rather than quick to run: programs under test are others.
-    cargo test --no-run --locked --target $TARGET -p testbed --test exec \
+    cargo test --no-run --locked --target $TARGET -p testbed --test main \
         --config 'profile.dev.package."*".opt-level=0' --config 'profile.dev.debug=0' \
         --message-format json > "$WORK/built.json"
 }
@@ -140,7 +140,7 @@ pack() {
     qcycle=$(built qcycle)
     mkdir -p "$root$(dirname "$qcycle")"
     $CROSS-strip -o "$root$qcycle" "$qcycle"
-    $CROSS-strip -o "$root/tests" "$(built exec)"
+    $CROSS-strip -o "$root/tests" "$(built main)"
     (cd "$root" && find . | cpio --quiet --create --format newc --owner 0:0) > "$WORK/initrd"
 }
 

@@ -155,6 +155,7 @@ fn signal(child: &Child, signal: i32) {
 const MODEST: &str = "priority: 0, period: 1 ms, lock_memory: no, hold_awake: no";
 
 #[test]
+#[ignore = "long: it boots guests"]
 fn one_command_measures_a_matrix_and_draws_one_report() {
     let bench = Bench::new();
     let output = bench.measure(
@@ -255,6 +256,7 @@ fn ctrl_c_keeps_what_was_measured_and_the_run_goes_on_where_it_stood() {
 }
 
 #[test]
+#[ignore = "long: it boots guests"]
 fn a_kill_leaves_nothing_but_what_was_measured() {
     for (platform, kind) in [
         ("native", ""),

@@ -44,7 +44,7 @@ fn each_call_in_each_condition_is_as_the_table_says() {
     assert!(
         table == known,
         "docs/reference/conformance.md differs from the findings here; if these are right, write \
-         it again: QCYCLE_BLESS=1 cargo test -p testbed --test conformance"
+         it again: QCYCLE_BLESS=1 cargo test -p testbed conformance::each"
     );
 }
 

@@ -12,7 +12,7 @@ What calls do in virtual time that they do not do natively. This page is written
 makes them, and compared with what it finds in every run of `make test`; to regenerate it:
 
 ```
-QCYCLE_BLESS=1 cargo test -p testbed --test conformance
+QCYCLE_BLESS=1 cargo test -p testbed conformance::each
 ```
 
 Each row is a call; a clock behind it is the one that it is about, `ABSTIME` means an absolute time,

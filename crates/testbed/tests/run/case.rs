@@ -66,6 +66,7 @@ fn ten_seconds_of_the_case_are_recorded_whole() {
 
 /// A second process stops the domain for a second, every second; nobody in it may notice.
 #[test]
+#[ignore = "long: a run of a minute"]
 fn holds_cannot_be_seen_from_within() {
     if !harness::is_root() {
         return;

@@ -107,6 +107,7 @@ fn lines_without_end() {
 }
 
 #[test]
+#[ignore = "long: a run of half a minute"]
 fn timers_without_number() {
     neighbour_is_well_and("timer_storm: many 60 300000", |run| {
         let parties = run.record().disturbances.unwrap().parties;

@@ -1,6 +1,6 @@
-"""What the long tests share: where the programs are, how a scenario is run, and a busy host.
+"""What the soak tests share: where the programs are, how a scenario is run, and a busy host.
 
-The long tests (`make test-long`) take minutes to an hour, and ask what no quick test can: whether
+The soak tests (`make soak`) take minutes to an hour, and ask what no quick test can: whether
 verdicts stand beside hostile programs, load and other users. Each file is one question. What a
 machine lacks is a skip that says so, never a pass.
 """
