@@ -33,7 +33,7 @@ WORDS = [
     (r"\b(?:FIXME|XXX|TODO)\b", "do it now, or write the limit in docs/limitations.md"),
     (r"\bdbg!", "remove it, or write to the log"),
     (r"\b(?:todo|unimplemented)!", "write it, or answer with an error that names the limit"),
-    (r"#\[ignore", "make the test run, or say at run time why it could not"),
+    (r"#\[ignore(?! = \"long: )", "say `= \"long: why\"`, and make test-long runs it; a skip says why at run time"),
     (r"(?<![\w.:/-])/(?:work|root|farm)/|(?<![\w.])/home/\w", "a path below the project's folder"),
     (r"\.\./shared\b", "a file in this repository"),
     (
