@@ -53,7 +53,6 @@ test: setup-test ## check format, lints, tests and documents, in minutes
 	$(cargo_test)
 	$(PYTHON) -W error::ResourceWarning -m unittest discover -s scenarios/voltage-stability
 	$(PYTHON) -W error -m unittest discover -s scenarios/feeder-fault
-	$(PYTHON) -W error -m unittest discover -s scenarios/quorum
 	$(PYTHON) -W error -m unittest discover -s tools
 	$(PYTHON) tools/tidy.py
 	shellcheck tools/*.sh .ci/run
@@ -61,6 +60,7 @@ test: setup-test ## check format, lints, tests and documents, in minutes
 
 test-long: setup-test ## check what takes longer: stations of relays, guests, random calls, mutants, AArch64
 	$(cargo_test) -- --ignored
+	$(PYTHON) -W error -m unittest discover -s scenarios/quorum
 	$(PYTHON) -W error -m unittest discover -s scenarios/relay-load
 	$(PYTHON) -W error -m unittest discover -s scenarios/resilient-feeder
 	cargo test --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
