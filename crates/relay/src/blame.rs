@@ -6,37 +6,35 @@
 
 /// What is known of a cycle that ended too late.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Evidence {
+pub(crate) struct Evidence {
     /// By how much it ended too late.
-    pub excess_ns: i64,
+    pub(crate) excess_ns: i64,
     /// From the due time to the end.
-    pub elapsed_ns: i64,
+    pub(crate) elapsed_ns: i64,
     /// Processor time of the task meanwhile.
-    pub task_cpu_ns: i64,
+    pub(crate) task_cpu_ns: i64,
     /// How late the canary woke up at the worst meanwhile.
-    pub canary_late_ns: i64,
+    pub(crate) canary_late_ns: i64,
     /// How long the receiving thread was at work meanwhile.
-    pub receive_busy_ns: i64,
+    pub(crate) receive_busy_ns: i64,
 }
 
 /// Who took the time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Cause {
+pub(crate) enum Cause {
     /// The host: its kernel, its interrupts, a hypervisor, other programs.
     Host,
     /// The thread that receives.
     Receive,
-    /// The task.
     Task,
 }
 
 impl Cause {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 3] = [Self::Host, Self::Receive, Self::Task];
+    pub(crate) const ALL: [Self; 3] = [Self::Host, Self::Receive, Self::Task];
 
     /// As reports call it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Host => "host",
             Self::Receive => "receive",
@@ -46,8 +44,7 @@ impl Cause {
 }
 
 /// Who took at least half of what was too much; the host if nobody else did.
-#[must_use]
-pub fn cause(evidence: &Evidence) -> Cause {
+pub(crate) fn cause(evidence: &Evidence) -> Cause {
     let took_half = |ns: i64| 2 * ns >= evidence.excess_ns;
     let taken_away_ns = evidence.elapsed_ns - evidence.task_cpu_ns;
     if took_half(evidence.canary_late_ns) {

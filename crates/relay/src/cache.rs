@@ -10,12 +10,11 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Where the kernel shows groups, once that is mounted.
-pub const GROUPS: &str = "/sys/fs/resctrl";
+pub(crate) const GROUPS: &str = "/sys/fs/resctrl";
 
 /// Has the calling thread join a group below `groups`; answers what stands in the way, with the way
 /// out.
-#[must_use]
-pub fn join(groups: &Path, group: &str) -> Option<String> {
+pub(crate) fn join(groups: &Path, group: &str) -> Option<String> {
     let folder = groups.join(group);
     let shown = folder.display();
     if !groups.join("info").exists() {

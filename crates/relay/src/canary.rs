@@ -14,7 +14,7 @@ const HAND_OVER_TICKS: u64 = 250;
 
 /// How late the canary woke up at each of the last ticks.
 #[derive(Debug)]
-pub struct Seen {
+pub(crate) struct Seen {
     late_ns: [AtomicI64; REMEMBERED],
 }
 
@@ -26,12 +26,12 @@ impl Default for Seen {
 
 impl Seen {
     /// The canary woke up.
-    pub fn note(&self, tick: u64, late_ns: i64) {
+    pub(crate) fn note(&self, tick: u64, late_ns: i64) {
         self.late_ns[tick as usize % REMEMBERED].store(late_ns, Ordering::Relaxed);
     }
 
     /// How late it was at the worst of these ticks, as far as they are remembered.
-    pub fn worst_ns(&self, first: u64, last: u64) -> i64 {
+    pub(crate) fn worst_ns(&self, first: u64, last: u64) -> i64 {
         let ticks = first..=last.min(first + REMEMBERED as u64 - 1);
         let late =
             ticks.map(|tick| self.late_ns[tick as usize % REMEMBERED].load(Ordering::Relaxed));
@@ -40,7 +40,7 @@ impl Seen {
 }
 
 /// Wakes up at each tick until it shall stop.
-pub fn run(
+pub(crate) fn run(
     begin_ns: i64,
     period_ns: i64,
     seen: &Seen,

@@ -98,7 +98,6 @@ enum Command {
 }
 
 /// Runs what the command line says.
-#[must_use]
 pub fn main() -> ExitCode {
     program::main("qcrelay", |arguments: Arguments| command(arguments.command))
 }

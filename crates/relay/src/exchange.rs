@@ -10,7 +10,7 @@ const LONGEST_NS: u64 = 60_000_000_000;
 
 /// The side of the real-time thread.
 #[derive(Debug)]
-pub struct Filler<T> {
+pub(crate) struct Filler<T> {
     sheet: Box<T>,
     full: Producer<Box<T>>,
     empty: Consumer<Box<T>>,
@@ -18,13 +18,13 @@ pub struct Filler<T> {
 
 /// The side of the thread that may block.
 #[derive(Debug)]
-pub struct Collector<T> {
+pub(crate) struct Collector<T> {
     full: Consumer<Box<T>>,
     empty: Producer<Box<T>>,
 }
 
 /// Both sides, with three sheets.
-pub fn exchange<T>(new: impl Fn() -> T) -> (Filler<T>, Collector<T>) {
+pub(crate) fn exchange<T>(new: impl Fn() -> T) -> (Filler<T>, Collector<T>) {
     let (full, from_full) = RingBuffer::new(4);
     let (mut to_empty, empty) = RingBuffer::new(4);
     for _ in 0..2 {
@@ -35,12 +35,12 @@ pub fn exchange<T>(new: impl Fn() -> T) -> (Filler<T>, Collector<T>) {
 
 impl<T> Filler<T> {
     /// The sheet to fill.
-    pub fn sheet(&mut self) -> &mut T {
+    pub(crate) fn sheet(&mut self) -> &mut T {
         &mut self.sheet
     }
 
     /// Hands the sheet over if an empty one is there.
-    pub fn hand_over(&mut self) {
+    pub(crate) fn hand_over(&mut self) {
         if let Ok(empty) = self.empty.pop() {
             let full = std::mem::replace(&mut self.sheet, empty);
             self.full.push(full).expect("there are fewer sheets than places");
@@ -48,15 +48,14 @@ impl<T> Filler<T> {
     }
 
     /// The last sheet, at the end.
-    #[must_use]
-    pub fn finish(self) -> Box<T> {
+    pub(crate) fn finish(self) -> Box<T> {
         self.sheet
     }
 }
 
 impl<T> Collector<T> {
     /// Reads each sheet that was handed over, and sends it back; `read` leaves it empty.
-    pub fn collect(&mut self, mut read: impl FnMut(&mut T)) {
+    pub(crate) fn collect(&mut self, mut read: impl FnMut(&mut T)) {
         while let Ok(mut sheet) = self.full.pop() {
             read(&mut sheet);
             self.empty.push(sheet).expect("there are fewer sheets than places");
@@ -65,13 +64,12 @@ impl<T> Collector<T> {
 }
 
 /// A histogram of times in ns, to three digits.
-#[must_use]
-pub fn histogram() -> Histogram<u64> {
+pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("these bounds are possible")
 }
 
 /// Records a time; negative ones, from clocks that were set, as zero.
-pub fn record(histogram: &mut Histogram<u64>, ns: i64) {
+pub(crate) fn record(histogram: &mut Histogram<u64>, ns: i64) {
     histogram.saturating_record(ns.max(0) as u64);
 }
 

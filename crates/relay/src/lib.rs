@@ -6,37 +6,41 @@
 //! but their next work: the one that receives, the protection task, and the canary. Whatever may
 //! block is done by the thread that started them, which they reach through queues without locks.
 //!
-//! - [`merging`]: what publishes sampled values, `qcmerge`.
-//! - [`receive`], [`task`], [`canary`]: the three threads.
-//! - [`blame`]: why a task was late.
-//! - [`publish`], [`subscribed`]: GOOSE out and in.
-//! - [`cache`]: a share of the processor's cache for them.
-//! - [`clock`]: what stamps say of the clock.
-//! - [`links`]: whether interfaces are still there.
-//! - [`exchange`]: measurements from real-time threads to the one that may block.
-//! - [`quorum`]: nodes of relays that act as one.
-//! - [`hostile`]: what tests set against them.
-//! - [`program`]: what its programs do first and last.
-//! - [`run`]: all of it together; [`records`], [`metrics`], [`top`]: what comes out.
+//! - `merging`: what publishes sampled values, `qcmerge`.
+//! - `receive`, `task`, `canary`: the three threads.
+//! - `blame`: why a task was late.
+//! - `publish`, `subscribed`: GOOSE out and in.
+//! - `cache`: a share of the processor's cache for them.
+//! - `clock`: what stamps say of the clock.
+//! - `links`: whether interfaces are still there.
+//! - `exchange`: measurements from real-time threads to the one that may block.
+//! - `quorum`: nodes of relays that act as one.
+//! - `hostile`: what tests set against them.
+//! - `program`: what its programs do first and last.
+//! - `run`: all of it together; `records`, `metrics`, `top`: what comes out.
 
-pub mod blame;
-pub mod cache;
-pub mod canary;
-pub mod cli;
+mod blame;
+mod cache;
+mod canary;
+mod cli;
 pub mod clock;
-pub mod exchange;
-pub mod hostile;
-pub mod links;
-pub mod merging;
-pub mod metrics;
-pub mod prepare;
-pub mod program;
-pub mod publish;
+mod exchange;
+mod hostile;
+mod links;
+mod merging;
+mod metrics;
+mod prepare;
+mod program;
+mod publish;
 pub mod quorum;
-pub mod receive;
-pub mod records;
-pub mod run;
-pub mod subscribed;
-pub mod task;
+mod receive;
+mod records;
+mod run;
+mod subscribed;
+mod task;
 pub mod top;
-pub mod totals;
+mod totals;
+
+pub use cli::main as qcrelay;
+pub use hostile::cli::main as qchostile;
+pub use merging::cli::main as qcmerge;

@@ -10,7 +10,7 @@ use substation::settings::WhenDown;
 
 /// One interface that is watched.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Watched {
+pub(crate) struct Watched {
     interface: String,
     when_down: WhenDown,
     link: Option<Link>,
@@ -19,28 +19,25 @@ pub struct Watched {
 
 /// What became of a look at an interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Look {
+pub(crate) struct Look {
     /// Its link is another one than at the last look.
-    pub changed: Option<Link>,
+    pub(crate) changed: Option<Link>,
     /// Why the relay ends.
-    pub failure: Option<String>,
+    pub(crate) failure: Option<String>,
 }
 
 impl Watched {
     /// Nothing is known of it yet.
-    #[must_use]
-    pub fn new(interface: &str, when_down: WhenDown) -> Self {
+    pub(crate) fn new(interface: &str, when_down: WhenDown) -> Self {
         Self { interface: interface.to_owned(), when_down, link: None, was_up: false }
     }
 
-    /// Its name.
-    #[must_use]
-    pub fn interface(&self) -> &str {
+    pub(crate) fn interface(&self) -> &str {
         &self.interface
     }
 
     /// Its link is this one now. One that was never up is waited for in any case.
-    pub fn look(&mut self, link: Link) -> Look {
+    pub(crate) fn look(&mut self, link: Link) -> Look {
         let changed = (self.link.replace(link) != Some(link)).then_some(link);
         self.was_up |= link == Link::Up;
         let interface = &self.interface;

@@ -16,31 +16,23 @@ const CLIENT_MAX: Duration = Duration::from_millis(200);
 /// Octets of a request that are read.
 const REQUEST_OCTETS: usize = 4096;
 
-/// Serves metrics.
 #[derive(Debug)]
-pub struct Server(TcpListener);
+pub(crate) struct Server(TcpListener);
 
 impl Server {
     /// Listens at an address.
-    ///
-    /// # Errors
-    /// Those of binding.
-    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         Ok(Self(listener))
     }
 
-    /// Where it listens.
-    ///
-    /// # Errors
-    /// Those of getsockname(2).
-    pub fn address(&self) -> io::Result<SocketAddr> {
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.0.local_addr()
     }
 
     /// Answers one waiting client, if there is one.
-    pub fn serve(&self, totals: &Totals) {
+    pub(crate) fn serve(&self, totals: &Totals) {
         if let Ok((client, _)) = self.0.accept() {
             // A client that leaves is none of ours.
             let _left = answer(client, totals);
@@ -68,8 +60,7 @@ fn answer(mut client: TcpStream, totals: &Totals) -> io::Result<()> {
 }
 
 /// The metrics as Prometheus reads them.
-#[must_use]
-pub fn text(totals: &Totals) -> String {
+pub(crate) fn text(totals: &Totals) -> String {
     let mut out = String::new();
     let mut line = |name: &str, labels: &[(&str, &str)], value: f64| {
         let labels: Vec<String> =

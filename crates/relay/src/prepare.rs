@@ -12,8 +12,7 @@ const BUFFER_OCTETS_MIN: usize = 16 << 20;
 
 /// Binds the calling thread, gives it its priority and its share of the cache; answers what was
 /// refused, with the way out.
-#[must_use]
-pub fn thread(name: &str, settings: Thread, cache_group: Option<&str>) -> Vec<String> {
+pub(crate) fn thread(name: &str, settings: Thread, cache_group: Option<&str>) -> Vec<String> {
     let mut refused: Vec<String> = cache_group
         .and_then(|group| cache::join(Path::new(cache::GROUPS), group))
         .map(|refused| format!("{name}: {refused}"))
@@ -38,8 +37,7 @@ pub fn thread(name: &str, settings: Thread, cache_group: Option<&str>) -> Vec<St
 }
 
 /// Locks memory, keeps processors awake, and looks at what else stands in the way.
-#[must_use]
-pub fn process() -> (Vec<String>, Option<os::realtime::AwakeProcessors>) {
+pub(crate) fn process() -> (Vec<String>, Option<os::realtime::AwakeProcessors>) {
     let mut missing = Vec::new();
     if let Err(error) = os::realtime::lock_memory() {
         missing.push(format!(
@@ -63,8 +61,7 @@ pub fn process() -> (Vec<String>, Option<os::realtime::AwakeProcessors>) {
 }
 
 /// What is wrong with a receive buffer.
-#[must_use]
-pub fn receive_buffer(octets: usize) -> Option<String> {
+pub(crate) fn receive_buffer(octets: usize) -> Option<String> {
     (octets < BUFFER_OCTETS_MIN).then(|| {
         format!(
             "the receive buffer has only {octets} octets: give CAP_NET_ADMIN, or raise \

@@ -8,7 +8,7 @@ use terminal::exit::Exit;
 
 /// The main function of a program: `run` does what its command line says. An error is printed with
 /// the name of the program, and means that something is missing on this host.
-pub fn main<C: Parser>(name: &str, run: impl FnOnce(C) -> Result<Exit>) -> ExitCode {
+pub(crate) fn main<C: Parser>(name: &str, run: impl FnOnce(C) -> Result<Exit>) -> ExitCode {
     let arguments = match C::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

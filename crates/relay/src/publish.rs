@@ -9,16 +9,14 @@ use substation::settings::{GooseControl, Mode, Relay, Signal, SignalKind};
 
 /// Octets for a frame, so that encoding asks for no memory.
 const FRAME_OCTETS: usize = 2048;
-/// One message.
 #[derive(Debug)]
-pub struct Published {
+pub(crate) struct Published {
     control: GooseControl,
     /// Its values: what, the place of the element or breaker, and where it stands in `encoded`.
     values: Vec<(SignalKind, usize, usize)>,
     quality: Quality,
     source: MacAddress,
     publisher: Publisher,
-    /// All values, encoded.
     encoded: Vec<u8>,
     t: UtcTime,
     frame: Vec<u8>,
@@ -26,8 +24,7 @@ pub struct Published {
 
 impl Published {
     /// The messages of a relay, sent from `source`.
-    #[must_use]
-    pub fn of(relay: &Relay, source: MacAddress) -> Vec<Self> {
+    pub(crate) fn of(relay: &Relay, source: MacAddress) -> Vec<Self> {
         relay.goose.values().map(|control| Self::new(control, relay, source)).collect()
     }
 
@@ -66,7 +63,12 @@ impl Published {
     }
 
     /// The frame to be sent now, if there is one; a new state has `stamp`.
-    pub fn step(&mut self, now: SampleTime, stamp: UtcTime, engine: &Engine) -> Option<&[u8]> {
+    pub(crate) fn step(
+        &mut self,
+        now: SampleTime,
+        stamp: UtcTime,
+        engine: &Engine,
+    ) -> Option<&[u8]> {
         let mut has_changed = self.publisher.next().is_none();
         for (kind, place, end) in &self.values {
             let boolean = |is_true| [0, if is_true { 0xff } else { 0 }];

@@ -25,41 +25,35 @@ const HAND_OVER_NS: i64 = 250_000_000;
 
 /// A GOOSE frame on its way to the task.
 #[derive(Clone, Copy, Debug)]
-pub struct GooseFrame {
-    /// When it came.
-    pub at: SampleTime,
+pub(crate) struct GooseFrame {
     octets: [u8; FRAME_OCTETS_MAX],
     length: usize,
 }
 
 impl GooseFrame {
-    /// The frame.
-    #[must_use]
-    pub fn octets(&self) -> &[u8] {
+    pub(crate) fn octets(&self) -> &[u8] {
         &self.octets[..self.length]
     }
 }
 
 /// What became of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// All that came.
-    pub frames: u64,
+pub(crate) struct Counters {
+    pub(crate) frames: u64,
     /// Refused by the decoder.
-    pub malformed: u64,
+    pub(crate) malformed: u64,
     /// Samples and messages of streams and publishers that nobody subscribed to.
-    pub unknown: u64,
+    pub(crate) unknown: u64,
     /// Samples and messages that found the queue to the task full.
-    pub queue_full: u64,
+    pub(crate) queue_full: u64,
 }
 
 /// Measurements of the thread.
 #[derive(Debug)]
-pub struct Sheet {
+pub(crate) struct Sheet {
     /// From the kernel's stamp to here, for each frame.
-    pub latency: Histogram<u64>,
-    /// Since the begin.
-    pub counters: Counters,
+    pub(crate) latency: Histogram<u64>,
+    pub(crate) counters: Counters,
 }
 
 impl Default for Sheet {
@@ -70,24 +64,22 @@ impl Default for Sheet {
 
 /// What is subscribed to, and where it goes.
 #[derive(Debug)]
-pub struct Receiver {
+pub(crate) struct Receiver {
     /// Streams in the order of their names.
-    pub streams: Vec<StreamKey>,
+    pub(crate) streams: Vec<StreamKey>,
     /// GOOSE messages in the order of their names.
-    pub messages: Vec<Expected>,
+    pub(crate) messages: Vec<Expected>,
     /// Samples to the task.
-    pub samples: Producer<Arrival>,
+    pub(crate) samples: Producer<Arrival>,
     /// Messages to the task.
-    pub goose: Producer<GooseFrame>,
-    /// Measurements.
-    pub sheet: Filler<Sheet>,
+    pub(crate) goose: Producer<GooseFrame>,
+    pub(crate) sheet: Filler<Sheet>,
     counters: Counters,
 }
 
 impl Receiver {
     /// Nothing has come yet.
-    #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         streams: Vec<StreamKey>,
         messages: Vec<Expected>,
         samples: Producer<Arrival>,
@@ -98,10 +90,7 @@ impl Receiver {
     }
 
     /// Receives until it shall stop; `busy_ns` sums up how long it was at work.
-    ///
-    /// # Errors
-    /// Those of the sockets, such as an interface that is gone. One that is down is waited for.
-    pub fn run(
+    pub(crate) fn run(
         mut self,
         sampled_values: &PacketSocket,
         goose: &PacketSocket,
@@ -159,7 +148,7 @@ impl Receiver {
         }
     }
 
-    fn take_message(&mut self, at: SampleTime, octets: &[u8]) {
+    fn take_message(&mut self, _at: SampleTime, octets: &[u8]) {
         let Ok(message) = Goose::decode(octets) else {
             self.counters.malformed += 1;
             return;
@@ -168,7 +157,7 @@ impl Receiver {
             self.counters.unknown += 1;
             return;
         }
-        let mut frame = GooseFrame { at, octets: [0; FRAME_OCTETS_MAX], length: octets.len() };
+        let mut frame = GooseFrame { octets: [0; FRAME_OCTETS_MAX], length: octets.len() };
         frame.octets[..octets.len()].copy_from_slice(octets);
         self.counters.queue_full += u64::from(self.goose.push(frame).is_err());
     }

@@ -9,7 +9,7 @@ use crate::totals::{liveness_name, state_name};
 
 /// Names behind the numbers of events.
 #[derive(Debug)]
-pub struct Names {
+pub(crate) struct Names {
     streams: Vec<String>,
     elements: Vec<String>,
     breakers: Vec<String>,
@@ -18,8 +18,7 @@ pub struct Names {
 
 impl Names {
     /// Those of a relay.
-    #[must_use]
-    pub fn of(relay: &Relay) -> Self {
+    pub(crate) fn of(relay: &Relay) -> Self {
         let subscriptions = relay.subscriptions.iter();
         Self {
             streams: relay.streams.keys().cloned().collect(),
@@ -32,8 +31,7 @@ impl Names {
     }
 
     /// The line of an event.
-    #[must_use]
-    pub fn line(&self, event: &Event) -> Value {
+    pub(crate) fn line(&self, event: &Event) -> Value {
         let mut line = match event.what {
             What::Change(Change::Start(n, on)) => json!({"start": self.elements[n], "on": on}),
             What::Change(Change::Operate(n, on)) => json!({"operate": self.elements[n], "on": on}),

@@ -47,16 +47,16 @@ const WINDOW: Duration = Duration::from_secs(20);
 
 /// How a relay ended.
 #[derive(Debug)]
-pub struct Ended {
+pub(crate) struct Ended {
     /// All that was measured.
-    pub totals: Totals,
+    pub(crate) totals: Totals,
     /// Why before its time, if it was.
-    pub failure: Option<String>,
+    pub(crate) failure: Option<String>,
 }
 
 /// A part of the set-up that is missing; nothing has run.
 #[derive(Debug)]
-pub struct Missing(pub String);
+pub(crate) struct Missing(pub String);
 
 impl std::fmt::Display for Missing {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -67,10 +67,7 @@ impl std::fmt::Display for Missing {
 impl std::error::Error for Missing {}
 
 /// Runs a relay until `stop`, or for `duration`; `begun` is told where metrics are served.
-///
-/// # Errors
-/// What is missing on this host.
-pub fn run(
+pub(crate) fn run(
     relay: &Relay,
     duration: Option<Duration>,
     stop: &AtomicBool,
@@ -260,9 +257,6 @@ pub fn run(
 }
 
 /// Opens a socket on an interface.
-///
-/// # Errors
-/// What is missing, with the way out.
 pub(crate) fn open(interface: &str, ethertype: u16) -> Result<PacketSocket> {
     PacketSocket::open(interface, ethertype).map_err(|error| {
         let way_out = match error.raw_os_error() {

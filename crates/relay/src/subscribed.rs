@@ -10,9 +10,8 @@ use iec61850::goose::{Counters, Liveness, Reception, Subscriber};
 use iec61850::wire::{Data, Goose, Quality};
 use substation::settings::{Entry, Mode, Relay};
 
-/// One subscription.
 #[derive(Debug)]
-pub struct Subscribed {
+pub(crate) struct Subscribed {
     subscriber: Subscriber,
     entries: Vec<Entry>,
     /// The element or breaker that each entry is for, by its number.
@@ -23,7 +22,7 @@ pub struct Subscribed {
 
 /// What a value of a message wants done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
+pub(crate) enum Order {
     /// An element may not look.
     Block(usize),
     /// A breaker is to be tripped.
@@ -34,8 +33,7 @@ pub enum Order {
 
 impl Subscribed {
     /// The subscriptions of a relay.
-    #[must_use]
-    pub fn of(relay: &Relay) -> Vec<Self> {
+    pub(crate) fn of(relay: &Relay) -> Vec<Self> {
         let breakers = &relay.trips.elements_by_breaker;
         let place = |entry: &Entry| match entry {
             Entry::Block(name) | Entry::Initiate(name) => {
@@ -57,7 +55,7 @@ impl Subscribed {
     }
 
     /// A message has come; others than the expected are left.
-    pub fn receive(&mut self, now: SampleTime, message: &Goose<'_>) {
+    pub(crate) fn receive(&mut self, now: SampleTime, message: &Goose<'_>) {
         if !self.subscriber.expected().matches(message) {
             return;
         }
@@ -68,8 +66,7 @@ impl Subscribed {
         }
     }
 
-    /// Time has passed.
-    pub fn poll(&mut self, now: SampleTime) -> Liveness {
+    pub(crate) fn poll(&mut self, now: SampleTime) -> Liveness {
         let liveness = self.subscriber.poll(now);
         if liveness != Liveness::Alive {
             self.values.fill(None);
@@ -78,13 +75,12 @@ impl Subscribed {
     }
 
     /// What became of messages.
-    #[must_use]
-    pub const fn counters(&self) -> &Counters {
+    pub(crate) const fn counters(&self) -> &Counters {
         self.subscriber.counters()
     }
 
     /// What it may want done, and whether it does.
-    pub fn orders(&self) -> impl Iterator<Item = (Order, bool)> {
+    pub(crate) fn orders(&self) -> impl Iterator<Item = (Order, bool)> {
         let known = self.entries.iter().zip(&self.places).zip(&self.values);
         known.filter_map(|((entry, place), value)| {
             let order = match entry {
@@ -98,8 +94,7 @@ impl Subscribed {
     }
 
     /// The value of each entry, unknown without a publisher and without quality.
-    #[must_use]
-    pub fn values(&self) -> &[Option<bool>] {
+    pub(crate) fn values(&self) -> &[Option<bool>] {
         &self.values
     }
 

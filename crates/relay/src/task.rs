@@ -21,22 +21,21 @@ use crate::subscribed::{Order, Subscribed};
 use os::packet::PacketSocket;
 
 /// Time between two cycles.
-pub const PERIOD_NS: i64 = 1_000_000;
+pub(crate) const PERIOD_NS: i64 = 1_000_000;
 /// Cycles between two hand-overs of measurements.
 const HAND_OVER_CYCLES: u64 = 250;
 
 /// Something for the sequence of events.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Event {
+pub(crate) struct Event {
     /// When, in ns since 1970.
-    pub realtime_ns: i64,
-    /// What.
-    pub what: What,
+    pub(crate) realtime_ns: i64,
+    pub(crate) what: What,
 }
 
 /// What happened; numbers are places in the order of the names.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum What {
+pub(crate) enum What {
     /// An element, a breaker or a stream.
     Change(Change),
     /// Whether a publisher is heard.
@@ -49,25 +48,21 @@ pub enum What {
 
 /// Measurements of the task; counters are since the begin.
 #[derive(Debug)]
-pub struct Sheet {
+pub(crate) struct Sheet {
     /// From the due time to being awake.
-    pub lateness: Histogram<u64>,
+    pub(crate) lateness: Histogram<u64>,
     /// From being awake to the end of the cycle.
-    pub duration: Histogram<u64>,
+    pub(crate) duration: Histogram<u64>,
     /// Age of each sample when the task takes it, since the kernel's stamp.
-    pub age: Histogram<u64>,
-    /// Since the begin.
-    pub counters: Counters,
-    /// Of each stream.
-    pub streams: Vec<(State, stream::Counters)>,
-    /// Of each subscription.
-    pub subscriptions: Vec<(Liveness, goose::Counters)>,
+    pub(crate) age: Histogram<u64>,
+    pub(crate) counters: Counters,
+    pub(crate) streams: Vec<(State, stream::Counters)>,
+    pub(crate) subscriptions: Vec<(Liveness, goose::Counters)>,
 }
 
 impl Sheet {
     /// An empty one for so many streams and subscriptions.
-    #[must_use]
-    pub fn new(streams: usize, subscriptions: usize) -> Self {
+    pub(crate) fn new(streams: usize, subscriptions: usize) -> Self {
         Self {
             lateness: histogram(),
             duration: histogram(),
@@ -81,55 +76,49 @@ impl Sheet {
 
 /// Everything that the task has and uses.
 #[derive(Debug)]
-pub struct Task<'t> {
-    /// The relay.
-    pub engine: Engine,
+pub(crate) struct Task<'t> {
+    pub(crate) engine: Engine,
     /// Messages that it sends.
-    pub published: Vec<Published>,
+    pub(crate) published: Vec<Published>,
     /// Messages that it hears.
-    pub subscribed: Vec<Subscribed>,
-    /// Samples that came.
-    pub samples: Consumer<Arrival>,
-    /// Messages that came.
-    pub goose: Consumer<GooseFrame>,
+    pub(crate) subscribed: Vec<Subscribed>,
+    pub(crate) samples: Consumer<Arrival>,
+    pub(crate) goose: Consumer<GooseFrame>,
     /// Where messages are sent.
-    pub bus: &'t PacketSocket,
-    /// Where events go.
-    pub events: Producer<Event>,
-    /// Where measurements go.
-    pub sheet: Filler<Sheet>,
+    pub(crate) bus: &'t PacketSocket,
+    pub(crate) events: Producer<Event>,
+    pub(crate) sheet: Filler<Sheet>,
     /// What the canary saw.
-    pub canary: &'t Seen,
+    pub(crate) canary: &'t Seen,
     /// What the stamps of messages say of the clock.
-    pub clock_quality: &'t AtomicU8,
+    pub(crate) clock_quality: &'t AtomicU8,
     /// How long the receiving thread was at work.
-    pub receive_busy_ns: &'t AtomicI64,
+    pub(crate) receive_busy_ns: &'t AtomicI64,
     /// What of subscriptions was told last.
-    pub told: Vec<(Liveness, Vec<Option<bool>>)>,
-    /// Since the begin.
-    pub counters: Counters,
+    pub(crate) told: Vec<(Liveness, Vec<Option<bool>>)>,
+    pub(crate) counters: Counters,
 }
 
 /// What the task did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
+pub(crate) struct Counters {
     /// Cycles that were run.
-    pub cycles: u64,
+    pub(crate) cycles: u64,
     /// Cycles that were left out because one before ended too late.
-    pub skipped: u64,
+    pub(crate) skipped: u64,
     /// Frames that were published.
-    pub published: u64,
+    pub(crate) published: u64,
     /// Frames that the interface did not take.
-    pub unsent: u64,
+    pub(crate) unsent: u64,
     /// Events that found their queue full.
-    pub events_lost: u64,
+    pub(crate) events_lost: u64,
     /// Cycles that ended too late, by cause.
-    pub overruns: [u64; 3],
+    pub(crate) overruns: [u64; 3],
 }
 
 impl Task<'_> {
     /// Runs cycles from `begin_ns` on until it shall stop.
-    pub fn run(mut self, begin_ns: i64, stop: &AtomicBool) -> Box<Sheet> {
+    pub(crate) fn run(mut self, begin_ns: i64, stop: &AtomicBool) -> Box<Sheet> {
         let mut tick = 0;
         while !stop.load(Ordering::Relaxed) {
             let due_ns = begin_ns + tick as i64 * PERIOD_NS;

@@ -16,9 +16,9 @@ use crate::{receive, task};
 
 /// Times of one kind.
 #[derive(Debug)]
-pub struct Times {
+pub(crate) struct Times {
     /// Since the begin, in ns.
-    pub all: Histogram<u64>,
+    pub(crate) all: Histogram<u64>,
     window_ns_max: u64,
 }
 
@@ -28,7 +28,7 @@ impl Times {
     }
 
     /// Takes in what came since the last time, and leaves it empty.
-    pub fn absorb(&mut self, new: &mut Histogram<u64>) {
+    pub(crate) fn absorb(&mut self, new: &mut Histogram<u64>) {
         self.window_ns_max = self.window_ns_max.max(new.max());
         self.all.add(&*new).expect("both have the same bounds");
         new.reset();
@@ -58,35 +58,29 @@ impl Times {
     }
 }
 
-/// All measurements.
 #[derive(Debug)]
-pub struct Totals {
+pub(crate) struct Totals {
     /// Name of the relay.
-    pub relay: String,
+    pub(crate) relay: String,
     /// Receive latency, age of samples, wake-ups and duration of the task, wake-ups of the canary.
-    pub times: BTreeMap<&'static str, Times>,
+    pub(crate) times: BTreeMap<&'static str, Times>,
     /// Of the receiving thread.
-    pub receive: receive::Counters,
+    pub(crate) receive: receive::Counters,
     /// Of the kernel's sockets.
-    pub kernel_dropped: u64,
-    /// Of the task.
-    pub task: task::Counters,
-    /// Streams by name.
-    pub streams: BTreeMap<String, (State, stream::Counters)>,
-    /// Subscriptions by name.
-    pub subscriptions: BTreeMap<String, (Liveness, goose::Counters)>,
+    pub(crate) kernel_dropped: u64,
+    pub(crate) task: task::Counters,
+    pub(crate) streams: BTreeMap<String, (State, stream::Counters)>,
+    pub(crate) subscriptions: BTreeMap<String, (Liveness, goose::Counters)>,
     /// What the kernel knows of its clock.
-    pub clock: ClockState,
-    /// Interfaces by name.
-    pub links: BTreeMap<String, Link>,
+    pub(crate) clock: ClockState,
+    pub(crate) links: BTreeMap<String, Link>,
     /// What stands in the way of acting in time.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Totals {
     /// Nothing is measured yet.
-    #[must_use]
-    pub fn new(relay: &Relay) -> Self {
+    pub(crate) fn new(relay: &Relay) -> Self {
         let names = ["receive", "age", "wakeup", "task", "canary"];
         let streams = relay.streams.keys();
         let subscriptions = relay.subscriptions.keys();
@@ -113,13 +107,13 @@ impl Totals {
     }
 
     /// Takes in what the receiving thread measured.
-    pub fn receive(&mut self, sheet: &mut receive::Sheet) {
+    pub(crate) fn receive(&mut self, sheet: &mut receive::Sheet) {
         self.absorb("receive", &mut sheet.latency);
         self.receive = sheet.counters;
     }
 
     /// Takes in what the task measured.
-    pub fn task(&mut self, sheet: &mut task::Sheet) {
+    pub(crate) fn task(&mut self, sheet: &mut task::Sheet) {
         self.absorb("age", &mut sheet.age);
         self.absorb("wakeup", &mut sheet.lateness);
         self.absorb("task", &mut sheet.duration);
@@ -133,17 +127,17 @@ impl Totals {
     }
 
     /// Takes in what the canary measured.
-    pub fn canary(&mut self, lateness: &mut Histogram<u64>) {
+    pub(crate) fn canary(&mut self, lateness: &mut Histogram<u64>) {
         self.absorb("canary", lateness);
     }
 
     /// Takes in what the kernel counted.
-    pub fn kernel(&mut self, counters: KernelCounters) {
+    pub(crate) fn kernel(&mut self, counters: KernelCounters) {
         self.kernel_dropped += u64::from(counters.dropped);
     }
 
     /// The maxima since this was last called.
-    pub fn close_window(&mut self) -> Value {
+    pub(crate) fn close_window(&mut self) -> Value {
         let each = self.times.iter_mut().map(|(name, times)| {
             (format!("{name}_ns_max"), json!(std::mem::take(&mut times.window_ns_max)))
         });
@@ -151,8 +145,7 @@ impl Totals {
     }
 
     /// Everything, as it stands.
-    #[must_use]
-    pub fn summary(&self) -> Value {
+    pub(crate) fn summary(&self) -> Value {
         let times: BTreeMap<_, _> =
             self.times.iter().map(|(name, times)| (*name, times.summary())).collect();
         let streams: BTreeMap<_, Value> = self
@@ -204,8 +197,7 @@ fn labelled(state: &str, counters: &[(&str, u64)]) -> Value {
 }
 
 /// Counters of a stream by name.
-#[must_use]
-pub fn stream_counters(counters: &stream::Counters) -> [(&'static str, u64); 14] {
+pub(crate) fn stream_counters(counters: &stream::Counters) -> [(&'static str, u64); 14] {
     [
         ("received", counters.received),
         ("used", counters.used),
@@ -225,8 +217,7 @@ pub fn stream_counters(counters: &stream::Counters) -> [(&'static str, u64); 14]
 }
 
 /// Counters of a subscription by name.
-#[must_use]
-pub fn goose_counters(counters: &goose::Counters) -> [(&'static str, u64); 10] {
+pub(crate) fn goose_counters(counters: &goose::Counters) -> [(&'static str, u64); 10] {
     [
         ("received", counters.received),
         ("changes", counters.changes),
@@ -242,8 +233,7 @@ pub fn goose_counters(counters: &goose::Counters) -> [(&'static str, u64); 10] {
 }
 
 /// A state in a word.
-#[must_use]
-pub const fn state_name(state: State) -> &'static str {
+pub(crate) const fn state_name(state: State) -> &'static str {
     match state {
         State::Waiting => "waiting",
         State::Valid => "valid",
@@ -252,8 +242,7 @@ pub const fn state_name(state: State) -> &'static str {
 }
 
 /// Whether a publisher is heard, in a word.
-#[must_use]
-pub const fn liveness_name(liveness: Liveness) -> &'static str {
+pub(crate) const fn liveness_name(liveness: Liveness) -> &'static str {
     match liveness {
         Liveness::Waiting => "waiting",
         Liveness::Alive => "alive",

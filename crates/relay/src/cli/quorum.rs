@@ -99,9 +99,6 @@ pub(super) struct Meter {
 }
 
 /// Measures what the host takes of cores, and prints the sums.
-///
-/// # Errors
-/// When the records cannot be written.
 pub(super) fn meter(asked: &Meter) -> Result<Exit> {
     if asked.end_with_parent {
         os::realtime::end_with_parent().context("ending with the parent")?;
@@ -115,27 +112,18 @@ pub(super) fn meter(asked: &Meter) -> Result<Exit> {
 }
 
 /// Runs a relay node.
-///
-/// # Errors
-/// What is missing on this host, and what is wrong with files.
 pub(super) fn node(run: &Run) -> Result<Exit> {
     let Some(settings) = read(&run.settings, read_node)? else { return Ok(Exit::BadInput) };
     run.all(&settings.name, |folder, stop| run_node(&settings, folder, run.duration, stop))
 }
 
 /// Runs the breaker node.
-///
-/// # Errors
-/// What is missing on this host, and what is wrong with files.
 pub(super) fn breaker(run: &Run) -> Result<Exit> {
     let Some(settings) = read(&run.settings, read_breaker)? else { return Ok(Exit::BadInput) };
     run.all(&settings.name, |folder, stop| run_breaker(&settings, folder, run.duration, stop))
 }
 
 /// Makes keys.
-///
-/// # Errors
-/// When files are there already, or cannot be written.
 pub(super) fn keys(keys: &Keys) -> Result<Exit> {
     let wanted = Wanted {
         folder: keys.folder.clone(),
@@ -159,9 +147,6 @@ pub(super) fn keys(keys: &Keys) -> Result<Exit> {
 }
 
 /// Has nodes born anew.
-///
-/// # Errors
-/// When a node cannot be started.
 pub(super) fn rejuvenate(arguments: &Rejuvenate) -> Result<Exit> {
     let path = &arguments.settings;
     let Some(settings) = read(path, read_rejuvenation)? else { return Ok(Exit::BadInput) };

@@ -9,7 +9,7 @@ use quorum::{Action, Attempt, Gen, NodeId, Party, Protocol, Scheme, Statement, S
 
 /// What it does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Attack {
+pub(crate) enum Attack {
     /// Wants whatever the breaker can do next, all the time, with proofs that are right
     Push,
     /// The same, with one bit of each proof flipped
@@ -49,8 +49,7 @@ impl Attack {
     ];
 
     /// What it is in this tick.
-    #[must_use]
-    pub const fn now(self, tick: Tick) -> Self {
+    pub(crate) const fn now(self, tick: Tick) -> Self {
         match self {
             Self::All => Self::TURNS[(tick.0 % Self::TURNS.len() as u64) as usize],
             attack => attack,
@@ -60,23 +59,23 @@ impl Attack {
 
 /// How things stand when it speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Scene {
+pub(crate) struct Scene {
     /// Who it is.
-    pub me: NodeId,
+    pub(crate) me: NodeId,
     /// What statements are about.
-    pub subject: Subject,
+    pub(crate) subject: Subject,
     /// The breaker's next action.
-    pub generation: Gen,
+    pub(crate) generation: Gen,
     /// What the breaker did last.
-    pub stands: Action,
+    pub(crate) stands: Action,
     /// When.
-    pub tick: Tick,
+    pub(crate) tick: Tick,
     /// How many copies go with each message, each of them a bit different.
-    pub copies: u32,
+    pub(crate) copies: u32,
 }
 
 /// What is said in this tick, and to whom.
-pub fn say(
+pub(crate) fn say(
     attack: Attack,
     scene: &Scene,
     keys: &mut Keyring,

@@ -24,25 +24,21 @@ const EVENTS_MAX: usize = 64;
 
 /// What it is told.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    /// What it does.
-    pub attack: Attack,
+pub(crate) struct Plan {
+    pub(crate) attack: Attack,
     /// How many copies of each message.
-    pub copies: u32,
+    pub(crate) copies: u32,
     /// Number of its working keys: lower ones are old keys.
-    pub counter: u64,
+    pub(crate) counter: u64,
     /// The breaker's next action, for one to whom nobody tells it because his keys are worth nothing;
     /// he takes the breaker to be closed.
-    pub assumed: Option<u64>,
+    pub(crate) assumed: Option<u64>,
     /// Until when, if not until somebody says stop.
-    pub duration: Option<Duration>,
+    pub(crate) duration: Option<Duration>,
 }
 
 /// Attacks until `stop`; answers what was said and heard. Files are relative to `folder`.
-///
-/// # Errors
-/// What is wrong with files and sockets.
-pub fn run(quorum: &Quorum, folder: &Path, plan: Plan, stop: &AtomicBool) -> Result<Value> {
+pub(crate) fn run(quorum: &Quorum, folder: &Path, plan: Plan, stop: &AtomicBool) -> Result<Value> {
     let identity = Identity::read(quorum, folder)?;
     let me = identity.node()?;
     let (membership, channels, keyring) = identity.born(plan.counter)?;

@@ -33,10 +33,7 @@ const AT_ONCE: usize = 64;
 const WAIT: Duration = Duration::from_millis(50);
 
 /// Takes down packets with datagrams of the protocol until `stop`; answers how many.
-///
-/// # Errors
-/// Those of the interface and the file.
-pub fn record(interface: &str, path: &Path, stop: &AtomicBool) -> Result<u64> {
+pub(crate) fn record(interface: &str, path: &Path, stop: &AtomicBool) -> Result<u64> {
     let socket = PacketSocket::open(interface, ETHERTYPE_IPV4).context("opening the interface")?;
     let mut out = BufWriter::new(File::create(path).with_context(|| path.display().to_string())?);
     let (mut batch, mut count) = (Batch::new(AT_ONCE), 0);
@@ -57,10 +54,7 @@ pub fn record(interface: &str, path: &Path, stop: &AtomicBool) -> Result<u64> {
 }
 
 /// Sends recorded packets again and again, so many a second, until `stop`; answers how many.
-///
-/// # Errors
-/// Those of the file, and of a raw socket.
-pub fn replay(path: &Path, rate: u32, stop: &AtomicBool) -> Result<u64> {
+pub(crate) fn replay(path: &Path, rate: u32, stop: &AtomicBool) -> Result<u64> {
     let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let mut packets: Vec<Vec<u8>> = text.lines().filter_map(octets_of).collect();
     packets.retain(|packet| packet.len() >= HEAD_OCTETS);
@@ -74,10 +68,7 @@ pub fn replay(path: &Path, rate: u32, stop: &AtomicBool) -> Result<u64> {
 
 /// Sends made-up datagrams from one address to another, so many a second, until `stop`; answers how
 /// many. They look right up to their tag.
-///
-/// # Errors
-/// Those of a raw socket.
-pub fn flood(
+pub(crate) fn flood(
     (from, to): (SocketAddrV4, SocketAddrV4),
     (sender, recipient, epoch): (u8, u8, u32),
     rate: u32,

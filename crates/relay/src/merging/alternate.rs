@@ -39,7 +39,7 @@ const GROUP: [u8; 6] = [1, 0x0c, 0xcd, 1, 0, 1];
 /// What is to be published.
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
-pub struct Alternate {
+pub(crate) struct Alternate {
     /// The interface
     #[arg(long)]
     interface: String,
@@ -95,10 +95,7 @@ struct Sent {
 impl Alternate {
     /// Publishes until the last step or `is_over`; answers figures. `become_real_time` makes the calling
     /// thread one that acts in time, but not the one that writes: a file may keep it for milliseconds.
-    ///
-    /// # Errors
-    /// When the interface cannot be sent to, or the records not be written.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         is_over: &AtomicBool,
         become_real_time: impl FnOnce(),

@@ -7,16 +7,15 @@
 
 /// A step, in the order of their numbers from 1: odd ones up (trip), even ones down (close).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Step {
-    /// Counts steps.
-    pub number: u64,
+pub(crate) struct Step {
+    pub(crate) number: u64,
     /// Whether the current is high from now on.
-    pub is_up: bool,
+    pub(crate) is_up: bool,
 }
 
 /// When the current steps.
 #[derive(Clone, Debug)]
-pub struct Alternation {
+pub(crate) struct Alternation {
     /// Samples from one step to the next, at least and at most.
     interval: [u64; 2],
     /// The first sample that may be the next step.
@@ -28,32 +27,28 @@ pub struct Alternation {
 impl Alternation {
     /// Steps from the sample `first` on, each `interval[0]` to `interval[1]` samples after the one
     /// before, evenly spread by chance that follows from the seed.
-    #[must_use]
-    pub const fn new(first: u64, interval: [u64; 2], seed: u64) -> Self {
+    pub(crate) const fn new(first: u64, interval: [u64; 2], seed: u64) -> Self {
         // Golden ratio: a seed of zero is as good as any.
         Self { interval, next: first, steps: 0, state: seed ^ 0x9e37_79b9_7f4a_7c15 }
     }
 
     /// Whether the current is high.
-    #[must_use]
-    pub const fn is_up(&self) -> bool {
+    pub(crate) const fn is_up(&self) -> bool {
         self.steps % 2 == 1
     }
 
     /// How many steps there were.
-    #[must_use]
-    pub const fn steps(&self) -> u64 {
+    pub(crate) const fn steps(&self) -> u64 {
         self.steps
     }
 
     /// Whether a step is due with this sample.
-    #[must_use]
-    pub const fn is_due(&self, number: u64) -> bool {
+    pub(crate) const fn is_due(&self, number: u64) -> bool {
         number >= self.next
     }
 
     /// A sample is about to be sent; the step, if it is one.
-    pub fn sample(&mut self, number: u64) -> Option<Step> {
+    pub(crate) fn sample(&mut self, number: u64) -> Option<Step> {
         if !self.is_due(number) {
             return None;
         }

@@ -23,18 +23,18 @@ const BITS: [f64; 8] = [0.001, 0.001, 0.001, 0.001, 0.01, 0.01, 0.01, 0.01];
 
 /// What was found of a stream.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Captured {
+pub(crate) struct Captured {
     /// Values of each channel.
-    pub channels: Channels,
+    pub(crate) channels: Channels,
     /// Samples that were missing and are held.
-    pub held: u64,
+    pub(crate) held: u64,
     /// Samples that came twice or after their time.
-    pub left_out: u64,
+    pub(crate) left_out: u64,
 }
 
 /// Why a file gives no samples.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum CaptureError {
+pub(crate) enum CaptureError {
     /// It is no libpcap file.
     Format,
     /// It is one, but not of Ethernet.
@@ -77,10 +77,7 @@ impl fmt::Display for CaptureError {
 impl std::error::Error for CaptureError {}
 
 /// The samples of the stream with this name, at this rate.
-///
-/// # Errors
-/// When the octets are no capture, or it has no such stream. Frames of others are left alone.
-pub fn read(octets: &[u8], sv_id: &str, rate: u16) -> Result<Captured, CaptureError> {
+pub(crate) fn read(octets: &[u8], sv_id: &str, rate: u16) -> Result<Captured, CaptureError> {
     let mut captured = Captured { channels: Channels::default(), held: 0, left_out: 0 };
     let mut last = None;
     let mut others = Vec::new();

@@ -6,30 +6,29 @@ use substation::settings::merging_unit::{Disturbance, DisturbanceKind};
 
 /// What becomes of one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Fate {
+pub(crate) struct Fate {
     /// It is not sent.
-    pub is_lost: bool,
+    pub(crate) is_lost: bool,
     /// It is sent twice.
-    pub is_doubled: bool,
+    pub(crate) is_doubled: bool,
     /// It is sent behind the next one.
-    pub is_held_back: bool,
+    pub(crate) is_held_back: bool,
     /// It says that its clock follows nothing.
-    pub is_unsynchronised: bool,
+    pub(crate) is_unsynchronised: bool,
     /// What the quality of its samples has besides.
-    pub quality: Quality,
+    pub(crate) quality: Quality,
 }
 
 /// The disturbances of one stream.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Disturbances {
+pub(crate) struct Disturbances {
     /// Each with a seed of its own.
     of_stream: Vec<(Disturbance, u64)>,
 }
 
 impl Disturbances {
     /// Those of `all` that strike the stream with this name and number.
-    #[must_use]
-    pub fn of_stream<'d>(
+    pub(crate) fn of_stream<'d>(
         all: impl Iterator<Item = &'d Disturbance>,
         name: &str,
         number: usize,
@@ -46,8 +45,7 @@ impl Disturbances {
     }
 
     /// What becomes of the frame whose newest sample is taken at this time since sample 0.
-    #[must_use]
-    pub fn fate(&self, frame: u64, taken_ns: u64) -> Fate {
+    pub(crate) fn fate(&self, frame: u64, taken_ns: u64) -> Fate {
         let mut fate = Fate::default();
         for (disturbance, seed) in &self.of_stream {
             if is_on(disturbance, taken_ns) && chance(seed ^ mixed(frame)) < disturbance.share {

@@ -22,8 +22,7 @@ const SPAN_NS: u64 = 60_000_000_000;
 
 /// The first trip of any breaker after the first inception, in ns since that inception; nothing
 /// when there is no fault, or none that trips within a minute.
-#[must_use]
-pub fn trip_after_ns(
+pub(crate) fn trip_after_ns(
     unit: &MergingUnit,
     relay: &Relay,
     mut generators: BTreeMap<(String, u16), Generator>,

@@ -18,22 +18,21 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The value of a message that trips, if it is one of the breaker's messages.
 #[derive(Debug)]
-pub struct TripWatch {
+pub(crate) struct TripWatch {
     breaker: TrippedBreaker,
     was_tripped: bool,
 }
 
 impl TripWatch {
     /// Before the first message.
-    #[must_use]
-    pub const fn new(breaker: TrippedBreaker) -> Self {
+    pub(crate) const fn new(breaker: TrippedBreaker) -> Self {
         Self { breaker, was_tripped: false }
     }
 
     /// Whether this frame orders a trip that the last one did not. Messages of test sets, of
     /// others, and of publishers that need commissioning order nothing, nor does a value whose
     /// quality says that it is a test or not good.
-    pub fn take(&mut self, frame: &[u8]) -> bool {
+    pub(crate) fn take(&mut self, frame: &[u8]) -> bool {
         let Ok(message) = Goose::decode(frame) else { return false };
         let is_for_us = message.gocb_ref == self.breaker.reference
             && message.header.destination == self.breaker.destination
@@ -61,19 +60,14 @@ impl TripWatch {
 
 /// The thread; trips come out of the receiver as `CLOCK_MONOTONIC` in ns.
 #[derive(Debug)]
-pub struct Listener {
-    /// When trips came.
-    pub trips: Receiver<i64>,
+pub(crate) struct Listener {
+    pub(crate) trips: Receiver<i64>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Listener {
-    /// Begins to listen.
-    ///
-    /// # Errors
-    /// When the interface cannot be listened on.
-    pub fn start(interface: &str, breaker: &TrippedBreaker) -> anyhow::Result<Self> {
+    pub(crate) fn start(interface: &str, breaker: &TrippedBreaker) -> anyhow::Result<Self> {
         let socket = PacketSocket::open(interface, ETHERTYPE_GOOSE)?;
         socket.join(breaker.destination.0)?;
         let (sender, trips) = channel();
@@ -114,9 +108,7 @@ fn listen(socket: &PacketSocket, mut watch: TripWatch, trips: &Sender<i64>, is_o
     }
 }
 
-/// `CLOCK_REALTIME`, ns.
-#[must_use]
-pub fn realtime_ns() -> i64 {
+pub(crate) fn realtime_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos() as i64)
 }

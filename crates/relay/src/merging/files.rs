@@ -16,10 +16,7 @@ use super::playback::{self, Channels};
 use super::waves::Waves;
 
 /// A generator for each source and rate that a stream uses; files are found from `folder`.
-///
-/// # Errors
-/// When a file cannot be read, with its name.
-pub fn generators(
+pub(crate) fn generators(
     unit: &MergingUnit,
     folder: &Path,
 ) -> anyhow::Result<BTreeMap<(String, u16), Generator>> {

@@ -12,13 +12,12 @@ use super::schedule::Pace;
 type Encoded = [[u8; 8]; 8];
 
 /// The pace that settings give a stream.
-#[must_use]
-pub fn pace(stream: &PublishedStream) -> Pace {
+pub(crate) fn pace(stream: &PublishedStream) -> Pace {
     Pace { rate: stream.rate, asdus: stream.asdus, phase_ns: stream.phase.as_nanos() as u64 }
 }
 
 /// Writes a frame of a stream into `out`, which it clears; `sample` gives the samples with a number.
-pub fn write(
+pub(crate) fn write(
     stream: &PublishedStream,
     source: MacAddress,
     frame: u64,

@@ -11,7 +11,7 @@ use super::playback::Playback;
 use super::waves::{Phases, Waves};
 
 /// Samples of all channels at one moment.
-pub type Samples = [Sample; 8];
+pub(crate) type Samples = [Sample; 8];
 
 /// How many samples are kept: more than the longest phase at the fastest rate, and a frame.
 const KEPT: usize = 512;
@@ -23,10 +23,8 @@ const VOLTAGE_BIT_V: f64 = 0.01;
 /// Where values come from.
 #[derive(Clone, PartialEq, Debug)]
 #[expect(clippy::large_enum_variant, reason = "there are a handful of them")]
-pub enum Values {
-    /// They are computed.
+pub(crate) enum Values {
     Waves(Waves),
-    /// They are recorded.
     Playback(Playback),
     /// They follow a simulated grid.
     Plant(PhasorWaves),
@@ -34,7 +32,7 @@ pub enum Values {
 
 /// The generator of one source.
 #[derive(Clone, Debug)]
-pub struct Generator {
+pub(crate) struct Generator {
     values: Values,
     kept: Vec<Samples>,
     /// The sample that comes next.
@@ -48,8 +46,7 @@ pub struct Generator {
 
 impl Generator {
     /// A generator before its first sample.
-    #[must_use]
-    pub fn new(values: Values) -> Self {
+    pub(crate) fn new(values: Values) -> Self {
         Self {
             values,
             kept: vec![Samples::default(); KEPT],
@@ -66,7 +63,7 @@ impl Generator {
     ///
     /// # Panics
     /// When the sample is forgotten already.
-    pub fn samples(&mut self, number: u64, is_open: bool) -> Samples {
+    pub(crate) fn samples(&mut self, number: u64, is_open: bool) -> Samples {
         assert!(number + KEPT as u64 > self.next, "sample {number} of {}", self.next);
         while self.next <= number {
             self.kept[self.next as usize % KEPT] = self.make(self.next, is_open);
@@ -76,15 +73,14 @@ impl Generator {
     }
 
     /// What the samples from now on are made of, where they follow a simulated grid.
-    pub const fn set_phasors(&mut self, phasors: Phasors) {
+    pub(crate) const fn set_phasors(&mut self, phasors: Phasors) {
         if let Values::Plant(waves) = &mut self.values {
             waves.set(phasors);
         }
     }
 
     /// When the fault of the present episode began, in seconds since sample 0, once it has.
-    #[must_use]
-    pub fn fault_begun(&self, rate: u16) -> Option<(u64, f64)> {
+    pub(crate) fn fault_begun(&self, rate: u16) -> Option<(u64, f64)> {
         let begin_s = match &self.values {
             Values::Waves(waves) => waves.inception_s(self.episode)?,
             Values::Playback(playback) => {
@@ -98,8 +94,7 @@ impl Generator {
     }
 
     /// The episode that a sample belongs to.
-    #[must_use]
-    pub fn episode_at(&self, number: u64) -> u64 {
+    pub(crate) fn episode_at(&self, number: u64) -> u64 {
         match &self.values {
             Values::Waves(waves) => waves.place(number).0,
             Values::Playback(playback) => playback.place(number).0,
@@ -108,8 +103,7 @@ impl Generator {
     }
 
     /// The sample from which on all three currents are zero, in this episode.
-    #[must_use]
-    pub const fn interrupted_at(&self) -> Option<u64> {
+    pub(crate) const fn interrupted_at(&self) -> Option<u64> {
         self.interrupted_at
     }
 

@@ -9,9 +9,8 @@ const LATENESS_NS_MAX: u64 = 60_000_000_000;
 /// Digits of a value that are kept.
 const DIGITS: u8 = 3;
 
-/// The histogram.
 #[derive(Clone, Debug)]
-pub struct Lateness(Histogram<u64>);
+pub(crate) struct Lateness(Histogram<u64>);
 
 impl Default for Lateness {
     fn default() -> Self {
@@ -22,31 +21,27 @@ impl Default for Lateness {
 
 impl Lateness {
     /// Counts frames that were sent this late.
-    pub fn count(&mut self, lateness_ns: u64, frames: u64) {
+    pub(crate) fn count(&mut self, lateness_ns: u64, frames: u64) {
         self.0.saturating_record_n(lateness_ns.max(1), frames);
     }
 
     /// How many frames were counted.
-    #[must_use]
-    pub fn frames(&self) -> u64 {
+    pub(crate) fn frames(&self) -> u64 {
         self.0.len()
     }
 
     /// The lateness that this share of the frames did not exceed, in ns.
-    #[must_use]
-    pub fn quantile_ns(&self, share: f64) -> u64 {
+    pub(crate) fn quantile_ns(&self, share: f64) -> u64 {
         self.0.value_at_quantile(share)
     }
 
     /// The worst, in ns.
-    #[must_use]
-    pub fn max_ns(&self) -> u64 {
+    pub(crate) fn max_ns(&self) -> u64 {
         self.0.max()
     }
 
     /// The mean, in ns.
-    #[must_use]
-    pub fn mean_ns(&self) -> f64 {
+    pub(crate) fn mean_ns(&self) -> f64 {
         self.0.mean()
     }
 }

@@ -27,16 +27,15 @@ const POINTS: usize = 2 * PHASORS;
 
 /// Root mean square phasors of A, B, C.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Phasors {
-    /// Currents, in A.
-    pub current: [Complex; 3],
+pub(crate) struct Phasors {
+    pub(crate) current: [Complex; 3],
     /// Voltages to earth, in V.
-    pub voltage: [Complex; 3],
+    pub(crate) voltage: [Complex; 3],
 }
 
 /// Waves of phasors that are set from time to time; angles turn on with the frequency.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct PhasorWaves {
+pub(crate) struct PhasorWaves {
     phasors: Phasors,
     frequency_hz: f64,
     rate: u16,
@@ -44,19 +43,17 @@ pub struct PhasorWaves {
 
 impl PhasorWaves {
     /// Waves of a dead grid.
-    #[must_use]
-    pub fn new(frequency_hz: f64, rate: u16) -> Self {
+    pub(crate) fn new(frequency_hz: f64, rate: u16) -> Self {
         Self { phasors: Phasors::default(), frequency_hz, rate }
     }
 
     /// What the samples from now on are made of.
-    pub const fn set(&mut self, phasors: Phasors) {
+    pub(crate) const fn set(&mut self, phasors: Phasors) {
         self.phasors = phasors;
     }
 
     /// Values at a sample.
-    #[must_use]
-    pub fn at(&self, sample: u64) -> Phases {
+    pub(crate) fn at(&self, sample: u64) -> Phases {
         let turned_deg = 360.0 * self.frequency_hz * sample as f64 / f64::from(self.rate);
         let turn = Complex::polar_deg(std::f64::consts::SQRT_2, turned_deg.rem_euclid(360.0));
         let value = |phasor: &Complex| (*phasor * turn).re;
@@ -69,7 +66,7 @@ impl PhasorWaves {
 
 /// The file with what is measured at one place of the grid, among other points.
 #[derive(Debug)]
-pub struct PlantFile {
+pub(crate) struct PlantFile {
     file: File,
     path: PathBuf,
     /// Magnitude and angle of each current, then of each voltage.
@@ -81,10 +78,7 @@ pub struct PlantFile {
 
 impl PlantFile {
     /// Opens it and sees whether all points are there.
-    ///
-    /// # Errors
-    /// With the name of the file or the point that is not there.
-    pub fn open(plant: &Plant) -> anyhow::Result<Self> {
+    pub(crate) fn open(plant: &Plant) -> anyhow::Result<Self> {
         let path = Path::new(&plant.folder).join(ALL);
         let file = File::open(&path).with_context(|| {
             format!("{} is not available to this program; add points to its files", path.display())
@@ -105,10 +99,7 @@ impl PlantFile {
     }
 
     /// The phasors, if they are due at this time since sample 0.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or lacks a point, or holds no number for it.
-    pub fn read_when_due(&mut self, now_ns: u64) -> anyhow::Result<Option<Phasors>> {
+    pub(crate) fn read_when_due(&mut self, now_ns: u64) -> anyhow::Result<Option<Phasors>> {
         if now_ns < self.next_ns {
             return Ok(None);
         }
@@ -145,10 +136,7 @@ impl PlantFile {
 }
 
 /// Takes the contacts of a breaker in the grid apart.
-///
-/// # Errors
-/// When the file cannot be written.
-pub fn open_breaker(file: &str) -> anyhow::Result<()> {
+pub(crate) fn open_breaker(file: &str) -> anyhow::Result<()> {
     let opened = OpenOptions::new().write(true).open(file);
     let written = opened.and_then(|file| file.write_at(b"0\n", 0));
     written.map(drop).with_context(|| format!("opening the breaker at {file}"))

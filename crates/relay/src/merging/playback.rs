@@ -8,11 +8,11 @@ use iec61850::comtrade::resample;
 use super::waves::Phases;
 
 /// Eight channels in the order of 9-2LE: Ia Ib Ic In Ua Ub Uc Un, in A and V.
-pub type Channels = [Vec<f64>; 8];
+pub(crate) type Channels = [Vec<f64>; 8];
 
 /// A record at the rate of a stream; never empty.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Playback {
+pub(crate) struct Playback {
     samples: Vec<[f64; 8]>,
     inception: Option<u64>,
 }
@@ -23,8 +23,12 @@ impl Playback {
     ///
     /// # Panics
     /// When they are not.
-    #[must_use]
-    pub fn new(channels: &Channels, from_hz: f64, rate: u16, inception_s: Option<f64>) -> Self {
+    pub(crate) fn new(
+        channels: &Channels,
+        from_hz: f64,
+        rate: u16,
+        inception_s: Option<f64>,
+    ) -> Self {
         let length = channels[0].len();
         assert!(length > 0 && channels.iter().all(|channel| channel.len() == length));
         let to_hz = f64::from(rate);
@@ -43,8 +47,7 @@ impl Playback {
     }
 
     /// Values of phases, and of In and Un as they were recorded.
-    #[must_use]
-    pub fn at(&self, sample: u64) -> (Phases, [f64; 2]) {
+    pub(crate) fn at(&self, sample: u64) -> (Phases, [f64; 2]) {
         let (_, within) = self.place(sample);
         let [ia, ib, ic, neutral_a, ua, ub, uc, neutral_v] = self.samples[within as usize];
         let phases = Phases { current_a: [ia, ib, ic], voltage_v: [ua, ub, uc] };
@@ -52,15 +55,13 @@ impl Playback {
     }
 
     /// Which turn of the record a sample belongs to, and its number within.
-    #[must_use]
-    pub fn place(&self, sample: u64) -> (u64, u64) {
+    pub(crate) fn place(&self, sample: u64) -> (u64, u64) {
         let length = self.samples.len() as u64;
         (sample / length, sample % length)
     }
 
     /// The sample at which the fault of a turn begins.
-    #[must_use]
-    pub fn inception(&self, turn: u64) -> Option<u64> {
+    pub(crate) fn inception(&self, turn: u64) -> Option<u64> {
         self.inception.map(|within| turn * self.samples.len() as u64 + within)
     }
 }

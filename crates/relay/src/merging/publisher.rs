@@ -36,7 +36,7 @@ const AT_ONCE: usize = 64;
 
 /// A merging unit that is ready to begin.
 #[derive(Debug)]
-pub struct Publisher {
+pub(crate) struct Publisher {
     socket: PacketSocket,
     interface: String,
     streams: Vec<Outgoing>,
@@ -90,10 +90,7 @@ struct Batch {
 
 impl Publisher {
     /// Opens the interface and makes all streams ready.
-    ///
-    /// # Errors
-    /// When the interface cannot be sent to, or listened on for a trip.
-    pub fn new(
+    pub(crate) fn new(
         unit: &MergingUnit,
         interface: &str,
         generators: BTreeMap<(String, u16), Generator>,
@@ -148,10 +145,7 @@ impl Publisher {
     }
 
     /// Publishes for this long, or until `is_over`; tells of faults as they happen.
-    ///
-    /// # Errors
-    /// When the interface is gone.
-    pub fn run(
+    pub(crate) fn run(
         mut self,
         duration: Option<Duration>,
         is_over: &AtomicBool,

@@ -5,65 +5,58 @@
 
 /// How a stream is cut into frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pace {
-    /// Samples a second.
-    pub rate: u16,
+pub(crate) struct Pace {
+    pub(crate) rate: u16,
     /// Samples in a frame.
-    pub asdus: u8,
+    pub(crate) asdus: u8,
     /// From the newest sample to sending.
-    pub phase_ns: u64,
+    pub(crate) phase_ns: u64,
 }
 
 impl Pace {
     /// Number of the first sample of a frame.
-    #[must_use]
-    pub fn first_sample(self, frame: u64) -> u64 {
+    pub(crate) fn first_sample(self, frame: u64) -> u64 {
         frame * u64::from(self.asdus)
     }
 
     /// When a frame is due.
-    #[must_use]
-    pub fn due_ns(self, frame: u64) -> u64 {
+    pub(crate) fn due_ns(self, frame: u64) -> u64 {
         let newest = self.first_sample(frame + 1) - 1;
         let taken_ns = u128::from(newest) * 1_000_000_000 / u128::from(self.rate);
         taken_ns as u64 + self.phase_ns
     }
 
     /// From one frame to the next, rounded down.
-    #[must_use]
-    pub fn interval_ns(self) -> u64 {
+    pub(crate) fn interval_ns(self) -> u64 {
         u64::from(self.asdus) * 1_000_000_000 / u64::from(self.rate)
     }
 
     /// `smpCnt` of a sample.
-    #[must_use]
-    pub fn smp_cnt(self, sample: u64) -> u16 {
+    pub(crate) fn smp_cnt(self, sample: u64) -> u16 {
         (sample % u64::from(self.rate)) as u16
     }
 }
 
 /// Streams with the frame of each that comes next.
 #[derive(Clone, Debug)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     next: Vec<(Pace, u64)>,
 }
 
 impl Schedule {
     /// All streams before their first frame.
-    #[must_use]
-    pub fn new(paces: impl IntoIterator<Item = Pace>) -> Self {
+    pub(crate) fn new(paces: impl IntoIterator<Item = Pace>) -> Self {
         Self { next: paces.into_iter().map(|pace| (pace, 0)).collect() }
     }
 
     /// When the next frame is due; nothing without streams.
-    #[must_use]
-    pub fn next_due_ns(&self) -> Option<u64> {
+    pub(crate) fn next_due_ns(&self) -> Option<u64> {
         self.next.iter().map(|(pace, frame)| pace.due_ns(*frame)).min()
     }
 
     /// Takes the frames that are due at this time, at most one of each stream: stream and frame,
     /// in the order of the streams.
-    pub fn take_due(&mut self, now_ns: u64, due: &mut Vec<(usize, u64)>) {
+    pub(crate) fn take_due(&mut self, now_ns: u64, due: &mut Vec<(usize, u64)>) {
         due.clear();
         for (stream, (pace, frame)) in self.next.iter_mut().enumerate() {
             if pace.due_ns(*frame) <= now_ns {

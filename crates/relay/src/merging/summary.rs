@@ -4,70 +4,67 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// The whole run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// Where it sent to.
-    pub interface: String,
-    /// How many streams.
-    pub streams: usize,
+    pub(crate) interface: String,
+    pub(crate) streams: usize,
     /// Time between begin and end of publishing, in s.
-    pub duration_s: f64,
+    pub(crate) duration_s: f64,
     /// What became of frames.
-    pub frames: Frames,
+    pub(crate) frames: Frames,
     /// How late they were.
-    pub lateness_ns: LatenessFigures,
+    pub(crate) lateness_ns: LatenessFigures,
     /// What happened at each fault.
-    pub faults: Vec<FaultStamps>,
+    pub(crate) faults: Vec<FaultStamps>,
     /// What to look at before trusting the figures.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// What became of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Frames {
+pub(crate) struct Frames {
     /// Given to the interface, doubled ones twice.
-    pub published: u64,
+    pub(crate) published: u64,
     /// Not taken by the interface, or so late that they were left out.
-    pub dropped: u64,
+    pub(crate) dropped: u64,
     /// Sent later than one interval of their stream after they were due.
-    pub late: u64,
+    pub(crate) late: u64,
     /// Left out because a disturbance says so.
-    pub lost_on_purpose: u64,
+    pub(crate) lost_on_purpose: u64,
     /// Sent twice because a disturbance says so.
-    pub doubled_on_purpose: u64,
+    pub(crate) doubled_on_purpose: u64,
     /// Sent behind the next one because a disturbance says so.
-    pub held_back_on_purpose: u64,
+    pub(crate) held_back_on_purpose: u64,
 }
 
 /// How late frames were sent, in ns.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct LatenessFigures {
-    pub frames: u64,
-    pub mean: f64,
-    pub p50: u64,
-    pub p90: u64,
-    pub p99: u64,
-    pub p99_9: u64,
-    pub p99_99: u64,
-    pub max: u64,
+pub(crate) struct LatenessFigures {
+    pub(crate) frames: u64,
+    pub(crate) mean: f64,
+    pub(crate) p50: u64,
+    pub(crate) p90: u64,
+    pub(crate) p99: u64,
+    pub(crate) p99_9: u64,
+    pub(crate) p99_99: u64,
+    pub(crate) max: u64,
 }
 
 /// A fault and what came of it. Times of the host are those of `CLOCK_REALTIME`, spans are
 /// measured on `CLOCK_MONOTONIC`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct FaultStamps {
+pub(crate) struct FaultStamps {
     /// Name of the source.
-    pub source: String,
+    pub(crate) source: String,
     /// Number of the fault, from 1.
-    pub number: u64,
+    pub(crate) number: u64,
     /// When it began, on the host's clock.
-    pub inception_realtime_ns: i64,
+    pub(crate) inception_realtime_ns: i64,
     /// From the inception until the trip came to this interface.
-    pub trip_after_ns: Option<i64>,
+    pub(crate) trip_after_ns: Option<i64>,
     /// From the inception until all currents were zero, by the samples.
-    pub interrupted_after_ns: Option<i64>,
+    pub(crate) interrupted_after_ns: Option<i64>,
 }
 
 impl fmt::Display for Summary {

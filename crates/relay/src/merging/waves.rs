@@ -10,16 +10,15 @@ use substation::waveform::{CurrentTransformer, Fault, Wave};
 
 /// Values of the phases: currents in A, voltages in V.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Phases {
+pub(crate) struct Phases {
     /// Currents of A, B, C.
-    pub current_a: [f64; 3],
-    /// Voltages to earth.
-    pub voltage_v: [f64; 3],
+    pub(crate) current_a: [f64; 3],
+    pub(crate) voltage_v: [f64; 3],
 }
 
 /// Waves at one rate.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Waves {
+pub(crate) struct Waves {
     currents: [Wave; 3],
     voltages: [Wave; 3],
     transformers: Option<Transformers>,
@@ -40,8 +39,7 @@ struct Transformers {
 
 impl Waves {
     /// The waves of these settings at so many samples a second.
-    #[must_use]
-    pub fn new(settings: &Waveform, rate: u16) -> Self {
+    pub(crate) fn new(settings: &Waveform, rate: u16) -> Self {
         let fault = settings.fault.as_ref();
         let inception_s = fault.map(|fault| inception_s(fault, settings));
         let [mut currents, mut voltages] = [
@@ -82,7 +80,7 @@ impl Waves {
 
     /// Values at a sample; samples are asked for in order, because a current transformer
     /// remembers.
-    pub fn at(&mut self, sample: u64) -> Phases {
+    pub(crate) fn at(&mut self, sample: u64) -> Phases {
         let (episode, within) = self.place(sample);
         let time_s = within as f64 / f64::from(self.rate);
         let is_over = self.inception_s.is_some_and(|begin_s| time_s >= begin_s + self.lasts_s);
@@ -107,22 +105,19 @@ impl Waves {
     }
 
     /// Voltages as they would be without a fault.
-    #[must_use]
-    pub fn healthy_voltages(&self, sample: u64) -> [f64; 3] {
+    pub(crate) fn healthy_voltages(&self, sample: u64) -> [f64; 3] {
         let (_, within) = self.place(sample);
         let time_s = within as f64 / f64::from(self.rate);
         self.voltages.each_ref().map(|wave| healthy(wave, time_s))
     }
 
     /// Which episode a sample belongs to, and its number within.
-    #[must_use]
-    pub fn place(&self, sample: u64) -> (u64, u64) {
+    pub(crate) fn place(&self, sample: u64) -> (u64, u64) {
         self.every_samples.map_or((0, sample), |every| (sample / every, sample % every))
     }
 
     /// When the fault of an episode begins, in seconds since sample 0.
-    #[must_use]
-    pub fn inception_s(&self, episode: u64) -> Option<f64> {
+    pub(crate) fn inception_s(&self, episode: u64) -> Option<f64> {
         let before = episode * self.every_samples.unwrap_or_default();
         self.inception_s.map(|within_s| before as f64 / f64::from(self.rate) + within_s)
     }

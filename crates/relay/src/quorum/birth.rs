@@ -16,19 +16,14 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 /// What a party is made of before it runs.
 #[derive(Debug)]
-pub struct Identity {
-    /// Who takes part.
-    pub membership: Membership,
-    /// Its root secrets.
+pub(crate) struct Identity {
+    pub(crate) membership: Membership,
     root: RootSecrets,
 }
 
 impl Identity {
     /// Reads membership and keys, whose paths are relative to `folder`.
-    ///
-    /// # Errors
-    /// What is wrong with them, and the way out.
-    pub fn read(quorum: &Quorum, folder: &Path) -> Result<Self> {
+    pub(crate) fn read(quorum: &Quorum, folder: &Path) -> Result<Self> {
         let path = folder.join(&quorum.membership);
         let place = || path.display().to_string();
         let text = fs::read_to_string(&path).with_context(place)?;
@@ -41,17 +36,8 @@ impl Identity {
         Ok(Self { membership, root })
     }
 
-    /// Whose it is.
-    #[must_use]
-    pub const fn party(&self) -> Party {
-        self.root.party
-    }
-
     /// The relay node that it is of.
-    ///
-    /// # Errors
-    /// When it is that of the breaker node.
-    pub fn node(&self) -> Result<NodeId> {
+    pub(crate) fn node(&self) -> Result<NodeId> {
         match self.root.party {
             Party::Relay(node) => Ok(node),
             Party::Breaker => bail!("these are keys of the breaker node: run `qcrelay breaker`"),
@@ -59,19 +45,13 @@ impl Identity {
     }
 
     /// Working keys of a relay node, numbered `counter`; the root secrets are gone afterwards.
-    ///
-    /// # Errors
-    /// When the membership holds a key that nobody can have.
-    pub fn born(self, counter: u64) -> Result<(Membership, Channels, Keyring)> {
+    pub(crate) fn born(self, counter: u64) -> Result<(Membership, Channels, Keyring)> {
         let working = Working::born(&self.root, &self.membership, counter, &seed()?);
         self.working(working)
     }
 
     /// What the breaker node runs on.
-    ///
-    /// # Errors
-    /// When these are keys of a relay node, or the membership holds a key that nobody can have.
-    pub fn of_breaker(self) -> Result<(Membership, Channels, Keyring)> {
+    pub(crate) fn of_breaker(self) -> Result<(Membership, Channels, Keyring)> {
         if self.root.party != Party::Breaker {
             bail!("these are keys of a relay node: run `qcrelay node`");
         }
@@ -91,10 +71,7 @@ impl Identity {
 }
 
 /// Reads a file of secrets, which nobody else may be able to read.
-///
-/// # Errors
-/// When it cannot be read, is open to others, or is none.
-pub fn secrets(path: &Path) -> Result<RootSecrets> {
+pub(crate) fn secrets(path: &Path) -> Result<RootSecrets> {
     let place = || path.display().to_string();
     let mut file = File::open(path).with_context(place)?;
     let metadata = file.metadata().with_context(place)?;
@@ -112,10 +89,7 @@ pub fn secrets(path: &Path) -> Result<RootSecrets> {
 }
 
 /// Octets from the kernel, for one use.
-///
-/// # Errors
-/// When `/dev/urandom` is not there.
-pub fn seed() -> Result<Secret> {
+pub(crate) fn seed() -> Result<Secret> {
     let mut octets = [0; 32];
     File::open("/dev/urandom")
         .and_then(|mut file| file.read_exact(&mut octets))
@@ -126,7 +100,6 @@ pub fn seed() -> Result<Secret> {
 }
 
 /// The path of a file that settings name, relative to the folder of the settings.
-#[must_use]
-pub fn folder_of(settings: &Path) -> PathBuf {
+pub(crate) fn folder_of(settings: &Path) -> PathBuf {
     settings.parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }

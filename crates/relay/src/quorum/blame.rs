@@ -34,7 +34,6 @@ impl Default for Left {
 
 impl Blame {
     /// Counts it, and says whether it is worth a line; it is `now_ns` since any moment.
-    #[must_use]
     pub(super) fn note<P>(&mut self, now_ns: i64, evidence: &Evidence<P>) -> bool {
         let node = evidence.node.index();
         self.counts[node] = self.counts[node].saturating_add(1);
@@ -47,7 +46,6 @@ impl Blame {
     }
 
     /// How often each node did something.
-    #[must_use]
     pub(super) const fn counts(&self) -> &[u64; NODES] {
         &self.counts
     }

@@ -30,7 +30,7 @@ const LEFT_OUT: u64 = 1024;
 
 /// What the breaker node must find again after a restart.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Remembered {
+pub(crate) struct Remembered {
     /// Whether the last action was a trip.
     is_open: bool,
     /// The number of the next action.
@@ -77,8 +77,11 @@ impl Remembered {
     /// What it starts with: what was found, or a breaker that never acted. What was learnt of nodes
     /// under other keys than those of this membership is forgotten: their working keys are worth
     /// nothing any more, and their numbers begin anew.
-    #[must_use]
-    pub fn or_new(found: Option<Found<Self>>, initially: Action, membership: &Membership) -> Self {
+    pub(crate) fn or_new(
+        found: Option<Found<Self>>,
+        initially: Action,
+        membership: &Membership,
+    ) -> Self {
         let membership = membership.fingerprint();
         let Some(Found { mut remembered, is_other_boot }) = found else {
             return Self {
@@ -103,16 +106,14 @@ impl Remembered {
     /// The order that stands after a restart; none if there never was an action. After a loss of power
     /// the disk may lack the last one: to open again is safe then, to close on what may be a fault is
     /// not.
-    #[must_use]
-    pub fn order(found: &Found<Self>) -> Option<Action> {
+    pub(crate) fn order(found: &Found<Self>) -> Option<Action> {
         let Found { remembered, is_other_boot } = found;
         let (state, has_acted) = (remembered.state(), remembered.acted_at_ns != 0);
         (has_acted && (!is_other_boot || state == Action::Trip)).then_some(state)
     }
 
     /// How the breaker stands.
-    #[must_use]
-    pub const fn state(&self) -> Action {
+    pub(crate) const fn state(&self) -> Action {
         if self.is_open { Action::Trip } else { Action::Close }
     }
 
@@ -143,7 +144,7 @@ impl Remembered {
 
 /// Everything that a breaker node has and uses.
 #[derive(Debug)]
-pub struct BreakerLoop<'s> {
+pub(crate) struct BreakerLoop<'s> {
     harness: Harness,
     breaker: Breaker,
     operator: Operator<'s>,
@@ -158,10 +159,7 @@ pub struct BreakerLoop<'s> {
 
 impl<'s> BreakerLoop<'s> {
     /// A breaker node that starts now and goes on with what is remembered.
-    ///
-    /// # Errors
-    /// Those of the file that a restart finds.
-    pub fn new(
+    pub(crate) fn new(
         mut harness: Harness,
         (subject, parameters): (quorum::Subject, quorum::Parameters),
         operator: Operator<'s>,
@@ -191,10 +189,7 @@ impl<'s> BreakerLoop<'s> {
     }
 
     /// Runs until it shall stop; answers what became of everything.
-    ///
-    /// # Errors
-    /// Those of sockets and of the file that a restart finds.
-    pub fn run(mut self, stop: &AtomicBool) -> io::Result<Value> {
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<Value> {
         self.harness.begin();
         let mut inbox = Vec::with_capacity(128);
         while !stop.load(Ordering::Relaxed) {

@@ -19,47 +19,40 @@ use super::pace::{BATCH, Pace};
 
 /// What became of datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Counters {
-    /// All that came.
-    pub received: u64,
-    /// Authentic and new.
-    pub opened: u64,
+pub(crate) struct Counters {
+    pub(crate) received: u64,
+    pub(crate) opened: u64,
     /// No datagrams of this protocol.
-    pub malformed: u64,
+    pub(crate) malformed: u64,
     /// For somebody else, or from another's address.
-    pub misdirected: u64,
+    pub(crate) misdirected: u64,
     /// Under keys of another epoch.
-    pub other_epoch: u64,
+    pub(crate) other_epoch: u64,
     /// From somebody whose working key is not known.
-    pub unknown_key: u64,
-    /// Seen before.
-    pub replayed: u64,
+    pub(crate) unknown_key: u64,
+    pub(crate) replayed: u64,
     /// With a wrong tag.
-    pub wrong_tag: u64,
+    pub(crate) wrong_tag: u64,
     /// Times that a party had to wait for the next tick.
-    pub floods: u64,
+    pub(crate) floods: u64,
     /// Times that a party, under whose address much was refused, had to wait for a quarter of one.
-    pub pauses: u64,
-    /// Sent.
-    pub sent: u64,
+    pub(crate) pauses: u64,
+    pub(crate) sent: u64,
     /// Not taken by the kernel.
-    pub unsent: u64,
+    pub(crate) unsent: u64,
 }
 
 /// A datagram that is authentic and new.
 #[derive(Clone, Debug)]
-pub struct Received {
-    /// From whom.
-    pub from: Party,
-    /// What it says.
-    pub payload: Payload,
+pub(crate) struct Received {
+    pub(crate) from: Party,
+    pub(crate) payload: Payload,
     /// When the kernel got it, in ns since 1970.
-    pub stamp_ns: i64,
+    pub(crate) stamp_ns: i64,
 }
 
-/// All other parties.
 #[derive(Debug)]
-pub struct Bus {
+pub(crate) struct Bus {
     channels: Channels,
     peers: Vec<Peer>,
     batch: Batch,
@@ -77,10 +70,7 @@ struct Peer {
 
 impl Bus {
     /// Opens a socket for each of the others.
-    ///
-    /// # Errors
-    /// Those of the sockets, such as an address that this host does not have.
-    pub fn open(quorum: &Quorum, channels: Channels) -> io::Result<Self> {
+    pub(crate) fn open(quorum: &Quorum, channels: Channels) -> io::Result<Self> {
         let me = channels.working().party();
         let local = quorum.address(me);
         let others = Party::ALL.into_iter().filter(|party| *party != me);
@@ -93,18 +83,17 @@ impl Bus {
     }
 
     /// Keys of all channels.
-    pub const fn channels(&mut self) -> &mut Channels {
+    pub(crate) const fn channels(&mut self) -> &mut Channels {
         &mut self.channels
     }
 
     /// What became of datagrams.
-    #[must_use]
-    pub const fn counters(&self) -> &Counters {
+    pub(crate) const fn counters(&self) -> &Counters {
         &self.counters
     }
 
     /// A tick has begun: allowances are whole again.
-    pub fn begin_tick(&mut self) {
+    pub(crate) fn begin_tick(&mut self) {
         for peer in &mut self.peers {
             peer.pace.begin_tick();
             peer.is_ready = true;
@@ -112,28 +101,25 @@ impl Bus {
     }
 
     /// Sockets of those who may be heard now.
-    pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    pub(crate) fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let heard = self.peers.iter().filter(|peer| peer.pace.is_heard());
         heard.map(|peer| peer.socket.as_fd())
     }
 
     /// Those of [`Bus::sockets`] that have something, as a wait has found; only these are looked at
     /// before the next tick or the next wait. Answers how many there were.
-    pub fn found(&mut self, ready: Ready) -> usize {
+    pub(crate) fn found(&mut self, ready: Ready) -> usize {
         let heard = self.peers.iter_mut().filter(|peer| peer.pace.is_heard());
         heard.enumerate().map(|(place, peer)| peer.is_ready = ready.has(place)).count()
     }
 
     /// When the next pause of somebody is over, in ns since 1970.
-    pub fn next_resume_ns(&self) -> Option<i64> {
+    pub(crate) fn next_resume_ns(&self) -> Option<i64> {
         self.peers.iter().filter_map(|peer| peer.pace.paused_until_ns()).min()
     }
 
     /// Takes some datagrams of each party in; it is `now_ns` since 1970.
-    ///
-    /// # Errors
-    /// Those of the sockets.
-    pub fn receive(&mut self, now_ns: i64, inbox: &mut Vec<Received>) -> io::Result<()> {
+    pub(crate) fn receive(&mut self, now_ns: i64, inbox: &mut Vec<Received>) -> io::Result<()> {
         for peer in &mut self.peers {
             peer.is_ready |= peer.pace.resume(now_ns);
             if !peer.pace.is_heard() || !peer.is_ready {
@@ -164,7 +150,7 @@ impl Bus {
     }
 
     /// Sends a payload; what the kernel does not take is lost, as datagrams may be.
-    pub fn send(&mut self, to: Party, payload: &Payload) {
+    pub(crate) fn send(&mut self, to: Party, payload: &Payload) {
         let Some(peer) = self.peers.iter().find(|peer| peer.party == to) else { return };
         let counters = &mut self.counters;
         self.channels.seal(to, payload, |octets| match peer.socket.send(octets) {

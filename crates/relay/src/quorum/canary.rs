@@ -13,7 +13,7 @@ use super::records::{Event, What};
 const PERIOD_NS: i64 = 500_000;
 
 /// Measures until it shall stop; answers how many stalls found no room in the queue.
-pub fn run(stall_min: Duration, mut events: Producer<Event>, stop: &AtomicBool) -> u64 {
+pub(crate) fn run(stall_min: Duration, mut events: Producer<Event>, stop: &AtomicBool) -> u64 {
     let stall_min_ns = i64::try_from(stall_min.as_nanos()).unwrap_or(i64::MAX);
     let mut lost = 0;
     let mut due_ns = os::realtime::now_ns() + PERIOD_NS;

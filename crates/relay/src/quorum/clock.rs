@@ -9,23 +9,21 @@ use quorum::parameters::CLOCK_ERROR_MAX;
 
 /// One reading of both clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Now {
+pub(crate) struct Now {
     /// Common time of all nodes: nanoseconds since 1970.
-    pub common: SampleTime,
+    pub(crate) common: SampleTime,
     /// Time of this host alone: nanoseconds of `CLOCK_MONOTONIC`.
-    pub own: SampleTime,
+    pub(crate) own: SampleTime,
 }
 
 impl Now {
     /// Common time as records write it.
-    #[must_use]
-    pub const fn realtime_ns(self) -> i64 {
+    pub(crate) const fn realtime_ns(self) -> i64 {
         self.common.ns() as i64
     }
 
     /// The own time at which the kernel stamped something with common time.
-    #[must_use]
-    pub const fn own_at(self, stamp_realtime_ns: i64) -> SampleTime {
+    pub(crate) const fn own_at(self, stamp_realtime_ns: i64) -> SampleTime {
         let age_ns = self.realtime_ns().saturating_sub(stamp_realtime_ns);
         let age_ns = if age_ns < 0 { 0 } else { age_ns as u64 };
         SampleTime::from_ns(self.own.ns().saturating_sub(age_ns))
@@ -34,20 +32,19 @@ impl Now {
 
 /// Reads the time, and watches whether it jumps.
 #[derive(Debug)]
-pub struct Clock {
+pub(crate) struct Clock {
     offset_ns: Option<i64>,
     jumps: u64,
 }
 
 impl Clock {
     /// Nothing was read yet.
-    #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { offset_ns: None, jumps: 0 }
     }
 
     /// What time it is.
-    pub fn read(&mut self) -> Now {
+    pub(crate) fn read(&mut self) -> Now {
         let before_ns = os::realtime::now_ns();
         let realtime_ns = os::realtime::realtime_ns();
         let own_ns = os::realtime::now_ns();
@@ -57,8 +54,7 @@ impl Clock {
     }
 
     /// How often common time has jumped by more than a node's clock may be off.
-    #[must_use]
-    pub const fn jumps(&self) -> u64 {
+    pub(crate) const fn jumps(&self) -> u64 {
         self.jumps
     }
 
@@ -77,8 +73,7 @@ impl Default for Clock {
 }
 
 /// Why nobody can say that this host's clock is within its bound; nothing if it is.
-#[must_use]
-pub fn doubt() -> Option<String> {
+pub(crate) fn doubt() -> Option<String> {
     let way_out = "run ptp4l with phc2sys, or chronyd, against the clock of the station";
     match os::clock::discipline() {
         Err(error) => {

@@ -17,18 +17,17 @@ const BATCH: usize = 64;
 
 /// What became of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Counters {
-    /// All that came.
-    pub frames: u64,
+pub(crate) struct Counters {
+    pub(crate) frames: u64,
     /// Refused by the decoder.
-    pub malformed: u64,
+    pub(crate) malformed: u64,
     /// Samples of streams that nobody looks at.
-    pub unknown: u64,
+    pub(crate) unknown: u64,
 }
 
 /// Where frames come from.
 #[derive(Debug)]
-pub struct Frames<'s> {
+pub(crate) struct Frames<'s> {
     socket: &'s PacketSocket,
     /// Streams in the order of their names; none where GOOSE comes instead.
     streams: Option<Vec<StreamKey>>,
@@ -39,49 +38,40 @@ pub struct Frames<'s> {
 
 /// What was taken at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Taken {
-    /// How many frames.
-    pub count: usize,
+pub(crate) struct Taken {
+    pub(crate) count: usize,
     /// No more are waiting, so what was taken is the present.
-    pub is_all: bool,
+    pub(crate) is_all: bool,
 }
 
 impl Taken {
-    /// Nothing was waiting.
-    pub const NOTHING: Self = Self { count: 0, is_all: true };
+    pub(crate) const NOTHING: Self = Self { count: 0, is_all: true };
 }
 
 impl<'s> Frames<'s> {
     /// Of a socket: samples of these streams, or GOOSE if there are none.
-    #[must_use]
-    pub fn new(socket: &'s PacketSocket, streams: Option<Vec<StreamKey>>) -> Self {
+    pub(crate) fn new(socket: &'s PacketSocket, streams: Option<Vec<StreamKey>>) -> Self {
         let (batch, counters) = (Batch::new(BATCH), Counters::default());
         Self { socket, streams, batch, counters, newest_ns: 0 }
     }
 
     /// What is to be waited for.
-    #[must_use]
-    pub fn socket(&self) -> BorrowedFd<'s> {
+    pub(crate) fn socket(&self) -> BorrowedFd<'s> {
         self.socket.as_fd()
     }
 
     /// What became of frames.
-    #[must_use]
-    pub const fn counters(&self) -> &Counters {
+    pub(crate) const fn counters(&self) -> &Counters {
         &self.counters
     }
 
     /// When the kernel got the newest frame, in ns since 1970.
-    #[must_use]
-    pub const fn newest_ns(&self) -> i64 {
+    pub(crate) const fn newest_ns(&self) -> i64 {
         self.newest_ns
     }
 
     /// Takes what waits in, as far as it fits into a batch.
-    ///
-    /// # Errors
-    /// Those of the socket, such as an interface that is gone. One that is down is waited for.
-    pub fn receive(&mut self, now: Now, decider: &mut Decider) -> io::Result<Taken> {
+    pub(crate) fn receive(&mut self, now: Now, decider: &mut Decider) -> io::Result<Taken> {
         let count = match self.socket.receive(&mut self.batch) {
             Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => 0,
             result => result?,

@@ -22,20 +22,18 @@ use super::records::{Event, What, name_of};
 use super::timed::Timed;
 
 /// What state machines ask of a program that proves with a keyring.
-pub type Asked = EffectOf<Keyring>;
+pub(crate) type Asked = EffectOf<Keyring>;
 
 /// Sockets that are waited for, at most: four parties, samples and GOOSE.
 const WATCHED_MAX: usize = 8;
 
 /// The part of a node that both kinds share.
 #[derive(Debug)]
-pub struct Harness {
-    /// The time.
-    pub clock: Clock,
-    /// The other parties.
-    pub bus: Bus,
+pub(crate) struct Harness {
+    pub(crate) clock: Clock,
+    pub(crate) bus: Bus,
     /// Keys of proofs and certificates.
-    pub scheme: Timed<Keyring>,
+    pub(crate) scheme: Timed<Keyring>,
     events: Producer<Event>,
     events_lost: u64,
     tick: Tick,
@@ -60,8 +58,7 @@ struct Waits {
 impl Harness {
     /// Before the first tick; events go to `events`. `waits` says which waits for the core are worth
     /// a line, and where those go.
-    #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         bus: Bus,
         keyring: Keyring,
         events: Producer<Event>,
@@ -85,7 +82,7 @@ impl Harness {
     }
 
     /// From here on it is the calling thread that must be in time.
-    pub fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         if let Some(waits) = &mut self.waits {
             waits.delay = RunDelay::of_this_thread();
             waits.known_ns = waits.delay.as_ref().map_or(0, RunDelay::ns);
@@ -93,7 +90,7 @@ impl Harness {
     }
 
     /// Whether a tick has begun since this was last asked; if so, everybody is heard again.
-    pub fn begins_tick(&mut self, now: Now) -> Option<Tick> {
+    pub(crate) fn begins_tick(&mut self, now: Now) -> Option<Tick> {
         let tick = Tick::at(now.common);
         let has_begun = tick != std::mem::replace(&mut self.tick, tick);
         has_begun.then(|| self.bus.begin_tick()).map(|()| tick)
@@ -101,10 +98,7 @@ impl Harness {
 
     /// Waits for a datagram, the other socket, or common time: at the latest the next tick. Answers
     /// whether the other socket has something.
-    ///
-    /// # Errors
-    /// Those of ppoll(2).
-    pub fn wait(
+    pub(crate) fn wait(
         &mut self,
         other: Option<BorrowedFd<'_>>,
         deadline: SampleTime,
@@ -148,17 +142,14 @@ impl Harness {
     }
 
     /// Takes some datagrams of each party in.
-    ///
-    /// # Errors
-    /// Those of the sockets.
-    pub fn receive(&mut self, inbox: &mut Vec<Received>) -> io::Result<()> {
+    pub(crate) fn receive(&mut self, inbox: &mut Vec<Received>) -> io::Result<()> {
         inbox.clear();
         let now_ns = self.clock.read().realtime_ns();
         self.bus.receive(now_ns, inbox)
     }
 
     /// Uses a working key from now on.
-    pub fn adopt(&mut self, now: Now, node: NodeId, key: &WorkingKey) {
+    pub(crate) fn adopt(&mut self, now: Now, node: NodeId, key: &WorkingKey) {
         // Keys that mean nothing are those of a node that is heard no more, and no concern of ours.
         self.scheme.get().adopt(node, key);
         self.bus.channels().adopt(node, key);
@@ -166,14 +157,14 @@ impl Harness {
     }
 
     /// Uses no working key of a node until it announces one.
-    pub fn distrust(&mut self, now: Now, node: NodeId, counter: u64) {
+    pub(crate) fn distrust(&mut self, now: Now, node: NodeId, counter: u64) {
         self.scheme.get().distrust(node);
         self.bus.channels().distrust(node, counter);
         self.tell(now, What::Distrusted { node, counter });
     }
 
     /// Does what is the same in both kinds of nodes: sends, and takes down.
-    pub fn carry_out(&mut self, now: Now, effect: Asked) {
+    pub(crate) fn carry_out(&mut self, now: Now, effect: Asked) {
         match effect {
             Effect::Send { to, message } => self.bus.send(to, &Payload::Message(message)),
             Effect::Refused { from, why } => *self.refused.entry((from, why)).or_default() += 1,
@@ -189,14 +180,13 @@ impl Harness {
     }
 
     /// Takes something down; the thread that may block writes it.
-    pub fn tell(&mut self, now: Now, what: What) {
+    pub(crate) fn tell(&mut self, now: Now, what: What) {
         let event = Event { realtime_ns: now.realtime_ns(), what };
         self.events_lost += u64::from(self.events.push(event).is_err());
     }
 
     /// What became of everything.
-    #[must_use]
-    pub fn summary(&self) -> Value {
+    pub(crate) fn summary(&self) -> Value {
         let mut refused = Map::new();
         for ((party, why), count) in &self.refused {
             refused.insert(format!("{}: {why:?}", name_of(*party)), (*count).into());

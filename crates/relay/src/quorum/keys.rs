@@ -17,28 +17,24 @@ use quorum::{BreakerId, Epoch, Party, StationId};
 use super::birth::seed;
 
 /// The file that all parties have in common.
-pub const MEMBERSHIP: &str = "membership";
+pub(crate) const MEMBERSHIP: &str = "membership";
 
 /// What is to be made.
 #[derive(Clone, Debug)]
-pub struct Wanted {
-    /// Where.
-    pub folder: PathBuf,
-    /// The station.
-    pub station: StationId,
-    /// Its breaker.
-    pub breaker: BreakerId,
+pub(crate) struct Wanted {
+    pub(crate) folder: PathBuf,
+    pub(crate) station: StationId,
+    pub(crate) breaker: BreakerId,
     /// The key epoch; without, the one after that of the membership that is there, or 1.
-    pub epoch: Option<Epoch>,
+    pub(crate) epoch: Option<Epoch>,
     /// How certificates are made.
-    pub certificate: CertificateKind,
+    pub(crate) certificate: CertificateKind,
     /// Whether files that are there are replaced.
-    pub force: bool,
+    pub(crate) force: bool,
 }
 
 /// The file of a party's secrets.
-#[must_use]
-pub fn file_of(party: Party) -> String {
+pub(crate) fn file_of(party: Party) -> String {
     match party {
         Party::Relay(node) => format!("node-{}.secret", node.number()),
         Party::Breaker => "breaker.secret".into(),
@@ -46,10 +42,7 @@ pub fn file_of(party: Party) -> String {
 }
 
 /// Makes the keys of a station; answers the epoch and the files.
-///
-/// # Errors
-/// When files are there already, or cannot be written.
-pub fn make(wanted: &Wanted) -> Result<(Epoch, Vec<PathBuf>)> {
+pub(crate) fn make(wanted: &Wanted) -> Result<(Epoch, Vec<PathBuf>)> {
     let folder = &wanted.folder;
     fs::DirBuilder::new()
         .recursive(true)

@@ -20,9 +20,6 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Opens the file, or creates it.
-    ///
-    /// # Errors
-    /// That it cannot be written, and the way out.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(path);
         let file = file.map_err(|error| {
@@ -41,9 +38,6 @@ impl Lines {
     }
 
     /// Writes all lines that were added: a file that ends early ends within the last of them only.
-    ///
-    /// # Errors
-    /// Those of write(2): then these lines are lost, and those before and after them are whole.
     pub(super) fn write(&mut self) -> io::Result<()> {
         if self.text.is_empty() {
             return Ok(());
@@ -78,7 +72,6 @@ impl Lost {
         });
     }
 
-    /// How many.
     pub(super) const fn count(&self) -> u64 {
         self.count
     }

@@ -28,25 +28,22 @@ const SLOT_OCTETS: usize = 4096;
 /// What is in a slot.
 #[derive(Serialize, Deserialize)]
 struct Slot<'b, T> {
-    /// Counts the writes.
     number: u64,
     /// The boot of the host in which it was written.
     boot: Cow<'b, str>,
     remembered: T,
 }
 
-/// What was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Found<T> {
+pub(crate) struct Found<T> {
     /// What was written last.
-    pub remembered: T,
+    pub(crate) remembered: T,
     /// The host was started since, perhaps after it lost its power.
-    pub is_other_boot: bool,
+    pub(crate) is_other_boot: bool,
 }
 
-/// The file.
 #[derive(Debug)]
-pub struct Memory {
+pub(crate) struct Memory {
     file: Arc<File>,
     boot: String,
     number: u64,
@@ -54,10 +51,8 @@ pub struct Memory {
     progress: Arc<Progress>,
 }
 
-/// Numbers of writes.
 #[derive(Debug, Default)]
 struct Progress {
-    /// The last one.
     written: AtomicU64,
     /// The last one that is on the disk.
     followed: AtomicU64,
@@ -65,17 +60,14 @@ struct Progress {
 
 /// Brings what was written to the disk, from a thread that may wait.
 #[derive(Debug)]
-pub struct Disk {
+pub(crate) struct Disk {
     file: Arc<File>,
     progress: Arc<Progress>,
 }
 
 impl Memory {
     /// Opens the file or makes it; answers what was written last.
-    ///
-    /// # Errors
-    /// When it cannot be opened, is in use, or holds something else.
-    pub fn open<T: DeserializeOwned>(path: &Path) -> Result<(Self, Option<Found<T>>)> {
+    pub(crate) fn open<T: DeserializeOwned>(path: &Path) -> Result<(Self, Option<Found<T>>)> {
         let place = || path.display().to_string();
         let mut file = OpenOptions::new()
             .read(true)
@@ -124,10 +116,7 @@ impl Memory {
     }
 
     /// Writes where a restart of the program finds it.
-    ///
-    /// # Errors
-    /// Those of pwrite(2): a disk that is gone.
-    pub fn write<T: Serialize>(&mut self, remembered: &T) -> io::Result<()> {
+    pub(crate) fn write<T: Serialize>(&mut self, remembered: &T) -> io::Result<()> {
         self.number += 1;
         self.buffer.clear();
         let slot = Slot { number: self.number, boot: Cow::Borrowed(&self.boot), remembered };
@@ -140,22 +129,17 @@ impl Memory {
     }
 
     /// The number of the last write.
-    #[must_use]
-    pub const fn number(&self) -> u64 {
+    pub(crate) const fn number(&self) -> u64 {
         self.number
     }
 
     /// Whether a restart of the host finds what was written then, or later.
-    #[must_use]
-    pub fn is_on_disk(&self, number: u64) -> bool {
+    pub(crate) fn is_on_disk(&self, number: u64) -> bool {
         self.progress.followed.load(Ordering::Acquire) >= number
     }
 
     /// Writes where a restart of the host finds it, and waits for that.
-    ///
-    /// # Errors
-    /// Those of pwrite(2) and fsync(2).
-    pub fn write_through<T: Serialize>(&mut self, remembered: &T) -> io::Result<()> {
+    pub(crate) fn write_through<T: Serialize>(&mut self, remembered: &T) -> io::Result<()> {
         self.write(remembered)?;
         self.file.sync_all()?;
         self.progress.followed.store(self.number, Ordering::Release);
@@ -163,18 +147,14 @@ impl Memory {
     }
 
     /// The side of the thread that may wait.
-    #[must_use]
-    pub fn disk(&self) -> Disk {
+    pub(crate) fn disk(&self) -> Disk {
         Disk { file: Arc::clone(&self.file), progress: Arc::clone(&self.progress) }
     }
 }
 
 impl Disk {
     /// Brings what is new to the disk.
-    ///
-    /// # Errors
-    /// Those of fdatasync(2).
-    pub fn follow(&self) -> io::Result<()> {
+    pub(crate) fn follow(&self) -> io::Result<()> {
         let written = self.progress.written.load(Ordering::Acquire);
         if written > self.progress.followed.load(Ordering::Acquire) {
             self.file.sync_data()?;

@@ -80,10 +80,7 @@ impl Beats {
 }
 
 /// Measures until `stop`, or for `duration`; answers the sums.
-///
-/// # Errors
-/// Those of the file.
-pub fn run(
+pub(crate) fn run(
     cores: &[usize],
     path: Option<&Path>,
     duration: Option<Duration>,

@@ -6,32 +6,32 @@
 //! on the way from a sample to a vote. A canary beside it measures what the host takes away, and
 //! the thread that called does whatever may block.
 //!
-//! - [`clock`]: the one place that reads the time.
-//! - [`bus`]: datagrams from and to the other parties; `pace`: whose turn it is.
-//! - [`harness`]: what both kinds of nodes have in common; [`timed`]: how long cryptography takes.
-//! - [`node`], [`breaker`]: the loops; [`frames`]: samples and GOOSE in; [`operate`]: the breaker.
-//! - [`birth`]: keys into memory; `blame`: what of misdeeds is worth a line; [`memory`]: what a restart finds again; [`keys`]: files of keys.
-//! - [`run`]: threads and the end; [`canary`], [`records`], [`status`]: what comes out; `lines`: into files.
-//! - [`meter`]: what the host takes of each core, beside the nodes.
-//! - [`rejuvenate`]: nodes destroyed and born anew, one after the other.
+//! - `clock`: the one place that reads the time.
+//! - `bus`: datagrams from and to the other parties; `pace`: whose turn it is.
+//! - `harness`: what both kinds of nodes have in common; `timed`: how long cryptography takes.
+//! - `node`, `breaker`: the loops; `frames`: samples and GOOSE in; `operate`: the breaker.
+//! - `birth`: keys into memory; `blame`: what of misdeeds is worth a line; `memory`: what a restart finds again; `keys`: files of keys.
+//! - `run`: threads and the end; `canary`, `records`, [`status`]: what comes out; `lines`: into files.
+//! - `meter`: what the host takes of each core, beside the nodes.
+//! - `rejuvenate`: nodes destroyed and born anew, one after the other.
 
-pub mod birth;
+pub(crate) mod birth;
 mod blame;
-pub mod breaker;
-pub mod bus;
-pub mod canary;
-pub mod clock;
-pub mod frames;
-pub mod harness;
-pub mod keys;
+mod breaker;
+pub(crate) mod bus;
+mod canary;
+mod clock;
+mod frames;
+pub(crate) mod harness;
+pub(crate) mod keys;
 mod lines;
-pub mod memory;
-pub mod meter;
-pub mod node;
-pub mod operate;
+mod memory;
+pub(crate) mod meter;
+mod node;
+mod operate;
 mod pace;
-pub mod records;
-pub mod rejuvenate;
-pub mod run;
+pub(crate) mod records;
+pub(crate) mod rejuvenate;
+pub(crate) mod run;
 pub mod status;
-pub mod timed;
+mod timed;

@@ -28,9 +28,9 @@ use super::records::What;
 
 /// What a relay node must find again after a restart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Remembered {
+pub(crate) struct Remembered {
     /// The number of its own working keys. It goes on under other keys of the station.
-    pub counter: u64,
+    pub(crate) counter: u64,
     /// Under which keys the following was learnt.
     membership: [u8; 32],
     /// The least numbers of the others' working keys.
@@ -40,8 +40,7 @@ pub struct Remembered {
 impl Remembered {
     /// What a node is born with: what was found, but of the others nothing that was learnt under
     /// other keys than those of this membership.
-    #[must_use]
-    pub fn or_new(found: Option<Found<Self>>, membership: &Membership) -> Self {
+    pub(crate) fn or_new(found: Option<Found<Self>>, membership: &Membership) -> Self {
         let membership = membership.fingerprint();
         let found = found.map(|found| found.remembered).unwrap_or_default();
         let is_of_these = found.membership == membership;
@@ -50,13 +49,12 @@ impl Remembered {
     }
 
     /// A key with this number is the least that is good.
-    pub const fn learn(&mut self, node: NodeId, counter: u64) {
+    pub(crate) const fn learn(&mut self, node: NodeId, counter: u64) {
         self.counters[node.index()] = counter;
     }
 
     /// What the state machine is told of the others' keys: their numbers, and that none is there.
-    #[must_use]
-    pub fn known(&self) -> Counters {
+    pub(crate) fn known(&self) -> Counters {
         let mut known = Counters::default();
         for (node, counter) in NodeId::ALL.into_iter().zip(self.counters) {
             let _is_higher = known.raise(node, counter);
@@ -66,24 +64,21 @@ impl Remembered {
 }
 
 /// Where seeds come from: random octets of the kernel.
-pub type Seeds = Box<dyn FnMut() -> Option<Secret> + Send>;
+pub(crate) type Seeds = Box<dyn FnMut() -> Option<Secret> + Send>;
 
 /// Everything that a relay node has and uses.
-pub struct Node<'s> {
-    /// Datagrams, keys, clock.
-    pub harness: Harness,
-    /// What decides.
-    pub decider: Decider,
+pub(crate) struct Node<'s> {
+    pub(crate) harness: Harness,
+    pub(crate) decider: Decider,
     /// Where samples come from.
-    pub frames: Frames<'s>,
-    /// The state machine.
-    pub relay: Relay<Proof, Certificate>,
+    pub(crate) frames: Frames<'s>,
+    pub(crate) relay: Relay<Proof, Certificate>,
     /// What a restart finds.
-    pub memory: Memory,
+    pub(crate) memory: Memory,
     /// What is in it.
-    pub remembered: Remembered,
+    pub(crate) remembered: Remembered,
     /// Seeds of nonces, where certificates need some.
-    pub seeds: Option<Seeds>,
+    pub(crate) seeds: Option<Seeds>,
     /// When something from the breaker node was let through last, or it was given up on.
     breaker_heard: SampleTime,
     /// How long it may be silent.
@@ -95,8 +90,7 @@ pub struct Node<'s> {
 
 impl<'s> Node<'s> {
     /// A node that is born now.
-    #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         mut harness: Harness,
         speaker: Speaker,
         decider: Decider,
@@ -127,10 +121,7 @@ impl<'s> Node<'s> {
     }
 
     /// Runs until it shall stop; answers what became of everything.
-    ///
-    /// # Errors
-    /// Those of sockets and of the file that a restart finds.
-    pub fn run(mut self, stop: &AtomicBool) -> io::Result<Value> {
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<Value> {
         self.harness.begin();
         let mut inbox = Vec::with_capacity(128);
         let mut has_frames = true;

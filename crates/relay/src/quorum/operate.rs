@@ -19,7 +19,7 @@ const CLOCK_QUALITY: u8 = 0x3f;
 
 /// What operates the breaker.
 #[derive(Debug)]
-pub struct Operator<'s> {
+pub(crate) struct Operator<'s> {
     breaker: Breaker,
     /// The order that stands; none before the first, if it is not known what the last one was.
     ordered: Option<Action>,
@@ -43,8 +43,7 @@ type Values = [u8; 10];
 impl<'s> Operator<'s> {
     /// A breaker that stands so since long ago, the order that it stands by, and where its message
     /// goes.
-    #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         settings: Settings,
         (stands, ordered): (Action, Option<Action>),
         message: Option<(&GooseControl, &'s PacketSocket)>,
@@ -66,7 +65,7 @@ impl<'s> Operator<'s> {
     }
 
     /// Orders an action; the message is sent before this comes back.
-    pub fn order(&mut self, now: Now, action: Action) {
+    pub(crate) fn order(&mut self, now: Now, action: Action) {
         self.ordered = Some(action);
         if action == Action::Trip {
             self.breaker.trip(now.own);
@@ -75,7 +74,7 @@ impl<'s> Operator<'s> {
     }
 
     /// Time has passed: the contacts may have moved, or the message be due again.
-    pub fn poll(&mut self, now: Now) {
+    pub(crate) fn poll(&mut self, now: Now) {
         // A breaker that still opens does not listen, so the order to close stands until it does.
         if self.ordered == Some(Action::Close) {
             self.breaker.close(now.own);
@@ -87,8 +86,7 @@ impl<'s> Operator<'s> {
     }
 
     /// Frames that the interface did not take.
-    #[must_use]
-    pub fn unsent(&self) -> u64 {
+    pub(crate) fn unsent(&self) -> u64 {
         self.message.as_ref().map_or(0, |message| message.unsent)
     }
 }

@@ -8,17 +8,15 @@ use substation::decider::Decision;
 
 /// Something for the sequence of events.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Event {
+pub(crate) struct Event {
     /// When, in ns since 1970.
-    pub realtime_ns: i64,
-    /// What.
-    pub what: What,
+    pub(crate) realtime_ns: i64,
+    pub(crate) what: What,
 }
 
 /// What happened; times end in `_ns` and are ns since 1970 if they are no spans.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[expect(missing_docs, reason = "the names are those of the reference page")]
-pub enum What {
+pub(crate) enum What {
     /// A node runs, with working keys of this number.
     Born { counter: u64 },
     /// The relay decides something else than before; the newest sample was stamped so.
@@ -49,29 +47,25 @@ pub enum What {
 
 /// An action of the breaker, and where its time went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Acted {
-    /// What.
-    pub action: Action,
+pub(crate) struct Acted {
+    pub(crate) action: Action,
     /// Which; the next one has this number.
-    pub generation: Gen,
+    pub(crate) generation: Gen,
     /// Common time by which it was decided.
-    pub decided_ns: i64,
+    pub(crate) decided_ns: i64,
     /// When the order had left.
-    pub operated_ns: i64,
+    pub(crate) operated_ns: i64,
     /// When the kernel got the datagram that completed it.
-    pub received_ns: i64,
+    pub(crate) received_ns: i64,
     /// Who sent the datagram that completed it.
-    pub from: NodeId,
-    /// Cryptography in it.
-    pub cryptography_ns: i64,
+    pub(crate) from: NodeId,
+    pub(crate) cryptography_ns: i64,
     /// When the first acknowledgement was about to be sent.
-    pub acknowledging_ns: i64,
+    pub(crate) acknowledging_ns: i64,
 }
 
 impl Event {
-    /// As a line.
-    #[must_use]
-    pub fn line(&self) -> Value {
+    pub(crate) fn line(&self) -> Value {
         let mut line = self.what.line();
         line["realtime_ns"] = self.realtime_ns.into();
         line
@@ -194,14 +188,12 @@ fn proof_octets(proof: &Proof) -> String {
 }
 
 /// Two digits for each octet.
-#[must_use]
-pub fn hexadecimal(octets: &[u8]) -> String {
+pub(crate) fn hexadecimal(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
 /// A party in a word.
-#[must_use]
-pub const fn name_of(party: Party) -> &'static str {
+pub(crate) const fn name_of(party: Party) -> &'static str {
     const NODES: [&str; 4] = ["node 0", "node 1", "node 2", "node 3"];
     match party {
         Party::Relay(node) => NODES[node.index()],

@@ -27,7 +27,7 @@ const MOURNING: Duration = Duration::from_millis(100);
 
 /// The nodes and the token.
 #[derive(Debug)]
-pub struct Rejuvenator<'s> {
+pub(crate) struct Rejuvenator<'s> {
     settings: &'s RejuvenationSettings,
     tokens: Tokens,
     children: [Option<Child>; NODES],
@@ -37,7 +37,6 @@ pub struct Rejuvenator<'s> {
     known: Option<Status>,
     records: Option<Lines>,
     lost: Lost,
-    /// Where commands begin.
     folder: PathBuf,
     reborn: u64,
     unanswered: u64,
@@ -45,10 +44,7 @@ pub struct Rejuvenator<'s> {
 
 impl<'s> Rejuvenator<'s> {
     /// Starts all nodes; commands and files are relative to `folder`.
-    ///
-    /// # Errors
-    /// When a node cannot be started or the file of records not be opened.
-    pub fn start(settings: &'s RejuvenationSettings, folder: &Path) -> Result<Self> {
+    pub(crate) fn start(settings: &'s RejuvenationSettings, folder: &Path) -> Result<Self> {
         let records = settings.records.as_deref().map(|path| Lines::open(&folder.join(path)));
         let mut all = Self {
             settings,
@@ -72,8 +68,7 @@ impl<'s> Rejuvenator<'s> {
 
     /// Has nodes born anew until it shall stop; answers what was done. Nothing else ends it, because
     /// the nodes end with it.
-    #[must_use]
-    pub fn run(mut self, stop: &AtomicBool) -> Value {
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> Value {
         while !stop.load(Ordering::Relaxed) {
             sleep(LOOK);
             match ask(self.settings.status) {

@@ -45,18 +45,15 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// How a node ended.
 #[derive(Debug)]
-pub struct Ended {
+pub(crate) struct Ended {
     /// What became of everything.
-    pub summary: Value,
+    pub(crate) summary: Value,
     /// Why before its time, if it was.
-    pub failure: Option<String>,
+    pub(crate) failure: Option<String>,
 }
 
 /// Runs a relay node until `stop`, or for `duration`; files are relative to `folder`.
-///
-/// # Errors
-/// What is missing on this host, and what is wrong with files.
-pub fn run_node(
+pub(crate) fn run_node(
     settings: &NodeSettings,
     folder: &Path,
     duration: Option<Duration>,
@@ -143,10 +140,7 @@ fn address_missing(node: NodeId) -> Missing {
 }
 
 /// Runs the breaker node until `stop`, or for `duration`; files are relative to `folder`.
-///
-/// # Errors
-/// What is missing on this host, and what is wrong with files.
-pub fn run_breaker(
+pub(crate) fn run_breaker(
     settings: &BreakerNode,
     folder: &Path,
     duration: Option<Duration>,

@@ -6,25 +6,23 @@ use quorum::{NodeId, QUORUM, Scheme, Statement};
 
 /// A scheme with a stop-watch.
 #[derive(Debug)]
-pub struct Timed<S> {
+pub(crate) struct Timed<S> {
     scheme: S,
     spent_ns: i64,
 }
 
 impl<S> Timed<S> {
     /// Nothing was spent yet.
-    #[must_use]
-    pub const fn new(scheme: S) -> Self {
+    pub(crate) const fn new(scheme: S) -> Self {
         Self { scheme, spent_ns: 0 }
     }
 
-    /// The scheme itself.
-    pub const fn get(&mut self) -> &mut S {
+    pub(crate) const fn get(&mut self) -> &mut S {
         &mut self.scheme
     }
 
     /// How long it was at work since this was last asked.
-    pub const fn take_spent_ns(&mut self) -> i64 {
+    pub(crate) const fn take_spent_ns(&mut self) -> i64 {
         std::mem::replace(&mut self.spent_ns, 0)
     }
 

@@ -1,0 +1,127 @@
+//! `qchostile`: what tests set against relays that act as one. It holds the keys of a node that it
+//! was given, or none, and does its worst.
+
+use std::fs;
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use terminal::exit::Exit;
+
+use crate::hostile::attack::Attack;
+use crate::hostile::insider::{self, Plan};
+use crate::hostile::outsider;
+use crate::quorum::birth::folder_of;
+use anyhow::Context as _;
+use clap::{Parser, Subcommand};
+use substation::settings::parse_time;
+use substation::settings::quorum::read_node;
+
+/// A hostile relay node and an intruder on the network, for tests.
+#[derive(Parser)]
+#[command(name = "qchostile", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Act as a compromised relay node, with the keys named in its settings
+    Insider {
+        /// Settings of the node
+        settings: PathBuf,
+        /// Attack to carry out
+        #[arg(long, value_enum)]
+        attack: Attack,
+        /// Number of valid-looking copies sent with each message
+        #[arg(long, default_value_t = 0)]
+        copies: u32,
+        /// Number of its working keys; a number that was used before makes them old keys
+        #[arg(long, default_value_t = 1)]
+        counter: u64,
+        /// Number of the next action of the breaker, if the keys are not valid for asking
+        #[arg(long)]
+        assumed: Option<u64>,
+        /// Duration
+        #[arg(long, value_parser = parse_time)]
+        duration: Option<Duration>,
+    },
+    /// Record all datagrams of the protocol on an interface
+    Record {
+        /// Interface
+        interface: String,
+        /// File with the datagrams
+        file: PathBuf,
+    },
+    /// Replay recorded datagrams in a loop
+    Replay {
+        /// File with the datagrams
+        file: PathBuf,
+        /// Packets per second
+        #[arg(long, default_value_t = 10_000)]
+        rate: u32,
+    },
+    /// Send datagrams that are valid except for their tag, with a forged source address
+    Flood {
+        /// Forged source address
+        #[arg(long)]
+        from: SocketAddrV4,
+        /// Address to flood
+        #[arg(long)]
+        to: SocketAddrV4,
+        /// Number of the alleged sender; 4 is the breaker node
+        #[arg(long)]
+        sender: u8,
+        /// Number of the recipient
+        #[arg(long)]
+        recipient: u8,
+        /// Key epoch
+        #[arg(long, default_value_t = 1)]
+        epoch: u32,
+        /// Datagrams per second
+        #[arg(long, default_value_t = 100_000)]
+        rate: u32,
+    },
+}
+
+/// The program `qchostile`.
+pub fn main() -> ExitCode {
+    crate::program::main("qchostile", |cli: Cli| command(cli.command))
+}
+
+fn command(command: Command) -> anyhow::Result<Exit> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        signal_hook::flag::register(signal, stop.clone())
+            .context("cannot install signal handlers")?;
+    }
+    match command {
+        Command::Insider { settings, attack, copies, counter, assumed, duration } => {
+            let text =
+                fs::read_to_string(&settings).with_context(|| settings.display().to_string())?;
+            let node = match read_node(&text) {
+                Ok(node) => node,
+                Err(problems) => {
+                    terminal::err!("{}: {problems}", settings.display());
+                    return Ok(Exit::BadInput);
+                }
+            };
+            let plan = Plan { attack, copies, counter, assumed, duration };
+            terminal::out!("{}", insider::run(&node.quorum, &folder_of(&settings), plan, &stop)?);
+        }
+        Command::Record { interface, file } => {
+            terminal::out!("{}", outsider::record(&interface, &file, &stop)?);
+        }
+        Command::Replay { file, rate } => {
+            terminal::out!("{}", outsider::replay(&file, rate, &stop)?);
+        }
+        Command::Flood { from, to, sender, recipient, epoch, rate } => {
+            let about = (sender, recipient, epoch);
+            terminal::out!("{}", outsider::flood((from, to), about, rate, &stop)?);
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,308 @@
+//! `qcmerge`: a merging unit as a program. It reads settings, makes this thread as much of a
+//! real-time one as it may, publishes, and says at the end what became of each frame.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+use terminal::exit::Exit;
+
+use crate::merging::alternate::Alternate;
+use crate::merging::expected::trip_after_ns;
+use crate::merging::files::generators;
+use crate::merging::publisher::Publisher;
+use anyhow::{Context, bail};
+use clap::{Args, Parser, Subcommand};
+use substation::settings::merging_unit::{self, MergingUnit, STREAMS_MAX};
+use substation::settings::parse_time;
+
+const EXAMPLES: &str = "\
+Examples:
+  qcmerge stream --interface v0 --streams 20 --rate 4800 --duration 60s
+      twenty streams with the preferred rate of IEC 61869-9 for protection
+  qcmerge stream --interface v0 --streams 20 --settings-only >bay.yaml
+      the same as settings, as a starting point
+  qcmerge check bay.yaml
+      lists all errors in settings, with line numbers
+  qcmerge expect bay.yaml relay.yaml
+      how long the relay's filter needs by itself, in ms
+  qcmerge run bay.yaml --interface v0 --core 1 --priority 80 --json
+      publishes on a dedicated core and prints figures as JSON
+  qcmerge alternate --interface v0 --actions 1000 --interval 50ms --records steps.jsonl
+      a current that steps up and down, with a record of when each step was sent
+
+Ctrl-C ends it and prints the summary. Publishing needs CAP_NET_RAW, a priority CAP_SYS_NICE,
+locked memory CAP_IPC_LOCK. Exit codes: 0 done, 64 usage, 65 settings are wrong, 69 an interface,
+file or right is missing.";
+
+/// Publishes sampled values as merging units do: paced, many streams, with faults.
+#[derive(Parser)]
+#[command(name = "qcmerge", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Publish the streams of a settings file
+    Run {
+        /// Settings in YAML
+        settings: PathBuf,
+        /// Interface [default: the one in the settings]
+        #[arg(long)]
+        interface: Option<String>,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Publish identical streams of steady load, without settings
+    Stream {
+        /// Interface
+        #[arg(long, required_unless_present = "settings_only")]
+        interface: Option<String>,
+        #[command(flatten)]
+        alike: Alike,
+        /// Print the settings of these streams instead of publishing them
+        #[arg(long)]
+        settings_only: bool,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Print the trip time of an ideal relay after the first inception, in ms: the delay of its
+    /// filter and elements, without software and network
+    Expect {
+        /// Settings of the merging unit
+        settings: PathBuf,
+        /// Settings of the relay
+        relay: PathBuf,
+    },
+    /// Publish one stream whose current steps up and down, and record when each step was sent
+    Alternate {
+        #[command(flatten)]
+        alternate: Alternate,
+        /// Core to run on
+        #[arg(long)]
+        core: Option<usize>,
+        /// SCHED_FIFO priority, 1 to 99
+        #[arg(long, value_parser = clap::value_parser!(i32).range(1..=99))]
+        priority: Option<i32>,
+    },
+    /// Check settings and list all errors
+    Check {
+        /// Settings in YAML
+        settings: PathBuf,
+    },
+}
+
+#[derive(Args)]
+struct Alike {
+    /// Number of streams
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=STREAMS_MAX as i64))]
+    streams: u16,
+    /// Samples per second: 4000, 4800 and 14400 are usual
+    #[arg(long, default_value_t = 4800, value_parser = clap::value_parser!(u16).range(1000..=15_360))]
+    rate: u16,
+    /// Samples per frame [default: that of the profile of the rate]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=8))]
+    asdus: Option<u8>,
+    /// Frequency in Hz
+    #[arg(long, default_value_t = 50.0)]
+    frequency: f64,
+    /// Delay of each stream after the previous one, such as 10us
+    #[arg(long, default_value = "0s", value_parser = parse_time)]
+    phase: Duration,
+}
+
+#[derive(Args)]
+struct How {
+    /// Duration, such as 60s [default: that of the settings, or until Ctrl-C]
+    #[arg(long, value_parser = parse_time)]
+    duration: Option<Duration>,
+    /// Core to run on
+    #[arg(long)]
+    core: Option<usize>,
+    /// SCHED_FIFO priority, 1 to 99
+    #[arg(long, value_parser = clap::value_parser!(i32).range(1..=99))]
+    priority: Option<i32>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The program `qcmerge`.
+pub fn main() -> ExitCode {
+    crate::program::main("qcmerge", |cli: Cli| command(cli.command))
+}
+
+fn command(command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Check { settings } => {
+            let Some(unit) = read(&settings, &text_of(&settings)?) else {
+                return Ok(Exit::BadInput);
+            };
+            generators(&unit, folder_of(&settings))?;
+            terminal::out!("{}: {} streams, no errors", settings.display(), unit.streams.len());
+            Ok(Exit::Done)
+        }
+        Command::Alternate { alternate, core, priority } => {
+            let is_over = ended_by_signals()?;
+            let figures = alternate.run(&is_over, || {
+                for warning in become_real_time(core, priority) {
+                    terminal::err!("qcmerge: warning: {warning}");
+                }
+            })?;
+            terminal::out!("{figures}");
+            Ok(Exit::Done)
+        }
+        Command::Expect { settings, relay } => expect(&settings, &relay),
+        Command::Run { settings, interface, how } => {
+            let Some(unit) = read(&settings, &text_of(&settings)?) else {
+                return Ok(Exit::BadInput);
+            };
+            publish(&unit, folder_of(&settings), interface.as_deref(), &how)
+        }
+        Command::Stream { alike, settings_only: true, .. } => {
+            terminal::print(format_args!("{}", alike.settings()));
+            Ok(Exit::Done)
+        }
+        Command::Stream { interface, alike, how, .. } => {
+            let Some(unit) = read(Path::new("qcmerge stream"), &alike.settings()) else {
+                return Ok(Exit::BadInput);
+            };
+            publish(&unit, Path::new("."), interface.as_deref(), &how)
+        }
+    }
+}
+
+fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<Exit> {
+    let Some(unit) = read(settings, &text_of(settings)?) else {
+        return Ok(Exit::BadInput);
+    };
+    let relay = match substation::settings::read(&text_of(relay_path)?) {
+        Ok(relay) => relay,
+        Err(problems) => {
+            problems.iter().for_each(|one| terminal::err!("{}: {one}", relay_path.display()));
+            return Ok(Exit::BadInput);
+        }
+    };
+    let generators = generators(&unit, folder_of(settings))?;
+    match trip_after_ns(&unit, &relay, generators) {
+        Some(after_ns) => terminal::out!("{:.6}", after_ns as f64 / 1e6),
+        None => bail!("no fault of these sources trips this relay within a minute"),
+    }
+    Ok(Exit::Done)
+}
+
+fn text_of(path: &Path) -> anyhow::Result<String> {
+    fs::read_to_string(path).with_context(|| path.display().to_string())
+}
+
+fn folder_of(settings: &Path) -> &Path {
+    settings.parent().unwrap_or(Path::new("."))
+}
+
+/// The settings, or `None` after telling everything that is wrong with them.
+fn read(path: &Path, text: &str) -> Option<MergingUnit> {
+    match merging_unit::read(text) {
+        Ok(unit) => Some(unit),
+        Err(problems) => {
+            for problem in problems.iter() {
+                terminal::err!("{}: {problem}", path.display());
+            }
+            None
+        }
+    }
+}
+
+fn publish(
+    unit: &MergingUnit,
+    folder: &Path,
+    interface: Option<&str>,
+    how: &How,
+) -> anyhow::Result<Exit> {
+    let Some(interface) = interface.or(unit.interface.as_deref()) else {
+        bail!("no interface; give one with `--interface` or `interface:` in the settings");
+    };
+    let is_over = ended_by_signals()?;
+    let generators = generators(unit, folder)?;
+    let said = || format!("interface {interface} (publishing needs CAP_NET_RAW)");
+    let publisher = Publisher::new(unit, interface, generators).with_context(said)?;
+    let (tell, told) = channel::<String>();
+    // Printing may block, and publishing may not.
+    let printer = std::thread::spawn(move || told.iter().for_each(|line| terminal::err!("{line}")));
+    let warnings = become_real_time(how.core, how.priority);
+    let duration = how.duration.or(unit.duration);
+    let summary = publisher.run(duration, &is_over, &tell, warnings).with_context(said)?;
+    drop(tell);
+    printer.join().ok();
+    if how.json {
+        terminal::print_json(&serde_json::to_string_pretty(&summary)?);
+    } else {
+        terminal::print(format_args!("{summary}"));
+    }
+    Ok(Exit::Done)
+}
+
+/// A flag that Ctrl-C and the like set.
+fn ended_by_signals() -> anyhow::Result<Arc<AtomicBool>> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        signal_hook::flag::register(signal, is_over.clone())
+            .context("cannot install signal handlers")?;
+    }
+    Ok(is_over)
+}
+
+/// Takes the core and priority that were asked for; what is refused is a warning, because the
+/// figures then say less.
+fn become_real_time(core: Option<usize>, priority: Option<i32>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut note = |what: &str, result: std::io::Result<()>| {
+        if let Err(error) = result {
+            warnings.push(format!("{what}: {error}"));
+        }
+    };
+    // Without a priority the kernel may put off each wake-up by 50 us to save power.
+    note("exact wake-ups", fs::write("/proc/self/timerslack_ns", "1"));
+    if core.is_some() || priority.is_some() {
+        note("memory that stays", os::realtime::lock_memory());
+    }
+    if let Some(core) = core {
+        note(&format!("core {core}"), os::realtime::pin(core));
+    }
+    if let Some(priority) = priority {
+        note(&format!("priority {priority}"), os::realtime::fifo(priority));
+    }
+    warnings
+}
+
+impl Alike {
+    /// These streams as settings.
+    fn settings(&self) -> String {
+        let Self { streams, rate, asdus, frequency, phase } = self;
+        let mut text = format!(
+            "merging_unit: alike\nfrequency: {frequency} Hz\n\nsources:\n  \
+             load: {{kind: waveform, voltage: 63.5 kV, current: 400 A, lag: 30 deg}}\n\nstreams:\n"
+        );
+        for number in 1..=*streams {
+            let own_phase_us = phase.as_nanos() as f64 / 1000.0 * f64::from(number - 1);
+            write!(
+                text,
+                "  MU{number:02}: {{sv_id: MU{number:02}, destination: 01:0c:cd:04:{:02x}:{:02x}, \
+                 app_id: 0x4000, rate: {rate} Hz, phase: {own_phase_us} us, source: load",
+                number >> 8,
+                number & 0xff
+            )
+            .expect("a text takes all");
+            if let Some(asdus) = asdus {
+                write!(text, ", asdus: {asdus}").expect("a text takes all");
+            }
+            text.push_str("}\n");
+        }
+        text
+    }
+}
