@@ -3,7 +3,7 @@
 sources, and demands that the checks named for it fail.
 
 The mistakes are data, `crates/quorum/tests/mutants.toml`, so that production code has no switches
-for them. What is copied is the core alone, the one type of `iec61850` that it uses, and its tests;
+for them. What is copied is the core alone, its tests, and the random numbers that these use;
 compiling that takes seconds, so that every test run can afford all mutants. The models, which use
 stateright, are compiled only for the mistakes that they are to find.
 
@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 CRATE = ROOT / "crates" / "quorum"
-TIME = ROOT / "crates" / "iec61850" / "src" / "time.rs"
+RANDOM = ROOT / "crates" / "random" / "src" / "lib.rs"
 MUTANTS = CRATE / "tests" / "mutants.toml"
 PAGE = ROOT / "docs" / "internals" / "quorum.md"
 BEGIN, END = "<!-- mutants: written by tools/mutants.py --page -->", "<!-- end of mutants -->"
@@ -38,7 +38,6 @@ MODELS = ["model"]
 MODEL = "model::"
 # How many events the simulator has in each mode to find a mistake.
 EVENTS = "4000000"
-IEC61850 = "mod time;\npub use time::SampleTime;\n"
 CHECK_SECONDS_MAX = 1800
 
 
@@ -66,9 +65,7 @@ def mutants() -> list[Mutant]:
 
 def copy(folder: Path, explores: bool) -> None:
     """The core and its tests as a crate that uses no foreign one; with the models, stateright."""
-    (folder / "iec61850").mkdir()
-    shutil.copy(TIME, folder / "iec61850")
-    (folder / "iec61850" / "lib.rs").write_text(IEC61850)
+    shutil.copy(RANDOM, folder / "random.rs")
     shutil.copytree(CRATE / "src", folder / "src")
     without(folder / "src" / "lib.rs", FOREIGN)
     shutil.copytree(CRATE / "tests", folder / "tests")
@@ -119,14 +116,14 @@ def compile_tests(folder: Path, explores: bool) -> str | None:
     if explores:
         rustc += ["-C", "opt-level=1"]
     library = [*rustc, "-L", ".", "--crate-type", "rlib", "--crate-name"]
-    iec61850 = [*library, "iec61850", "iec61850/lib.rs"]
-    quorum = [*library, "quorum", "src/lib.rs", "--extern", "iec61850"]
+    random = [*library, "random", "random.rs"]
+    quorum = [*library, "quorum", "src/lib.rs"]
     tests = [*rustc, "-L", ".", "--test", "--crate-name", "main", "tests/main.rs", "-o", "checks"]
-    tests += ["--extern", "iec61850", "--extern", "quorum"]
+    tests += ["--extern", "random", "--extern", "quorum"]
     if explores:
         path = stateright()
         tests += ["--extern", f"stateright={path}", "-L", f"dependency={path.parent}"]
-    for command in (iec61850, quorum, tests):
+    for command in (random, quorum, tests):
         result = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if result.returncode != 0:
             return result.stderr

@@ -9,13 +9,14 @@ fn main() {
 }
 
 /// The crates that `qcycle` is made of.
-const BUILT_FROM: [&str; 16] = [
+const BUILT_FROM: [&str; 17] = [
     "iec61850",
     "latency",
     "network",
     "os",
     "plant",
     "probe",
+    "random",
     "readiness",
     "report-kit",
     "results",

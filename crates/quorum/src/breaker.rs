@@ -6,7 +6,7 @@
 //! that whoever floods it pays with his own voice. Age is looked at twice: a vote may be fresh
 //! when it comes and stale when another one would complete it.
 
-use iec61850::SampleTime;
+use crate::CommonTime;
 
 use super::budget::Budget;
 use super::counters::{Counters, WorkingKeys};
@@ -18,14 +18,10 @@ use super::{
 
 /// What happens to a breaker node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum BreakerEvent<P, C, K> {
     /// A message came through the channel, which has found out from whom.
-    Received {
-        /// From whom.
-        from: NodeId,
-        /// What.
-        message: Message<P, C, K>,
-    },
+    Received { from: NodeId, message: Message<P, C, K> },
     /// The time of [`Breaker::next_deadline`] has come.
     Deadline,
 }
@@ -36,27 +32,27 @@ pub type BreakerEventOf<S> =
 
 /// What a breaker node must find again after a restart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Remembered {
-    /// The last action.
     pub state: Action,
     /// The number of the next one.
     pub generation: Gen,
     /// When the last one was; the begin of the scale if there was none.
-    pub acted_at: SampleTime,
+    pub acted_at: CommonTime,
     /// Whose keys are in use.
     pub counters: Counters,
 }
 
-/// A breaker node.
+/// The state machine of the breaker node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Breaker {
     subject: Subject,
     parameters: Parameters,
     state: Action,
     generation: Gen,
-    acted_at: SampleTime,
+    acted_at: CommonTime,
     /// From when on the dwell counts: the last action, or the start of this node.
-    dwells_from: SampleTime,
+    dwells_from: CommonTime,
     /// The tick of each node's newest vote for this gen, while it is to be believed.
     votes: [Option<Tick>; NODES],
     checks: Budget,
@@ -67,9 +63,8 @@ pub struct Breaker {
 
 impl Breaker {
     /// A breaker node that starts now. As it may have acted just before it went down, it dwells.
-    #[must_use]
     pub fn new(
-        now: SampleTime,
+        now: CommonTime,
         subject: Subject,
         parameters: Parameters,
         remembered: Remembered,
@@ -93,7 +88,7 @@ impl Breaker {
     /// Takes in an event and says what is to be done, including all that is due now.
     pub fn step<S: Scheme>(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         event: BreakerEventOf<S>,
         scheme: &mut S,
         effects: &mut Vec<EffectOf<S>>,
@@ -114,13 +109,11 @@ impl Breaker {
     }
 
     /// When [`BreakerEvent::Deadline`] is to come, at the latest.
-    #[must_use]
-    pub const fn next_deadline(&self) -> SampleTime {
+    pub const fn next_deadline(&self) -> CommonTime {
         self.heartbeat.next()
     }
 
     /// What must be found again after a restart.
-    #[must_use]
     pub const fn remembered(&self) -> Remembered {
         let Self { state, generation, acted_at, .. } = *self;
         Remembered { state, generation, acted_at, counters: self.keys.counters }
@@ -141,7 +134,7 @@ impl Breaker {
 
     fn receive<S: Scheme>(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         from: NodeId,
         message: MessageOf<S>,
         scheme: &mut S,
@@ -178,7 +171,7 @@ impl Breaker {
 
     fn vote<S: Scheme>(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         from: NodeId,
         about: (Attempt, Tick),
         proof: S::Proof,
@@ -212,7 +205,7 @@ impl Breaker {
 
     fn certificate<S: Scheme>(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         from: NodeId,
         about: (Attempt, Tick),
         certificate: S::Certificate,
@@ -233,7 +226,7 @@ impl Breaker {
     /// Whether a statement, if it is proven, may lead to an action now.
     fn admissible(
         &self,
-        now: SampleTime,
+        now: CommonTime,
         attempt: Attempt,
         tick: Tick,
         ahead_ticks: u64,
@@ -263,14 +256,14 @@ impl Breaker {
         }
     }
 
-    fn spend(&mut self, now: SampleTime, from: NodeId) -> Result<(), Refusal> {
+    fn spend(&mut self, now: CommonTime, from: NodeId) -> Result<(), Refusal> {
         let allowed = self.parameters.checks_per_tick;
         if self.checks.spend(Tick::at(now), from, allowed) { Ok(()) } else { Err(Refusal::Budget) }
     }
 
     fn act<P, C, K>(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         action: Action,
         effects: &mut Vec<Effect<P, C, K>>,
     ) {
@@ -285,7 +278,7 @@ impl Breaker {
 
     fn acknowledge<P, C, K>(
         &self,
-        now: SampleTime,
+        now: CommonTime,
         node: NodeId,
         effects: &mut Vec<Effect<P, C, K>>,
     ) {
@@ -308,7 +301,7 @@ impl Breaker {
     /// Evidence without a look at the proof, out of the same budget.
     fn impossible<S: Scheme>(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         from: NodeId,
         statement: Statement,
         proof: S::Proof,

@@ -18,37 +18,33 @@ pub struct Counters {
 
 /// What a key with this counter is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Admission {
     /// Newer than any that was used.
     New,
     /// The one in use.
     Known,
-    /// Superseded.
     Old,
 }
 
 impl Counters {
     /// With the highest counters that were written down, and the keys that they stand for in use.
-    #[must_use]
     pub const fn new(adopted: [u64; NODES]) -> Self {
         Self { adopted, least: adopted }
     }
 
     /// The highest counter known of each node.
-    #[must_use]
     pub const fn highest(&self) -> [u64; NODES] {
         self.least
     }
 
     /// Whether a key of this node is in use.
-    #[must_use]
     pub const fn is_in_use(&self, node: NodeId) -> bool {
         let i = node.index();
         self.adopted[i] != 0 && self.adopted[i] >= self.least[i]
     }
 
     /// What a key with this counter is to this node.
-    #[must_use]
     pub const fn admission(&self, node: NodeId, counter: u64) -> Admission {
         let i = node.index();
         if counter < self.least[i] || counter < self.adopted[i] || counter == 0 {

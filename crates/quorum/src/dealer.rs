@@ -14,15 +14,14 @@ use crate::wire::{CertificateKind, PARTIES};
 
 /// All keys of a station.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Station {
-    /// For everybody.
     pub membership: Membership,
     /// For each relay node, and for the breaker node.
     pub secrets: [RootSecrets; PARTIES],
 }
 
 /// Deals the keys of a station. The seed is from the kernel, and for this only.
-#[must_use]
 pub fn generate(
     station: StationId,
     epoch: Epoch,

@@ -4,36 +4,28 @@ use super::{Action, Evidence, Gen, Message, NodeId, Party, Scheme};
 
 /// One thing to be done, in the order in which they come.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Effect<P, C, K> {
     /// Move the breaker. To be done, and gen and action written down where a restart finds them,
     /// before anything that follows.
     Operate {
-        /// How.
         action: Action,
         /// The number of the breaker's next action.
         generation: Gen,
     },
     /// Send a message through the channel.
-    Send {
-        /// To whom.
-        to: Party,
-        /// What.
-        message: Message<P, C, K>,
-    },
+    Send { to: Party, message: Message<P, C, K> },
     /// Use this working key of a node from now on and no older one. The counter is to be written
     /// down, where a restart finds it, before anything that follows.
     Adopt {
-        /// Whose key.
         node: NodeId,
         /// The key with its certificate.
         key: K,
-        /// Its counter.
         counter: u64,
     },
     /// Use no working key of this node until it announces one: the breaker node knows a newer one
     /// than this node does. The counter is to be written down.
     Distrust {
-        /// Whose key.
         node: NodeId,
         /// The least counter of a key to be adopted.
         counter: u64,
@@ -41,12 +33,7 @@ pub enum Effect<P, C, K> {
     /// A node has said what no correct one says.
     Blame(Evidence<P>),
     /// A message changed nothing.
-    Refused {
-        /// From whom.
-        from: Party,
-        /// Why.
-        why: Refusal,
-    },
+    Refused { from: Party, why: Refusal },
 }
 
 /// Why a message changed nothing.

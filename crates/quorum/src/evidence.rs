@@ -10,36 +10,25 @@ use super::{NodeId, Statement};
 
 /// Something that a node should not have said.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Evidence<P> {
-    /// Who sent it.
     pub node: NodeId,
-    /// What it was.
     pub misdeed: Misdeed<P>,
 }
 
 /// What a node should not have said.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Misdeed<P> {
     /// A proof that does not prove the statement that it came with.
-    WrongProof {
-        /// The statement.
-        statement: Statement,
-        /// Its alleged proof.
-        proof: P,
-    },
+    WrongProof { statement: Statement, proof: P },
     /// Two proofs of one statement, of which at least one is wrong.
     Equivocation {
-        /// The statement.
         statement: Statement,
         /// The one that came first, and the other one.
         proofs: [P; 2],
     },
     /// A statement that no correct node makes: that the breaker do what it has done last, or as
     /// an action that is not next. A trip and a close for one gen are never both possible.
-    Impossible {
-        /// The statement.
-        statement: Statement,
-        /// Its alleged proof.
-        proof: P,
-    },
+    Impossible { statement: Statement, proof: P },
 }

@@ -3,25 +3,25 @@
 
 use std::time::Duration;
 
-use iec61850::SampleTime;
+use crate::CommonTime;
 
 use super::Parameters;
 
 /// The time of the next acknowledgement to all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Heartbeat {
-    next: SampleTime,
+    next: CommonTime,
     interval: Duration,
 }
 
 impl Heartbeat {
     /// At once, and then after 2, 4, 8 … 1000 ms as the parameters say.
-    pub(super) const fn new(now: SampleTime, parameters: &Parameters) -> Self {
+    pub(super) const fn new(now: CommonTime, parameters: &Parameters) -> Self {
         Self { next: now, interval: parameters.heartbeat_min }
     }
 
     /// Whether one is to be sent now.
-    pub(super) fn due(&mut self, now: SampleTime, parameters: &Parameters) -> bool {
+    pub(super) fn due(&mut self, now: CommonTime, parameters: &Parameters) -> bool {
         // A clock that is set back delays nothing by more than an interval.
         self.next = self.next.min(now.plus(self.interval));
         let is_due = now >= self.next;
@@ -33,7 +33,7 @@ impl Heartbeat {
     }
 
     /// When the next one is to be sent.
-    pub(super) const fn next(&self) -> SampleTime {
+    pub(super) const fn next(&self) -> CommonTime {
         self.next
     }
 }
@@ -45,13 +45,13 @@ mod tests {
     #[test]
     fn less_and_less_often() {
         let parameters = Parameters::default();
-        let mut heartbeat = Heartbeat::new(SampleTime::ZERO, &parameters);
+        let mut heartbeat = Heartbeat::new(CommonTime::ZERO, &parameters);
         let mut gaps = Vec::new();
-        let mut last = SampleTime::ZERO;
+        let mut last = CommonTime::ZERO;
         for _ in 0..13 {
             let next = heartbeat.next();
             assert!(
-                next <= last || !heartbeat.due(SampleTime::from_ns(next.ns() - 1), &parameters)
+                next <= last || !heartbeat.due(CommonTime::from_ns(next.ns() - 1), &parameters)
             );
             assert!(heartbeat.due(next, &parameters));
             gaps.push(next.since(last).as_millis());

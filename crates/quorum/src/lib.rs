@@ -8,6 +8,7 @@
 //! - [`relay`]: a relay node, which speaks by the Arbiter or by the Peer Protocol.
 //! - [`breaker`]: the breaker node.
 //! - [`relay_state`]: where a relay node stands.
+//! - [`CommonTime`]: the clock of all nodes.
 //! - [`counters`]: which working keys are still good.
 //! - [`tokens`]: who may be destroyed and born anew.
 //! - [`evidence`]: what no correct node says.
@@ -28,6 +29,7 @@ pub mod breaker;
 mod budget;
 pub mod certificate;
 pub mod channel;
+mod common_time;
 pub mod counters;
 pub mod dealer;
 pub mod effect;
@@ -48,6 +50,7 @@ pub mod tokens;
 pub mod wire;
 
 pub use breaker::{Breaker, BreakerEvent, BreakerEventOf, Remembered};
+pub use common_time::CommonTime;
 pub use counters::Counters;
 pub use effect::{Effect, EffectOf, MessageOf, Refusal};
 pub use evidence::{Evidence, Misdeed};

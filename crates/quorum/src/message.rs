@@ -4,16 +4,15 @@
 //! made for another subject does not verify. The types of proofs, certificates and working keys
 //! are those of a [`Scheme`](super::Scheme).
 
-use iec61850::SampleTime;
+use crate::CommonTime;
 
 use super::{Action, Gen, NODES, NodeId, Tick};
 
 /// Who sends or receives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Party {
-    /// A relay node.
     Relay(NodeId),
-    /// The breaker node.
     Breaker,
 }
 
@@ -28,21 +27,18 @@ pub struct Attempt {
 
 /// One message; `P` is a proof of one node, `C` a certificate of two, `K` a certified working key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Message<P, C, K> {
     /// Arbiter Protocol, relay node to breaker node: this one is for it.
     Vote {
-        /// What for.
         attempt: Attempt,
-        /// In which tick.
         tick: Tick,
         /// Proof of the statement.
         proof: P,
     },
     /// Peer Protocol, relay node to relay node: this one is for it, in this tick and the next.
     Share {
-        /// What for.
         attempt: Attempt,
-        /// In which tick.
         tick: Tick,
         /// Proof of the statement for this tick.
         proof: P,
@@ -51,9 +47,7 @@ pub enum Message<P, C, K> {
     },
     /// Peer Protocol, relay node to breaker node: two are for it.
     Certificate {
-        /// What for.
         attempt: Attempt,
-        /// In which tick.
         tick: Tick,
         /// Proof that two nodes made the statement.
         certificate: C,
@@ -89,7 +83,7 @@ pub struct Acknowledgement {
     pub state: Action,
     /// When that was, on the breaker node's clock; the begin of the scale if it has not acted.
     /// It is the same in every acknowledgement of one gen, however many votes come afterwards.
-    pub acted_at: SampleTime,
+    pub acted_at: CommonTime,
     /// When this was sent.
     pub tick: Tick,
     /// The highest counter of a working key that the breaker node knows from each relay node.

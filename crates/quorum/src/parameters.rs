@@ -58,7 +58,6 @@ impl Default for Parameters {
 impl Parameters {
     /// For how many ticks a statement can lead to an action, at most: W in the Arbiter Protocol,
     /// W + L in the Peer Protocol. A statement of an older tick is worth nothing.
-    #[must_use]
     pub const fn authority_ticks(&self, protocol: Protocol) -> u64 {
         match protocol {
             Protocol::Arbiter => self.freshness_ticks,
@@ -68,14 +67,12 @@ impl Parameters {
 
     /// The least dwell: after it, no vote from before an action is fresh. A share of the Peer Protocol
     /// can be, if it comes from a clock that is ahead; its gen makes it worthless in any case.
-    #[must_use]
     pub fn dwell_min(&self) -> Duration {
         let ticks = self.freshness_ticks.saturating_add(self.look_ahead_ticks).saturating_add(1);
         Tick::LENGTH.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX))
     }
 
     /// What is wrong with them, with the way out; nothing if they can be used.
-    #[must_use]
     pub fn problem(&self) -> Option<String> {
         let dwell_min = self.dwell_min();
         let shortest = self.dwell_before_trip.min(self.dwell_before_close);

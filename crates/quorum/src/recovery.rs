@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use iec61850::SampleTime;
+use crate::CommonTime;
 
 use super::{Acknowledgement, Counters, NODES, NodeId, Parameters, Party, Tick};
 
@@ -15,18 +15,17 @@ use super::{Acknowledgement, Counters, NODES, NodeId, Parameters, Party, Tick};
 pub(super) struct Inquiry {
     /// When it was asked for the first time, until it has answered.
     first: Option<Tick>,
-    next: SampleTime,
+    next: CommonTime,
 }
 
 impl Inquiry {
-    /// Asks at once.
-    pub(super) const fn new(now: SampleTime) -> Self {
+    pub(super) const fn new(now: CommonTime) -> Self {
         Self { first: Some(Tick::at(now)), next: now }
     }
 
     /// Whether the breaker node is to be asked now. An attempt that has not succeeded may be one
     /// for a gen that has passed, so who attempts asks as often as who was born anew.
-    pub(super) fn due(&mut self, now: SampleTime, parameters: &Parameters, attempts: bool) -> bool {
+    pub(super) fn due(&mut self, now: CommonTime, parameters: &Parameters, attempts: bool) -> bool {
         // A clock that is set back delays nothing by more than an interval.
         self.next = self.next.min(now.plus(parameters.presence_interval));
         if now < self.next {
@@ -39,12 +38,12 @@ impl Inquiry {
     }
 
     /// When it is to be asked next.
-    pub(super) const fn next(&self) -> SampleTime {
+    pub(super) const fn next(&self) -> CommonTime {
         self.next
     }
 
     /// An attempt begins: the answer to it is what normally ends it.
-    pub(super) fn hasten(&mut self, now: SampleTime, parameters: &Parameters) {
+    pub(super) fn hasten(&mut self, now: CommonTime, parameters: &Parameters) {
         self.next = self.next.min(now.plus(parameters.query_interval));
     }
 
@@ -68,14 +67,14 @@ pub(super) struct Announcements {
     counter: u64,
     noted_by_relays: [bool; NODES],
     noted_by_breaker: bool,
-    next: SampleTime,
+    next: CommonTime,
     interval: Duration,
 }
 
 impl Announcements {
     /// To everybody but this node, at once.
     pub(super) const fn new(
-        now: SampleTime,
+        now: CommonTime,
         me: NodeId,
         counter: u64,
         parameters: &Parameters,
@@ -101,13 +100,13 @@ impl Announcements {
     }
 
     /// Nothing has come from the breaker node for long: it may have lost its memory of this node's key.
-    pub(super) fn breaker_is_silent(&mut self, now: SampleTime, parameters: &Parameters) {
+    pub(super) fn breaker_is_silent(&mut self, now: CommonTime, parameters: &Parameters) {
         self.noted_by_breaker = false;
         self.hasten(now, parameters);
     }
 
     /// A key is no longer in use, and its successor is wanted soon.
-    pub(super) fn hasten(&mut self, now: SampleTime, parameters: &Parameters) {
+    pub(super) fn hasten(&mut self, now: CommonTime, parameters: &Parameters) {
         self.interval = parameters.query_interval;
         self.next = self.next.min(now);
     }
@@ -115,7 +114,7 @@ impl Announcements {
     /// To whom the key is to be announced now. Nodes that are down are told less and less often.
     pub(super) fn due(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         counters: &Counters,
         parameters: &Parameters,
     ) -> Vec<Party> {
@@ -132,7 +131,7 @@ impl Announcements {
     }
 
     /// When somebody is to be told next.
-    pub(super) fn next(&self, counters: &Counters) -> Option<SampleTime> {
+    pub(super) fn next(&self, counters: &Counters) -> Option<CommonTime> {
         self.pending(counters).next().map(|_| self.next)
     }
 

@@ -4,7 +4,7 @@
 //! What it says is up to [`arbiter`](super::arbiter) and [`peer`](super::peer); here is what both
 //! have in common: where it stands, how it learns of the breaker, whose keys it uses.
 
-use iec61850::SampleTime;
+use crate::CommonTime;
 
 use super::arbiter::Arbiter;
 use super::counters::{Counters, WorkingKeys};
@@ -19,6 +19,7 @@ use super::{
 
 /// What happens to a relay node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Event<P, C, K> {
     /// The relay decides that the breaker be in this state. A relay whose elements operate decides
     /// so again in each of its cycles; a command to close is one decision.
@@ -27,12 +28,7 @@ pub enum Event<P, C, K> {
     /// taken back.
     Withdrawn,
     /// A message came through the channel, which has found out from whom.
-    Received {
-        /// From whom.
-        from: Party,
-        /// What.
-        message: Message<P, C, K>,
-    },
+    Received { from: Party, message: Message<P, C, K> },
     /// Nothing that the channel lets through has come from the breaker node for longer than it is
     /// ever silent. It may have lost its memory of this node's key, and then the two have no channel.
     BreakerSilent,
@@ -48,7 +44,7 @@ pub type EventOf<S> =
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Standing {
     /// Nothing yet; its relay says this, and has decided this since the node was born, and when.
-    Unknown { relay: Action, decided: Option<(Action, SampleTime)> },
+    Unknown { relay: Action, decided: Option<(Action, CommonTime)> },
     /// As of this gen.
     Known { state: RelayState, generation: Gen },
 }
@@ -60,7 +56,7 @@ enum Voice<P, C> {
     Peer(Peer<P, C>),
 }
 
-/// A relay node.
+/// The state machine of a relay node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Relay<P, C> {
     speaker: Speaker,
@@ -80,9 +76,8 @@ where
 {
     /// A node that has just been born, for the first time or anew. Its relay stands so; its own
     /// working key has this counter; of others it knows these (all zero if it knows nothing).
-    #[must_use]
     pub fn born(
-        now: SampleTime,
+        now: CommonTime,
         speaker: Speaker,
         relay: Action,
         counter: u64,
@@ -106,7 +101,7 @@ where
     /// Takes in an event and says what is to be done, including all that is due now.
     pub fn step<S: Scheme<Proof = P, Certificate = C>>(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         event: EventOf<S>,
         scheme: &mut S,
         effects: &mut Vec<EffectOf<S>>,
@@ -131,16 +126,14 @@ where
     }
 
     /// When [`Event::Deadline`] is to come, at the latest.
-    #[must_use]
-    pub fn next_deadline(&self) -> SampleTime {
+    pub fn next_deadline(&self) -> CommonTime {
         let asks = self.inquiry.next();
         let announces = self.announcements.next(&self.keys.counters);
         let speaks = self.attempt().and(self.spoke).map(|tick| tick.plus(1).begin());
-        [announces, speaks].into_iter().flatten().fold(asks, SampleTime::min)
+        [announces, speaks].into_iter().flatten().fold(asks, CommonTime::min)
     }
 
     /// Where it stands; nothing before the breaker node has answered.
-    #[must_use]
     pub const fn state(&self) -> Option<RelayState> {
         match self.standing {
             Standing::Unknown { .. } => None,
@@ -149,7 +142,6 @@ where
     }
 
     /// The breaker's next action as far as it knows; nothing before the breaker node has answered.
-    #[must_use]
     pub const fn generation(&self) -> Option<Gen> {
         match self.standing {
             Standing::Unknown { .. } => None,
@@ -157,8 +149,7 @@ where
         }
     }
 
-    /// What it attempts.
-    #[must_use]
+    /// What it wants the breaker to do next, if anything.
     pub fn attempt(&self) -> Option<Attempt> {
         match self.standing {
             Standing::Unknown { .. } => None,
@@ -177,7 +168,7 @@ where
         self.keys.renew(tick);
     }
 
-    fn decide(&mut self, now: SampleTime, action: Option<Action>) {
+    fn decide(&mut self, now: CommonTime, action: Option<Action>) {
         let before = self.attempt();
         match &mut self.standing {
             Standing::Unknown { relay, decided } => {
@@ -191,7 +182,7 @@ where
         self.attempt_changed(now, before);
     }
 
-    fn attempt_changed(&mut self, now: SampleTime, before: Option<Attempt>) {
+    fn attempt_changed(&mut self, now: CommonTime, before: Option<Attempt>) {
         if self.attempt() == before {
             return;
         }
@@ -203,7 +194,7 @@ where
 
     fn receive<S: Scheme<Proof = P, Certificate = C>>(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         from: Party,
         message: MessageOf<S>,
         scheme: &mut S,
@@ -239,7 +230,7 @@ where
     /// The breaker node says how it stands.
     fn acknowledged<K>(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         by: &Acknowledgement,
         effects: &mut Vec<Effect<P, C, K>>,
     ) -> Result<(), Refusal> {
@@ -279,7 +270,7 @@ where
     /// older one who should not.
     fn heed_counters<K>(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         by: &Acknowledgement,
         effects: &mut Vec<Effect<P, C, K>>,
     ) {
@@ -302,7 +293,7 @@ where
     /// A node has sent its working key; the counter, if it is in use afterwards.
     fn admit<S: Scheme<Proof = P, Certificate = C>>(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         node: NodeId,
         key: S::WorkingKey,
         scheme: &mut S,
@@ -317,7 +308,7 @@ where
 
     fn share<S: Scheme<Proof = P, Certificate = C>>(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         node: NodeId,
         about: (Attempt, Tick),
         proofs: [P; 2],
@@ -340,7 +331,7 @@ where
 
     fn speak<S: Scheme<Proof = P, Certificate = C>>(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         scheme: &mut S,
         effects: &mut Vec<EffectOf<S>>,
     ) {
@@ -356,7 +347,7 @@ where
         }
     }
 
-    fn ask<K>(&mut self, now: SampleTime, effects: &mut Vec<Effect<P, C, K>>) {
+    fn ask<K>(&mut self, now: CommonTime, effects: &mut Vec<Effect<P, C, K>>) {
         let attempts = self.attempt().is_some();
         if self.inquiry.due(now, &self.speaker.parameters, attempts) {
             let message = Message::Query { tick: Tick::at(now) };
@@ -366,7 +357,7 @@ where
 
     fn announce<S: Scheme<Proof = P, Certificate = C>>(
         &mut self,
-        now: SampleTime,
+        now: CommonTime,
         scheme: &S,
         effects: &mut Vec<EffectOf<S>>,
     ) {

@@ -26,7 +26,6 @@ pub enum RelayState {
 impl RelayState {
     /// The state on entering: what the relay said last, and how the breaker stands. A decision
     /// from before is not attempted.
-    #[must_use]
     pub const fn entered(relay: Action, breaker: Action) -> Self {
         match (relay, breaker) {
             (Action::Close, Action::Close) => Self::Closed,
@@ -37,7 +36,6 @@ impl RelayState {
     }
 
     /// What the relay last decided.
-    #[must_use]
     pub const fn relay(self) -> Action {
         match self {
             Self::Closed | Self::AttemptClose | Self::WaitTrip => Action::Close,
@@ -46,7 +44,6 @@ impl RelayState {
     }
 
     /// What the breaker last did.
-    #[must_use]
     pub const fn breaker(self) -> Action {
         match self {
             Self::Closed | Self::AttemptTrip | Self::WaitClose => Action::Close,
@@ -55,7 +52,6 @@ impl RelayState {
     }
 
     /// What is being attempted.
-    #[must_use]
     pub const fn attempted(self) -> Option<Action> {
         match self {
             Self::AttemptTrip => Some(Action::Trip),
@@ -65,7 +61,6 @@ impl RelayState {
     }
 
     /// The relay decides, now.
-    #[must_use]
     pub const fn decided(self, action: Action) -> Self {
         match (action, self.breaker()) {
             (Action::Trip, Action::Close) => Self::AttemptTrip,
@@ -75,13 +70,11 @@ impl RelayState {
     }
 
     /// The relay no longer wants what the breaker has not done.
-    #[must_use]
     pub const fn withdrawn(self) -> Self {
         Self::entered(self.breaker(), self.breaker())
     }
 
     /// The breaker has acted since, once or more often, and now stands so.
-    #[must_use]
     pub const fn overtaken(self, breaker: Action) -> Self {
         Self::entered(self.relay(), breaker)
     }

@@ -4,12 +4,11 @@ use super::{Attempt, NodeId, Parameters, Statement, Subject, Tick};
 
 /// Who speaks, about what, by which rules.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Speaker {
-    /// This node.
     pub me: NodeId,
     /// Of which breaker, by which protocol, under which keys.
     pub subject: Subject,
-    /// All numbers.
     pub parameters: Parameters,
 }
 

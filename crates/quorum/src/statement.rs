@@ -21,7 +21,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use iec61850::SampleTime;
+use crate::CommonTime;
 
 /// Domain of statements: no other octets that a key of ours signs begin with it.
 pub const DOMAIN: [u8; 16] = *b"qcycle-quorum-1\0";
@@ -44,19 +44,16 @@ impl NodeId {
     pub const ALL: [Self; NODES] = [Self(0), Self(1), Self(2), Self(3)];
 
     /// The node of this number; none if there is no such node.
-    #[must_use]
     pub const fn new(number: u8) -> Option<Self> {
         if (number as usize) < NODES { Some(Self(number)) } else { None }
     }
 
-    /// Its number.
-    #[must_use]
+    /// Its number, below [`NODES`].
     pub const fn number(self) -> u8 {
         self.0
     }
 
     /// Its place in a table of nodes, below [`NODES`].
-    #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -81,7 +78,6 @@ pub struct Gen(pub u64);
 
 impl Gen {
     /// The gen after this one. It stays at the largest number, which no breaker reaches.
-    #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
@@ -98,25 +94,21 @@ impl Tick {
     const LENGTH_NS: u64 = Self::LENGTH.as_nanos() as u64;
 
     /// The tick in which a moment lies.
-    #[must_use]
-    pub const fn at(time: SampleTime) -> Self {
+    pub const fn at(time: CommonTime) -> Self {
         Self(time.ns() / Self::LENGTH_NS)
     }
 
     /// The moment at which it begins; the last one that there is if it lies behind that.
-    #[must_use]
-    pub const fn begin(self) -> SampleTime {
-        SampleTime::from_ns(self.0.saturating_mul(Self::LENGTH_NS))
+    pub const fn begin(self) -> CommonTime {
+        CommonTime::from_ns(self.0.saturating_mul(Self::LENGTH_NS))
     }
 
     /// The tick `ticks` later; the last one that there is if it lies behind that.
-    #[must_use]
     pub const fn plus(self, ticks: u64) -> Self {
         Self(self.0.saturating_add(ticks))
     }
 
     /// The tick `ticks` earlier, not before the first one.
-    #[must_use]
     pub const fn minus(self, ticks: u64) -> Self {
         Self(self.0.saturating_sub(ticks))
     }
@@ -132,8 +124,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Its octet.
-    #[must_use]
+    /// Its octet in statements.
     pub const fn octet(self) -> u8 {
         match self {
             Self::Arbiter => 1,
@@ -142,7 +133,6 @@ impl Protocol {
     }
 
     /// The protocol of an octet, if it is one.
-    #[must_use]
     pub const fn from_octet(octet: u8) -> Option<Self> {
         match octet {
             1 => Some(Self::Arbiter),
@@ -155,16 +145,14 @@ impl Protocol {
 /// What a breaker can be told to do; also the state that it is in afterwards. Trip is the lesser,
 /// so that it stands before close wherever actions are ordered.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Action {
-    /// Open the breaker.
     Trip,
-    /// Close it.
     Close,
 }
 
 impl Action {
-    /// The other one.
-    #[must_use]
+    /// What undoes it.
     pub const fn opposite(self) -> Self {
         match self {
             Self::Trip => Self::Close,
@@ -172,8 +160,7 @@ impl Action {
         }
     }
 
-    /// Its octet.
-    #[must_use]
+    /// Its octet in statements and datagrams.
     pub const fn octet(self) -> u8 {
         match self {
             Self::Trip => 1,
@@ -182,7 +169,6 @@ impl Action {
     }
 
     /// The action of an octet, if it is one.
-    #[must_use]
     pub const fn from_octet(octet: u8) -> Option<Self> {
         match octet {
             1 => Some(Self::Trip),
@@ -194,19 +180,18 @@ impl Action {
 
 /// What all statements of one breaker, protocol and key epoch have in common.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Subject {
-    /// By which protocol.
     pub protocol: Protocol,
-    /// In which station.
     pub station: StationId,
     /// Which breaker of it.
     pub breaker: BreakerId,
-    /// Under which keys.
     pub epoch: Epoch,
 }
 
 /// What a relay puts its name to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Statement {
     /// Of which breaker, by which protocol, under which keys.
     pub subject: Subject,
@@ -214,13 +199,11 @@ pub struct Statement {
     pub action: Action,
     /// For which action of the breaker (`gen`, which Rust keeps for itself).
     pub generation: Gen,
-    /// When.
     pub tick: Tick,
 }
 
 impl Statement {
     /// Its only encoding: what is signed.
-    #[must_use]
     pub fn encode(&self) -> [u8; STATEMENT_OCTETS] {
         let Subject { protocol, station, breaker, epoch } = self.subject;
         let mut octets = [0; STATEMENT_OCTETS];
@@ -320,7 +303,7 @@ pub(crate) mod tests {
 
         #[test]
         fn a_moment_lies_in_its_tick(ns: u64) {
-            let (time, tick) = (SampleTime::from_ns(ns), Tick::at(SampleTime::from_ns(ns)));
+            let (time, tick) = (CommonTime::from_ns(ns), Tick::at(CommonTime::from_ns(ns)));
             prop_assert!(tick.begin() <= time && time.since(tick.begin()) < Tick::LENGTH);
         }
     }

@@ -7,14 +7,14 @@
 
 use std::time::Duration;
 
-use iec61850::SampleTime;
+use crate::CommonTime;
 
 use super::{NODES, NodeId};
 
 /// How often a node that is being reborn may be silent for too long until it is born once more.
 const REBIRTH_MAX: u32 = 5;
 
-/// How rejuvenation goes.
+/// How often nodes are reborn.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rejuvenation {
     /// From the begin of one rebirth to the next, at least.
@@ -34,23 +34,21 @@ pub enum TokenEvent {
     Deadline,
 }
 
-/// Hands out tokens.
+/// Decides which node is destroyed and reborn, and when.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Tokens {
     rejuvenation: Rejuvenation,
     /// Who is being reborn, and since when.
-    holder: Option<(NodeId, SampleTime)>,
+    holder: Option<(NodeId, CommonTime)>,
     /// Whose turn it is.
     turn: NodeId,
-    /// Not before this.
-    next: SampleTime,
-    heard: [Option<SampleTime>; NODES],
+    next: CommonTime,
+    heard: [Option<CommonTime>; NODES],
 }
 
 impl Tokens {
     /// Nobody has been heard yet; the first token is handed out after an interval.
-    #[must_use]
-    pub fn new(now: SampleTime, rejuvenation: Rejuvenation) -> Self {
+    pub fn new(now: CommonTime, rejuvenation: Rejuvenation) -> Self {
         Self {
             rejuvenation,
             holder: None,
@@ -62,7 +60,7 @@ impl Tokens {
 
     /// Takes in an event; answers who is to be destroyed and born anew now.
     #[must_use]
-    pub fn step(&mut self, now: SampleTime, event: TokenEvent) -> Option<NodeId> {
+    pub fn step(&mut self, now: CommonTime, event: TokenEvent) -> Option<NodeId> {
         match event {
             TokenEvent::Heard(node) => self.heard[node.index()] = Some(now),
             TokenEvent::Reborn(node) => {
@@ -89,8 +87,7 @@ impl Tokens {
     }
 
     /// When [`TokenEvent::Deadline`] is to come.
-    #[must_use]
-    pub fn next_deadline(&self) -> SampleTime {
+    pub fn next_deadline(&self) -> CommonTime {
         let Rejuvenation { interval, silence_max } = self.rejuvenation;
         match self.holder {
             Some((_, since)) => since.plus(interval.max(REBIRTH_MAX * silence_max)),
@@ -99,7 +96,6 @@ impl Tokens {
     }
 
     /// Who is being reborn.
-    #[must_use]
     pub fn holder(&self) -> Option<NodeId> {
         self.holder.map(|(node, _)| node)
     }
@@ -111,7 +107,7 @@ impl Tokens {
     }
 
     /// Whether a node has been silent for too long.
-    fn is_down(&self, now: SampleTime, node: NodeId) -> bool {
+    fn is_down(&self, now: CommonTime, node: NodeId) -> bool {
         let silence_max = self.rejuvenation.silence_max;
         self.heard[node.index()].is_none_or(|heard| now.since(heard) > silence_max)
     }
@@ -127,8 +123,8 @@ mod tests {
     const C: NodeId = NodeId::ALL[2];
     const D: NodeId = NodeId::ALL[3];
 
-    fn at(ms: u64) -> SampleTime {
-        SampleTime::from_ns(ms * 1_000_000)
+    fn at(ms: u64) -> CommonTime {
+        CommonTime::from_ns(ms * 1_000_000)
     }
 
     fn tokens() -> Tokens {

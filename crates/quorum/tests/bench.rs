@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iec61850::SampleTime;
+use quorum::CommonTime;
 use quorum::{
     Acknowledgement, Action, Attempt, Breaker, BreakerEvent, BreakerId, Counters, Effect, EffectOf,
     Epoch, Event, Evidence, Gen, Message, MessageOf, NODES, NodeId, Parameters, Party, Protocol,
@@ -19,8 +19,8 @@ pub(crate) const D: NodeId = NodeId::ALL[3];
 pub(crate) type Told = Effect<Proof, Certificate, crate::symbolic::WorkingKey>;
 
 /// A moment, in microseconds.
-pub(crate) fn us(us: u64) -> SampleTime {
-    SampleTime::from_ns(us * 1000)
+pub(crate) fn us(us: u64) -> CommonTime {
+    CommonTime::from_ns(us * 1000)
 }
 
 pub(crate) fn subject(protocol: Protocol) -> Subject {
@@ -65,7 +65,7 @@ pub(crate) fn certificate(nodes: [NodeId; 2], attempt: Attempt, tick: u64) -> Me
 pub(crate) struct BreakerBench {
     pub(crate) breaker: Breaker,
     pub(crate) scheme: Symbolic,
-    pub(crate) now: SampleTime,
+    pub(crate) now: CommonTime,
 }
 
 impl BreakerBench {
@@ -78,14 +78,14 @@ impl BreakerBench {
         let remembered = Remembered {
             state: Action::Close,
             generation: Gen(0),
-            acted_at: SampleTime::ZERO,
+            acted_at: CommonTime::ZERO,
             counters: Counters::new([1; NODES]),
         };
-        let breaker = Breaker::new(SampleTime::ZERO, subject(protocol), parameters, remembered);
+        let breaker = Breaker::new(CommonTime::ZERO, subject(protocol), parameters, remembered);
         Self { breaker, scheme: Symbolic::new(None, [1; NODES]), now: us(100_000) }
     }
 
-    pub(crate) fn at(&mut self, now: SampleTime) -> &mut Self {
+    pub(crate) fn at(&mut self, now: CommonTime) -> &mut Self {
         self.now = now;
         self
     }
@@ -108,7 +108,7 @@ impl BreakerBench {
 pub(crate) struct RelayBench {
     pub(crate) relay: Relay<Proof, Certificate>,
     pub(crate) scheme: Symbolic,
-    pub(crate) now: SampleTime,
+    pub(crate) now: CommonTime,
 }
 
 impl RelayBench {
@@ -127,7 +127,7 @@ impl RelayBench {
     /// Node A, which has just been born.
     pub(crate) fn born(
         protocol: Protocol,
-        now: SampleTime,
+        now: CommonTime,
         relay: Action,
         counters: Counters,
     ) -> Self {
@@ -137,7 +137,7 @@ impl RelayBench {
         Self { relay, scheme: Symbolic::new(Some(A), [1; NODES]), now }
     }
 
-    pub(crate) fn at(&mut self, now: SampleTime) -> &mut Self {
+    pub(crate) fn at(&mut self, now: CommonTime) -> &mut Self {
         self.now = now;
         self
     }
@@ -173,7 +173,7 @@ pub(crate) fn acknowledgement(state: Action, generation: u64, tick: u64) -> Mess
     Message::Acknowledgement(Acknowledgement {
         generation: Gen(generation),
         state,
-        acted_at: SampleTime::ZERO,
+        acted_at: CommonTime::ZERO,
         tick: Tick(tick),
         counters: [1; NODES],
     })

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use iec61850::SampleTime;
+use quorum::CommonTime;
 use quorum::dealer::generate;
 use quorum::keys::Secret;
 use quorum::wire::{
@@ -43,7 +43,7 @@ fn corpus() -> BTreeMap<String, Vec<u8>> {
     let standing = Acknowledgement {
         generation: Gen(9),
         state: Action::Close,
-        acted_at: SampleTime::from_ns(1_000_000_001),
+        acted_at: CommonTime::from_ns(1_000_000_001),
         tick,
         counters: [1, 2, 3, 4],
     };

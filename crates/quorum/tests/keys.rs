@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use iec61850::SampleTime;
+use quorum::CommonTime;
 use quorum::certificate::Keyring;
 use quorum::channel::Channels;
 use quorum::dealer::{Station, generate};
@@ -70,7 +70,7 @@ impl World {
         let membership = &self.station.membership;
         let root = &self.station.secrets[usize::from(party.octet())];
         let seed = Secret::new([party.octet() + 8 * counter as u8; 32]);
-        let (now, parameters) = (SampleTime::from_ns(self.now_ns), Parameters::default());
+        let (now, parameters) = (CommonTime::from_ns(self.now_ns), Parameters::default());
         let subject = membership.subject(self.protocol);
         let (working, machine) = match party {
             Party::Relay(me) => {
@@ -83,7 +83,7 @@ impl World {
                 let remembered = Remembered {
                     state,
                     generation: Gen(0),
-                    acted_at: SampleTime::ZERO,
+                    acted_at: CommonTime::ZERO,
                     counters: Counters::default(),
                 };
                 let breaker = Breaker::new(now, subject, parameters, remembered);
@@ -111,7 +111,7 @@ impl World {
         event: Option<Event<Proof, Certificate, WorkingKey>>,
         message: Option<(Party, Message)>,
     ) {
-        let now = SampleTime::from_ns(self.now_ns);
+        let now = CommonTime::from_ns(self.now_ns);
         let mut effects = Effects::new();
         let member = self.members.get_mut(&party).unwrap();
         match (&mut member.machine, message) {
@@ -176,7 +176,7 @@ impl World {
     fn run(&mut self, until_ns: u64) {
         let until = self.now_ns + until_ns;
         loop {
-            let tick = Tick::at(SampleTime::from_ns(self.now_ns)).plus(1).begin().ns();
+            let tick = Tick::at(CommonTime::from_ns(self.now_ns)).plus(1).begin().ns();
             let deadline = |member: &Member| match &member.machine {
                 Machine::Relay(relay) => relay.next_deadline().ns(),
                 Machine::Breaker(breaker) => breaker.next_deadline().ns(),
@@ -216,7 +216,7 @@ impl World {
 
     /// A tick begins: nonces are exchanged.
     fn commit(&mut self) {
-        let tick = Tick::at(SampleTime::from_ns(self.now_ns));
+        let tick = Tick::at(CommonTime::from_ns(self.now_ns));
         for party in Party::ALL {
             let mut seed = [party.octet(); 32];
             seed[..8].copy_from_slice(&tick.0.to_be_bytes());

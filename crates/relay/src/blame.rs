@@ -4,19 +4,21 @@
 //! The canary wakes up with the task, on its core and before it: whatever delays the canary is
 //! none of the relay's. The rest is told by the processor time of the threads.
 
+use std::time::Duration;
+
 /// What is known of a cycle that ended too late.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Evidence {
     /// By how much it ended too late.
-    pub(crate) excess_ns: i64,
+    pub(crate) excess: Duration,
     /// From the due time to the end.
-    pub(crate) elapsed_ns: i64,
+    pub(crate) elapsed: Duration,
     /// Processor time of the task meanwhile.
-    pub(crate) task_cpu_ns: i64,
+    pub(crate) task_cpu: Duration,
     /// How late the canary woke up at the worst meanwhile.
-    pub(crate) canary_late_ns: i64,
+    pub(crate) canary_late: Duration,
     /// How long the receiving thread was at work meanwhile.
-    pub(crate) receive_busy_ns: i64,
+    pub(crate) receive_busy: Duration,
 }
 
 /// Who took the time.
@@ -45,13 +47,13 @@ impl Cause {
 
 /// Who took at least half of what was too much; the host if nobody else did.
 pub(crate) fn cause(evidence: &Evidence) -> Cause {
-    let took_half = |ns: i64| 2 * ns >= evidence.excess_ns;
-    let taken_away_ns = evidence.elapsed_ns - evidence.task_cpu_ns;
-    if took_half(evidence.canary_late_ns) {
+    let took_half = |span: Duration| 2 * span >= evidence.excess;
+    let taken_away = evidence.elapsed.saturating_sub(evidence.task_cpu);
+    if took_half(evidence.canary_late) {
         Cause::Host
-    } else if took_half(evidence.receive_busy_ns.min(taken_away_ns)) {
+    } else if took_half(evidence.receive_busy.min(taken_away)) {
         Cause::Receive
-    } else if took_half(taken_away_ns) {
+    } else if took_half(taken_away) {
         Cause::Host
     } else {
         Cause::Task
@@ -64,14 +66,15 @@ mod tests {
 
     #[test]
     fn each_overrun_has_one_cause() {
-        let late = Evidence { excess_ns: 400, elapsed_ns: 1400, ..Evidence::default() };
-        let busy = Evidence { task_cpu_ns: 1350, ..late };
+        let us = Duration::from_micros;
+        let late = Evidence { excess: us(400), elapsed: us(1400), ..Evidence::default() };
+        let busy = Evidence { task_cpu: us(1350), ..late };
         assert_eq!(cause(&busy), Cause::Task);
-        assert_eq!(cause(&Evidence { canary_late_ns: 390, ..busy }), Cause::Host);
-        let starved = Evidence { task_cpu_ns: 100, ..late };
+        assert_eq!(cause(&Evidence { canary_late: us(390), ..busy }), Cause::Host);
+        let starved = Evidence { task_cpu: us(100), ..late };
         assert_eq!(cause(&starved), Cause::Host);
-        assert_eq!(cause(&Evidence { receive_busy_ns: 800, ..starved }), Cause::Receive);
+        assert_eq!(cause(&Evidence { receive_busy: us(800), ..starved }), Cause::Receive);
         // At work on another core meanwhile, it took nothing away.
-        assert_eq!(cause(&Evidence { receive_busy_ns: 800, ..busy }), Cause::Task);
+        assert_eq!(cause(&Evidence { receive_busy: us(800), ..busy }), Cause::Task);
     }
 }

@@ -3,13 +3,9 @@
 mod quorum;
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 use terminal::exit::Exit;
@@ -20,11 +16,8 @@ use iec61850::scl;
 use substation::settings::imported::{self, Wanted};
 use substation::settings::{self, Relay};
 
-use crate::run::{Ended, Missing, run};
-use crate::{program, top};
-
-/// Octets of settings that are read.
-const SETTINGS_OCTETS_MAX: u64 = 16 << 20;
+use crate::run::run;
+use crate::{metrics, program, top};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -109,17 +102,18 @@ fn command(command: Command) -> Result<Exit> {
         Command::Keys(keys) => quorum::keys(&keys),
         Command::Meter(meter) => quorum::meter(&meter),
         Command::Rejuvenate(rejuvenate) => quorum::rejuvenate(&rejuvenate),
-        Command::Check { settings } => {
-            let Some(relay) = read(&settings)? else { return Ok(Exit::BadInput) };
+        Command::Check { settings: path } => {
+            let Some(relay) = program::settings(&path, settings::read)? else {
+                return Ok(Exit::BadInput);
+            };
             let (streams, elements) = (relay.streams.len(), relay.elements.len());
-            terminal::out!(
-                "{}: no errors: {streams} streams, {elements} elements",
-                settings.display()
-            );
+            terminal::out!("{}: no errors: {streams} streams, {elements} elements", path.display());
             Ok(Exit::Done)
         }
-        Command::Run { settings, interface, duration, json } => {
-            let Some(mut relay) = read(&settings)? else { return Ok(Exit::BadInput) };
+        Command::Run { settings: path, interface, duration, json } => {
+            let Some(mut relay) = program::settings(&path, settings::read)? else {
+                return Ok(Exit::BadInput);
+            };
             relay.host.interface = interface.or(relay.host.interface);
             run_it(&relay, duration, json)
         }
@@ -141,29 +135,17 @@ fn command(command: Command) -> Result<Exit> {
 }
 
 fn run_it(relay: &Relay, duration: Option<Duration>, json: bool) -> Result<Exit> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).context("catching signals")?;
-    }
-    let begun = |metrics: Option<SocketAddr>| {
-        let at = metrics.map_or(String::new(), |at| format!(", metrics at http://{at}/metrics"));
-        terminal::err!("qcrelay: {} runs{at}", relay.name);
-    };
-    let Ended { totals, failure } = run(relay, duration, &stop, begun)?;
+    let stop = program::stop()?;
+    let (totals, failure) = run(relay, duration, &stop)?;
     for warning in &totals.warnings {
         terminal::err!("qcrelay: warning: {warning}");
     }
-    let summary = totals.summary();
     if json {
-        terminal::print_json(&summary.to_string());
+        terminal::print_json(&totals.summary().to_string());
     } else {
-        terminal::print(format_args!("{}", top::page(&crate::metrics::text(&totals))));
+        terminal::print(format_args!("{}", top::page(&metrics::text(&totals))));
     }
-    if let Some(failure) = failure {
-        terminal::err!("qcrelay: {failure}");
-        return Ok(Exit::PartFailed);
-    }
-    Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done })
+    Ok(program::end(failure, &stop))
 }
 
 /// Prints what a file says; what it lacks goes to the terminal.
@@ -172,7 +154,7 @@ fn import(path: &Path, frequency_hz: f64, own: Option<&str>) -> Result<Exit> {
         terminal::err!("qcrelay: --frequency {frequency_hz} is out of range: give 45 to 65");
         return Ok(Exit::Usage);
     }
-    let station = match scl::read(&text(path, scl::OCTETS_MAX as u64)?) {
+    let station = match scl::read(&program::text(path, scl::OCTETS_MAX as u64)?) {
         Ok(station) => station,
         Err(error) => {
             terminal::err!("{}: {error}", path.display());
@@ -198,25 +180,6 @@ fn import(path: &Path, frequency_hz: f64, own: Option<&str>) -> Result<Exit> {
         terminal::err!("{}: {left_out}", path.display());
     }
     Ok(Exit::Done)
-}
-
-/// A text of at most so many octets and one.
-fn text(path: &Path, octets_max: u64) -> Result<String> {
-    let mut text = String::new();
-    let mut take = || File::open(path)?.take(octets_max + 1).read_to_string(&mut text);
-    take().map_err(|error| Missing(format!("{} cannot be read ({error})", path.display())))?;
-    Ok(text)
-}
-
-/// The settings; problems are printed.
-fn read(path: &Path) -> Result<Option<Relay>> {
-    match settings::read(&text(path, SETTINGS_OCTETS_MAX)?) {
-        Ok(relay) => Ok(Some(relay)),
-        Err(problems) => {
-            terminal::err!("{}: {problems}", path.display());
-            Ok(None)
-        }
-    }
 }
 
 fn span(text: &str) -> Result<Duration, String> {

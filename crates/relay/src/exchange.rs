@@ -2,8 +2,12 @@
 //! hands it over when an empty one has come back. Nobody waits, nothing is copied, no memory is
 //! asked for; while no empty sheet is there, the full one goes on being filled.
 
+use std::time::Duration;
+
 use hdrhistogram::Histogram;
 use rtrb::{Consumer, Producer, RingBuffer};
+
+use crate::time;
 
 /// Longest time that a histogram tells from longer ones.
 const LONGEST_NS: u64 = 60_000_000_000;
@@ -47,9 +51,9 @@ impl<T> Filler<T> {
         }
     }
 
-    /// The last sheet, at the end.
-    pub(crate) fn finish(self) -> Box<T> {
-        self.sheet
+    /// Hands over the last sheet, at the end.
+    pub(crate) fn finish(mut self) {
+        self.full.push(self.sheet).expect("there are fewer sheets than places");
     }
 }
 
@@ -68,9 +72,9 @@ pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("these bounds are possible")
 }
 
-/// Records a time; negative ones, from clocks that were set, as zero.
-pub(crate) fn record(histogram: &mut Histogram<u64>, ns: i64) {
-    histogram.saturating_record(ns.max(0) as u64);
+/// Records a span, up to the longest that is told apart.
+pub(crate) fn record(histogram: &mut Histogram<u64>, span: Duration) {
+    histogram.saturating_record(time::ns(span));
 }
 
 #[cfg(test)]
@@ -88,6 +92,8 @@ mod tests {
         collector.collect(|sheet| sum += std::mem::take(sheet));
         filler.hand_over();
         collector.collect(|sheet| sum += std::mem::take(sheet));
-        assert_eq!(sum + *filler.finish(), 10);
+        filler.finish();
+        collector.collect(|sheet| sum += std::mem::take(sheet));
+        assert_eq!(sum, 10);
     }
 }

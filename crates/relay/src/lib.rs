@@ -17,7 +17,8 @@
 //! - `quorum`: nodes of relays that act as one.
 //! - `hostile`: what tests set against them.
 //! - `program`: what its programs do first and last.
-//! - `run`: all of it together; `records`, `metrics`, `top`: what comes out.
+//! - `run`: a relay; `supervise`: the thread that may block, of all programs; `time`: all clocks.
+//! - `records`, `lines`, `metrics`, `top`: what comes out.
 
 mod blame;
 mod cache;
@@ -26,6 +27,7 @@ mod cli;
 pub mod clock;
 mod exchange;
 mod hostile;
+mod lines;
 mod links;
 mod merging;
 mod metrics;
@@ -37,7 +39,9 @@ mod receive;
 mod records;
 mod run;
 mod subscribed;
+mod supervise;
 mod task;
+mod time;
 pub mod top;
 mod totals;
 

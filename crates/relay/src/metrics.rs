@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use os::packet::Link;
@@ -16,27 +16,11 @@ const CLIENT_MAX: Duration = Duration::from_millis(200);
 /// Octets of a request that are read.
 const REQUEST_OCTETS: usize = 4096;
 
-#[derive(Debug)]
-pub(crate) struct Server(TcpListener);
-
-impl Server {
-    /// Listens at an address.
-    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        Ok(Self(listener))
-    }
-
-    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
-    }
-
-    /// Answers one waiting client, if there is one.
-    pub(crate) fn serve(&self, totals: &Totals) {
-        if let Ok((client, _)) = self.0.accept() {
-            // A client that leaves is none of ours.
-            let _left = answer(client, totals);
-        }
+/// Answers one waiting client, if there is one.
+pub(crate) fn serve(listener: &TcpListener, totals: &Totals) {
+    if let Ok((client, _)) = listener.accept() {
+        // A client that leaves is none of ours.
+        let _left = answer(client, totals);
     }
 }
 

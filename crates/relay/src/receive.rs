@@ -2,7 +2,7 @@
 //! subscribes to. All that it leaves is counted.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -12,8 +12,10 @@ use iec61850::stream::StreamKey;
 use iec61850::wire::{Goose, SampledValues};
 use rtrb::Producer;
 use substation::engine::Arrival;
+use substation::settings::Relay;
 
 use crate::exchange::{Filler, histogram, record};
+use crate::time::{self, Now};
 use os::packet::{Batch, FRAME_OCTETS_MAX, Frame, PacketSocket, wait};
 
 /// Frames taken at once.
@@ -21,7 +23,7 @@ const BATCH: usize = 64;
 /// How soon it notices that it shall stop.
 const WAIT: Duration = Duration::from_millis(100);
 /// Time between two hand-overs of measurements.
-const HAND_OVER_NS: i64 = 250_000_000;
+const HAND_OVER: Duration = Duration::from_millis(250);
 
 /// A GOOSE frame on its way to the task.
 #[derive(Clone, Copy, Debug)]
@@ -80,12 +82,13 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// Nothing has come yet.
     pub(crate) fn new(
-        streams: Vec<StreamKey>,
-        messages: Vec<Expected>,
+        relay: &Relay,
         samples: Producer<Arrival>,
         goose: Producer<GooseFrame>,
         sheet: Filler<Sheet>,
     ) -> Self {
+        let streams = relay.streams.values().map(|stream| stream.key.clone()).collect();
+        let messages = relay.subscriptions.values().map(|s| s.expected.clone()).collect();
         Self { streams, messages, samples, goose, sheet, counters: Counters::default() }
     }
 
@@ -94,41 +97,41 @@ impl Receiver {
         mut self,
         sampled_values: &PacketSocket,
         goose: &PacketSocket,
-        busy_ns: &AtomicI64,
+        busy_ns: &AtomicU64,
         stop: &AtomicBool,
-    ) -> io::Result<Box<Sheet>> {
+    ) -> io::Result<()> {
         let mut batch = Batch::new(BATCH);
-        let mut handed_over_ns = os::realtime::now_ns();
+        let mut handed_over = time::own();
         while !stop.load(Ordering::Relaxed) {
             wait(&[sampled_values, goose], WAIT)?;
-            let begin_ns = os::realtime::now_ns();
+            let begin = time::own();
             if receive(sampled_values, &mut batch)? > 0 {
                 self.take(&batch, Self::take_samples);
             }
             if receive(goose, &mut batch)? > 0 {
                 self.take(&batch, Self::take_message);
             }
-            let end_ns = os::realtime::now_ns();
-            busy_ns.fetch_add(end_ns - begin_ns, Ordering::Relaxed);
+            let end = time::own();
+            busy_ns.fetch_add(time::ns(end.since(begin)), Ordering::Relaxed);
             self.sheet.sheet().counters = self.counters;
-            if end_ns - handed_over_ns > HAND_OVER_NS {
-                handed_over_ns = end_ns;
+            if end.since(handed_over) > HAND_OVER {
+                handed_over = end;
                 self.sheet.hand_over();
             }
         }
         self.sheet.sheet().counters = self.counters;
-        Ok(self.sheet.finish())
+        self.sheet.finish();
+        Ok(())
     }
 
     fn take(&mut self, batch: &Batch, kind: fn(&mut Self, SampleTime, &[u8])) {
         // One reading of both clocks for the batch: the frames are already here.
-        let (realtime_ns, now_ns) = (os::realtime::realtime_ns(), os::realtime::now_ns());
+        let now = Now::read();
         for Frame { octets, received_realtime_ns, .. } in batch.frames() {
             self.counters.frames += 1;
-            let latency_ns = realtime_ns - received_realtime_ns;
-            record(&mut self.sheet.sheet().latency, latency_ns);
-            let at_ns = (now_ns - latency_ns.max(0)).max(0);
-            kind(self, SampleTime::from_ns(at_ns as u64), octets);
+            let stamp = time::stamp(received_realtime_ns);
+            record(&mut self.sheet.sheet().latency, now.common.since(stamp));
+            kind(self, now.own_at(stamp), octets);
         }
     }
 
@@ -164,7 +167,7 @@ impl Receiver {
 }
 
 /// An interface that is down tells so once and then is silent; it may come up again.
-fn receive(socket: &PacketSocket, batch: &mut Batch) -> io::Result<usize> {
+pub(crate) fn receive(socket: &PacketSocket, batch: &mut Batch) -> io::Result<usize> {
     match socket.receive(batch) {
         Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => Ok(0),
         result => result,

@@ -5,6 +5,7 @@ use substation::engine::Change;
 use substation::settings::{Entry, Relay};
 
 use crate::task::{Event, What};
+use crate::time;
 use crate::totals::{liveness_name, state_name};
 
 /// Names behind the numbers of events.
@@ -45,14 +46,14 @@ impl Names {
             What::Value(n, entry, value) => self.value(n, entry, value),
             What::Overrun(cause, evidence) => json!({
                 "overrun": cause.name(),
-                "excess_ns": evidence.excess_ns,
-                "elapsed_ns": evidence.elapsed_ns,
-                "task_cpu_ns": evidence.task_cpu_ns,
-                "canary_late_ns": evidence.canary_late_ns,
-                "receive_busy_ns": evidence.receive_busy_ns,
+                "excess_ns": time::ns(evidence.excess),
+                "elapsed_ns": time::ns(evidence.elapsed),
+                "task_cpu_ns": time::ns(evidence.task_cpu),
+                "canary_late_ns": time::ns(evidence.canary_late),
+                "receive_busy_ns": time::ns(evidence.receive_busy),
             }),
         };
-        line["realtime_ns"] = json!(event.realtime_ns);
+        line["realtime_ns"] = event.at.ns().into();
         line
     }
 

@@ -1,130 +1,82 @@
-//! A relay as a whole: sockets, queues, three real-time threads, and the thread that called, which
-//! does all that may block until somebody says stop.
+//! A relay as a whole: sockets, queues, three real-time threads, and what the thread that may block
+//! does beside them.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, LineWriter, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
-use std::sync::mpsc;
-use std::thread;
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow};
+use hdrhistogram::Histogram;
 use iec61850::goose::Liveness;
 use iec61850::wire::MacAddress;
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
-use rtrb::RingBuffer;
-use serde_json::json;
+use os::packet::PacketSocket;
+use rtrb::{Consumer, RingBuffer};
+use serde_json::{Value, json};
 use substation::engine::Engine;
-use substation::settings::{Relay, Thread};
+use substation::settings::{Host, Relay, Thread};
 
-use crate::canary::{self, Seen};
-use crate::clock;
-use crate::exchange::{exchange, histogram};
+use crate::canary::{self, CanaryTicks};
+use crate::exchange::{Collector, exchange, histogram};
+use crate::lines::Lines;
 use crate::links::{Look, Watched};
-use crate::metrics::Server;
-use crate::prepare;
 use crate::publish::Published;
 use crate::receive::{self, Receiver};
 use crate::records::Names;
 use crate::subscribed::Subscribed;
-use crate::task::{self, Event, PERIOD_NS, Task};
+use crate::supervise::{Supervisor, TimedThread, Watch, listen};
+use crate::task::{self, Event, PERIOD, Task};
 use crate::totals::Totals;
-use os::packet::PacketSocket;
+use crate::{clock, metrics, prepare, time};
 
-/// How long the task may stand still before samples find its queue full.
+/// How long the task may be stopped before samples find its queue full.
 const QUEUE: Duration = Duration::from_millis(500);
 /// Messages of other devices that may wait for the task.
 const MESSAGES_MAX: usize = 256;
 /// Events that may wait for being written.
 const EVENTS_MAX: usize = 16_384;
 /// From the set-up of threads to their first cycle.
-const HEAD_START_NS: i64 = 20_000_000;
-/// How often the thread that may block looks round.
-const LOOK: Duration = Duration::from_millis(50);
+const HEAD_START: Duration = Duration::from_millis(20);
 /// Length of the windows whose maxima are recorded.
 const WINDOW: Duration = Duration::from_secs(20);
 
-/// How a relay ended.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    /// All that was measured.
-    pub(crate) totals: Totals,
-    /// Why before its time, if it was.
-    pub(crate) failure: Option<String>,
-}
-
-/// A part of the set-up that is missing; nothing has run.
-#[derive(Debug)]
-pub(crate) struct Missing(pub String);
-
-impl std::fmt::Display for Missing {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Missing {}
-
-/// Runs a relay until `stop`, or for `duration`; `begun` is told where metrics are served.
+/// Runs a relay until `stop`, or for `duration`; returns all that was measured, and why it ended
+/// before its time, if it did. An error is what is missing on this host.
 pub(crate) fn run(
     relay: &Relay,
     duration: Option<Duration>,
     stop: &AtomicBool,
-    begun: impl FnOnce(Option<std::net::SocketAddr>),
-) -> Result<Ended> {
+) -> Result<(Totals, Option<String>)> {
     let host = &relay.host;
-    let Some(interface) = host.interface.as_deref() else {
-        bail!(Missing(
-            "no interface is given: add `interface` to `host`, or give --interface".into()
-        ));
-    };
+    let interface = host.interface.as_deref();
+    let interface = interface
+        .context("no interface is given: add `interface` to `host`, or give --interface")?;
     let station = host.station_interface.as_deref().unwrap_or(interface);
     let sampled_values = open(interface, ETHERTYPE_SAMPLED_VALUES)?;
     let goose = open(station, ETHERTYPE_GOOSE)?;
-    for stream in relay.streams.values() {
-        sampled_values.join(stream.key.destination.0).context("joining the group of a stream")?;
-    }
-    for subscription in relay.subscriptions.values() {
-        goose
-            .join(subscription.expected.destination.0)
-            .context("joining the group of a message")?;
-    }
+    join(relay, &sampled_values, &goose)?;
     let mut watched = vec![(Watched::new(interface, host.when_down), &sampled_values)];
     if station != interface {
         watched.push((Watched::new(station, host.when_down), &goose));
     }
-    let server = host.metrics.map(Server::bind).transpose().context("serving metrics")?;
-    let mut records = records(host.records.as_deref())?;
+    let server = host.metrics.map(listen).transpose().context("serving metrics")?;
+    let records = host.records.as_deref().map(|path| Lines::open(Path::new(path))).transpose()?;
     let (mut warnings, _awake) = prepare::process();
     warnings.extend(prepare::receive_buffer(sampled_values.receive_buffer_octets()));
 
-    let samples_max = relay
-        .streams
-        .values()
-        .map(|stream| usize::from(stream.supervision.rate) * QUEUE.as_millis() as usize / 1000)
-        .sum();
-    let (to_task, samples) = RingBuffer::new(samples_max);
+    let (to_task, samples) = RingBuffer::new(samples_max(relay));
     let (messages_to_task, messages) = RingBuffer::new(MESSAGES_MAX);
-    let (events, mut events_out) = RingBuffer::<Event>::new(EVENTS_MAX);
-    let (streams_count, subscriptions_count) = (relay.streams.len(), relay.subscriptions.len());
-    let (receive_sheet, mut receive_out) = exchange(receive::Sheet::default);
-    let (task_sheet, mut task_out) =
-        exchange(|| task::Sheet::new(streams_count, subscriptions_count));
-    let (canary_sheet, mut canary_out) = exchange(histogram);
-
-    let (seen, busy_ns) = (Seen::default(), AtomicI64::new(0));
+    let (events, events_out) = RingBuffer::new(EVENTS_MAX);
+    let (received, receive_out) = exchange(receive::Sheet::default);
+    let (done, task_out) =
+        exchange(|| task::Sheet::new(relay.streams.len(), relay.subscriptions.len()));
+    let (lateness, canary_out) = exchange(histogram);
+    let (canary_ticks, busy_ns) = (CanaryTicks::default(), AtomicU64::new(0));
     let clock_quality = AtomicU8::new(clock::quality(&os::realtime::clock_state()));
-    let ending = Arc::new(AtomicBool::new(false));
-    let receiver = Receiver::new(
-        relay.streams.values().map(|stream| stream.key.clone()).collect(),
-        relay.subscriptions.values().map(|s| s.expected.clone()).collect(),
-        to_task,
-        messages_to_task,
-        receive_sheet,
-    );
+    let receiver = Receiver::new(relay, to_task, messages_to_task, received);
     let subscribed = Subscribed::of(relay);
-    let told =
+    let known =
         subscribed.iter().map(|s| (Liveness::Waiting, vec![None; s.values().len()])).collect();
     let task = Task {
         engine: Engine::new(relay),
@@ -134,149 +86,162 @@ pub(crate) fn run(
         goose: messages,
         bus: &goose,
         events,
-        sheet: task_sheet,
-        canary: &seen,
+        sheet: done,
+        canary: &canary_ticks,
         clock_quality: &clock_quality,
         receive_busy_ns: &busy_ns,
-        told,
+        known,
         counters: task::Counters::default(),
     };
+    let mut watch = RelayWatch {
+        totals: Totals::new(relay),
+        names: Names::of(relay),
+        records,
+        events: events_out,
+        received: receive_out,
+        done: task_out,
+        lateness: canary_out,
+        clock_quality: &clock_quality,
+        sampled_values: &sampled_values,
+        watched,
+        server,
+        window: Instant::now(),
+    };
+    let begin = time::own().plus(HEAD_START);
     let canary_thread = Thread { core: host.task.core, priority: host.canary_priority };
-    let mut totals = Totals::new(relay);
-    let names = Names::of(relay);
-
-    thread::scope(|scope| {
-        let (prepared, refused) = mpsc::channel();
-        let begin_ns = os::realtime::now_ns() + HEAD_START_NS;
-        let spawn = |name: &'static str, settings: Thread| {
-            let prepared = prepared.clone();
-            move || {
-                // Whoever asked may have given up; the thread runs and sees that it shall stop.
-                let group = host.cache_group.as_deref();
-                let _gone = prepared.send(prepare::thread(name, settings, group));
-            }
-        };
-        let (ready_receive, ready_task, ready_canary) = (
-            spawn("receive", host.receive),
-            spawn("task", host.task),
-            spawn("canary", canary_thread),
-        );
-        let (sampled_values, goose, seen, busy_ns, ending) =
-            (&sampled_values, &goose, &seen, &busy_ns, &*ending);
-        let receive_thread =
-            thread::Builder::new().name("receive".into()).spawn_scoped(scope, move || {
-                ready_receive();
-                receiver.run(sampled_values, goose, busy_ns, ending)
-            })?;
-        let task_thread =
-            thread::Builder::new().name("task".into()).spawn_scoped(scope, move || {
-                ready_task();
-                task.run(begin_ns, ending)
-            })?;
-        let canary_thread =
-            thread::Builder::new().name("canary".into()).spawn_scoped(scope, move || {
-                ready_canary();
-                canary::run(begin_ns, PERIOD_NS, seen, ending, canary_sheet)
-            })?;
-        warnings.extend((0..3).filter_map(|_| refused.recv().ok()).flatten());
-        if host.require_realtime && !warnings.is_empty() {
-            ending.store(true, Ordering::Relaxed);
-            return Err(anyhow!(Missing(warnings.join("\n"))));
-        }
-        totals.warnings = warnings;
-        begun(server.as_ref().and_then(|server| server.address().ok()));
-        let (begin, mut window) = (Instant::now(), Instant::now());
-        let mut write = |line: &serde_json::Value| -> Result<()> {
-            let Some(out) = &mut records else { return Ok(()) };
-            writeln!(out, "{line}").context("writing records")
-        };
-        let mut failure = None;
-        let mut is_over = false;
-        while !is_over && failure.is_none() {
-            is_over =
-                stop.load(Ordering::Relaxed) || duration.is_some_and(|d| begin.elapsed() >= d);
-            if !is_over {
-                thread::sleep(LOOK);
-            }
-            totals.clock = os::realtime::clock_state();
-            clock_quality.store(clock::quality(&totals.clock), Ordering::Relaxed);
-            receive_out.collect(|sheet| totals.receive(sheet));
-            task_out.collect(|sheet| totals.task(sheet));
-            canary_out.collect(|lateness| totals.canary(lateness));
-            totals.kernel(sampled_values.kernel_counters().unwrap_or_default());
-            while let Ok(event) = events_out.pop() {
-                failure = failure.or(write(&names.line(&event)).err().map(|e| format!("{e:#}")));
-            }
-            for (watched, socket) in &mut watched {
-                let Look { changed, failure: ended } = watched.look(socket.link());
-                failure = failure.or(ended);
-                let Some(link) = changed else { continue };
-                totals.links.insert(watched.interface().to_owned(), link);
-                let line = json!({
-                    "interface": watched.interface(),
-                    "state": link.name(),
-                    "realtime_ns": os::realtime::realtime_ns(),
-                });
-                failure = failure.or(write(&line).err().map(|e| format!("{e:#}")));
-            }
-            if let Some(server) = &server {
-                server.serve(&totals);
-            }
-            if window.elapsed() >= WINDOW || is_over || failure.is_some() {
-                window = Instant::now();
-                let line = json!({
-                    "window": totals.close_window(),
-                    "realtime_ns": os::realtime::realtime_ns(),
-                });
-                failure = failure.or(write(&line).err().map(|e| format!("{e:#}")));
-            }
-            if receive_thread.is_finished() {
-                failure.get_or_insert_with(|| "the receiving thread ended".into());
-            }
-        }
-        ending.store(true, Ordering::Relaxed);
-        let ended = "a thread of the relay does not panic: that ends the program";
-        receive_out.collect(|sheet| totals.receive(sheet));
-        task_out.collect(|sheet| totals.task(sheet));
-        canary_out.collect(|lateness| totals.canary(lateness));
-        match receive_thread.join().expect(ended) {
-            Ok(mut sheet) => totals.receive(&mut sheet),
-            Err(error) => failure = Some(format!("receiving: {error}")),
-        }
-        let mut task_sheet = task_thread.join().expect(ended);
-        task_out.collect(|sheet| totals.task(sheet));
-        totals.task(&mut task_sheet);
-        let mut canary_sheet = canary_thread.join().expect(ended);
-        canary_out.collect(|lateness| totals.canary(lateness));
-        totals.canary(&mut canary_sheet);
-        while let Ok(event) = events_out.pop() {
-            failure = failure.or(write(&names.line(&event)).err().map(|e| format!("{e:#}")));
-        }
-        Ok(Ended { totals, failure })
-    })
+    let threads = vec![
+        TimedThread::new("receive", host.receive, |ending| {
+            receiver.run(&sampled_values, &goose, &busy_ns, ending)
+        }),
+        TimedThread::new("task", host.task, move |ending| {
+            task.run(begin, ending);
+            Ok(())
+        }),
+        TimedThread::new("canary", canary_thread, |ending| {
+            canary::run(begin, PERIOD, &canary_ticks, ending, lateness);
+            Ok(())
+        }),
+    ];
+    let failure = supervisor(host, duration, stop).run(threads, warnings, &mut watch)?;
+    Ok((watch.totals, failure))
 }
 
-/// Opens a socket on an interface.
+fn supervisor<'s>(
+    host: &'s Host,
+    duration: Option<Duration>,
+    stop: &'s AtomicBool,
+) -> Supervisor<'s> {
+    let (cache_group, require_realtime) = (host.cache_group.as_deref(), host.require_realtime);
+    Supervisor { stop, duration, cache_group, require_realtime }
+}
+
+fn join(relay: &Relay, sampled_values: &PacketSocket, goose: &PacketSocket) -> Result<()> {
+    for stream in relay.streams.values() {
+        sampled_values.join(stream.key.destination.0).context("joining the group of a stream")?;
+    }
+    for subscription in relay.subscriptions.values() {
+        goose
+            .join(subscription.expected.destination.0)
+            .context("joining the group of a message")?;
+    }
+    Ok(())
+}
+
+fn samples_max(relay: &Relay) -> usize {
+    let rates = relay.streams.values().map(|stream| usize::from(stream.supervision.rate));
+    rates.map(|rate| rate * QUEUE.as_millis() as usize / 1000).sum()
+}
+
+/// Everything that the thread that may block has and uses.
+struct RelayWatch<'s> {
+    totals: Totals,
+    names: Names,
+    records: Option<Lines>,
+    events: Consumer<Event>,
+    received: Collector<receive::Sheet>,
+    done: Collector<task::Sheet>,
+    lateness: Collector<Histogram<u64>>,
+    clock_quality: &'s AtomicU8,
+    sampled_values: &'s PacketSocket,
+    watched: Vec<(Watched, &'s PacketSocket)>,
+    server: Option<TcpListener>,
+    /// Since when maxima are those of this window.
+    window: Instant,
+}
+
+impl Watch for RelayWatch<'_> {
+    fn begun(&mut self, warnings: Vec<String>) {
+        self.totals.warnings = warnings;
+        let address = self.server.as_ref().and_then(|server| server.local_addr().ok());
+        let at = address.map_or(String::new(), |at| format!(", metrics at http://{at}/metrics"));
+        terminal::err!("qcrelay: {} runs{at}", self.totals.relay);
+    }
+
+    fn look(&mut self, is_last: bool) -> Result<()> {
+        self.collect();
+        while let Ok(event) = self.events.pop() {
+            let line = self.names.line(&event);
+            self.add(&line);
+        }
+        let failure = self.look_at_links();
+        if let Some(server) = &self.server {
+            metrics::serve(server, &self.totals);
+        }
+        if self.window.elapsed() >= WINDOW || is_last || failure.is_some() {
+            self.window = Instant::now();
+            let window = self.totals.close_window();
+            self.add(&json!({"window": window, "realtime_ns": time::common().ns()}));
+        }
+        if let Some(records) = &mut self.records {
+            records.write().context("writing records")?;
+        }
+        failure.map_or(Ok(()), |failure| Err(anyhow!(failure)))
+    }
+}
+
+impl RelayWatch<'_> {
+    fn collect(&mut self) {
+        let totals = &mut self.totals;
+        totals.clock = os::realtime::clock_state();
+        self.clock_quality.store(clock::quality(&totals.clock), Ordering::Relaxed);
+        self.received.collect(|sheet| totals.receive(sheet));
+        self.done.collect(|sheet| totals.task(sheet));
+        self.lateness.collect(|lateness| totals.canary(lateness));
+        totals.kernel(self.sampled_values.kernel_counters().unwrap_or_default());
+    }
+
+    /// Why the relay ends, if an interface is a reason.
+    fn look_at_links(&mut self) -> Option<String> {
+        let mut failure = None;
+        for (watched, socket) in &mut self.watched {
+            let Look { changed, failure: ended } = watched.look(socket.link());
+            failure = failure.or(ended);
+            let (Some(link), interface) = (changed, watched.interface()) else { continue };
+            self.totals.links.insert(interface.to_owned(), link);
+            let now_ns = time::common().ns();
+            let line = json!({"interface": interface, "state": link.name(), "realtime_ns": now_ns});
+            if let Some(records) = &mut self.records {
+                records.add(line);
+            }
+        }
+        failure
+    }
+
+    fn add(&mut self, line: &Value) {
+        if let Some(records) = &mut self.records {
+            records.add(line);
+        }
+    }
+}
+
+/// Opens a socket on an interface; an error says what is missing, and the fix.
 pub(crate) fn open(interface: &str, ethertype: u16) -> Result<PacketSocket> {
     PacketSocket::open(interface, ethertype).map_err(|error| {
-        let way_out = match error.raw_os_error() {
+        let fix = match error.raw_os_error() {
             Some(libc::EPERM) => "give CAP_NET_RAW",
             Some(libc::ENODEV) => "use one listed by `ip link`",
             _ => "see packet(7)",
         };
-        anyhow!(Missing(format!("interface {interface} cannot be opened ({error}): {way_out}")))
-    })
-}
-
-fn records(path: Option<&str>) -> Result<Option<LineWriter<File>>> {
-    // A relay that is started again goes on with the sequence of events that it had.
-    let open = |path: &str| -> io::Result<LineWriter<File>> {
-        Ok(LineWriter::new(OpenOptions::new().create(true).append(true).open(path)?))
-    };
-    path.map(open).transpose().map_err(|error| {
-        anyhow!(Missing(format!(
-            "records cannot be written to {} ({error}): use a different file",
-            path.unwrap_or_default()
-        )))
+        anyhow!("interface {interface} cannot be opened ({error}): {fix}")
     })
 }

@@ -1,35 +1,36 @@
 //! The protection task: each millisecond it takes in what came, looks at everything once, and
 //! sends what has changed.
 
-use std::io;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use iec61850::SampleTime;
 use iec61850::goose::{self, Liveness};
 use iec61850::stream::{self, State};
 use iec61850::wire::{Goose, UtcTime};
+use quorum::CommonTime;
 use rtrb::{Consumer, Producer};
 use substation::engine::{Arrival, Change, Engine};
 
 use crate::blame::{Cause, Evidence, cause};
-use crate::canary::Seen;
+use crate::canary::{CanaryTicks, at_each_tick, ticks_in};
 use crate::exchange::{Filler, histogram, record};
 use crate::publish::Published;
 use crate::receive::GooseFrame;
 use crate::subscribed::{Order, Subscribed};
+use crate::time;
 use os::packet::PacketSocket;
 
 /// Time between two cycles.
-pub(crate) const PERIOD_NS: i64 = 1_000_000;
+pub(crate) const PERIOD: Duration = Duration::from_millis(1);
 /// Cycles between two hand-overs of measurements.
 const HAND_OVER_CYCLES: u64 = 250;
 
 /// Something for the sequence of events.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Event {
-    /// When, in ns since 1970.
-    pub(crate) realtime_ns: i64,
+    pub(crate) at: CommonTime,
     pub(crate) what: What,
 }
 
@@ -89,13 +90,13 @@ pub(crate) struct Task<'t> {
     pub(crate) events: Producer<Event>,
     pub(crate) sheet: Filler<Sheet>,
     /// What the canary saw.
-    pub(crate) canary: &'t Seen,
+    pub(crate) canary: &'t CanaryTicks,
     /// What the stamps of messages say of the clock.
     pub(crate) clock_quality: &'t AtomicU8,
     /// How long the receiving thread was at work.
-    pub(crate) receive_busy_ns: &'t AtomicI64,
-    /// What of subscriptions was told last.
-    pub(crate) told: Vec<(Liveness, Vec<Option<bool>>)>,
+    pub(crate) receive_busy_ns: &'t AtomicU64,
+    /// What of subscriptions was reported last.
+    pub(crate) known: Vec<(Liveness, Vec<Option<bool>>)>,
     pub(crate) counters: Counters,
 }
 
@@ -117,43 +118,47 @@ pub(crate) struct Counters {
 }
 
 impl Task<'_> {
-    /// Runs cycles from `begin_ns` on until it shall stop.
-    pub(crate) fn run(mut self, begin_ns: i64, stop: &AtomicBool) -> Box<Sheet> {
-        let mut tick = 0;
-        while !stop.load(Ordering::Relaxed) {
-            let due_ns = begin_ns + tick as i64 * PERIOD_NS;
-            os::realtime::sleep_until(due_ns);
-            let (awake_ns, cpu_ns) = (os::realtime::now_ns(), os::realtime::thread_cpu_ns());
-            let busy_ns = self.receive_busy_ns.load(Ordering::Relaxed);
-            self.cycle(awake_ns);
-            let end_ns = os::realtime::now_ns();
-            record(&mut self.sheet.sheet().lateness, awake_ns - due_ns);
-            record(&mut self.sheet.sheet().duration, end_ns - awake_ns);
-            let ticks_over = ((end_ns - due_ns) / PERIOD_NS) as u64;
-            if ticks_over > 0 {
-                self.blame(&Evidence {
-                    excess_ns: end_ns - due_ns - PERIOD_NS,
-                    elapsed_ns: end_ns - due_ns,
-                    task_cpu_ns: os::realtime::thread_cpu_ns() - cpu_ns,
-                    canary_late_ns: self.canary.worst_ns(tick, tick + ticks_over),
-                    receive_busy_ns: self.receive_busy_ns.load(Ordering::Relaxed) - busy_ns,
-                });
-            }
-            self.counters.cycles += 1;
-            self.counters.skipped += ticks_over;
-            self.report();
-            tick += ticks_over + 1;
-        }
+    /// Runs cycles from `begin` on until it shall stop.
+    pub(crate) fn run(mut self, begin: SampleTime, stop: &AtomicBool) {
+        at_each_tick(begin, PERIOD, stop, |tick, due| self.timed_cycle(tick, due));
         self.fill();
-        self.sheet.finish()
+        self.sheet.finish();
     }
 
-    fn cycle(&mut self, now_ns: i64) {
-        let now = SampleTime::from_ns(now_ns as u64);
+    /// A cycle that was due, and what is measured of it; returns its end.
+    fn timed_cycle(&mut self, tick: u64, due: SampleTime) -> SampleTime {
+        let (awake, cpu_ns) = (time::own(), os::realtime::thread_cpu_ns());
+        let busy_ns = self.receive_busy_ns.load(Ordering::Relaxed);
+        self.cycle(awake);
+        let end = time::own();
+        record(&mut self.sheet.sheet().lateness, awake.since(due));
+        record(&mut self.sheet.sheet().duration, end.since(awake));
+        let ticks_over = ticks_in(end.since(due), PERIOD);
+        if ticks_over > 0 {
+            let cpu_ns = (os::realtime::thread_cpu_ns() - cpu_ns).max(0) as u64;
+            let busy_ns = self.receive_busy_ns.load(Ordering::Relaxed) - busy_ns;
+            self.blame(&Evidence {
+                excess: end.since(due.plus(PERIOD)),
+                elapsed: end.since(due),
+                task_cpu: Duration::from_nanos(cpu_ns),
+                canary_late: self.canary.worst(tick, tick + ticks_over),
+                receive_busy: Duration::from_nanos(busy_ns),
+            });
+        }
+        self.counters.cycles += 1;
+        self.counters.skipped += ticks_over;
+        if self.counters.cycles.is_multiple_of(HAND_OVER_CYCLES) {
+            self.fill();
+            self.sheet.hand_over();
+        }
+        end
+    }
+
+    fn cycle(&mut self, now: SampleTime) {
         // What came until now, and no more: a flood may not keep the task from its work.
         for _ in 0..self.samples.slots() {
             let Ok(arrival) = self.samples.pop() else { break };
-            record(&mut self.sheet.sheet().age, now_ns - arrival.at.ns() as i64);
+            record(&mut self.sheet.sheet().age, now.since(arrival.at));
             self.engine.sample(&arrival);
         }
         for _ in 0..self.goose.slots() {
@@ -161,41 +166,41 @@ impl Task<'_> {
             let Ok(message) = Goose::decode(frame.octets()) else { continue };
             self.subscribed.iter_mut().for_each(|each| each.receive(now, &message));
         }
-        let realtime_ns = os::realtime::realtime_ns();
-        self.listen(now, realtime_ns);
+        let at = time::common();
+        self.listen(now, at);
         for change in self.engine.step(now) {
-            let event = Event { realtime_ns, what: What::Change(*change) };
+            let event = Event { at, what: What::Change(*change) };
             self.counters.events_lost += u64::from(self.events.push(event).is_err());
         }
         let clock_quality = self.clock_quality.load(Ordering::Relaxed);
-        let stamp = UtcTime::from_realtime_ns(realtime_ns as u64, clock_quality);
+        let stamp = UtcTime::from_realtime_ns(at.ns(), clock_quality);
         for published in &mut self.published {
             if let Some(frame) = published.step(now, stamp, &self.engine) {
-                match send(self.bus, frame) {
-                    Ok(()) => self.counters.published += 1,
-                    Err(_) => self.counters.unsent += 1,
+                match self.bus.send(&[frame]) {
+                    Ok(1..) => self.counters.published += 1,
+                    Ok(0) | Err(_) => self.counters.unsent += 1,
                 }
             }
         }
     }
 
     /// What other devices say: what they want done, and what is new.
-    fn listen(&mut self, now: SampleTime, realtime_ns: i64) {
-        let each = self.subscribed.iter_mut().zip(&mut self.told).enumerate();
-        for (number, (subscribed, (told_liveness, told_values))) in each {
+    fn listen(&mut self, now: SampleTime, at: CommonTime) {
+        let each = self.subscribed.iter_mut().zip(&mut self.known).enumerate();
+        for (number, (subscribed, (known_liveness, known_values))) in each {
             let liveness = subscribed.poll(now);
             let mut tell = |what| {
-                let event = Event { realtime_ns, what };
+                let event = Event { at, what };
                 self.counters.events_lost += u64::from(self.events.push(event).is_err());
             };
-            if *told_liveness != liveness {
-                *told_liveness = liveness;
+            if *known_liveness != liveness {
+                *known_liveness = liveness;
                 tell(What::Publisher(number, liveness));
             }
-            let values = subscribed.values().iter().zip(told_values).enumerate();
-            for (entry, (value, told)) in values {
-                if *told != *value {
-                    *told = *value;
+            let values = subscribed.values().iter().zip(known_values).enumerate();
+            for (entry, (value, known)) in values {
+                if *known != *value {
+                    *known = *value;
                     tell(What::Value(number, entry, *value));
                 }
             }
@@ -220,15 +225,8 @@ impl Task<'_> {
         let cause = cause(evidence);
         self.counters.overruns[cause as usize] += 1;
         let what = What::Overrun(cause, *evidence);
-        let event = Event { realtime_ns: os::realtime::realtime_ns(), what };
+        let event = Event { at: time::common(), what };
         self.counters.events_lost += u64::from(self.events.push(event).is_err());
-    }
-
-    fn report(&mut self) {
-        if self.counters.cycles.is_multiple_of(HAND_OVER_CYCLES) {
-            self.fill();
-            self.sheet.hand_over();
-        }
     }
 
     fn fill(&mut self) {
@@ -237,16 +235,9 @@ impl Task<'_> {
         for (to, (state, counters)) in sheet.streams.iter_mut().zip(self.engine.counters()) {
             *to = (state, *counters);
         }
-        let told = self.subscribed.iter().zip(&self.told);
-        for (to, (subscribed, (liveness, _))) in sheet.subscriptions.iter_mut().zip(told) {
+        let known = self.subscribed.iter().zip(&self.known);
+        for (to, (subscribed, (liveness, _))) in sheet.subscriptions.iter_mut().zip(known) {
             *to = (*liveness, *subscribed.counters());
         }
-    }
-}
-
-fn send(bus: &PacketSocket, frame: &[u8]) -> io::Result<()> {
-    match bus.send(&[frame])? {
-        0 => Err(io::ErrorKind::WouldBlock.into()),
-        _ => Ok(()),
     }
 }

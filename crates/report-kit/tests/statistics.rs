@@ -16,13 +16,10 @@ const RELATIVE: f64 = 1e-9;
 /// As `samples` of expect.py.
 fn samples(name: &str) -> Distribution {
     let names = ["smooth", "spiky", "shifted", "coarse"];
-    let mut state = names.iter().position(|other| *other == name).unwrap() as u64 + 1;
+    let seed = names.iter().position(|other| *other == name).unwrap() as u64 + 1;
+    let mut random = random::Random::new(seed);
     let draw = |index: u64| {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^= mixed >> 31;
+        let mixed = random.number();
         let value = (3000 + (mixed >> 50) + ((mixed >> 20) % 4096)) as u32;
         match name {
             "spiky" if index.is_multiple_of(97) => value * 40,

@@ -56,7 +56,6 @@ pub(super) struct Pair {
 /// Nonces for one peer and the ticks of one slot.
 #[derive(Debug, Default)]
 struct Slot {
-    /// Unspent nonces.
     own: Option<(u64, SigningNonces)>,
     /// Serials of those spent last and before; 0 if there were none.
     spent_serials: [u64; 2],

@@ -53,7 +53,6 @@ struct Pair {
     sent: u64,
 }
 
-/// Another party.
 #[derive(Debug)]
 struct Peer {
     boot_inbound: ChannelKey,
@@ -74,7 +73,6 @@ pub struct Channels {
 impl Channels {
     /// Channels of somebody with these keys. Of relay nodes nothing but their root keys is known
     /// yet.
-    #[must_use]
     pub fn new(working: Working, membership: &Membership) -> Self {
         let peers = Party::ALL.map(|party| {
             let boot_inbound = working.boot_inbound(party)?.clone();
@@ -104,7 +102,6 @@ impl Channels {
     }
 
     /// The keys of this party.
-    #[must_use]
     pub const fn working(&self) -> &Working {
         &self.working
     }
@@ -208,7 +205,6 @@ impl Channels {
 
 impl Refusal {
     /// Its name, for counters.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Malformed(_) => "malformed",

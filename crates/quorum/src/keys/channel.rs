@@ -25,18 +25,12 @@ pub(crate) enum Purpose {
     /// Announcements, between root keys.
     Boot,
     /// Everything else, between working keys of these counters, of sender and recipient.
-    Working {
-        /// The sender's.
-        sender_counter: u64,
-        /// The recipient's.
-        recipient_counter: u64,
-    },
+    Working { sender_counter: u64, recipient_counter: u64 },
 }
 
 /// One end of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct End {
-    /// Whose it is.
     pub(crate) party: Party,
     /// Its public key (X25519).
     pub(crate) public: [u8; 32],
@@ -45,15 +39,10 @@ pub(crate) struct End {
 /// Between whom, in which direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Direction {
-    /// In which station.
     pub(crate) station: StationId,
-    /// In which epoch.
     pub(crate) epoch: Epoch,
-    /// From whom.
     pub(crate) sender: End,
-    /// To whom.
     pub(crate) recipient: End,
-    /// For what.
     pub(crate) purpose: Purpose,
 }
 

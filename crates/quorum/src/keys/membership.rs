@@ -18,8 +18,8 @@ pub struct RootKey {
 /// What certificates are verified with, beyond working keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a program has one or two of them")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum CertificateKeys {
-    /// Nothing more.
     TwoSignatures,
     /// FROST: points of Ed25519.
     Frost {
@@ -37,14 +37,13 @@ pub enum CertificateKeys {
     },
 }
 
-/// Who takes part.
+/// The public keys of all parties of a station.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Membership {
-    /// The station.
     pub station: StationId,
     /// Counts the sets of root keys of a station.
     pub epoch: Epoch,
-    /// Its breaker.
     pub breaker: BreakerId,
     /// Root keys of the relay nodes.
     pub nodes: [RootKey; NODES],
@@ -67,20 +66,17 @@ const NODE_KEYS: [[&str; 3]; NODES] = [
 
 impl Membership {
     /// What all statements have in common.
-    #[must_use]
     pub const fn subject(&self, protocol: Protocol) -> Subject {
         let Self { station, epoch, breaker, .. } = *self;
         Subject { protocol, station, breaker, epoch }
     }
 
     /// Root keys of a relay node.
-    #[must_use]
     pub const fn node(&self, node: NodeId) -> &RootKey {
         &self.nodes[node.index()]
     }
 
     /// A hash of all of it (BLAKE3), by which what was learnt under other keys is told apart.
-    #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
         blake3::derive_key(FINGERPRINT, self.to_string().as_bytes())
     }
@@ -130,8 +126,7 @@ fn group<const N: usize>(lines: &mut Lines<'_>) -> Result<([u8; N], [[u8; N]; NO
 }
 
 impl CertificateKeys {
-    /// What they verify.
-    #[must_use]
+    /// The kind of certificates that they verify.
     pub const fn kind(&self) -> CertificateKind {
         match self {
             Self::TwoSignatures => CertificateKind::TwoSignatures,

@@ -11,10 +11,9 @@ use crate::statement::{Epoch, NodeId, StationId};
 
 /// Root secrets of one party.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct RootSecrets {
-    /// Whose they are.
     pub party: Party,
-    /// In which station.
     pub station: StationId,
     /// Of which set of root keys.
     pub epoch: Epoch,
@@ -56,7 +55,6 @@ impl RootSecrets {
     }
 
     /// The text of a key file.
-    #[must_use]
     pub fn text(&self) -> Zeroizing<String> {
         let Self { party, station, epoch, signing, channel, share } = self;
         // Never grows, so that no part of it is left behind elsewhere.
@@ -78,7 +76,6 @@ impl RootSecrets {
     }
 
     /// What does not fit between these secrets and a membership; nothing if they belong together.
-    #[must_use]
     pub fn misfit(&self, membership: &Membership) -> Option<&'static str> {
         let verifying = ed25519_dalek::SigningKey::from_bytes(self.signing.expose());
         let channel_key = match self.party {

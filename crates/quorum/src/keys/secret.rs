@@ -10,13 +10,11 @@ pub struct Secret([u8; 32]);
 
 impl Secret {
     /// Takes the octets over; whoever had them wipes what they still have.
-    #[must_use]
     pub const fn new(octets: [u8; 32]) -> Self {
         Self(octets)
     }
 
     /// The octets, for as long as they are looked at.
-    #[must_use]
     pub const fn expose(&self) -> &[u8; 32] {
         &self.0
     }

@@ -10,12 +10,12 @@ use crate::hex;
 
 /// What is wrong with the text of a key file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct TextError {
     /// Line, from 1; one after the last if something is missing.
     pub line: usize,
     /// The key that should stand there with its value.
     pub key: &'static str,
-    /// What is wrong.
     pub fault: TextFault,
 }
 
@@ -100,7 +100,6 @@ impl<'a> Lines<'a> {
         self.value(key, needs, hex::decode)
     }
 
-    /// A whole number.
     pub(super) fn number<T: std::str::FromStr>(
         &mut self,
         key: &'static str,
@@ -109,7 +108,6 @@ impl<'a> Lines<'a> {
         self.value(key, needs, |value| value.parse().ok())
     }
 
-    /// That nothing follows.
     pub(super) fn finish(mut self) -> Result<(), TextError> {
         match self.next_line() {
             None => Ok(()),

@@ -39,7 +39,6 @@ impl Working {
     /// New keys of a relay node, numbered `counter`, which must be higher than that of all before.
     /// The seed is from the kernel, and for this only. None for the breaker node, for a counter
     /// of 0, and if somebody's root key is one that nobody can have.
-    #[must_use]
     pub fn born(
         root: &RootSecrets,
         membership: &Membership,
@@ -67,7 +66,6 @@ impl Working {
 
     /// What the breaker node runs on. None for a relay node, and if somebody's root key is one
     /// that nobody can have.
-    #[must_use]
     pub fn of_breaker(root: &RootSecrets, membership: &Membership) -> Option<Self> {
         if root.party != Party::Breaker {
             return None;
@@ -78,13 +76,11 @@ impl Working {
     }
 
     /// Whose keys these are.
-    #[must_use]
     pub const fn party(&self) -> Party {
         self.party
     }
 
     /// The certified keys; none of the breaker node.
-    #[must_use]
     pub fn key(&self) -> Option<&WorkingKey> {
         self.certified.as_ref().map(|(key, _)| key)
     }

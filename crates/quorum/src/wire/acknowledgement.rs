@@ -1,17 +1,16 @@
 //! How the breaker stands: after an action to acknowledge it, and now and then as a heartbeat.
 
-use iec61850::SampleTime;
+use crate::CommonTime;
 
 use super::error::{DatagramError, Field};
 use super::octets::{Reader, Writer};
 use crate::Acknowledgement;
 use crate::statement::{Action, Gen, NODES, Tick};
 
-/// Takes an acknowledgement.
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Acknowledgement, DatagramError> {
     let state = reader.code(Field::State, Action::from_octet)?;
     let generation = Gen(reader.u64(Field::Gen)?);
-    let acted_at = SampleTime::from_ns(reader.u64(Field::ActedAt)?);
+    let acted_at = CommonTime::from_ns(reader.u64(Field::ActedAt)?);
     let tick = Tick(reader.u64(Field::Tick)?);
     let mut counters = [0; NODES];
     for counter in &mut counters {
@@ -20,7 +19,6 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Acknowledgement, DatagramE
     Ok(Acknowledgement { generation, state, acted_at, tick, counters })
 }
 
-/// Appends an acknowledgement.
 pub(super) fn write(acknowledgement: &Acknowledgement, writer: &mut Writer<'_>) {
     let Acknowledgement { generation, state, acted_at, tick, counters } = acknowledgement;
     writer.u8(state.octet());

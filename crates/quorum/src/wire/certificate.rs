@@ -25,7 +25,6 @@ pub struct TwoSignatures([(NodeId, Signature); 2]);
 
 impl TwoSignatures {
     /// Signatures of two nodes in any order; none if it is one node twice.
-    #[must_use]
     pub fn new(one: (NodeId, Signature), other: (NodeId, Signature)) -> Option<Self> {
         match one.0.cmp(&other.0) {
             std::cmp::Ordering::Less => Some(Self([one, other])),
@@ -35,7 +34,6 @@ impl TwoSignatures {
     }
 
     /// Who signed, and the signatures.
-    #[must_use]
     pub const fn signatures(&self) -> &[(NodeId, Signature); 2] {
         &self.0
     }
@@ -43,7 +41,6 @@ impl TwoSignatures {
 
 impl Certificate {
     /// How it was made.
-    #[must_use]
     pub const fn kind(&self) -> CertificateKind {
         match self {
             Self::TwoSignatures(_) => CertificateKind::TwoSignatures,

@@ -37,7 +37,6 @@ pub struct Commitment {
 impl Commitments {
     /// Commitments for distinct slots. None if there is a slot that there is not, a slot twice, or
     /// a serial of 0.
-    #[must_use]
     pub fn new(
         wants_answer: bool,
         seen: [u64; SLOTS],
@@ -51,19 +50,16 @@ impl Commitments {
     }
 
     /// Whether some of those offered were not confirmed yet.
-    #[must_use]
     pub const fn wants_answer(&self) -> bool {
         self.wants_answer
     }
 
     /// For each slot the latest serial of the recipient's that the sender has; 0 if none.
-    #[must_use]
     pub const fn seen(&self) -> &[u64; SLOTS] {
         &self.seen
     }
 
     /// The commitments in the order of their slots.
-    #[must_use]
     pub fn as_slice(&self) -> &[Commitment] {
         &self.offered
     }

@@ -51,7 +51,6 @@ pub enum Field {
 
 impl Field {
     /// The name as the reference page writes it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Datagram => "datagram",

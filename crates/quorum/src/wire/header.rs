@@ -39,7 +39,6 @@ impl Party {
     ];
 
     /// Its octet: the number of the node, or 4.
-    #[must_use]
     pub const fn octet(self) -> u8 {
         match self {
             Self::Relay(node) => node.number(),
@@ -48,7 +47,6 @@ impl Party {
     }
 
     /// The party of an octet, if there is one.
-    #[must_use]
     pub const fn from_octet(octet: u8) -> Option<Self> {
         match NodeId::new(octet) {
             Some(node) => Some(Self::Relay(node)),
@@ -102,19 +100,16 @@ impl Kind {
     ];
 
     /// Whether it comes over the boot channel.
-    #[must_use]
     pub const fn is_boot(self) -> bool {
         matches!(self, Self::Announcement | Self::Introduction)
     }
 
-    /// Its octet.
-    #[must_use]
+    /// Its octet in the header.
     pub const fn octet(self) -> u8 {
         self as u8 + 1
     }
 
     /// The kind of an octet, if there is one.
-    #[must_use]
     pub fn from_octet(octet: u8) -> Option<Self> {
         Self::ALL.get(usize::from(octet.checked_sub(1)?)).copied()
     }
@@ -122,14 +117,13 @@ impl Kind {
 
 /// What a datagram begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Header {
-    /// What it is.
     pub kind: Kind,
     /// Who says that it sends it.
     pub sender: Party,
     /// For whom it is.
     pub recipient: Party,
-    /// Under which keys.
     pub epoch: Epoch,
     /// Counts the datagrams of this sender to this recipient under one key, from 1; over the boot
     /// channel the counter of the working keys.
@@ -163,7 +157,7 @@ impl Header {
         Ok((Self { kind, sender, recipient, epoch, sequence }, payload, tag))
     }
 
-    /// Appends it.
+    /// Appends it to a datagram.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut writer = Writer::new(out);
         writer.octets(&MAGIC);

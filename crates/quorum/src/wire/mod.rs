@@ -47,7 +47,6 @@ pub enum Payload {
 
 impl Payload {
     /// Its kind, which stands in the header.
-    #[must_use]
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Message(Message::Vote { .. }) => Kind::Vote,

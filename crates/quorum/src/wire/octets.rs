@@ -18,7 +18,6 @@ impl<'a> Reader<'a> {
         Self { rest: octets, octet }
     }
 
-    /// The next octets.
     pub(super) fn array<const N: usize>(&mut self, field: Field) -> Result<[u8; N], DatagramError> {
         let Some((taken, rest)) = self.rest.split_first_chunk() else {
             return Err(self.error(field, 0, Fault::Cut { has: self.rest.len(), needs: N }));
@@ -28,7 +27,6 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    /// One octet.
     pub(super) fn u8(&mut self, field: Field) -> Result<u8, DatagramError> {
         Ok(u8::from_be_bytes(self.array(field)?))
     }
@@ -53,7 +51,6 @@ impl<'a> Reader<'a> {
         meaning(octet).ok_or_else(|| self.error(field, 1, Fault::Range))
     }
 
-    /// A node.
     pub(super) fn node(&mut self, field: Field) -> Result<NodeId, DatagramError> {
         self.code(field, NodeId::new)
     }
@@ -71,7 +68,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// That nothing follows.
     pub(super) fn finish(self) -> Result<(), DatagramError> {
         match self.rest.len() {
             0 => Ok(()),
@@ -100,7 +96,6 @@ impl<'a> Writer<'a> {
         self.0.extend_from_slice(octets);
     }
 
-    /// One octet.
     pub(super) fn u8(&mut self, number: u8) {
         self.octets(&[number]);
     }

@@ -25,12 +25,10 @@ impl CertificateKind {
     /// All of them, in the order of their octets, which begin with 1.
     pub const ALL: [Self; 3] = [Self::TwoSignatures, Self::Frost, Self::Bls];
 
-    /// Its octet.
     pub(super) const fn octet(self) -> u8 {
         self as u8 + 1
     }
 
-    /// Takes a kind.
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DatagramError> {
         reader.code(Field::CertificateKind, |octet| {
             Self::ALL.get(usize::from(octet.checked_sub(1)?)).copied()
@@ -38,7 +36,6 @@ impl CertificateKind {
     }
 
     /// Its word in files.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::TwoSignatures => "two-signatures",
@@ -48,7 +45,6 @@ impl CertificateKind {
     }
 
     /// The kind of a word, if there is one.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -88,7 +84,6 @@ pub struct PairShare {
 
 impl Proof {
     /// How it was made.
-    #[must_use]
     pub const fn kind(&self) -> CertificateKind {
         match self {
             Self::Signature(_) => CertificateKind::TwoSignatures,

@@ -1,6 +1,6 @@
 //! Datagrams: decoded as they were encoded, refused with their octet.
 
-use iec61850::SampleTime;
+use crate::CommonTime;
 
 use super::*;
 use crate::statement::{Action, Gen, NODES, NodeId};
@@ -76,7 +76,7 @@ fn acknowledgements() -> impl Strategy<Value = Acknowledgement> {
     (actions(), numbers).prop_map(|(state, (generation, ns, tick, counters))| Acknowledgement {
         generation: Gen(generation),
         state,
-        acted_at: SampleTime::from_ns(ns),
+        acted_at: CommonTime::from_ns(ns),
         tick: Tick(tick),
         counters,
     })

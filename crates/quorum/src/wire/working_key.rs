@@ -31,7 +31,6 @@ pub struct WorkingKey {
 
 impl WorkingKey {
     /// What the root key of a node signs.
-    #[must_use]
     pub fn signed(
         &self,
         station: StationId,

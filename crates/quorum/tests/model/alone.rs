@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-use iec61850::SampleTime;
+use quorum::CommonTime;
 use quorum::{
     Acknowledgement, Action, Attempt, Effect, Event, Gen, Message, NODES, NodeId, Party, Protocol,
     Scheme, Statement, Tick,
@@ -240,7 +240,7 @@ impl Model for Alone {
                 let message = Message::Acknowledgement(Acknowledgement {
                     generation: possible.generation.next(),
                     state: possible.action,
-                    acted_at: SampleTime::ZERO,
+                    acted_at: CommonTime::ZERO,
                     tick: last.node.tick,
                     counters: [1; NODES],
                 });

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use iec61850::SampleTime;
+use quorum::CommonTime;
 use quorum::{
     Acknowledgement, Action, Attempt, Gen, Message, NODES, NodeId, Party, Protocol, Scheme,
     Statement, Tick,
@@ -102,7 +102,7 @@ impl Liar {
         say(Message::Acknowledgement(Acknowledgement {
             generation: generation.next(),
             state: action,
-            acted_at: SampleTime::ZERO,
+            acted_at: CommonTime::ZERO,
             tick: node.tick,
             counters: [1; NODES],
         }));

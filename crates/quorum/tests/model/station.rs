@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use iec61850::SampleTime;
+use quorum::CommonTime;
 use quorum::{
     Action, Breaker, BreakerEvent, Counters, Effect, Event, Gen, Message, NODES, NodeId,
     Parameters, Party, Protocol, Relay, Remembered, Speaker, Tick,
@@ -135,11 +135,11 @@ impl Station {
         let remembered = Remembered {
             state: self.stands,
             generation: Gen(0),
-            acted_at: SampleTime::ZERO,
+            acted_at: CommonTime::ZERO,
             counters: Counters::new([1; NODES]),
         };
         let subject = subject(self.protocol);
-        let mut breaker = Breaker::new(SampleTime::ZERO, subject, self.parameters, remembered);
+        let mut breaker = Breaker::new(CommonTime::ZERO, subject, self.parameters, remembered);
         let mut scheme = Symbolic::new(None, [1; NODES]);
         breaker.step(BEGIN.begin(), BreakerEvent::Deadline, &mut scheme, &mut Vec::new());
         State {

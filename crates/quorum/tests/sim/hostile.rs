@@ -1,16 +1,16 @@
 //! What hostile nodes send. They have their own key, all that they have heard, and the luck of an
 //! attacker who knows what everybody is up to; what they cannot do is to prove in another's name.
 
-use iec61850::SampleTime;
+use quorum::CommonTime;
 use quorum::{
     Acknowledgement, Action, Attempt, Gen, NODES, NodeId, Party, Protocol, Scheme, Statement, Tick,
 };
 
 use super::plan::Style;
-use super::random::Random;
 use super::world::{NO_KEY, Said, World};
 use crate::bench::subject;
 use crate::symbolic::{Certificate, Proof, Symbolic, WorkingKey};
+use random::Random;
 
 /// A message on its way, with the counter of the key under which the channel authenticates it.
 #[derive(Clone, Debug)]
@@ -187,7 +187,7 @@ impl Hostile {
             3 => Some(Said::Acknowledgement(Acknowledgement {
                 generation: about.0.generation.next(),
                 state: about.0.action,
-                acted_at: SampleTime::from_ns(u64::MAX),
+                acted_at: CommonTime::from_ns(u64::MAX),
                 tick,
                 counters: [u64::MAX; NODES],
             })),

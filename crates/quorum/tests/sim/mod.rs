@@ -6,7 +6,6 @@ mod hostile;
 mod oracle;
 mod plan;
 mod queue;
-mod random;
 mod world;
 
 use std::process::Command;

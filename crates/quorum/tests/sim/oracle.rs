@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use iec61850::SampleTime;
+use quorum::CommonTime;
 use quorum::{Action, Attempt, Breaker, Gen, NODES, NodeId, Parameters, Protocol, QUORUM, Tick};
 
 use super::plan::Plan;
@@ -47,7 +47,7 @@ pub(crate) struct Oracle {
     said: [VecDeque<Statement>; NODES],
     decided_ns: [[u64; 2]; NODES],
     was_hostile: [bool; NODES],
-    acted: Option<(u64, SampleTime, Action, Gen)>,
+    acted: Option<(u64, CommonTime, Action, Gen)>,
     /// Work of each relay node, and on behalf of each sender, in its present tick.
     combined: [(Tick, u64); NODES],
     checked: [(Tick, u64); NODES],
@@ -186,7 +186,7 @@ impl Oracle {
     pub(crate) fn operates(
         &mut self,
         now_ns: u64,
-        local: SampleTime,
+        local: CommonTime,
         action: Action,
         next: Gen,
         liars: [bool; NODES],

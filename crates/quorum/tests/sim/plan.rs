@@ -3,7 +3,7 @@
 
 use quorum::{NODES, NodeId, Parameters, Protocol};
 
-use super::random::Random;
+use random::Random;
 
 /// What is to be shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use iec61850::SampleTime;
+use quorum::CommonTime;
 use quorum::{
     Action, Breaker, BreakerEvent, Counters, Effect, Event, Gen, Message, NODES, NodeId, Party,
     Rejuvenation, Relay, Remembered, Speaker, Subject, Tick, TokenEvent, Tokens,
@@ -15,9 +15,9 @@ use super::hostile::{Datagram, Hostile};
 use super::oracle::Oracle;
 use super::plan::{Mode, Plan, Style};
 use super::queue::Queue;
-use super::random::Random;
 use crate::bench::{Told, subject};
 use crate::symbolic::{Certificate, Proof, Symbolic, WorkingKey};
+use random::Random;
 
 pub(crate) type Said = Message<Proof, Certificate, WorkingKey>;
 
@@ -88,12 +88,12 @@ impl World {
         let remembered = Remembered {
             state: random.pick(&[Action::Close, Action::Trip]),
             generation: Gen(random.below(5)),
-            acted_at: SampleTime::ZERO,
+            acted_at: CommonTime::ZERO,
             counters: Counters::default(),
         };
         let subject = subject(plan.protocol);
         let local =
-            |slot: usize| SampleTime::from_ns(begin.wrapping_add_signed(plan.clock_ns[slot]));
+            |slot: usize| CommonTime::from_ns(begin.wrapping_add_signed(plan.clock_ns[slot]));
         let breaker = Breaker::new(local(NODES), subject, plan.parameters, remembered);
         let nodes = NodeId::ALL.map(|id| Node {
             id,
@@ -208,13 +208,13 @@ impl World {
     }
 
     /// What a clock shows now; that of the breaker node is the last.
-    pub(crate) fn local(&self, slot: usize) -> SampleTime {
+    pub(crate) fn local(&self, slot: usize) -> CommonTime {
         let clock = if slot == TWIN { self.nodes[TWIN].id.index() } else { slot };
-        SampleTime::from_ns(self.now_ns.wrapping_add_signed(self.plan.clock_ns[clock]))
+        CommonTime::from_ns(self.now_ns.wrapping_add_signed(self.plan.clock_ns[clock]))
     }
 
-    pub(crate) fn breaker_local(&self) -> SampleTime {
-        SampleTime::from_ns(self.now_ns.wrapping_add_signed(self.plan.clock_ns[NODES]))
+    pub(crate) fn breaker_local(&self) -> CommonTime {
+        CommonTime::from_ns(self.now_ns.wrapping_add_signed(self.plan.clock_ns[NODES]))
     }
 
     pub(crate) fn is_hostile(&self, node: NodeId) -> bool {

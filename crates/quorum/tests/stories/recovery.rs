@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use iec61850::SampleTime;
 use quorum::Action::{Close, Trip};
+use quorum::CommonTime;
 use quorum::{
     Acknowledgement, Action, Counters, Effect, Gen, Message, NODES, Party, Protocol, Refusal,
     RelayState, Tick,
@@ -97,7 +97,7 @@ fn it_learns_the_keys_of_others_and_is_not_deceived_by_old_ones() {
     let answer = Acknowledgement {
         generation: Gen(3),
         state: Close,
-        acted_at: SampleTime::ZERO,
+        acted_at: CommonTime::ZERO,
         tick: Tick(200),
         counters: [1, 7, 0, 2],
     };
@@ -121,7 +121,7 @@ fn a_peer_that_missed_a_rebirth_distrusts_the_old_key_as_soon_as_the_breaker_nod
     let answer = Acknowledgement {
         generation: Gen(0),
         state: Close,
-        acted_at: SampleTime::ZERO,
+        acted_at: CommonTime::ZERO,
         tick: Tick(100),
         counters: [1, 2, 1, 1],
     };

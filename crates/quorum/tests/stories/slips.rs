@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use iec61850::SampleTime;
 use quorum::Action::{Close, Trip};
+use quorum::CommonTime;
 use quorum::{
     Acknowledgement, Counters, Effect, Event, Gen, Message, Misdeed, NODES, Party, Protocol,
     Refusal, Tick,
@@ -83,7 +83,7 @@ fn a_new_key_that_is_wanted_is_asked_for_as_often_as_after_a_birth() {
     let answer = Acknowledgement {
         generation: Gen(0),
         state: Close,
-        acted_at: SampleTime::ZERO,
+        acted_at: CommonTime::ZERO,
         tick: Tick(300),
         counters: [1, 2, 1, 1],
     };

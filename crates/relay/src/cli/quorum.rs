@@ -1,9 +1,7 @@
 //! The part of the command line that is about relays that act as one.
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use terminal::exit::Exit;
 
@@ -11,16 +9,15 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
 use quorum::wire::CertificateKind;
 use quorum::{BreakerId, Epoch, StationId};
-use substation::settings::Problems;
+use serde_json::Value;
 use substation::settings::quorum::{read_breaker, read_node, read_rejuvenation};
 
 use super::span;
-use crate::quorum::birth::folder_of;
+use crate::program::{self, folder_of};
 use crate::quorum::keys::{Wanted, make};
 use crate::quorum::meter;
 use crate::quorum::rejuvenate::Rejuvenator;
-use crate::quorum::run::{Ended, run_breaker, run_node};
-use crate::run::Missing;
+use crate::quorum::run::{run_breaker, run_node};
 
 /// What `qcrelay node` and `qcrelay breaker` are told.
 #[derive(Debug, Args)]
@@ -103,23 +100,27 @@ pub(super) fn meter(asked: &Meter) -> Result<Exit> {
     if asked.end_with_parent {
         os::realtime::end_with_parent().context("ending with the parent")?;
     }
-    let stop = stop()?;
+    let stop = program::stop()?;
     terminal::out!(
         "{}",
         meter::run(&asked.cores, asked.records.as_deref(), asked.duration, &stop)?
     );
-    Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done })
+    Ok(program::end(None, &stop))
 }
 
 /// Runs a relay node.
 pub(super) fn node(run: &Run) -> Result<Exit> {
-    let Some(settings) = read(&run.settings, read_node)? else { return Ok(Exit::BadInput) };
+    let Some(settings) = program::settings(&run.settings, read_node)? else {
+        return Ok(Exit::BadInput);
+    };
     run.all(&settings.name, |folder, stop| run_node(&settings, folder, run.duration, stop))
 }
 
 /// Runs the breaker node.
 pub(super) fn breaker(run: &Run) -> Result<Exit> {
-    let Some(settings) = read(&run.settings, read_breaker)? else { return Ok(Exit::BadInput) };
+    let Some(settings) = program::settings(&run.settings, read_breaker)? else {
+        return Ok(Exit::BadInput);
+    };
     run.all(&settings.name, |folder, stop| run_breaker(&settings, folder, run.duration, stop))
 }
 
@@ -149,9 +150,11 @@ pub(super) fn keys(keys: &Keys) -> Result<Exit> {
 /// Has nodes born anew.
 pub(super) fn rejuvenate(arguments: &Rejuvenate) -> Result<Exit> {
     let path = &arguments.settings;
-    let Some(settings) = read(path, read_rejuvenation)? else { return Ok(Exit::BadInput) };
-    let stop = stop()?;
-    terminal::out!("{}", Rejuvenator::start(&settings, &folder_of(path))?.run(&stop));
+    let Some(settings) = program::settings(path, read_rejuvenation)? else {
+        return Ok(Exit::BadInput);
+    };
+    let stop = program::stop()?;
+    terminal::out!("{}", Rejuvenator::start(&settings, folder_of(path))?.run(&stop));
     Ok(Exit::Interrupted)
 }
 
@@ -159,7 +162,7 @@ impl Run {
     fn all(
         &self,
         name: &str,
-        run: impl FnOnce(&Path, &AtomicBool) -> Result<Ended>,
+        run: impl FnOnce(&Path, &AtomicBool) -> Result<(Value, Option<String>)>,
     ) -> Result<Exit> {
         if self.check {
             terminal::out!("{}: no errors: {name}", self.settings.display());
@@ -168,8 +171,8 @@ impl Run {
         if self.end_with_parent {
             os::realtime::end_with_parent().context("ending with the parent")?;
         }
-        let stop = stop()?;
-        let Ended { summary, failure } = run(&folder_of(&self.settings), &stop)?;
+        let stop = program::stop()?;
+        let (summary, failure) = run(folder_of(&self.settings), &stop)?;
         for warning in summary["warnings"].as_array().into_iter().flatten() {
             terminal::err!("qcrelay: warning: {}", warning.as_str().unwrap_or_default());
         }
@@ -178,32 +181,6 @@ impl Run {
         } else {
             terminal::print_json(&format!("{summary:#}"));
         }
-        if let Some(failure) = failure {
-            terminal::err!("qcrelay: {failure}");
-            return Ok(Exit::PartFailed);
-        }
-        Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done })
-    }
-}
-
-/// A flag that Ctrl-C and the like set.
-fn stop() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).context("catching signals")?;
-    }
-    Ok(stop)
-}
-
-/// The settings; problems are printed.
-fn read<T>(path: &Path, read: impl FnOnce(&str) -> Result<T, Problems>) -> Result<Option<T>> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| Missing(format!("{} cannot be read ({error})", path.display())))?;
-    match read(&text) {
-        Ok(settings) => Ok(Some(settings)),
-        Err(problems) => {
-            terminal::err!("{}: {problems}", path.display());
-            Ok(None)
-        }
+        Ok(program::end(failure, &stop))
     }
 }

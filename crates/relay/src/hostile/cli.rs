@@ -1,20 +1,16 @@
 //! `qchostile`: what tests set against relays that act as one. It holds the keys of a node that it
 //! was given, or none, and does its worst.
 
-use std::fs;
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use terminal::exit::Exit;
 
 use crate::hostile::attack::Attack;
 use crate::hostile::insider::{self, Plan};
 use crate::hostile::outsider;
-use crate::quorum::birth::folder_of;
-use anyhow::Context as _;
+use crate::program;
 use clap::{Parser, Subcommand};
 use substation::settings::parse_time;
 use substation::settings::quorum::read_node;
@@ -89,28 +85,21 @@ enum Command {
 
 /// The program `qchostile`.
 pub fn main() -> ExitCode {
-    crate::program::main("qchostile", |cli: Cli| command(cli.command))
+    program::main("qchostile", |cli: Cli| command(cli.command))
 }
 
 fn command(command: Command) -> anyhow::Result<Exit> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        signal_hook::flag::register(signal, stop.clone())
-            .context("cannot install signal handlers")?;
-    }
+    let stop = program::stop()?;
     match command {
         Command::Insider { settings, attack, copies, counter, assumed, duration } => {
-            let text =
-                fs::read_to_string(&settings).with_context(|| settings.display().to_string())?;
-            let node = match read_node(&text) {
-                Ok(node) => node,
-                Err(problems) => {
-                    terminal::err!("{}: {problems}", settings.display());
-                    return Ok(Exit::BadInput);
-                }
+            let Some(node) = program::settings(&settings, read_node)? else {
+                return Ok(Exit::BadInput);
             };
             let plan = Plan { attack, copies, counter, assumed, duration };
-            terminal::out!("{}", insider::run(&node.quorum, &folder_of(&settings), plan, &stop)?);
+            terminal::out!(
+                "{}",
+                insider::run(&node.quorum, program::folder_of(&settings), plan, &stop)?
+            );
         }
         Command::Record { interface, file } => {
             terminal::out!("{}", outsider::record(&interface, &file, &stop)?);

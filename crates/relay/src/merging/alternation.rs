@@ -5,6 +5,8 @@
 //! next one that is sent, and the one after that as much later. So no step is ever lost, however
 //! bad the host.
 
+use random::Random;
+
 /// A step, in the order of their numbers from 1: odd ones up (trip), even ones down (close).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Step {
@@ -21,15 +23,14 @@ pub(crate) struct Alternation {
     /// The first sample that may be the next step.
     next: u64,
     steps: u64,
-    state: u64,
+    random: Random,
 }
 
 impl Alternation {
     /// Steps from the sample `first` on, each `interval[0]` to `interval[1]` samples after the one
     /// before, evenly spread by chance that follows from the seed.
     pub(crate) const fn new(first: u64, interval: [u64; 2], seed: u64) -> Self {
-        // Golden ratio: a seed of zero is as good as any.
-        Self { interval, next: first, steps: 0, state: seed ^ 0x9e37_79b9_7f4a_7c15 }
+        Self { interval, next: first, steps: 0, random: Random::new(seed) }
     }
 
     /// Whether the current is high.
@@ -54,16 +55,8 @@ impl Alternation {
         }
         self.steps += 1;
         let [least, most] = self.interval;
-        self.next = number + least + self.chance() % (most - least + 1);
+        self.next = number + self.random.within(least, most);
         Some(Step { number: self.steps, is_up: self.is_up() })
-    }
-
-    /// The next random number (xorshift64*, Vigna 2016).
-    const fn chance(&mut self) -> u64 {
-        self.state ^= self.state >> 12;
-        self.state ^= self.state << 25;
-        self.state ^= self.state >> 27;
-        self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
     }
 }
 

@@ -5,8 +5,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 use terminal::exit::Exit;
@@ -15,7 +13,8 @@ use crate::merging::alternate::Alternate;
 use crate::merging::expected::trip_after_ns;
 use crate::merging::files::generators;
 use crate::merging::publisher::Publisher;
-use anyhow::{Context, bail};
+use crate::program::{self, folder_of};
+use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand};
 use substation::settings::merging_unit::{self, MergingUnit, STREAMS_MAX};
 use substation::settings::parse_time;
@@ -135,13 +134,13 @@ struct How {
 
 /// The program `qcmerge`.
 pub fn main() -> ExitCode {
-    crate::program::main("qcmerge", |cli: Cli| command(cli.command))
+    program::main("qcmerge", |cli: Cli| command(cli.command))
 }
 
 fn command(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Check { settings } => {
-            let Some(unit) = read(&settings, &text_of(&settings)?) else {
+            let Some(unit) = program::settings(&settings, merging_unit::read)? else {
                 return Ok(Exit::BadInput);
             };
             generators(&unit, folder_of(&settings))?;
@@ -149,7 +148,7 @@ fn command(command: Command) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Command::Alternate { alternate, core, priority } => {
-            let is_over = ended_by_signals()?;
+            let is_over = program::stop()?;
             let figures = alternate.run(&is_over, || {
                 for warning in become_real_time(core, priority) {
                     terminal::err!("qcmerge: warning: {warning}");
@@ -160,7 +159,7 @@ fn command(command: Command) -> anyhow::Result<Exit> {
         }
         Command::Expect { settings, relay } => expect(&settings, &relay),
         Command::Run { settings, interface, how } => {
-            let Some(unit) = read(&settings, &text_of(&settings)?) else {
+            let Some(unit) = program::settings(&settings, merging_unit::read)? else {
                 return Ok(Exit::BadInput);
             };
             publish(&unit, folder_of(&settings), interface.as_deref(), &how)
@@ -170,7 +169,8 @@ fn command(command: Command) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Command::Stream { interface, alike, how, .. } => {
-            let Some(unit) = read(Path::new("qcmerge stream"), &alike.settings()) else {
+            let unit = merging_unit::read(&alike.settings());
+            let Some(unit) = program::or_print(Path::new("qcmerge stream"), unit) else {
                 return Ok(Exit::BadInput);
             };
             publish(&unit, Path::new("."), interface.as_deref(), &how)
@@ -179,15 +179,11 @@ fn command(command: Command) -> anyhow::Result<Exit> {
 }
 
 fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<Exit> {
-    let Some(unit) = read(settings, &text_of(settings)?) else {
+    let Some(unit) = program::settings(settings, merging_unit::read)? else {
         return Ok(Exit::BadInput);
     };
-    let relay = match substation::settings::read(&text_of(relay_path)?) {
-        Ok(relay) => relay,
-        Err(problems) => {
-            problems.iter().for_each(|one| terminal::err!("{}: {one}", relay_path.display()));
-            return Ok(Exit::BadInput);
-        }
+    let Some(relay) = program::settings(relay_path, substation::settings::read)? else {
+        return Ok(Exit::BadInput);
     };
     let generators = generators(&unit, folder_of(settings))?;
     match trip_after_ns(&unit, &relay, generators) {
@@ -195,27 +191,6 @@ fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<Exit> {
         None => bail!("no fault of these sources trips this relay within a minute"),
     }
     Ok(Exit::Done)
-}
-
-fn text_of(path: &Path) -> anyhow::Result<String> {
-    fs::read_to_string(path).with_context(|| path.display().to_string())
-}
-
-fn folder_of(settings: &Path) -> &Path {
-    settings.parent().unwrap_or(Path::new("."))
-}
-
-/// The settings, or `None` after telling everything that is wrong with them.
-fn read(path: &Path, text: &str) -> Option<MergingUnit> {
-    match merging_unit::read(text) {
-        Ok(unit) => Some(unit),
-        Err(problems) => {
-            for problem in problems.iter() {
-                terminal::err!("{}: {problem}", path.display());
-            }
-            None
-        }
-    }
 }
 
 fn publish(
@@ -227,7 +202,7 @@ fn publish(
     let Some(interface) = interface.or(unit.interface.as_deref()) else {
         bail!("no interface; give one with `--interface` or `interface:` in the settings");
     };
-    let is_over = ended_by_signals()?;
+    let is_over = program::stop()?;
     let generators = generators(unit, folder)?;
     let said = || format!("interface {interface} (publishing needs CAP_NET_RAW)");
     let publisher = Publisher::new(unit, interface, generators).with_context(said)?;
@@ -245,16 +220,6 @@ fn publish(
         terminal::print(format_args!("{summary}"));
     }
     Ok(Exit::Done)
-}
-
-/// A flag that Ctrl-C and the like set.
-fn ended_by_signals() -> anyhow::Result<Arc<AtomicBool>> {
-    let is_over = Arc::new(AtomicBool::new(false));
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        signal_hook::flag::register(signal, is_over.clone())
-            .context("cannot install signal handlers")?;
-    }
-    Ok(is_over)
 }
 
 /// Takes the core and priority that were asked for; what is refused is a warning, because the

@@ -2,6 +2,7 @@
 //! the same frames again, however late the host is.
 
 use iec61850::wire::Quality;
+use random::Random;
 use substation::settings::merging_unit::{Disturbance, DisturbanceKind};
 
 /// What becomes of one frame.
@@ -48,7 +49,9 @@ impl Disturbances {
     pub(crate) fn fate(&self, frame: u64, taken_ns: u64) -> Fate {
         let mut fate = Fate::default();
         for (disturbance, seed) in &self.of_stream {
-            if is_on(disturbance, taken_ns) && chance(seed ^ mixed(frame)) < disturbance.share {
+            if is_on(disturbance, taken_ns)
+                && Random::new(seed ^ mixed(frame)).share() < disturbance.share
+            {
                 fate.add(disturbance.kind);
             }
         }
@@ -81,17 +84,9 @@ fn is_on(disturbance: &Disturbance, taken_ns: u64) -> bool {
         .is_some_and(|since_ns| disturbance.lasts.is_none_or(|lasts| since_ns < lasts.as_nanos()))
 }
 
-/// A number from 0 to below 1.
-fn chance(seed: u64) -> f64 {
-    (mixed(seed) >> 11) as f64 / (1_u64 << 53) as f64
-}
-
-/// Numbers that look random (SplitMix64, Steele et al. 2014).
+/// A number that looks random.
 const fn mixed(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    Random::new(seed).number()
 }
 
 #[cfg(test)]

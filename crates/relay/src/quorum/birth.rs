@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use quorum::certificate::Keyring;
@@ -97,9 +97,4 @@ pub(crate) fn seed() -> Result<Secret> {
     let seed = Secret::new(octets);
     octets.zeroize();
     Ok(seed)
-}
-
-/// The path of a file that settings name, relative to the folder of the settings.
-pub(crate) fn folder_of(settings: &Path) -> PathBuf {
-    settings.parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }

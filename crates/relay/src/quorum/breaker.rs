@@ -6,13 +6,12 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use iec61850::SampleTime;
 use quorum::certificate::Keyring;
 use quorum::keys::Membership;
 use quorum::wire::{Payload, WorkingKey};
 use quorum::{
-    Action, Breaker, BreakerEvent, BreakerEventOf, Counters, Effect, Gen, Message, NODES, NodeId,
-    Party, Remembered as Core,
+    Action, Breaker, BreakerEvent, BreakerEventOf, CommonTime, Counters, Effect, Gen, Message,
+    NODES, NodeId, Party, Remembered as Core,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -129,7 +128,7 @@ impl Remembered {
         Core {
             state: self.state(),
             generation: Gen(self.generation),
-            acted_at: SampleTime::from_ns(self.acted_at_ns),
+            acted_at: CommonTime::from_ns(self.acted_at_ns),
             counters,
         }
     }
@@ -198,15 +197,15 @@ impl<'s> BreakerLoop<'s> {
                 self.operator.poll(now);
             }
             self.harness.receive(&mut inbox)?;
-            for Received { from, payload, stamp_ns } in inbox.drain(..) {
+            for Received { from, payload, stamp } in inbox.drain(..) {
                 let (Party::Relay(from), Payload::Message(message)) = (from, payload) else {
                     continue;
                 };
                 // A recording of an announcement, which is the same each time, is no sign of life.
                 if !matches!(message, Message::Announcement { .. }) {
-                    self.shown.heard(from, stamp_ns);
+                    self.shown.heard(from, stamp);
                 }
-                self.step(BreakerEvent::Received { from, message }, Some((from, stamp_ns)))?;
+                self.step(BreakerEvent::Received { from, message }, Some((from, stamp)))?;
             }
             if self.harness.clock.read().common >= self.breaker.next_deadline() {
                 self.step(BreakerEvent::Deadline, None)?;
@@ -224,13 +223,13 @@ impl<'s> BreakerLoop<'s> {
     fn step(
         &mut self,
         event: BreakerEventOf<Keyring>,
-        received: Option<(NodeId, i64)>,
+        received: Option<(NodeId, CommonTime)>,
     ) -> io::Result<()> {
         let now = self.harness.clock.read();
-        self.harness.scheme.take_spent_ns();
+        self.harness.scheme.take_spent();
         let mut effects = std::mem::take(&mut self.effects);
         self.breaker.step(now.common, event, &mut self.harness.scheme, &mut effects);
-        let cryptography_ns = self.harness.scheme.take_spent_ns();
+        let cryptography = self.harness.scheme.take_spent();
         let mut acted = None;
         for effect in effects.drain(..) {
             match effect {
@@ -239,19 +238,19 @@ impl<'s> BreakerLoop<'s> {
                     // round it would act twice in one gen. A disk that fails stops no action.
                     let remembered = self.remember();
                     self.operator.order(now, action);
-                    let operated_ns = self.harness.clock.read().realtime_ns();
+                    let operated = self.harness.clock.read().common;
                     remembered?;
                     self.actions += 1;
-                    let (from, received_ns) = received.expect("only what was received completes");
+                    let (from, received) = received.expect("only what was received completes");
                     acted = Some(Acted {
                         action,
                         generation,
-                        decided_ns: now.realtime_ns(),
-                        operated_ns,
-                        received_ns,
+                        decided: now.common,
+                        operated,
+                        received,
                         from,
-                        cryptography_ns,
-                        acknowledging_ns: self.harness.clock.read().realtime_ns(),
+                        cryptography,
+                        acknowledging: self.harness.clock.read().common,
                     });
                 }
                 Effect::Adopt { node, key, .. } => {
@@ -274,7 +273,7 @@ impl<'s> BreakerLoop<'s> {
         }
         self.effects = effects;
         if let Some(acted) = acted {
-            self.harness.tell(now, What::Acted(acted));
+            self.harness.record(now, What::Acted(acted));
         }
         Ok(())
     }

@@ -9,13 +9,14 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 
 use os::datagram::{DatagramSocket, Ready};
 use os::packet::Batch;
-use quorum::Party;
 use quorum::channel::{Channels, Refusal};
 use quorum::wire::Payload;
+use quorum::{CommonTime, Party};
 use serde::Serialize;
 use substation::settings::quorum::Quorum;
 
 use super::pace::{BATCH, Pace};
+use crate::time;
 
 /// What became of datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -47,8 +48,8 @@ pub(crate) struct Counters {
 pub(crate) struct Received {
     pub(crate) from: Party,
     pub(crate) payload: Payload,
-    /// When the kernel got it, in ns since 1970.
-    pub(crate) stamp_ns: i64,
+    /// When the kernel got it.
+    pub(crate) stamp: CommonTime,
 }
 
 #[derive(Debug)]
@@ -113,15 +114,15 @@ impl Bus {
         heard.enumerate().map(|(place, peer)| peer.is_ready = ready.has(place)).count()
     }
 
-    /// When the next pause of somebody is over, in ns since 1970.
-    pub(crate) fn next_resume_ns(&self) -> Option<i64> {
-        self.peers.iter().filter_map(|peer| peer.pace.paused_until_ns()).min()
+    /// When the next pause of somebody is over.
+    pub(crate) fn next_resume(&self) -> Option<CommonTime> {
+        self.peers.iter().filter_map(|peer| peer.pace.paused_until()).min()
     }
 
-    /// Takes some datagrams of each party in; it is `now_ns` since 1970.
-    pub(crate) fn receive(&mut self, now_ns: i64, inbox: &mut Vec<Received>) -> io::Result<()> {
+    /// Takes some datagrams of each party in.
+    pub(crate) fn receive(&mut self, now: CommonTime, inbox: &mut Vec<Received>) -> io::Result<()> {
         for peer in &mut self.peers {
-            peer.is_ready |= peer.pace.resume(now_ns);
+            peer.is_ready |= peer.pace.resume(now);
             if !peer.pace.is_heard() || !peer.is_ready {
                 continue;
             }
@@ -134,8 +135,8 @@ impl Bus {
                     Ok((from, payload)) if from == peer.party => {
                         self.counters.opened += 1;
                         repeatable += usize::from(payload.kind().is_boot());
-                        let stamp_ns = datagram.received_realtime_ns;
-                        inbox.push(Received { from, payload, stamp_ns });
+                        let stamp = time::stamp(datagram.received_realtime_ns);
+                        inbox.push(Received { from, payload, stamp });
                     }
                     Ok(_) => self.counters.misdirected += 1,
                     Err(refusal) => *self.counters.of(refusal) += 1,
@@ -143,7 +144,7 @@ impl Bus {
             }
             // What anybody can record and repeat is nobody's own doing, however authentic.
             let refused = count - (inbox.len() - heard) + repeatable;
-            self.counters.pauses += u64::from(peer.pace.take(now_ns, count, refused));
+            self.counters.pauses += u64::from(peer.pace.take(now, count, refused));
             self.counters.floods += u64::from(peer.pace.is_used_up());
         }
         Ok(())

@@ -6,11 +6,13 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use iec61850::stream::StreamKey;
 use iec61850::wire::{Goose, SampledValues};
 use os::packet::{Batch, Frame, PacketSocket};
+use quorum::CommonTime;
 use serde::Serialize;
 use substation::decider::Decider;
 use substation::engine::Arrival;
 
-use super::clock::Now;
+use crate::receive::receive;
+use crate::time::{self, Now};
 
 /// Frames taken at once.
 const BATCH: usize = 64;
@@ -33,7 +35,7 @@ pub(crate) struct Frames<'s> {
     streams: Option<Vec<StreamKey>>,
     batch: Batch,
     counters: Counters,
-    newest_ns: i64,
+    newest: CommonTime,
 }
 
 /// What was taken at once.
@@ -52,7 +54,7 @@ impl<'s> Frames<'s> {
     /// Of a socket: samples of these streams, or GOOSE if there are none.
     pub(crate) fn new(socket: &'s PacketSocket, streams: Option<Vec<StreamKey>>) -> Self {
         let (batch, counters) = (Batch::new(BATCH), Counters::default());
-        Self { socket, streams, batch, counters, newest_ns: 0 }
+        Self { socket, streams, batch, counters, newest: CommonTime::ZERO }
     }
 
     /// What is to be waited for.
@@ -65,21 +67,18 @@ impl<'s> Frames<'s> {
         &self.counters
     }
 
-    /// When the kernel got the newest frame, in ns since 1970.
-    pub(crate) const fn newest_ns(&self) -> i64 {
-        self.newest_ns
+    /// When the kernel got the newest frame.
+    pub(crate) const fn newest(&self) -> CommonTime {
+        self.newest
     }
 
     /// Takes what waits in, as far as it fits into a batch.
     pub(crate) fn receive(&mut self, now: Now, decider: &mut Decider) -> io::Result<Taken> {
-        let count = match self.socket.receive(&mut self.batch) {
-            Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => 0,
-            result => result?,
-        };
+        let count = receive(self.socket, &mut self.batch)?;
         for Frame { octets, received_realtime_ns, .. } in self.batch.frames() {
             self.counters.frames += 1;
-            self.newest_ns = received_realtime_ns;
-            let at = now.own_at(received_realtime_ns);
+            self.newest = time::stamp(received_realtime_ns);
+            let at = now.own_at(self.newest);
             let Some(streams) = &self.streams else {
                 match Goose::decode(octets) {
                     Ok(message) => decider.message(at, &message),

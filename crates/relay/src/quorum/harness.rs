@@ -1,31 +1,33 @@
 //! What a relay node and the breaker node have in common: datagrams, keys, the clock, and what is
-//! told of all that happens.
+//! recorded of all that happens.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use iec61850::SampleTime;
 use os::datagram::wait_until;
 use os::run_delay::RunDelay;
 use quorum::certificate::Keyring;
 use quorum::wire::{Payload, WorkingKey};
-use quorum::{Effect, EffectOf, NodeId, Party, Refusal, Tick};
+use quorum::{CommonTime, Effect, EffectOf, NodeId, Party, Refusal, Tick};
 use rtrb::Producer;
 use serde_json::{Map, Value, json};
 
 use super::blame::Blame;
 use super::bus::{Bus, Received};
-use super::clock::{Clock, Now};
-use super::records::{Event, What, name_of};
+use super::records::{NodeEvent, What, name_of};
 use super::timed::Timed;
+use crate::time::{self, Clock, Now};
 
 /// What state machines ask of a program that proves with a keyring.
 pub(crate) type Asked = EffectOf<Keyring>;
 
 /// Sockets that are waited for, at most: four parties, samples and GOOSE.
 const WATCHED_MAX: usize = 8;
+
+/// Which waits for the core are worth a line, and where those go.
+pub(crate) type WaitQueue = (Duration, Producer<NodeEvent>);
 
 /// The part of a node that both kinds share.
 #[derive(Debug)]
@@ -34,7 +36,7 @@ pub(crate) struct Harness {
     pub(crate) bus: Bus,
     /// Keys of proofs and certificates.
     pub(crate) scheme: Timed<Keyring>,
-    events: Producer<Event>,
+    events: Producer<NodeEvent>,
     events_lost: u64,
     tick: Tick,
     /// What state machines refused, from whom and why.
@@ -49,9 +51,9 @@ struct Waits {
     /// Of the thread that must be in time, from when it has begun.
     delay: Option<RunDelay>,
     known_ns: i64,
-    min_ns: i64,
+    min: Duration,
     /// A queue of its own: waits may be many, and must not crowd out what happens.
-    events: Producer<Event>,
+    events: Producer<NodeEvent>,
     lost: u64,
 }
 
@@ -61,15 +63,13 @@ impl Harness {
     pub(crate) fn new(
         bus: Bus,
         keyring: Keyring,
-        events: Producer<Event>,
-        waits: Option<(Duration, Producer<Event>)>,
+        events: Producer<NodeEvent>,
+        waits: Option<WaitQueue>,
     ) -> Self {
-        let waits = waits.map(|(min, events)| {
-            let min_ns = i64::try_from(min.as_nanos()).unwrap_or(i64::MAX);
-            Waits { delay: None, known_ns: 0, min_ns, events, lost: 0 }
-        });
+        let waits =
+            waits.map(|(min, events)| Waits { delay: None, known_ns: 0, min, events, lost: 0 });
         Self {
-            clock: Clock::new(),
+            clock: Clock::default(),
             bus,
             scheme: Timed::new(keyring),
             events,
@@ -101,7 +101,7 @@ impl Harness {
     pub(crate) fn wait(
         &mut self,
         other: Option<BorrowedFd<'_>>,
-        deadline: SampleTime,
+        deadline: CommonTime,
     ) -> io::Result<bool> {
         // What was waited for while something was done is not of the time that is slept below.
         self.note_wait();
@@ -113,39 +113,39 @@ impl Harness {
         }
         let Some(first) = sockets[0] else {
             // All were heard enough in this tick.
-            wait_until(&[], self.at_latest(deadline))?;
+            wait_until(&[], self.at_latest(deadline).ns() as i64)?;
             self.note_wait();
             return Ok(false);
         };
         let known: [BorrowedFd<'_>; WATCHED_MAX] = sockets.map(|socket| socket.unwrap_or(first));
-        let ready = wait_until(&known[..count], self.at_latest(deadline))?;
+        let ready = wait_until(&known[..count], self.at_latest(deadline).ns() as i64)?;
         self.note_wait();
         Ok(ready.has(self.bus.found(ready)))
     }
 
-    /// Takes down how long the thread waited for its core since it last waited for anything else.
+    /// Records how long the thread waited for its core since it last waited for anything else.
     fn note_wait(&mut self) {
         let Some(waits) = &mut self.waits else { return };
         let Some(delay) = &waits.delay else { return };
         let ns = delay.ns();
         let waited_ns = ns - std::mem::replace(&mut waits.known_ns, ns);
-        if waited_ns >= waits.min_ns {
-            let realtime_ns = self.clock.read().realtime_ns();
-            let event = Event { realtime_ns, what: What::Waited { waited_ns } };
+        let waited = Duration::from_nanos(waited_ns.max(0) as u64);
+        if waited >= waits.min {
+            let event = NodeEvent { at: time::common(), what: What::Waited { waited } };
             waits.lost += u64::from(waits.events.push(event).is_err());
         }
     }
 
-    fn at_latest(&self, deadline: SampleTime) -> i64 {
-        let at_ns = self.tick.plus(1).begin().min(deadline).ns() as i64;
-        self.bus.next_resume_ns().map_or(at_ns, |resume_ns| resume_ns.min(at_ns))
+    fn at_latest(&self, deadline: CommonTime) -> CommonTime {
+        let at = self.tick.plus(1).begin().min(deadline);
+        self.bus.next_resume().map_or(at, |resume| resume.min(at))
     }
 
     /// Takes some datagrams of each party in.
     pub(crate) fn receive(&mut self, inbox: &mut Vec<Received>) -> io::Result<()> {
         inbox.clear();
-        let now_ns = self.clock.read().realtime_ns();
-        self.bus.receive(now_ns, inbox)
+        let now = self.clock.read().common;
+        self.bus.receive(now, inbox)
     }
 
     /// Uses a working key from now on.
@@ -153,24 +153,24 @@ impl Harness {
         // Keys that mean nothing are those of a node that is heard no more, and no concern of ours.
         self.scheme.get().adopt(node, key);
         self.bus.channels().adopt(node, key);
-        self.tell(now, What::Adopted { node, counter: key.counter });
+        self.record(now, What::Adopted { node, counter: key.counter });
     }
 
     /// Uses no working key of a node until it announces one.
     pub(crate) fn distrust(&mut self, now: Now, node: NodeId, counter: u64) {
         self.scheme.get().distrust(node);
         self.bus.channels().distrust(node, counter);
-        self.tell(now, What::Distrusted { node, counter });
+        self.record(now, What::Distrusted { node, counter });
     }
 
-    /// Does what is the same in both kinds of nodes: sends, and takes down.
+    /// Does what is the same in both kinds of nodes: sends, and records.
     pub(crate) fn carry_out(&mut self, now: Now, effect: Asked) {
         match effect {
             Effect::Send { to, message } => self.bus.send(to, &Payload::Message(message)),
             Effect::Refused { from, why } => *self.refused.entry((from, why)).or_default() += 1,
             Effect::Blame(evidence) => {
-                if self.blame.note(now.realtime_ns(), &evidence) {
-                    self.tell(now, What::Blamed(Box::new(evidence)));
+                if self.blame.note(now.common, &evidence) {
+                    self.record(now, What::Blamed(Box::new(evidence)));
                 }
             }
             Effect::Operate { .. } | Effect::Adopt { .. } | Effect::Distrust { .. } => {
@@ -179,9 +179,9 @@ impl Harness {
         }
     }
 
-    /// Takes something down; the thread that may block writes it.
-    pub(crate) fn tell(&mut self, now: Now, what: What) {
-        let event = Event { realtime_ns: now.realtime_ns(), what };
+    /// Records something; the thread that may block writes it.
+    pub(crate) fn record(&mut self, now: Now, what: What) {
+        let event = NodeEvent { at: now.common, what };
         self.events_lost += u64::from(self.events.push(event).is_err());
     }
 

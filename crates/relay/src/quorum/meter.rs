@@ -11,23 +11,24 @@
 //! One of these for each core, not for each node: nodes that share cores would beat too often.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use os::run_delay::RunDelay;
-use rtrb::{Producer, RingBuffer};
+use rtrb::{Consumer, Producer, RingBuffer};
 use serde_json::{Value, json};
 use substation::settings::Thread;
 
-use super::lines::Lines;
-use super::records::{Event, What};
-use crate::prepare;
+use super::records::{NodeEvent, What};
+use crate::canary::at_each_tick;
+use crate::lines::Lines;
+use crate::supervise::{Supervisor, TimedThread, Watch};
+use crate::{prepare, time};
 
-/// Time between two beats, ns: of what can make an action late by milliseconds none is missed, and a
-/// beat each 100 µs took a seventh of a core from those whom it watches.
-const PERIOD_NS: i64 = 250_000;
+/// Time between two beats: of what can make an action late by milliseconds none is missed, and a beat
+/// each 100 µs took a seventh of a core from those whom it watches.
+const PERIOD: Duration = Duration::from_micros(250);
 /// Before everything but the kernel's own.
 const PRIORITY: i32 = 99;
 /// What is worth a line, ns: more than wake-ups differ from each other on a core that is left alone.
@@ -38,10 +39,8 @@ const STEP_NS: i64 = 50;
 const TYPICAL_MAX_NS: i64 = 60_000;
 /// Lines that may wait for being written: at one for each beat, a second.
 const EVENTS_MAX: usize = 4096;
-/// How often they are written.
-const LOOK: Duration = Duration::from_millis(20);
 
-/// What the beats of a core have told so far; ns.
+/// What was measured on a core so far; ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Beats {
     count: u64,
@@ -49,9 +48,11 @@ struct Beats {
     taken_ns: i64,
     waited_ns: i64,
     lost: u64,
+    /// Whether the kernel counts run delays: without, all lateness is taken for the host's.
+    counts_delays: bool,
 }
 
-/// What one beat tells, ns.
+/// What one beat measured, ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Slice {
     taken_ns: i64,
@@ -77,99 +78,95 @@ impl Beats {
         self.waited_ns += slice.waited_ns;
         Some(slice)
     }
+
+    fn sums(&self, core: usize) -> Value {
+        json!({
+            "core": core,
+            "beats": self.count,
+            "typical_ns": self.typical_ns,
+            "taken_ns": self.taken_ns,
+            "waited_ns": self.counts_delays.then_some(self.waited_ns),
+            "events_lost": self.lost,
+        })
+    }
 }
 
-/// Measures until `stop`, or for `duration`; answers the sums.
+/// Measures until `stop`, or for `duration`; returns the sums. An error is that of the file.
 pub(crate) fn run(
     cores: &[usize],
     path: Option<&Path>,
     duration: Option<Duration>,
     stop: &AtomicBool,
 ) -> Result<Value> {
-    let mut out = path.map(Lines::open).transpose()?;
-    let (mut warnings, _awake) = prepare::process();
-    let ending = AtomicBool::new(false);
+    let records = path.map(Lines::open).transpose()?;
+    let (warnings, _awake) = prepare::process();
     let begin = Instant::now();
-    thread::scope(|scope| {
-        let mut queues = Vec::new();
-        let threads: Vec<_> = cores
-            .iter()
-            .map(|&core| {
-                let (events, queue) = RingBuffer::new(EVENTS_MAX);
-                queues.push(queue);
-                let ending = &ending;
-                scope.spawn(move || beat(core, events, ending))
-            })
-            .collect();
-        terminal::err!("qcrelay: the meter runs");
-        let mut result = Ok(());
-        let mut is_over = false;
-        while !is_over {
-            is_over = result.is_err()
-                || stop.load(Ordering::Relaxed)
-                || duration.is_some_and(|duration| begin.elapsed() >= duration);
-            if !is_over {
-                thread::sleep(LOOK);
-            }
-            for queue in &mut queues {
-                while let Ok(event) = queue.pop() {
-                    if let Some(out) = &mut out {
-                        out.add(event.line());
-                    }
-                }
-            }
-            if let Some(out) = &mut out {
-                result = result.and(out.write().context("writing records"));
-            }
-        }
-        ending.store(true, Ordering::Relaxed);
-        let mut found = Vec::new();
-        for (core, thread) in cores.iter().zip(threads) {
-            let (beats, refused, counts) =
-                thread.join().expect("a meter does not panic: that ends the program");
-            warnings.extend(refused);
-            found.push(json!({
-                "core": core,
-                "beats": beats.count,
-                "typical_ns": beats.typical_ns,
-                "taken_ns": beats.taken_ns,
-                "waited_ns": if counts { Value::from(beats.waited_ns) } else { Value::Null },
-                "events_lost": beats.lost,
-            }));
-        }
-        result?;
-        let measured_ns = i64::try_from(begin.elapsed().as_nanos()).unwrap_or(i64::MAX);
-        Ok(json!({"measured_ns": measured_ns, "cores": found, "warnings": warnings}))
-    })
+    let mut measured = vec![Beats::default(); cores.len()];
+    let mut watch = MeterWatch { queues: Vec::new(), records, warnings: Vec::new() };
+    let threads = cores.iter().zip(&mut measured).map(|(&core, beats)| {
+        let (events, queue) = RingBuffer::new(EVENTS_MAX);
+        watch.queues.push(queue);
+        let settings = Thread { core: Some(core), priority: PRIORITY };
+        TimedThread::new("meter", settings, move |ending| {
+            *beats = beat(core, events, ending);
+            Ok(())
+        })
+    });
+    let threads = threads.collect();
+    let supervisor = Supervisor { stop, duration, cache_group: None, require_realtime: false };
+    if let Some(failure) = supervisor.run(threads, warnings, &mut watch)? {
+        bail!(failure);
+    }
+    let measured_ns = time::ns(begin.elapsed());
+    let cores: Vec<_> =
+        cores.iter().zip(&measured).map(|(core, beats)| beats.sums(*core)).collect();
+    Ok(json!({"measured_ns": measured_ns, "cores": cores, "warnings": watch.warnings}))
 }
 
-/// Beats on a core until it shall stop; answers the sums, what was refused, and whether the kernel
-/// counts run delays: without, all lateness is taken for the host's.
-fn beat(
-    core: usize,
-    mut events: Producer<Event>,
-    ending: &AtomicBool,
-) -> (Beats, Vec<String>, bool) {
-    let settings = Thread { core: Some(core), priority: PRIORITY };
-    let refused = prepare::thread("meter", settings, None);
+/// Everything that the thread that may block has and uses.
+struct MeterWatch {
+    queues: Vec<Consumer<NodeEvent>>,
+    records: Option<Lines>,
+    warnings: Vec<String>,
+}
+
+impl Watch for MeterWatch {
+    fn begun(&mut self, warnings: Vec<String>) {
+        self.warnings = warnings;
+        terminal::err!("qcrelay: the meter runs");
+    }
+
+    fn look(&mut self, _is_last: bool) -> Result<()> {
+        for queue in &mut self.queues {
+            while let Ok(event) = queue.pop() {
+                if let Some(records) = &mut self.records {
+                    records.add(event.line());
+                }
+            }
+        }
+        self.records.as_mut().map_or(Ok(()), Lines::write).context("writing records")
+    }
+}
+
+/// Beats on a core until it shall stop.
+fn beat(core: usize, mut events: Producer<NodeEvent>, ending: &AtomicBool) -> Beats {
     let delay = RunDelay::of_this_thread();
     let delay_ns = || delay.as_ref().map_or(0, RunDelay::ns);
-    let mut beats = Beats::default();
+    let mut beats = Beats { counts_delays: delay.is_some(), ..Beats::default() };
     let mut known_ns = delay_ns();
-    let mut due_ns = os::realtime::now_ns() + PERIOD_NS;
-    while !ending.load(Ordering::Relaxed) {
-        os::realtime::sleep_until(due_ns);
-        let late_ns = os::realtime::now_ns() - due_ns;
-        let realtime_ns = os::realtime::realtime_ns();
+    at_each_tick(time::own().plus(PERIOD), PERIOD, ending, |_, due| {
+        let (awake, at) = (time::own(), time::common());
+        let late = awake.since(due);
         let now_ns = delay_ns();
         let waited_ns = now_ns - std::mem::replace(&mut known_ns, now_ns);
-        if let Some(Slice { taken_ns, waited_ns }) = beats.note(late_ns, waited_ns) {
-            let what = What::Taken { core, late_ns, taken_ns, waited_ns };
-            beats.lost += u64::from(events.push(Event { realtime_ns, what }).is_err());
+        if let Some(Slice { taken_ns, waited_ns }) = beats.note(time::ns(late) as i64, waited_ns) {
+            let [taken, waited] = [taken_ns, waited_ns].map(|ns| Duration::from_nanos(ns as u64));
+            let what = What::Taken { core, late, taken, waited };
+            beats.lost += u64::from(events.push(NodeEvent { at, what }).is_err());
         }
-        due_ns += PERIOD_NS * (1 + late_ns / PERIOD_NS);
-    }
-    (beats, refused, delay.is_some())
+        awake
+    });
+    beats
 }
 
 #[cfg(test)]

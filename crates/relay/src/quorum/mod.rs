@@ -6,12 +6,12 @@
 //! on the way from a sample to a vote. A canary beside it measures what the host takes away, and
 //! the thread that called does whatever may block.
 //!
-//! - `clock`: the one place that reads the time.
 //! - `bus`: datagrams from and to the other parties; `pace`: whose turn it is.
 //! - `harness`: what both kinds of nodes have in common; `timed`: how long cryptography takes.
 //! - `node`, `breaker`: the loops; `frames`: samples and GOOSE in; `operate`: the breaker.
-//! - `birth`: keys into memory; `blame`: what of misdeeds is worth a line; `memory`: what a restart finds again; `keys`: files of keys.
-//! - `run`: threads and the end; `canary`, `records`, [`status`]: what comes out; `lines`: into files.
+//! - `birth`: keys into memory; `blame`: what of misdeeds is worth a line; `memory`: what a restart
+//!   finds again; `keys`: files of keys.
+//! - `run`: threads and what is round them; `records`, [`status`]: what comes out.
 //! - `meter`: what the host takes of each core, beside the nodes.
 //! - `rejuvenate`: nodes destroyed and born anew, one after the other.
 
@@ -19,12 +19,9 @@ pub(crate) mod birth;
 mod blame;
 mod breaker;
 pub(crate) mod bus;
-mod canary;
-mod clock;
 mod frames;
 pub(crate) mod harness;
 pub(crate) mod keys;
-mod lines;
 mod memory;
 pub(crate) mod meter;
 mod node;

@@ -8,23 +8,23 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iec61850::SampleTime;
 use quorum::certificate::Keyring;
 use quorum::keys::{Membership, Secret};
 use quorum::wire::{Certificate, Payload, Proof};
 use quorum::{
-    Action, Counters, Effect, Event, EventOf, Message, NODES, NodeId, Party, Relay, Speaker, Tick,
+    Action, CommonTime, Counters, Effect, Event, EventOf, Message, NODES, NodeId, Party, Relay,
+    Speaker, Tick,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use substation::decider::{Decider, Decision};
 
 use super::bus::Received;
-use super::clock::Now;
 use super::frames::{Frames, Taken};
 use super::harness::{Asked, Harness};
 use super::memory::{Found, Memory};
 use super::records::What;
+use crate::time::Now;
 
 /// What a relay node must find again after a restart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -80,11 +80,11 @@ pub(crate) struct Node<'s> {
     /// Seeds of nonces, where certificates need some.
     pub(crate) seeds: Option<Seeds>,
     /// When something from the breaker node was let through last, or it was given up on.
-    breaker_heard: SampleTime,
+    breaker_heard: CommonTime,
     /// How long it may be silent.
     silence_max: Duration,
     effects: Vec<Asked>,
-    told: Option<Decision>,
+    recorded: Option<Decision>,
     has_certified: bool,
 }
 
@@ -100,7 +100,7 @@ impl<'s> Node<'s> {
     ) -> Self {
         let now = harness.clock.read();
         let counter = remembered.counter;
-        harness.tell(now, What::Born { counter });
+        harness.record(now, What::Born { counter });
         let known = remembered.known();
         // What its relay says is known with the first sample.
         let relay = Relay::born(now.common, speaker, Action::Close, counter, known);
@@ -115,7 +115,7 @@ impl<'s> Node<'s> {
             breaker_heard: now.common,
             silence_max: 2 * speaker.parameters.heartbeat_max,
             effects: Vec::with_capacity(64),
-            told: None,
+            recorded: None,
             has_certified: false,
         }
     }
@@ -146,7 +146,7 @@ impl<'s> Node<'s> {
                 self.take(received)?;
             }
             if self.harness.clock.read().common >= self.relay.next_deadline() {
-                self.step(Event::Deadline, 0)?;
+                self.step(Event::Deadline, CommonTime::ZERO)?;
             }
             has_frames = if taken.is_all {
                 self.harness.wait(Some(self.frames.socket()), self.relay.next_deadline())?
@@ -162,15 +162,15 @@ impl<'s> Node<'s> {
     fn decide(&mut self) -> io::Result<()> {
         let now = self.harness.clock.read();
         let Some(decision) = self.decider.look(now.own) else { return Ok(()) };
-        if self.told.replace(decision) != Some(decision) {
-            let sample_ns = self.frames.newest_ns();
-            self.harness.tell(now, What::Decided { decision, sample_ns });
+        if self.recorded.replace(decision) != Some(decision) {
+            let sample = self.frames.newest();
+            self.harness.record(now, What::Decided { decision, sample });
         }
         let event = match decision {
             Decision::Decided(action) => Event::Decided(action),
             Decision::Withdrawn => Event::Withdrawn,
         };
-        self.step(event, 0)
+        self.step(event, CommonTime::ZERO)
     }
 
     /// Gives peers commitments to new nonces, where certificates need them.
@@ -188,17 +188,17 @@ impl<'s> Node<'s> {
             return Ok(());
         }
         self.breaker_heard = now;
-        self.step(Event::BreakerSilent, 0)
+        self.step(Event::BreakerSilent, CommonTime::ZERO)
     }
 
     fn take(&mut self, received: Received) -> io::Result<()> {
-        let Received { from, payload, stamp_ns } = received;
+        let Received { from, payload, stamp } = received;
         if from == Party::Breaker {
             self.breaker_heard = self.harness.clock.read().common;
         }
         match (from, payload) {
             (from, Payload::Message(message)) => {
-                self.step(Event::Received { from, message }, stamp_ns)
+                self.step(Event::Received { from, message }, stamp)
             }
             (Party::Relay(node), Payload::Commitments(commitments)) => {
                 self.harness.scheme.get().committed(node, &commitments);
@@ -208,7 +208,7 @@ impl<'s> Node<'s> {
         }
     }
 
-    fn step(&mut self, event: EventOf<Keyring>, received_ns: i64) -> io::Result<()> {
+    fn step(&mut self, event: EventOf<Keyring>, received: CommonTime) -> io::Result<()> {
         let now = self.harness.clock.read();
         let before = (self.relay.attempt(), self.relay.generation());
         let learns = match &event {
@@ -219,10 +219,10 @@ impl<'s> Node<'s> {
             Event::Received { from: Party::Relay(node), .. } => Some(*node),
             _ => None,
         };
-        self.harness.scheme.take_spent_ns();
+        self.harness.scheme.take_spent();
         let mut effects = std::mem::take(&mut self.effects);
         self.relay.step(now.common, event, &mut self.harness.scheme, &mut effects);
-        let cryptography_ns = self.harness.scheme.take_spent_ns();
+        let cryptography = self.harness.scheme.take_spent();
         let certifies = effects.iter().any(|effect| {
             matches!(effect, Effect::Send { message: Message::Certificate { .. }, .. })
         });
@@ -236,18 +236,17 @@ impl<'s> Node<'s> {
         }
         if let (Some(attempt), true) = (attempt, attempt != before.0) {
             let sent = self.harness.clock.read();
-            self.harness.tell(sent, What::Spoke { attempt, cryptography_ns });
+            self.harness.record(sent, What::Spoke { attempt, cryptography });
         }
         if let (Some(attempt), true, false) = (attempt, certifies, self.has_certified) {
             self.has_certified = true;
             let sent = self.harness.clock.read();
-            let what = What::Certified { attempt, from, received_ns, cryptography_ns };
-            self.harness.tell(sent, what);
+            let what = What::Certified { attempt, from, received, cryptography };
+            self.harness.record(sent, what);
         }
         if let (Some(by), true) = (learns, self.relay.generation() != before.1) {
-            let (generation, state) = (by.generation, by.state);
-            let acted_at_ns = by.acted_at.ns() as i64;
-            self.harness.tell(now, What::Learnt { generation, state, acted_at_ns, received_ns });
+            let quorum::Acknowledgement { generation, state, acted_at, .. } = by;
+            self.harness.record(now, What::Learnt { generation, state, acted_at, received });
         }
         Ok(())
     }

@@ -9,8 +9,8 @@ use quorum::Action;
 use substation::protection::breaker::{Breaker, Position, Settings};
 use substation::settings::GooseControl;
 
-use super::clock::Now;
 use crate::publish;
+use crate::time::Now;
 
 /// Octets for a frame, so that encoding asks for no memory.
 const FRAME_OCTETS: usize = 2048;
@@ -151,8 +151,8 @@ mod tests {
             None,
         );
         let at = |ms: u64| {
-            let time = SampleTime::from_ns(ms * 1_000_000);
-            Now { common: time, own: time }
+            let own = SampleTime::from_ns(ms * 1_000_000);
+            Now { common: quorum::CommonTime::ZERO, own }
         };
         operator.order(at(0), Action::Trip);
         operator.order(at(20), Action::Close);

@@ -11,6 +11,10 @@
 //! says more than that under his own keys is a hostile node: he is heard in batches too, and after a
 //! few no more in that tick. That costs nobody else a word, because nobody else has those keys.
 
+use std::time::Duration;
+
+use quorum::CommonTime;
+
 /// Datagrams taken from one party at once, before it is another one's turn: four of these are an
 /// allowance.
 pub(super) const BATCH: usize = 32;
@@ -24,8 +28,8 @@ const REFUSED_MAX: usize = 32;
 /// what a correct one says in a tick (a share and a certificate), so that what it said in eight ticks
 /// of a receiver that stood still is no offence.
 const AUTHENTIC_MAX: usize = 16;
-/// From one batch to the next, ns: a quarter of a tick.
-const PAUSE_NS: i64 = 250_000;
+/// From one batch to the next: a quarter of a tick.
+const PAUSE: Duration = Duration::from_micros(250);
 
 /// What is left of a party's turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,7 +38,7 @@ pub(super) struct Pace {
     refused: usize,
     authentic: usize,
     was_flooded: bool,
-    paused_until_ns: Option<i64>,
+    paused_until: Option<CommonTime>,
 }
 
 impl Pace {
@@ -45,18 +49,18 @@ impl Pace {
             refused: 0,
             authentic: 0,
             was_flooded: false,
-            paused_until_ns: None,
+            paused_until: None,
         }
     }
 
     /// Whether it may be heard.
     pub(super) const fn is_heard(&self) -> bool {
-        self.allowance > 0 && self.paused_until_ns.is_none()
+        self.allowance > 0 && self.paused_until.is_none()
     }
 
-    /// Until when it is not, if it is paused; ns since 1970.
-    pub(super) const fn paused_until_ns(&self) -> Option<i64> {
-        self.paused_until_ns
+    /// Until when it is not, if it is paused.
+    pub(super) const fn paused_until(&self) -> Option<CommonTime> {
+        self.paused_until
     }
 
     /// Its allowance for this tick is used up.
@@ -77,14 +81,14 @@ impl Pace {
     }
 
     /// Ends a pause that is over; says whether one was. A clock that was set back prolongs none.
-    pub(super) fn resume(&mut self, now_ns: i64) -> bool {
-        let is_over = |until_ns: &mut i64| *until_ns <= now_ns || *until_ns - now_ns > PAUSE_NS;
-        self.paused_until_ns.take_if(is_over).is_some()
+    pub(super) fn resume(&mut self, now: CommonTime) -> bool {
+        let is_over = |until: &mut CommonTime| *until <= now || until.since(now) > PAUSE;
+        self.paused_until.take_if(is_over).is_some()
     }
 
     /// So many datagrams were taken at once, and so many of them refused; says whether a pause
     /// begins.
-    pub(super) const fn take(&mut self, now_ns: i64, count: usize, refused: usize) -> bool {
+    pub(super) const fn take(&mut self, now: CommonTime, count: usize, refused: usize) -> bool {
         self.refused = self.refused.saturating_add(refused);
         self.authentic = self.authentic.saturating_add(count.saturating_sub(refused));
         self.allowance = match self.authentic {
@@ -93,7 +97,7 @@ impl Pace {
         };
         let is_paced = self.was_flooded || self.is_flood();
         if is_paced && count > 0 {
-            self.paused_until_ns = Some(now_ns.saturating_add(PAUSE_NS));
+            self.paused_until = Some(now.plus(PAUSE));
         }
         is_paced && count > 0
     }
@@ -103,21 +107,25 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const TICK_NS: i64 = 1_000_000;
+    const TICK_NS: u64 = 1_000_000;
+
+    const fn at(ns: u64) -> CommonTime {
+        CommonTime::from_ns(ns)
+    }
 
     /// What a flood of so many datagrams a second costs in 100 ticks: batches, and datagrams taken;
     /// whoever is heard is woken for each datagram.
-    fn flood(rate: i64) -> (usize, usize) {
+    fn flood(rate: u64) -> (usize, usize) {
         let (mut pace, mut batches, mut taken, mut waiting) = (Pace::new(), 0, 0, 0_usize);
         for now_ns in (0..100 * TICK_NS).step_by(1_000_000_000 / rate as usize) {
             if now_ns % TICK_NS == 0 {
                 pace.begin_tick();
             }
             waiting += 1;
-            pace.resume(now_ns);
+            pace.resume(at(now_ns));
             if pace.is_heard() {
                 let count = waiting.min(BATCH);
-                pace.take(now_ns, count, count);
+                pace.take(at(now_ns), count, count);
                 waiting -= count;
                 taken += count;
                 batches += 1;
@@ -139,7 +147,7 @@ mod tests {
         for tick in 0..100 {
             pace.begin_tick();
             for _ in 1..REFUSED_MAX {
-                assert!(!pace.take(tick * TICK_NS, 1, 1));
+                assert!(!pace.take(at(tick * TICK_NS), 1, 1));
             }
             assert!(pace.is_heard());
         }
@@ -148,13 +156,17 @@ mod tests {
     #[test]
     fn who_is_flooded_no_more_is_heard_at_once_again() {
         let mut pace = Pace::new();
-        assert!(pace.take(0, BATCH, BATCH));
-        assert!(!pace.is_heard() && !pace.resume(PAUSE_NS - 1) && pace.resume(PAUSE_NS));
+        assert!(pace.take(at(0), BATCH, BATCH));
+        assert!(
+            !pace.is_heard()
+                && !pace.resume(at(crate::time::ns(PAUSE) - 1))
+                && pace.resume(at(crate::time::ns(PAUSE)))
+        );
         pace.begin_tick();
-        assert!(pace.take(TICK_NS, 1, 0), "the tick before was one of flood");
+        assert!(pace.take(at(TICK_NS), 1, 0), "the tick before was one of flood");
         pace.begin_tick();
-        assert!(pace.resume(2 * TICK_NS));
-        assert!(!pace.take(2 * TICK_NS, 1, 0));
+        assert!(pace.resume(at(2 * TICK_NS)));
+        assert!(!pace.take(at(2 * TICK_NS), 1, 0));
         assert!(pace.is_heard());
     }
 
@@ -162,28 +174,28 @@ mod tests {
     fn who_says_too_much_under_his_own_keys_is_heard_once_more_in_the_next_tick() {
         let mut pace = Pace::new();
         for _ in 1..AUTHENTIC_MAX {
-            assert!(!pace.take(0, 1, 0) && pace.is_heard());
+            assert!(!pace.take(at(0), 1, 0) && pace.is_heard());
         }
-        pace.take(0, 1, 0);
-        assert!(pace.is_used_up() && !pace.resume(PAUSE_NS - 1));
-        pace.resume(TICK_NS);
+        pace.take(at(0), 1, 0);
+        assert!(pace.is_used_up() && !pace.resume(at(crate::time::ns(PAUSE) - 1)));
+        pace.resume(at(TICK_NS));
         pace.begin_tick();
-        assert!(pace.is_heard() && pace.take(TICK_NS, BATCH, 0));
-        pace.resume(2 * TICK_NS - 1);
+        assert!(pace.is_heard() && pace.take(at(TICK_NS), BATCH, 0));
+        pace.resume(at(2 * TICK_NS - 1));
         assert!(!pace.is_heard(), "one batch was too much again");
         pace.begin_tick();
-        assert!(pace.take(2 * TICK_NS, 1, 0), "heard in batches");
+        assert!(pace.take(at(2 * TICK_NS), 1, 0), "heard in batches");
         pace.begin_tick();
-        pace.resume(3 * TICK_NS);
-        assert!(!pace.take(3 * TICK_NS, 1, 0), "until a tick in which little came");
+        pace.resume(at(3 * TICK_NS));
+        assert!(!pace.take(at(3 * TICK_NS), 1, 0), "until a tick in which little came");
     }
 
     #[test]
     fn what_others_send_under_his_address_is_not_held_to_what_he_says() {
         let mut pace = Pace::new();
-        pace.take(0, REFUSED_MAX - 1, REFUSED_MAX - 1);
+        pace.take(at(0), REFUSED_MAX - 1, REFUSED_MAX - 1);
         assert!(pace.is_heard());
-        pace.take(0, AUTHENTIC_MAX - 1, 0);
+        pace.take(at(0), AUTHENTIC_MAX - 1, 0);
         assert!(pace.is_heard());
     }
 
@@ -191,14 +203,14 @@ mod tests {
     fn nobody_is_heard_beyond_the_allowance_and_a_clock_set_back_silences_nobody() {
         let mut pace = Pace::new();
         for _ in 0..ALLOWANCE / BATCH {
-            assert!(pace.is_heard() || pace.resume(PAUSE_NS));
-            pace.take(0, BATCH, BATCH);
+            assert!(pace.is_heard() || pace.resume(at(crate::time::ns(PAUSE))));
+            pace.take(at(0), BATCH, BATCH);
         }
         assert!(!pace.is_heard() && pace.is_used_up());
         pace.begin_tick();
-        pace.resume(TICK_NS);
+        pace.resume(at(TICK_NS));
         assert!(pace.is_heard());
-        pace.take(10 * TICK_NS, BATCH, BATCH);
-        assert!(pace.resume(0));
+        pace.take(at(10 * TICK_NS), BATCH, BATCH);
+        assert!(pace.resume(at(0)));
     }
 }

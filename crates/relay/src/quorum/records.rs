@@ -1,34 +1,42 @@
 //! What happened in a node, and a line of JSON for each: the sequence of events, and all times that
 //! an action can be explained with.
 
+use std::time::Duration;
+
 use quorum::wire::Proof;
-use quorum::{Action, Attempt, Evidence, Gen, Misdeed, NodeId, Party, Statement};
+use quorum::{Action, Attempt, CommonTime, Evidence, Gen, Misdeed, NodeId, Party, Statement};
 use serde_json::{Value, json};
 use substation::decider::Decision;
 
+use crate::time;
+
 /// Something for the sequence of events.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Event {
-    /// When, in ns since 1970.
-    pub(crate) realtime_ns: i64,
+pub(crate) struct NodeEvent {
+    pub(crate) at: CommonTime,
     pub(crate) what: What,
 }
 
-/// What happened; times end in `_ns` and are ns since 1970 if they are no spans.
+/// What happened; the names are those of the reference page, where times end in `_ns`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum What {
     /// A node runs, with working keys of this number.
     Born { counter: u64 },
     /// The relay decides something else than before; the newest sample was stamped so.
-    Decided { decision: Decision, sample_ns: i64 },
+    Decided { decision: Decision, sample: CommonTime },
     /// An attempt begins: its first message is sent.
-    Spoke { attempt: Attempt, cryptography_ns: i64 },
+    Spoke { attempt: Attempt, cryptography: Duration },
     /// The first certificate of an attempt is sent.
     /// `from` sent the share that completed it, if one did.
-    Certified { attempt: Attempt, from: Option<NodeId>, received_ns: i64, cryptography_ns: i64 },
+    Certified {
+        attempt: Attempt,
+        from: Option<NodeId>,
+        received: CommonTime,
+        cryptography: Duration,
+    },
     /// The breaker node tells of another gen than before; or of one for the first time.
-    Learnt { generation: Gen, state: Action, acted_at_ns: i64, received_ns: i64 },
-    /// The breaker was operated, and that is told from `acknowledging_ns` on.
+    Learnt { generation: Gen, state: Action, acted_at: CommonTime, received: CommonTime },
+    /// The breaker was operated, and that is told from `acknowledging` on.
     Acted(Acted),
     /// A key is used from now on.
     Adopted { node: NodeId, counter: u64 },
@@ -37,12 +45,12 @@ pub(crate) enum What {
     /// Somebody said what no correct node says.
     Blamed(Box<Evidence<Proof>>),
     /// The canary was late.
-    Stall { late_ns: i64 },
+    Stall { late: Duration },
     /// The thread that must be in time was ready to run for so long, and another one had its core.
-    Waited { waited_ns: i64 },
-    /// A beat of the meter of a core was late: the core was gone for `taken_ns` of it, and others had
-    /// it for `waited_ns`.
-    Taken { core: usize, late_ns: i64, taken_ns: i64, waited_ns: i64 },
+    Waited { waited: Duration },
+    /// A beat of the meter of a core was late: the core was gone for `taken` of it, and others had
+    /// it for `waited`.
+    Taken { core: usize, late: Duration, taken: Duration, waited: Duration },
 }
 
 /// An action of the breaker, and where its time went.
@@ -52,22 +60,22 @@ pub(crate) struct Acted {
     /// Which; the next one has this number.
     pub(crate) generation: Gen,
     /// Common time by which it was decided.
-    pub(crate) decided_ns: i64,
+    pub(crate) decided: CommonTime,
     /// When the order had left.
-    pub(crate) operated_ns: i64,
+    pub(crate) operated: CommonTime,
     /// When the kernel got the datagram that completed it.
-    pub(crate) received_ns: i64,
+    pub(crate) received: CommonTime,
     /// Who sent the datagram that completed it.
     pub(crate) from: NodeId,
-    pub(crate) cryptography_ns: i64,
+    pub(crate) cryptography: Duration,
     /// When the first acknowledgement was about to be sent.
-    pub(crate) acknowledging_ns: i64,
+    pub(crate) acknowledging: CommonTime,
 }
 
-impl Event {
+impl NodeEvent {
     pub(crate) fn line(&self) -> Value {
         let mut line = self.what.line();
-        line["realtime_ns"] = self.realtime_ns.into();
+        line["realtime_ns"] = self.at.ns().into();
         line
     }
 }
@@ -76,32 +84,32 @@ impl What {
     fn line(&self) -> Value {
         match self {
             Self::Born { counter } => json!({"event": "born", "counter": counter}),
-            Self::Decided { decision, sample_ns } => json!({
+            Self::Decided { decision, sample } => json!({
                 "event": "decided",
                 "decision": match decision {
                     Decision::Decided(action) => action.to_string(),
                     Decision::Withdrawn => "nothing".into(),
                 },
-                "sample_ns": sample_ns,
+                "sample_ns": sample.ns(),
             }),
-            Self::Spoke { attempt, cryptography_ns } => {
-                attempted("spoke", attempt, json!({"cryptography_ns": cryptography_ns}))
+            Self::Spoke { attempt, cryptography } => {
+                attempted("spoke", attempt, json!({"cryptography_ns": time::ns(*cryptography)}))
             }
-            Self::Certified { attempt, from, received_ns, cryptography_ns } => attempted(
+            Self::Certified { attempt, from, received, cryptography } => attempted(
                 "certified",
                 attempt,
                 json!({
                     "from": from.map(NodeId::number),
-                    "received_ns": received_ns,
-                    "cryptography_ns": cryptography_ns,
+                    "received_ns": received.ns(),
+                    "cryptography_ns": time::ns(*cryptography),
                 }),
             ),
-            Self::Learnt { generation, state, acted_at_ns, received_ns } => json!({
+            Self::Learnt { generation, state, acted_at, received } => json!({
                 "event": "learnt",
                 "gen": generation.0,
                 "state": state.to_string(),
-                "acted_at_ns": acted_at_ns,
-                "received_ns": received_ns,
+                "acted_at_ns": acted_at.ns(),
+                "received_ns": received.ns(),
             }),
             Self::Acted(acted) => acted.line(),
             Self::Adopted { node, counter } => {
@@ -111,14 +119,14 @@ impl What {
                 json!({"event": "distrusted", "node": node.number(), "counter": counter})
             }
             Self::Blamed(evidence) => blamed(evidence),
-            Self::Stall { late_ns } => json!({"event": "stall", "late_ns": late_ns}),
-            Self::Waited { waited_ns } => json!({"event": "waited", "waited_ns": waited_ns}),
-            Self::Taken { core, late_ns, taken_ns, waited_ns } => json!({
+            Self::Stall { late } => json!({"event": "stall", "late_ns": time::ns(*late)}),
+            Self::Waited { waited } => json!({"event": "waited", "waited_ns": time::ns(*waited)}),
+            Self::Taken { core, late, taken, waited } => json!({
                 "event": "taken",
                 "core": core,
-                "late_ns": late_ns,
-                "taken_ns": taken_ns,
-                "waited_ns": waited_ns,
+                "late_ns": time::ns(*late),
+                "taken_ns": time::ns(*taken),
+                "waited_ns": time::ns(*waited),
             }),
         }
     }
@@ -137,12 +145,12 @@ impl Acted {
             "event": "acted",
             "action": self.action.to_string(),
             "gen": self.generation.0,
-            "decided_ns": self.decided_ns,
-            "operated_ns": self.operated_ns,
-            "received_ns": self.received_ns,
+            "decided_ns": self.decided.ns(),
+            "operated_ns": self.operated.ns(),
+            "received_ns": self.received.ns(),
             "from": self.from.number(),
-            "cryptography_ns": self.cryptography_ns,
-            "acknowledging_ns": self.acknowledging_ns,
+            "cryptography_ns": time::ns(self.cryptography),
+            "acknowledging_ns": self.acknowledging.ns(),
         })
     }
 }

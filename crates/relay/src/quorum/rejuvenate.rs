@@ -12,13 +12,13 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use iec61850::SampleTime;
-use quorum::{NODES, NodeId, TokenEvent, Tokens};
+use quorum::{CommonTime, NODES, NodeId, TokenEvent, Tokens};
 use serde_json::{Value, json};
 use substation::settings::quorum::RejuvenationSettings;
 
-use super::lines::{Lines, Lost};
 use super::status::{Status, ask};
+use crate::lines::{Lines, LostLines};
+use crate::time;
 
 /// How often it asks the breaker node.
 const LOOK: Duration = Duration::from_millis(20);
@@ -36,7 +36,7 @@ pub(crate) struct Rejuvenator<'s> {
     /// The last status that was looked at.
     known: Option<Status>,
     records: Option<Lines>,
-    lost: Lost,
+    lost: LostLines,
     folder: PathBuf,
     reborn: u64,
     unanswered: u64,
@@ -48,12 +48,12 @@ impl<'s> Rejuvenator<'s> {
         let records = settings.records.as_deref().map(|path| Lines::open(&folder.join(path)));
         let mut all = Self {
             settings,
-            tokens: Tokens::new(now(), settings.rejuvenation),
+            tokens: Tokens::new(time::common(), settings.rejuvenation),
             children: [const { None }; NODES],
             counters: [0; NODES],
             known: None,
             records: records.transpose()?,
-            lost: Lost::default(),
+            lost: LostLines::default(),
             // A folder has a name also where none was given.
             folder: folder.join("."),
             reborn: 0,
@@ -106,9 +106,9 @@ impl<'s> Rejuvenator<'s> {
             } else {
                 TokenEvent::Heard(node)
             };
-            given.extend(self.tokens.step(time(heard_ns), event));
+            given.extend(self.tokens.step(CommonTime::from_ns(heard_ns), event));
         }
-        given.extend(self.tokens.step(now(), TokenEvent::Deadline));
+        given.extend(self.tokens.step(time::common(), TokenEvent::Deadline));
         self.known = Some(status.clone());
         for node in given {
             self.counters[node.index()] = status.counters[node.index()];
@@ -164,7 +164,7 @@ impl<'s> Rejuvenator<'s> {
     fn write(&mut self, line: &Value) {
         let Some(out) = &mut self.records else { return };
         let mut line = line.clone();
-        line["realtime_ns"] = os::realtime::realtime_ns().into();
+        line["realtime_ns"] = time::common().ns().into();
         out.add(line);
         if let Err(error) = out.write() {
             self.lost.note(1, &error);
@@ -180,12 +180,4 @@ impl Drop for Rejuvenator<'_> {
             let _status = child.wait();
         }
     }
-}
-
-fn now() -> SampleTime {
-    time(os::realtime::realtime_ns())
-}
-
-const fn time(realtime_ns: i64) -> SampleTime {
-    SampleTime::from_ns(if realtime_ns < 0 { 0 } else { realtime_ns as u64 })
 }

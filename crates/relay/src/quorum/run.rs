@@ -1,20 +1,20 @@
-//! A node as a whole: files, sockets, two real-time threads, and the thread that called, which does
-//! all that may block until somebody says stop.
+//! A node as a whole: files, sockets, two real-time threads, and what the thread that may block does
+//! beside them.
 
 use std::io;
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
+use iec61850::stream::StreamKey;
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use os::packet::PacketSocket;
 use quorum::wire::CertificateKind;
-use quorum::{NodeId, Protocol, Speaker};
-use rtrb::{Consumer, RingBuffer};
+use quorum::{Protocol, Speaker};
+use rtrb::{Consumer, Producer, RingBuffer};
 use serde_json::Value;
 use substation::decider::{Decider, Elements, Foreign, Instantaneous};
 use substation::engine::Engine;
@@ -24,33 +24,24 @@ use substation::settings::{Thread, WhenDown};
 use super::birth::{Identity, seed};
 use super::breaker::{self, BreakerLoop};
 use super::bus::Bus;
-use super::canary;
-use super::clock;
 use super::frames::Frames;
-use super::harness::Harness;
-use super::lines::{Lines, Lost};
+use super::harness::{Harness, WaitQueue};
 use super::memory::{Disk, Memory};
 use super::node::{self, Node, Seeds};
 use super::operate::Operator;
-use super::records::Event;
-use super::status::{Server, Shown};
+use super::records::{NodeEvent, What};
+use super::status::{self, Shown};
+use crate::canary::at_each_tick;
+use crate::lines::{Lines, LostLines};
 use crate::links::Watched;
-use crate::prepare;
-use crate::run::{Missing, open};
+use crate::run::open;
+use crate::supervise::{Supervisor, TimedThread, Watch, listen};
+use crate::{prepare, time};
 
 /// Events that may wait for being written.
 const EVENTS_MAX: usize = 4096;
-/// How often the thread that may block looks round.
-const LOOK: Duration = Duration::from_millis(20);
-
-/// How a node ended.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    /// What became of everything.
-    pub(crate) summary: Value,
-    /// Why before its time, if it was.
-    pub(crate) failure: Option<String>,
-}
+/// Time between two looks of the canary: an eighth of a quarter cycle at 60 Hz.
+const CANARY_PERIOD: Duration = Duration::from_micros(500);
 
 /// Runs a relay node until `stop`, or for `duration`; files are relative to `folder`.
 pub(crate) fn run_node(
@@ -58,7 +49,7 @@ pub(crate) fn run_node(
     folder: &Path,
     duration: Option<Duration>,
     stop: &AtomicBool,
-) -> Result<Ended> {
+) -> Result<(Value, Option<String>)> {
     let (quorum, host) = (&settings.quorum, &settings.host);
     let identity = Identity::read(quorum, folder)?;
     let me = identity.node()?;
@@ -67,7 +58,7 @@ pub(crate) fn run_node(
         _ => host.interface.as_deref(),
     };
     let Some(interface) = interface else {
-        bail!(Missing("no interface is given: add `interface` to `host`".into()));
+        bail!("no interface is given: add `interface` to `host`");
     };
     let (socket, streams, decider) = relay(settings, interface)?;
     let (mut memory, found) = Memory::open(&folder.join(&quorum.memory))?;
@@ -80,33 +71,24 @@ pub(crate) fn run_node(
     let needs_nonces = quorum.protocol == Protocol::Peer
         && membership.certificate.kind() == CertificateKind::Frost;
     let seeds = needs_nonces.then(|| Box::new(|| seed().ok()) as Seeds);
-    let (events, events_out) = RingBuffer::new(EVENTS_MAX);
-    let (waits, waits_out) = RingBuffer::new(EVENTS_MAX);
-    let waits = host.wait_min.map(|min| (min, waits));
-    let bus = Bus::open(quorum, channels).with_context(|| address_missing(me))?;
+    let (queues, events, waits) = queues(host);
+    let bus = Bus::open(quorum, channels).with_context(|| {
+        format!("{me}: its address in `addresses` cannot be used: use one of this host")
+    })?;
     let harness = Harness::new(bus, keyring, events, waits);
     let disk = memory.disk();
     let frames = Frames::new(&socket, streams);
     let work = Node::new(harness, speaker, decider, frames, (memory, remembered), seeds);
-    let around = Around {
-        host,
-        party: format!("node {}", me.number()),
-        socket: Some((interface, &socket)),
-        disk,
-        events: events_out,
-        waits: waits_out,
-        status: None,
-        duration,
-        stop,
-    };
-    around.run(folder, |ending| work.run(ending))
+    let mut watch = NodeWatch::new(host, folder, format!("node {}", me.number()), (queues, disk))?;
+    watch.link = Some((Watched::new(interface, WhenDown::Alarm), &socket));
+    watch.run((host, duration, stop), |ending| work.run(ending))
 }
 
 /// What decides, and where its frames come from.
 fn relay(
     settings: &NodeSettings,
     interface: &str,
-) -> Result<(PacketSocket, Option<Vec<iec61850::stream::StreamKey>>, Decider)> {
+) -> Result<(PacketSocket, Option<Vec<StreamKey>>, Decider)> {
     Ok(match &settings.decides {
         Decides::Elements { relay, breaker, close_after } => {
             let keys: Vec<_> = relay.streams.values().map(|stream| stream.key.clone()).collect();
@@ -127,16 +109,12 @@ fn relay(
     })
 }
 
-fn samples(interface: &str, keys: &[iec61850::stream::StreamKey]) -> Result<PacketSocket> {
+fn samples(interface: &str, keys: &[StreamKey]) -> Result<PacketSocket> {
     let socket = open(interface, ETHERTYPE_SAMPLED_VALUES)?;
     for key in keys {
         socket.join(key.destination.0).context("joining the group of a stream")?;
     }
     Ok(socket)
-}
-
-fn address_missing(node: NodeId) -> Missing {
-    Missing(format!("{node}: its address in `addresses` cannot be used: use one of this host"))
 }
 
 /// Runs the breaker node until `stop`, or for `duration`; files are relative to `folder`.
@@ -145,7 +123,7 @@ pub(crate) fn run_breaker(
     folder: &Path,
     duration: Option<Duration>,
     stop: &AtomicBool,
-) -> Result<Ended> {
+) -> Result<(Value, Option<String>)> {
     let (quorum, host) = (&settings.quorum, &settings.host);
     let identity = Identity::read(quorum, folder)?;
     let interface = host.interface.as_deref();
@@ -158,149 +136,145 @@ pub(crate) fn run_breaker(
     let remembered = breaker::Remembered::or_new(found, settings.initially, &identity.membership);
     let (membership, mut channels, keyring) = identity.of_breaker()?;
     // Nodes that run on have seen its numbers up to some time ago.
-    channels.number_after(os::realtime::realtime_ns() as u64);
-    let (events, events_out) = RingBuffer::new(EVENTS_MAX);
-    let (waits, waits_out) = RingBuffer::new(EVENTS_MAX);
-    let waits = host.wait_min.map(|min| (min, waits));
+    channels.number_after(time::common().ns());
+    let (queues, events, waits) = queues(host);
     let bus = Bus::open(quorum, channels)
         .context("the address in `breaker_address` cannot be used: use one of this host")?;
     let harness = Harness::new(bus, keyring, events, waits);
     let message = settings.goose.as_ref().zip(socket.as_ref().map(|(_, socket)| socket));
     let operator = Operator::new(settings.breaker, (remembered.state(), ordered), message);
     let shown = Arc::new(Shown::default());
-    let status = settings.status.map(Server::bind).transpose().context("serving the status")?;
+    let status = settings.status.map(listen).transpose().context("serving the status")?;
     let disk = memory.disk();
     let about = (membership.subject(quorum.protocol), quorum.parameters);
     let work = BreakerLoop::new(harness, about, operator, (memory, remembered), shown.clone())
         .context("saving the state of the breaker")?;
-    let around = Around {
-        host,
-        party: "breaker".into(),
-        socket: socket.as_ref().map(|(interface, socket)| (*interface, socket)),
-        disk,
-        events: events_out,
-        waits: waits_out,
-        status: status.map(|status| (status, shown)),
-        duration,
-        stop,
-    };
-    around.run(folder, |ending| work.run(ending))
+    let mut watch = NodeWatch::new(host, folder, "breaker".into(), (queues, disk))?;
+    let link = socket.as_ref().map(|(interface, socket)| (*interface, socket));
+    watch.link = link.map(|(interface, socket)| (Watched::new(interface, WhenDown::Alarm), socket));
+    watch.status = status.map(|status| (status, shown));
+    watch.run((host, duration, stop), |ending| work.run(ending))
 }
 
-/// What is round the thread that must be in time.
-struct Around<'s> {
-    host: &'s NodeHost,
+/// The queues of events and of waits for the core, to the thread that may block.
+type Queues = Vec<Consumer<NodeEvent>>;
+
+fn queues(host: &NodeHost) -> (Queues, Producer<NodeEvent>, Option<WaitQueue>) {
+    let (events, events_out) = RingBuffer::new(EVENTS_MAX);
+    let (waits, waits_out) = RingBuffer::new(EVENTS_MAX);
+    (vec![events_out, waits_out], events, host.wait_min.map(|min| (min, waits)))
+}
+
+/// Everything that the thread that may block has and uses.
+struct NodeWatch<'s> {
     party: String,
-    socket: Option<(&'s str, &'s PacketSocket)>,
+    link: Option<(Watched, &'s PacketSocket)>,
     disk: Disk,
-    events: Consumer<Event>,
-    waits: Consumer<Event>,
-    status: Option<(Server, Arc<Shown>)>,
-    duration: Option<Duration>,
-    stop: &'s AtomicBool,
+    queues: Queues,
+    records: Option<Lines>,
+    lost: LostLines,
+    status: Option<(TcpListener, Arc<Shown>)>,
+    warnings: Vec<String>,
 }
 
-impl Around<'_> {
+impl<'s> NodeWatch<'s> {
+    fn new(
+        host: &NodeHost,
+        folder: &Path,
+        party: String,
+        (queues, disk): (Queues, Disk),
+    ) -> Result<Self> {
+        let records = host.records.as_deref().map(|path| Lines::open(&folder.join(path)));
+        Ok(Self {
+            party,
+            link: None,
+            disk,
+            queues,
+            records: records.transpose()?,
+            lost: LostLines::default(),
+            status: None,
+            warnings: Vec::new(),
+        })
+    }
+
+    /// Runs the thread that must be in time, and a canary on its core and before it; returns what
+    /// became of everything, and why it ended before its time, if it did.
     fn run(
         mut self,
-        folder: &Path,
+        (host, duration, stop): (&NodeHost, Option<Duration>, &AtomicBool),
         work: impl FnOnce(&AtomicBool) -> io::Result<Value> + Send,
-    ) -> Result<Ended> {
-        let host = self.host;
-        let mut records = host.records.as_deref().map(|path| Lines::open(&folder.join(path)));
-        let mut records = records.take().transpose()?;
+    ) -> Result<(Value, Option<String>)> {
         let (mut warnings, _awake) = prepare::process();
-        warnings.extend(clock::doubt());
-        let (stall_events, stalls_out) = RingBuffer::new(EVENTS_MAX);
-        let ending = AtomicBool::new(false);
-        let mut failure = None;
-        let mut lost = Lost::default();
-        let mut watched =
-            self.socket.map(|(interface, _)| Watched::new(interface, WhenDown::Alarm));
+        warnings.extend(time::doubt());
+        let (stalls, stalls_out) = RingBuffer::new(EVENTS_MAX);
+        self.queues.insert(0, stalls_out);
+        let (mut summary, mut stalls_lost) = (Value::Null, 0_u64);
         let before = Thread { core: host.thread.core, priority: host.canary_priority };
-        let mut queues = [stalls_out];
-        let result = thread::scope(|scope| -> Result<(Value, u64)> {
-            let (prepared, refused) = mpsc::channel();
-            let ready = |name: &'static str, settings: Thread| {
-                let prepared = prepared.clone();
-                // Whoever asked may have given up; the thread runs and sees that it shall stop.
-                move || drop(prepared.send(prepare::thread(name, settings, None)))
-            };
-            let (ready_node, ready_canary) = (ready("node", host.thread), ready("canary", before));
-            let ending = &ending;
-            let node =
-                thread::Builder::new().name("node".into()).spawn_scoped(scope, move || {
-                    ready_node();
-                    work(ending)
-                })?;
-            let canary =
-                thread::Builder::new().name("canary".into()).spawn_scoped(scope, move || {
-                    ready_canary();
-                    canary::run(host.stall_min, stall_events, ending)
-                })?;
-            warnings.extend((0..2).filter_map(|_| refused.recv().ok()).flatten());
-            if host.require_realtime && !warnings.is_empty() {
-                ending.store(true, Ordering::Relaxed);
-                return Err(anyhow!(Missing(warnings.join("\n"))));
-            }
-            terminal::err!("qcrelay: {} runs", self.party);
-            let begin = Instant::now();
-            let mut is_over = false;
-            while !is_over && failure.is_none() && !node.is_finished() {
-                is_over = self.stop.load(Ordering::Relaxed)
-                    || self.duration.is_some_and(|duration| begin.elapsed() >= duration);
-                if !is_over {
-                    thread::sleep(LOOK);
-                }
-                let looked = self.look(&mut records, &mut queues, &mut lost);
-                failure = looked.err().map(|error| format!("{error:#}"));
-                if let (Some(watched), Some((_, socket))) = (&mut watched, self.socket) {
-                    failure = failure.take().or(watched.look(socket.link()).failure);
-                }
-            }
-            ending.store(true, Ordering::Relaxed);
-            let ended = node.join().expect("a thread of the node does not panic: that ends it");
-            let summary = ended.unwrap_or_else(|error| {
-                failure.get_or_insert_with(|| format!("the node: {error}"));
-                Value::Null
-            });
-            Ok((summary, canary.join().expect("a canary does not panic")))
-        });
-        let (mut summary, stalls_lost) = result?;
-        if let Err(error) = self.look(&mut records, &mut queues, &mut lost) {
-            failure.get_or_insert_with(|| format!("{error:#}"));
-        }
-        warnings.extend(lost.why().map(str::to_owned));
+        let threads = vec![
+            TimedThread::new("node", host.thread, |ending| {
+                summary = work(ending)?;
+                Ok(())
+            }),
+            TimedThread::new("canary", before, |ending| {
+                stalls_lost = record_stalls(host.stall_min, stalls, ending);
+                Ok(())
+            }),
+        ];
+        let require_realtime = host.require_realtime;
+        let supervisor = Supervisor { stop, duration, cache_group: None, require_realtime };
+        let failure = supervisor.run(threads, warnings, &mut self)?;
+        self.warnings.extend(self.lost.why().map(str::to_owned));
         summary["party"] = self.party.into();
-        summary["records_lost"] = lost.count().into();
+        summary["records_lost"] = self.lost.count().into();
         summary["stalls_lost"] = stalls_lost.into();
-        summary["warnings"] = warnings.into();
-        Ok(Ended { summary, failure })
+        summary["warnings"] = self.warnings.into();
+        Ok((summary, failure))
+    }
+}
+
+impl Watch for NodeWatch<'_> {
+    fn begun(&mut self, warnings: Vec<String>) {
+        self.warnings = warnings;
+        terminal::err!("qcrelay: {} runs", self.party);
     }
 
     /// Writes what has happened, lets the disk follow, and answers who asks.
-    fn look(
-        &mut self,
-        records: &mut Option<Lines>,
-        queues: &mut [Consumer<Event>],
-        lost: &mut Lost,
-    ) -> Result<()> {
+    fn look(&mut self, _is_last: bool) -> Result<()> {
         let mut count = 0;
-        for queue in queues.iter_mut().chain([&mut self.events, &mut self.waits]) {
+        for queue in &mut self.queues {
             while let Ok(event) = queue.pop() {
-                if let Some(records) = records {
+                if let Some(records) = &mut self.records {
                     records.add(event.line());
                     count += 1;
                 }
             }
         }
-        if let Some(Err(error)) = records.as_mut().map(Lines::write) {
-            lost.note(count, &error);
+        if let Some(Err(error)) = self.records.as_mut().map(Lines::write) {
+            self.lost.note(count, &error);
         }
         self.disk.follow().context("writing the state for a restart to disk")?;
-        if let Some((server, shown)) = &self.status {
-            server.serve(shown);
+        if let Some((listener, shown)) = &self.status {
+            status::serve(listener, shown);
         }
-        Ok(())
+        let failure =
+            self.link.as_mut().and_then(|(watched, socket)| watched.look(socket.link()).failure);
+        failure.map_or(Ok(()), |failure| bail!(failure))
     }
+}
+
+/// Records each time that the canary wakes up late, with begin and length, so that an action that took
+/// long can be compared with what the host took away meanwhile; returns how many found no room in the
+/// queue.
+fn record_stalls(min: Duration, mut events: Producer<NodeEvent>, stop: &AtomicBool) -> u64 {
+    let mut lost = 0;
+    at_each_tick(time::own().plus(CANARY_PERIOD), CANARY_PERIOD, stop, |_, due| {
+        let (awake, at) = (time::own(), time::common());
+        let late = awake.since(due);
+        if late >= min {
+            let event = NodeEvent { at, what: What::Stall { late } };
+            lost += u64::from(events.push(event).is_err());
+        }
+        awake
+    });
+    lost
 }

@@ -5,11 +5,13 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use quorum::{Action, NODES, NodeId, Remembered};
+use quorum::{Action, CommonTime, NODES, NodeId, Remembered};
 use serde::{Deserialize, Serialize};
+
+use crate::time;
 
 /// How long one who asks may take: whoever is slower is not waited for.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -18,8 +20,8 @@ const ANSWER: Duration = Duration::from_millis(500);
 
 /// What the thread that must be in time shows to the others.
 #[derive(Debug, Default)]
-pub struct Shown {
-    heard_ns: [AtomicI64; NODES],
+pub(crate) struct Shown {
+    heard_ns: [AtomicU64; NODES],
     counters: [AtomicU64; NODES],
     generation: AtomicU64,
     is_open: AtomicBool,
@@ -29,7 +31,7 @@ pub struct Shown {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// When something authentic came from each node last, in ns since 1970; 0 for never.
-    pub heard_ns: [i64; NODES],
+    pub heard_ns: [u64; NODES],
     /// The number of each node's working keys.
     pub counters: [u64; NODES],
     /// The number of the next action.
@@ -37,17 +39,17 @@ pub struct Status {
     /// Whether the last action was a trip.
     pub is_open: bool,
     /// When this was said, in ns since 1970.
-    pub now_ns: i64,
+    pub now_ns: u64,
 }
 
 impl Shown {
     /// Something authentic came from a node.
-    pub fn heard(&self, node: NodeId, at_ns: i64) {
-        self.heard_ns[node.index()].store(at_ns, Ordering::Relaxed);
+    pub(crate) fn heard(&self, node: NodeId, at: CommonTime) {
+        self.heard_ns[node.index()].store(at.ns(), Ordering::Relaxed);
     }
 
     /// The breaker stands so.
-    pub fn stands(&self, remembered: &Remembered) {
+    pub(crate) fn stands(&self, remembered: &Remembered) {
         for (shown, counter) in self.counters.iter().zip(remembered.counters.highest()) {
             shown.store(counter, Ordering::Relaxed);
         }
@@ -56,49 +58,29 @@ impl Shown {
     }
 
     /// All of it, now.
-    #[must_use]
-    pub fn status(&self) -> Status {
+    fn status(&self) -> Status {
         Status {
             heard_ns: self.heard_ns.each_ref().map(|at_ns| at_ns.load(Ordering::Relaxed)),
             counters: self.counters.each_ref().map(|counter| counter.load(Ordering::Relaxed)),
             generation: self.generation.load(Ordering::Relaxed),
             is_open: self.is_open.load(Ordering::Relaxed),
-            now_ns: os::realtime::realtime_ns(),
+            now_ns: time::common().ns(),
         }
     }
 }
 
-/// Answers whoever asks.
-#[derive(Debug)]
-pub struct Server(TcpListener);
-
-impl Server {
-    /// Listens at an address.
-    ///
-    /// # Errors
-    /// When the address is in use or not of this host.
-    pub fn bind(address: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        Ok(Self(listener))
-    }
-
-    /// Answers those who wait.
-    pub fn serve(&self, shown: &Shown) {
-        while let Ok((mut caller, _)) = self.0.accept() {
-            let line = serde_json::to_string(&shown.status()).expect("these are plain numbers");
-            let answered =
-                caller.set_write_timeout(Some(PATIENCE)).and_then(|()| writeln!(caller, "{line}"));
-            // Whoever has gone needs no answer.
-            drop(answered);
-        }
+/// Answers those who wait.
+pub(crate) fn serve(listener: &TcpListener, shown: &Shown) {
+    while let Ok((mut caller, _)) = listener.accept() {
+        let line = serde_json::to_string(&shown.status()).expect("these are plain numbers");
+        let answered =
+            caller.set_write_timeout(Some(PATIENCE)).and_then(|()| writeln!(caller, "{line}"));
+        // One that has gone needs no answer.
+        drop(answered);
     }
 }
 
-/// Asks a breaker node how it stands.
-///
-/// # Errors
-/// When nobody answers, or somebody else.
+/// Asks a breaker node how it stands; an error is that nobody answers, or somebody else.
 pub fn ask(address: SocketAddr) -> io::Result<Status> {
     let mut stream = TcpStream::connect_timeout(&address, ANSWER)?;
     stream.set_read_timeout(Some(ANSWER))?;

@@ -1,20 +1,24 @@
-//! A scheme that takes down how long it was at work, so that an action that took long can be
+//! A scheme that measures how long it was at work, so that an action that took long can be
 //! explained.
+
+use std::time::Duration;
 
 use quorum::scheme::NoCertificate;
 use quorum::{NodeId, QUORUM, Scheme, Statement};
+
+use crate::time;
 
 /// A scheme with a stop-watch.
 #[derive(Debug)]
 pub(crate) struct Timed<S> {
     scheme: S,
-    spent_ns: i64,
+    spent: Duration,
 }
 
 impl<S> Timed<S> {
     /// Nothing was spent yet.
     pub(crate) const fn new(scheme: S) -> Self {
-        Self { scheme, spent_ns: 0 }
+        Self { scheme, spent: Duration::ZERO }
     }
 
     pub(crate) const fn get(&mut self) -> &mut S {
@@ -22,14 +26,14 @@ impl<S> Timed<S> {
     }
 
     /// How long it was at work since this was last asked.
-    pub(crate) const fn take_spent_ns(&mut self) -> i64 {
-        std::mem::replace(&mut self.spent_ns, 0)
+    pub(crate) const fn take_spent(&mut self) -> Duration {
+        std::mem::replace(&mut self.spent, Duration::ZERO)
     }
 
     fn time<T>(&mut self, work: impl FnOnce(&mut S) -> T) -> T {
-        let begin_ns = os::realtime::now_ns();
+        let begin = time::own();
         let result = work(&mut self.scheme);
-        self.spent_ns += os::realtime::now_ns() - begin_ns;
+        self.spent += time::own().since(begin);
         result
     }
 }

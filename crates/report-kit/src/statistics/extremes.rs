@@ -7,6 +7,7 @@
 //! by drawing the blocks again (bootstrap), from a fixed seed: the same samples give the same
 //! answer. It extrapolates, and it assumes that the load stays as it was.
 
+use random::Random;
 use serde::{Deserialize, Serialize};
 use statrs::function::gamma::gamma;
 
@@ -78,33 +79,15 @@ pub fn samples_needed() -> usize {
 
 /// What other runs like this one would have answered, in whole ns.
 fn levels_of_draws(maxima: &[f64], period_blocks: f64) -> Vec<u32> {
-    let mut draw = Draw::new();
+    let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
     let mut again = vec![0.0; maxima.len()];
     (0..DRAWS)
         .map(|_| {
-            again.fill_with(|| maxima[draw.below(maxima.len())]);
+            again.fill_with(|| random.pick(maxima));
             // The conversion saturates, as an extrapolation may be absurdly large.
             ExtremeValue::fit(&again).level(period_blocks) as u32
         })
         .collect()
-}
-
-/// SplitMix64 (Steele et al. 2014), from a fixed seed.
-struct Draw(u64);
-
-impl Draw {
-    fn new() -> Self {
-        Self(0x9E37_79B9_7F4A_7C15)
-    }
-
-    fn below(&mut self, count: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^= mixed >> 31;
-        ((u128::from(mixed) * count as u128) >> 64) as usize
-    }
 }
 
 /// Generalised extreme-value distribution: `F(x) = exp(-(1 - k (x - location) / scale)^(1/k))`,
@@ -184,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_longer_time_has_a_higher_level_and_the_same_samples_the_same_answer() {
-        let mut draw = Draw::new();
+        let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
         let samples: Vec<u32> = (0..20_000).map(|_| draw.below(100_000) as u32).collect();
         let once = ReturnLevel::of(&[&samples], 1.0).unwrap();
         assert_eq!((once.blocks, once.block_samples), (50, 400));

@@ -442,14 +442,12 @@ mod tests {
         }
         let (done, file) = (Arc::new(AtomicBool::new(false)), std::fs::File::from(page));
         // Odd counters, the mode of one that was let go, lines without end, and all else.
-        let mut noise = 0x9e37_79b9_7f4a_7c15u64;
+        let mut random = random::Random::new(1);
         file.write_all_at(&[0xff; vtime::image::PAGE_SIZE], 0).unwrap();
         let own = Arc::clone(&done);
         let writer = std::thread::spawn(move || {
             while !own.load(Ordering::Relaxed) {
-                noise ^= noise << 13;
-                noise ^= noise >> 7;
-                noise ^= noise << 17;
+                let noise = random.number();
                 let (words, at) = ([u64::MAX, 1, 2, noise], noise >> 32 & 0x1f8);
                 let word = words[(noise >> 20) as usize % words.len()];
                 file.write_all_at(&word.to_le_bytes(), at).unwrap();

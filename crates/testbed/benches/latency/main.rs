@@ -18,6 +18,7 @@ use latency::report::{Report, Run};
 use latency::run_folder::CELLS;
 use probe::stream::{Cause, Counts, End, Header, Note, Outcome, Sample, Seen, Stall, Writer};
 use probe::{Facts, Plan};
+use random::Random;
 
 const CORES: [usize; 2] = [0, 1];
 const PERIOD_NS: u64 = 10_000_000;
@@ -105,13 +106,13 @@ fn stream(folder: &Path, seconds: u64) -> Result<()> {
     };
     let to = BufWriter::new(File::create(stream_file(folder))?);
     let mut writer = Writer::new(to, &header)?;
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for second in 0..seconds {
         let begin = second * SAMPLES_A_SECOND;
         for (thread, core) in CORES.into_iter().enumerate() {
             let sample = |index: u64, random: &mut Random| Sample {
                 at_ns: i64::try_from(index * PERIOD_NS).expect("eight hours are few ns"),
-                latency_ns: random.latency_ns(),
+                latency_ns: latency_ns(random),
                 ..Sample::default()
             };
             let indices = begin..begin + SAMPLES_A_SECOND;
@@ -144,22 +145,9 @@ fn stall(core: usize, late: &Sample) -> Note {
     })
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// 3 µs and more, the later the rarer.
-    fn latency_ns(&mut self) -> i64 {
-        let doublings = self.next().trailing_zeros().min(20);
-        let spread = 1_u64 << (10 + doublings / 2);
-        i64::try_from(3_000 + self.next() % spread * (1 + u64::from(doublings))).unwrap_or(i64::MAX)
-    }
+/// 3 µs and more, the later the rarer.
+fn latency_ns(random: &mut Random) -> i64 {
+    let doublings = random.number().trailing_zeros().min(20);
+    let spread = 1_u64 << (10 + doublings / 2);
+    i64::try_from(3_000 + random.number() % spread * (1 + u64::from(doublings))).unwrap_or(i64::MAX)
 }

@@ -7,38 +7,33 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
-
-use crate::run::Missing;
+use anyhow::{Context as _, Result};
 
 /// A file that goes on with the lines that it had, and those that are not yet in it.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     file: File,
     text: String,
 }
 
 impl Lines {
     /// Opens the file, or creates it.
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(path);
-        let file = file.map_err(|error| {
-            anyhow!(Missing(format!(
-                "records cannot be written to {} ({error}): use a different file",
-                path.display()
-            )))
+        let file = file.with_context(|| {
+            format!("records cannot be written to {}: use a different file", path.display())
         })?;
         Ok(Self { file, text: String::new() })
     }
 
     /// Adds a line, which is not in the file yet.
-    pub(super) fn add(&mut self, line: impl Display) {
+    pub(crate) fn add(&mut self, line: impl Display) {
         // A string takes whatever is written to it.
         let _always = writeln!(self.text, "{line}");
     }
 
     /// Writes all lines that were added: a file that ends early ends within the last of them only.
-    pub(super) fn write(&mut self) -> io::Result<()> {
+    pub(crate) fn write(&mut self) -> io::Result<()> {
         if self.text.is_empty() {
             return Ok(());
         }
@@ -55,14 +50,14 @@ impl Lines {
 
 /// Lines that could not be written, and why. Who protects a grid goes on without, and says so.
 #[derive(Debug, Default)]
-pub(super) struct Lost {
+pub(crate) struct LostLines {
     count: u64,
     why: Option<String>,
 }
 
-impl Lost {
+impl LostLines {
     /// So many more were lost; what is wrong with the first is said at once.
-    pub(super) fn note(&mut self, count: u64, error: &io::Error) {
+    pub(crate) fn note(&mut self, count: u64, error: &io::Error) {
         self.count += count;
         self.why.get_or_insert_with(|| {
             let why =
@@ -72,12 +67,12 @@ impl Lost {
         });
     }
 
-    pub(super) const fn count(&self) -> u64 {
+    pub(crate) const fn count(&self) -> u64 {
         self.count
     }
 
     /// Why the first of them were.
-    pub(super) fn why(&self) -> Option<&str> {
+    pub(crate) fn why(&self) -> Option<&str> {
         self.why.as_deref()
     }
 }
@@ -104,7 +99,7 @@ mod tests {
     #[test]
     fn lines_that_find_no_room_are_counted_and_those_after_them_tried() {
         let mut lines = Lines::open(Path::new("/dev/full")).expect("a file without room");
-        let mut lost = Lost::default();
+        let mut lost = LostLines::default();
         for count in [2, 3] {
             lines.add("longer than there is room");
             lost.note(count, &lines.write().expect_err("no room"));

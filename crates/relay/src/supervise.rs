@@ -1,0 +1,128 @@
+//! The thread that may block, round those that must be in time: it starts them with what the host
+//! allows them, looks round until somebody says stop or something fails, and ends them.
+//!
+//! `qcrelay run`, `node`, `breaker` and `meter` differ in their threads and in what a look is.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::{Builder, scope, sleep};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use substation::settings::Thread;
+
+use crate::prepare;
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Works until the flag is set.
+type Work<'w> = Box<dyn FnOnce(&AtomicBool) -> io::Result<()> + Send + 'w>;
+
+/// A thread that must be in time: its name, its scheduling, its work.
+pub(crate) struct TimedThread<'w> {
+    name: &'static str,
+    settings: Thread,
+    work: Work<'w>,
+}
+
+impl<'w> TimedThread<'w> {
+    pub(crate) fn new(
+        name: &'static str,
+        settings: Thread,
+        work: impl FnOnce(&AtomicBool) -> io::Result<()> + Send + 'w,
+    ) -> Self {
+        Self { name, settings, work: Box::new(work) }
+    }
+}
+
+/// What the thread that may block does.
+pub(crate) trait Watch {
+    /// All threads run, with these warnings of what the host refuses.
+    fn begun(&mut self, warnings: Vec<String>);
+
+    /// Takes in and writes what has come; `is_last` when all threads have ended. An error ends all.
+    fn look(&mut self, is_last: bool) -> Result<()>;
+}
+
+/// Until when, and on which conditions, threads run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Supervisor<'s> {
+    pub(crate) stop: &'s AtomicBool,
+    /// Without, only `stop` ends it.
+    pub(crate) duration: Option<Duration>,
+    /// The share of the cache that threads join.
+    pub(crate) cache_group: Option<&'s str>,
+    /// Whether warnings are errors.
+    pub(crate) require_realtime: bool,
+}
+
+impl Supervisor<'_> {
+    /// Runs the threads to their end; returns why that came before its time, if it did.
+    pub(crate) fn run(
+        &self,
+        threads: Vec<TimedThread<'_>>,
+        mut warnings: Vec<String>,
+        watch: &mut impl Watch,
+    ) -> Result<Option<String>> {
+        let ending = AtomicBool::new(false);
+        scope(|scope| {
+            let ends_threads = SetWhenDropped(&ending);
+            let (prepared, refused) = mpsc::channel();
+            let mut running = Vec::new();
+            for TimedThread { name, settings, work } in threads {
+                let (prepared, ending, group) = (prepared.clone(), &ending, self.cache_group);
+                let run = move || {
+                    // Nobody hears it where another thread could not be started.
+                    let _unheard = prepared.send(prepare::thread(name, settings, group));
+                    work(ending)
+                };
+                running.push((name, Builder::new().name(name.into()).spawn_scoped(scope, run)?));
+            }
+            warnings.extend(running.iter().filter_map(|_| refused.recv().ok()).flatten());
+            if self.require_realtime && !warnings.is_empty() {
+                bail!(warnings.join("\n"));
+            }
+            watch.begun(warnings);
+            let begin = Instant::now();
+            let mut failure = None;
+            while failure.is_none()
+                && !self.is_over(begin)
+                && !running.iter().any(|(_, thread)| thread.is_finished())
+            {
+                sleep(LOOK);
+                failure = watch.look(false).err();
+            }
+            drop(ends_threads);
+            for (name, thread) in running {
+                let ended = thread.join().map_err(|_| anyhow!("it panicked"));
+                let ended = ended.and_then(|result| Ok(result?)).context(format!("thread {name}"));
+                failure = failure.or(ended.err());
+            }
+            failure = failure.or(watch.look(true).err());
+            Ok(failure.map(|error| format!("{error:#}")))
+        })
+    }
+
+    fn is_over(&self, begin: Instant) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.duration.is_some_and(|d| begin.elapsed() >= d)
+    }
+}
+
+/// Ends the threads on each path that leaves their scope, which waits for them.
+struct SetWhenDropped<'f>(&'f AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Listens for those whom a look answers.
+pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}

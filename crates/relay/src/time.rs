@@ -1,0 +1,133 @@
+//! The one place at which a relay reads the time, in two types that nobody can mix: [`SampleTime`] is
+//! that of this host alone (`CLOCK_MONOTONIC`), which never jumps, and [`CommonTime`] that of all nodes
+//! (`CLOCK_REALTIME`).
+//!
+//! A common time that is off by more than the protocol forgives costs votes, and is a warning. What is
+//! measured of it: what the kernel knows of its error, and each jump against this host's own time.
+
+use std::time::Duration;
+
+use iec61850::SampleTime;
+use quorum::CommonTime;
+use quorum::parameters::CLOCK_ERROR_MAX;
+
+/// The time of this host alone.
+pub(crate) fn own() -> SampleTime {
+    SampleTime::from_ns(os::realtime::now_ns().max(0) as u64)
+}
+
+/// The time of all nodes, and of records.
+pub(crate) fn common() -> CommonTime {
+    stamp(os::realtime::realtime_ns())
+}
+
+/// The time at which the kernel stamped a frame.
+pub(crate) const fn stamp(realtime_ns: i64) -> CommonTime {
+    CommonTime::from_ns(if realtime_ns < 0 { 0 } else { realtime_ns as u64 })
+}
+
+/// Signals do not end the sleep.
+pub(crate) fn sleep_until(at: SampleTime) {
+    os::realtime::sleep_until(at.ns() as i64);
+}
+
+/// A span as records and counters write it, ns.
+pub(crate) const fn ns(span: Duration) -> u64 {
+    span.as_nanos() as u64
+}
+
+/// One reading of both clocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Now {
+    pub(crate) common: CommonTime,
+    pub(crate) own: SampleTime,
+}
+
+impl Now {
+    pub(crate) fn read() -> Self {
+        Self { common: common(), own: own() }
+    }
+
+    /// The own time at which the kernel stamped something with common time; nothing comes later than
+    /// now.
+    pub(crate) const fn own_at(self, stamp: CommonTime) -> SampleTime {
+        SampleTime::from_ns(self.own.ns().saturating_sub(ns(self.common.since(stamp))))
+    }
+}
+
+/// Reads the time, and watches whether it jumps.
+#[derive(Debug, Default)]
+pub(crate) struct Clock {
+    offset_ns: Option<i64>,
+    jumps: u64,
+}
+
+impl Clock {
+    /// What time it is.
+    pub(crate) fn read(&mut self) -> Now {
+        let before = own();
+        let now = Now::read();
+        let offset_ns = now.common.ns() as i64 - now.own.ns() as i64;
+        self.watch(offset_ns, now.own.since(before));
+        now
+    }
+
+    /// How often common time has jumped by more than a node's clock may be off.
+    pub(crate) const fn jumps(&self) -> u64 {
+        self.jumps
+    }
+
+    /// Looks at one reading, whose clocks were read within `apart` of each other.
+    fn watch(&mut self, offset_ns: i64, apart: Duration) {
+        let known_ns = self.offset_ns.replace(offset_ns).unwrap_or(offset_ns);
+        self.jumps += u64::from(offset_ns.abs_diff(known_ns) > ns(CLOCK_ERROR_MAX + apart));
+    }
+}
+
+/// Why nobody can say that this host's clock is within its bound; nothing if it is.
+pub(crate) fn doubt() -> Option<String> {
+    let fix = "run ptp4l with phc2sys, or chronyd, against the clock of the station";
+    match os::clock::discipline() {
+        Err(error) => {
+            Some(format!("the kernel does not report the accuracy of its clock ({error})"))
+        }
+        Ok(known) if !known.is_synchronised => Some(format!(
+            "the clock is not synchronized: nodes on other hosts may reject all votes; {fix}"
+        )),
+        Ok(known) if known.error_estimate > CLOCK_ERROR_MAX => Some(format!(
+            "the clock error may be {:?}, and nodes tolerate {CLOCK_ERROR_MAX:?}; {fix}",
+            known.error_estimate
+        )),
+        Ok(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jump_is_counted_and_a_drift_is_not() {
+        let mut clock = Clock::default();
+        for offset_ns in (0..10_000_000).step_by(400_000) {
+            clock.watch(offset_ns, Duration::ZERO);
+        }
+        assert_eq!(clock.jumps(), 0);
+        clock.watch(20_000_000, Duration::ZERO);
+        clock.watch(20_100_000, Duration::ZERO);
+        clock.watch(5_000_000, Duration::ZERO);
+        assert_eq!(clock.jumps(), 2);
+        // Read with a pause between the clocks, this says nothing.
+        clock.watch(9_000_000, Duration::from_millis(5));
+        assert_eq!(clock.jumps(), 2);
+    }
+
+    #[test]
+    fn both_clocks_are_of_one_moment() {
+        let now = Clock::default().read();
+        let age = Duration::from_micros(5);
+        let stamp = CommonTime::from_ns(now.common.ns() - ns(age));
+        assert_eq!(now.own.since(now.own_at(stamp)), age);
+        assert_eq!(now.own_at(now.common.plus(age)), now.own, "nothing comes later than now");
+    }
+}
