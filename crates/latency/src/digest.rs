@@ -11,6 +11,7 @@ use super::attribution::Attribution;
 use super::cell::{Cell, Counts, Gaps, Mark, MarkKind, Method, Part, Samples, Stall};
 use super::over_time::{Portion, portions};
 use super::verdict::{self, Limit, Verdict, percent};
+use report_kit::page::distinct;
 use report_kit::statistics::percentile::{SHARES, samples_needed};
 use report_kit::statistics::{Distribution, Percentile, ReturnLevel, Summary, extremes};
 
@@ -99,6 +100,14 @@ pub struct ThreadDigest {
     pub longest_gap_ns: Option<u64>,
 }
 
+impl ThreadDigest {
+    /// What the page calls it: by its core, if it is bound to one.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.core.map_or_else(|| format!("thread {}", self.thread), |core| format!("core {core}"))
+    }
+}
+
 /// What the pictures of a cell are drawn from.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Pictures {
@@ -182,13 +191,7 @@ impl Digest {
     /// The kinds of its marks in a line, each once.
     #[must_use]
     pub fn marks_words(&self) -> String {
-        let mut words: Vec<&str> = Vec::new();
-        for mark in &self.marks {
-            if !words.contains(&mark.kind.words()) {
-                words.push(mark.kind.words());
-            }
-        }
-        words.join(", ")
+        distinct(self.marks.iter().map(|mark| mark.kind.words())).join(", ")
     }
 
     /// Samples that a thread needs for an estimate of the maximum.

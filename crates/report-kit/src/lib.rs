@@ -5,13 +5,13 @@
 //! - [`figure`]: numbers as people read them
 //! - [`statistics`]: what a sample says, and how surely
 //! - [`machine`]: the machine and the versions, as found
-//! - [`page`]: one HTML page that asks nothing of anybody; [`html`]: escaping
-//! - [`axis`]: ticks at round numbers
+//! - [`page`]: one HTML page that asks nothing of anybody, and its tables
+//! - [`plot`]: pictures as SVG; [`axis`]: ticks at round numbers
 
 pub mod axis;
 pub mod figure;
-pub mod html;
 pub mod machine;
 pub mod outcome;
 pub mod page;
+pub mod plot;
 pub mod statistics;

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -90,33 +90,13 @@ pub fn hexadecimal(octets: &[u8]) -> String {
 /// The host's time of day, UTC, RFC 3339.
 #[must_use]
 pub fn utc_now() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    utc(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    format!("{:.3}", Timestamp::now())
 }
 
 /// Nanoseconds since 1970 as UTC, RFC 3339, to the millisecond.
 #[must_use]
 pub fn utc(ns: i64) -> String {
-    let (seconds, rest) = (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
-    let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    let ms = rest / 1_000_000;
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
-}
-
-/// Year, month and day of a number of days since 1970 (H. Hinnant, "chrono-compatible low-level
-/// date algorithms": years that begin in March have the leap day last).
-fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
+    format!("{:.3}", Timestamp::UNIX_EPOCH + SignedDuration::from_nanos(ns))
 }
 
 /// x86 calls it `model name`; Arm boards say `Model` or `Hardware`, if anything.

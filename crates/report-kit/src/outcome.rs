@@ -27,4 +27,15 @@ impl Outcome {
             Self::NotMeasured => "not measured",
         }
     }
+
+    /// Its class in style sheets, and a sign by which it is known without colours.
+    #[must_use]
+    pub fn sign(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Met => ("met", "✓"),
+            Self::Missed => ("missed", "✗"),
+            Self::Disturbed => ("unknown", "~"),
+            Self::NotMeasured => ("unknown", "?"),
+        }
+    }
 }

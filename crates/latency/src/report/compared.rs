@@ -1,15 +1,16 @@
 //! The page on two runs: what changed in each cell, and the pictures of both over each other.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
+use maud::{Markup, html};
 
-use super::{SCRIPT, STYLE, boxes, shown_limits, tables, tail};
+use super::{SCRIPT, STYLE, sections, shown_limits, tables};
 use crate::compare::{Compared, row};
 use crate::digest::Digest;
-use report_kit::html::escape;
-use report_kit::page::Page;
+use report_kit::page::{Page, heads, number, row_head, table};
+
+const TITLE: &str = "Platform latency: two runs";
 
 impl Compared {
     /// Writes the page.
@@ -18,76 +19,65 @@ impl Compared {
     /// With the path, if it cannot be written.
     pub fn write_page(&self, path: &Path) -> Result<()> {
         let page = Page {
-            title: "Platform latency: two runs".to_owned(),
+            title: TITLE.to_owned(),
             body: body(self),
             style: STYLE,
-            data: "null".to_owned(),
+            data: serde_json::Value::Null,
             script: SCRIPT,
         };
         page.write(path)
     }
 }
 
-fn body(compared: &Compared) -> String {
+fn body(compared: &Compared) -> Markup {
     let both: Vec<Digest> = compared.pairs.iter().flat_map(named).collect();
-    let limits = shown_limits(&both);
-    let mut out = format!(
-        "<header><p class=\"kind\">What changed?</p><h1>Platform latency: two runs</h1>\
-         <p class=\"lead\">First: <code>{}</code><br>Second: <code>{}</code></p></header>",
-        escape(&compared.first),
-        escape(&compared.second)
-    );
-    out.push_str(
-        "<section id=\"figures\"><h2>Cell by cell</h2><div class=\"scroll\"><table class=\"layout\"><thead><tr><th>µs</th>\
-         <th class=\"number\">Median</th><th class=\"number\">second</th><th class=\"number\">p99.9</th><th class=\"number\">second</th>\
-         <th class=\"number\">Max</th><th class=\"number\">second</th><th class=\"number\">P(second later)</th>\
-         <th class=\"number\">Rank test p</th><th class=\"number\">Distance</th><th>Change</th><th>Marks</th></tr></thead><tbody>",
-    );
-    for pair in &compared.pairs {
-        let fields = row(pair);
-        let last = fields.len() - 1;
-        for (column, field) in fields.iter().enumerate() {
-            let field = escape(field);
-            let _ = match column {
-                0 => write!(out, "<tr><th scope=\"row\">{field}</th>"),
-                column if column == last => {
-                    let mark = if field.is_empty() {
-                        String::new()
-                    } else {
-                        format!("<span class=\"mark\">{field}</span>")
-                    };
-                    write!(out, "<td>{mark}</td></tr>")
-                }
-                column if column + 1 == last => write!(out, "<td><b>{field}</b></td>"),
-                _ => write!(out, "<td class=\"number\">{field}</td>"),
-            };
+    let columns = [
+        "µs",
+        "#Median",
+        "#second",
+        "#p99.9",
+        "#second",
+        "#Max",
+        "#second",
+        "#P(second later)",
+        "#Rank test p",
+        "#Distance",
+        "Change",
+        "Marks",
+    ];
+    let rows = html! { @for pair in &compared.pairs { tr { (fields(&row(pair))) } } };
+    html! {
+        header {
+            p.kind { "What changed?" }
+            h1 { (TITLE) }
+            p.lead { "First: " code { (compared.first) } br; "Second: " code { (compared.second) } }
         }
+        section #figures {
+            h2 { "Cell by cell" }
+            (table("layout", &heads(&columns), &rows))
+            p.source {
+                "P(second later): probability that a sample of the second run is later than one of the \
+                 first, 0.5 if nothing differs; a difference of more than 0.06 counts as a change. With \
+                 many samples every difference is significant, so check this before the p of the rank \
+                 test (Mann and Whitney). Distance: the largest difference between the two cumulative \
+                 distributions (Kolmogorov and Smirnov). Both tests assume independent samples."
+            }
+        }
+        @for name in &compared.unmatched { p.early { "Only in one of them: " (name) } }
+        (sections::pictures(&both, &[], &shown_limits(&both)))
+        section { h2 { "Verdicts" } (tables::matrix(&both, false)) }
     }
-    out.push_str(
-        "</tbody></table></div><p class=\"source\">P(second later): probability that a sample of \
-         the second run is later than one of the first, 0.5 if nothing differs; a difference of \
-         more than 0.06 counts as a change. With many samples every difference is significant, so \
-         check this before the p of the rank test (Mann and Whitney). Distance: the largest \
-         difference between the two cumulative distributions (Kolmogorov and Smirnov). Both tests \
-         assume independent samples.</p></section>",
-    );
-    for name in &compared.unmatched {
-        let _ = write!(out, "<p class=\"early\">Only in one of them: {}</p>", escape(name));
+}
+
+/// A row: the name, numbers, the change in a word, and marks.
+fn fields(fields: &[String]) -> Markup {
+    let [name, numbers @ .., change, marks] = fields else { return html! {} };
+    html! {
+        (row_head(name))
+        @for field in numbers { (number(field)) }
+        td { b { (change) } }
+        td { @if !marks.is_empty() { span.mark { (marks) } } }
     }
-    let _ = write!(
-        out,
-        "<section id=\"pictures\"><h2>Pictures</h2><figure><figcaption><b>Box plots.</b> \
-         Whiskers, quartiles and median; the diamond is the mean, the dot the \
-         maximum.</figcaption><div class=\"wide\">{}</div></figure><figure \
-         id=\"tails\"><figcaption><b>Cumulative distributions.</b> Share of samples that took \
-         longer than this; the dot at the end is the maximum.</figcaption>{}<div \
-         class=\"wide\">{}</div></figure></section><section><h2>Verdicts</h2>{}</section>",
-        boxes::svg(&both, &[], &limits),
-        tail::chooser(&both),
-        tail::svg(&both, &limits),
-        tables::matrix_without_links(&both)
-    );
-    out
 }
 
 /// Both cells of a pair, named by the run they are of.

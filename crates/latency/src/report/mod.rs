@@ -51,7 +51,7 @@ const SCRIPT: &str = include_str!("page.js");
 pub struct Absent {
     /// `vm-rt.tp5`.
     pub name: String,
-    /// Why not, and the way out.
+    /// Why not, and how to change that.
     pub reason: String,
 }
 
@@ -113,7 +113,7 @@ impl Report {
             title: sections::title(self),
             body: sections::body(self),
             style: STYLE,
-            data: "null".to_owned(),
+            data: serde_json::Value::Null,
             script: SCRIPT,
         };
         page.write(&self.folder.join(PAGE))

@@ -1,18 +1,16 @@
 //! What all pictures of latencies share: the frame, the logarithmic axis, limits, and the marks
 //! that stand in each picture of a cell.
 
-use std::fmt::Write as _;
+use maud::{Markup, html};
 
 use super::scale::{LogScale, time_text};
-use report_kit::html::escape;
+use report_kit::plot::{Frame, WIDTH, text};
 
-pub(super) const WIDTH: f64 = 960.0;
 /// Room for the numbers of the axis.
 pub(super) const LEFT: f64 = 70.0;
 pub(super) const RIGHT: f64 = 14.0;
 /// Room for marks, and below them for the texts of limits.
 pub(super) const TOP: f64 = 38.0;
-pub(super) const BOTTOM: f64 = 40.0;
 /// Width of a character, about; for texts that must not run into each other.
 pub(super) const CHARACTER: f64 = 6.4;
 
@@ -30,73 +28,60 @@ pub(super) fn dashes(number: usize) -> &'static str {
     DASHES[number / COLOURS % DASHES.len()]
 }
 
-/// Begins a picture.
-pub(super) fn begin(height: f64, label: &str) -> String {
-    format!(
-        "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">",
-        escape(label)
-    )
+/// A frame whose values have this height.
+pub(super) fn frame(left: f64, height: f64) -> Frame {
+    Frame { left, right: WIDTH - RIGHT, top: TOP, bottom: TOP + height }
 }
 
 /// Grid and numbers of a logarithmic axis of latencies along the bottom.
-pub(super) fn latency_axis(out: &mut String, scale: &LogScale, left: f64, bottom: f64, name: &str) {
-    let right = WIDTH - RIGHT;
-    for (value, labelled) in scale.ticks() {
-        let x = scale.at(value);
-        let class = if labelled { "grid" } else { "grid minor" };
-        let _ = write!(out, "<path class=\"{class}\" d=\"M{x:.1} {TOP}V{bottom}\"/>");
-        // A text at the very edge would be cut.
-        if labelled && x < right - 8.0 && x > left - 4.0 {
-            text(out, "tick", x, bottom + 16.0, "middle", &time_text(value));
+pub(super) fn latency_axis(frame: &Frame, scale: &LogScale) -> Markup {
+    // A text at the very edge would be cut.
+    let has_room = |x: f64| x < frame.right - 8.0 && x > frame.left - 4.0;
+    html! {
+        @for (value, labelled) in scale.ticks() {
+            @let x = scale.at(value);
+            (frame.upright(if labelled { "grid" } else { "grid minor" }, x))
+            @if labelled && has_room(x) { (frame.number(x, &time_text(value))) }
         }
+        (frame.axes("latency (logarithmic)"))
     }
-    let _ = write!(out, "<path class=\"axis\" d=\"M{left} {TOP}V{bottom}H{right}\"/>");
-    text(out, "name", f64::midpoint(left, right), bottom + 34.0, "middle", name);
-}
-
-/// A text.
-pub(super) fn text(out: &mut String, class: &str, x: f64, y: f64, anchor: &str, what: &str) {
-    let _ = write!(
-        out,
-        "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
-        escape(what)
-    );
-}
-
-/// The name of the axis of values, along the left.
-pub(super) fn upright(out: &mut String, bottom: f64, name: &str) {
-    let middle = f64::midpoint(TOP, bottom);
-    let _ = write!(
-        out,
-        "<text class=\"name\" transform=\"translate(13 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-        escape(name)
-    );
 }
 
 /// The marks of a cell, in the corner of its picture.
-pub(super) fn marks(out: &mut String, words: &str) {
-    if !words.is_empty() {
-        text(out, "marks", WIDTH - RIGHT, 13.0, "end", &format!("⚠ {words}"));
+pub(super) fn marks(words: &str) -> Markup {
+    html! { @if !words.is_empty() { (text("marks", WIDTH - RIGHT, 13.0, "end", &format!("⚠ {words}"))) } }
+}
+
+/// Texts in a row, of which those are left out that would run into the one before.
+pub(super) struct TextRow {
+    pub(super) class: &'static str,
+    pub(super) foot: f64,
+    pub(super) gap: f64,
+    pub(super) free_from: f64,
+}
+
+impl TextRow {
+    /// The words around `x`, but not beyond the edge at the right.
+    pub(super) fn add(&mut self, x: f64, words: &str) -> Markup {
+        let half = words.chars().count() as f64 * CHARACTER / 2.0;
+        let middle = x.min(WIDTH - RIGHT - half);
+        if middle - half <= self.free_from {
+            return html! {};
+        }
+        self.free_from = middle + half + self.gap;
+        text(self.class, middle, self.foot, "middle", words)
     }
 }
 
 /// Limits as upright lines with their names above, as far as they lie within the axis and their
 /// names have room.
-pub(super) fn limits_across(
-    out: &mut String,
-    scale: &LogScale,
-    bottom: f64,
-    limits: &[(String, f64)],
-) {
-    let mut free_from = f64::NEG_INFINITY;
-    for (name, ns) in limits.iter().filter(|limit| scale.holds(limit.1)) {
-        let x = scale.at(*ns);
-        let _ = write!(out, "<path class=\"limit\" d=\"M{x:.1} {TOP}V{bottom}\"/>");
-        let half = name.chars().count() as f64 * CHARACTER / 2.0;
-        let middle = x.min(WIDTH - RIGHT - half);
-        if middle - half > free_from {
-            text(out, "note limit", middle, TOP - 5.0, "middle", name);
-            free_from = middle + half + 8.0;
+pub(super) fn limits_across(frame: &Frame, scale: &LogScale, limits: &[(String, f64)]) -> Markup {
+    let (class, foot) = ("note limit", TOP - 5.0);
+    let mut names = TextRow { class, foot, gap: 8.0, free_from: f64::NEG_INFINITY };
+    html! {
+        @for (name, ns) in limits.iter().filter(|limit| scale.holds(limit.1)) {
+            (frame.upright("limit", scale.at(*ns)))
+            (names.add(scale.at(*ns), name))
         }
     }
 }
@@ -110,8 +95,7 @@ mod tests {
         let scale = LogScale::over([1e3, 1e8], 70.0, 946.0);
         let limits = [("TT6", 3e6), ("quarter cycle at 60 Hz", 4.17e6), ("far", 1e12)]
             .map(|(name, ns)| (name.to_owned(), ns));
-        let mut out = String::new();
-        limits_across(&mut out, &scale, 200.0, &limits);
+        let out = limits_across(&frame(LEFT, 162.0), &scale, &limits).into_string();
         assert_eq!((out.matches("<path").count(), out.matches("<text").count()), (2, 1));
     }
 

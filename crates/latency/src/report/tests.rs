@@ -150,5 +150,9 @@ fn own_limits_decide_if_there_are_any() {
     };
     assert_eq!(judged(1_000_000).exit(), Exit::Done);
     assert_eq!(judged(1_000).exit(), Exit::Missed);
-    assert!(sections::body(&judged(1_000)).contains("No: 2 of 2 cells miss a requested limit"));
+    assert!(
+        sections::body(&judged(1_000))
+            .into_string()
+            .contains("No: 2 of 2 cells miss a requested limit")
+    );
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::Report;
 use super::scale::count_text;
-use super::words::{cause, eaten, three};
+use super::words::{LAYOUT, cause, eaten, layout, three};
 use crate::digest::Digest;
 use crate::table::columns;
 use crate::verdict::{Group, Quantity, Verdict, ms};
@@ -42,49 +42,28 @@ pub(super) fn report(report: &Report) -> String {
 }
 
 fn figures(report: &Report) -> String {
-    let head = [
-        "ms",
-        "samples",
-        "lower whisker",
-        "lower quartile",
-        "median",
-        "mean",
-        "std",
-        "upper quartile",
-        "upper whisker",
-        "max jitter",
-        "p99.9",
-        "max",
-        "marks",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut head = vec!["ms".to_owned(), "samples".to_owned()];
+    head.extend(LAYOUT.map(str::to_lowercase));
+    head.extend(["p99.9", "max", "marks"].map(str::to_owned));
+    let figures = head.len() - 2;
+    let mut rows = vec![head];
     for cell in &report.cells {
         let mut row = vec![cell.name.clone()];
         match &cell.summary {
             Some(s) => {
                 row.push(count_text(s.count));
-                let figures = [
-                    s.lower_whisker,
-                    s.lower_quartile,
-                    s.median,
-                    s.mean,
-                    s.deviation,
-                    s.upper_quartile,
-                    s.upper_whisker,
-                    s.maximum_jitter,
-                ];
-                row.extend(figures.map(three));
+                row.extend(layout(s).map(three));
                 row.push(percentile(cell, 0.999));
                 row.push(three(s.maximum));
             }
-            None => row.extend(std::iter::repeat_n("-".to_owned(), head.len() - 2)),
+            None => row.extend(std::iter::repeat_n("-".to_owned(), figures)),
         }
         row.push(cell.marks_words());
         rows.push(row);
     }
     for absent in &report.absent {
         let mut row = vec![absent.name.clone()];
-        row.extend(std::iter::repeat_n("-".to_owned(), head.len() - 2));
+        row.extend(std::iter::repeat_n("-".to_owned(), figures));
         row.push("not measured".to_owned());
         rows.push(row);
     }

@@ -8,15 +8,14 @@ use serde_json::{Value, json};
 
 use super::chart::{Bound, Chart, Marker, Trace, colour, line_class};
 use super::decimate::decimate;
-use report_kit::html::{base64, escape_json};
+use report_kit::page::base64;
 
 /// Buckets of at most four rows per line: 16,000 rows, about 170 kB of text.
 const BUCKETS: usize = 4000;
 
-/// All charts as JSON that may stand in a script element.
-pub(super) fn json(charts: &[Chart]) -> String {
-    let charts: Vec<Value> = charts.iter().map(chart).collect();
-    escape_json(&Value::from(charts).to_string())
+/// All charts as the script reads them.
+pub(super) fn json(charts: &[Chart]) -> Value {
+    charts.iter().map(chart).collect()
 }
 
 fn chart(chart: &Chart) -> Value {

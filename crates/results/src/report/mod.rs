@@ -32,11 +32,12 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use loaded::Loaded;
+use maud::html;
 use report_kit::page::Page;
 
 const SCRIPT: &str = include_str!("page.js");
 
-/// What was written.
+/// How much a report shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Written {
     /// Charts in the report.
@@ -61,19 +62,19 @@ pub fn write(runs: &[&Path], out: &Path) -> Result<Written> {
 }
 
 fn page(runs: &[Loaded], charts: &[chart::Chart]) -> Page {
-    let body = [
-        sections::head(runs),
-        sections::answers(runs),
-        sections::warnings(runs),
-        sections::charts(runs, charts),
-        account::section(runs),
-        sections::programs(runs),
-        network::section(runs),
-        sections::provenance(runs, charts),
-    ];
+    let body = html! {
+        (sections::head(runs))
+        (sections::answers(runs))
+        (sections::warnings(runs))
+        (sections::charts(runs, charts))
+        (account::section(runs))
+        (sections::programs(runs))
+        (network::section(runs))
+        (sections::provenance(runs, charts))
+    };
     Page {
         title: sections::title(runs),
-        body: body.concat(),
+        body,
         style: "",
         data: embed::json(charts),
         script: SCRIPT,

@@ -2,31 +2,32 @@
 //! switch, attacker and node. What is of another form, because another version wrote it, is shown
 //! as it is: objects of objects become tables, anything else rows of name and value.
 
-use std::fmt::Write as _;
-
+use maud::{Markup, html};
 use serde_json::{Map, Value};
 
 use super::loaded::Loaded;
 use super::signs::chip;
 use report_kit::figure::figure;
-use report_kit::html::escape;
+use report_kit::page::{distinct, heads, number, row_head, table};
 
 /// The section; nothing where no run has counters.
-pub(super) fn section(runs: &[Loaded]) -> String {
+pub(super) fn section(runs: &[Loaded]) -> Markup {
     let with: Vec<&Loaded> = runs.iter().filter(|run| !is_empty(&run.record.network)).collect();
-    if with.is_empty() {
-        return String::new();
+    let open = with.len() <= 2;
+    html! {
+        @if !with.is_empty() {
+            section #network {
+                h2 { "Network" }
+                @for run in with {
+                    details open[open] {
+                        summary { (chip(run)) }
+                        (tables(&run.record.network))
+                        p.source { "run.json, network" }
+                    }
+                }
+            }
+        }
     }
-    let mut out = String::from("<section id=\"network\"><h2>Network</h2>");
-    let count = with.len();
-    for run in with {
-        let open = if count > 2 { "" } else { " open" };
-        let _ = write!(out, "<details{open}><summary>{}</summary>", chip(run));
-        tables(&run.record.network, &mut out);
-        out.push_str("<p class=\"source\">run.json, network</p></details>");
-    }
-    out.push_str("</section>");
-    out
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -38,71 +39,66 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn tables(value: &Value, out: &mut String) {
+fn tables(value: &Value) -> Markup {
     let named: Vec<(String, &Value)> = match value {
         Value::Object(members) => members.iter().map(|(name, v)| (name.clone(), v)).collect(),
         Value::Array(members) => {
             members.iter().enumerate().map(|(index, v)| (index.to_string(), v)).collect()
         }
-        scalar => {
-            let _ = write!(out, "<p>{}</p>", cell(scalar));
-            return;
-        }
+        scalar => return html! { p { (cell(scalar)) } },
     };
     if let Some(rows) = flat_rows(&named) {
-        matrix(&rows, matches!(value, Value::Object(_)), out);
-        return;
+        return matrix(&rows, matches!(value, Value::Object(_)));
     }
     let (nested, scalars): (Vec<_>, Vec<_>) =
         named.into_iter().partition(|(_, value)| value.is_object() || value.is_array());
-    if !scalars.is_empty() {
-        out.push_str("<div class=\"scroll\"><table class=\"figures\"><tbody>");
-        for (name, value) in scalars {
-            let _ = write!(out, "<tr><th scope=\"row\">{}</th>{}</tr>", escape(&name), td(value));
+    let rows = html! { @for (name, value) in &scalars { tr { (row_head(name)) (td(value)) } } };
+    html! {
+        @if !scalars.is_empty() { (table("figures", &html! {}, &rows)) }
+        @for (name, value) in nested.iter().filter(|(_, value)| !is_empty(value)) {
+            h4 { (name) }
+            (known(name, value).unwrap_or_else(|| tables(value)))
         }
-        out.push_str("</tbody></table></div>");
     }
-    for (name, value) in nested.into_iter().filter(|(_, value)| !is_empty(value)) {
-        let known = match name.as_str() {
-            "links" => links(value),
-            "lateness" => lateness(value),
-            _ => None,
-        };
-        let _ = write!(out, "<h4>{}</h4>", escape(&name));
-        match known {
-            Some(table) => out.push_str(&table),
-            None => tables(value, out),
-        }
+}
+
+/// A part of the record whose form is known.
+fn known(name: &str, value: &Value) -> Option<Markup> {
+    match name {
+        "links" => links(value),
+        "lateness" => lateness(value),
+        _ => None,
     }
 }
 
 /// A row for each link; `None` where these are no links.
-fn links(value: &Value) -> Option<String> {
-    let rows: Option<Vec<String>> = value.as_array()?.iter().map(link).collect();
-    let columns = "<th class=\"number\">sent</th><th class=\"number\">arrived</th>\
-                   <th class=\"number\">octets</th><th>dropped</th>";
-    Some(format!(
-        "<div class=\"scroll\"><table class=\"figures\"><thead>\
-         <tr><th rowspan=\"2\">a</th><th rowspan=\"2\">b</th>\
-         <th colspan=\"4\">frames from a to b</th><th colspan=\"4\">frames from b to a</th></tr>\
-         <tr>{columns}{columns}</tr></thead><tbody>{}</tbody></table></div>",
-        rows?.concat()
-    ))
+fn links(value: &Value) -> Option<Markup> {
+    let rows: Vec<Markup> = value.as_array()?.iter().map(link).collect::<Option<_>>()?;
+    let columns = heads(&["#sent", "#arrived", "#octets", "dropped"]);
+    Some(html! {
+        div.scroll { table.figures {
+            thead {
+                tr {
+                    th rowspan="2" { "a" } th rowspan="2" { "b" }
+                    th colspan="4" { "frames from a to b" } th colspan="4" { "frames from b to a" }
+                }
+                tr { (columns) (columns) }
+            }
+            tbody { @for row in rows { (row) } }
+        } }
+    })
 }
 
-fn link(value: &Value) -> Option<String> {
-    let name = |key: &str| value.get(key)?.as_str().map(escape);
-    Some(format!(
-        "<tr><th scope=\"row\">{}</th><th scope=\"row\">{}</th>{}{}</tr>",
-        name("from")?,
-        name("to")?,
-        direction(value.get("forward")?)?,
-        direction(value.get("backward")?)?
-    ))
+fn link(value: &Value) -> Option<Markup> {
+    let name = |key: &str| value.get(key)?.as_str().map(row_head);
+    let (from, to) = (name("from")?, name("to")?);
+    let (forward, backward) =
+        (direction(value.get("forward")?)?, direction(value.get("backward")?)?);
+    Some(html! { tr { (from) (to) (forward) (backward) } })
 }
 
-/// Cells of a direction: what was dropped is told with its causes.
-fn direction(value: &Value) -> Option<String> {
+/// Cells of a direction: what was dropped, with its causes.
+fn direction(value: &Value) -> Option<Markup> {
     let count = |key: &str| value.get(key)?.as_u64();
     let causes = [
         ("dropped_queue_full", "queue full"),
@@ -110,33 +106,28 @@ fn direction(value: &Value) -> Option<String> {
         ("dropped_cut", "lost when a link went down"),
         ("in_flight", "still in transit"),
     ];
-    let known = causes.iter().map(|(key, words)| Some((count(key)?, *words)));
-    let known: Vec<(u64, &str)> = known.collect::<Option<_>>()?;
-    let said = known.iter().filter(|(count, _)| *count > 0);
-    let said: Vec<String> = said.map(|(count, words)| format!("{count} {words}")).collect();
-    let dropped = if said.is_empty() { "none".to_owned() } else { said.join(", ") };
-    Some(format!(
-        "<td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-         <td>{dropped}</td>",
-        count("offered")?,
-        count("delivered")?,
-        count("delivered_octets")?
-    ))
+    let counts = causes.iter().map(|(key, words)| Some((count(key)?, *words)));
+    let counts: Vec<(u64, &str)> = counts.collect::<Option<_>>()?;
+    let some = counts.iter().filter(|(count, _)| *count > 0);
+    let some: Vec<String> = some.map(|(count, words)| format!("{count} {words}")).collect();
+    let dropped = if some.is_empty() { "none".to_owned() } else { some.join(", ") };
+    let [sent, arrived, octets] = ["offered", "delivered", "delivered_octets"].map(count);
+    Some(html! { (number(sent?)) (number(arrived?)) (number(octets?)) td { (dropped) } })
 }
 
 /// How late frames were handed over, in a sentence; `None` where this is something else.
-fn lateness(value: &Value) -> Option<String> {
+fn lateness(value: &Value) -> Option<Markup> {
     let count = |key: &str| value.get(key)?.as_u64();
     #[expect(clippy::cast_precision_loss, reason = "a few digits are shown")]
     let us = |key: &str| Some(figure(count(key)? as f64 / 1e3));
-    Some(format!(
-        "<p>Delay between arrival of a frame and its delivery: median {} µs, 99th percentile {} \
-         µs, maximum {} µs, of {} frames.</p>",
-        us("median_ns")?,
-        us("p99_ns")?,
-        us("max_ns")?,
-        count("frames")?
-    ))
+    let (median, p99, max) = (us("median_ns")?, us("p99_ns")?, us("max_ns")?);
+    let frames = count("frames")?;
+    Some(html! {
+        p {
+            "Delay between arrival of a frame and its delivery: median " (median) " µs, 99th percentile " (p99)
+            " µs, maximum " (max) " µs, of " (frames) " frames."
+        }
+    })
 }
 
 /// The members as rows, if each is an object of plain values.
@@ -150,48 +141,40 @@ fn flat_rows<'a>(named: &[(String, &'a Value)]) -> Option<Vec<(String, &'a Map<S
     rows.collect::<Option<Vec<_>>>().filter(|rows| !rows.is_empty())
 }
 
-fn matrix(rows: &[(String, &Map<String, Value>)], named: bool, out: &mut String) {
-    let mut columns: Vec<&String> = Vec::new();
-    for key in rows.iter().flat_map(|(_, members)| members.keys()) {
-        if !columns.contains(&key) {
-            columns.push(key);
-        }
-    }
+fn matrix(rows: &[(String, &Map<String, Value>)], named: bool) -> Markup {
+    let mut columns = distinct(rows.iter().flat_map(|(_, members)| members.keys()));
     // Names come before counters, whatever order the file has.
     columns.sort_by_key(|key| {
         !rows.iter().any(|(_, row)| row.get(*key).is_some_and(Value::is_string))
     });
-    out.push_str("<div class=\"scroll\"><table class=\"figures\"><thead><tr>");
-    if named {
-        out.push_str("<th></th>");
-    }
-    for column in &columns {
-        let _ = write!(out, "<th>{}</th>", escape(&column.replace('_', " ")));
-    }
-    out.push_str("</tr></thead><tbody>");
-    for (name, members) in rows {
-        out.push_str("<tr>");
-        if named {
-            let _ = write!(out, "<th scope=\"row\">{}</th>", escape(name));
+    let heads = html! {
+        @if named { th {} }
+        @for column in &columns { th { (column.replace('_', " ")) } }
+    };
+    let rows = html! {
+        @for (name, members) in rows {
+            tr {
+                @if named { (row_head(name)) }
+                @for column in &columns { (td(members.get(*column).unwrap_or(&Value::Null))) }
+            }
         }
-        for column in &columns {
-            out.push_str(&td(members.get(*column).unwrap_or(&Value::Null)));
-        }
-        out.push_str("</tr>");
-    }
-    out.push_str("</tbody></table></div>");
+    };
+    table("figures", &heads, &rows)
 }
 
-fn td(value: &Value) -> String {
-    let class = if value.is_number() { " class=\"number\"" } else { "" };
-    format!("<td{class}>{}</td>", cell(value))
+fn td(value: &Value) -> Markup {
+    if value.is_number() {
+        number(cell(value))
+    } else {
+        html! { td { (cell(value)) } }
+    }
 }
 
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => "–".to_owned(),
-        Value::String(text) => escape(text),
-        other => escape(&other.to_string()),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 
@@ -201,9 +184,7 @@ mod tests {
     use serde_json::json;
 
     fn shown(value: &Value) -> String {
-        let mut out = String::new();
-        tables(value, &mut out);
-        out
+        tables(value).into_string()
     }
 
     #[test]

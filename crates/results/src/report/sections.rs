@@ -1,7 +1,7 @@
 //! What is written and tabulated. The answer comes first, then what one should look at before
 //! trusting it, then the pictures, then how it came about.
 
-use std::fmt::Write as _;
+use maud::{Markup, html};
 
 use super::chart::{Chart, Marker};
 use super::loaded::Loaded;
@@ -12,79 +12,62 @@ use crate::inputs::Input;
 use crate::record::{EndedHow, ProgramRecord};
 use crate::{RunRecord, Verdict};
 use report_kit::figure::{figure, seconds};
-use report_kit::html::escape;
 use report_kit::machine::utc;
 use report_kit::outcome::Outcome;
+use report_kit::page::{self, distinct, heads, listed, number, row_head, table};
 use runtime::intervention::Deed;
 
 /// The title: the scenarios, each once.
 pub(super) fn title(runs: &[Loaded]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for run in runs {
-        let name = run.record.scenario.name.as_str();
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names.join(", ")
+    distinct(runs.iter().map(|run| run.record.scenario.name.as_str())).join(", ")
 }
 
 /// What else tells a run from others.
 fn identity(run: &Loaded) -> String {
     let scenario = &run.record.scenario;
     let variant = scenario.variant.as_ref().filter(|variant| !run.label.contains(*variant));
-    let variant = variant.map_or_else(String::new, |variant| format!("{}, ", escape(variant)));
-    let folder = if run.label == run.folder { String::new() } else { escape(&run.folder) + ", " };
-    format!("{folder}{variant}seed {}, tdf {}", scenario.seed, figure(scenario.tdf))
+    let folder = Some(&run.folder).filter(|folder| **folder != run.label);
+    let parts: Vec<&str> = folder.into_iter().chain(variant).map(String::as_str).collect();
+    let before = if parts.is_empty() { String::new() } else { parts.join(", ") + ", " };
+    format!("{before}seed {}, tdf {}", scenario.seed, figure(scenario.tdf))
 }
 
 /// Title and what was run.
-pub(super) fn head(runs: &[Loaded]) -> String {
-    let mut out = format!(
-        "<header><p class=\"kind\">Does it act in time?</p><h1>{}</h1>",
-        escape(&title(runs))
-    );
-    let mut told: Vec<&str> = Vec::new();
-    for run in runs {
-        let description = run.record.scenario.description.trim();
-        if !description.is_empty() && !told.contains(&description) {
-            let _ = write!(out, "<p class=\"lead\">{}</p>", escape(description));
-            told.push(description);
-        }
-    }
-    out.push_str("<nav aria-label=\"sections\">");
-    for (id, name) in [
+pub(super) fn head(runs: &[Loaded]) -> Markup {
+    let descriptions = runs.iter().map(|run| run.record.scenario.description.trim());
+    let sections = [
         ("verdicts", "Verdicts"),
         ("charts", "Charts"),
         ("time", "Wall time"),
         ("programs", "Programs"),
         ("provenance", "Provenance"),
-    ] {
-        let _ = write!(out, "<a href=\"#{id}\">{name}</a>");
+    ];
+    html! {
+        header {
+            p.kind { "Does it act in time?" }
+            h1 { (title(runs)) }
+            @for description in distinct(descriptions.filter(|text| !text.is_empty())) { p.lead { (description) } }
+            (page::sections(&sections))
+        }
     }
-    out.push_str("</nav></header>");
-    out
 }
 
 /// The answer of each run, with its verdicts.
-pub(super) fn answers(runs: &[Loaded]) -> String {
-    let mut out = String::from("<section id=\"verdicts\">");
-    out.push_str(&matrix::section(runs));
-    for run in runs {
-        let (class, answer) = answer(&run.verdicts);
-        let _ = write!(
-            out,
-            "<article class=\"answer\" id=\"run{}\"><h2>{}<span class=\"folder\">{}</span></h2>\
-             <p class=\"result {class}\">{answer}</p>{}{}</article>",
-            run.number,
-            chip(run),
-            identity(run),
-            ended(run),
-            verdicts(&run.verdicts)
-        );
+pub(super) fn answers(runs: &[Loaded]) -> Markup {
+    html! {
+        section #verdicts {
+            (matrix::section(runs))
+            @for run in runs {
+                @let (class, answer) = answer(&run.verdicts);
+                article.answer id={ "run" (run.number) } {
+                    h2 { (chip(run)) span.folder { (identity(run)) } }
+                    p.result.(class) { (answer) }
+                    (ended(run))
+                    (verdicts(&run.verdicts))
+                }
+            }
+        }
     }
-    out.push_str("</section>");
-    out
 }
 
 fn answer(verdicts: &[Verdict]) -> (&'static str, String) {
@@ -113,224 +96,200 @@ fn answer(verdicts: &[Verdict]) -> (&'static str, String) {
 }
 
 /// How far the run came, where it is not complete.
-fn ended(run: &Loaded) -> String {
+fn ended(run: &Loaded) -> Markup {
     let (record, reached) = (&run.record, run.data.covered_to.as_ns());
     if record.ended.how == EndedHow::Complete && reached >= record.scenario.duration_ns {
-        return String::new();
+        return html! {};
     }
-    let reason = match record.ended.reason.as_str() {
-        "" => String::new(),
-        reason => format!(": {}", escape(reason)),
-    };
-    format!(
-        "<p class=\"early\">The run is {}{reason}. It reached {} s of {} s.</p>",
-        record.ended.how.words(),
-        seconds(reached),
-        seconds(record.scenario.duration_ns)
-    )
+    html! {
+        p.early {
+            "The run is " (record.ended.how.words())
+            @if !record.ended.reason.is_empty() { ": " (record.ended.reason) }
+            ". It reached " (seconds(reached)) " s of " (seconds(record.scenario.duration_ns)) " s."
+        }
+    }
 }
 
-fn verdicts(verdicts: &[Verdict]) -> String {
+fn verdicts(verdicts: &[Verdict]) -> Markup {
     if verdicts.is_empty() {
-        return String::new();
+        return html! {};
     }
-    let mut out = String::from(
-        "<div class=\"scroll\"><table class=\"verdicts\"><thead><tr><th>Verdict</th><th>Requirement</th>\
-         <th class=\"number\">Measured</th><th class=\"number\">Required</th><th>Where and why</th></tr></thead><tbody>",
-    );
-    for verdict in verdicts {
-        let (class, sign) = outcome(verdict.outcome);
-        let _ = write!(
-            out,
-            "<tr><td class=\"outcome {class}\"><span aria-hidden=\"true\">{sign}</span> {}</td><td class=\"sentence\">{}</td>\
-             <td class=\"number measured\">{}</td><td class=\"number\">{}</td>\
-             <td class=\"why\">{}<span class=\"source\">{}: {}</span></td></tr>",
-            verdict.outcome.words(),
-            escape(&verdict.requirement.name),
-            escape(&verdict.value_text()),
-            escape(&verdict.bounds_text()),
-            escape(&verdict.reason),
-            escape(&verdict.source.file),
-            escape(&verdict.source.query)
-        );
-    }
-    out.push_str("</tbody></table></div>");
-    out
+    let rows = html! {
+        @for verdict in verdicts {
+            tr {
+                (outcome(verdict.outcome, &html! {}))
+                td.sentence { (verdict.requirement.name) }
+                td.number.measured { (verdict.value_text()) }
+                (number(verdict.bounds_text()))
+                td.why { (verdict.reason) span.source { (verdict.source.file) ": " (verdict.source.query) } }
+            }
+        }
+    };
+    let columns = ["Verdict", "Requirement", "#Measured", "#Required", "Where and why"];
+    table("verdicts", &heads(&columns), &rows)
 }
 
 /// Every warning of every run and program.
-pub(super) fn warnings(runs: &[Loaded]) -> String {
-    let mut items = String::new();
-    let mut count = 0_usize;
+pub(super) fn warnings(runs: &[Loaded]) -> Markup {
+    let mut warnings: Vec<(&Loaded, String)> = Vec::new();
     for run in runs {
         let of_programs = run.record.programs.iter().flat_map(|program| {
             program.warnings.iter().map(|warning| format!("{}: {warning}", program.name))
         });
-        for warning in run.record.warnings.iter().cloned().chain(of_programs) {
-            count += 1;
-            let _ = write!(items, "<li>{}<span>{}</span></li>", chip(run), escape(&warning));
+        let all = run.record.warnings.iter().cloned().chain(of_programs);
+        warnings.extend(all.map(|warning| (run, warning)));
+    }
+    let head = match warnings.len() {
+        0 => return html! { section #warnings { p.quiet { "No warnings." } } },
+        1 => "1 warning: check it".to_owned(),
+        count => format!("{count} warnings: check them"),
+    };
+    html! {
+        section.warned #warnings {
+            h2 { (head) " before you trust the result" }
+            ul { @for (run, warning) in warnings { li { (chip(run)) span { (warning) } } } }
         }
     }
-    if count == 0 {
-        return "<section id=\"warnings\"><p class=\"quiet\">No warnings.</p></section>".into();
-    }
-    let head = if count == 1 {
-        "1 warning: check it".into()
-    } else {
-        format!("{count} warnings: check them")
-    };
-    format!(
-        "<section id=\"warnings\" class=\"warned\"><h2>{head} before you trust the result</h2><ul>{items}</ul></section>"
-    )
 }
 
 /// The charts, with what is needed to read them.
-pub(super) fn charts(runs: &[Loaded], charts: &[Chart]) -> String {
-    let mut out = String::from("<section id=\"charts\"><h2>Over scenario time</h2>");
-    if charts.is_empty() {
-        out.push_str("<p>No run recorded any points.</p></section>");
-        return out;
+pub(super) fn charts(runs: &[Loaded], charts: &[Chart]) -> Markup {
+    html! {
+        section #charts {
+            h2 { "Over scenario time" }
+            @if let Some(first) = charts.first() {
+                p.tools {
+                    span { "Drag across a chart to zoom, double-click to see all. Hover to read values." }
+                    button #reset type="button" disabled { "Show all" }
+                }
+                @for (number, chart) in charts.iter().enumerate() {
+                    figure.chart data-series=(chart.traces.len()) {
+                        figcaption {
+                            b { "Figure " (number + 1) "." } " " (chart.title)
+                            @if !chart.point.is_empty() { " " code { (chart.point) } }
+                        }
+                        (legend(runs, chart))
+                        (svg(chart, number))
+                    }
+                }
+                (events(runs, &first.markers))
+            } @else {
+                p { "No run recorded any points." }
+            }
+        }
     }
-    out.push_str(
-        "<p class=\"tools\"><span>Drag across a chart to zoom, double-click to see all. Hover to \
-         read values.</span><button type=\"button\" id=\"reset\" disabled>Show all</button></p>",
-    );
-    for (number, chart) in charts.iter().enumerate() {
-        let _ = write!(
-            out,
-            "<figure class=\"chart\" data-series=\"{}\"><figcaption><b>Figure {}.</b> {}{}</figcaption>{}{}</figure>",
-            chart.traces.len(),
-            number + 1,
-            escape(&chart.title),
-            point_name(chart),
-            legend(runs, chart),
-            svg(chart, number)
-        );
-    }
-    out.push_str(&events(runs, &charts[0].markers));
-    out.push_str("</section>");
-    out
 }
 
 /// All events, also those for whose labels a picture has no room.
-fn events(runs: &[Loaded], markers: &[Marker]) -> String {
+fn events(runs: &[Loaded], markers: &[Marker]) -> Markup {
     if markers.is_empty() {
-        return String::new();
+        return html! {};
     }
-    let mut out = String::from(
-        "<details id=\"events\"><summary>All events</summary><div class=\"scroll\"><table>\
-         <thead><tr><th class=\"number\">Time</th><th>Event</th><th>Runs</th></tr></thead><tbody>",
-    );
-    for marker in markers {
+    let of = |marker: &Marker| {
         let of = runs.iter().filter(|run| marker.runs.contains(&run.number));
-        let of: Vec<String> = of.map(chip).collect();
-        let of = if of.len() == runs.len() { "all".into() } else { of.join(", ") };
-        let _ = write!(
-            out,
-            "<tr><td class=\"number\">{} s</td><td>{}</td><td>{of}</td></tr>",
-            seconds(marker.at_ns),
-            escape(&marker.text)
-        );
-    }
-    out.push_str("</tbody></table></div></details>");
-    out
-}
-
-fn point_name(chart: &Chart) -> String {
-    match chart.point.as_str() {
-        "" => String::new(),
-        point => format!(" <code>{}</code>", escape(point)),
+        let of: Vec<Markup> = of.map(chip).collect();
+        if of.len() == runs.len() {
+            html! { "all" }
+        } else {
+            listed(of)
+        }
+    };
+    let rows = html! {
+        @for marker in markers {
+            tr { (number(format_args!("{} s", seconds(marker.at_ns)))) td { (marker.text) } td { (of(marker)) } }
+        }
+    };
+    html! {
+        details #events { summary { "All events" } (table("", &heads(&["#Time", "Event", "Runs"]), &rows)) }
     }
 }
 
 /// Each run with its colour; the script writes the values under the pointer beside them.
-fn legend(runs: &[Loaded], chart: &Chart) -> String {
-    let mut out = String::from("<p class=\"legend\">");
-    for run in runs {
-        let drawn = chart.traces.iter().position(|trace| trace.run == run.number);
-        let note = match drawn {
-            Some(index) => format!("<output data-trace=\"{index}\"></output>"),
-            None => "<i>no data</i>".into(),
-        };
-        let _ = write!(out, "<span>{}{note}</span>", chip(run));
+fn legend(runs: &[Loaded], chart: &Chart) -> Markup {
+    html! {
+        p.legend {
+            @for run in runs {
+                span {
+                    (chip(run))
+                    @match chart.traces.iter().position(|trace| trace.run == run.number) {
+                        Some(index) => { output data-trace=(index) {} }
+                        None => { i { "no data" } }
+                    }
+                }
+            }
+            span.at {}
+        }
     }
-    out.push_str("<span class=\"at\"></span></p>");
-    out
 }
 
 /// Programs, how they ended, and their last words.
-pub(super) fn programs(runs: &[Loaded]) -> String {
-    let mut out = String::from("<section id=\"programs\"><h2>Programs</h2>");
-    for run in runs {
-        let _ = write!(out, "<h3>{}</h3>", chip(run));
-        if run.record.programs.is_empty() {
-            out.push_str("<p>None.</p>");
-            continue;
-        }
-        out.push_str(
-            "<div class=\"scroll\"><table><thead><tr><th>Program</th><th>Node</th><th>Command</th><th>End</th></tr></thead><tbody>",
-        );
-        for program in &run.record.programs {
-            let at =
-                program.ended_ns.map_or_else(String::new, |ns| format!(" at {} s", seconds(ns)));
-            let _ = write!(
-                out,
-                "<tr><th scope=\"row\">{}</th><td>{}</td><td><code>{}</code></td><td>{}{at}</td></tr>",
-                escape(&program.name),
-                escape(&program.node),
-                escape(&program.command.join(" ")),
-                program.end
-            );
-        }
-        out.push_str("</tbody></table></div>");
-        for (name, lines) in &run.outputs {
-            if !lines.is_empty() {
-                // What a program that failed said last is what one looks for.
-                let failed = |p: &ProgramRecord| p.name == *name && !p.last_words.is_empty();
-                let open = if run.record.programs.iter().any(failed) { " open" } else { "" };
-                let _ = write!(
-                    out,
-                    "<details{open}><summary>Last lines of {0} <span class=\"source\">programs/{0}.log</span></summary><pre>{1}</pre></details>",
-                    escape(name),
-                    escape(&lines.join("\n"))
-                );
+pub(super) fn programs(runs: &[Loaded]) -> Markup {
+    html! {
+        section #programs {
+            h2 { "Programs" }
+            @for run in runs {
+                h3 { (chip(run)) }
+                @if run.record.programs.is_empty() { p { "None." } } @else { (programs_of(run)) }
             }
         }
     }
-    out.push_str("</section>");
-    out
+}
+
+fn programs_of(run: &Loaded) -> Markup {
+    let rows = html! {
+        @for program in &run.record.programs {
+            tr {
+                (row_head(&program.name)) td { (program.node) } td { code { (program.command.join(" ")) } }
+                td {
+                    (maud::display(&program.end))
+                    @if let Some(ns) = program.ended_ns { " at " (seconds(ns)) " s" }
+                }
+            }
+        }
+    };
+    // What a program that failed said last is what one looks for.
+    let failed = |name: &str| {
+        let failed = |of: &ProgramRecord| of.name == name && !of.last_words.is_empty();
+        run.record.programs.iter().any(failed)
+    };
+    html! {
+        (table("", &heads(&["Program", "Node", "Command", "End"]), &rows))
+        @for (name, lines) in run.outputs.iter().filter(|(_, lines)| !lines.is_empty()) {
+            details open[failed(name)] {
+                summary { "Last lines of " (name) " " span.source { "programs/" (name) ".log" } }
+                pre { (lines.join("\n")) }
+            }
+        }
+    }
 }
 
 /// What one needs to repeat or doubt a run, and where each figure came from.
-pub(super) fn provenance(runs: &[Loaded], charts: &[Chart]) -> String {
-    let mut out = String::from("<section id=\"provenance\"><h2>Provenance</h2>");
-    out.push_str("<div class=\"scroll\"><table class=\"facts\"><thead><tr><th></th>");
-    for run in runs {
-        let _ = write!(out, "<th>{}</th>", chip(run));
-    }
-    out.push_str("</tr></thead><tbody>");
+pub(super) fn provenance(runs: &[Loaded], charts: &[Chart]) -> Markup {
     let facts: Vec<Vec<(&str, String)>> = runs.iter().map(facts).collect();
-    for row in 0..facts.first().map_or(0, Vec::len) {
-        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", facts[0][row].0);
-        for of_run in &facts {
-            let value = &of_run[row].1;
-            let shown = if value.is_empty() { "not known".into() } else { escape(value) };
-            let _ = write!(out, "<td>{shown}</td>");
+    let columns = html! { th {} @for run in runs { th { (chip(run)) } } };
+    let shown = |value: &str| if value.is_empty() { "not known".to_owned() } else { value.into() };
+    let rows = html! {
+        @for row in 0..facts.first().map_or(0, Vec::len) {
+            tr {
+                (row_head(facts[0][row].0))
+                @for of_run in &facts { td { (shown(&of_run[row].1)) } }
+            }
         }
-        out.push_str("</tr>");
+    };
+    html! {
+        section #provenance {
+            h2 { "Provenance" }
+            (table("facts", &columns, &rows))
+            (sources(runs, charts))
+            p.source {
+                "The table above: run.json of each run. Generated by qcycle " (env!("CARGO_PKG_VERSION"))
+                "; this page is self-contained and makes no network requests."
+            }
+        }
     }
-    out.push_str("</tbody></table></div>");
-    out.push_str(&sources(runs, charts));
-    let _ = write!(
-        out,
-        "<p class=\"source\">The table above: run.json of each run. Generated by qcycle {}; this \
-         page is self-contained and makes no network requests.</p></section>",
-        env!("CARGO_PKG_VERSION")
-    );
-    out
 }
 
-/// How many files a run was made of; where they are told in full.
+/// How many files a run was made of; where they are listed.
 fn inputs(record: &RunRecord) -> String {
     let (count, without) = (record.inputs.len(), |input: &&Input| input.sha256.is_none());
     let copied =
@@ -383,24 +342,19 @@ fn changed(run: &Loaded) -> String {
     }
 }
 
-fn sources(runs: &[Loaded], charts: &[Chart]) -> String {
-    let mut out = String::from(
-        "<h3>Files behind the figures</h3><div class=\"scroll\"><table><thead><tr><th>Figure</th><th>Run</th>\
-         <th>File and query</th><th class=\"number\">Rows</th></tr></thead><tbody>",
-    );
-    for (number, chart) in charts.iter().enumerate() {
-        for trace in &chart.traces {
-            let run = runs.iter().find(|run| run.number == trace.run);
-            let _ = write!(
-                out,
-                "<tr><td>Figure {}</td><td>{}</td><td>{}</td><td class=\"number\">{}</td></tr>",
-                number + 1,
-                run.map_or_else(String::new, chip),
-                escape(&trace.source),
-                trace.rows.len()
-            );
+fn sources(runs: &[Loaded], charts: &[Chart]) -> Markup {
+    let rows = html! {
+        @for (index, chart) in charts.iter().enumerate() {
+            @for trace in &chart.traces {
+                tr {
+                    td { "Figure " (index + 1) }
+                    td { @if let Some(run) = runs.iter().find(|run| run.number == trace.run) { (chip(run)) } }
+                    td { (trace.source) }
+                    (number(trace.rows.len()))
+                }
+            }
         }
-    }
-    out.push_str("</tbody></table></div>");
-    out
+    };
+    let columns = heads(&["Figure", "Run", "File and query", "#Rows"]);
+    html! { h3 { "Files behind the figures" } (table("", &columns, &rows)) }
 }
