@@ -48,7 +48,6 @@ pub struct Attribution {
 
 impl Attribution {
     /// Of a cell; its histograms have no times, and so no causes.
-    #[must_use]
     pub fn of(cell: &Cell, limit_ns: u32) -> Self {
         let stalls = Stalls::of(cell);
         let mut found = Self { limit_ns, ..Self::default() };
@@ -85,7 +84,6 @@ fn keep_worst(worst: &mut Vec<usize>, index: usize, latency_ns: &[u32]) {
 
 /// The stalls of a cell, to be asked for a time.
 struct Stalls<'c> {
-    /// By their beginnings.
     stalls: &'c [Stall],
     /// No stall is longer, ns.
     longest_ns: i64,

@@ -74,9 +74,6 @@ enum Refused {
 }
 
 /// Does what was asked.
-///
-/// # Errors
-/// When something is missing on this machine, or a folder cannot be written.
 pub fn run(arguments: Arguments, build: Build) -> Result<Exit> {
     match arguments.results {
         Some(results) => results.execute(),

@@ -49,7 +49,6 @@ pub enum Change {
 
 impl Change {
     /// As tables write it.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Alike => "alike",
@@ -75,9 +74,6 @@ pub struct Compared {
 
 impl Compared {
     /// Reads and compares two runs.
-    ///
-    /// # Errors
-    /// If a cell cannot be read, or the runs have no cell in common.
     pub fn read(first: &Path, second: &Path, demands: &Demands) -> Result<Self> {
         let [ours, theirs] = [first, second].map(cell_names);
         let (ours, theirs) = (ours?, theirs?);
@@ -109,7 +105,6 @@ impl Compared {
     }
 
     /// All of it for the terminal.
-    #[must_use]
     pub fn text(&self) -> String {
         let head = [
             "µs",
@@ -166,7 +161,6 @@ fn change(comparison: Option<&Comparison>) -> Change {
 }
 
 /// A pair as fields of a table.
-#[must_use]
 pub(super) fn row(pair: &Pair) -> Vec<String> {
     let name = if pair.first.name == pair.second.name {
         pair.first.name.clone()

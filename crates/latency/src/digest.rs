@@ -102,7 +102,6 @@ pub struct ThreadDigest {
 
 impl ThreadDigest {
     /// What the page calls it: by its core, if it is bound to one.
-    #[must_use]
     pub fn name(&self) -> String {
         self.core.map_or_else(|| format!("thread {}", self.thread), |core| format!("core {core}"))
     }
@@ -145,7 +144,6 @@ pub struct Stretch {
 
 impl Digest {
     /// Of a cell, judged by what is asked.
-    #[must_use]
     pub fn of(cell: &Cell, demands: &Demands) -> Self {
         let length_ns = length_ns(cell);
         let (over_time, all) = portions(cell, length_ns);
@@ -183,19 +181,16 @@ impl Digest {
     }
 
     /// Its marks in a line; empty if there are none.
-    #[must_use]
     pub fn marks_text(&self) -> String {
         self.marks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 
     /// The kinds of its marks in a line, each once.
-    #[must_use]
     pub fn marks_words(&self) -> String {
         distinct(self.marks.iter().map(|mark| mark.kind.words())).join(", ")
     }
 
     /// Samples that a thread needs for an estimate of the maximum.
-    #[must_use]
     pub fn samples_for_return_level() -> usize {
         extremes::samples_needed()
     }

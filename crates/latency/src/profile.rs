@@ -102,7 +102,6 @@ impl fmt::Display for CoreChoice {
 
 impl Load {
     /// The program, without its arguments.
-    #[must_use]
     pub fn program(&self) -> &str {
         self.words.first().map_or("", String::as_str)
     }
@@ -187,7 +186,6 @@ impl Profile {
     }
 
     /// The programs that it needs, here or next door, and what to install for each.
-    #[must_use]
     pub fn programs(&self) -> BTreeSet<(&str, &str)> {
         let next_door = self.neighbours.iter().flat_map(|neighbours| &neighbours.loads);
         let loads = self.loads.iter().chain(next_door);

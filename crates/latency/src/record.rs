@@ -97,7 +97,6 @@ pub enum State {
 
 impl State {
     /// As tables write it.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -112,7 +111,6 @@ impl State {
 
 impl CellState {
     /// Its name, and that of its folder.
-    #[must_use]
     pub fn name(&self) -> String {
         format!("{}.{}", self.platform, self.profile)
     }
@@ -120,7 +118,6 @@ impl CellState {
 
 impl LatencyRun {
     /// A run that begins now.
-    #[must_use]
     pub fn begin(matrix: &Matrix, warnings: Vec<Warning>, versions: Versions) -> Self {
         let cell = |cell: matrix::Coordinates<'_>| CellState {
             platform: cell.platform.name.clone(),
@@ -143,7 +140,6 @@ impl LatencyRun {
     }
 
     /// What a report is to know besides the cells.
-    #[must_use]
     pub fn for_report(&self) -> Run {
         let has_none = |cell: &&CellState| {
             matches!(cell.state, State::NotMeasured | State::Failed) && cell.samples == 0
@@ -160,9 +156,6 @@ impl LatencyRun {
     }
 
     /// Reads the record of a run.
-    ///
-    /// # Errors
-    /// With the path, if it is not there, makes no sense, or has another format.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(RECORD);
         let text = fs::read_to_string(&path).with_context(|| {
@@ -177,9 +170,6 @@ impl LatencyRun {
     }
 
     /// Writes it, so that whoever reads it finds all of the old one or all of the new one.
-    ///
-    /// # Errors
-    /// With the path.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let path = folder.join(RECORD);
         let temporary = folder.join("run.json.tmp");
@@ -195,7 +185,6 @@ impl LatencyRun {
 }
 
 /// The folder of a cell.
-#[must_use]
 pub fn cell_folder(run: &Path, name: &str) -> PathBuf {
     run.join(CELLS).join(name)
 }

@@ -9,18 +9,12 @@ use super::cell::folder::RECORD;
 /// The folder of cells within that of a run.
 pub const CELLS: &str = "cells";
 /// The names of the cells of a run.
-///
-/// # Errors
-/// With the path, if the folder cannot be read.
 pub fn cell_names(folder: &Path) -> Result<Vec<String>> {
     let name = |path: PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(cell_folders(folder, &[])?.into_iter().map(name).collect())
 }
 
 /// Folders of cells: those that the run names, in its order, then others by name.
-///
-/// # Errors
-/// With the path, if the folder cannot be read.
 pub fn cell_folders(folder: &Path, order: &[String]) -> Result<Vec<PathBuf>> {
     let cells = folder.join(CELLS);
     let mut found = Vec::new();

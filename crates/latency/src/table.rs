@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 /// Rows as columns; all but the first and the last one are read from the right.
-#[must_use]
 pub fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -91,7 +91,6 @@ pub struct Verdict {
 }
 
 /// The limits of the field.
-#[must_use]
 pub fn limits() -> Vec<Limit> {
     const TASK_NS: u64 = 1_000_000;
     const TT6_NS: u64 = 3_000_000;
@@ -128,7 +127,6 @@ pub fn limits() -> Vec<Limit> {
 }
 
 /// A limit on latency of whoever asks.
-#[must_use]
 pub fn own(name: &str, budget_ns: u64) -> Limit {
     Limit {
         name: name.to_owned(),
@@ -140,7 +138,6 @@ pub fn own(name: &str, budget_ns: u64) -> Limit {
 }
 
 /// The activations of a cell: its samples, what was missed because of them, and what was lost.
-#[must_use]
 pub fn activations(cell: &Cell, samples: &Distribution) -> Distribution {
     let besides = cell.threads.iter().fold(Distribution::default(), |all, thread| {
         let lost = Distribution::of_counts([(u32::MAX, thread.counts.lost)]);
@@ -190,7 +187,6 @@ fn longer(samples: &Samples, least_ns: u32) -> Distribution {
 
 /// Judges a cell, of which these are all samples, by each limit. `share` of all activations must be
 /// in time.
-#[must_use]
 pub fn judge(cell: &Cell, samples: &Distribution, limits: &[Limit], share: f64) -> Vec<Verdict> {
     let activations = activations(cell, samples);
     let pace = pace(cell);
@@ -318,13 +314,11 @@ fn ms_or_never(ns: f64) -> String {
 }
 
 /// Nanoseconds as milliseconds, with unit.
-#[must_use]
 pub fn ms(ns: f64) -> String {
     format!("{} ms", figure(ns / 1e6))
 }
 
 /// A share as percent: `99.9`.
-#[must_use]
 pub fn percent(share: f64) -> String {
     figure((share * 1e8).round() / 1e6)
 }

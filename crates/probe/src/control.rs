@@ -30,7 +30,6 @@ impl Control {
         self.stop();
     }
 
-    /// What went wrong.
     pub(crate) fn failed(&self) -> Option<&str> {
         self.failed.get().map(String::as_str)
     }

@@ -17,7 +17,6 @@ pub(crate) struct CoreTimes {
 }
 
 impl CoreTimes {
-    /// Begins now.
     pub(crate) fn begin(cores: &[usize]) -> Self {
         let host = Host::this();
         let mut begin = parse(&host.text("/proc/stat").unwrap_or_default());

@@ -23,37 +23,31 @@ impl Cores {
     }
 
     /// Whether this one is among them.
-    #[must_use]
     pub fn contains(&self, core: usize) -> bool {
         self.0.contains(&core)
     }
 
     /// How many.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Those that are not in the other list.
-    #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         Self(self.0.difference(&other.0).copied().collect())
     }
 
     /// Those that are in both lists.
-    #[must_use]
     pub fn both(&self, other: &Self) -> Self {
         Self(self.0.intersection(&other.0).copied().collect())
     }
 
     /// A mask as in `/proc/irq/default_smp_affinity`: `ff,ffffffff`.
-    #[must_use]
     pub fn from_mask(mask: &str) -> Option<Self> {
         let digits: String = mask.chars().filter(|octet| *octet != ',').collect();
         let mut cores = BTreeSet::new();

@@ -50,13 +50,11 @@ pub struct Facts {
 
 impl Facts {
     /// Those of this machine, now.
-    #[must_use]
     pub fn of_this_machine() -> Self {
         Self::of(&Host::this())
     }
 
     /// Those of a host that is told by its files.
-    #[must_use]
     pub fn of(host: &Host) -> Self {
         let kernel = |file: &str| host.text(&format!("/proc/sys/kernel/{file}"));
         let processors = host.text("/proc/cpuinfo").unwrap_or_default();

@@ -10,13 +10,11 @@ pub struct Host {
 
 impl Host {
     /// This machine.
-    #[must_use]
     pub fn this() -> Self {
         Self::below(Path::new("/"))
     }
 
     /// A machine that is told by the files below a folder.
-    #[must_use]
     pub fn below(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
@@ -26,32 +24,27 @@ impl Host {
     }
 
     /// The text of a file without the white space round it; `None` if it cannot be read.
-    #[must_use]
     pub fn text(&self, path: &str) -> Option<String> {
         let octets = std::fs::read(self.path(path)).ok()?;
         Some(String::from_utf8_lossy(&octets).trim().to_owned())
     }
 
     /// The number in a file.
-    #[must_use]
     pub fn number(&self, path: &str) -> Option<i64> {
         self.text(path)?.parse().ok()
     }
 
     /// What is in a file.
-    #[must_use]
     pub fn octets(&self, path: &str) -> Option<Vec<u8>> {
         std::fs::read(self.path(path)).ok()
     }
 
     /// Whether there is such a file or folder.
-    #[must_use]
     pub fn exists(&self, path: &str) -> bool {
         self.path(path).exists()
     }
 
     /// Names in a folder, in order; none if there is no such folder.
-    #[must_use]
     pub fn names(&self, folder: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(folder)).into_iter().flatten().flatten();
         let mut names: Vec<String> =
@@ -61,7 +54,6 @@ impl Host {
     }
 
     /// The word of a kernel line, without its `=`: `isolcpus=1` gives `1`, `nosmt` gives ``.
-    #[must_use]
     pub fn boot_option(&self, name: &str) -> Option<String> {
         let line = self.text("/proc/cmdline")?;
         let found = line.split_whitespace().rev().find_map(|word| {
@@ -72,7 +64,6 @@ impl Host {
     }
 
     /// The names of all processes, one for each.
-    #[must_use]
     pub fn processes(&self) -> Vec<String> {
         let is_process = |name: &String| name.bytes().all(|octet| octet.is_ascii_digit());
         self.names("/proc")
@@ -84,7 +75,6 @@ impl Host {
 
     /// Where the control group of this process lies, for a controller of version 1 or, as ``, for
     /// version 2.
-    #[must_use]
     pub fn control_group(&self, controller: &str) -> Option<String> {
         let groups = self.text("/proc/self/cgroup")?;
         let path = groups.lines().find_map(|line| {

@@ -21,7 +21,6 @@ pub struct CoreLatency {
 
 impl CoreLatency {
     /// The greatest latency, ns.
-    #[must_use]
     pub fn max_ns(&self) -> i64 {
         self.latency_ns.iter().copied().max().unwrap_or(0)
     }

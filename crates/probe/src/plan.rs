@@ -62,7 +62,6 @@ impl Kind {
     ];
 
     /// As plans write it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Timer => "timer",
@@ -83,7 +82,6 @@ impl Kind {
     ///
     /// `udp` and `ethernet`: up to the driver's stamp, up to that of the receiving stack, up to user
     /// space. `gpio`: up to the kernel's stamp of the edge, up to user space.
-    #[must_use]
     pub const fn parts(self) -> &'static [&'static str] {
         match self {
             Self::Udp | Self::Ethernet => &["send", "pass", "receive"],
@@ -93,7 +91,6 @@ impl Kind {
     }
 
     /// The kind of that name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -240,7 +237,6 @@ impl Plan {
     }
 
     /// Samples of one thread if none is missed.
-    #[must_use]
     pub fn samples_per_thread(&self) -> u64 {
         self.duration_ns / self.period_ns.max(1)
     }

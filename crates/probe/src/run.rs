@@ -43,9 +43,6 @@ const LEAD_NS: i64 = 2_000_000;
 /// wrote to, and how it ended, which the stream says as well. The calling thread collects, and stays
 /// a real-time one of the lowest priority if those of the plan are above that.
 ///
-/// # Errors
-/// Those of writing. The measurement is over then.
-///
 /// # Panics
 /// If the plan does not pass [`Plan::check`].
 pub fn run<W: Write>(plan: &Plan, to: W, control: &Arc<Control>) -> io::Result<(W, Outcome)> {

@@ -94,7 +94,6 @@ impl Threads {
         meters.map(|(_, tid)| *tid).collect()
     }
 
-    /// Has all begin.
     pub(crate) fn begin(self, stage: &Stage) -> Running {
         let mut running = Vec::new();
         for Waiting { role, begin, handle } in self.waiting {

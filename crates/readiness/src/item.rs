@@ -90,13 +90,11 @@ pub struct Report {
 
 impl Report {
     /// Number of items with this grade.
-    #[must_use]
     pub fn count(&self, grade: Grade) -> usize {
         self.items.iter().filter(|item| item.grade == grade).count()
     }
 
     /// How `qcycle` ends with it.
-    #[must_use]
     pub fn exit(&self) -> Exit {
         match (self.count(Grade::Fail), self.under_load) {
             (0, false) => Exit::Done,

@@ -32,7 +32,6 @@ const CYCLE_NS: u32 = 1_000_000;
 const PATIENCE: Duration = Duration::from_millis(200);
 const DESTINATION: MacAddress = MacAddress([0x01, 0x0c, 0xcd, 0x04, 0x00, 0x01]);
 
-/// What went round.
 #[derive(Debug, Default)]
 struct Loop {
     sent: u64,

@@ -2,14 +2,12 @@
 //! value on the wrong side of its bound.
 
 /// A number with up to five significant digits; whole numbers as they are.
-#[must_use]
 pub fn figure(value: f64) -> String {
     with_digits(value, 5)
 }
 
 /// A measured number beside its bounds: with so many digits that the text lies on the same side
 /// of each bound as the number does.
-#[must_use]
 pub fn figure_beside(value: f64, bounds: &[Option<f64>]) -> String {
     let same_side = |text: &str| {
         let shown: f64 = text.parse().unwrap_or(value);
@@ -41,7 +39,6 @@ fn with_digits(value: f64, digits: usize) -> String {
 }
 
 /// Nanoseconds as seconds, without zeros at the end: `22.5`.
-#[must_use]
 pub fn seconds(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let ns = ns.unsigned_abs();

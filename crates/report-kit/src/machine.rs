@@ -47,7 +47,6 @@ pub struct Versions {
 
 impl Machine {
     /// The machine this runs on.
-    #[must_use]
     pub fn here() -> Self {
         let kernel = |name: &str| first_line(&format!("/proc/sys/kernel/{name}"));
         Self {
@@ -65,7 +64,6 @@ impl Machine {
 
 impl Versions {
     /// Versions of a program, with the plant's engine in its own words.
-    #[must_use]
     pub fn of(program: Build, plant_engine: Option<String>) -> Self {
         let Build { version, commit } = program;
         Self { qcycle: version.to_owned(), git_commit: commit.map(str::to_owned), plant_engine }
@@ -73,13 +71,11 @@ impl Versions {
 }
 
 /// SHA-256 in hexadecimal, as `sha256sum` prints it.
-#[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
 /// Octets in hexadecimal.
-#[must_use]
 pub fn hexadecimal(octets: &[u8]) -> String {
     octets.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -88,13 +84,11 @@ pub fn hexadecimal(octets: &[u8]) -> String {
 }
 
 /// The host's time of day, UTC, RFC 3339.
-#[must_use]
 pub fn utc_now() -> String {
     format!("{:.3}", Timestamp::now())
 }
 
 /// Nanoseconds since 1970 as UTC, RFC 3339, to the millisecond.
-#[must_use]
 pub fn utc(ns: i64) -> String {
     format!("{:.3}", Timestamp::UNIX_EPOCH + SignedDuration::from_nanos(ns))
 }

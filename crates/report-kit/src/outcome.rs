@@ -18,7 +18,6 @@ pub enum Outcome {
 
 impl Outcome {
     /// As people read it.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Met => "met",
@@ -29,7 +28,6 @@ impl Outcome {
     }
 
     /// Its class in style sheets, and a sign by which it is known without colours.
-    #[must_use]
     pub fn sign(self) -> (&'static str, &'static str) {
         match self {
             Self::Met => ("met", "✓"),

@@ -25,14 +25,12 @@ pub struct Frame {
 
 impl Frame {
     /// The picture, with what it shows as a text for those who cannot see it.
-    #[must_use]
     pub fn picture(&self, label: &str, content: &Markup) -> Markup {
         let size = format!("0 0 {WIDTH} {}", self.bottom + BELOW);
         html! { svg.plot viewBox=(size) role="img" aria-label=(label) { (content) } }
     }
 
     /// A line of the grid from left to right, with its number.
-    #[must_use]
     pub fn level(&self, y: f64, number: &str) -> Markup {
         html! {
             (path("grid", format_args!("M{} {y:.1}H{}", self.left, self.right)))
@@ -41,19 +39,16 @@ impl Frame {
     }
 
     /// A line of this class from top to bottom.
-    #[must_use]
     pub fn upright(&self, class: &str, x: f64) -> Markup {
         path(class, format_args!("M{x:.1} {}V{}", self.top, self.bottom))
     }
 
     /// A number below the picture.
-    #[must_use]
     pub fn number(&self, x: f64, number: &str) -> Markup {
         text("tick", x, self.bottom + 16.0, "middle", number)
     }
 
     /// The axis at the left and the one below, with the name of the latter.
-    #[must_use]
     pub fn axes(&self, name: &str) -> Markup {
         let Self { left, right, top, bottom } = self;
         html! {
@@ -63,7 +58,6 @@ impl Frame {
     }
 
     /// The name of the axis at the left.
-    #[must_use]
     pub fn name_at_left(&self, name: &str) -> Markup {
         let middle = f64::midpoint(self.top, self.bottom);
         let place = format!("translate(12 {middle:.1}) rotate(-90)");
@@ -72,13 +66,11 @@ impl Frame {
 }
 
 /// A path of a class.
-#[must_use]
 pub fn path(class: &str, d: std::fmt::Arguments<'_>) -> Markup {
     html! { path class=(class) d=(d) {} }
 }
 
 /// A text whose anchor (`start`, `middle`, `end`) is at `x`, and its foot at `y`.
-#[must_use]
 pub fn text(class: &str, x: f64, y: f64, anchor: &str, words: &str) -> Markup {
     html! {
         text class=(class) x=(format_args!("{x:.1}")) y=(format_args!("{y:.1}")) text-anchor=(anchor) { (words) }
@@ -86,7 +78,6 @@ pub fn text(class: &str, x: f64, y: f64, anchor: &str, words: &str) -> Markup {
 }
 
 /// A rectangle of a class that explains itself where the pointer rests.
-#[must_use]
 pub fn rect(class: &str, [x, y, width, height]: [f64; 4], title: &str) -> Markup {
     let [x, y, width, height] = [x, y, width, height].map(|pixels| format!("{pixels:.1}"));
     html! {
@@ -97,7 +88,6 @@ pub fn rect(class: &str, [x, y, width, height]: [f64; 4], title: &str) -> Markup
 }
 
 /// The line through these points, as the data of a path; a point that is `None` breaks it.
-#[must_use]
 pub fn line(points: impl IntoIterator<Item = Option<(f64, f64)>>) -> String {
     let (mut line, mut letter) = (String::new(), 'M');
     for point in points {

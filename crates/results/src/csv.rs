@@ -5,14 +5,12 @@ use std::io::{self, Write};
 
 use super::series::Series;
 use plant::name::PointName;
+use report_kit::csv::{fields, quoted};
 
 /// Name of the column with scenario time in nanoseconds.
 pub const TIME_COLUMN: &str = "time_ns";
 
 /// Writes a series with its header.
-///
-/// # Errors
-/// Those of the writer.
 pub fn write(series: &Series, out: &mut impl Write) -> io::Result<()> {
     let points: Vec<PointName> = series.columns.iter().map(|c| c.point.clone()).collect();
     out.write_all(header(&points).as_bytes())?;
@@ -24,19 +22,18 @@ pub fn write(series: &Series, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// The header with its line feed.
-#[must_use]
 pub fn header(points: &[PointName]) -> String {
     let mut text = String::from(TIME_COLUMN);
     for point in points {
         text.push(',');
-        text.push_str(&quoted(&point.0));
+        // A line feed within a name would break readers that go line by line, this one included.
+        text.push_str(&quoted(&point.0.replace(['\n', '\r'], " ")));
     }
     text.push('\n');
     text
 }
 
 /// One row with its line feed.
-#[must_use]
 pub fn line(time_ns: i64, values: impl Iterator<Item = f64>) -> String {
     use std::fmt::Write as _;
     let mut text = time_ns.to_string();
@@ -81,31 +78,6 @@ fn parse_row(line: &str, points: usize) -> Result<(i64, Vec<f64>), String> {
         return Err(format!("{} values where the header names {points} points", values.len()));
     }
     Ok((time_ns, values))
-}
-
-fn quoted(name: &str) -> String {
-    // A line feed within a name would break readers that go line by line, this one included.
-    let name = name.replace(['\n', '\r'], " ");
-    if name.contains([',', '"']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name }
-}
-
-fn fields(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut within_quotes = false;
-    let mut characters = line.chars().peekable();
-    while let Some(character) = characters.next() {
-        let field = fields.last_mut().expect("starts with one field and only grows");
-        match character {
-            '"' if within_quotes && characters.peek() == Some(&'"') => {
-                characters.next();
-                field.push('"');
-            }
-            '"' => within_quotes = !within_quotes,
-            ',' if !within_quotes => fields.push(String::new()),
-            other => field.push(other),
-        }
-    }
-    fields
 }
 
 #[cfg(test)]

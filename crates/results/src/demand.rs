@@ -85,7 +85,6 @@ pub struct WindowRecord {
 
 impl Demand {
     /// The requirement as it is judged.
-    #[must_use]
     pub fn requirement(&self) -> Requirement {
         Requirement {
             name: self.name.clone(),
@@ -111,7 +110,6 @@ impl From<&Requirement> for Demand {
 
 impl MeasureRecord {
     /// The point that is measured, with what a chart of it should show.
-    #[must_use]
     pub fn point(&self) -> Option<(&PointName, WindowRecord)> {
         match self {
             Self::Minimum { point, window }

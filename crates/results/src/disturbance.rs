@@ -98,13 +98,11 @@ impl Cause {
     ];
 
     /// Whether it is no delay, and disturbs however short it was.
-    #[must_use]
     pub const fn is_no_delay(self) -> bool {
         matches!(self, Self::Rate | Self::Refused | Self::Full)
     }
 
     /// The word in files.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Waited => "waited",
@@ -122,13 +120,11 @@ impl Cause {
     }
 
     /// The cause of a word.
-    #[must_use]
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|cause| cause.name() == word)
     }
 
     /// What befell whom, without how long.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Waited => "waited for a processor while others had it",
@@ -148,7 +144,6 @@ impl Cause {
 
 impl Disturbance {
     /// Who it befell, with the node.
-    #[must_use]
     pub fn whom(&self) -> String {
         match &self.node {
             Some(node) => format!("`{}` in {node}", self.who),
@@ -190,7 +185,6 @@ pub struct Watched {
 }
 
 /// The bound of a requirement: how long somebody may be kept from acting at one moment.
-#[must_use]
 pub fn bound_of(requirement: &Requirement) -> VirtualSpan {
     if let Some(above) = requirement.disturbed.above {
         return above;
@@ -209,7 +203,6 @@ pub fn bound_of(requirement: &Requirement) -> VirtualSpan {
 }
 
 /// Why a requirement cannot be judged by what happened in its window; `None` if it can.
-#[must_use]
 pub fn disturbed(requirement: &Requirement, window: Bounds, watched: &Watched) -> Option<String> {
     let bound_ns = bound_of(requirement).as_ns();
     let all = watched.disturbances.iter();

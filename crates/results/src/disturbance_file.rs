@@ -23,18 +23,12 @@ pub struct DisturbanceWriter {
 
 impl DisturbanceWriter {
     /// Begins the file.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub fn begin(mut file: File) -> io::Result<Self> {
         writeln!(file, "{HEAD}")?;
         Ok(Self { file, octets: HEAD.len() as u64 + 1 })
     }
 
     /// Writes some down.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub fn write(&mut self, disturbances: &[Disturbance]) -> io::Result<()> {
         let lines: String = disturbances.iter().map(line).collect();
         self.file.write_all(lines.as_bytes())?;
@@ -43,7 +37,6 @@ impl DisturbanceWriter {
     }
 
     /// Whether this path leads to what was written, and to all of it.
-    #[must_use]
     pub fn is_as_written(&self, path: &Path) -> bool {
         files::is_as_written(&self.file, path, self.octets)
     }
@@ -56,9 +49,6 @@ fn line(one: &Disturbance) -> String {
 }
 
 /// Reads the file.
-///
-/// # Errors
-/// Those of reading.
 pub fn read(file: impl BufRead) -> io::Result<Vec<Disturbance>> {
     let mut all = Vec::new();
     for line in file.split(b'\n') {

@@ -52,7 +52,6 @@ pub struct Loss {
 
 impl PlantRecord {
     /// Why the solutions within a window do not make figures; `None` if they do.
-    #[must_use]
     pub fn shortfall(&self, window: Bounds) -> Option<String> {
         let within = |(from, to): &(i64, i64)| {
             let (from, to) = ((*from).max(window.from_ns), (*to).min(window.to_ns));
@@ -72,7 +71,6 @@ impl PlantRecord {
     }
 
     /// From when on what programs do in a window is no answer to the plant, if that is so.
-    #[must_use]
     pub fn programs_lost(&self, window: Bounds) -> Option<Loss> {
         let refused = self.refused.filter(|refused| refused.first_ns < window.to_ns)?;
         let whole = Bounds { from_ns: window.from_ns.min(refused.first_ns), ..window };
@@ -85,7 +83,6 @@ impl PlantRecord {
 }
 
 /// The first loss of a file; `None` if it is whole.
-#[must_use]
 pub fn first_of<'l>(losses: &'l [Loss], file: &str) -> Option<&'l Loss> {
     losses.iter().filter(|loss| loss.file == file).min_by_key(|loss| loss.from_ns)
 }

@@ -89,31 +89,23 @@ impl RunFolder {
     }
 
     /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Its name, which tells runs apart.
-    #[must_use]
     pub fn name(&self) -> String {
         let whole = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         whole.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
     /// Writes `run.json`; readers see the old one or the new one.
-    ///
-    /// # Errors
-    /// With the path.
     pub fn write_record(&self, record: &RunRecord) -> Result<()> {
         self.put_record(record, true)
     }
 
     /// As [`Self::write_record`], without waiting until the disk has it: it survives the end of this
     /// process, and not that of the machine.
-    ///
-    /// # Errors
-    /// With the path.
     pub fn replace_record(&self, record: &RunRecord) -> Result<()> {
         self.put_record(record, false)
     }
@@ -136,9 +128,6 @@ impl RunFolder {
     }
 
     /// Reads `run.json`.
-    ///
-    /// # Errors
-    /// With the path, and the line and column where it makes no sense.
     pub fn record(&self) -> Result<RunRecord> {
         let path = self.path.join(RECORD);
         let context = || format!("reading {}", path.display());
@@ -157,9 +146,6 @@ impl RunFolder {
 
     /// The name of the copy of a file that the run is made of, in the folder; makes the folder for it.
     /// Files with the same name have different hashes, or are the same.
-    ///
-    /// # Errors
-    /// With the path.
     pub fn input_copy(&self, sha256: &str, file: &Path) -> Result<String> {
         let folder = self.path.join(INPUTS);
         fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
@@ -169,18 +155,12 @@ impl RunFolder {
     }
 
     /// Starts to record points.
-    ///
-    /// # Errors
-    /// When the file cannot be made.
     pub fn series_writer(&self, points: &[PointName]) -> Result<SeriesWriter> {
         SeriesWriter::create(&self.path, points)
     }
 
     /// The recorded points; `None` if none were. Turns the journal of a killed run into the table
     /// where the folder can be written to, and reads it in any case.
-    ///
-    /// # Errors
-    /// With the path, when a file makes no sense.
     pub fn series(&self) -> Result<Option<Series>> {
         let table = self.path.join(journal::TABLE);
         if table.exists() {
@@ -196,46 +176,37 @@ impl RunFolder {
     }
 
     /// The file that [`Self::series`] reads now.
-    #[must_use]
     pub fn series_file(&self) -> &'static str {
         let table = self.path.join(journal::TABLE).exists();
         if table { journal::TABLE } else { journal::JOURNAL }
     }
 
     /// The name of the file with the lines of a program, in the folder.
-    #[must_use]
     pub fn log_name(program: &str) -> String {
         format!("{PROGRAMS}/{}.log", as_file_name(program))
     }
 
     /// Where the lines of a program go.
-    #[must_use]
     pub fn program_log(&self, program: &str) -> PathBuf {
         self.path.join(Self::log_name(program))
     }
 
     /// The name of the file with the frames of a node, in the folder.
-    #[must_use]
     pub fn capture_name(node: &str) -> String {
         format!("{CAPTURES}/{}.pcapng", as_file_name(node))
     }
 
     /// Where the frames of a node go.
-    #[must_use]
     pub fn capture_path(&self, node: &str) -> PathBuf {
         self.path.join(Self::capture_name(node))
     }
 
     /// Where the runner says what it does.
-    #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.path.join(LOG)
     }
 
     /// The capture of a node; `None` if there is none.
-    ///
-    /// # Errors
-    /// With the path, when it is no pcapng file.
     pub fn capture(&self, node: &str) -> Result<Option<Capture>> {
         let path = self.capture_path(node);
         let bytes = match regular::read(&path) {
@@ -266,9 +237,6 @@ impl RunFolder {
     }
 
     /// Starts to record what keeps programs from acting in time.
-    ///
-    /// # Errors
-    /// When the file cannot be made.
     pub fn disturbance_writer(&self) -> Result<DisturbanceWriter> {
         let path = self.path.join(disturbance_file::NAME);
         // What others cut off leaves no gap behind that would hide it.
@@ -293,9 +261,6 @@ impl RunFolder {
     }
 
     /// Everything that verdicts are drawn from.
-    ///
-    /// # Errors
-    /// With the path, when a file makes no sense.
     pub fn data(&self, record: &RunRecord) -> Result<RunData> {
         let series = self.series()?;
         let mut captures = BTreeMap::new();
@@ -329,7 +294,6 @@ impl RunFolder {
     }
 
     /// Judges the requirements of a run from its folder alone.
-    #[must_use]
     pub fn judge_all(record: &RunRecord, data: &RunData) -> Vec<Verdict> {
         let demands = record.scenario.requirements.iter();
         demands.map(|demand| judge(&demand.requirement(), data)).collect()

@@ -22,7 +22,6 @@ pub struct Segment {
 
 impl Segment {
     /// Reads a frame; `None` if it carries neither TCP nor UDP over IPv4.
-    #[must_use]
     pub fn parse(frame: &[u8]) -> Option<Self> {
         let frame = Ethernet::parse(frame)?;
         let packet = (frame.ethertype == ETHERTYPE_IPV4).then(|| Ipv4::parse(frame.payload))??;

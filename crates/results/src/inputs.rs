@@ -38,7 +38,6 @@ pub enum Role {
 
 impl Input {
     /// A file with its hash and length, as far as they could be found.
-    #[must_use]
     pub fn of(file: &Path, role: Role, hash: std::io::Result<(String, u64)>) -> Self {
         let (sha256, octets) = hash.map_or((None, 0), |(hash, octets)| (Some(hash), octets));
         Self { file: file.display().to_string(), role, sha256, octets, copy: None }

@@ -36,9 +36,6 @@ pub struct SeriesWriter {
 
 impl SeriesWriter {
     /// Starts the journal of a run.
-    ///
-    /// # Errors
-    /// When the file cannot be made, or is there already.
     pub fn create(folder: &Path, points: &[PointName]) -> Result<Self> {
         let path = folder.join(JOURNAL);
         let context = || format!("creating {}", path.display());
@@ -77,9 +74,6 @@ impl SeriesWriter {
     }
 
     /// Turns the journal into the table.
-    ///
-    /// # Errors
-    /// When the table cannot be written; the journal is kept then.
     pub fn finish(self) -> Result<Series> {
         drop(self.file);
         let series = read(&self.folder)?.unwrap_or_default();
@@ -89,9 +83,6 @@ impl SeriesWriter {
 }
 
 /// Reads the journal of a folder, if there is one.
-///
-/// # Errors
-/// With the path and the line that makes no sense.
 pub fn read(folder: &Path) -> Result<Option<Series>> {
     let path = folder.join(JOURNAL);
     let text = match regular::read(&path) {
@@ -104,15 +95,11 @@ pub fn read(folder: &Path) -> Result<Option<Series>> {
 }
 
 /// Whether there is a journal whose writer is gone.
-#[must_use]
 pub fn is_abandoned(folder: &Path) -> bool {
     File::open(folder.join(JOURNAL)).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// Writes the table and removes the journal.
-///
-/// # Errors
-/// When the folder cannot be written to; the journal is kept then.
 pub fn settle(folder: &Path, series: &Series) -> Result<()> {
     table_file::write(series, &folder.join(TABLE))?;
     let journal = folder.join(JOURNAL);

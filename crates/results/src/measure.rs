@@ -62,7 +62,6 @@ pub fn measure(measure: &Measure, data: &RunData) -> Result<Finding, String> {
 }
 
 /// The window of a measure.
-#[must_use]
 pub fn window_of(measure: &Measure) -> &Window {
     match measure {
         Measure::Minimum(_, window)

@@ -36,7 +36,6 @@ pub struct OutputLine {
 
 impl OutputLine {
     /// A line from the bytes of a program, which need not be UTF-8.
-    #[must_use]
     pub fn new(time_ns: i64, channel: Channel, bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         // A carriage return would let a later part of the line cover the time in a terminal.
@@ -45,7 +44,6 @@ impl OutputLine {
     }
 
     /// Reads a line of a log; `None` if it is none.
-    #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let (head, text) = line.split_once("| ").or_else(|| line.split_once('|'))?;
         let (time, channel) = head.trim_start().split_once(' ')?;

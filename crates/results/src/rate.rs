@@ -12,7 +12,6 @@ use runtime::intervention::{Deed, Intervention};
 
 /// When the time of programs ran other than planned: the factor of the domain is planned to be
 /// `tdf_millionths`, that of each program 1. `nodes` are the nodes of programs.
-#[must_use]
 pub fn rate_changes(
     interventions: &[Intervention],
     tdf_millionths: u64,

@@ -184,7 +184,6 @@ pub enum EndedHow {
 
 impl EndedHow {
     /// As people read it.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Unfinished => "not finished: still running, or killed",
@@ -224,7 +223,6 @@ pub struct WallAccount {
 
 impl WallAccount {
     /// Host seconds per virtual second; `None` for a run that had no time.
-    #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         (self.virtual_s > 0.0).then(|| self.total_s / self.virtual_s)
     }
@@ -277,10 +275,7 @@ pub enum ProgramEnd {
     /// It ran until the runner stopped it at the end of the run.
     Stopped,
     /// It exited by itself.
-    Exited {
-        /// Exit code.
-        code: i32,
-    },
+    Exited { code: i32 },
     /// A signal ended it.
     Killed {
         /// Number of the signal.
@@ -303,7 +298,6 @@ impl std::fmt::Display for ProgramEnd {
 
 impl RunRecord {
     /// A record of a run that begins now; the caller fills in the rest as it goes.
-    #[must_use]
     pub fn begin(scenario: ScenarioRecord, realtime_zero_ns: i64, versions: Versions) -> Self {
         Self {
             format: FORMAT,
@@ -333,7 +327,6 @@ impl RunRecord {
 impl ScenarioRecord {
     /// What results need of a scenario. `text` is the text of its file; `events` are described
     /// in words by the caller, who knows which of them came to pass.
-    #[must_use]
     pub fn new(
         scenario: &scenario::model::Scenario,
         text: &[u8],

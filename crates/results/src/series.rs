@@ -27,20 +27,17 @@ pub struct Column {
 
 impl Series {
     /// A table without rows.
-    #[must_use]
     pub fn empty(points: &[PointName]) -> Self {
         let columns = points.iter().map(Column::empty).collect();
         Self { time_ns: Vec::new(), columns }
     }
 
     /// The column of a point, if it was recorded. Names are compared without case.
-    #[must_use]
     pub fn column(&self, point: &PointName) -> Option<&Column> {
         self.columns.iter().find(|column| column.point.0.eq_ignore_ascii_case(&point.0))
     }
 
     /// The time between the last two rows, which is how long the last one speaks for.
-    #[must_use]
     pub fn interval_ns(&self) -> i64 {
         match *self.time_ns.as_slice() {
             [.., before, last] => last - before,
@@ -49,7 +46,6 @@ impl Series {
     }
 
     /// Scenario time up to which the rows speak; `None` without rows.
-    #[must_use]
     pub fn covered_ns(&self) -> Option<i64> {
         self.time_ns.last().map(|last| last.saturating_add(self.interval_ns()))
     }

@@ -5,98 +5,37 @@
 //! all. That is why a run writes a [journal](super::journal) and turns it into this at its end,
 //! under a temporary name that is then renamed.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use parquet::basic::{Compression, Repetition, Type as PhysicalType};
-use parquet::column::reader::ColumnReader;
-use parquet::data_type::{DoubleType, Int64Type};
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::{Type, TypePtr};
 
 use super::csv::TIME_COLUMN;
 use super::series::{Column, Series};
-use os::regular;
 use plant::name::PointName;
+use report_kit::parquet_table::{GROUP_ROWS, Kind, Reader, Values, Writer};
 
-/// Rows per row group: what a reader must hold at once; a column of one is 512 KiB.
-const ROWS_PER_GROUP: usize = 65_536;
-/// Key of the metadata that says what the times mean.
+/// Key of the note that says what the times mean.
 const TIME_KEY: &str = "time";
-/// Its value.
 const TIME_MEANING: &str = "time_ns is scenario time in nanoseconds";
 
 /// Writes a series as a whole: readers see the file complete or not at all.
-///
-/// # Errors
-/// With the path, when the file cannot be written.
 pub fn write(series: &Series, path: &Path) -> Result<()> {
-    let temporary = path.with_extension("parquet.tmp");
-    write_to(series, &temporary).with_context(|| format!("writing {}", temporary.display()))?;
-    std::fs::rename(&temporary, path)
-        .with_context(|| format!("renaming {} to {}", temporary.display(), path.display()))
-}
-
-fn write_to(series: &Series, path: &Path) -> Result<()> {
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_key_value_metadata(Some(metadata(series)))
-        .build();
-    let file = File::create(path)?;
-    let mut writer = SerializedFileWriter::new(file, schema(series)?, Arc::new(properties))?;
+    let mut schema = vec![(TIME_COLUMN, Kind::Int64)];
+    let mut notes = vec![(TIME_KEY.to_owned(), TIME_MEANING.to_owned())];
+    for column in &series.columns {
+        schema.push((&column.point.0, Kind::Double));
+        notes.push((unit_key(&column.point.0), column.unit.clone()));
+    }
+    let mut writer = Writer::create(path, "series", &schema, &notes)?;
     let rows = series.time_ns.len();
-    for from in (0..rows).step_by(ROWS_PER_GROUP) {
-        let to = rows.min(from + ROWS_PER_GROUP);
-        let mut group = writer.next_row_group()?;
-        write_group(series, from..to, &mut group)?;
-        group.close()?;
+    for from in (0..rows).step_by(GROUP_ROWS) {
+        let rows = from..rows.min(from + GROUP_ROWS);
+        let mut group = vec![Values::Int64(series.time_ns[rows.clone()].to_vec())];
+        let columns = series.columns.iter();
+        group.extend(columns.map(|column| Values::Double(column.values[rows.clone()].to_vec())));
+        writer.group(&group).with_context(|| format!("writing {}", path.display()))?;
     }
-    writer.into_inner()?.sync_all()?;
-    Ok(())
-}
-
-fn write_group<W: Write + Send>(
-    series: &Series,
-    rows: std::ops::Range<usize>,
-    group: &mut SerializedRowGroupWriter<'_, W>,
-) -> Result<()> {
-    const PROMISED: &str = "the schema has a column for each of the series";
-    let mut times = group.next_column()?.context(PROMISED)?;
-    times.typed::<Int64Type>().write_batch(&series.time_ns[rows.clone()], None, None)?;
-    times.close()?;
-    for column in &series.columns {
-        let mut values = group.next_column()?.context(PROMISED)?;
-        values.typed::<DoubleType>().write_batch(&column.values[rows.clone()], None, None)?;
-        values.close()?;
-    }
-    Ok(())
-}
-
-fn schema(series: &Series) -> Result<TypePtr> {
-    let mut fields = vec![field(TIME_COLUMN, PhysicalType::INT64)?];
-    for column in &series.columns {
-        fields.push(field(&column.point.0, PhysicalType::DOUBLE)?);
-    }
-    Ok(Arc::new(Type::group_type_builder("series").with_fields(fields).build()?))
-}
-
-fn field(name: &str, kind: PhysicalType) -> Result<TypePtr> {
-    let field = Type::primitive_type_builder(name, kind).with_repetition(Repetition::REQUIRED);
-    Ok(Arc::new(field.build()?))
-}
-
-fn metadata(series: &Series) -> Vec<KeyValue> {
-    let mut pairs = vec![KeyValue::new(TIME_KEY.to_owned(), TIME_MEANING.to_owned())];
-    for column in &series.columns {
-        pairs.push(KeyValue::new(unit_key(&column.point.0), column.unit.clone()));
-    }
-    pairs
+    writer.finish()
 }
 
 fn unit_key(point: &str) -> String {
@@ -108,60 +47,38 @@ fn unit_key(point: &str) -> String {
 /// # Errors
 /// With the path, when the file is no Parquet file or has other columns than a series.
 pub fn read(path: &Path) -> Result<Series> {
-    read_from(path).with_context(|| format!("reading {}", path.display()))
-}
-
-fn read_from(path: &Path) -> Result<Series> {
-    let reader = SerializedFileReader::new(regular::open(path)?)?;
-    let mut series = columns_of(&reader)?;
-    for index in 0..reader.num_row_groups() {
-        read_group(&*reader.get_row_group(index)?, &mut series)?;
-    }
+    let table = Reader::open(path)?;
+    let mut series = empty(&table).with_context(|| format!("reading {}", path.display()))?;
+    table.groups(|group| {
+        let mut columns = series.columns.iter_mut();
+        for values in group {
+            match values {
+                Values::Int64(times) => series.time_ns.extend(times),
+                Values::Double(values) => {
+                    columns.next().context("too many columns")?.values.extend(values);
+                }
+                _ => bail!("a column holds no numbers of a series"),
+            }
+        }
+        Ok(())
+    })?;
     Ok(series)
 }
 
-fn columns_of(reader: &SerializedFileReader<File>) -> Result<Series> {
-    let file = reader.metadata().file_metadata();
-    let fields = file.schema_descr().columns();
-    let wanted = |index: usize| {
-        if index == 0 { PhysicalType::INT64 } else { PhysicalType::DOUBLE }
+/// A series without rows, with the columns of a table.
+fn empty(table: &Reader) -> Result<Series> {
+    let mut columns = table.columns()?.into_iter();
+    if columns.next() != Some((TIME_COLUMN.to_owned(), Kind::Int64)) {
+        bail!("the first column must be `{TIME_COLUMN}` (INT64)");
+    }
+    let column = |(name, kind): (String, Kind)| {
+        if kind != Kind::Double {
+            bail!("column `{name}` is not a required DOUBLE");
+        }
+        let unit = table.note(&unit_key(&name)).unwrap_or_default().to_owned();
+        Ok(Column { point: PointName(name), unit, values: Vec::new() })
     };
-    for (index, column) in fields.iter().enumerate() {
-        if column.physical_type() != wanted(index) || column.max_def_level() != 0 {
-            bail!("column `{}` is not a required {:?}", column.name(), wanted(index));
-        }
-    }
-    if fields.first().is_none_or(|first| first.name() != TIME_COLUMN) {
-        bail!("the first column must be `{TIME_COLUMN}`");
-    }
-    let unit = |point: &str| {
-        let pairs = file.key_value_metadata().into_iter().flatten();
-        let mut found = pairs.filter(|pair| pair.key == unit_key(point));
-        found.next().and_then(|pair| pair.value.clone()).unwrap_or_default()
-    };
-    let columns = fields.iter().skip(1).map(|column| Column {
-        point: PointName(column.name().to_owned()),
-        unit: unit(column.name()),
-        values: Vec::new(),
-    });
-    Ok(Series { time_ns: Vec::new(), columns: columns.collect() })
-}
-
-fn read_group(group: &dyn RowGroupReader, series: &mut Series) -> Result<()> {
-    let rows = usize::try_from(group.metadata().num_rows())?;
-    if let ColumnReader::Int64ColumnReader(mut times) = group.get_column_reader(0)? {
-        times.read_records(rows, None, None, &mut series.time_ns)?;
-    }
-    let total = series.time_ns.len();
-    for (index, column) in series.columns.iter_mut().enumerate() {
-        if let ColumnReader::DoubleColumnReader(mut values) = group.get_column_reader(index + 1)? {
-            values.read_records(rows, None, None, &mut column.values)?;
-        }
-        if column.values.len() != total {
-            bail!("column `{}` has {} of {total} rows", column.point.0, column.values.len());
-        }
-    }
-    Ok(())
+    Ok(Series { time_ns: Vec::new(), columns: columns.map(column).collect::<Result<_>>()? })
 }
 
 #[cfg(test)]

@@ -57,9 +57,6 @@ pub fn draw(statistic: Statistic, sorted: &[f64]) -> Result<f64, String> {
 }
 
 /// Reads the log of a program, the file `name`, for one member.
-///
-/// # Errors
-/// Those of reading.
 pub fn read(name: &str, log: impl BufRead, member: &str) -> io::Result<Told> {
     let mut told = Told::default();
     for line in log.lines() {

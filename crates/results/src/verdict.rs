@@ -44,7 +44,6 @@ pub struct Source {
 }
 
 /// Judges a requirement.
-#[must_use]
 pub fn judge(requirement: &Requirement, data: &RunData) -> Verdict {
     let (outcome, value, reason) = match measure(&requirement.measure, data) {
         Ok(finding) => {
@@ -177,7 +176,6 @@ fn source_of(measure: &Measure, data: &RunData) -> Source {
 }
 
 /// How `qcycle` ends with these verdicts.
-#[must_use]
 pub fn exit(verdicts: &[Verdict]) -> Exit {
     let any = |outcome| verdicts.iter().any(|verdict| verdict.outcome == outcome);
     if any(Outcome::Missed) {
@@ -193,7 +191,6 @@ pub fn exit(verdicts: &[Verdict]) -> Exit {
 
 impl Verdict {
     /// The value with its unit; a dash where there is none.
-    #[must_use]
     pub fn value_text(&self) -> String {
         let bounds = [self.requirement.at_least, self.requirement.at_most];
         let text = self.value.map(|value| figure_beside(value, &bounds));
@@ -201,7 +198,6 @@ impl Verdict {
     }
 
     /// The bounds with their unit.
-    #[must_use]
     pub fn bounds_text(&self) -> String {
         let text = match (self.requirement.at_least, self.requirement.at_most) {
             (None, None) => return "none".to_owned(),
@@ -219,7 +215,6 @@ fn with_unit(text: String, unit: &str) -> String {
 }
 
 /// Verdicts as a table for a terminal.
-#[must_use]
 pub fn table(verdicts: &[Verdict]) -> String {
     let head = ["verdict", "requirement", "measured", "bounds", "where and why"];
     let mut rows = vec![head.map(str::to_owned)];

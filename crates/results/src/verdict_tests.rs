@@ -431,43 +431,22 @@ fn what_programs_do_without_an_answer_from_the_plant_is_not_measured() {
         ..plant((2900, 3100), 0.0)
     });
     // A window over the whole of the run, in which the maximum of 5 ms comes later.
-    let told = |at_most| Requirement {
-        name: "told".into(),
-        measure: Measure::Told {
-            member: "latency_us".into(),
-            program: "drive".into(),
-            statistic: Statistic::Maximum,
-            above: None,
-            window: Window::default(),
-        },
-        at_least: None,
-        at_most: Some(at_most),
-        disturbed: Disturbed::default(),
-    };
-    let verdict = judge(&told(6.0), &data);
+    let latency = |at_most| demand(told_by_drive(Statistic::Maximum, None), None, Some(at_most));
+    let verdict = judge(&latency(6.0), &data);
     assert_eq!(verdict.outcome, Outcome::NotMeasured);
     assert!(verdict.reason.contains("could not read the plant"), "{verdict:?}");
-    assert_eq!(judge(&told(2.0), &data).outcome, Outcome::NotMeasured);
-    assert_eq!(judge(&told(0.5), &data).outcome, Outcome::Missed);
+    assert_eq!(judge(&latency(2.0), &data).outcome, Outcome::NotMeasured);
+    assert_eq!(judge(&latency(0.5), &data).outcome, Outcome::Missed);
 }
 
 /// The same rule for each file that verdicts are drawn from: what came after a hole may be less than
 /// what there was.
 #[test]
 fn a_file_with_a_hole_is_known_up_to_there_only() {
-    let gap = |at_most| Requirement {
-        name: "gap".into(),
-        measure: Measure::LongestGap {
-            from: "controller".into(),
-            to: "sensor".into(),
-            port: 502,
-            at: End::Sender,
-            window: Window { from: None, to: Some(VirtualSpan::from_s(5)) },
-        },
-        at_least: None,
-        at_most: Some(at_most),
-        disturbed: Disturbed::default(),
-    };
+    let within = Window { from: None, to: Some(VirtualSpan::from_s(5)) };
+    let (from, to) = ("controller".to_owned(), "sensor".to_owned());
+    let measure = Measure::LongestGap { from, to, port: 502, at: End::Sender, window: within };
+    let gap = |at_most| demand(measure.clone(), None, Some(at_most));
     let lost = |file: &str| Loss {
         file: file.into(),
         from_ns: 3000 * MS,
@@ -481,22 +460,10 @@ fn a_file_with_a_hole_is_known_up_to_there_only() {
     assert!(verdict.reason.contains("lacks something"), "{verdict:?}");
     assert_eq!(judge(&gap(90.0), &data).outcome, Outcome::Missed);
 
-    let told = |at_most| Requirement {
-        name: "told".into(),
-        measure: Measure::Told {
-            member: "latency_us".into(),
-            program: "drive".into(),
-            statistic: Statistic::Maximum,
-            above: None,
-            window: Window::default(),
-        },
-        at_least: None,
-        at_most: Some(at_most),
-        disturbed: Disturbed::default(),
-    };
-    assert_eq!(judge(&told(6.0), &data).outcome, Outcome::Met);
+    let latency = |at_most| demand(told_by_drive(Statistic::Maximum, None), None, Some(at_most));
+    assert_eq!(judge(&latency(6.0), &data).outcome, Outcome::Met);
     data.losses = vec![lost("programs/drive.log")];
-    assert_eq!(judge(&told(6.0), &data).outcome, Outcome::NotMeasured);
+    assert_eq!(judge(&latency(6.0), &data).outcome, Outcome::NotMeasured);
     // A line beyond the hole is a fact all the same.
-    assert_eq!(judge(&told(2.0), &data).outcome, Outcome::Missed);
+    assert_eq!(judge(&latency(2.0), &data).outcome, Outcome::Missed);
 }

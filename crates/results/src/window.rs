@@ -15,7 +15,6 @@ pub struct Bounds {
 
 impl Bounds {
     /// An open begin is scenario time zero, an open end the planned end of the run.
-    #[must_use]
     pub fn of(window: Window, planned_to: VirtualSpan) -> Self {
         Self {
             from_ns: window.from.unwrap_or(VirtualSpan::ZERO).as_ns(),
@@ -24,7 +23,6 @@ impl Bounds {
     }
 
     /// Whether a moment lies in it.
-    #[must_use]
     pub fn holds(self, time_ns: i64) -> bool {
         (self.from_ns..self.to_ns).contains(&time_ns)
     }

@@ -11,10 +11,10 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::columns::{self, GROUP_ROWS, Kind, Values, Writer};
 use super::{
     Cause, Cell, CoreTime, Counts, Gaps, Mark, MarkKind, Method, Part, Samples, Seen, Stall, Thread,
 };
+use report_kit::parquet_table::{self, GROUP_ROWS, Kind, Values, Writer};
 use report_kit::statistics::Distribution;
 
 /// What a cell is, but for its samples and stalls.
@@ -86,9 +86,6 @@ struct ThreadRecord {
 
 impl Cell {
     /// Writes it into a folder, which is made if it is not there.
-    ///
-    /// # Errors
-    /// With the path, if a file cannot be written.
     pub fn write(&self, folder: &Path) -> Result<()> {
         fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
         self.write_samples(&folder.join(SAMPLES))?;
@@ -131,7 +128,7 @@ impl Cell {
     }
 
     fn write_samples(&self, path: &Path) -> Result<()> {
-        let mut writer = Writer::create(path, "samples", &SAMPLES_SCHEMA)?;
+        let mut writer = Writer::create(path, "samples", &SAMPLES_SCHEMA, &[])?;
         for thread in &self.threads {
             let Samples::Kept { at, latency_ns } = &thread.samples else { continue };
             let mut times = at.iter();
@@ -148,7 +145,7 @@ impl Cell {
     }
 
     fn write_histogram(&self, path: &Path) -> Result<()> {
-        let mut writer = Writer::create(path, "histogram", &HISTOGRAM_SCHEMA)?;
+        let mut writer = Writer::create(path, "histogram", &HISTOGRAM_SCHEMA, &[])?;
         for thread in &self.threads {
             let Samples::Counted(distribution) = &thread.samples else { continue };
             let (values, counts): (Vec<i64>, Vec<i64>) = distribution
@@ -166,7 +163,7 @@ impl Cell {
     }
 
     fn write_stalls(&self, path: &Path) -> Result<()> {
-        let mut writer = Writer::create(path, "stalls", &STALLS_SCHEMA)?;
+        let mut writer = Writer::create(path, "stalls", &STALLS_SCHEMA, &[])?;
         for chunk in self.stalls.chunks(GROUP_ROWS) {
             let texts = |text: fn(&Stall) -> &str| {
                 Values::Text(chunk.iter().map(|stall| text(stall).to_owned()).collect())
@@ -185,9 +182,6 @@ impl Cell {
     }
 
     /// Reads it from its folder.
-    ///
-    /// # Errors
-    /// With the path, if a file is missing or is none of a cell.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(RECORD);
         let record = || -> Result<Record> {
@@ -253,7 +247,7 @@ fn read_samples(cell: &mut Cell, path: &Path) -> Result<()> {
     let numbers: BTreeMap<i32, usize> =
         cell.threads.iter().enumerate().map(|(index, thread)| (thread.number, index)).collect();
     let mut long = 0_u64;
-    columns::read(path, &SAMPLES_SCHEMA, |group| {
+    parquet_table::read(path, &SAMPLES_SCHEMA, |group| {
         let [_, Values::Int32(threads), Values::Int64(times), Values::Int64(latencies)] = group
         else {
             bail!("the columns do not match the schema");
@@ -277,7 +271,7 @@ fn read_samples(cell: &mut Cell, path: &Path) -> Result<()> {
 fn read_histogram(cell: &mut Cell, path: &Path) -> Result<()> {
     let mut found: BTreeMap<i32, Vec<(u32, u64)>> = BTreeMap::new();
     let mut long = 0;
-    columns::read(path, &HISTOGRAM_SCHEMA, |group| {
+    parquet_table::read(path, &HISTOGRAM_SCHEMA, |group| {
         let [_, Values::Int32(threads), Values::Int64(latencies), Values::Int64(counts)] = group
         else {
             bail!("the columns do not match the schema");
@@ -318,7 +312,7 @@ pub(super) fn stored(latency_ns: i64, long: &mut u64) -> u32 {
 
 fn read_stalls(path: &Path) -> Result<Vec<Stall>> {
     let mut stalls = Vec::new();
-    columns::read(path, &STALLS_SCHEMA, |group| {
+    parquet_table::read(path, &STALLS_SCHEMA, |group| {
         let [
             Values::Int32(cores),
             Values::Int64(times),

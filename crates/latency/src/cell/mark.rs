@@ -67,7 +67,6 @@ pub enum MarkKind {
 
 impl MarkKind {
     /// Its name in tables, in two or three words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Emulated => "emulated",
@@ -95,7 +94,6 @@ impl MarkKind {
     }
 
     /// What it means for the figures, as a sentence.
-    #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Emulated => {
@@ -143,7 +141,6 @@ impl MarkKind {
 
     /// Whether figures under this mark are none of the platform at all, so that no verdict on the
     /// platform can rest on them.
-    #[must_use]
     pub fn forbids_verdict(self) -> bool {
         matches!(self, Self::Emulated)
     }
@@ -151,7 +148,6 @@ impl MarkKind {
 
 impl Mark {
     /// A mark with what is known about this case.
-    #[must_use]
     pub fn new(kind: MarkKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into() }
     }

@@ -10,9 +10,7 @@
 //! - [`split`]: how the latency divides into sending, the stack and receiving
 //! - [`stream`]: a cell from what a probe says
 //! - [`folder`]: a cell as files, written and read again
-//! - [`columns`]: tables of numbers and names as Parquet
 
-pub mod columns;
 pub mod folder;
 pub mod mark;
 pub mod split;
@@ -131,7 +129,6 @@ impl Default for Samples {
 
 impl Samples {
     /// How many there are.
-    #[must_use]
     pub fn count(&self) -> u64 {
         match self {
             Self::Kept { latency_ns, .. } => latency_ns.len() as u64,
@@ -140,7 +137,6 @@ impl Samples {
     }
 
     /// All of them by size.
-    #[must_use]
     pub fn distribution(&self) -> Distribution {
         match self {
             Self::Kept { latency_ns, .. } => Distribution::of(latency_ns),
@@ -151,13 +147,11 @@ impl Samples {
 
 impl Cell {
     /// Its name: `native.tp1`.
-    #[must_use]
     pub fn name(&self) -> String {
         format!("{}.{}", self.platform, self.profile)
     }
 
     /// All samples.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.threads.iter().map(|thread| thread.samples.count()).sum()
     }
@@ -170,7 +164,6 @@ impl Cell {
     }
 
     /// Whether it bears a mark of this kind.
-    #[must_use]
     pub fn is_marked(&self, kind: MarkKind) -> bool {
         self.marks.iter().any(|mark| mark.kind == kind)
     }

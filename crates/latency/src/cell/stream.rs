@@ -41,9 +41,6 @@ pub enum Ended {
 
 impl Cell {
     /// What a probe says, read to its end. What it reads from should be buffered.
-    ///
-    /// # Errors
-    /// If it is no such stream; one that is cut off later is none.
     pub fn from_stream(
         from: impl Read,
         platform: &str,

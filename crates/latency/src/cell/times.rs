@@ -33,7 +33,6 @@ impl Stretch {
 
 impl Times {
     /// Adds a time, and tells whether it could: one that lies before the last one is not taken.
-    #[must_use]
     pub fn push(&mut self, at_ns: i64) -> bool {
         let begin = self.len();
         if let Some(last) = self.stretches.last_mut() {
@@ -52,13 +51,11 @@ impl Times {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.stretches.last().map_or(0, |last| last.begin + last.count)
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stretches.is_empty()
     }
@@ -67,7 +64,6 @@ impl Times {
     ///
     /// # Panics
     /// If there is none.
-    #[must_use]
     pub fn at(&self, index: usize) -> i64 {
         assert!(index < self.len(), "no time {index} of {}", self.len());
         let behind = self.stretches.partition_point(|stretch| stretch.begin <= index);
@@ -76,7 +72,6 @@ impl Times {
     }
 
     /// The last one.
-    #[must_use]
     pub fn last(&self) -> Option<i64> {
         self.stretches.last().map(Stretch::last)
     }
@@ -87,7 +82,6 @@ impl Times {
     }
 
     /// How many lie before a time.
-    #[must_use]
     pub fn before(&self, at_ns: i64) -> usize {
         let behind = self.stretches.partition_point(|stretch| stretch.first_ns < at_ns);
         let Some(stretch) = behind.checked_sub(1).map(|index| &self.stretches[index]) else {

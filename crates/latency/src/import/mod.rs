@@ -121,9 +121,6 @@ pub fn read(text: &str, hints: Hints) -> Result<Cell, BadImport> {
 
 /// Imports files into the folder of a run, each as the cell `platform.<name of the file>`, and
 /// returns the names of the cells.
-///
-/// # Errors
-/// With the path, if a file cannot be read or a cell is there already.
 pub fn import(
     files: &[impl AsRef<Path>],
     platform: &str,

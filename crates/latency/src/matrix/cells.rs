@@ -15,7 +15,6 @@ pub struct Coordinates<'a> {
 
 impl Coordinates<'_> {
     /// Its name, and that of its folder: `native.tp1`.
-    #[must_use]
     pub fn name(&self) -> String {
         format!("{}.{}", self.platform.name, self.profile.name)
     }
@@ -40,14 +39,12 @@ impl Matrix {
     }
 
     /// How long all of it takes at least, ns.
-    #[must_use]
     pub fn length_ns(&self) -> u64 {
         let lengths = self.cells().map(|cell| self.duration_ns(cell) + self.settle_ns);
         lengths.fold(0, u64::saturating_add)
     }
 
     /// How long a cell is measured, ns.
-    #[must_use]
     pub fn duration_ns(&self, cell: Coordinates<'_>) -> u64 {
         cell.profile.duration_ns.unwrap_or(self.duration_ns)
     }

@@ -166,7 +166,6 @@ pub struct RemoteSpec {
 
 impl Engine {
     /// As matrices write it, and the name of its command.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Runc => "runc",

@@ -15,7 +15,6 @@ use settings::problems::{Fault, quoted};
 use settings::{suggest, units};
 
 /// The built-in platforms, in the order in which they are listed.
-#[must_use]
 pub fn built_in() -> Vec<PlatformSpec> {
     let container = |engine| {
         let cores = CoreChoice::All;
@@ -48,7 +47,6 @@ pub fn built_in() -> Vec<PlatformSpec> {
     all.map(|(name, kind)| PlatformSpec { name: name.to_owned(), kind }).into()
 }
 
-/// Reads one platform.
 pub(super) fn platform(
     name: &Placed<'_, &str>,
     cursor: &Cursor<'_>,

@@ -20,7 +20,6 @@ const PERIOD_NS_MIN: u64 = 10_000;
 static PROFILES_KIND: Kind = Kind { noun: "file of profiles", least: "`profiles`" };
 
 /// The built-in profiles, in the order in which they are listed.
-#[must_use]
 pub fn built_in() -> Vec<Profile> {
     let collector = Collector::new(Path::new("profiles.yaml"));
     let tree = document::parse(include_str!("profiles.yaml"), &PROFILES_KIND, &collector);

@@ -142,13 +142,11 @@ the load are ours. Compare your own rows with each other first, and with the pub
 ";
 
 /// The example of the page.
-#[must_use]
 pub fn example() -> &'static str {
     EXAMPLE
 }
 
 /// The page, in Markdown.
-#[must_use]
 pub fn reference() -> String {
     let mut page = format!("{INTRODUCTION}{EXAMPLE}```\n");
     write_table(&mut page, &MATRIX);

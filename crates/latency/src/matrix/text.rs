@@ -10,7 +10,6 @@ use crate::profile::{Load, Profile};
 
 impl Matrix {
     /// The matrix as a file that reads as this matrix.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
         write_matrix(self, &mut text).expect("a text takes all that is written to it");

@@ -49,17 +49,11 @@ pub struct Ending {
 impl Attended {
     /// Starts `command`, which leads to a `qcprobe attend`, and gives it the order. What is `held`
     /// is dropped once it has ended.
-    ///
-    /// # Errors
-    /// When the command cannot be started.
     pub fn start(command: Command, order: &Order, held: impl Any) -> Result<Self> {
         Self::start_after(command, order, held, |_, _| Ok(()))
     }
 
     /// As [`Self::start`], with words between this side and the far one before the order.
-    ///
-    /// # Errors
-    /// When the command cannot be started, or those of `greet`, with its last words.
     pub fn start_after(
         command: Command,
         order: &Order,
@@ -80,9 +74,6 @@ impl Attended {
     }
 
     /// As [`Self::start_after`], where the far side has found its order in another way.
-    ///
-    /// # Errors
-    /// When the command cannot be started, or those of `greet`, with its last words.
     pub fn start_ordered(
         mut command: Command,
         held: impl Any,
@@ -167,14 +158,12 @@ impl Drop for Attended {
 
 impl Ending {
     /// Loads that did not run, or not all the time, in the words of the far side.
-    #[must_use]
     pub fn loads_missing(&self) -> Vec<&str> {
         let said = self.said.iter();
         said.filter_map(|line| line.strip_prefix(probe::attend::LOAD_MISSING)).collect()
     }
 
     /// Its last words, for an error.
-    #[must_use]
     pub fn last_words(&self) -> String {
         match (self.said.last(), self.status) {
             (Some(line), _) => line.clone(),

@@ -50,7 +50,6 @@ impl Binary {
     }
 
     /// The one that lies there; `None` if it is no program.
-    #[must_use]
     pub fn at(path: &Path) -> Option<Self> {
         let octets = std::fs::read(path).ok()?;
         let is_static = !elf::needs_loader(&octets)?;
@@ -58,15 +57,11 @@ impl Binary {
     }
 
     /// Where it lies.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Where it lies, if it needs nothing of a system but its kernel.
-    ///
-    /// # Errors
-    /// When it is a dynamic program: there is no measurement without the other.
     pub fn static_path(&self) -> Result<&Path, Refusal> {
         if self.is_static {
             return Ok(&self.path);

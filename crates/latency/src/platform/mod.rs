@@ -81,7 +81,6 @@ pub struct NotMeasured {
 
 impl Refusal {
     /// Something is missing here.
-    #[must_use]
     pub fn missing(reason: impl Into<String>, way_out: impl Into<String>) -> Self {
         Self::NotMeasured(NotMeasured { reason: reason.into(), way_out: way_out.into() })
     }

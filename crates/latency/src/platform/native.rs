@@ -18,7 +18,6 @@ pub struct Native {
 
 impl Native {
     /// By a description.
-    #[must_use]
     pub fn new(spec: &NativeSpec, binary: &Binary) -> Self {
         Self { spec: spec.clone(), binary: binary.clone() }
     }

@@ -32,7 +32,6 @@ pub struct Remote {
 
 impl Remote {
     /// By a description.
-    #[must_use]
     pub fn new(spec: &RemoteSpec, binary: &Binary) -> Self {
         Self { spec: spec.clone(), binary: binary.clone() }
     }

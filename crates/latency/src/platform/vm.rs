@@ -42,7 +42,6 @@ struct Ready {
 
 impl Vm {
     /// By a description.
-    #[must_use]
     pub fn new(spec: &VmSpec, binary: &Binary) -> Self {
         Self { spec: spec.clone(), binary: binary.clone(), ready: None }
     }

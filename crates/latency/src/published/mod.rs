@@ -55,7 +55,6 @@ pub struct Requirement {
 }
 
 /// The tables of Queiroz et al. 2023 by system and testing profile.
-#[must_use]
 pub fn boxes() -> Vec<PublishedBox> {
     let of = |(kernel, table): &(&str, &'static str)| {
         let kernel = (*kernel).to_owned();
@@ -71,7 +70,6 @@ pub fn boxes() -> Vec<PublishedBox> {
 }
 
 /// The table of Queiroz et al. 2023 over time.
-#[must_use]
 pub fn boxes_over_time() -> Vec<PublishedBox> {
     rows(QUEIROZ_OVER_TIME)
         .map(|row| PublishedBox {
@@ -85,7 +83,6 @@ pub fn boxes_over_time() -> Vec<PublishedBox> {
 }
 
 /// Means and maxima of Schönborn et al. 2023 and Alonso et al. 2021.
-#[must_use]
 pub fn maxima() -> Vec<PublishedMaximum> {
     let schoenborn = rows(SCHOENBORN).map(|row| PublishedMaximum {
         study: "Schönborn 2023",
@@ -108,7 +105,6 @@ pub fn maxima() -> Vec<PublishedMaximum> {
 }
 
 /// What services ask for, as Queiroz et al. 2023 list it.
-#[must_use]
 pub fn requirements() -> Vec<Requirement> {
     rows(REQUIREMENTS)
         .map(|row| Requirement {

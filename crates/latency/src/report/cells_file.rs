@@ -5,45 +5,20 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::cell::columns::{Kind, Values, Writer};
 use crate::digest::{Digest, ThreadDigest};
+use report_kit::csv::quoted;
+use report_kit::parquet_table::{Kind, Values, Writer};
 use report_kit::statistics::Summary;
 
-const SCHEMA: [(&str, Kind); 33] = [
-    ("platform", Kind::Text),
-    ("profile", Kind::Text),
-    ("core", Kind::Text),
-    ("samples", Kind::Int64),
-    ("missed", Kind::Int64),
-    ("lost", Kind::Int64),
-    ("lower_whisker_ms", Kind::Double),
-    ("lower_quartile_ms", Kind::Double),
-    ("median_ms", Kind::Double),
-    ("mean_ms", Kind::Double),
-    ("mean_confidence_ms", Kind::Double),
-    ("std_ms", Kind::Double),
-    ("upper_quartile_ms", Kind::Double),
-    ("upper_whisker_ms", Kind::Double),
-    ("max_jitter_ms", Kind::Double),
-    ("min_ms", Kind::Double),
-    ("max_ms", Kind::Double),
-    ("p99_ms", Kind::Double),
-    ("p99_lower_ms", Kind::Double),
-    ("p99_upper_ms", Kind::Double),
-    ("p99_9_ms", Kind::Double),
-    ("p99_9_lower_ms", Kind::Double),
-    ("p99_9_upper_ms", Kind::Double),
-    ("p99_99_ms", Kind::Double),
-    ("p99_99_lower_ms", Kind::Double),
-    ("p99_99_upper_ms", Kind::Double),
-    ("p99_999_ms", Kind::Double),
-    ("p99_999_lower_ms", Kind::Double),
-    ("p99_999_upper_ms", Kind::Double),
-    ("return_level_ms", Kind::Double),
-    ("return_level_upper_ms", Kind::Double),
-    ("return_period_s", Kind::Double),
-    ("marks", Kind::Text),
-];
+/// The head of the CSV file: the names of the columns.
+const HEAD: &str = "platform,profile,core,samples,missed,lost,\
+    lower_whisker_ms,lower_quartile_ms,median_ms,mean_ms,mean_confidence_ms,std_ms,\
+    upper_quartile_ms,upper_whisker_ms,max_jitter_ms,min_ms,max_ms,\
+    p99_ms,p99_lower_ms,p99_upper_ms,p99_9_ms,p99_9_lower_ms,p99_9_upper_ms,\
+    p99_99_ms,p99_99_lower_ms,p99_99_upper_ms,p99_999_ms,p99_999_lower_ms,p99_999_upper_ms,\
+    return_level_ms,return_level_upper_ms,return_period_s,marks";
+/// Number of the columns.
+const COLUMNS: usize = 33;
 
 /// A value of a row.
 enum Value {
@@ -51,6 +26,24 @@ enum Value {
     Count(u64),
     /// NaN: there is none.
     Number(f64),
+}
+
+impl Value {
+    fn text(&self) -> Option<String> {
+        if let Self::Text(text) = self { Some(text.clone()) } else { None }
+    }
+
+    fn count(&self) -> Option<i64> {
+        if let Self::Count(count) = self {
+            Some(i64::try_from(*count).unwrap_or(i64::MAX))
+        } else {
+            None
+        }
+    }
+
+    fn number(&self) -> Option<f64> {
+        if let Self::Number(number) = self { Some(*number) } else { None }
+    }
 }
 
 fn rows(cells: &[Digest]) -> Vec<Vec<Value>> {
@@ -70,7 +63,7 @@ fn whole(cell: &Digest) -> Vec<Value> {
         row.extend([of.value, of.lower, of.upper.unwrap_or(f64::NAN)].map(in_ms));
     }
     // A cell without samples has no percentiles.
-    row.resize_with(SCHEMA.len() - 4, || Value::Number(f64::NAN));
+    row.resize_with(COLUMNS - 4, || Value::Number(f64::NAN));
     let level = cell.return_level;
     row.push(in_ms(level.map_or(f64::NAN, |level| level.level)));
     row.push(in_ms(level.map_or(f64::NAN, |level| level.upper)));
@@ -84,7 +77,7 @@ fn one(cell: &Digest, thread: &ThreadDigest) -> Vec<Value> {
         thread.core.map_or_else(|| format!("thread {}", thread.thread), |core| core.to_string());
     let counted = (thread.counts.missed, thread.counts.lost);
     let mut row = begin(cell, core, thread.summary.as_ref(), counted);
-    row.resize_with(SCHEMA.len() - 1, || Value::Number(f64::NAN));
+    row.resize_with(COLUMNS - 1, || Value::Number(f64::NAN));
     row.push(Value::Text(cell.marks_text()));
     row
 }
@@ -128,20 +121,17 @@ fn in_ms(ns: f64) -> Value {
 
 /// Writes the rows as CSV; an empty field where there is no number.
 pub(super) fn write_csv(cells: &[Digest], path: &Path) -> Result<()> {
-    let mut text = SCHEMA.map(|(name, _)| name).join(",") + "\n";
+    let mut text = format!("{HEAD}\n");
     for row in rows(cells) {
-        let fields: Vec<String> = row.into_iter().map(field).collect();
+        let fields: Vec<String> = row.iter().map(field).collect();
         text += &(fields.join(",") + "\n");
     }
     std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
 
-fn field(value: Value) -> String {
+fn field(value: &Value) -> String {
     match value {
-        Value::Text(text) if text.contains([',', '"', '\n']) => {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        }
-        Value::Text(text) => text,
+        Value::Text(text) => quoted(text).into_owned(),
         Value::Count(count) => count.to_string(),
         Value::Number(number) if number.is_finite() => number.to_string(),
         Value::Number(_) => String::new(),
@@ -150,28 +140,29 @@ fn field(value: Value) -> String {
 
 /// Writes the rows as Parquet; NaN where there is no number.
 pub(super) fn write_parquet(cells: &[Digest], path: &Path) -> Result<()> {
-    let mut table: Vec<Values> = SCHEMA
-        .iter()
-        .map(|(_, kind)| match kind {
-            Kind::Int32 => Values::Int32(Vec::new()),
-            Kind::Int64 => Values::Int64(Vec::new()),
-            Kind::Double => Values::Double(Vec::new()),
-            Kind::Text => Values::Text(Vec::new()),
-        })
-        .collect();
-    for row in rows(cells) {
-        for (column, value) in table.iter_mut().zip(row) {
-            match (column, value) {
-                (Values::Text(all), Value::Text(text)) => all.push(text),
-                (Values::Int64(all), Value::Count(count)) => {
-                    all.push(i64::try_from(count).unwrap_or(i64::MAX));
-                }
-                (Values::Double(all), Value::Number(number)) => all.push(number),
-                _ => unreachable!("rows are made in the order of the schema"),
-            }
-        }
-    }
-    let mut writer = Writer::create(path, "cells", &SCHEMA)?;
-    writer.group(&table)?;
+    let schema: Vec<(&str, Kind)> = HEAD.split(',').map(|name| (name, kind(name))).collect();
+    let rows = rows(cells);
+    let column = |(index, (_, kind)): (usize, &(&str, Kind))| {
+        column(*kind, rows.iter().filter_map(|row| row.get(index)))
+    };
+    let mut writer = Writer::create(path, "cells", &schema, &[])?;
+    writer.group(&schema.iter().enumerate().map(column).collect::<Vec<_>>())?;
     writer.finish()
+}
+
+fn kind(name: &str) -> Kind {
+    match name {
+        "platform" | "profile" | "core" | "marks" => Kind::Text,
+        "samples" | "missed" | "lost" => Kind::Int64,
+        _ => Kind::Double,
+    }
+}
+
+/// A column; values of another kind are left out, so that the table would not be written.
+fn column<'a>(kind: Kind, values: impl Iterator<Item = &'a Value>) -> Values {
+    match kind {
+        Kind::Text => Values::Text(values.filter_map(Value::text).collect()),
+        Kind::Int64 | Kind::Int32 => Values::Int64(values.filter_map(Value::count).collect()),
+        Kind::Double => Values::Double(values.filter_map(Value::number).collect()),
+    }
 }

@@ -14,9 +14,6 @@ const TITLE: &str = "Platform latency: two runs";
 
 impl Compared {
     /// Writes the page.
-    ///
-    /// # Errors
-    /// With the path, if it cannot be written.
     pub fn write_page(&self, path: &Path) -> Result<()> {
         let page = Page {
             title: TITLE.to_owned(),

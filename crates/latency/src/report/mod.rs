@@ -84,9 +84,6 @@ pub struct Run {
 
 impl Report {
     /// Reads the cells of a run, one after the other.
-    ///
-    /// # Errors
-    /// If there is none, or one cannot be read.
     pub fn read(folder: &Path, run: &Run, demands: &Demands) -> Result<Self> {
         let mut cells = Vec::new();
         for path in cell_folders(folder, &run.order)? {
@@ -103,9 +100,6 @@ impl Report {
     }
 
     /// Writes the page and the tables into the folder of the run.
-    ///
-    /// # Errors
-    /// With the path, if one cannot be written.
     pub fn write(&self) -> Result<()> {
         cells_file::write_csv(&self.cells, &self.folder.join(CELLS_CSV))?;
         cells_file::write_parquet(&self.cells, &self.folder.join(CELLS_PARQUET))?;
@@ -120,7 +114,6 @@ impl Report {
     }
 
     /// All of it for the terminal.
-    #[must_use]
     pub fn text(&self) -> String {
         text::report(self)
     }
@@ -142,7 +135,6 @@ impl Report {
     }
 
     /// How the command ends: own limits decide if there are any, else those of the grid.
-    #[must_use]
     pub fn exit(&self) -> Exit {
         let has = |outcome| self.deciding().any(|(_, verdict)| verdict.outcome == outcome);
         if has(Outcome::Missed) {

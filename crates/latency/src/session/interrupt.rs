@@ -16,9 +16,6 @@ pub struct Interrupt {
 
 impl Interrupt {
     /// Takes these signals from now on. To be called before other threads are started.
-    ///
-    /// # Errors
-    /// If there can be no thread.
     pub fn on_signals() -> Result<Self> {
         let interrupt = Self::default();
         let count = Arc::clone(&interrupt.count);
@@ -36,13 +33,11 @@ impl Interrupt {
     }
 
     /// Whether it shall end.
-    #[must_use]
     pub fn is_asked(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
     }
 
     /// Whether it shall end without waiting for anybody.
-    #[must_use]
     pub fn is_urgent(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 1
     }

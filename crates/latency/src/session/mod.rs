@@ -40,9 +40,6 @@ pub struct Session {
 
 impl Session {
     /// A new run, in a new folder.
-    ///
-    /// # Errors
-    /// If the folder is there with something in it, or cannot be written.
     pub fn begin(folder: &Path, matrix: Matrix, build: Build) -> Result<Self> {
         let wrong = || format!("cannot make {}", folder.display());
         files::make_private_all(folder).with_context(wrong)?;
@@ -83,27 +80,21 @@ impl Session {
     }
 
     /// Where it is.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// How it stands.
-    #[must_use]
     pub fn run(&self) -> &LatencyRun {
         &self.run
     }
 
     /// What is measured.
-    #[must_use]
     pub fn matrix(&self) -> &Matrix {
         &self.matrix
     }
 
     /// Measures all cells that are not there yet, or as many as there are before `interrupt`.
-    ///
-    /// # Errors
-    /// If the folder of the run cannot be written.
     pub fn measure(&mut self, binary: &Binary, interrupt: &Interrupt) -> Result<()> {
         let matrix = self.matrix.clone();
         let mut progress = Progress::new(self.run.cells.len());

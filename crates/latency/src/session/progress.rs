@@ -32,14 +32,12 @@ impl Progress {
         }
     }
 
-    /// A cell begins.
     pub(super) fn begin(&mut self, number: usize, name: &str, duration: Duration) {
         (self.begun, self.number) = (Instant::now(), number);
         (self.cell, self.duration_s) = (name.to_owned(), duration.as_secs_f64());
         self.draw("starting");
     }
 
-    /// How it goes.
     pub(super) fn show(&mut self, seen: &Seen) {
         let elapsed_s = self.begun.elapsed().as_secs_f64();
         let samples = seen.samples();
@@ -54,7 +52,6 @@ impl Progress {
         }
     }
 
-    /// A cell ended.
     pub(super) fn end(&mut self, cell: &CellState) {
         self.clear();
         let mut line =

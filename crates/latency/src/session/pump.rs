@@ -23,7 +23,6 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Seen {
     /// Octets.
     octets: AtomicU64,
-    /// Samples.
     samples: AtomicU64,
     /// The greatest latency, ns.
     max_ns: AtomicU64,
@@ -66,9 +65,6 @@ impl Seen {
 
 impl Pump {
     /// Writes all that comes into a new file.
-    ///
-    /// # Errors
-    /// If there can be no file, or no thread.
     pub(super) fn start(from: impl Read + Send + 'static, path: &Path) -> Result<Self> {
         let file = File::create(path).with_context(|| format!("cannot make {}", path.display()))?;
         let seen = Arc::new(Seen::default());

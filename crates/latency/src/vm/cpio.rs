@@ -27,7 +27,6 @@ pub struct Archive {
 
 impl Archive {
     /// An archive with nothing in it.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -59,7 +58,6 @@ impl Archive {
     }
 
     /// The whole archive.
-    #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
         self.entry_at(TRAILER, 0, (0, 0), &[]);
         self.octets

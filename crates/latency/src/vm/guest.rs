@@ -57,9 +57,6 @@ impl Guest {
     /// console, and it ends with the thread that starts it. Once started, it waits for
     /// [`Launch::begin`]. Its input must stay open for as long as the stream is wanted: the end of
     /// the input is the guest's.
-    ///
-    /// # Errors
-    /// When a file that belongs into the guest is not there or cannot be read.
     pub fn command(&self, probe: &Path, order: &Order) -> Result<(Command, Launch)> {
         let names: BTreeSet<_> = order.loads.iter().filter_map(|load| load.words.first()).collect();
         let programs = names.into_iter().map(|name| {

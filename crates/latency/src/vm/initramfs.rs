@@ -17,9 +17,6 @@ const CONSOLE: (&str, (u32, u32)) = ("/dev/console", (5, 1));
 /// Two archives, one after the other: what guests with the same kernel share, and the order.
 ///
 /// `programs` are those that the order names, and where they are on this host.
-///
-/// # Errors
-/// When a file cannot be read.
 pub fn build(
     kernel: &Kernel,
     probe: &Path,

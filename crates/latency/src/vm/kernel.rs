@@ -63,9 +63,6 @@ fn metapackage(kind: GuestKernel) -> String {
 
 impl Kernel {
     /// The newest kernel of this kind that can be had, from the cache if it is there.
-    ///
-    /// # Errors
-    /// When there is none in the cache and none can be fetched: why, and the way out.
     pub fn newest(kind: GuestKernel) -> Result<Self> {
         Self::newest_in(&cache(), &metapackage(kind))
     }

@@ -12,9 +12,6 @@ use anyhow::{Context as _, Result, bail};
 use super::cpio::Archive;
 
 /// Adds a program at `place`, and its libraries where it looks for them.
-///
-/// # Errors
-/// When a file cannot be read, or a library is missing on this host.
 pub fn add(archive: &mut Archive, program: &Path, place: &str) -> Result<()> {
     for library in of(program)? {
         let path =
@@ -26,7 +23,6 @@ pub fn add(archive: &mut Archive, program: &Path, place: &str) -> Result<()> {
 }
 
 /// Where the shell would find this program.
-#[must_use]
 pub fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| path.is_file());

@@ -34,7 +34,6 @@ pub enum Execution {
 
 impl Execution {
     /// Whether times of the guest are a model's.
-    #[must_use]
     pub const fn is_emulated(self) -> bool {
         matches!(self, Self::Emulated | Self::Counted)
     }
@@ -58,7 +57,6 @@ pub struct Machine {
 impl Machine {
     /// The arguments of QEMU for a kernel, a first file system and a connection to its monitor, the
     /// latter two as descriptors that it inherits. It waits for `cont` before the first instruction.
-    #[must_use]
     pub fn arguments(&self, kernel: &Kernel, files: RawFd, monitor: RawFd) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         let mut option = |name: &str, value: String| all.extend([name.to_owned(), value]);

@@ -38,25 +38,16 @@ impl Monitor {
     }
 
     /// The threads of the virtual processors, in the order of their numbers.
-    ///
-    /// # Errors
-    /// As for [`Self::new`].
     pub fn processors(&mut self) -> Result<Vec<i32>> {
         threads(&self.ask("query-cpus-fast")?)
     }
 
     /// Lets the guest begin.
-    ///
-    /// # Errors
-    /// As for [`Self::new`].
     pub fn begin(&mut self) -> Result<()> {
         self.ask("cont").map(drop)
     }
 
     /// Waits until the guest has opened its port.
-    ///
-    /// # Errors
-    /// When it has not after this time, or has ended.
     pub fn wait_for_port(&mut self, limit: Duration) -> Result<()> {
         let until = Instant::now() + limit;
         loop {

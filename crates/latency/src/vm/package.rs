@@ -31,9 +31,6 @@ pub fn dependencies(package: &str, prefix: &str) -> Result<Vec<String>> {
 }
 
 /// Fetches a package into a folder.
-///
-/// # Errors
-/// When it cannot be had, with what `apt-get` says.
 pub fn fetch(package: &str, folder: &Path) -> Result<PathBuf> {
     let output = apt("apt-get")
         .args(["--quiet=2", "-o", "Debug::NoLocking=1", "download", package])

@@ -8,9 +8,6 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 /// A file in memory, which vanishes with the last that has it open.
-///
-/// # Errors
-/// When the kernel gives no memory.
 pub(super) fn file_in_memory(name: &CStr, content: &[u8]) -> io::Result<File> {
     // SAFETY: the name is a C string, and the descriptor is checked before it is taken over.
     let mut file = unsafe {

@@ -30,9 +30,6 @@ pub enum Tended {
 
 /// Reads an order and carries it out, until it is done, or the input ends, or `control` ends it. All
 /// that was started ends before this does.
-///
-/// # Errors
-/// When the order makes no sense, or the stream cannot be written.
 pub fn tend(
     mut input: impl BufRead + Send + 'static,
     output: impl Write,

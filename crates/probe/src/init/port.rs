@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use crate::sys::guest::{self, Wish};
 
-/// An open port.
 #[derive(Debug)]
 pub(super) struct Port {
     file: File,

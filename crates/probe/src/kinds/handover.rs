@@ -19,7 +19,6 @@ const LOST_NS: i64 = 1_000_000_000;
 
 /// A way to wake another thread.
 pub(super) trait Way: Send + Sync + 'static {
-    /// Wakes the other.
     fn send(&self) -> io::Result<()>;
     /// Waits to be woken.
     fn receive(&self) -> io::Result<()>;

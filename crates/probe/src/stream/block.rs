@@ -36,9 +36,6 @@ impl Tag {
 }
 
 /// Writes a block.
-///
-/// # Errors
-/// Those of the writer; `InvalidInput` if it is too large for any reader.
 pub(super) fn write(to: &mut impl Write, tag: Tag, payload: &[u8]) -> io::Result<()> {
     if payload.len() > PAYLOAD_MAX {
         let what = format!("a block of {} octets; at most {PAYLOAD_MAX}", payload.len());

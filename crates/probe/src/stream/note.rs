@@ -100,7 +100,6 @@ impl Cause {
     pub const ALL: [Self; 5] = [Self::Host, Self::Kernel, Self::Load, Self::Stopped, Self::Unknown];
 
     /// As reports call it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Host => "host",

@@ -19,7 +19,6 @@ impl Stamps {
     ///
     /// What the kernel noted is not believed blindly: moments that do not lie within the sample, or
     /// not in their order, belong to another one, and then none of them is known.
-    #[must_use]
     pub fn within(latency_ns: i64, since_begin_ns: [Option<i64>; STAMPS_MAX]) -> Self {
         let known = since_begin_ns.iter().flatten();
         let rises = known.clone().is_sorted();
@@ -42,7 +41,6 @@ impl Stamps {
     }
 
     /// One of the moments, ns since the begin of the sample.
-    #[must_use]
     pub fn get(self, index: usize) -> Option<i64> {
         Some(i64::from(self.0.get(index)?.checked_sub(1)?))
     }

@@ -19,9 +19,6 @@ pub struct Writer<W> {
 
 impl<W: Write> Writer<W> {
     /// Begins a stream with its head, and flushes it.
-    ///
-    /// # Errors
-    /// Those of the writer.
     pub fn new(mut to: W, header: &Header) -> io::Result<Self> {
         to.write_all(&MAGIC)?;
         let mut stream = Self { to, period_ns: header.plan.period_ns };
@@ -31,9 +28,6 @@ impl<W: Write> Writer<W> {
     }
 
     /// Adds samples of one thread, of which the first is its sample number `first`.
-    ///
-    /// # Errors
-    /// Those of the writer.
     pub fn samples(&mut self, thread: usize, first: u64, samples: &[Sample]) -> io::Result<()> {
         let mut first = first;
         for samples in samples.chunks(SAMPLES_PER_BLOCK) {
@@ -45,25 +39,16 @@ impl<W: Write> Writer<W> {
     }
 
     /// Adds anything else.
-    ///
-    /// # Errors
-    /// Those of the writer.
     pub fn note(&mut self, note: &Note) -> io::Result<()> {
         self.json(Tag::Note, note)
     }
 
     /// Hands everything on: what was written before it survives the end of this program.
-    ///
-    /// # Errors
-    /// Those of the writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
     }
 
     /// Ends the stream and gives back what it was written to.
-    ///
-    /// # Errors
-    /// Those of the writer.
     pub fn end(mut self, end: &End) -> io::Result<W> {
         self.json(Tag::End, end)?;
         self.flush()?;

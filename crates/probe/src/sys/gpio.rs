@@ -128,9 +128,6 @@ pub(crate) struct Output(OwnedFd);
 
 impl Output {
     /// Takes a line of a chip as an output, low.
-    ///
-    /// # Errors
-    /// As of [`Input::open`].
     pub(crate) fn open(chip: &File, line: u32) -> io::Result<Self> {
         Ok(Self(request(chip, line, FLAG_OUTPUT)?))
     }

@@ -88,9 +88,6 @@ pub(crate) fn end_all_others() {
 }
 
 /// Turns the machine off. reboot(2)
-///
-/// # Errors
-/// When this process may not.
 pub(crate) fn turn_off() -> io::Result<std::convert::Infallible> {
     // SAFETY: takes a number; there is nothing on a disk.
     unsafe { libc::reboot(libc::RB_POWER_OFF) };

@@ -47,7 +47,6 @@ impl Page {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Touches it.
     pub(crate) fn touch(&mut self) {
         // SAFETY: the first octet of a mapping that may be written.
         unsafe { self.at.as_ptr().write_volatile(1) };

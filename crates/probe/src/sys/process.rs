@@ -48,9 +48,6 @@ impl Waiting {
 }
 
 /// Has this process get SIGTERM when the one that started it ends.
-///
-/// # Errors
-/// If that one is gone already.
 pub(crate) fn end_with_parent(parent: u32) -> io::Result<()> {
     // SAFETY: takes numbers only.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, SIGTERM) })?;

@@ -8,9 +8,6 @@ use libc::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
 use crate::control::Control;
 
 /// Has this process end its measurement when it is asked to, and notice when it was stopped.
-///
-/// # Errors
-/// Those of sigaction(2).
 pub(crate) fn obey(control: &Arc<Control>) -> io::Result<()> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let control = Arc::clone(control);

@@ -52,9 +52,6 @@ pub(crate) fn block_signals() {
 }
 
 /// Gives the calling thread the class below all others (SCHED_IDLE, sched(7)).
-///
-/// # Errors
-/// Those of sched_setscheduler(2).
 pub(crate) fn lowest_priority() -> io::Result<()> {
     // SAFETY: a plain structure of numbers; 0 is the calling thread.
     let parameters: libc::sched_param = unsafe { zeroed() };

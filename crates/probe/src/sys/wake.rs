@@ -21,7 +21,6 @@ impl Eventfd {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Adds one.
     pub(crate) fn add(&self) -> io::Result<()> {
         let one = 1u64.to_ne_bytes();
         // SAFETY: eight octets are read.
@@ -117,7 +116,6 @@ impl Signal {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Waits for it.
     pub(crate) fn wait(&self) -> io::Result<()> {
         self.waiter.store(super::thread::id(), Ordering::Release);
         // SAFETY: a set of bits.

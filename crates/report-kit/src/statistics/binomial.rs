@@ -26,7 +26,6 @@ const ERROR: f64 = 0.01;
 ///
 /// # Panics
 /// If `share` is not between 0 and 1, or `tail` not between 0 and 0.5.
-#[must_use]
 pub fn enclosing(draws: u64, share: f64, tail: f64) -> (u64, u64) {
     assert!(0.0 < share && share < 1.0, "a share is between 0 and 1");
     assert!(0.0 < tail && tail < 0.5, "a tail is less than half");

@@ -29,7 +29,6 @@ pub struct Comparison {
 
 impl Comparison {
     /// Of two samples; `None` if one is empty.
-    #[must_use]
     pub fn of(first: &Distribution, second: &Distribution) -> Option<Self> {
         if first.is_empty() || second.is_empty() {
             return None;

@@ -15,7 +15,6 @@ pub struct Distribution {
 
 impl Distribution {
     /// Of samples in any order.
-    #[must_use]
     pub fn of(samples: &[u32]) -> Self {
         let mut sorted = samples.to_vec();
         sorted.sort_unstable();
@@ -25,7 +24,6 @@ impl Distribution {
     }
 
     /// Of latencies and how often each occurred, in any order; the same latency may come again.
-    #[must_use]
     pub fn of_counts(counts: impl IntoIterator<Item = (u32, u64)>) -> Self {
         let mut counts: Vec<(u32, u64)> = counts.into_iter().collect();
         counts.sort_unstable_by_key(|(value, _)| *value);
@@ -50,7 +48,6 @@ impl Distribution {
     }
 
     /// Both together.
-    #[must_use]
     pub fn merged(&self, other: &Self) -> Self {
         let mut all = Self {
             values: Vec::with_capacity(self.values.len().max(other.values.len())),
@@ -69,25 +66,21 @@ impl Distribution {
     }
 
     /// How many samples there are.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
     /// The least sample.
-    #[must_use]
     pub fn min(&self) -> Option<u32> {
         self.values.first().copied()
     }
 
     /// The greatest sample.
-    #[must_use]
     pub fn max(&self) -> Option<u32> {
         self.values.last().copied()
     }
@@ -96,13 +89,11 @@ impl Distribution {
     ///
     /// # Panics
     /// If there are not so many.
-    #[must_use]
     pub fn at(&self, place: u64) -> u32 {
         self.values[self.ends.partition_point(|end| *end <= place)]
     }
 
     /// How many samples are at most this long.
-    #[must_use]
     pub fn up_to(&self, value: u32) -> u64 {
         let behind = self.values.partition_point(|other| *other <= value);
         behind.checked_sub(1).map_or(0, |index| self.ends[index])

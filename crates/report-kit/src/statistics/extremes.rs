@@ -44,7 +44,6 @@ impl ReturnLevel {
     /// From samples of several threads, each in the order in which they were taken, for a time that
     /// is `times` as long as all of them together. Blocks with the same number were taken at the
     /// same time, and have one maximum. `None` if there are too few samples.
-    #[must_use]
     pub fn of(threads: &[&[u32]], times: f64) -> Option<Self> {
         let shortest = threads.iter().map(|samples| samples.len()).min()?;
         let block_samples = (shortest / BLOCKS).max(BLOCK_SAMPLES_MIN);
@@ -72,7 +71,6 @@ impl ReturnLevel {
 }
 
 /// So many samples of a thread are enough for an estimate.
-#[must_use]
 pub fn samples_needed() -> usize {
     BLOCKS_MIN * BLOCK_SAMPLES_MIN
 }

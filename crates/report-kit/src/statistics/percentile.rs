@@ -28,7 +28,6 @@ pub struct Percentile {
 
 impl Percentile {
     /// Of samples; `None` of none.
-    #[must_use]
     pub fn of(samples: &Distribution, share: f64) -> Option<Self> {
         let last = samples.count().checked_sub(1)?;
         let tail = (1.0 - CONFIDENCE) / 2.0;
@@ -47,7 +46,6 @@ impl Percentile {
 }
 
 /// So many samples give a percentile an upper end: fewer may all lie below it.
-#[must_use]
 pub fn samples_needed(share: f64) -> u64 {
     let tail = (1.0 - CONFIDENCE) / 2.0;
     (tail.ln() / share.ln()).ceil() as u64

@@ -40,7 +40,6 @@ pub struct Summary {
 
 impl Summary {
     /// Of samples; `None` of none.
-    #[must_use]
     pub fn of(samples: &Distribution) -> Option<Self> {
         let (minimum, maximum) = (f64::from(samples.min()?), f64::from(samples.max()?));
         let [lower_quartile, median, upper_quartile] =
@@ -70,7 +69,6 @@ impl Summary {
 ///
 /// # Panics
 /// If there are no samples, or `share` is not within 0 to 1.
-#[must_use]
 pub fn quantile(samples: &Distribution, share: f64) -> f64 {
     assert!((0.0..=1.0).contains(&share), "a share is within 0 to 1");
     let last = samples.count() - 1;

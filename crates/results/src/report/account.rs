@@ -13,7 +13,6 @@ use report_kit::page::{number, row_head};
 /// Parties that are shown of those that were kept from acting; the file has all.
 const PARTIES_SHOWN: usize = 6;
 
-/// The section.
 pub(super) fn section(runs: &[Loaded]) -> Markup {
     html! {
         section #time {

@@ -14,7 +14,6 @@ use scenario::told::{Statistic, unit};
 
 /// A chart over scenario time.
 pub(super) struct Chart {
-    /// What is shown.
     pub(super) title: String,
     /// The name of the point, where it is one.
     pub(super) point: String,
@@ -22,9 +21,7 @@ pub(super) struct Chart {
     pub(super) unit: String,
     /// One line per run.
     pub(super) traces: Vec<Trace>,
-    /// Events.
     pub(super) markers: Vec<Marker>,
-    /// Bounds of requirements.
     pub(super) bounds: Vec<Bound>,
     /// Begin and end of the axis of time, the same for all charts.
     pub(super) span_ns: (i64, i64),
@@ -34,20 +31,16 @@ pub(super) struct Chart {
 pub(super) struct Trace {
     /// Number of the run.
     pub(super) run: usize,
-    /// Its rows.
     pub(super) rows: Vec<Row>,
     /// File and query that they came from.
     pub(super) source: String,
 }
 
-/// An event.
 #[derive(Clone)]
 pub(super) struct Marker {
     /// Numbers of the runs it belongs to.
     pub(super) runs: Vec<usize>,
-    /// When.
     pub(super) at_ns: i64,
-    /// What.
     pub(super) text: String,
 }
 
@@ -56,11 +49,8 @@ pub(super) struct Marker {
 pub(super) struct Bound {
     /// Numbers of the runs it belongs to.
     pub(super) runs: Vec<usize>,
-    /// Begin and end.
     pub(super) window_ns: (i64, i64),
-    /// Smallest value allowed.
     pub(super) low: Option<f64>,
-    /// Largest value allowed.
     pub(super) high: Option<f64>,
     /// What is bounded, such as `minimum ≥ 2375 V`.
     pub(super) text: String,

@@ -26,7 +26,6 @@ pub(super) struct Loaded {
     pub(super) folder: String,
     /// `run.json`.
     pub(super) record: RunRecord,
-    /// Series and captures.
     pub(super) data: RunData,
     /// Verdicts: those of the run, or drawn from its files if it was killed before.
     pub(super) verdicts: Vec<Verdict>,

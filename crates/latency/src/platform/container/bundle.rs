@@ -28,7 +28,6 @@ pub(super) fn write(bundle: &Path, share: &Share, binds: &[PathBuf]) -> Result<(
     std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What starts it.
 pub(super) fn command(bundle: &Path, state: &Path, name: &str) -> Command {
     let mut command = Command::new("runc");
     command.arg("--root").arg(state).arg("run");

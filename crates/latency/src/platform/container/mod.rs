@@ -46,7 +46,6 @@ struct Share {
 
 impl Container {
     /// By a description.
-    #[must_use]
     pub fn new(spec: &ContainerSpec, binary: &Binary) -> Self {
         Self { spec: spec.clone(), binary: binary.clone(), cores: None, scratch: None }
     }

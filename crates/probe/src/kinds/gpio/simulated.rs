@@ -17,7 +17,6 @@ const PLACE: &str = "/sys/kernel/config/gpio-sim";
 /// There is such a folder wherever a kernel knows of lines at all.
 const ANY_LINES: &str = "/sys/bus/gpio";
 const NAME: &str = "qcprobe";
-/// The one chip.
 const BANK: &str = "bank";
 /// The file of a chip is there this long after it was made at the latest.
 const FILE_MAX: Duration = Duration::from_secs(2);

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use parquet::basic::{Compression, ConvertedType, Encoding, Repetition, Type as PhysicalType};
-use parquet::column::reader::ColumnReader;
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
@@ -29,8 +30,19 @@ pub enum Kind {
     Int64,
     /// Floating point.
     Double,
-    /// Text.
+    /// Text in UTF-8.
     Text,
+}
+
+impl Kind {
+    fn physical(self) -> PhysicalType {
+        match self {
+            Self::Int32 => PhysicalType::INT32,
+            Self::Int64 => PhysicalType::INT64,
+            Self::Double => PhysicalType::DOUBLE,
+            Self::Text => PhysicalType::BYTE_ARRAY,
+        }
+    }
 }
 
 /// The values of a column in a group of rows.
@@ -42,31 +54,12 @@ pub enum Values {
     Int64(Vec<i64>),
     /// Floating point; NaN where there is none.
     Double(Vec<f64>),
-    /// Text.
+    /// Text in UTF-8.
     Text(Vec<String>),
 }
 
-impl Values {
-    /// How many.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Int32(values) => values.len(),
-            Self::Int64(values) => values.len(),
-            Self::Double(values) => values.len(),
-            Self::Text(values) => values.len(),
-        }
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
 /// Name and kind of each column of a table.
-pub type Schema = [(&'static str, Kind)];
+pub type Schema<'a> = [(&'a str, Kind)];
 
 /// Writes a table under a temporary name, which becomes the real one when all is written: readers
 /// see it complete or not at all.
@@ -77,24 +70,23 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a table.
-    ///
-    /// # Errors
-    /// With the path, if the file cannot be made.
-    pub fn create(path: &Path, name: &str, schema: &Schema) -> Result<Self> {
+    /// Begins a table, with notes (keys and values) for those who read it.
+    pub fn create(
+        path: &Path,
+        name: &str,
+        schema: &Schema<'_>,
+        notes: &[(String, String)],
+    ) -> Result<Self> {
         let temporary = path.with_extension("parquet.tmp");
         let begun = || -> Result<_> {
-            let file = File::create(&temporary)?;
-            Ok(SerializedFileWriter::new(file, group_type(name, schema)?, properties(schema))?)
+            let (file, group) = (File::create(&temporary)?, group_type(name, schema)?);
+            Ok(SerializedFileWriter::new(file, group, properties(schema, notes))?)
         };
         let file = begun().with_context(|| format!("writing {}", temporary.display()))?;
         Ok(Self { path: path.to_owned(), temporary, file })
     }
 
     /// Adds a group of rows, a vector for each column.
-    ///
-    /// # Errors
-    /// If it cannot be written, or the columns are not those of the schema.
     pub fn group(&mut self, columns: &[Values]) -> Result<()> {
         let mut group = self.file.next_row_group()?;
         for values in columns {
@@ -122,9 +114,6 @@ impl Writer {
     }
 
     /// Ends the table and gives it its name.
-    ///
-    /// # Errors
-    /// With the path, if it cannot be written.
     pub fn finish(self) -> Result<()> {
         let finished = || -> Result<()> {
             self.file.into_inner()?.sync_all()?;
@@ -134,10 +123,13 @@ impl Writer {
     }
 }
 
-fn properties(schema: &Schema) -> Arc<WriterProperties> {
-    let whole = |kind: Kind| matches!(kind, Kind::Int32 | Kind::Int64);
-    let mut properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
-    for (name, _) in schema.iter().filter(|(_, kind)| whole(*kind)) {
+fn properties(schema: &Schema<'_>, notes: &[(String, String)]) -> Arc<WriterProperties> {
+    let note = |(key, value): &(String, String)| KeyValue::new(key.clone(), value.clone());
+    let notes: Vec<KeyValue> = notes.iter().map(note).collect();
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_key_value_metadata((!notes.is_empty()).then_some(notes));
+    for (name, _) in schema.iter().filter(|(_, kind)| matches!(kind, Kind::Int32 | Kind::Int64)) {
         let path = ColumnPath::from(*name);
         properties = properties
             .set_column_dictionary_enabled(path.clone(), false)
@@ -146,98 +138,109 @@ fn properties(schema: &Schema) -> Arc<WriterProperties> {
     Arc::new(properties.build())
 }
 
-fn group_type(name: &str, schema: &Schema) -> Result<TypePtr> {
+fn group_type(name: &str, schema: &Schema<'_>) -> Result<TypePtr> {
     let field = |(name, kind): &(&str, Kind)| -> Result<TypePtr> {
-        let field = match kind {
-            Kind::Text => Type::primitive_type_builder(name, PhysicalType::BYTE_ARRAY)
-                .with_converted_type(ConvertedType::UTF8),
-            other => Type::primitive_type_builder(name, physical(*other)),
-        };
+        let mut field = Type::primitive_type_builder(name, kind.physical());
+        if *kind == Kind::Text {
+            field = field.with_converted_type(ConvertedType::UTF8);
+        }
         Ok(Arc::new(field.with_repetition(Repetition::REQUIRED).build()?))
     };
     let fields = schema.iter().map(field).collect::<Result<Vec<_>>>()?;
     Ok(Arc::new(Type::group_type_builder(name).with_fields(fields).build()?))
 }
 
-fn physical(kind: Kind) -> PhysicalType {
-    match kind {
-        Kind::Int32 => PhysicalType::INT32,
-        Kind::Int64 => PhysicalType::INT64,
-        Kind::Double => PhysicalType::DOUBLE,
-        Kind::Text => PhysicalType::BYTE_ARRAY,
-    }
-}
-
 /// Reads a table, and hands each group of rows to `take`.
-///
-/// # Errors
-/// With the path, if it is no such table, or `take` says so.
 pub fn read(
     path: &Path,
-    schema: &Schema,
+    schema: &Schema<'_>,
     mut take: impl FnMut(&[Values]) -> Result<()>,
 ) -> Result<()> {
-    let mut all = || -> Result<()> {
-        let file = SerializedFileReader::new(File::open(path)?)?;
-        expect_schema(&file, schema)?;
-        for index in 0..file.num_row_groups() {
-            take(&group(&*file.get_row_group(index)?, schema)?)?;
-        }
-        Ok(())
-    };
-    all().with_context(|| format!("reading {}", path.display()))
-}
-
-fn expect_schema(file: &SerializedFileReader<File>, schema: &Schema) -> Result<()> {
-    let columns = file.metadata().file_metadata().schema_descr().columns();
-    let same = columns.len() == schema.len()
-        && columns.iter().zip(schema).all(|(column, (name, kind))| {
-            column.name() == *name
-                && column.physical_type() == physical(*kind)
-                && column.max_def_level() == 0
-                && column.max_rep_level() == 0
-        });
-    if !same {
-        let wanted: Vec<&str> = schema.iter().map(|(name, _)| *name).collect();
-        bail!("the columns must be {}", wanted.join(", "));
+    let table = Reader::open(path)?;
+    let of_schema = schema.iter().map(|(name, kind)| ((*name).to_owned(), *kind));
+    if !table.columns()?.into_iter().eq(of_schema) {
+        let names: Vec<&str> = schema.iter().map(|(name, _)| *name).collect();
+        bail!("reading {}: the columns must be {}", path.display(), names.join(", "));
     }
-    Ok(())
+    table.groups(|group| take(&group))
 }
 
-fn group(group: &dyn RowGroupReader, schema: &Schema) -> Result<Vec<Values>> {
-    let rows = usize::try_from(group.metadata().num_rows())?;
-    let mut columns = Vec::new();
-    for (index, (name, _)) in schema.iter().enumerate() {
-        let values = match group.get_column_reader(index)? {
-            ColumnReader::Int32ColumnReader(mut column) => {
-                let mut values = Vec::new();
-                column.read_records(rows, None, None, &mut values)?;
-                Values::Int32(values)
+/// A table whose columns are not known beforehand.
+pub struct Reader {
+    path: PathBuf,
+    file: SerializedFileReader<File>,
+}
+
+impl Reader {
+    /// Opens a table.
+    pub fn open(path: &Path) -> Result<Self> {
+        let open = || -> Result<_> { Ok(SerializedFileReader::new(os::regular::open(path)?)?) };
+        let file = open().with_context(|| format!("reading {}", path.display()))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Name and kind of each column.
+    pub fn columns(&self) -> Result<Vec<(String, Kind)>> {
+        let mut columns = Vec::new();
+        for column in self.file.metadata().file_metadata().schema_descr().columns() {
+            let kinds = [Kind::Int32, Kind::Int64, Kind::Double, Kind::Text];
+            let kind = kinds.into_iter().find(|kind| kind.physical() == column.physical_type());
+            match kind.filter(|_| column.max_def_level() == 0 && column.max_rep_level() == 0) {
+                Some(kind) => columns.push((column.name().to_owned(), kind)),
+                None => bail!(
+                    "reading {}: column `{}` has a type that no table here has",
+                    self.path.display(),
+                    column.name()
+                ),
             }
-            ColumnReader::Int64ColumnReader(mut column) => {
-                let mut values = Vec::new();
-                column.read_records(rows, None, None, &mut values)?;
-                Values::Int64(values)
+        }
+        Ok(columns)
+    }
+
+    /// The note of this key.
+    pub fn note(&self, key: &str) -> Option<&str> {
+        let notes = self.file.metadata().file_metadata().key_value_metadata();
+        notes.into_iter().flatten().find(|note| note.key == key)?.value.as_deref()
+    }
+
+    /// Hands each group of rows to `take`.
+    pub fn groups(&self, mut take: impl FnMut(Vec<Values>) -> Result<()>) -> Result<()> {
+        let mut all = || -> Result<()> {
+            for index in 0..self.file.num_row_groups() {
+                take(group(&*self.file.get_row_group(index)?)?)?;
             }
-            ColumnReader::DoubleColumnReader(mut column) => {
-                let mut values = Vec::new();
-                column.read_records(rows, None, None, &mut values)?;
-                Values::Double(values)
-            }
-            ColumnReader::ByteArrayColumnReader(mut column) => {
-                let mut values: Vec<ByteArray> = Vec::new();
-                column.read_records(rows, None, None, &mut values)?;
-                let text = |value: &ByteArray| Ok(value.as_utf8()?.to_owned());
-                Values::Text(values.iter().map(text).collect::<Result<_>>()?)
-            }
-            _ => bail!("column `{name}` has a type that no table here has"),
+            Ok(())
         };
-        if values.len() != rows {
-            bail!("column `{name}` has {} of {rows} rows", values.len());
-        }
-        columns.push(values);
+        all().with_context(|| format!("reading {}", self.path.display()))
     }
-    Ok(columns)
+}
+
+fn group(group: &dyn RowGroupReader) -> Result<Vec<Values>> {
+    let rows = usize::try_from(group.metadata().num_rows())?;
+    let column = |index| -> Result<Values> {
+        Ok(match group.get_column_reader(index)? {
+            ColumnReader::Int32ColumnReader(column) => Values::Int32(all_of(column, rows)?),
+            ColumnReader::Int64ColumnReader(column) => Values::Int64(all_of(column, rows)?),
+            ColumnReader::DoubleColumnReader(column) => Values::Double(all_of(column, rows)?),
+            ColumnReader::ByteArrayColumnReader(column) => {
+                let text = |value: &ByteArray| Ok(value.as_utf8()?.to_owned());
+                Values::Text(all_of(column, rows)?.iter().map(text).collect::<Result<_>>()?)
+            }
+            _ => bail!("a column has a type that no table here has"),
+        })
+    };
+    (0..group.num_columns())
+        .map(|index| column(index).with_context(|| format!("column {}", index + 1)))
+        .collect()
+}
+
+fn all_of<T: DataType>(mut column: ColumnReaderImpl<T>, rows: usize) -> Result<Vec<T::T>> {
+    let mut values = Vec::new();
+    column.read_records(rows, None, None, &mut values)?;
+    if values.len() != rows {
+        bail!("{} of {rows} rows", values.len());
+    }
+    Ok(values)
 }
 
 #[cfg(test)]
@@ -260,7 +263,7 @@ mod tests {
     fn groups_come_back_as_they_were_and_nothing_else_is_left() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("table.parquet");
-        let mut writer = Writer::create(&path, "table", &SCHEMA).unwrap();
+        let mut writer = Writer::create(&path, "table", &SCHEMA, &[]).unwrap();
         writer.group(&rows(1)).unwrap();
         writer.group(&rows(2)).unwrap();
         assert!(!path.exists(), "not before it is complete");
@@ -279,7 +282,7 @@ mod tests {
     fn another_table_is_refused_with_the_path_and_the_columns() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("table.parquet");
-        Writer::create(&path, "table", &SCHEMA[..2]).unwrap().finish().unwrap();
+        Writer::create(&path, "table", &SCHEMA[..2], &[]).unwrap().finish().unwrap();
         let error = format!("{:#}", read(&path, &SCHEMA, |_| Ok(())).unwrap_err());
         assert!(error.contains("table.parquet") && error.contains("a, b, c, d"), "{error}");
         std::fs::write(&path, b"PAR1 nonsense PAR1").unwrap();
