@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::cell::{Cause, Cell, MarkKind, Samples, Seen, Stall, Thread};
+use super::cell::{Cause, Cell, Detector, MarkKind, Samples, Stall, Thread};
 
 /// Most samples that are told one by one.
 const WORST: usize = 12;
@@ -115,7 +115,7 @@ impl<'c> Stalls<'c> {
             (stall_end_ns.min(end_ns) - stall.at_ns.max(at_ns)).max(0)
         };
         let rank = |stall: &&Stall| {
-            let own = stall.seen_by == Seen::Wakeup && stall.at_ns == at_ns;
+            let own = stall.seen_by == Detector::Wakeup && stall.at_ns == at_ns;
             (stall.cause != Cause::Unknown, own, covered(stall))
         };
         let enough = |stall: &&Stall| covered(stall) as f64 >= COVERED_MIN * latency_ns as f64;
@@ -133,7 +133,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    fn stall(core: i32, at_ms: i64, length_ms: i64, seen_by: Seen, cause: Cause) -> Stall {
+    fn stall(core: i32, at_ms: i64, length_ms: i64, seen_by: Detector, cause: Cause) -> Stall {
         Stall {
             core,
             at_ns: at_ms * MS,
@@ -160,9 +160,9 @@ mod tests {
     #[test]
     fn a_maximum_is_blamed_on_the_stall_that_its_thread_noted() {
         let stalls = vec![
-            stall(1, 199, 9, Seen::Meter, Cause::Kernel),
-            stall(1, 200, 5, Seen::Wakeup, Cause::Load),
-            stall(0, 200, 5, Seen::Wakeup, Cause::Host),
+            stall(1, 199, 9, Detector::Meter, Cause::Kernel),
+            stall(1, 200, 5, Detector::Wakeup, Cause::Load),
+            stall(0, 200, 5, Detector::Wakeup, Cause::Host),
         ];
         let found = Attribution::of(&cell(&[(20, 5)], stalls), 1_000_000);
         assert_eq!((found.late, found.causes), (1, BTreeMap::from([(Cause::Load, 1)])));
@@ -173,9 +173,9 @@ mod tests {
     #[test]
     fn without_its_own_note_the_longest_cover_counts_and_too_little_explains_nothing() {
         let stalls = vec![
-            stall(1, 190, 13, Seen::Meter, Cause::Kernel),
-            stall(1, 203, 8, Seen::Meter, Cause::Stopped),
-            stall(1, 500, 1, Seen::Meter, Cause::Host),
+            stall(1, 190, 13, Detector::Meter, Cause::Kernel),
+            stall(1, 203, 8, Detector::Meter, Cause::Stopped),
+            stall(1, 500, 1, Detector::Meter, Cause::Host),
         ];
         let found = Attribution::of(&cell(&[(20, 11), (50, 9)], stalls), 1_000_000);
         let told: Vec<(Cause, &str)> =
@@ -189,15 +189,15 @@ mod tests {
     #[test]
     fn a_stall_that_knows_its_cause_is_preferred_to_one_that_does_not() {
         let stalls = vec![
-            stall(1, 200, 5, Seen::Wakeup, Cause::Unknown),
-            stall(1, 200, 5, Seen::Meter, Cause::Host),
+            stall(1, 200, 5, Detector::Wakeup, Cause::Unknown),
+            stall(1, 200, 5, Detector::Meter, Cause::Host),
         ];
         assert_eq!(Attribution::of(&cell(&[(20, 5)], stalls), 0).worst[0].cause, Cause::Host);
     }
 
     #[test]
     fn times_at_the_end_of_the_scale_do_no_harm() {
-        let mut far = stall(1, 0, 0, Seen::Meter, Cause::Host);
+        let mut far = stall(1, 0, 0, Detector::Meter, Cause::Host);
         (far.at_ns, far.length_ns) = (i64::MAX - 1, i64::MAX);
         let found = Attribution::of(&cell(&[(20, 5)], vec![far]), 0);
         assert_eq!(found.worst[0].cause, Cause::Unknown);

@@ -20,6 +20,7 @@ use super::session::{Interrupt, Session};
 use super::verdict;
 use os::files;
 use report_kit::machine::utc_now;
+use report_kit::page::distinct;
 use report_kit::statistics::percentile::samples_needed;
 use settings::suggest;
 use terminal::exit::Exit;
@@ -168,7 +169,7 @@ fn matrix(arguments: &Arguments) -> Result<Matrix, Refused> {
         Some(file) => {
             matrix::read(file).map_err(|problems| Refused::Matrix(problems.to_string()))?
         }
-        // Without cores nothing can be measured, which is told later.
+        // Without cores nothing can be measured, which is reported later.
         None => built_in(&probe::cores::chosen(&probe::Host::this(), None).unwrap_or_default()),
     };
     let platforms = matrix::built_in_platforms();
@@ -230,14 +231,9 @@ fn chosen<T: Clone>(
     let find = |wanted: &String| {
         all().find(|one| name(one) == wanted).cloned().ok_or_else(|| {
             // Those of the matrix may be built-in ones by name.
-            let mut known: Vec<&str> = Vec::new();
-            for one in all().map(|one| name(one).as_str()) {
-                if !known.contains(&one) {
-                    known.push(one);
-                }
-            }
-            let way_out = suggest::instead_of(wanted, what, known);
-            Refused::Words(format!("`{wanted}` is not one of the {what}; {way_out}"))
+            let known = distinct(all().map(|one| name(one).as_str()));
+            let instead = suggest::instead_of(wanted, what, known);
+            Refused::Words(format!("`{wanted}` is not one of the {what}; {instead}"))
         })
     };
     names.iter().map(find).collect()

@@ -20,23 +20,22 @@ use report_kit::statistics::{Comparison, Distribution};
 /// small, 0.64 medium and 0.71 large.
 const SMALL: f64 = 0.06;
 
-/// Two cells, compared.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Pair {
+pub(crate) struct Pair {
     /// Of the first run.
     pub first: Digest,
     /// Of the second run.
     pub second: Digest,
     /// What differs; none: one of them has no samples.
     pub comparison: Option<Comparison>,
-    /// In a word.
+    /// The difference in a word.
     pub change: Change,
 }
 
 /// What became of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Change {
+pub(crate) enum Change {
     /// No difference that is worth a word.
     Alike,
     /// The second run wakes up earlier.
@@ -49,7 +48,7 @@ pub enum Change {
 
 impl Change {
     /// As tables write it.
-    pub fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Alike => "alike",
             Self::Earlier => "second is earlier",
@@ -59,9 +58,8 @@ impl Change {
     }
 }
 
-/// Two runs, compared.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Compared {
+pub(crate) struct Compared {
     /// Folder of the first run.
     pub first: String,
     /// Folder of the second run.
@@ -74,7 +72,7 @@ pub struct Compared {
 
 impl Compared {
     /// Reads and compares two runs.
-    pub fn read(first: &Path, second: &Path, demands: &Demands) -> Result<Self> {
+    pub(crate) fn read(first: &Path, second: &Path, demands: &Demands) -> Result<Self> {
         let [ours, theirs] = [first, second].map(cell_names);
         let (ours, theirs) = (ours?, theirs?);
         let pairs = matched(&ours, &theirs);
@@ -105,7 +103,7 @@ impl Compared {
     }
 
     /// All of it for the terminal.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let head = [
             "µs",
             "median",

@@ -46,9 +46,9 @@ impl Default for Demands {
 pub struct Digest {
     /// `native.tp1`.
     pub name: String,
-    /// Where.
+    /// Name of the platform.
     pub platform: String,
-    /// Under which conditions.
+    /// Name of the profile, which sets the conditions.
     pub profile: String,
     /// When it began, UTC.
     pub began: String,
@@ -88,13 +88,13 @@ pub struct Digest {
 /// What is said of a thread.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ThreadDigest {
-    /// Its number.
+    /// Number of the thread.
     pub thread: i32,
-    /// Its core.
+    /// The core that it is bound to.
     pub core: Option<i32>,
-    /// Its samples.
+    /// Statistics of its samples.
     pub summary: Option<Summary>,
-    /// What it counted.
+    /// Periods and samples that it counted.
     pub counts: Counts,
     /// The longest gap that it saw while it was busy, ns.
     pub longest_gap_ns: Option<u64>,
@@ -127,7 +127,7 @@ pub struct Bin {
     pub from_ns: f64,
     /// Up to here, ns.
     pub to_ns: f64,
-    /// So many samples.
+    /// Number of samples in it.
     pub count: u64,
 }
 

@@ -10,22 +10,22 @@
 //! beside what others [`published`], and the [`attribution`] of what was late. A [`report`] is made of
 //! digests, and writes a [`table`] where it speaks to a terminal.
 
-pub mod attribution;
+mod attribution;
 pub mod cell;
 pub mod command;
-pub mod compare;
+mod compare;
 pub mod digest;
 pub mod import;
 pub mod matrix;
-pub mod over_time;
+mod over_time;
 pub mod platform;
 pub mod profile;
-pub mod published;
+mod published;
 pub mod record;
 pub mod report;
-pub mod results_command;
+mod results_command;
 pub mod run_folder;
-pub mod session;
-pub mod table;
-pub mod verdict;
-pub mod vm;
+mod session;
+mod table;
+mod verdict;
+mod vm;

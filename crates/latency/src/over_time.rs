@@ -24,7 +24,7 @@ pub struct Portion {
 }
 
 /// The portions of a cell, and all of its samples. Of a histogram only the whole is known.
-pub fn portions(cell: &Cell, end_ns: i64) -> (Vec<Portion>, Distribution) {
+pub(crate) fn portions(cell: &Cell, end_ns: i64) -> (Vec<Portion>, Distribution) {
     let mut portions = Vec::new();
     let mut so_far = Distribution::default();
     let mut from_ns = i64::MIN;

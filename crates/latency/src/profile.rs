@@ -82,7 +82,7 @@ pub struct Load {
 /// Other containers or virtual machines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Neighbours {
-    /// How many.
+    /// Number of the neighbours.
     pub count: usize,
     /// What runs in each.
     pub loads: Vec<Load>,

@@ -1,10 +1,9 @@
 //! `run.json`: how a run of a matrix stands, cell by cell.
 //!
-//! It is written anew, as a whole, whenever a cell begins or ends, so that a killed run tells how far
+//! It is written again, as a whole, whenever a cell begins or ends, so that a killed run tells how far
 //! it came and is resumed there. The samples are in the folders of the cells.
 
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -40,7 +39,7 @@ pub struct LatencyRun {
     pub machine: Machine,
     /// Versions of what took part.
     pub versions: Versions,
-    /// What one must know before trusting any figure of it, with the way out.
+    /// What one must know before trusting any figure of it, with what to do about it.
     pub warnings: Vec<Warning>,
     /// All cells, in the order in which they are measured.
     pub cells: Vec<CellState>,
@@ -53,18 +52,18 @@ pub struct Warning {
     pub name: String,
     /// What was found, and what that does.
     pub found: String,
-    /// What mends it.
+    /// What to do about it.
     pub remedy: String,
 }
 
 /// How a cell stands.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CellState {
-    /// Where.
+    /// Name of the platform.
     pub platform: String,
-    /// How.
+    /// Name of the profile.
     pub profile: String,
-    /// How it stands.
+    /// How far its measurement is.
     pub state: State,
     /// Why, where there is something to say.
     #[serde(default)]
@@ -169,18 +168,10 @@ impl LatencyRun {
         Ok(run)
     }
 
-    /// Writes it, so that whoever reads it finds all of the old one or all of the new one.
+    /// Writes it: readers find all of the old one or all of the new one.
     pub fn write(&self, folder: &Path) -> Result<()> {
-        let path = folder.join(RECORD);
-        let temporary = folder.join("run.json.tmp");
         let text = serde_json::to_string_pretty(self)? + "\n";
-        let write = || {
-            let mut file = File::create(&temporary)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_data()?;
-            fs::rename(&temporary, &path)
-        };
-        write().with_context(|| format!("cannot write {}", path.display()))
+        os::files::replace(&folder.join(RECORD), |to| to.write_all(text.as_bytes()))
     }
 }
 

@@ -20,7 +20,7 @@ const COMPARE_PAGE: &str = "compare.html";
 
 /// What is done with measurements that are there.
 #[derive(Subcommand, Debug)]
-pub enum ResultsCommand {
+pub(crate) enum ResultsCommand {
     /// Judge the results of a run, and write its report and tables again.
     #[command(after_help = "Examples:\n  \
         qcycle latency report runs/latency-1\n  \
@@ -88,7 +88,7 @@ pub enum ResultsCommand {
 
 /// Limits for the verdicts.
 #[derive(clap::Args, Clone, Debug, Default)]
-pub struct Judged {
+pub(crate) struct Judged {
     /// Additional latency limit, such as 'breaker=2 ms'; may be repeated.
     #[arg(long = "limit", value_name = "NAME=TIME")]
     pub limits: Vec<String>,
@@ -102,7 +102,7 @@ impl Judged {
     ///
     /// # Errors
     /// If a limit is no name with a time, or the share is no share.
-    pub fn demands(&self) -> Result<Demands> {
+    pub(crate) fn demands(&self) -> Result<Demands> {
         anyhow::ensure!(
             self.share > 0.0 && self.share < 100.0,
             "--share {}: give more than 0 and less than 100 percent; no measurement can guarantee \
@@ -130,7 +130,7 @@ impl ResultsCommand {
     ///
     /// # Errors
     /// If there is nothing to read, or the page cannot be written.
-    pub fn execute(self) -> Result<Exit> {
+    pub(crate) fn execute(self) -> Result<Exit> {
         match self {
             Self::Report { folder, judged, json } => {
                 let mut demands = judged.demands()?;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// Rows as columns; all but the first and the last one are read from the right.
-pub fn columns(rows: &[Vec<String>]) -> String {
+pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()

@@ -19,13 +19,13 @@ use report_kit::statistics::percentile::samples_needed;
 use report_kit::statistics::{Distribution, Percentile, Summary};
 
 /// The share of wake-ups that must be in time where nobody asks for another one.
-pub const SHARE: f64 = 0.999;
+pub(crate) const SHARE: f64 = 0.999;
 /// Whiskers lie in the tails of a sample, so a jitter between them needs as many samples as this
 /// percentile does.
 const JITTER_SHARE: f64 = 0.99;
 /// Missed periods that are counted one by one; further ones count as late.
 const MISSED_MAX: u64 = 1_000_000;
-/// The latency of an activation that never came: it is beyond all limits, and no time to be told.
+/// The latency of an activation that never came: it is beyond all limits, and no time to be printed.
 const NEVER_NS: f64 = u32::MAX as f64;
 
 /// What must not be exceeded.
@@ -33,9 +33,9 @@ const NEVER_NS: f64 = u32::MAX as f64;
 pub struct Limit {
     /// Of which service or task.
     pub name: String,
-    /// Whose it is.
+    /// Who sets the limit.
     pub group: Group,
-    /// Of what.
+    /// What it is a limit on.
     pub quantity: Quantity,
     /// The budget for all of it, of which latency here is one part, ns.
     pub budget_ns: u64,
@@ -47,7 +47,7 @@ pub struct Limit {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {
-    /// Of whoever asks.
+    /// Those that the user asks for.
     Own,
     /// Of protection and control in power grids.
     Grid,
@@ -65,14 +65,13 @@ pub enum Quantity {
     Jitter,
 }
 
-/// A limit, judged.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Verdict {
-    /// What was asked.
+    /// The limit that is judged.
     pub limit: Limit,
-    /// The answer.
+    /// Whether it is kept.
     pub outcome: Outcome,
-    /// By which statistic.
+    /// The statistic that decides.
     pub statistic: String,
     /// Its value, ns; none: there are too few samples for it.
     pub value_ns: Option<f64>,
@@ -86,12 +85,11 @@ pub struct Verdict {
     pub samples_needed: u64,
     /// How many were later than the whole budget.
     pub over: u64,
-    /// Why, in words.
     pub reason: String,
 }
 
 /// The limits of the field.
-pub fn limits() -> Vec<Limit> {
+pub(crate) fn limits() -> Vec<Limit> {
     const TASK_NS: u64 = 1_000_000;
     const TT6_NS: u64 = 3_000_000;
     const QUARTER_60_NS: u64 = 4_166_667;
@@ -126,8 +124,8 @@ pub fn limits() -> Vec<Limit> {
     limits
 }
 
-/// A limit on latency of whoever asks.
-pub fn own(name: &str, budget_ns: u64) -> Limit {
+/// A limit on latency that the user asks for.
+pub(crate) fn own(name: &str, budget_ns: u64) -> Limit {
     Limit {
         name: name.to_owned(),
         group: Group::Own,
@@ -138,7 +136,7 @@ pub fn own(name: &str, budget_ns: u64) -> Limit {
 }
 
 /// The activations of a cell: its samples, what was missed because of them, and what was lost.
-pub fn activations(cell: &Cell, samples: &Distribution) -> Distribution {
+pub(crate) fn activations(cell: &Cell, samples: &Distribution) -> Distribution {
     let besides = cell.threads.iter().fold(Distribution::default(), |all, thread| {
         let lost = Distribution::of_counts([(u32::MAX, thread.counts.lost)]);
         all.merged(&lost).merged(&missed(thread, cell.method.period_ns))
@@ -187,7 +185,12 @@ fn longer(samples: &Samples, least_ns: u32) -> Distribution {
 
 /// Judges a cell, of which these are all samples, by each limit. `share` of all activations must be
 /// in time.
-pub fn judge(cell: &Cell, samples: &Distribution, limits: &[Limit], share: f64) -> Vec<Verdict> {
+pub(crate) fn judge(
+    cell: &Cell,
+    samples: &Distribution,
+    limits: &[Limit],
+    share: f64,
+) -> Vec<Verdict> {
     let activations = activations(cell, samples);
     let pace = pace(cell);
     let judge_one = |limit: &Limit| {
@@ -314,12 +317,12 @@ fn ms_or_never(ns: f64) -> String {
 }
 
 /// Nanoseconds as milliseconds, with unit.
-pub fn ms(ns: f64) -> String {
+pub(crate) fn ms(ns: f64) -> String {
     format!("{} ms", figure(ns / 1e6))
 }
 
 /// A share as percent: `99.9`.
-pub fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     figure((share * 1e8).round() / 1e6)
 }
 

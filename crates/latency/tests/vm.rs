@@ -8,7 +8,7 @@ use crate::static_probe;
 use std::io::Read as _;
 use std::time::Instant;
 
-use latency::cell::stream::Ended;
+use latency::cell::stream::MeasurementEnd;
 use latency::cell::{Cell, MarkKind};
 use latency::matrix::{Accelerator, GuestKernel, VmSpec};
 use latency::platform::vm::Vm;
@@ -77,7 +77,7 @@ fn said(mut attended: Attended, began: Instant) -> (Vec<u8>, Ending) {
 fn cell(octets: &[u8], ending: &Ending) -> Cell {
     let measured = Cell::from_stream(octets, "vm", "test");
     let measured = measured.unwrap_or_else(|error| panic!("{error}: {:?}", ending.said));
-    assert_eq!(measured.ended, Ended::Finished, "{ending:?}");
+    assert_eq!(measured.ended, MeasurementEnd::Finished, "{ending:?}");
     measured.cell
 }
 
@@ -245,7 +245,7 @@ fn a_guest_ends_when_told_and_leaves_nothing() {
     let ending = attended.finish();
     assert!(ending.status.is_some_and(|status| status.success()), "{ending:?}");
     let measured = Cell::from_stream(said.as_slice(), "vm", "test").unwrap();
-    assert_eq!(measured.ended, Ended::Interrupted);
+    assert_eq!(measured.ended, MeasurementEnd::Interrupted);
     assert!(measured.cell.count() > 0 && measured.cell.is_marked(MarkKind::Cut));
 
     // One that nobody wants any more.

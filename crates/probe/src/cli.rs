@@ -9,6 +9,7 @@ use terminal::exit::Exit;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
+use strum::VariantNames as _;
 
 use crate::attend::{self, Tended};
 use crate::control::Control;
@@ -288,8 +289,7 @@ fn read_plan(path: &Path) -> Result<Plan> {
 }
 
 fn kind(name: &str) -> Result<Kind, String> {
-    let names = || Kind::ALL.map(Kind::name).join(", ");
-    Kind::named(name).ok_or_else(|| format!("one of {}", names()))
+    name.parse().map_err(|_| format!("one of {}", Kind::VARIANTS.join(", ")))
 }
 
 /// A chip and two of its lines, such as `gpiochip0:17:27`.

@@ -27,7 +27,7 @@ impl Cores {
         self.0.contains(&core)
     }
 
-    /// How many.
+    /// Number of the cores.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -9,7 +9,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// This machine.
+    /// The machine that this runs on.
     pub fn this() -> Self {
         Self::below(Path::new("/"))
     }

@@ -18,8 +18,24 @@ const SPAN_NS_MAX: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 const CORES_MAX: usize = 4096;
 
 /// One way to ask the platform how late it is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Debug,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumIter,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Kind {
     /// Sleeps until absolute times (clock_nanosleep(2)), as cyclictest does.
     Timer,
@@ -46,36 +62,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::Timer,
-        Self::Timerfd,
-        Self::Eventfd,
-        Self::Signal,
-        Self::Pipe,
-        Self::Futex,
-        Self::Udp,
-        Self::Ethernet,
-        Self::Gpio,
-        Self::Noise,
-        Self::PageFault,
-    ];
-
     /// As plans write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Timer => "timer",
-            Self::Timerfd => "timerfd",
-            Self::Eventfd => "eventfd",
-            Self::Signal => "signal",
-            Self::Pipe => "pipe",
-            Self::Futex => "futex",
-            Self::Udp => "udp",
-            Self::Ethernet => "ethernet",
-            Self::Gpio => "gpio",
-            Self::Noise => "noise",
-            Self::PageFault => "page-fault",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// What its latency divides into where the kernel notes it, in order; empty: nothing.
@@ -89,24 +78,13 @@ impl Kind {
             _ => &[],
         }
     }
-
-    /// The kind of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str(self.name())
-    }
 }
 
 /// What is to be measured. In JSON each key may be left out, and an unknown one is an error.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Plan {
-    /// Which probe.
+    /// Which probe takes the samples.
     pub probe: Kind,
     /// One thread for each; thread `i` belongs to `cores[i]`.
     pub cores: Vec<usize>,
@@ -114,7 +92,7 @@ pub struct Plan {
     pub priority: Option<i32>,
     /// Between two samples, ns.
     pub period_ns: u64,
-    /// How long, ns.
+    /// Length of the measurement, ns.
     pub duration_ns: u64,
     /// Whether all memory is locked and touched before it begins (mlockall(2)).
     pub lock_memory: bool,
@@ -244,6 +222,8 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
+    use strum::IntoEnumIterator as _;
+
     use super::*;
 
     #[test]
@@ -280,10 +260,10 @@ mod tests {
 
     #[test]
     fn kinds_are_written_by_their_names() {
-        for kind in Kind::ALL {
+        for kind in Kind::iter() {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
-            assert_eq!(Kind::named(kind.name()), Some(kind));
+            assert_eq!(kind.name().parse(), Ok(kind));
         }
-        assert_eq!(Kind::named("ptp"), None);
+        assert!("ptp".parse::<Kind>().is_err());
     }
 }

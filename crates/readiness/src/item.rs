@@ -1,4 +1,4 @@
-//! One line of the list: what was found, what it means, and the command that mends it.
+//! One line of the list: what was found, what it means, and the command that improves it.
 
 use std::fmt::{self, Write as _};
 
@@ -43,7 +43,7 @@ pub struct Item {
     pub grade: Grade,
     /// What was found, and what that does to deadlines.
     pub found: String,
-    /// Command or setting that mends it.
+    /// Command or setting that improves it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
@@ -82,7 +82,7 @@ impl Item {
 pub struct Report {
     /// Cores that were looked at.
     pub cores: Cores,
-    /// The list.
+    /// What was looked at, in order.
     pub items: Vec<Item>,
     /// Whether a bad figure was measured beside so much load that it says nothing about the host.
     pub under_load: bool,

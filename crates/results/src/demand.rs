@@ -13,7 +13,7 @@ use scenario::told::Statistic;
 pub struct Demand {
     /// A sentence for the verdict table.
     pub name: String,
-    /// What is measured.
+    /// What is measured, and in which window.
     pub measure: MeasureRecord,
     /// Smallest value that meets it.
     pub at_least: Option<f64>,
@@ -77,9 +77,9 @@ pub enum MeasureRecord {
 /// A window of scenario time; open where `None`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct WindowRecord {
-    /// Begin.
+    /// Begin in scenario time; none: that of the run.
     pub from_ns: Option<i64>,
-    /// End, not included.
+    /// End in scenario time, not included; none: that of the run.
     pub to_ns: Option<i64>,
 }
 

@@ -45,7 +45,7 @@ pub struct Disturbance {
     pub node: Option<String>,
     /// Who was late: a program, or a part of the testbed.
     pub who: String,
-    /// Why.
+    /// Why that one was late.
     pub cause: Cause,
     /// Virtual time of the longest delay.
     pub longest_ns: i64,
@@ -54,8 +54,22 @@ pub struct Disturbance {
 }
 
 /// Why somebody was late.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Debug,
+    Serialize,
+    Deserialize,
+    strum::EnumIter,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Cause {
     /// It was ready to run, and others had the processors.
     Waited,
@@ -82,46 +96,14 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::Waited,
-        Self::WokeLate,
-        Self::Computed,
-        Self::Served,
-        Self::Late,
-        Self::Rate,
-        Self::Refused,
-        Self::Blocked,
-        Self::Stopped,
-        Self::Stamped,
-        Self::Full,
-    ];
-
     /// Whether it is no delay, and disturbs however short it was.
     pub const fn is_no_delay(self) -> bool {
         matches!(self, Self::Rate | Self::Refused | Self::Full)
     }
 
     /// The word in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Waited => "waited",
-            Self::WokeLate => "woke-late",
-            Self::Computed => "computed",
-            Self::Served => "served",
-            Self::Late => "late",
-            Self::Rate => "rate",
-            Self::Refused => "refused",
-            Self::Blocked => "blocked",
-            Self::Stopped => "stopped",
-            Self::Stamped => "stamped",
-            Self::Full => "full",
-        }
-    }
-
-    /// The cause of a word.
-    pub fn named(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|cause| cause.name() == word)
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// What befell whom, without how long.
@@ -180,7 +162,7 @@ impl fmt::Display for Disturbance {
 pub struct Watched {
     /// Scenario time up to which they are known.
     pub to_ns: i64,
-    /// All of them.
+    /// The disturbances themselves, in no order.
     pub disturbances: Vec<Disturbance>,
 }
 

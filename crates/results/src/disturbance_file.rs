@@ -7,14 +7,14 @@ use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 
-use super::disturbance::{Cause, Disturbance};
+use super::disturbance::Disturbance;
 use os::files;
 
 /// Name of the file.
 pub const NAME: &str = "disturbances.csv";
 const HEAD: &str = "from_ns,to_ns,node,who,cause,longest_ns,lost_ns";
 
-/// Writes the file.
+/// Writes the file, a line for each disturbance.
 #[derive(Debug)]
 pub struct DisturbanceWriter {
     file: File,
@@ -22,13 +22,13 @@ pub struct DisturbanceWriter {
 }
 
 impl DisturbanceWriter {
-    /// Begins the file.
+    /// Writes the head of the file.
     pub fn begin(mut file: File) -> io::Result<Self> {
         writeln!(file, "{HEAD}")?;
         Ok(Self { file, octets: HEAD.len() as u64 + 1 })
     }
 
-    /// Writes some down.
+    /// Adds a line for each of these.
     pub fn write(&mut self, disturbances: &[Disturbance]) -> io::Result<()> {
         let lines: String = disturbances.iter().map(line).collect();
         self.file.write_all(lines.as_bytes())?;
@@ -48,7 +48,7 @@ fn line(one: &Disturbance) -> String {
     format!("{from_ns},{to_ns},{node},{who},{cause},{longest_ns},{lost_ns}\n")
 }
 
-/// Reads the file.
+/// Reads the lines that are whole.
 pub fn read(file: impl BufRead) -> io::Result<Vec<Disturbance>> {
     let mut all = Vec::new();
     for line in file.split(b'\n') {
@@ -65,7 +65,7 @@ fn parse(line: &str) -> Option<Disturbance> {
         to_ns: to.parse().ok()?,
         node: (!node.is_empty()).then(|| node.to_owned()),
         who: who.to_owned(),
-        cause: Cause::named(cause)?,
+        cause: cause.parse().ok()?,
         longest_ns: longest.parse().ok()?,
         lost_ns: lost.parse().ok()?,
     })
@@ -73,6 +73,7 @@ fn parse(line: &str) -> Option<Disturbance> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::disturbance::Cause;
     use super::*;
 
     #[test]
@@ -86,8 +87,9 @@ mod tests {
             longest_ns: 900,
             lost_ns: 1200,
         };
-        let all: Vec<_> =
-            Cause::ALL.into_iter().flat_map(|c| [one(Some("n1"), c), one(None, c)]).collect();
+        let all: Vec<_> = <Cause as strum::IntoEnumIterator>::iter()
+            .flat_map(|c| [one(Some("n1"), c), one(None, c)])
+            .collect();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(NAME);
         let mut writer = DisturbanceWriter::begin(File::create(&path).unwrap()).unwrap();

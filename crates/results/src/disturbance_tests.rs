@@ -1,4 +1,4 @@
-//! Disturbances told as the story of one run: a poller that must ask every 100 ms.
+//! Disturbances as the story of one run: a poller that must ask every 100 ms.
 
 use super::disturbance::*;
 use super::run_data::RunData;

@@ -1,4 +1,4 @@
-//! What a run should have taken down and did not, or took down although it is no result: stretches
+//! What a run should have recorded and did not, or recorded although it is no result: stretches
 //! of the plant without a solution, and files from some moment on.
 //!
 //! A verdict that is drawn from what is left must not look like one that is drawn from all. So this
@@ -33,7 +33,7 @@ pub struct PlantRecord {
 /// Reads that had no answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Refused {
-    /// How many.
+    /// Number of the reads.
     pub count: u64,
     /// Scenario time of the first one.
     pub first_ns: i64,
@@ -46,7 +46,7 @@ pub struct Loss {
     pub file: String,
     /// Scenario time from which on it is not whole.
     pub from_ns: i64,
-    /// What happened.
+    /// What happened to the file.
     pub reason: String,
 }
 

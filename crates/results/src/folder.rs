@@ -88,7 +88,7 @@ impl RunFolder {
         Ok(Self { path: path.to_owned() })
     }
 
-    /// Where it is.
+    /// Its place, as it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -218,7 +218,7 @@ impl RunFolder {
         capture.map(Some).with_context(|| format!("reading {}", path.display()))
     }
 
-    /// What programs told of the members that requirements name.
+    /// What programs reported of the members that requirements name.
     fn told(&self, record: &RunRecord) -> Result<BTreeMap<(String, String), Told>> {
         let mut all = BTreeMap::new();
         for demand in &record.scenario.requirements {
@@ -322,7 +322,7 @@ fn highest_number(root: &Path, case: &str) -> Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{Ended, ScenarioRecord};
+    use super::super::record::{RunEnd, ScenarioRecord};
     use super::super::{Demand, WindowRecord};
     use super::*;
     use report_kit::machine::Versions;
@@ -436,7 +436,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(root.path(), "vt").unwrap();
         let mut record = record();
-        record.ended = Ended { how: EndedHow::Interrupted, reason: "Ctrl-C".into() };
+        record.ended = RunEnd { how: EndedHow::Interrupted, reason: "Ctrl-C".into() };
         record.covered_ns = 5_000_000;
         assert_eq!(folder.data(&record).unwrap().covered_to, VirtualSpan::from_ms(5));
     }

@@ -12,7 +12,7 @@ pub use network::wire::TcpPart;
 pub struct Segment {
     /// Where it came from, by its own word.
     pub source: SocketAddrV4,
-    /// Where it goes.
+    /// The address and port that it goes to.
     pub destination: SocketAddrV4,
     /// Bytes of payload.
     pub payload: u32,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// One of them.
+/// A file that a run was made of.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Input {
     /// Where it was, absolute.
@@ -13,7 +13,7 @@ pub struct Input {
     pub role: Role,
     /// SHA-256 of its octets, in hexadecimal, as `sha256sum` prints it; absent if it could not be read.
     pub sha256: Option<String>,
-    /// Its length.
+    /// Its length in octets.
     pub octets: u64,
     /// Its copy in the folder of the run, if copies were asked for.
     #[serde(default)]

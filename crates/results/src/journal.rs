@@ -4,7 +4,7 @@
 //!
 //! Its writer holds a lock on it, which the kernel lifts when the writer dies: that is how others
 //! know. At its end the run turns the journal into `series.parquet` and removes it. After a kill
-//! whoever opens the folder next does (`RunFolder::series`).
+//! the next program that opens the folder does (`RunFolder::series`).
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -22,7 +22,7 @@ pub const JOURNAL: &str = "series.csv.part";
 /// File name of the table it becomes.
 pub const TABLE: &str = "series.parquet";
 
-/// Records rows.
+/// Records rows of the plant, each at once.
 #[derive(Debug)]
 pub struct SeriesWriter {
     folder: PathBuf,

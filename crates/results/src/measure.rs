@@ -25,7 +25,7 @@ pub struct Finding {
     pub value: Option<f64>,
     /// Smallest value that it can have once the whole window is known.
     pub lowest: f64,
-    /// Largest such value.
+    /// Largest value that it may have had.
     pub highest: f64,
     /// Why the whole window is not known, if it is not.
     pub shortfall: Option<String>,
@@ -328,7 +328,7 @@ fn longest_gap(polls: &Polls, window: Bounds, data: &RunData) -> Result<Finding,
     Ok(Finding::exact(gap_ms, remark).short(shortfall.as_ref(), gap_ms, f64::INFINITY))
 }
 
-/// Numbers that a program told in a window, those above a bound only.
+/// Numbers that a program reported in a window, those above a bound only.
 fn told(
     (program, member): (&str, &str),
     statistic: Statistic,

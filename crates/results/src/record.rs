@@ -22,12 +22,12 @@ use runtime::intervention::Intervention;
 /// Version of the format; raised when old readers would misread a new file.
 pub const FORMAT: u32 = 1;
 
-/// The whole file.
+/// All of `run.json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
     /// [`FORMAT`] of the writer.
     pub format: u32,
-    /// What was run.
+    /// The scenario, as it was run.
     pub scenario: ScenarioRecord,
     /// Scenario time the run reached; files may end earlier.
     pub covered_ns: i64,
@@ -35,8 +35,8 @@ pub struct RunRecord {
     pub started: String,
     /// What `CLOCK_REALTIME` showed at scenario time zero, ns since 1970.
     pub realtime_zero_ns: i64,
-    /// How it ended.
-    pub ended: Ended,
+    /// How and why the run ended.
+    pub ended: RunEnd,
     /// Versions of what took part.
     pub versions: Versions,
     /// The machine it ran on.
@@ -78,11 +78,11 @@ pub struct RunRecord {
 /// The scenario as far as results need it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ScenarioRecord {
-    /// Name.
+    /// Name of the scenario.
     pub name: String,
-    /// The variant chosen.
+    /// The variant of it, if it has some.
     pub variant: Option<String>,
-    /// One paragraph.
+    /// What it is about, in one paragraph.
     pub description: String,
     /// The file, as it was named.
     pub file: String,
@@ -101,14 +101,14 @@ pub struct ScenarioRecord {
     pub nodes: BTreeMap<String, Option<Ipv4Addr>>,
     /// What happened to the testbed, in the order of time.
     pub events: Vec<EventRecord>,
-    /// What is demanded.
+    /// The requirements, in the order of the scenario.
     pub requirements: Vec<Demand>,
 }
 
 /// Something that happened to the testbed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EventRecord {
-    /// When.
+    /// Scenario time.
     pub at_ns: i64,
     /// What, in a few words: they stand beside a marker in charts.
     pub what: String,
@@ -121,7 +121,7 @@ pub struct DisturbanceRecord {
     pub watched_to_ns: i64,
     /// Who was kept from acting and why, most time lost first.
     pub parties: Vec<PartyRecord>,
-    /// The longest delays.
+    /// The longest delays, for a first look.
     pub longest: Vec<Disturbance>,
     /// How busy the host was meanwhile; absent if it does not tell.
     pub host: Option<HostLoad>,
@@ -134,20 +134,20 @@ pub struct PartyRecord {
     pub node: Option<String>,
     /// A program, or a part of the testbed.
     pub who: String,
-    /// Why.
+    /// Why it was late.
     pub cause: super::disturbance::Cause,
-    /// Lines of `disturbances.csv`.
+    /// Number of its lines in `disturbances.csv`.
     pub count: u64,
-    /// The longest delay.
+    /// Virtual time of its longest delay.
     pub longest_ns: i64,
-    /// All of them.
+    /// Virtual time of all its delays.
     pub lost_ns: i64,
 }
 
 /// Processor time of the host while a run went on.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HostLoad {
-    /// Processors there are.
+    /// Number of the processors of the host.
     pub processors: usize,
     /// How many of them were busy, on average.
     pub busy: f64,
@@ -159,8 +159,8 @@ pub struct HostLoad {
 
 /// How a run ended.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Ended {
-    /// In one word.
+pub struct RunEnd {
+    /// How, in one word.
     pub how: EndedHow,
     /// In a sentence; empty when complete.
     pub reason: String,
@@ -231,7 +231,7 @@ impl WallAccount {
 /// Host time that reads of plant points took.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReadAccount {
-    /// How many.
+    /// Number of reads.
     pub count: u64,
     /// Median, in microseconds.
     pub median_us: f64,
@@ -246,9 +246,9 @@ pub struct ProgramRecord {
     pub name: String,
     /// The node it ran in.
     pub node: String,
-    /// Program and arguments.
+    /// The program with its arguments.
     pub command: Vec<String>,
-    /// How it ended.
+    /// How the program ended.
     pub end: ProgramEnd,
     /// Scenario time of its start; absent if it was not started, as far as is known.
     #[serde(default)]
@@ -275,7 +275,10 @@ pub enum ProgramEnd {
     /// It ran until the runner stopped it at the end of the run.
     Stopped,
     /// It exited by itself.
-    Exited { code: i32 },
+    Exited {
+        /// Its exit code.
+        code: i32,
+    },
     /// A signal ended it.
     Killed {
         /// Number of the signal.
@@ -305,7 +308,7 @@ impl RunRecord {
             covered_ns: 0,
             started: report_kit::machine::utc_now(),
             realtime_zero_ns,
-            ended: Ended { how: EndedHow::Unfinished, reason: String::new() },
+            ended: RunEnd { how: EndedHow::Unfinished, reason: String::new() },
             versions,
             machine: Machine::here(),
             wall: None,

@@ -22,7 +22,7 @@ pub struct RunData {
     pub captures: BTreeMap<String, Capture>,
     /// Addresses by node.
     pub addresses: BTreeMap<String, Option<Ipv4Addr>>,
-    /// What programs told of members that requirements name, by program and member.
+    /// What programs reported of members that requirements name, by program and member.
     pub told: BTreeMap<(String, String), Told>,
     /// What kept programs from acting in time; `None` if nobody watched.
     pub watched: Option<Watched>,

@@ -1,7 +1,7 @@
 //! Requirements judged: met, missed, disturbed or not measured, each with the file and the query its figure
 //! came from. Pure: files are read by the folder.
 //!
-//! A requirement is missed as soon as nothing that could follow would mend it, also on a run that
+//! A requirement is missed as soon as nothing that could follow would change that, also on a run that
 //! ended early. It is met only if its whole window was seen. Where the machine kept programs from
 //! acting in time it is disturbed, whatever it would have been ([`super::disturbance`]).
 
@@ -20,7 +20,7 @@ use terminal::exit::Exit;
 /// A requirement and what became of it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The requirement.
+    /// The requirement that was judged.
     pub requirement: Demand,
     /// What became of it.
     pub outcome: Outcome,

@@ -1,4 +1,4 @@
-//! Verdicts told as the story of one run: a voltage that dips, and a controller that polls.
+//! Verdicts as the story of one run: a voltage that dips, and a controller that polls.
 
 use report_kit::outcome::Outcome;
 use std::net::{Ipv4Addr, SocketAddrV4};

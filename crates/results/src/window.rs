@@ -7,9 +7,9 @@ use vtime::VirtualSpan;
 /// A window with both ends, in scenario time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
-    /// Begin.
+    /// Begin in scenario time.
     pub from_ns: i64,
-    /// End, not included.
+    /// End in scenario time, not included.
     pub to_ns: i64,
 }
 

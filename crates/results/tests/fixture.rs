@@ -45,7 +45,7 @@ pub(crate) fn run(root: &Path, attacked: bool) -> RunFolder {
     fs::write(folder.program_log("controller"), log(attacked)).unwrap();
 
     record.covered_ns = END_MS * MS;
-    record.ended = Ended { how: EndedHow::Complete, reason: String::new() };
+    record.ended = RunEnd { how: EndedHow::Complete, reason: String::new() };
     record.wall = Some(account());
     record.network = serde_json::json!({
         "links": {

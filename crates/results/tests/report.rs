@@ -184,7 +184,7 @@ fn a_killed_run_is_reported_from_what_it_left() {
         verdicts: Vec::new(),
         wall: None,
         covered_ns: 0,
-        ended: results::record::Ended { how: EndedHow::Unfinished, reason: String::new() },
+        ended: results::record::RunEnd { how: EndedHow::Unfinished, reason: String::new() },
         ..whole
     };
     folder.write_record(&killed).unwrap();

@@ -6,14 +6,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{
-    Cause, Cell, CoreTime, Counts, Gaps, Mark, MarkKind, Method, Part, Samples, Seen, Stall, Thread,
-};
+use super::{Cell, CoreTime, Counts, Gaps, Mark, MarkKind, Method, Part, Samples, Stall, Thread};
 use report_kit::parquet_table::{self, GROUP_ROWS, Kind, Values, Writer};
 use report_kit::statistics::Distribution;
 
@@ -93,12 +92,8 @@ impl Cell {
             self.write_histogram(&folder.join(HISTOGRAM))?;
         }
         self.write_stalls(&folder.join(STALLS))?;
-        let path = folder.join(RECORD);
-        let temporary = folder.join("cell.json.tmp");
         let text = serde_json::to_string_pretty(&self.record())? + "\n";
-        fs::write(&temporary, text)
-            .and_then(|()| fs::rename(&temporary, &path))
-            .with_context(|| format!("writing {}", path.display()))
+        os::files::replace(&folder.join(RECORD), |to| to.write_all(text.as_bytes()))
     }
 
     fn record(&self) -> Record {
@@ -174,7 +169,7 @@ impl Cell {
                 Values::Int64(chunk.iter().map(|stall| stall.length_ns).collect()),
                 texts(|stall| stall.cause.name()),
                 texts(|stall| &stall.who),
-                texts(|stall| seen_name(stall.seen_by)),
+                texts(|stall| stall.seen_by.into()),
                 texts(|stall| &stall.evidence),
             ])?;
         }
@@ -330,8 +325,8 @@ fn read_stalls(path: &Path) -> Result<Vec<Stall>> {
                 core: cores[row],
                 at_ns: times[row],
                 length_ns: lengths[row],
-                seen_by: seen_named(&seen_by[row])?,
-                cause: cause_named(&causes[row])?,
+                seen_by: named(&seen_by[row])?,
+                cause: named(&causes[row])?,
                 who: who[row].clone(),
                 evidence: evidence[row].clone(),
             });
@@ -341,26 +336,13 @@ fn read_stalls(path: &Path) -> Result<Vec<Stall>> {
     Ok(stalls)
 }
 
-fn cause_named(name: &str) -> Result<Cause> {
-    let mut all = Cause::ALL.into_iter();
-    all.find(|cause| cause.name() == name).with_context(|| format!("a stall of kind `{name}`"))
-}
-
-fn seen_name(seen_by: Seen) -> &'static str {
-    match seen_by {
-        Seen::Wakeup => "wakeup",
-        Seen::Meter => "meter",
-    }
-}
-
-fn seen_named(name: &str) -> Result<Seen> {
-    let mut all = [Seen::Wakeup, Seen::Meter].into_iter();
-    all.find(|seen_by| seen_name(*seen_by) == name)
-        .with_context(|| format!("a stall detected by `{name}`"))
+fn named<T: FromStr>(word: &str) -> Result<T> {
+    word.parse().ok().with_context(|| format!("a stall of kind `{word}`"))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Cause, Detector};
     use serde_json::json;
 
     use super::*;
@@ -407,7 +389,7 @@ mod tests {
                 core: 2,
                 at_ns: 5,
                 length_ns: 1_000,
-                seen_by: Seen::Meter,
+                seen_by: Detector::Meter,
                 cause: Cause::Load,
                 who: "stress-ng (FIFO 99)".into(),
                 evidence: "{}".into(),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// A reservation under which all figures of a cell stand.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Mark {
-    /// What.
+    /// The kind of doubt.
     pub kind: MarkKind,
     /// With what is known about this case, as `core 3: powersave`; may be empty.
     #[serde(default)]

@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use mark::{Mark, MarkKind};
-pub use probe::stream::{Cause, CoreTime, Counts, Gaps, Seen};
+pub use probe::stream::{Cause, CoreTime, Counts, Detector, Gaps};
 pub use split::Part;
-pub use stream::{Ended, Measured};
+pub use stream::{Measured, MeasurementEnd};
 pub use times::Times;
 
 use report_kit::statistics::Distribution;
@@ -69,8 +69,8 @@ pub struct Stall {
     pub at_ns: i64,
     /// How long it lasted, ns.
     pub length_ns: i64,
-    /// Who noticed.
-    pub seen_by: Seen,
+    /// Which thread noticed it.
+    pub seen_by: Detector,
     /// Who is to blame.
     pub cause: Cause,
     /// Whom exactly, as far as it is known, in a few words.

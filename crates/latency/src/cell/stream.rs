@@ -20,13 +20,13 @@ use report_kit::machine::utc;
 pub struct Measured {
     /// All that arrived.
     pub cell: Cell,
-    /// How it ended.
-    pub ended: Ended,
+    /// How the stream ended.
+    pub ended: MeasurementEnd,
 }
 
 /// How a measurement ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ended {
+pub enum MeasurementEnd {
     /// As planned.
     Finished,
     /// By Ctrl-C or SIGTERM.
@@ -48,18 +48,18 @@ impl Cell {
     ) -> Result<Measured, NotAStream> {
         let reader = Reader::new(from)?;
         let mut taking = Taking::new(reader.header(), platform, profile);
-        let mut ended = Ended::Finished;
+        let mut ended = MeasurementEnd::Finished;
         for item in reader {
             match item {
                 Item::Samples(block) => taking.samples(&block),
                 Item::Note(note) => taking.note(*note),
-                Item::Cut(how) => ended = Ended::Cut(how),
+                Item::Cut(how) => ended = MeasurementEnd::Cut(how),
                 Item::End(end) => {
                     ended = match end.outcome {
-                        Outcome::Finished => Ended::Finished,
-                        Outcome::Interrupted => Ended::Interrupted,
-                        Outcome::NotMeasured(why) => Ended::NotMeasured(why),
-                        Outcome::Failed(what) => Ended::Failed(what),
+                        Outcome::Finished => MeasurementEnd::Finished,
+                        Outcome::Interrupted => MeasurementEnd::Interrupted,
+                        Outcome::NotMeasured(why) => MeasurementEnd::NotMeasured(why),
+                        Outcome::Failed(what) => MeasurementEnd::Failed(what),
                     }
                 }
             }
@@ -151,7 +151,7 @@ impl Taking {
         }
     }
 
-    fn finish(self, ended: &Ended) -> Cell {
+    fn finish(self, ended: &MeasurementEnd) -> Cell {
         let mut cell = self.cell;
         cell.parts = self.parting.finish();
         for (thread, lost) in cell.threads.iter_mut().zip(self.lost) {
@@ -169,9 +169,11 @@ impl Taking {
             cell.mark(Mark::new(MarkKind::Stolen, format!("{stolen_ms} ms")));
         }
         match ended {
-            Ended::Finished | Ended::NotMeasured(_) => {}
-            Ended::Interrupted => cell.mark(Mark::new(MarkKind::Cut, "interrupted")),
-            Ended::Cut(how) | Ended::Failed(how) => cell.mark(Mark::new(MarkKind::Cut, how)),
+            MeasurementEnd::Finished | MeasurementEnd::NotMeasured(_) => {}
+            MeasurementEnd::Interrupted => cell.mark(Mark::new(MarkKind::Cut, "interrupted")),
+            MeasurementEnd::Cut(how) | MeasurementEnd::Failed(how) => {
+                cell.mark(Mark::new(MarkKind::Cut, how));
+            }
         }
         cell
     }
@@ -230,7 +232,9 @@ fn add_gaps(all: &mut Vec<Gaps>, gaps: Gaps) {
 
 #[cfg(test)]
 mod tests {
-    use probe::stream::{Cause, CoreTime, End, Evidence, Sample, Seen, Stall as SeenStall, Writer};
+    use probe::stream::{
+        Cause, CoreTime, Detector, End, Evidence, Sample, Stall as SeenStall, Writer,
+    };
 
     use super::*;
 
@@ -266,7 +270,7 @@ mod tests {
             core: 5,
             at_ns: 5_000,
             length_ns: 1 << 40,
-            seen_by: Seen::Wakeup,
+            seen_by: Detector::Wakeup,
             cause: Cause::Host,
             who: "hypervisor".into(),
             evidence: Evidence::default(),
@@ -295,7 +299,7 @@ mod tests {
     #[test]
     fn samples_stalls_and_what_justifies_marks_come_out_of_the_stream() {
         let Measured { cell, ended } = measured(&told(Some(Outcome::Finished)));
-        assert_eq!(ended, Ended::Finished);
+        assert_eq!(ended, MeasurementEnd::Finished);
         assert_eq!(
             (cell.name().as_str(), cell.began.as_str()),
             ("native.tp1", "1970-01-01T00:00:00.000Z")
@@ -324,7 +328,7 @@ mod tests {
     #[test]
     fn a_stream_that_was_cut_off_is_a_cell_with_a_mark() {
         let Measured { cell, ended } = measured(&told(None));
-        assert!(matches!(ended, Ended::Cut(_)) && cell.is_marked(MarkKind::Cut));
+        assert!(matches!(ended, MeasurementEnd::Cut(_)) && cell.is_marked(MarkKind::Cut));
         assert_eq!(cell.count(), 3);
         let stopped = measured(&told(Some(Outcome::Interrupted)));
         assert!(stopped.cell.is_marked(MarkKind::Cut));

@@ -45,7 +45,7 @@ impl Unit {
     }
 }
 
-/// A file that cannot be imported: what is wrong, and the way out.
+/// A file that cannot be imported: what is wrong, and what to do about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadImport(String);
 
@@ -87,7 +87,7 @@ struct Found {
 /// only where the file does not tell.
 ///
 /// # Errors
-/// If the text is in no known format, or has no samples; with the way out.
+/// If the text is in no known format, or has no samples; with what to do about it.
 pub fn read(text: &str, hints: Hints) -> Result<Cell, BadImport> {
     let is_json = text.trim_start().starts_with('{');
     let found = if is_json { json::read(text)? } else { text::read(text, hints)? };

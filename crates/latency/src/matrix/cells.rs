@@ -4,12 +4,12 @@ use super::{Matrix, PlatformSpec};
 use crate::profile::Profile;
 use crate::verdict::{self, Limit};
 
-/// Which cell.
+/// The platform and profile of a cell.
 #[derive(Clone, Copy, Debug)]
 pub struct Coordinates<'a> {
-    /// Where.
+    /// Where it is measured.
     pub platform: &'a PlatformSpec,
-    /// How.
+    /// Under which conditions.
     pub profile: &'a Profile,
 }
 

@@ -18,19 +18,7 @@ pub(super) static YES_NO: [&str; 2] = ["yes", "no"];
 /// Where threads may run.
 pub(super) static AFFINITY: [&str; 2] = ["free", "pinned"];
 /// Probes, by the names of [`probe::Kind`].
-pub(super) static PROBES: [&str; 11] = [
-    "timer",
-    "timerfd",
-    "eventfd",
-    "signal",
-    "pipe",
-    "futex",
-    "udp",
-    "ethernet",
-    "gpio",
-    "noise",
-    "page-fault",
-];
+pub(super) static PROBES: &[&str] = <probe::Kind as strum::VariantNames>::VARIANTS;
 
 /// What stands at the top of a matrix.
 pub(super) static TOP: Shape = Of(&MATRIX);
@@ -102,7 +90,7 @@ pub(super) static PROFILE: Table = Table {
         key("source", Text, Default(""), "where it is defined: a paper or standard"),
         key(
             "probe",
-            Choice(&PROBES),
+            Choice(PROBES),
             Default("timer"),
             "what the threads wait for; `timer` is clock_nanosleep(2), like cyclictest",
         ),

@@ -54,7 +54,7 @@ pub struct Matrix {
 pub struct PlatformSpec {
     /// What it is called.
     pub name: String,
-    /// What it is.
+    /// Kind of the platform, with its options.
     pub kind: PlatformKind,
 }
 
@@ -79,7 +79,8 @@ pub struct NativeSpec {
 }
 
 /// What runs containers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Engine {
     /// The reference of the OCI runtime specification, from a bundle.
     Runc,
@@ -167,11 +168,7 @@ pub struct RemoteSpec {
 impl Engine {
     /// As matrices write it, and the name of its command.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Runc => "runc",
-            Self::Docker => "docker",
-            Self::Podman => "podman",
-        }
+        self.into()
     }
 }
 

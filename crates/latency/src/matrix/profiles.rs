@@ -75,7 +75,7 @@ pub(super) fn profile(
         |base| base.probe,
         |keys| {
             let word = keys.choice("probe")?.value;
-            Some(probe::Kind::named(word).expect("the table has the names of the probes"))
+            Some(word.parse().expect("the table has the names of the probes"))
         },
     );
     let priority = reader.value(

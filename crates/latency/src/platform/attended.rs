@@ -37,7 +37,7 @@ pub struct Attended {
     _held: Box<dyn Any>,
 }
 
-/// How one ended.
+/// How a `qcprobe attend` ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ending {
     /// Of the process of this host.
@@ -64,7 +64,7 @@ impl Attended {
         let mut attended = Self::start_ordered(command, held, greet)?;
         let mut line = serde_json::to_string(order).context("cannot write the order")?;
         line.push('\n');
-        // One that ended at once says why on its standard error, which is told at its end.
+        // One that ended at once says why on its standard error, which is reported at its end.
         if let Err(error) = attended.say(line.as_bytes())
             && error.kind() != io::ErrorKind::BrokenPipe
         {

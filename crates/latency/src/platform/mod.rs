@@ -36,14 +36,18 @@ pub trait Platform: fmt::Debug {
     /// Gets ready, and answers the cores that plans may name. Asked once, before the first cell.
     ///
     /// # Errors
-    /// When nothing can be measured here: what is missing, and the way out.
+    /// When nothing can be measured here: what is missing, and what to do about it.
     fn prepare(&mut self) -> Result<Cores, Refusal>;
 
     /// What one must know before trusting any figure from here. Asked after a cell was measured.
-    fn marks(&self) -> Vec<Mark>;
+    fn marks(&self) -> Vec<Mark> {
+        Vec::new()
+    }
 
     /// The cores of a neighbour; none where this kind of platform has no neighbours.
-    fn neighbour_cores(&self) -> Option<Cores>;
+    fn neighbour_cores(&self) -> Option<Cores> {
+        None
+    }
 
     /// Starts `qcprobe attend` with this order.
     ///

@@ -6,7 +6,6 @@ use probe::attend::Order;
 use probe::{Cores, cores};
 
 use super::{Attended, Binary, Platform, Refusal, Role};
-use crate::cell::Mark;
 use crate::matrix::NativeSpec;
 
 /// Programs on this machine, in no container and no guest.
@@ -26,14 +25,6 @@ impl Native {
 impl Platform for Native {
     fn prepare(&mut self) -> Result<Cores, Refusal> {
         Ok(self.spec.cores.of(&cores::chosen(&probe::Host::this(), None)?, &Cores::default())?)
-    }
-
-    fn marks(&self) -> Vec<Mark> {
-        Vec::new()
-    }
-
-    fn neighbour_cores(&self) -> Option<Cores> {
-        None
     }
 
     fn attend(&mut self, order: &Order, _: Role) -> Result<Attended, Refusal> {

@@ -14,7 +14,6 @@ use probe::Facts;
 use probe::attend::Order;
 
 use super::{Attended, Binary, Platform, Refusal, Role};
-use crate::cell::Mark;
 use crate::matrix::RemoteSpec;
 use probe::Cores;
 
@@ -91,14 +90,6 @@ impl Platform for Remote {
         };
         let online = facts.cores_online.context("it does not report its cores")?;
         Ok(self.spec.cores.of(&online.parse()?, &Cores::default())?)
-    }
-
-    fn marks(&self) -> Vec<Mark> {
-        Vec::new()
-    }
-
-    fn neighbour_cores(&self) -> Option<Cores> {
-        None
     }
 
     fn attend(&mut self, order: &Order, _: Role) -> Result<Attended, Refusal> {

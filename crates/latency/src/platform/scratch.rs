@@ -16,7 +16,7 @@ use os::sockets::Folder;
 
 const PREFIX: &str = "latency-";
 const LOCK: &str = "lock";
-/// Who is told to remove what a file names. Nothing else is started.
+/// Who is asked to remove what a file names. Nothing else is started.
 const ENGINES: [Engine; 2] = [Engine::Docker, Engine::Podman];
 /// Names of containers of an engine, one a line: `docker NAME`. Those of runc are in [`STATE`].
 const CONTAINERS: &str = "containers";

@@ -10,21 +10,17 @@ const QUEIROZ: [(&str, &str); 2] = [
     ("ordinary kernel", include_str!("queiroz2023_gpos_ms.csv")),
     ("real-time kernel", include_str!("queiroz2023_rtos_ms.csv")),
 ];
-const QUEIROZ_OVER_TIME: &str = include_str!("queiroz2023_over_time_tp5_ms.csv");
 const SCHOENBORN: &str = include_str!("schoenborn2023_jitter_us.csv");
 const ALONSO: &str = include_str!("alonso2021_linux_thread_us.csv");
 
 /// A box plot in figures as published, ms.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct PublishedBox {
-    /// Which study.
+pub(crate) struct PublishedBox {
     pub study: &'static str,
     /// What was measured: `Baseline`, `Hypervisor A` ... and on which kernel.
     pub system: String,
     /// Number of the testing profile.
     pub profile: u32,
-    /// Hours from the beginning, where the table is one over time.
-    pub hours: Option<u32>,
     /// Lower whisker, lower quartile, median, mean, standard deviation, upper quartile, upper
     /// whisker, maximum jitter, ms.
     pub figures_ms: [f64; 8],
@@ -32,8 +28,7 @@ pub struct PublishedBox {
 
 /// A mean and a maximum as published, µs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct PublishedMaximum {
-    /// Which study.
+pub(crate) struct PublishedMaximum {
     pub study: &'static str,
     /// What was measured, and under which load.
     pub system: String,
@@ -45,45 +40,30 @@ pub struct PublishedMaximum {
 
 /// What a service allows, as published, ms.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Requirement {
-    /// Which service.
+pub(crate) struct Requirement {
     pub service: String,
     /// From end to end, ms.
     pub latency_ms: f64,
-    /// ms.
+    /// Jitter that it allows, ms.
     pub jitter_ms: f64,
 }
 
 /// The tables of Queiroz et al. 2023 by system and testing profile.
-pub fn boxes() -> Vec<PublishedBox> {
+pub(crate) fn boxes() -> Vec<PublishedBox> {
     let of = |(kernel, table): &(&str, &'static str)| {
         let kernel = (*kernel).to_owned();
         rows(table).map(move |row| PublishedBox {
             study: "Queiroz 2023",
             system: format!("{}, {kernel}", row[0]),
             profile: number(row[1]) as u32,
-            hours: None,
             figures_ms: figures(&row[2..]),
         })
     };
     QUEIROZ.iter().flat_map(of).collect()
 }
 
-/// The table of Queiroz et al. 2023 over time.
-pub fn boxes_over_time() -> Vec<PublishedBox> {
-    rows(QUEIROZ_OVER_TIME)
-        .map(|row| PublishedBox {
-            study: "Queiroz 2023",
-            system: row[0].to_owned(),
-            profile: 5,
-            hours: Some(number(row[1]) as u32),
-            figures_ms: figures(&row[2..]),
-        })
-        .collect()
-}
-
 /// Means and maxima of Schönborn et al. 2023 and Alonso et al. 2021.
-pub fn maxima() -> Vec<PublishedMaximum> {
+pub(crate) fn maxima() -> Vec<PublishedMaximum> {
     let schoenborn = rows(SCHOENBORN).map(|row| PublishedMaximum {
         study: "Schönborn 2023",
         system: format!("{}, {}", row[0], row[1]),
@@ -105,7 +85,7 @@ pub fn maxima() -> Vec<PublishedMaximum> {
 }
 
 /// What services ask for, as Queiroz et al. 2023 list it.
-pub fn requirements() -> Vec<Requirement> {
+pub(crate) fn requirements() -> Vec<Requirement> {
     rows(REQUIREMENTS)
         .map(|row| Requirement {
             service: row[0].to_owned(),
@@ -140,7 +120,6 @@ mod tests {
         let loaded =
             boxes.iter().find(|of| of.system == "Baseline, ordinary kernel" && of.profile == 3);
         assert_eq!(loaded.unwrap().figures_ms[6], 0.572);
-        assert_eq!(boxes_over_time().len(), 12);
         assert_eq!(maxima().len(), 6 + 16);
         let requirements = requirements();
         assert_eq!(requirements.len(), 8);

@@ -13,8 +13,7 @@ use report_kit::page::{Page, heads, number, row_head, table};
 const TITLE: &str = "Platform latency: two runs";
 
 impl Compared {
-    /// Writes the page.
-    pub fn write_page(&self, path: &Path) -> Result<()> {
+    pub(crate) fn write_page(&self, path: &Path) -> Result<()> {
         let page = Page {
             title: TITLE.to_owned(),
             body: body(self),

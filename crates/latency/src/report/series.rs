@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 use probe::stream::Cause;
+use strum::IntoEnumIterator as _;
 
 use super::plots::{CHARACTER, LEFT, RIGHT, TOP, colour, frame, marks};
 use super::scale::{LogScale, time_text};
@@ -85,7 +86,7 @@ fn thread(stretches: &[Stretch], number: usize, time: &TimeAxis, y: &LogScale) -
 /// Which thread has which colour, and what the bands are.
 pub(super) fn legend(digest: &Digest) -> Markup {
     let stalls = |cause| digest.pictures.stalls.iter().filter(move |of| of.cause == cause).count();
-    let causes = Cause::ALL.into_iter().map(|cause| (cause.name(), stalls(cause)));
+    let causes = Cause::iter().map(|cause| (cause.name(), stalls(cause)));
     html! {
         p.legend {
             @for (number, thread) in digest.threads.iter().enumerate() {

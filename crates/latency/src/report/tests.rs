@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::cell::{Cause, Counts, Mark, MarkKind, Method, Part, Samples, Seen, Stall, Thread};
+use crate::cell::{Cause, Counts, Detector, Mark, MarkKind, Method, Part, Samples, Stall, Thread};
 use crate::run_folder::CELLS;
 use crate::verdict;
 use report_kit::statistics::Distribution;
@@ -26,7 +26,7 @@ fn cell(platform: &str, profile: &str) -> Cell {
         core: 1,
         at_ns: 1_501 * MS,
         length_ns: 5_100_000,
-        seen_by: Seen::Wakeup,
+        seen_by: Detector::Wakeup,
         cause: Cause::Load,
         who: "spinner <b> (FIFO 99)".into(),
         evidence: "{}".into(),
@@ -112,7 +112,7 @@ fn text_page_and_tables_have_the_marks_and_the_causes() {
     ] {
         assert!(text.contains(said), "`{said}` is not in\n{text}");
     }
-    // Parts are told where they are known, under the marks of their cell.
+    // Parts are shown where they are known, under the marks of their cell.
     let told: Vec<&str> = text.lines().filter(|line| line.contains(", pass <x>")).collect();
     assert_eq!(told.len(), 1, "{text}");
     assert!(told[0].starts_with("vm.tp3, ") && told[0].ends_with("emulated"), "{}", told[0]);

@@ -140,7 +140,7 @@ fn reasons(cells: &[Digest]) -> Vec<String> {
         let of = || cell.verdicts.iter().filter(|verdict| verdict.limit.group != Group::Service);
         let mut told: Vec<&str> = Vec::new();
         for verdict in of().filter(|verdict| verdict.outcome != Outcome::Met) {
-            // The same lack of samples need not be told four times.
+            // The same lack of samples need not be printed four times.
             if !told.contains(&verdict.reason.as_str()) {
                 sentences.push(sentence(cell, verdict));
                 told.push(&verdict.reason);

@@ -10,13 +10,13 @@ use os::signals::Signals;
 
 /// How often an end was asked for.
 #[derive(Clone, Debug, Default)]
-pub struct Interrupt {
+pub(crate) struct Interrupt {
     count: Arc<AtomicUsize>,
 }
 
 impl Interrupt {
     /// Takes these signals from now on. To be called before other threads are started.
-    pub fn on_signals() -> Result<Self> {
+    pub(crate) fn on_signals() -> Result<Self> {
         let interrupt = Self::default();
         let count = Arc::clone(&interrupt.count);
         let signals = Signals::block(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
@@ -33,12 +33,12 @@ impl Interrupt {
     }
 
     /// Whether it shall end.
-    pub fn is_asked(&self) -> bool {
+    pub(crate) fn is_asked(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
     }
 
     /// Whether it shall end without waiting for anybody.
-    pub fn is_urgent(&self) -> bool {
+    pub(crate) fn is_urgent(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 1
     }
 }

@@ -11,7 +11,7 @@ use probe::Cores;
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::pump::Pump;
-use crate::cell::stream::Ended;
+use crate::cell::stream::MeasurementEnd;
 use crate::cell::{Cell, Mark, MarkKind};
 use crate::matrix::Coordinates;
 use crate::platform::{Attended, Ending, NotMeasured, Platform, Refusal, Role};
@@ -146,15 +146,17 @@ fn take(what: &Measurement<'_>, ending: &Ending, marks: Vec<Mark>) -> Result<Out
     let mut cell = measured.cell;
     marks.into_iter().for_each(|mark| cell.mark(mark));
     let state = match &measured.ended {
-        Ended::Finished => State::Done,
-        Ended::Interrupted | Ended::Cut(_) => State::Cut,
-        Ended::NotMeasured(_) => State::NotMeasured,
-        Ended::Failed(_) => State::Failed,
+        MeasurementEnd::Finished => State::Done,
+        MeasurementEnd::Interrupted | MeasurementEnd::Cut(_) => State::Cut,
+        MeasurementEnd::NotMeasured(_) => State::NotMeasured,
+        MeasurementEnd::Failed(_) => State::Failed,
     };
     let reason = match measured.ended {
-        Ended::Finished => String::new(),
-        Ended::Interrupted => "interrupted".to_owned(),
-        Ended::Cut(why) | Ended::NotMeasured(why) | Ended::Failed(why) => why,
+        MeasurementEnd::Finished => String::new(),
+        MeasurementEnd::Interrupted => "interrupted".to_owned(),
+        MeasurementEnd::Cut(why)
+        | MeasurementEnd::NotMeasured(why)
+        | MeasurementEnd::Failed(why) => why,
     };
     let samples = cell.count();
     let is_longer = samples > what.samples_before || state == State::Done;

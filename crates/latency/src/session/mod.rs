@@ -25,14 +25,14 @@ use super::platform::{self, Binary, Platform};
 use super::record::{CellState, LatencyRun, MATRIX, RECORD, STREAM, State, cell_folder};
 use os::files;
 
-pub use interrupt::Interrupt;
+pub(crate) use interrupt::Interrupt;
 
 use measure::{Measurement, Outcome};
 use progress::Progress;
 
 /// A run in its folder.
 #[derive(Debug)]
-pub struct Session {
+pub(crate) struct Session {
     folder: PathBuf,
     matrix: Matrix,
     run: LatencyRun,
@@ -40,7 +40,7 @@ pub struct Session {
 
 impl Session {
     /// A new run, in a new folder.
-    pub fn begin(folder: &Path, matrix: Matrix, build: Build) -> Result<Self> {
+    pub(crate) fn begin(folder: &Path, matrix: Matrix, build: Build) -> Result<Self> {
         let wrong = || format!("cannot make {}", folder.display());
         files::make_private_all(folder).with_context(wrong)?;
         if fs::read_dir(folder).with_context(wrong)?.next().is_some() {
@@ -60,7 +60,7 @@ impl Session {
     ///
     /// # Errors
     /// If the folder holds no run, or its matrix was changed so that its cells are others.
-    pub fn resume(folder: &Path) -> Result<Self> {
+    pub(crate) fn resume(folder: &Path) -> Result<Self> {
         let run = LatencyRun::read(folder)?;
         let path = folder.join(MATRIX);
         let matrix = matrix::read(&path).map_err(|problems| anyhow::anyhow!("{problems}"))?;
@@ -79,23 +79,20 @@ impl Session {
         Ok(Self { folder: folder.to_owned(), matrix, run })
     }
 
-    /// Where it is.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// How it stands.
-    pub fn run(&self) -> &LatencyRun {
+    pub(crate) fn run(&self) -> &LatencyRun {
         &self.run
     }
 
-    /// What is measured.
-    pub fn matrix(&self) -> &Matrix {
+    pub(crate) fn matrix(&self) -> &Matrix {
         &self.matrix
     }
 
     /// Measures all cells that are not there yet, or as many as there are before `interrupt`.
-    pub fn measure(&mut self, binary: &Binary, interrupt: &Interrupt) -> Result<()> {
+    pub(crate) fn measure(&mut self, binary: &Binary, interrupt: &Interrupt) -> Result<()> {
         let matrix = self.matrix.clone();
         let mut progress = Progress::new(self.run.cells.len());
         self.recover()?;

@@ -1,10 +1,10 @@
-//! What the user sees while cells are measured: one line that is drawn anew on a terminal, a line for
+//! What the user sees while cells are measured: one line that is drawn again and again on a terminal, a line for
 //! each cell elsewhere. On standard error: the results are for standard output.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-use super::pump::Seen;
+use super::pump::StreamCounts;
 use crate::record::{CellState, State};
 
 /// The progress of one run.
@@ -38,7 +38,7 @@ impl Progress {
         self.draw("starting");
     }
 
-    pub(super) fn show(&mut self, seen: &Seen) {
+    pub(super) fn show(&mut self, seen: &StreamCounts) {
         let elapsed_s = self.begun.elapsed().as_secs_f64();
         let samples = seen.samples();
         let max_us = seen.max_ns() as f64 / 1000.0;

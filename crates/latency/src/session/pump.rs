@@ -20,8 +20,7 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 
 /// What is known of a stream that still comes in.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    /// Octets.
+pub(super) struct StreamCounts {
     octets: AtomicU64,
     samples: AtomicU64,
     /// The greatest latency, ns.
@@ -33,11 +32,11 @@ pub(super) struct Seen {
 /// A stream on its way.
 #[derive(Debug)]
 pub(super) struct Pump {
-    seen: Arc<Seen>,
+    seen: Arc<StreamCounts>,
     thread: JoinHandle<io::Result<()>>,
 }
 
-impl Seen {
+impl StreamCounts {
     pub(super) fn octets(&self) -> u64 {
         self.octets.load(Ordering::Relaxed)
     }
@@ -67,7 +66,7 @@ impl Pump {
     /// Writes all that comes into a new file.
     pub(super) fn start(from: impl Read + Send + 'static, path: &Path) -> Result<Self> {
         let file = File::create(path).with_context(|| format!("cannot make {}", path.display()))?;
-        let seen = Arc::new(Seen::default());
+        let seen = Arc::new(StreamCounts::default());
         let kept = Arc::clone(&seen);
         let thread = std::thread::Builder::new()
             .name("latency-stream".to_owned())
@@ -80,7 +79,7 @@ impl Pump {
         Ok(Self { seen, thread })
     }
 
-    pub(super) fn seen(&self) -> &Seen {
+    pub(super) fn seen(&self) -> &StreamCounts {
         &self.seen
     }
 
@@ -90,7 +89,7 @@ impl Pump {
     }
 }
 
-fn pump(from: impl Read, file: File, seen: &Seen) -> io::Result<()> {
+fn pump(from: impl Read, file: File, seen: &StreamCounts) -> io::Result<()> {
     let tee = Tee { from, file, seen, synced: Instant::now(), failed: None };
     let mut tee = BufReader::new(tee);
     if let Ok(reader) = Reader::new(&mut tee) {
@@ -106,7 +105,7 @@ fn pump(from: impl Read, file: File, seen: &Seen) -> io::Result<()> {
 struct Tee<'a, R> {
     from: R,
     file: File,
-    seen: &'a Seen,
+    seen: &'a StreamCounts,
     synced: Instant,
     /// Why nothing can be written any more. The far side is still listened to, until it has ended.
     failed: Option<io::Error>,

@@ -1,5 +1,5 @@
 //! Settings of this machine that cost latency, by name, before anything is measured. The cells are
-//! marked by what the probe finds where it runs; this is for whoever stands before the terminal.
+//! marked by what the probe finds where it runs; this is for the user at the terminal.
 
 use crate::record::Warning;
 

@@ -24,7 +24,7 @@ const WORDS_MAX: usize = 300;
 ///
 /// # Errors
 /// Why it does not work here.
-pub fn try_kvm(kernel: &Kernel, probe: &Path) -> Result<(), Error> {
+pub(crate) fn try_kvm(kernel: &Kernel, probe: &Path) -> Result<(), Error> {
     File::options()
         .read(true)
         .write(true)
@@ -40,7 +40,7 @@ pub fn try_kvm(kernel: &Kernel, probe: &Path) -> Result<(), Error> {
     let guest = Guest { kernel: kernel.clone(), machine, placement: Placement::default() };
     let (mut command, launch) = guest.command(probe, &Order::default())?;
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = Ended(command.spawn().context("cannot start QEMU")?);
+    let mut child = MeasurementEnd(command.spawn().context("cannot start QEMU")?);
     let errors = child.0.stderr.take();
     launch.begin().map_err(|error| {
         drop(child);
@@ -50,9 +50,9 @@ pub fn try_kvm(kernel: &Kernel, probe: &Path) -> Result<(), Error> {
 }
 
 /// A child that is ended with this value.
-struct Ended(Child);
+struct MeasurementEnd(Child);
 
-impl Drop for Ended {
+impl Drop for MeasurementEnd {
     fn drop(&mut self) {
         // One that has ended needs no more.
         let _ = self.0.kill();

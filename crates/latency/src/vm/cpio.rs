@@ -19,7 +19,7 @@ const CHARACTER_DEVICE: u32 = 0o020_600;
 
 /// An archive in the making.
 #[derive(Debug, Default)]
-pub struct Archive {
+pub(crate) struct Archive {
     octets: Vec<u8>,
     entries: u32,
     folders: BTreeSet<String>,
@@ -27,7 +27,7 @@ pub struct Archive {
 
 impl Archive {
     /// An archive with nothing in it.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
@@ -35,7 +35,7 @@ impl Archive {
     ///
     /// # Panics
     /// If the path is not absolute, as with all paths here.
-    pub fn folder(&mut self, path: &str) {
+    pub(crate) fn folder(&mut self, path: &str) {
         assert!(path.starts_with('/'), "{path} is absolute");
         for end in path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]) {
             let folder = &path[..end];
@@ -46,19 +46,18 @@ impl Archive {
     }
 
     /// Adds a file that may be executed, in its folder.
-    pub fn file(&mut self, path: &str, content: &[u8]) {
+    pub(crate) fn file(&mut self, path: &str, content: &[u8]) {
         self.parent(path);
         self.entry(path, PROGRAM, (0, 0), content);
     }
 
     /// Adds a character device with its major and minor number, in its folder.
-    pub fn character_device(&mut self, path: &str, numbers: (u32, u32)) {
+    pub(crate) fn character_device(&mut self, path: &str, numbers: (u32, u32)) {
         self.parent(path);
         self.entry(path, CHARACTER_DEVICE, numbers, &[]);
     }
 
-    /// The whole archive.
-    pub fn finish(mut self) -> Vec<u8> {
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         self.entry_at(TRAILER, 0, (0, 0), &[]);
         self.octets
     }

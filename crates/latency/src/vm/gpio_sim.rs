@@ -17,7 +17,7 @@ use super::kernel::Kernel;
 use super::package;
 
 /// What is done where it cannot be had.
-pub const WAY_OUT: &str = "apt-get install gcc-12 make, or the compiler named in the kernel \
+pub(crate) const WAY_OUT: &str = "apt-get install gcc-12 make, or the compiler named in the kernel \
      headers; needs a network once";
 
 /// In the folder of a kernel.
@@ -38,7 +38,7 @@ const INTERRUPTS: &str = "#include <linux/irq.h>\n#include <linux/irqdesc.h>\n\
 ///
 /// # Errors
 /// What could not be fetched or built.
-pub fn modules(kernel: &Kernel) -> Result<Vec<PathBuf>> {
+pub(crate) fn modules(kernel: &Kernel) -> Result<Vec<PathBuf>> {
     let home = kernel.image.parent().context("a kernel lies in a folder")?;
     let _lock = super::kernel::lock(home.parent().context("a cache has folders")?)?;
     let folder = home.join(FOLDER);

@@ -20,22 +20,19 @@ use os::fds;
 use readiness::Cores;
 
 /// What runs virtual machines here.
-pub const QEMU: &str = "qemu-system-x86_64";
+pub(crate) const QEMU: &str = "qemu-system-x86_64";
 
 /// A guest that can be started, any number of times.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Guest {
-    /// Its kernel.
+pub(crate) struct Guest {
     pub kernel: Kernel,
-    /// Its virtual hardware.
     pub machine: Machine,
-    /// Where it runs.
     pub placement: Placement,
 }
 
 /// Where on this host a guest runs, and how urgently.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Placement {
+pub(crate) struct Placement {
     /// Each virtual processor gets one of these cores for itself, in this order, and more than
     /// once round if there are too few. None: wherever the host likes.
     pub cores: Option<Cores>,
@@ -45,7 +42,7 @@ pub struct Placement {
 
 /// What a QEMU that is about to start shares with this process.
 #[derive(Debug)]
-pub struct Launch {
+pub(crate) struct Launch {
     monitor: UnixStream,
     handed_down: (UnixStream, File),
     placement: Placement,
@@ -57,7 +54,7 @@ impl Guest {
     /// console, and it ends with the thread that starts it. Once started, it waits for
     /// [`Launch::begin`]. Its input must stay open for as long as the stream is wanted: the end of
     /// the input is the guest's.
-    pub fn command(&self, probe: &Path, order: &Order) -> Result<(Command, Launch)> {
+    pub(crate) fn command(&self, probe: &Path, order: &Order) -> Result<(Command, Launch)> {
         let names: BTreeSet<_> = order.loads.iter().filter_map(|load| load.words.first()).collect();
         let programs = names.into_iter().map(|name| {
             let path = libraries::find(name).with_context(|| format!("{name} is not installed"))?;
@@ -87,7 +84,7 @@ impl Launch {
     ///
     /// # Errors
     /// When QEMU ends or the guest does not boot: both say why on their standard error.
-    pub fn begin(self) -> Result<()> {
+    pub(crate) fn begin(self) -> Result<()> {
         let Self { monitor, handed_down, placement } = self;
         // Else the end of QEMU would go unnoticed.
         drop(handed_down);

@@ -17,7 +17,7 @@ const CONSOLE: (&str, (u32, u32)) = ("/dev/console", (5, 1));
 /// Two archives, one after the other: what guests with the same kernel share, and the order.
 ///
 /// `programs` are those that the order names, and where they are on this host.
-pub fn build(
+pub(crate) fn build(
     kernel: &Kernel,
     probe: &Path,
     programs: &[(&str, PathBuf)],

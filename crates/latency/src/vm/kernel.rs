@@ -28,10 +28,8 @@ const FILES: [&str; 2] = ["*/boot/vmlinuz-*", "*/kernel/drivers/*/virtio*.ko*"];
 
 /// A kernel in the cache.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Kernel {
-    /// The kernel itself.
+pub(crate) struct Kernel {
     pub image: PathBuf,
-    /// Modules to load.
     pub modules: Vec<PathBuf>,
     /// Where they are from.
     pub origin: Origin,
@@ -39,7 +37,7 @@ pub struct Kernel {
 
 /// Where a kernel is from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Origin {
+pub(crate) struct Origin {
     /// The metapackage that was asked for.
     pub metapackage: String,
     /// The file of the package: its name, version and architecture.
@@ -63,7 +61,7 @@ fn metapackage(kind: GuestKernel) -> String {
 
 impl Kernel {
     /// The newest kernel of this kind that can be had, from the cache if it is there.
-    pub fn newest(kind: GuestKernel) -> Result<Self> {
+    pub(crate) fn newest(kind: GuestKernel) -> Result<Self> {
         Self::newest_in(&cache(), &metapackage(kind))
     }
 

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use super::cpio::Archive;
 
 /// Adds a program at `place`, and its libraries where it looks for them.
-pub fn add(archive: &mut Archive, program: &Path, place: &str) -> Result<()> {
+pub(crate) fn add(archive: &mut Archive, program: &Path, place: &str) -> Result<()> {
     for library in of(program)? {
         let path =
             library.to_str().with_context(|| format!("{} is not text", library.display()))?;
@@ -23,7 +23,7 @@ pub fn add(archive: &mut Archive, program: &Path, place: &str) -> Result<()> {
 }
 
 /// Where the shell would find this program.
-pub fn find(program: &str) -> Option<PathBuf> {
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| path.is_file());
     }

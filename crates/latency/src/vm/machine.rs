@@ -19,11 +19,11 @@ use super::kernel::{Kernel, Origin};
 /// Of the processor's time at which an instruction counts, 2^n ns: 125 million a second.
 const SHIFT: u32 = 3;
 /// The kernel of a guest, without modules, and the probe need less.
-pub const MEMORY_MIB_MIN: u64 = 128;
+pub(crate) const MEMORY_MIB_MIN: u64 = 128;
 
 /// How instructions of the guest are carried out.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Execution {
+pub(crate) enum Execution {
     /// By the processor itself (KVM).
     Kvm,
     /// By translation (TCG), in host time.
@@ -34,15 +34,14 @@ pub enum Execution {
 
 impl Execution {
     /// Whether times of the guest are a model's.
-    pub const fn is_emulated(self) -> bool {
+    pub(crate) const fn is_emulated(self) -> bool {
         matches!(self, Self::Emulated | Self::Counted)
     }
 }
 
-/// One virtual machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Machine {
-    /// How it runs.
+pub(crate) struct Machine {
+    /// How instructions are carried out.
     pub execution: Execution,
     /// Its virtual processors; one if it is counted.
     pub cores: usize,
@@ -57,7 +56,7 @@ pub struct Machine {
 impl Machine {
     /// The arguments of QEMU for a kernel, a first file system and a connection to its monitor, the
     /// latter two as descriptors that it inherits. It waits for `cont` before the first instruction.
-    pub fn arguments(&self, kernel: &Kernel, files: RawFd, monitor: RawFd) -> Vec<String> {
+    pub(crate) fn arguments(&self, kernel: &Kernel, files: RawFd, monitor: RawFd) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         let mut option = |name: &str, value: String| all.extend([name.to_owned(), value]);
         option("-machine", self.machine());

@@ -6,14 +6,14 @@
 //! until the guest has booted. [`accelerator`] finds out whether this host can do without
 //! emulation.
 
-pub mod accelerator;
-pub mod cpio;
-pub mod gpio_sim;
-pub mod guest;
-pub mod initramfs;
-pub mod kernel;
-pub mod libraries;
-pub mod machine;
-pub mod monitor;
-pub mod package;
+pub(crate) mod accelerator;
+pub(crate) mod cpio;
+pub(crate) mod gpio_sim;
+pub(crate) mod guest;
+pub(crate) mod initramfs;
+pub(crate) mod kernel;
+pub(crate) mod libraries;
+pub(crate) mod machine;
+pub(crate) mod monitor;
+pub(crate) mod package;
 mod process;

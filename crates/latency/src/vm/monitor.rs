@@ -17,7 +17,7 @@ const LINE_MAX: u64 = 1 << 20;
 
 /// A connection to QEMU.
 #[derive(Debug)]
-pub struct Monitor {
+pub(crate) struct Monitor {
     lines: BufReader<UnixStream>,
     begun: Vec<u8>,
     events: Vec<Value>,
@@ -28,7 +28,7 @@ impl Monitor {
     ///
     /// # Errors
     /// When QEMU does not say what it should, or ended.
-    pub fn new(socket: UnixStream) -> Result<Self> {
+    pub(crate) fn new(socket: UnixStream) -> Result<Self> {
         let mut monitor =
             Self { lines: BufReader::new(socket), begun: Vec::new(), events: Vec::new() };
         let greeting = monitor.next(Instant::now() + ANSWER_MAX)?;
@@ -38,17 +38,17 @@ impl Monitor {
     }
 
     /// The threads of the virtual processors, in the order of their numbers.
-    pub fn processors(&mut self) -> Result<Vec<i32>> {
+    pub(crate) fn processors(&mut self) -> Result<Vec<i32>> {
         threads(&self.ask("query-cpus-fast")?)
     }
 
     /// Lets the guest begin.
-    pub fn begin(&mut self) -> Result<()> {
+    pub(crate) fn begin(&mut self) -> Result<()> {
         self.ask("cont").map(drop)
     }
 
     /// Waits until the guest has opened its port.
-    pub fn wait_for_port(&mut self, limit: Duration) -> Result<()> {
+    pub(crate) fn wait_for_port(&mut self, limit: Duration) -> Result<()> {
         let until = Instant::now() + limit;
         loop {
             if let Some(at) = self.events.iter().position(is_port_open) {

@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 ///
 /// # Errors
 /// When there is no `apt-cache`.
-pub fn behind(metapackage: &str, prefix: &str) -> Result<Option<String>> {
+pub(crate) fn behind(metapackage: &str, prefix: &str) -> Result<Option<String>> {
     let output = apt("apt-cache").args(["depends", metapackage]).output().context(NO_APT)?;
     Ok(dependency(&String::from_utf8_lossy(&output.stdout), prefix))
 }
@@ -23,7 +23,7 @@ pub fn behind(metapackage: &str, prefix: &str) -> Result<Option<String>> {
 ///
 /// # Errors
 /// When there is no `apt-cache`, or it knows no such dependency.
-pub fn dependencies(package: &str, prefix: &str) -> Result<Vec<String>> {
+pub(crate) fn dependencies(package: &str, prefix: &str) -> Result<Vec<String>> {
     let output = apt("apt-cache").args(["depends", package]).output().context(NO_APT)?;
     let found = all_dependencies(&String::from_utf8_lossy(&output.stdout), prefix);
     ensure!(!found.is_empty(), "the package lists of this host have no {package}");
@@ -31,7 +31,7 @@ pub fn dependencies(package: &str, prefix: &str) -> Result<Vec<String>> {
 }
 
 /// Fetches a package into a folder.
-pub fn fetch(package: &str, folder: &Path) -> Result<PathBuf> {
+pub(crate) fn fetch(package: &str, folder: &Path) -> Result<PathBuf> {
     let output = apt("apt-get")
         .args(["--quiet=2", "-o", "Debug::NoLocking=1", "download", package])
         .current_dir(folder)
@@ -50,7 +50,7 @@ pub fn fetch(package: &str, folder: &Path) -> Result<PathBuf> {
 ///
 /// # Errors
 /// When a pattern matches nothing, or unpacking fails.
-pub fn unpack(package: &Path, patterns: &[&str], folder: &Path) -> Result<()> {
+pub(crate) fn unpack(package: &Path, patterns: &[&str], folder: &Path) -> Result<()> {
     let mut content = Command::new("dpkg-deb")
         .arg("--fsys-tarfile")
         .arg(package)

@@ -30,7 +30,7 @@ pub(super) fn end_with_this_thread(command: &mut Command) {
         if told != 0 {
             return Err(io::Error::last_os_error());
         }
-        // Ended already, before it could be told.
+        // MeasurementEnd already, before it could be told.
         if std::os::unix::process::parent_id() != parent {
             return Err(io::ErrorKind::BrokenPipe.into());
         }

@@ -80,7 +80,7 @@ fn wait(child: u32, signals: &process::Waiting) -> Option<ExitStatus> {
                 return Some(status);
             }
         }
-        if signals.next()? == process::Told::End {
+        if signals.next()? == process::KeeperSignal::End {
             return None;
         }
     }

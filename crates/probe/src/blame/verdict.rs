@@ -7,7 +7,7 @@
 //! its behalf, or the core was not there.
 
 use super::task::Policy;
-use crate::stream::{Cause, Seen};
+use crate::stream::{Cause, Detector};
 
 /// Steal time is told in ticks of this length: shorter stalls are known only to be within one.
 const STEAL_TICK_NS: i64 = 10_000_000;
@@ -16,7 +16,7 @@ const STEAL_TICK_NS: i64 = 10_000_000;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Case {
     pub(crate) length_ns: i64,
-    pub(crate) seen_by: Seen,
+    pub(crate) seen_by: Detector,
     /// Of the thread that was late, as SCHED_FIFO.
     pub(crate) priority: Option<i32>,
     /// Whether this is a virtual machine.
@@ -128,7 +128,7 @@ fn by_delay(case: &Case) -> (Cause, String) {
     if case.is_stolen() {
         return (Cause::Host, "the hypervisor took the core".to_owned());
     }
-    if case.seen_by == Seen::Meter {
+    if case.seen_by == Detector::Meter {
         let cause = if case.virtualised { Cause::Host } else { Cause::Unknown };
         let what = "the stall meter stopped without waiting: a hypervisor, firmware or interrupts";
         return (cause, what.to_owned());
@@ -185,7 +185,7 @@ mod tests {
     fn late() -> Case {
         Case {
             length_ns: 5_000_000,
-            seen_by: Seen::Wakeup,
+            seen_by: Detector::Wakeup,
             priority: Some(90),
             virtualised: false,
             continued: false,
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_gap_of_the_meter_is_the_hosts_where_there_is_one() {
-        let gap = Case { seen_by: Seen::Meter, ..late() };
+        let gap = Case { seen_by: Detector::Meter, ..late() };
         assert_eq!(cause(&gap), Cause::Unknown);
         assert_eq!(cause(&Case { virtualised: true, ..gap }), Cause::Host);
     }

@@ -11,7 +11,7 @@ use crate::facts::Facts;
 use crate::host::Host;
 use crate::meter::Gap;
 use crate::stage::Stage;
-use crate::stream::{Evidence, Ran, Seen, Stall};
+use crate::stream::{Detector, Evidence, Ran, Stall};
 use crate::sys::switches::{Recorder, Switch};
 
 /// Stalls of one thread that are explained each time the collector looks; the longest are.
@@ -166,7 +166,7 @@ impl Witness {
         let run_delay_ns = look.run_delay_ns[late.thread];
         let mut case = Case {
             length_ns: late.length_ns,
-            seen_by: Seen::Wakeup,
+            seen_by: Detector::Wakeup,
             priority: self.stage.plan.priority,
             virtualised: self.virtualised,
             continued,
@@ -203,7 +203,7 @@ impl Witness {
     fn explain_gap(&self, core: usize, gap: &Gap, look: &Look) -> Stall {
         let case = Case {
             length_ns: gap.length_ns,
-            seen_by: Seen::Meter,
+            seen_by: Detector::Meter,
             priority: None,
             virtualised: self.virtualised,
             continued: (gap.at_ns..gap.at_ns + gap.length_ns + CONTINUE_NS_MAX)

@@ -5,7 +5,7 @@
 //! one that is set, a leap second, a suspended machine. A reading of one clock between two of the
 //! other says between which bounds the distance lies, and each further reading narrows them. Two
 //! readings that contradict each other prove a step between them: what was stamped meanwhile is not
-//! known, and the search begins anew. So no step is ever part of a sample. Two steps between two
+//! known, and the search begins again. So no step is ever part of a sample. Two steps between two
 //! readings that undo each other would not be seen; what they make of a stamp lies outside its
 //! sample and is thrown away there, unless they are shorter than that.
 //!

@@ -10,7 +10,7 @@ use os::packet::{PacketSocket, wait};
 
 use super::handover::Way;
 use super::time_of_day::Distance;
-use crate::sys::stamping::{self, Told};
+use crate::sys::stamping::{self, KernelStamps};
 use crate::sys::veth;
 use crate::sys::wake::{Eventfd, Futex, Signal};
 
@@ -77,7 +77,7 @@ impl Way for Pipe {
 /// Stamps are made between send and receive: a copy of what is sent, a further reading of the clock.
 /// So they are part of what is measured, and there are none unless they are asked for.
 struct Passed {
-    told: Told,
+    told: KernelStamps,
     /// Of the clock that stamps; none: nothing is stamped.
     distance: Option<Distance>,
 }
@@ -89,7 +89,7 @@ impl Passed {
             stamping::stamp_received(to)?;
         }
         let distance = is_split.then(Distance::read);
-        Ok(Mutex::new(Self { told: Told::default(), distance }))
+        Ok(Mutex::new(Self { told: KernelStamps::default(), distance }))
     }
 
     fn of(this: &Mutex<Self>) -> MutexGuard<'_, Self> {

@@ -15,7 +15,7 @@ mod varint;
 mod write;
 
 pub use note::{
-    Cause, CoreTime, Counts, End, Evidence, Gaps, Header, Note, Outcome, Ran, Seen, Stall,
+    Cause, CoreTime, Counts, Detector, End, Evidence, Gaps, Header, Note, Outcome, Ran, Stall,
 };
 pub use read::{Item, NotAStream, Reader};
 pub use samples::{Sample, Samples};

@@ -8,9 +8,9 @@ use crate::{Facts, Plan};
 /// The head of a stream.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Header {
-    /// What is measured.
+    /// The plan that is carried out.
     pub plan: Plan,
-    /// Where.
+    /// The machine and its settings.
     pub facts: Facts,
     /// When it began: `CLOCK_REALTIME`, ns since 1970. All other times are since then.
     pub began_realtime_ns: i64,
@@ -57,10 +57,10 @@ pub struct Stall {
     pub core: usize,
     /// When it began, ns since the stream began. For a late wake-up, the intended time.
     pub at_ns: i64,
-    /// How long, ns.
+    /// Length of the stall, ns.
     pub length_ns: i64,
-    /// Who noticed.
-    pub seen_by: Seen,
+    /// Which thread noticed it.
+    pub seen_by: Detector,
     /// Who is to blame.
     pub cause: Cause,
     /// Whom exactly, as far as it is known, in a few words.
@@ -70,9 +70,20 @@ pub struct Stall {
 }
 
 /// Who noticed a stall.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Debug,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
-pub enum Seen {
+#[strum(serialize_all = "snake_case")]
+pub enum Detector {
     /// The thread that woke up late.
     Wakeup,
     /// The thread that spins on the core.
@@ -80,8 +91,22 @@ pub enum Seen {
 }
 
 /// Who is to blame for a stall.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Debug,
+    Serialize,
+    Deserialize,
+    strum::EnumIter,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Cause {
     /// The whole core was gone, nobody ran: a hypervisor, firmware.
     Host,
@@ -96,18 +121,9 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Host, Self::Kernel, Self::Load, Self::Stopped, Self::Unknown];
-
     /// As reports call it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::Kernel => "kernel",
-            Self::Load => "load",
-            Self::Stopped => "stopped",
-            Self::Unknown => "unknown",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -203,7 +219,7 @@ pub struct Gaps {
 pub struct End {
     /// When, ns since the stream began.
     pub at_ns: i64,
-    /// How it ended.
+    /// How the measurement ended.
     pub outcome: Outcome,
 }
 

@@ -28,7 +28,7 @@ fn a_stall() -> Stall {
         core: 1,
         at_ns: 1_000_000,
         length_ns: 5_000_300,
-        seen_by: Seen::Wakeup,
+        seen_by: Detector::Wakeup,
         cause: Cause::Load,
         who: "spinner".to_owned(),
         evidence: Evidence { run_delay_ns: Some(5_000_000), ran: vec![ran], ..Evidence::default() },

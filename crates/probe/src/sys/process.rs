@@ -6,9 +6,9 @@ use std::process::ExitStatus;
 
 use libc::{SIGCHLD, SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
-/// What a keeper is told by signals.
+/// What signals ask of a keeper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Told {
+pub(crate) enum KeeperSignal {
     /// A child has ended.
     Child,
     /// It shall end.
@@ -39,11 +39,15 @@ impl Waiting {
     }
 
     /// Waits for the next.
-    pub(crate) fn next(&self) -> Option<Told> {
+    pub(crate) fn next(&self) -> Option<KeeperSignal> {
         let mut signal = 0;
         // SAFETY: a live set, and a number that is written.
         let result = unsafe { libc::sigwait(&raw const self.set, &raw mut signal) };
-        (result == 0).then_some(if signal == SIGCHLD { Told::Child } else { Told::End })
+        (result == 0).then_some(if signal == SIGCHLD {
+            KeeperSignal::Child
+        } else {
+            KeeperSignal::End
+        })
     }
 }
 
@@ -66,15 +70,7 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
 
 /// Binds this process, and what it will start, to cores.
 pub(crate) fn run_on(cores: &[usize]) -> io::Result<()> {
-    if cores.iter().any(|core| *core >= libc::CPU_SETSIZE as usize) {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
-    }
-    // SAFETY: a set of bits, all zero, and each core is within it; the set is read for its size.
-    check(unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        cores.iter().for_each(|core| libc::CPU_SET(*core, &mut set));
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
-    })
+    os::realtime::pin_thread(CALLER.cast_signed(), cores.iter().copied())
 }
 
 /// A child of this process that has ended, if there is one.
@@ -87,17 +83,10 @@ pub(crate) fn ended_child() -> Option<(u32, ExitStatus)> {
 
 /// Children of this process, ended or not, by what `/proc` says of all processes.
 pub(crate) fn children() -> Vec<u32> {
-    let own = std::process::id();
+    let own = Some(std::process::id().cast_signed());
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let processes = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    processes.filter(|process| parent_of(*process) == Some(own)).collect()
-}
-
-fn parent_of(process: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name in parentheses may contain anything; state and parent follow the last one.
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok()
+    processes.filter(|process: &u32| os::process::parent_of(process.cast_signed()) == own).collect()
 }
 
 /// The calling process, where a number of one is wanted.

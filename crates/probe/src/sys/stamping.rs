@@ -23,7 +23,7 @@ const CONTROL_OCTETS: usize = 256;
 /// Of cmsg(3): length, level and kind come before the data.
 const HEAD_OCTETS: usize = 16;
 
-/// Has the kernel stamp what the socket sends, for [`Told::sent`].
+/// Has the kernel stamp what the socket sends, for [`KernelStamps::sent`].
 pub(crate) fn stamp_sent(socket: &impl AsFd) -> io::Result<()> {
     set(socket, libc::SO_TIMESTAMPING, TX_SOFTWARE | SOFTWARE | ONLY_STAMPS)
 }
@@ -35,10 +35,10 @@ pub(crate) fn stamp_received(socket: &impl AsFd) -> io::Result<()> {
     set(socket, libc::SO_TIMESTAMPING, RX_SOFTWARE | SOFTWARE)
 }
 
-/// What the kernel told of the last thing that came out of a socket. Allocated once: a thread that
+/// What the kernel reported of the last thing that came out of a socket. Allocated once: a thread that
 /// measures asks for no memory.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct KernelStamps {
     control: Control,
     octets: usize,
 }
@@ -48,13 +48,13 @@ pub(crate) struct Told {
 #[derive(Debug)]
 struct Control([u8; CONTROL_OCTETS]);
 
-impl Default for Told {
+impl Default for KernelStamps {
     fn default() -> Self {
         Self { control: Control([0; CONTROL_OCTETS]), octets: 0 }
     }
 }
 
-impl Told {
+impl KernelStamps {
     /// Receives one datagram or frame, and waits for it if the socket does.
     pub(crate) fn receive(&mut self, socket: &impl AsFd) -> io::Result<()> {
         self.take(socket, 0)
@@ -194,7 +194,7 @@ mod tests {
         from.connect(to.local_addr().unwrap()).unwrap();
         stamp_sent(&from).unwrap();
         stamp_received(&to).unwrap();
-        let mut told = Told::default();
+        let mut told = KernelStamps::default();
         assert_eq!(told.sent_ns(&from), None);
         // The kernel begins to stamp some time after it is asked to.
         let both = (0..1000).find_map(|_| {

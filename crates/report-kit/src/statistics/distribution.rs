@@ -47,7 +47,7 @@ impl Distribution {
         }
     }
 
-    /// Both together.
+    /// The samples of both together.
     pub fn merged(&self, other: &Self) -> Self {
         let mut all = Self {
             values: Vec::with_capacity(self.values.len().max(other.values.len())),

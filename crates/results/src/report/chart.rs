@@ -274,7 +274,7 @@ impl<'a> Silence<'a> {
     }
 }
 
-/// For each member of which a program is asked: what it told, as it came.
+/// For each member of which a program is asked: what it reported, as it came.
 fn told(runs: &[Loaded]) -> Vec<Chart> {
     let mut charts: BTreeMap<(String, String), Chart> = BTreeMap::new();
     for run in runs {

@@ -16,7 +16,7 @@ use latency::cell::Cell;
 use latency::digest::Demands;
 use latency::report::{Report, Run};
 use latency::run_folder::CELLS;
-use probe::stream::{Cause, Counts, End, Header, Note, Outcome, Sample, Seen, Stall, Writer};
+use probe::stream::{Cause, Counts, Detector, End, Header, Note, Outcome, Sample, Stall, Writer};
 use probe::{Facts, Plan};
 use random::Random;
 
@@ -138,7 +138,7 @@ fn stall(core: usize, late: &Sample) -> Note {
         core,
         at_ns: late.at_ns,
         length_ns: late.latency_ns,
-        seen_by: Seen::Wakeup,
+        seen_by: Detector::Wakeup,
         cause: Cause::Load,
         who: "made by the bench".to_owned(),
         evidence: probe::stream::Evidence::default(),

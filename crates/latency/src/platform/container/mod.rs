@@ -3,7 +3,7 @@
 //! Neither an image nor a registry is needed: the root file system holds the static probe and empty
 //! folders, and where loads belong to the profile, the programs of this host, read-only. The rights
 //! are listed ([`CAPABILITIES`]), and no others are given: a platform that needs more for
-//! SCHED_FIFO is told so by the probe.
+//! SCHED_FIFO is refused by the probe, with the reason.
 
 mod bundle;
 mod engine;
@@ -18,7 +18,6 @@ use probe::{Cores, Host, cores};
 
 use super::scratch::{STATE, Scratch};
 use super::{Attended, Binary, Platform, Refusal, Role};
-use crate::cell::Mark;
 use crate::matrix::{ContainerSpec, Engine};
 
 /// SCHED_FIFO, and mlockall.
@@ -108,10 +107,6 @@ impl Platform for Container {
             return Err(Refusal::missing(reason, "run as root, or on a host that allows it"));
         }
         Ok(own)
-    }
-
-    fn marks(&self) -> Vec<Mark> {
-        Vec::new()
     }
 
     fn neighbour_cores(&self) -> Option<Cores> {

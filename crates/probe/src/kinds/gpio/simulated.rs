@@ -114,11 +114,9 @@ fn is_running(id: u32, begun: u64) -> bool {
     began(id) == Some(begun)
 }
 
-/// When a process began, in ticks since the machine did (proc_pid_stat(5), field 22).
+/// When a process began, in ticks since the machine did.
 fn began(id: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The name of the program may hold anything, parentheses among it.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    os::process::Identity::of_process(id.cast_signed()).ok().map(|found| found.began)
 }
 
 /// Why nothing can be simulated here, and the ways out.

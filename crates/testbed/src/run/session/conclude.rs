@@ -11,7 +11,7 @@ use crate::nodes::orders;
 use crate::run::{disturbances, last_words};
 use plant::PlantStats;
 use results::doubt::{Loss, PlantRecord};
-use results::record::{Ended, EndedHow, WallAccount};
+use results::record::{EndedHow, RunEnd, WallAccount};
 use results::{self, RunFolder};
 use terminal::exit::Exit;
 
@@ -33,7 +33,7 @@ impl Session<'_> {
         let plant = self.finish_plant(reached, &mut over);
         self.settle_programs(&mut over);
         self.record.covered_ns = reached.as_ns().max(0);
-        self.record.ended = Ended { how: over.how, reason: over.reason };
+        self.record.ended = RunEnd { how: over.how, reason: over.reason };
         self.record.wall = last.as_ref().map(|ended| self.account(ended, &plant, wall_s));
         if let Some(ended) = last {
             let mut warnings = ended.status.warnings;

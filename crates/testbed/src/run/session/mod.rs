@@ -34,7 +34,7 @@ use os::sockets::Folder;
 use plant::name::PointName;
 use report_kit::machine::Versions;
 use results::doubt::Loss;
-use results::record::{Ended, EndedHow, EventRecord, ProgramEnd, ProgramRecord, ScenarioRecord};
+use results::record::{EndedHow, EventRecord, ProgramEnd, ProgramRecord, RunEnd, ScenarioRecord};
 use results::{RunFolder, RunRecord};
 use runtime::agent::protocol::VERSION;
 use runtime::agent::registry;
@@ -264,7 +264,7 @@ impl<'s> Session<'s> {
     /// Takes down why there was no run.
     fn not_begun(&mut self, how: EndedHow, reason: String) {
         self.log.line(None, &reason);
-        self.record.ended = Ended { how, reason };
+        self.record.ended = RunEnd { how, reason };
         // Why there was none is what matters, and the user is told.
         let _ = self.folder.write_record(&self.record);
     }
