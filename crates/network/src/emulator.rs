@@ -278,9 +278,9 @@ impl Round {
             }
         }
         poll_until(&mut fds, self.wait_until())?;
-        let mut is_ready = fds[2..].iter().map(|fd| fd.revents != 0);
+        let mut is_ready = fds[2..].iter().map(|fd| !fd.revents().is_empty());
         stations.retain(|_| is_ready.next() == Some(true));
-        Ok(Ready { stations, is_stopped: fds[1].revents != 0 })
+        Ok(Ready { stations, is_stopped: !fds[1].revents().is_empty() })
     }
 
     /// The host time at which the next frame is due or captures are to be written.

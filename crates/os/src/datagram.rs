@@ -8,18 +8,17 @@
 //! udp(7), recvmmsg(2), ppoll(2), socket(7).
 
 use std::io::{self, ErrorKind};
-use std::mem::zeroed;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use crate::packet::{Batch, check, set_option};
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_reuseaddr};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
+
+use crate::packet::{Batch, Ready, poll, set_option};
 
 /// Octets of receive buffer that are asked for: some hundred datagrams, a tenth of a second of what
 /// peers say. A larger one would only hold what a flood brings, and keep what is new behind it.
-const RECEIVE_BUFFER_OCTETS: i32 = 128 << 10;
-
-/// Sockets that are waited for together, at most.
-const WATCHED_MAX: usize = 16;
+const RECEIVE_BUFFER_OCTETS: usize = 128 << 10;
 
 /// A socket between this host and one peer.
 #[derive(Debug)]
@@ -34,19 +33,14 @@ impl DatagramSocket {
     /// # Errors
     /// Those of socket(2), bind(2) and connect(2).
     pub fn open(local: SocketAddr, peer: SocketAddr) -> io::Result<Self> {
-        let family = if local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: takes numbers only.
-        let fd = check(unsafe { libc::socket(family, kind, 0) })?;
-        // SAFETY: the descriptor is new and nobody else's.
-        let socket = unsafe { UdpSocket::from_raw_fd(fd) };
-        let (sol, yes) = (libc::SOL_SOCKET, 1_i32);
-        set_option(&socket, sol, libc::SO_REUSEADDR, &yes)?;
-        set_option(&socket, sol, libc::SO_TIMESTAMPNS, &yes)?;
-        set_option(&socket, sol, libc::SO_RCVBUF, &RECEIVE_BUFFER_OCTETS)?;
-        let (address, octets) = address(local);
-        // SAFETY: the address is read for the size that is given.
-        check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), octets) })?;
+        let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(family, SocketType::DGRAM, flags, None)?;
+        set_socket_reuseaddr(&socket, true)?;
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32)?;
+        set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER_OCTETS)?;
+        bind(&socket, &local)?;
+        let socket = UdpSocket::from(socket);
         socket.connect(peer)?;
         Ok(Self { socket })
     }
@@ -70,7 +64,7 @@ impl DatagramSocket {
     /// Those of send(2) that are about this socket. If the peer or the way to it is down, or a buffer
     /// full, the datagram is lost, as datagrams may be.
     pub fn send(&self, octets: &[u8]) -> io::Result<bool> {
-        // What the kernel tells of an earlier datagram comes in place of sending this one.
+        // An error that the kernel reports of an earlier datagram comes in place of sending this one.
         for _ in 0..2 {
             match self.socket.send(octets) {
                 Ok(_) => return Ok(true),
@@ -89,18 +83,6 @@ impl AsFd for DatagramSocket {
     }
 }
 
-/// Which of the sockets that were waited for have something, by their places.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Ready(u16);
-
-impl Ready {
-    /// Whether the socket at this place has.
-    #[must_use]
-    pub const fn has(self, place: usize) -> bool {
-        self.0 >> place & 1 == 1
-    }
-}
-
 /// Waits until one of the sockets has something, or `CLOCK_REALTIME` is there; returns which have.
 /// A thread of SCHED_FIFO is woken at the time itself, without slack.
 ///
@@ -110,60 +92,8 @@ impl Ready {
 /// # Panics
 /// With more than 16 sockets.
 pub fn wait_until(sockets: &[BorrowedFd<'_>], realtime_ns: i64) -> io::Result<Ready> {
-    // SAFETY: plain structures of numbers.
-    let mut watched: [libc::pollfd; WATCHED_MAX] = unsafe { zeroed() };
-    assert!(sockets.len() <= WATCHED_MAX, "{} sockets", sockets.len());
-    for (watched, socket) in watched.iter_mut().zip(sockets) {
-        watched.fd = socket.as_raw_fd();
-        watched.events = libc::POLLIN;
-    }
     let left_ns = (realtime_ns - crate::realtime::realtime_ns()).max(0);
-    let left = libc::timespec { tv_sec: left_ns / 1_000_000_000, tv_nsec: left_ns % 1_000_000_000 };
-    // SAFETY: the first `sockets.len()` entries are set, the time is read, no signals are masked.
-    let ready = unsafe {
-        libc::ppoll(
-            watched.as_mut_ptr(),
-            sockets.len() as libc::nfds_t,
-            &raw const left,
-            std::ptr::null(),
-        )
-    };
-    match check(ready) {
-        Ok(_) => Ok(ready_of(&watched)),
-        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(Ready::default()),
-        Err(error) => Err(error),
-    }
-}
-
-fn ready_of(watched: &[libc::pollfd; WATCHED_MAX]) -> Ready {
-    let places = watched.iter().enumerate();
-    Ready(places.fold(0, |ready, (place, fd)| ready | u16::from(fd.revents != 0) << place))
-}
-
-fn address(of: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
-    // SAFETY: a plain structure of numbers.
-    let mut storage: libc::sockaddr_storage = unsafe { zeroed() };
-    let octets = match of {
-        SocketAddr::V4(of) => {
-            // SAFETY: the storage is large enough and aligned for each kind of address.
-            let place = unsafe { &mut *(&raw mut storage).cast::<libc::sockaddr_in>() };
-            place.sin_family = libc::AF_INET as _;
-            place.sin_port = of.port().to_be();
-            place.sin_addr.s_addr = u32::from_ne_bytes(of.ip().octets());
-            size_of::<libc::sockaddr_in>()
-        }
-        SocketAddr::V6(of) => {
-            // SAFETY: as above.
-            let place = unsafe { &mut *(&raw mut storage).cast::<libc::sockaddr_in6>() };
-            place.sin6_family = libc::AF_INET6 as _;
-            place.sin6_port = of.port().to_be();
-            place.sin6_flowinfo = of.flowinfo();
-            place.sin6_addr.s6_addr = of.ip().octets();
-            place.sin6_scope_id = of.scope_id();
-            size_of::<libc::sockaddr_in6>()
-        }
-    };
-    (storage, octets as libc::socklen_t)
+    poll(sockets.iter().map(AsRawFd::as_raw_fd), left_ns)
 }
 
 /// Whether an error is about the socket itself, so that it will never work again.
@@ -178,6 +108,8 @@ fn is_about_the_socket(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rustix::net::{SendFlags, ipproto, sendto};
+
     use super::*;
 
     fn address_of(host: &str) -> SocketAddr {
@@ -245,14 +177,11 @@ mod tests {
 
     #[test]
     fn no_message_of_icmp_that_somebody_forges_is_an_error() {
-        // SAFETY: takes numbers only.
-        let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP) });
-        let Ok(fd) = fd else {
+        let (raw, none) = (SocketType::RAW, SocketFlags::empty());
+        let Ok(icmp) = socket_with(AddressFamily::INET, raw, none, Some(ipproto::ICMP)) else {
             println!("not measured: messages of ICMP are made with CAP_NET_RAW");
             return;
         };
-        // SAFETY: the descriptor is new and nobody else's; a raw socket sends as any other.
-        let icmp = unsafe { UdpSocket::from_raw_fd(fd) };
         let [here, there] = [(); 2].map(|()| address_of("127.0.0.1"));
         let socket = DatagramSocket::open(here, there).unwrap();
         let other = UdpSocket::bind(there).unwrap();
@@ -261,20 +190,8 @@ mod tests {
         for (kind, code) in unreachable.into_iter().chain([(12, 0)]) {
             let message = forged(kind, code, [here, there]);
             let forge = || {
-                let (address, octets) = address(there);
-                // SAFETY: message and address are read for the sizes that are given.
-                let sent = unsafe {
-                    let (message, address) = (&raw const message[0], &raw const address);
-                    libc::sendto(
-                        icmp.as_raw_fd(),
-                        message.cast(),
-                        28 + 8,
-                        0,
-                        address.cast(),
-                        octets,
-                    )
-                };
-                assert_eq!(sent, 28 + 8);
+                let sent = sendto(&icmp, &message, SendFlags::empty(), &there);
+                assert_eq!(sent, Ok(28 + 8));
                 let until = crate::realtime::realtime_ns() + 10_000_000_000;
                 assert!(wait_until(&[socket.as_fd()], until).unwrap().has(0), "{kind}/{code}");
             };

@@ -11,14 +11,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Most letters that are told.
+/// Longest command line, in letters; the rest is cut off.
 const LENGTH_MAX: usize = 200;
 /// How long one may take; it is microseconds of work.
 const LONGEST: Duration = Duration::from_millis(250);
-/// Processes that may keep a thread waiting at a time; the next ones are told by their names.
+/// Processes that may keep a thread waiting at a time; of further ones the name is shown.
 const WAITING_MAX: usize = 8;
 
-/// Those of this process.
 static GLANCES: Glances = Glances { waiting: Mutex::new(BTreeSet::new()) };
 
 /// The command line of a process, or its name where it has none or does not give it at once.
@@ -53,18 +52,18 @@ impl Glances {
                 return None;
             }
         }
-        let (say, said) = sync_channel(1);
+        let (sender, receiver) = sync_channel(1);
         let started = thread::Builder::new().name("glance".into()).spawn(move || {
             let line = look();
             self.waiting().remove(&process);
-            // Nobody waits for it any more, if not.
-            let _ = say.send(line);
+            // Fails if it came too late.
+            let _ = sender.send(line);
         });
         if started.is_err() {
             self.waiting().remove(&process);
             return None;
         }
-        said.recv_timeout(longest).ok()
+        receiver.recv_timeout(longest).ok()
     }
 
     fn waiting(&self) -> MutexGuard<'_, BTreeSet<i32>> {

@@ -1,4 +1,4 @@
-//! What programs of the project ask of Linux, each call behind a safe function.
+//! The system calls that programs of the project make, each behind a safe function.
 //!
 //! - [`fds`]: messages with descriptors between processes
 //! - [`files`]: folders and files that a user has named; [`regular`]: files that are no devices
@@ -9,6 +9,7 @@
 //! - [`sockets`]: the folder in which agents have their sockets
 //! - [`realtime`]: what makes a thread a real-time one; [`run_delay`]: how long it waited for its core
 //! - [`packet`], [`datagram`]: frames and datagrams in batches, with the kernel's stamps
+//! - [`wake`]: one thread wakes another that polls
 //! - [`clock`]: how far `CLOCK_REALTIME` may be off
 //! - [`elf`]: symbols of an object, and whether it needs a loader
 //! - [`link_kind`]: what kind of link an interface of the host is
@@ -30,3 +31,4 @@ pub mod regular;
 pub mod run_delay;
 pub mod signals;
 pub mod sockets;
+pub mod wake;

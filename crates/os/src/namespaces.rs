@@ -1,15 +1,23 @@
 //! Namespaces for a node, none of which has a name on the host: what a process makes in them is
 //! gone when the last process in them is. namespaces(7), mount_namespaces(7), pid_namespaces(7)
 
-use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU32;
 
 use libc::{c_int, c_long};
+use rustix::fs::CWD;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
+    mount_change, move_mount, open_tree, unmount,
+};
+use rustix::process::{Signal, getegid, geteuid, pivot_root, set_parent_process_death_signal};
+use rustix::system::sethostname;
+use rustix::thread::{
+    ThreadNameSpaceType, UnshareFlags, move_into_thread_name_spaces, unshare_unsafe,
+};
 
 /// Gives the calling process, which must have one thread, fresh namespaces for mounts, network,
 /// IPC and host name, and forks the first process of a fresh one for processes. Answers the number
@@ -19,19 +27,18 @@ use libc::{c_int, c_long};
 /// # Errors
 /// When the kernel refuses, with what it refused.
 pub fn enter() -> io::Result<libc::pid_t> {
-    let flags = libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-    // SAFETY: takes a number.
-    check(unsafe { libc::unshare(flags) }, "make namespaces (needs root or user namespaces)")?;
-    let private = libc::MS_REC | libc::MS_PRIVATE;
-    mount(None, c"/", None, private, None)
-        .map_err(|error| explained(&error, "part with mounts"))?;
+    let flags = UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWIPC;
+    // SAFETY: descriptors stay shared.
+    unsafe { unshare_unsafe(flags | UnshareFlags::NEWUTS) }
+        .map_err(doing("make namespaces (needs root or user namespaces)"))?;
+    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
+        .map_err(doing("part with mounts"))?;
     // SAFETY: this process has one thread, so its copy is whole.
     let child = unsafe { fork(libc::CLONE_NEWPID, None) };
-    let child = child.map_err(|error| explained(&error, "make a namespace of processes"))?;
+    let child = child.map_err(doing("make a namespace of processes"))?;
     if child == 0 {
-        // SAFETY: takes numbers, and cannot fail. The process outside dies with the agent, and
-        // this one with it.
-        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        // The process outside dies with the agent, and this one with it.
+        set_parent_process_death_signal(Some(Signal::KILL))?;
     }
     Ok(child)
 }
@@ -42,11 +49,7 @@ pub fn enter() -> io::Result<libc::pid_t> {
 /// # Errors
 /// When that one is gone, or the kernel refuses.
 pub fn put_children_where(process: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: takes numbers.
-    match unsafe { libc::setns(process.as_raw_fd(), libc::CLONE_NEWPID) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(move_into_thread_name_spaces(process, ThreadNameSpaceType::PROCESS_ID)?)
 }
 
 /// fork(2) with flags of clone(2), which library functions do not take. Before the child runs, the
@@ -59,9 +62,9 @@ pub fn put_children_where(process: BorrowedFd<'_>) -> io::Result<()> {
 /// The calling process must have one thread, or its copy make nothing but system calls; and no flag
 /// may let the two share memory.
 pub unsafe fn fork(flags: c_int, number: Option<&AtomicU32>) -> io::Result<libc::pid_t> {
-    let (word, told) =
+    let (word, store) =
         number.map_or((std::ptr::null_mut(), 0), |word| (word.as_ptr(), libc::CLONE_PARENT_SETTID));
-    let flags = c_long::from(flags | told | libc::SIGCHLD);
+    let flags = c_long::from(flags | store | libc::SIGCHLD);
     // SAFETY: as the caller says; without a stack of its own, the child goes on with a copy of
     // this one. The word outlives the call.
     let child = unsafe { libc::syscall(libc::SYS_clone, flags, 0, word, 0, 0) };
@@ -74,10 +77,9 @@ pub unsafe fn fork(flags: c_int, number: Option<&AtomicU32>) -> io::Result<libc:
 /// # Errors
 /// When this host lets ordinary users have none.
 pub fn become_root_of_own() -> io::Result<()> {
-    // SAFETY: these take nothing and cannot fail.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    // SAFETY: takes a number.
-    check(unsafe { libc::unshare(libc::CLONE_NEWUSER) }, "make a user namespace")?;
+    let (user, group) = (effective_user(), getegid().as_raw());
+    // SAFETY: as above.
+    unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }.map_err(doing("make a user namespace"))?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))
@@ -92,8 +94,7 @@ pub fn is_root() -> bool {
 /// The user that this process acts for.
 #[must_use]
 pub fn effective_user() -> u32 {
-    // SAFETY: geteuid takes nothing and cannot fail.
-    unsafe { libc::geteuid() }
+    geteuid().as_raw()
 }
 
 /// Names the host of this namespace.
@@ -101,9 +102,7 @@ pub fn effective_user() -> u32 {
 /// # Errors
 /// When the name is too long.
 pub fn set_host_name(name: &str) -> io::Result<()> {
-    // SAFETY: the kernel reads as many octets as it is told.
-    check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) }, "set the host name")
-        .map(drop)
+    sethostname(name.as_bytes()).map_err(doing("set the host name"))
 }
 
 /// Gives the calling process a root folder of its own, in memory, that shows everything the host
@@ -122,9 +121,9 @@ pub fn private_root(additional: &[&str]) -> io::Result<()> {
         }
     }
     let stage_path = Path::new("/tmp");
-    let flags = libc::MS_NOSUID | libc::MS_NODEV;
-    mount(Some(c"tmpfs"), c"/tmp", Some(c"tmpfs"), flags, Some(c"mode=0755"))
-        .map_err(|error| explained(&error, "mount a root in memory"))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", stage_path, "tmpfs", flags, Some(c"mode=0755"))
+        .map_err(doing("mount a root in memory"))?;
     for (name, entry) in entries {
         entry.show(&stage_path.join(&name))?;
     }
@@ -133,17 +132,11 @@ pub fn private_root(additional: &[&str]) -> io::Result<()> {
     }
     let proc = stage_path.join("proc");
     fs::create_dir_all(&proc)?;
-    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    mount(Some(c"proc"), &text(&proc)?, Some(c"proc"), flags, None)
-        .map_err(|error| explained(&error, "mount /proc"))?;
+    mount("proc", &proc, "proc", flags | MountFlags::NOEXEC, None).map_err(doing("mount /proc"))?;
     std::env::set_current_dir(stage_path)?;
     // pivot_root(".", ".") puts the old root on top of the new one, to be taken off again.
-    let here = c".".as_ptr();
-    // SAFETY: both arguments are C strings.
-    let changed = unsafe { libc::syscall(libc::SYS_pivot_root, here, here) };
-    check(changed as i32, "change the root")?;
-    // SAFETY: a C string and a number.
-    check(unsafe { libc::umount2(c".".as_ptr(), libc::MNT_DETACH) }, "leave the old root")?;
+    pivot_root(".", ".").map_err(doing("change the root"))?;
+    unmount(".", UnmountFlags::DETACH).map_err(doing("leave the old root"))?;
     std::env::set_current_dir("/")
 }
 
@@ -160,7 +153,12 @@ impl Entry {
         if kind.is_symlink() {
             return fs::read_link(&path).map(Self::Link);
         }
-        let clone = clone_tree(&path)?;
+        // A detached copy of a tree of mounts.
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_RECURSIVE;
+        let clone = open_tree(CWD, &path, flags)
+            .map_err(doing(&format!("copy the mount of {}", path.display())))?;
         Ok(if kind.is_dir() { Self::Folder(clone) } else { Self::File(clone) })
     }
 
@@ -179,61 +177,15 @@ impl Entry {
     }
 }
 
-/// A detached copy of a tree of mounts. open_tree(2)
-fn clone_tree(path: &Path) -> io::Result<OwnedFd> {
-    const OPEN_TREE_CLONE: libc::c_uint = 1;
-    let flags =
-        OPEN_TREE_CLONE | libc::O_CLOEXEC.unsigned_abs() | libc::AT_RECURSIVE.unsigned_abs();
-    let path_text = text(path)?;
-    // SAFETY: the path is a C string; the result is checked and owned by nobody else.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path_text.as_ptr(), flags);
-        check(fd as i32, &format!("copy the mount of {}", path.display()))?;
-        Ok(OwnedFd::from_raw_fd(fd as i32))
-    }
-}
-
-/// Attaches a detached tree. move_mount(2)
 fn attach(tree: &OwnedFd, at: &Path) -> io::Result<()> {
-    const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
-    let at_text = text(at)?;
-    // SAFETY: the paths are C strings and the descriptor is open.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_move_mount,
-            tree.as_raw_fd(),
-            c"".as_ptr(),
-            libc::AT_FDCWD,
-            at_text.as_ptr(),
-            MOVE_MOUNT_F_EMPTY_PATH,
-        )
-    };
-    check(result as i32, &format!("mount {}", at.display())).map(drop)
+    move_mount(tree, "", CWD, at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+        .map_err(doing(&format!("mount {}", at.display())))
 }
 
-fn mount(
-    source: Option<&CStr>,
-    target: &CStr,
-    kind: Option<&CStr>,
-    flags: libc::c_ulong,
-    options: Option<&CStr>,
-) -> io::Result<()> {
-    let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
-    // SAFETY: each pointer is null or a live C string.
-    let result = unsafe {
-        libc::mount(pointer(source), target.as_ptr(), pointer(kind), flags, pointer(options).cast())
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn text(path: &Path) -> io::Result<CString> {
-    Ok(CString::new(path.as_os_str().as_bytes())?)
-}
-
-fn check(result: i32, doing: &str) -> io::Result<i32> {
-    if result >= 0 { Ok(result) } else { Err(explained(&io::Error::last_os_error(), doing)) }
-}
-
-fn explained(error: &io::Error, doing: &str) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot {doing}: {error}"))
+/// Adds to an error what could not be done.
+fn doing<E: Into<io::Error>>(what: &str) -> impl FnOnce(E) -> io::Error {
+    move |error| {
+        let error = error.into();
+        io::Error::new(error.kind(), format!("cannot {what}: {error}"))
+    }
 }

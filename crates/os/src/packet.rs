@@ -9,11 +9,13 @@
 //! packet(7), recvmmsg(2), socket(7) (`SO_RCVBUFFORCE`), and `Documentation/networking/
 //! timestamping.rst` of the kernel (`SO_TIMESTAMPNS`).
 
-use std::ffi::CString;
 use std::io;
 use std::mem::zeroed;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
+
+use rustix::net::netdevice::name_to_index;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 /// Octets of receive buffer that are asked for: more than a tenth of a second of 100 Mbit/s, of
 /// which the kernel counts several times the length of each frame.
@@ -86,13 +88,9 @@ impl PacketSocket {
     /// `EPERM` without `CAP_NET_RAW`, `ENODEV` when there is no such interface, and those of
     /// packet(7).
     pub fn open(interface: &str, ethertype: u16) -> io::Result<Self> {
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // Protocol 0 until it is bound: nothing of other interfaces gets in beforehand.
-        // SAFETY: takes numbers only.
-        let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-        // SAFETY: the descriptor is new and nobody else's.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let interface_index = interface_index(interface)?;
+        let fd = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        let interface_index = interface_index(&fd, interface)?;
         let address = hardware_address(&fd, interface)?;
         let interface = interface.to_owned();
         let mut socket = Self { fd, interface, interface_index, address, receive_buffer_octets: 0 };
@@ -112,7 +110,7 @@ impl PacketSocket {
     #[must_use]
     pub fn link(&self) -> Link {
         // One of the same name may be another one by now.
-        if interface_index(&self.interface).ok() != Some(self.interface_index) {
+        if interface_index(&self.fd, &self.interface).ok() != Some(self.interface_index) {
             return Link::Gone;
         }
         let mut request = interface_request(&self.interface);
@@ -287,27 +285,60 @@ unsafe impl Plain for libc::tpacket_stats {}
 /// Waits until one of the sockets has a frame, or the time is over; returns whether one has.
 ///
 /// # Errors
-/// Those of poll(2); a signal is none, it ends the wait early.
+/// Those of ppoll(2); a signal is none, it ends the wait early.
 ///
 /// # Panics
 /// With more than 16 sockets: no host has so many process buses.
 pub fn wait(sockets: &[&PacketSocket], at_most: Duration) -> io::Result<bool> {
+    let left_ns = i64::try_from(at_most.as_nanos()).unwrap_or(i64::MAX);
+    let ready = poll(sockets.iter().map(|socket| socket.fd.as_raw_fd()), left_ns)?;
+    Ok(ready != Ready::default())
+}
+
+/// Sockets that are waited for together, at most.
+const WATCHED_MAX: usize = 16;
+
+/// Which of the sockets that were waited for have something, by their places.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ready(u16);
+
+impl Ready {
+    /// Whether the socket at this place has.
+    #[must_use]
+    pub const fn has(self, place: usize) -> bool {
+        self.0 >> place & 1 == 1
+    }
+}
+
+/// As [`wait`], for so many nanoseconds; returns which sockets have something.
+pub(crate) fn poll(
+    sockets: impl ExactSizeIterator<Item = RawFd>,
+    left_ns: i64,
+) -> io::Result<Ready> {
     // SAFETY: plain structures of numbers.
-    let mut watched: [libc::pollfd; 16] = unsafe { zeroed() };
-    assert!(sockets.len() <= watched.len(), "{} sockets", sockets.len());
+    let mut watched: [libc::pollfd; WATCHED_MAX] = unsafe { zeroed() };
+    let count = sockets.len();
+    assert!(count <= WATCHED_MAX, "{count} sockets");
     for (watched, socket) in watched.iter_mut().zip(sockets) {
-        watched.fd = socket.fd.as_raw_fd();
+        watched.fd = socket;
         watched.events = libc::POLLIN;
     }
-    let timeout_ms = i32::try_from(at_most.as_millis()).unwrap_or(i32::MAX);
-    // SAFETY: the first `sockets.len()` entries are set.
-    let ready =
-        unsafe { libc::poll(watched.as_mut_ptr(), sockets.len() as libc::nfds_t, timeout_ms) };
+    let left = libc::timespec { tv_sec: left_ns / 1_000_000_000, tv_nsec: left_ns % 1_000_000_000 };
+    // SAFETY: the first `count` entries are set, the time is read, no signals are masked.
+    let ready = unsafe {
+        let count = count as libc::nfds_t;
+        libc::ppoll(watched.as_mut_ptr(), count, &raw const left, std::ptr::null())
+    };
     match check(ready) {
-        Ok(ready) => Ok(ready > 0),
-        Err(error) if is_nothing_yet(&error) => Ok(false),
+        Ok(_) => Ok(ready_of(&watched)),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Ready::default()),
         Err(error) => Err(error),
     }
+}
+
+fn ready_of(watched: &[libc::pollfd; WATCHED_MAX]) -> Ready {
+    let places = watched.iter().enumerate();
+    Ready(places.fold(0, |ready, (place, fd)| ready | u16::from(fd.revents != 0) << place))
 }
 
 /// One frame of a batch.
@@ -451,22 +482,12 @@ pub(crate) fn set_option<T>(
     Ok(())
 }
 
-fn interface_index(interface: &str) -> io::Result<i32> {
-    let name = CString::new(interface).map_err(|_| io::Error::from_raw_os_error(libc::ENODEV))?;
-    // SAFETY: a text that ends with zero.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(io::Error::last_os_error()),
-        index => Ok(index as i32),
-    }
+fn interface_index(socket: &OwnedFd, interface: &str) -> io::Result<i32> {
+    Ok(name_to_index(socket, interface)?.cast_signed())
 }
 
 fn hardware_address(socket: &OwnedFd, interface: &str) -> io::Result<HardwareAddress> {
-    // SAFETY: a plain structure of numbers.
-    let mut request: libc::ifreq = unsafe { zeroed() };
-    // The last octet stays zero: the kernel's names are shorter than the field.
-    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes().take(libc::IFNAMSIZ - 1)) {
-        *to = from as libc::c_char;
-    }
+    let mut request = interface_request(interface);
     // SAFETY: the request holds a name and is written by the kernel.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request) })?;
     // SAFETY: that ioctl sets this member of the union.

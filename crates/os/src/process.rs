@@ -2,22 +2,50 @@
 //! it is still the same one.
 //!
 //! A number is given again once its process has ended. So what is remembered is a number together
-//! with the moment at which its process began, and who is to be signalled is looked up anew: a
-//! handle (pidfd) is opened, and kept only if it is of the one that was meant. So nobody else is ever
+//! with the moment at which its process began, and before a signal is sent a handle
+//! (pidfd) is opened, and kept only if it is of the one that was meant. So nobody else is ever
 //! signalled, and no descriptor is held for a process that only might be.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use libc::{c_int, c_long, c_uint, pid_t};
+use libc::{c_int, c_uint, pid_t};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+/// The text of `/proc/PID/status`, empty if the process or thread is gone.
+pub fn status_of(thread: pid_t) -> String {
+    fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default()
+}
+
+/// The value of a line of `/proc/PID/status`.
+pub fn field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(line.trim())
+}
+
+/// A set of signals in `/proc/PID/status`, a bit for each; empty if there is no such line.
+pub fn signal_set(status: &str, name: &str) -> u64 {
+    field(status, name).and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0)
+}
+
+/// The name of a process as the kernel has it; empty if it is gone.
+pub fn name_of(process: pid_t) -> String {
+    let name = fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(name.trim_ascii_end()).into_owned()
+}
+
+/// Whether two processes have one and the same memory, as before the exec of a `vfork` child. kcmp(2)
+pub fn share_memory(one: pid_t, two: pid_t) -> bool {
+    const KCMP_VM: c_int = 1;
+    // SAFETY: takes numbers only.
+    unsafe { libc::syscall(libc::SYS_kcmp, one, two, KCMP_VM, 0, 0) == 0 }
+}
 
 /// The process of a thread, by the number of its first thread.
 pub fn process_of(thread: pid_t) -> Option<pid_t> {
-    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
-    let number = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
-    number.trim().parse().ok()
+    field(&status_of(thread), "Tgid")?.parse().ok()
 }
 
 /// The parent of a process.
@@ -72,12 +100,11 @@ pub fn comes_from(of: &BTreeSet<Identity>, thread: pid_t) -> bool {
 
 /// The thread of a process that it knows by this number, in our numbers.
 pub fn thread_known_as(process: pid_t, number: pid_t) -> Option<pid_t> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
-    tasks.flatten().find_map(|task| {
-        let status = fs::read_to_string(task.path().join("status")).ok()?;
-        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-        let innermost: pid_t = numbers.split_whitespace().last()?.parse().ok()?;
-        (innermost == number).then(|| task.file_name().to_str()?.parse().ok())?
+    threads_of(process).into_iter().find(|thread| {
+        let status = status_of(*thread);
+        let innermost =
+            field(&status, "NSpid").and_then(|numbers| numbers.split_whitespace().last());
+        innermost.and_then(|innermost| innermost.parse().ok()) == Some(number)
     })
 }
 
@@ -188,12 +215,11 @@ impl Process {
     }
 
     fn open_as(number: pid_t, flags: c_uint) -> io::Result<Self> {
-        // SAFETY: takes numbers; the result is checked and owned by nobody else.
-        let handle = unsafe { owned(libc::syscall(libc::SYS_pidfd_open, number, flags))? };
-        Ok(Self { handle })
+        let number = Pid::from_raw(number).ok_or_else(gone)?;
+        Ok(Self { handle: pidfd_open(number, PidfdFlags::from_bits_retain(flags))? })
     }
 
-    /// Sends a signal, with what the program is told about it.
+    /// Sends a signal, with the `siginfo_t` that its handler gets.
     pub fn signal(&self, signal: c_int, info: Option<&libc::siginfo_t>) -> io::Result<()> {
         let info = info.map_or(std::ptr::null(), std::ptr::from_ref);
         // SAFETY: the descriptor is open; `info` is null or a live structure.
@@ -210,19 +236,7 @@ impl Process {
 
     /// A copy of a descriptor of the process.
     pub fn descriptor(&self, fd: c_int) -> io::Result<OwnedFd> {
-        let handle = self.handle.as_raw_fd();
-        // SAFETY: takes numbers; the result is checked and owned by nobody else.
-        unsafe { owned(libc::syscall(libc::SYS_pidfd_getfd, handle, fd, 0)) }
-    }
-}
-
-/// # Safety
-/// `fd` must be the result of a call that makes a descriptor.
-unsafe fn owned(fd: c_long) -> io::Result<OwnedFd> {
-    match c_int::try_from(fd) {
-        // SAFETY: as the caller vouches.
-        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-        _ => Err(io::Error::last_os_error()),
+        Ok(pidfd_getfd(&self.handle, fd, PidfdGetfdFlags::empty())?)
     }
 }
 

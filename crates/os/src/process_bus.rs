@@ -24,6 +24,8 @@ use netlink_packet_route::link::{
     InfoData, InfoKind, InfoMacVlan, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
     MacVlanMode, State,
 };
+use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 use super::link_kind::{CUTOFF_AT_ONCE, LinkKind, ask, exchange, link_kind};
 
@@ -173,11 +175,9 @@ impl NetworkNamespace {
     /// A fresh one, in which interfaces have no IPv6 and so send nothing by themselves.
     fn new() -> anyhow::Result<Self> {
         on_own_thread(|| {
-            // SAFETY: takes a number; network namespaces belong to threads, and this one ends.
-            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-                let error = io::Error::last_os_error();
-                return Err(error).context("a network namespace (needs root)");
-            }
+            // SAFETY: descriptors stay shared; network namespaces belong to threads, and this one ends.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
+                .context("a network namespace (needs root)")?;
             for which in ["all", "default"] {
                 // A kernel without IPv6 has nothing to switch off.
                 fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1").ok();
@@ -209,7 +209,7 @@ impl NetworkNamespace {
         // SAFETY: between fork and exec this makes two system calls and asks for no memory.
         unsafe {
             command.pre_exec(move || {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                set_parent_process_death_signal(Some(Signal::KILL))?;
                 enter(namespace.as_fd())
             });
         }
@@ -228,11 +228,7 @@ impl AsFd for NetworkNamespace {
 }
 
 fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: takes numbers; it changes the calling thread only.
-    match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))?)
 }
 
 /// Runs something on a thread that ends with it.

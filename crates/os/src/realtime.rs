@@ -1,13 +1,20 @@
 //! The calls that make a thread a real-time one: a core of its own, SCHED_FIFO, memory that stays,
 //! processors that do not sleep deeply, and sleeping until an absolute time.
 //!
-//! Shared by the testbed, which measures with them, and the relay, which lives by them.
-//!
 //! sched(7), sched_setaffinity(2), mlockall(2), clock_nanosleep(2), and
 //! `Documentation/power/pm_qos_interface.rst` of the kernel for `/dev/cpu_dma_latency`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::num::NonZeroU64;
+
+use rustix::io::Errno;
+use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::thread::{
+    ClockId, CpuSet, Timespec, clock_nanosleep_absolute, sched_getaffinity, sched_setaffinity,
+    set_current_timer_slack,
+};
 
 /// What the kernel takes for the calling thread.
 const CALLER: i32 = 0;
@@ -25,17 +32,14 @@ pub fn pin(core: usize) -> io::Result<()> {
 /// # Errors
 /// As for [`pin`]; `ESRCH` for a thread that is no more, `EPERM` for one of somebody else.
 pub fn pin_thread(thread: i32, cores: impl IntoIterator<Item = usize>) -> io::Result<()> {
-    // SAFETY: a set of bits, all zero.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    let mut set = CpuSet::new();
     for core in cores {
-        if core >= libc::CPU_SETSIZE as usize {
+        if core >= CpuSet::MAX_CPU {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
-        // SAFETY: `core` is within the set.
-        unsafe { libc::CPU_SET(core, &mut set) };
+        set.set(core);
     }
-    // SAFETY: the set is read for the size that is given.
-    check(unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set) })
+    Ok(sched_setaffinity(Pid::from_raw(thread), &set)?)
 }
 
 /// The cores on which the calling thread may run, rising.
@@ -43,13 +47,8 @@ pub fn pin_thread(thread: i32, cores: impl IntoIterator<Item = usize>) -> io::Re
 /// # Errors
 /// Those of sched_getaffinity(2): `EINVAL` where the kernel has more cores than a set holds.
 pub fn allowed_cores() -> io::Result<Vec<usize>> {
-    // SAFETY: a set of bits, all zero.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is written up to the size that is given.
-    check(unsafe { libc::sched_getaffinity(CALLER, size_of::<libc::cpu_set_t>(), &raw mut set) })?;
-    // SAFETY: each core is within the set.
-    let allowed = |core: &usize| unsafe { libc::CPU_ISSET(*core, &set) };
-    Ok((0..libc::CPU_SETSIZE as usize).filter(allowed).collect())
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect())
 }
 
 /// Gives the calling thread this priority of SCHED_FIFO, 1 to 99.
@@ -77,7 +76,14 @@ pub fn fifo_thread(thread: i32, priority: i32) -> io::Result<()> {
     let result = unsafe {
         libc::syscall(libc::SYS_sched_setscheduler, thread, libc::SCHED_FIFO, &raw const parameters)
     };
-    check(result as i32)
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Wakes the calling thread at the moment that a timeout names, not up to 50 us later as the kernel
+/// does to save wake-ups.
+pub fn exact_timeouts() {
+    // At worst the slack stays as it was, and wake-ups are late.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
 /// Keeps all memory of this process, now and later, from being paged out.
@@ -85,8 +91,7 @@ pub fn fifo_thread(thread: i32, priority: i32) -> io::Result<()> {
 /// # Errors
 /// Those of mlockall(2).
 pub fn lock_memory() -> io::Result<()> {
-    // SAFETY: takes numbers only.
-    check(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) })
+    Ok(mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?)
 }
 
 /// Keeps processors out of idle states that take time to leave, for as long as it is open.
@@ -96,11 +101,11 @@ pub struct AwakeProcessors {
 }
 
 impl AwakeProcessors {
-    /// Asks for it.
+    /// Requests it of the kernel.
     ///
     /// # Errors
     /// If `/dev/cpu_dma_latency` is not there or may not be written.
-    pub fn ask() -> io::Result<Self> {
+    pub fn request() -> io::Result<Self> {
         let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
         file.write_all(&0_i32.to_ne_bytes())?;
         Ok(Self { _open: file })
@@ -125,35 +130,6 @@ pub fn thread_cpu_ns() -> i64 {
     read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// What the kernel knows of its clock.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ClockState {
-    /// Somebody keeps it, and has told the kernel so lately.
-    pub is_synchronised: bool,
-    /// Its hardware reports a failure.
-    pub has_failed: bool,
-    /// How wrong it can be, in microseconds.
-    pub error_us_max: u64,
-    /// How far atomic time is ahead of universal time, in s; 0 if nobody has said.
-    pub tai_offset_s: i32,
-}
-
-/// What the kernel knows of its clock (adjtimex(2)).
-#[must_use]
-pub fn clock_state() -> ClockState {
-    // SAFETY: a plain structure of numbers; no mode is set, so nothing is changed.
-    let mut told: libc::timex = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is written.
-    let state = unsafe { libc::adjtimex(&raw mut told) };
-    ClockState {
-        is_synchronised: !matches!(state, -1 | libc::TIME_ERROR)
-            && told.status & libc::STA_UNSYNC == 0,
-        has_failed: told.status & libc::STA_CLOCKERR != 0,
-        error_us_max: u64::try_from(told.maxerror).unwrap_or(u64::MAX),
-        tai_offset_s: told.tai,
-    }
-}
-
 fn read_ns(clock: libc::clockid_t) -> i64 {
     // SAFETY: a plain structure of numbers.
     let mut now: libc::timespec = unsafe { std::mem::zeroed() };
@@ -168,33 +144,16 @@ fn read_ns(clock: libc::clockid_t) -> i64 {
 /// # Errors
 /// Those of prctl(2), and `ESRCH` if that one ends meanwhile.
 pub fn end_with_parent() -> io::Result<()> {
-    // SAFETY: takes nothing. In a container the parent may well be process 1.
-    let parent = || unsafe { libc::getppid() };
-    let before = parent();
-    // SAFETY: takes numbers only.
-    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
-    if parent() == before { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
+    // In a container the parent may well be process 1.
+    let before = getppid();
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() == before { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
 }
 
 /// Sleeps until `CLOCK_MONOTONIC` is there; signals do not end it.
 pub fn sleep_until(at_ns: i64) {
-    let at = libc::timespec { tv_sec: at_ns / 1_000_000_000, tv_nsec: at_ns % 1_000_000_000 };
-    let sleep = || {
-        // SAFETY: the time is read; nothing is written for an absolute sleep.
-        unsafe {
-            libc::clock_nanosleep(
-                libc::CLOCK_MONOTONIC,
-                libc::TIMER_ABSTIME,
-                &raw const at,
-                std::ptr::null_mut(),
-            )
-        }
-    };
-    while sleep() == libc::EINTR {}
-}
-
-fn check(result: i32) -> io::Result<()> {
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    let at = Timespec { tv_sec: at_ns / 1_000_000_000, tv_nsec: at_ns % 1_000_000_000 };
+    while clock_nanosleep_absolute(ClockId::Monotonic, &at) == Err(Errno::INTR) {}
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Signals of the processes that stand between a terminal and a program: they hand them on.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 
 /// A set of signals that are blocked in this process, to be fetched one by one.
 #[derive(Clone, Copy, Debug)]
@@ -82,43 +82,18 @@ pub fn descriptor(numbers: &[i32]) -> io::Result<OwnedFd> {
 /// Takes a signal that waits off such a descriptor, with the number of who sent it: 0 where that
 /// has none in the namespace of this process.
 pub fn take(signals: &OwnedFd) -> Option<(i32, u32)> {
-    // SAFETY: a structure of integers, which the kernel fills.
-    let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
-    let (to, length) = ((&raw mut info).cast(), size_of_val(&info));
-    // SAFETY: reads at most the length of a live structure.
-    let count = unsafe { libc::read(signals.as_raw_fd(), to, length) };
-    (count == length.cast_signed()).then_some((info.ssi_signo.cast_signed(), info.ssi_pid))
+    // `struct signalfd_siginfo`: the signal, two numbers, and the sender.
+    let mut info = [0; size_of::<libc::signalfd_siginfo>()];
+    let count = rustix::io::read(signals, &mut info).ok()?;
+    let [number, _, _, sender] = std::array::from_fn(|place| {
+        u32::from_ne_bytes(std::array::from_fn(|octet| info[4 * place + octet]))
+    });
+    (count == info.len()).then_some((number.cast_signed(), sender))
 }
 
 /// Takes all signals that wait off such a descriptor.
 pub fn drain(signals: &OwnedFd) {
     while take(signals).is_some() {}
-}
-
-/// A process that cannot be mistaken for another one of the same number.
-#[derive(Debug)]
-pub struct Handle(OwnedFd);
-
-impl Handle {
-    /// That of a child which was not waited for yet.
-    pub fn of(child: u32) -> io::Result<Self> {
-        // SAFETY: takes numbers; the result is checked and owned by nobody else.
-        unsafe {
-            match libc::syscall(libc::SYS_pidfd_open, child, 0) {
-                fd @ 0.. => Ok(Self(OwnedFd::from_raw_fd(fd as i32))),
-                _ => Err(io::Error::last_os_error()),
-            }
-        }
-    }
-
-    /// Sends it a signal; that it may be gone is no concern of the sender.
-    pub fn send(&self, signal: i32) {
-        let none = std::ptr::null::<libc::siginfo_t>();
-        // SAFETY: numbers and a null pointer; the descriptor is open.
-        unsafe {
-            libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal, none, 0);
-        }
-    }
 }
 
 /// Sends a signal; that the process may be gone is no concern of the sender.
@@ -129,11 +104,11 @@ pub fn send(process: u32, signal: i32) {
 
 /// Lets this process die when its parent does.
 pub fn die_with_parent() -> io::Result<()> {
-    tell_when_parent_dies(libc::SIGKILL)
+    signal_when_parent_dies(libc::SIGKILL)
 }
 
 /// Lets this process get a signal when its parent dies.
-pub fn tell_when_parent_dies(signal: i32) -> io::Result<()> {
+pub fn signal_when_parent_dies(signal: i32) -> io::Result<()> {
     // SAFETY: takes numbers only.
     let result = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -141,15 +116,13 @@ pub fn tell_when_parent_dies(signal: i32) -> io::Result<()> {
 
 /// Makes this process the first of a session of its own: signals of a terminal do not reach it.
 pub fn new_session() -> io::Result<()> {
-    // SAFETY: takes nothing.
-    let result = unsafe { libc::setsid() };
-    if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    rustix::process::setsid()?;
+    Ok(())
 }
 
-/// The process that is told of the end of this one.
+/// The parent of this process, which the kernel notifies of its end.
 pub fn parent() -> i32 {
-    // SAFETY: cannot fail.
-    unsafe { libc::getppid() }
+    std::os::unix::process::parent_id().cast_signed()
 }
 
 /// Ends this process as its child has ended: with the same code, or by the same signal.

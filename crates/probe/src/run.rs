@@ -112,7 +112,7 @@ fn prepare(plan: &Plan, warnings: &mut Vec<String>) -> Option<AwakeProcessors> {
             "/dev/cpu_dma_latency: {error}: processors may enter deep idle states between samples"
         ));
     };
-    AwakeProcessors::ask().inspect_err(refused).ok()
+    AwakeProcessors::request().inspect_err(refused).ok()
 }
 
 /// Stall meters, if the plan wants them; that there can be none is a warning.

@@ -3,7 +3,7 @@
 //! phc2sys) tells the kernel that it does, and the kernel lets the bound of the error grow until it
 //! is told again (adjtimex(2)).
 
-use os::realtime::ClockState;
+use os::clock::ClockState;
 
 /// The number of leap seconds is known, and so is the offset to atomic time.
 const LEAP_SECONDS_KNOWN: u8 = 0x80;
@@ -43,6 +43,7 @@ mod tests {
     const KEPT: ClockState = ClockState {
         is_synchronised: true,
         has_failed: false,
+        error_us_estimate: 0,
         error_us_max: 500,
         tai_offset_s: 37,
     };

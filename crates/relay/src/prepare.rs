@@ -44,7 +44,7 @@ pub(crate) fn process() -> (Vec<String>, Option<os::realtime::AwakeProcessors>) 
             "memory cannot be locked ({error}): give CAP_IPC_LOCK or raise `ulimit -l`"
         ));
     }
-    let awake = os::realtime::AwakeProcessors::ask();
+    let awake = os::realtime::AwakeProcessors::request();
     if let Err(error) = &awake {
         missing.push(format!(
             "processors may enter deep idle states ({error}): give write access to \

@@ -73,7 +73,7 @@ pub(crate) fn run(
         exchange(|| task::Sheet::new(relay.streams.len(), relay.subscriptions.len()));
     let (lateness, canary_out) = exchange(histogram);
     let (canary_ticks, busy_ns) = (CanaryTicks::default(), AtomicU64::new(0));
-    let clock_quality = AtomicU8::new(clock::quality(&os::realtime::clock_state()));
+    let clock_quality = AtomicU8::new(clock::quality(&os::clock::state().unwrap_or_default()));
     let receiver = Receiver::new(relay, to_task, messages_to_task, received);
     let subscribed = Subscribed::of(relay);
     let known =
@@ -202,7 +202,7 @@ impl Watch for RelayWatch<'_> {
 impl RelayWatch<'_> {
     fn collect(&mut self) {
         let totals = &mut self.totals;
-        totals.clock = os::realtime::clock_state();
+        totals.clock = os::clock::state().unwrap_or_default();
         self.clock_quality.store(clock::quality(&totals.clock), Ordering::Relaxed);
         self.received.collect(|sheet| totals.receive(sheet));
         self.done.collect(|sheet| totals.task(sheet));

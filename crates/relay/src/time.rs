@@ -87,16 +87,17 @@ impl Clock {
 /// Why nobody can say that this host's clock is within its bound; nothing if it is.
 pub(crate) fn doubt() -> Option<String> {
     let fix = "run ptp4l with phc2sys, or chronyd, against the clock of the station";
-    match os::clock::discipline() {
+    let estimate = |state: os::clock::ClockState| Duration::from_micros(state.error_us_estimate);
+    match os::clock::state() {
         Err(error) => {
             Some(format!("the kernel does not report the accuracy of its clock ({error})"))
         }
         Ok(known) if !known.is_synchronised => Some(format!(
             "the clock is not synchronized: nodes on other hosts may reject all votes; {fix}"
         )),
-        Ok(known) if known.error_estimate > CLOCK_ERROR_MAX => Some(format!(
+        Ok(known) if estimate(known) > CLOCK_ERROR_MAX => Some(format!(
             "the clock error may be {:?}, and nodes tolerate {CLOCK_ERROR_MAX:?}; {fix}",
-            known.error_estimate
+            estimate(known)
         )),
         Ok(_) => None,
     }

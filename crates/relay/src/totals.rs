@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use iec61850::goose::{self, Liveness};
 use iec61850::stream::{self, State};
+use os::clock::ClockState;
 use os::packet::{KernelCounters, Link};
-use os::realtime::ClockState;
 use serde_json::{Value, json};
 use substation::settings::Relay;
 

@@ -7,8 +7,8 @@
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-use os::datagram::{DatagramSocket, Ready};
-use os::packet::Batch;
+use os::datagram::DatagramSocket;
+use os::packet::{Batch, Ready};
 use quorum::channel::{Channels, Refusal};
 use quorum::wire::Payload;
 use quorum::{CommonTime, Party};

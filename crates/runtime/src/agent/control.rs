@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use vtime::Tdf;
 
 use super::peer;
@@ -142,11 +143,11 @@ impl Control {
     /// Adds a warning to the status, once, and no more than [`WARNINGS_MAX`]: a program may give
     /// reason for as many as it likes. Who attends the domain hears of it.
     pub fn warn(&self, warning: String) {
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warnings = self.warnings.lock();
         if warnings.len() < WARNINGS_MAX && !warnings.contains(&warning) {
             warnings.push(warning.clone());
             drop(warnings);
-            if let Tie::Caller(stream) = &*self.tie() {
+            if let Tie::Caller(stream) = &*self.tie.lock() {
                 let told = Reply { id: 0, outcome: Outcome::Warning(warning) };
                 // Whoever does not want to hear it need not.
                 let _ = stream.as_ref().write_all(line(&told).as_bytes());
@@ -157,7 +158,7 @@ impl Control {
     /// How the domain stands.
     #[must_use]
     pub fn status(&self) -> Status {
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut warnings = self.warnings.lock().clone();
         let (calls, doubts) = query::counted(&self.domain.counters());
         warnings.extend(doubts);
         warnings.extend(self.domain.lateness().warnings());
@@ -175,18 +176,18 @@ impl Control {
 
     /// Detaches the domain unless somebody attends it.
     pub fn detach_unattended(&self) {
-        let mut tie = self.tie();
+        let mut tie = self.tie.lock();
         if matches!(*tie, Tie::None) {
             self.let_go(&mut tie);
         }
     }
 
     fn is_detached(&self) -> bool {
-        matches!(*self.tie(), Tie::Detached)
+        matches!(*self.tie.lock(), Tie::Detached)
     }
 
     fn attend(&self, stream: &Arc<UnixStream>) -> Result<(), String> {
-        let mut tie = self.tie();
+        let mut tie = self.tie.lock();
         match *tie {
             Tie::Run => Err(format!("`{}` is the domain of a run", self.name)),
             Tie::Caller(_) => {
@@ -202,7 +203,7 @@ impl Control {
     }
 
     fn detach(&self) -> Result<(), String> {
-        let mut tie = self.tie();
+        let mut tie = self.tie.lock();
         match &*tie {
             Tie::Run => Err(format!("`{}` is the domain of a run and ends with it", self.name)),
             Tie::Detached => Err(format!("the domain `{}` is already detached", self.name)),
@@ -215,7 +216,7 @@ impl Control {
 
     /// The connection has ended.
     fn ended(&self, stream: &Arc<UnixStream>) {
-        let mut tie = self.tie();
+        let mut tie = self.tie.lock();
         if matches!(&*tie, Tie::Caller(caller) if Arc::ptr_eq(caller, stream)) {
             self.let_go(&mut tie);
         }
@@ -229,11 +230,6 @@ impl Control {
             // Tells the caller; gone already, if not.
             let _ = stream.shutdown(std::net::Shutdown::Both);
         }
-    }
-
-    fn tie(&self) -> MutexGuard<'_, Tie> {
-        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
-        self.tie.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn converse(&self, stream: &Arc<UnixStream>) {

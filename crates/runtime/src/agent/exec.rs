@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
+use parking_lot::Mutex;
 use vtime::HostSpan;
 
 use super::control::Control;
@@ -19,6 +20,7 @@ use crate::domain::{Domain, Guard, Stalls, Start};
 use crate::launch::Follower;
 use crate::launch::freeze::{Freezer, Wanted};
 use os::fds;
+use os::process::Process;
 use os::signals::{self, FOR_THE_PROGRAM, Signals};
 
 /// Different refusals that are told; a program may try as many as it likes.
@@ -63,7 +65,7 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     }
     let mut keeper = start_keeper(&follower, arrivals, &exec.command)?;
     fds::raise_limit();
-    let process = signals::Handle::of(keeper.id()).context("cannot hold the keeper")?;
+    let process = Process::open(keeper.id().cast_signed()).context("cannot hold the keeper")?;
     let thaws = Arc::clone(&freezer);
     thread::Builder::new().name("signals".into()).spawn(move || {
         loop {
@@ -71,7 +73,8 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
             // The program is to hear of it, held or not.
             thaws.let_go();
             if arrived.by_process {
-                process.send(arrived.number);
+                // It has ended already, if not.
+                let _ = process.signal(arrived.number, None);
             }
         }
     })?;
@@ -118,8 +121,7 @@ struct Refused {
 
 /// Tells what was refused and was not told before.
 fn tell_refused(refused: &Mutex<Refused>) {
-    // A panic aborts the process, so a poisoned lock cannot be seen.
-    let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut refused = refused.lock();
     let Refused { follower, control, told } = &mut *refused;
     for refusal in follower.refusals() {
         let line = format!("refused {}: {}", refusal.program, refusal.reason);
@@ -142,7 +144,7 @@ fn start_keeper(
     let agent = std::process::id().cast_signed();
     let inherit = move || {
         arrivals.restore();
-        signals::tell_when_parent_dies(keep::agent_is_gone())?;
+        signals::signal_when_parent_dies(keep::agent_is_gone())?;
         if signals::parent() == agent { Ok(()) } else { Err(std::io::ErrorKind::NotFound.into()) }
     };
     // SAFETY: system calls only between fork and exec.

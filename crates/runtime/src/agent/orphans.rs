@@ -10,6 +10,8 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
+use rustix::process::{getpid, set_child_subreaper};
+
 use os::process::{self, Identity};
 
 /// How long what is on its way to its end anyway, such as the rest of a pipeline, is given.
@@ -19,9 +21,7 @@ const NAP: Duration = Duration::from_millis(2);
 
 /// Makes this process the parent of those of its descendants that lose theirs.
 pub(super) fn adopt() -> io::Result<()> {
-    // SAFETY: takes numbers only.
-    let result = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    Ok(set_child_subreaper(Some(getpid()))?)
 }
 
 /// A child of this process that has ended, if there is one.

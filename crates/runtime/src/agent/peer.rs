@@ -7,10 +7,11 @@
 //! could never release it. And what is done to the domain of a run is told with who did it.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
 use crate::intervention::Caller;
 use os::glance;
@@ -82,31 +83,9 @@ fn credentials(stream: &UnixStream) -> io::Result<libc::ucred> {
 /// # Errors
 /// What connect(2) reports: `WouldBlock` where no place is free.
 pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
-    // SAFETY: a structure of integers.
-    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
-    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    let octets = path.as_os_str().as_bytes();
-    // One octet of zero must be left at the end.
-    if octets.len() >= address.sun_path.len() || octets.contains(&0) {
-        return Err(io::ErrorKind::InvalidFilename.into());
-    }
-    for (place, octet) in address.sun_path.iter_mut().zip(octets) {
-        *place = octet.cast_signed() as libc::c_char;
-    }
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: takes numbers; the result is checked and owned by nobody else. Then a live structure
-    // and its size.
-    let (socket, connected) = unsafe {
-        let socket = libc::socket(libc::AF_UNIX, kind, 0);
-        if socket < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
-        let connected = libc::connect(socket, (&raw const address).cast(), length);
-        let error = io::Error::last_os_error();
-        (OwnedFd::from_raw_fd(socket), if connected == 0 { Ok(()) } else { Err(error) })
-    };
-    connected?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    net::connect(&socket, &SocketAddrUnix::new(path)?)?;
     let stream = UnixStream::from(socket);
     stream.set_nonblocking(false)?;
     Ok(stream)

@@ -13,10 +13,11 @@
 //! as much more host time. The guard costs a wake-up of some microseconds per processor and beat.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use parking_lot::Mutex;
 use vtime::{HostSpan, HostTime};
 
 use super::beats::{Beat, Beats};
@@ -105,12 +106,6 @@ impl Drop for Guard {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Beats> {
-        self.beats.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Puts this thread on its processor, before all programs. Answers whether that is allowed.
 fn begin(processor: usize) -> bool {
     os::realtime::pin(processor).is_ok() && os::realtime::fifo(PRIORITY).is_ok()
@@ -122,7 +117,7 @@ fn beat(domain: &Arc<Domain>, shared: &Shared, place: usize, (allowed, pays): (H
     while !shared.ends.load(Ordering::Relaxed) {
         let now = host_now();
         // Held until the limit is raised, so that it never goes back.
-        let mut beats = shared.lock();
+        let mut beats = shared.beats.lock();
         let Beat { limit, silence, owed } = beats.beat(place, now, domain.page.limit());
         domain.allow(limit);
         drop(beats);
@@ -160,7 +155,7 @@ impl Domain {
             let hold = self.hold();
             let begin = host_now();
             os::realtime::sleep_until((begin + part).as_ns());
-            self.lock().stood(begin, host_now());
+            self.state.lock().stood(begin, host_now());
             drop(hold);
             left = left - part;
         }
@@ -168,7 +163,7 @@ impl Domain {
 
     /// A processor was silent for so long.
     fn note_stall(&self, silence: HostSpan) {
-        let stalls = &mut self.lock().stalls;
+        let stalls = &mut self.state.lock().stalls;
         stalls.count += 1;
         stalls.longest_ns = stalls.longest_ns.max(silence.as_ns());
     }
@@ -176,7 +171,7 @@ impl Domain {
     /// Changes the limit to one that is asked for at the moment of the change, and makes a hold of
     /// the time that the clock has stood at the old one, unless the new one lies behind the host too.
     fn set_limit(&self, limit: impl FnOnce(HostTime) -> HostTime) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.page.begin_change();
         let (stood_at, now) = (self.page.limit(), settled_host_now());
         let limit = limit(now);
@@ -222,7 +217,7 @@ mod tests {
 
     #[test]
     fn while_a_processor_is_silent_no_more_than_the_allowed_time_passes() {
-        let _alone = TAKES.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = TAKES.lock();
         let domain = Domain::new(Start::default()).unwrap();
         let guard = domain.guard(ALLOWED).unwrap();
         let processor = os::realtime::allowed_cores().unwrap()[0];
@@ -255,7 +250,7 @@ mod tests {
     fn slices_that_are_allowed_each_are_made_up_for() {
         const SLICE: Duration = Duration::from_micros(800);
         const SLICES: u32 = 250;
-        let _alone = TAKES.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = TAKES.lock();
         let domain = Domain::new(Start::default()).unwrap();
         let guard = domain.guard(HostSpan::from_ns(1_000_000)).unwrap();
         let processor = os::realtime::allowed_cores().unwrap()[0];

@@ -2,8 +2,9 @@
 //! whoever watches for disturbances takes it from here.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use vtime::late::{Late, Lateness, ON_TIME_NS};
 
 use super::Domain;
@@ -59,14 +60,14 @@ impl Serving {
     pub fn begin(domain: &Arc<Domain>, name: &str) -> Option<Self> {
         let this = std::fs::read_link("/proc/thread-self").ok()?;
         let thread = this.file_name()?.to_str()?.parse().ok()?;
-        domain.lateness().servants().insert(thread, name.to_owned());
+        domain.lateness().servants.lock().insert(thread, name.to_owned());
         Some(Self { domain: Arc::clone(domain), thread })
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.domain.lateness().servants().remove(&self.thread);
+        self.domain.lateness().servants.lock().remove(&self.thread);
     }
 }
 
@@ -74,11 +75,7 @@ impl AgentLateness {
     /// The program that each thread serves which serves one only.
     #[must_use]
     pub fn served(&self) -> BTreeMap<i32, String> {
-        self.servants().clone()
-    }
-
-    fn servants(&self) -> MutexGuard<'_, BTreeMap<i32, String>> {
-        self.servants.lock().unwrap_or_else(PoisonError::into_inner)
+        self.servants.lock().clone()
     }
 
     /// A program of this name was served so late.
@@ -106,7 +103,7 @@ impl AgentLateness {
 
     /// What was noted since the last call, by the names of programs.
     pub fn take_served(&self) -> Vec<Since> {
-        let mut all = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.served.lock();
         let take = |(name, served): (&String, &mut Served)| Since {
             name: name.clone(),
             served: served.lateness.take(),
@@ -119,7 +116,7 @@ impl AgentLateness {
     /// What it means to who looks at a domain that calls were refused, by program.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let all = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.served.lock();
         let refused = all.iter().filter(|(_, served)| served.refused_ever > 0);
         let warning = |(name, served): (&String, &Served)| {
             format!(
@@ -133,7 +130,7 @@ impl AgentLateness {
     }
 
     fn with(&self, name: &str, act: impl FnOnce(&mut Served)) {
-        let mut all = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.served.lock();
         if !all.contains_key(name) {
             all.insert(name.to_owned(), Served::default());
         }

@@ -13,10 +13,12 @@ mod page;
 mod programs;
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use os::wake::Wake;
+use parking_lot::Mutex;
 use vtime::history::DomainPage;
 use vtime::page::{Epoch, SETTLE_NS};
 use vtime::{ClockPage, HostSpan, HostTime, Tdf, VirtualClock, VirtualTime};
@@ -58,7 +60,7 @@ pub struct Domain {
 #[derive(Debug)]
 struct State {
     clock: VirtualClock,
-    watchers: Vec<Arc<OwnedFd>>,
+    watchers: Vec<Arc<Wake>>,
     /// Times the clock was stopped.
     stops: u64,
     stalls: Stalls,
@@ -192,8 +194,8 @@ impl Domain {
     /// Releases one hold. Answers how many are left; `None` if there was none.
     pub fn release_hold(&self) -> Option<u32> {
         let Some(backstop) = self.backstop.get() else { return self.release_now() };
-        let _turn = self.releasing.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = self.lock().clock.holds() == 1;
+        let _turn = self.releasing.lock();
+        let last = self.state.lock().clock.holds() == 1;
         if last {
             backstop.resuming();
             if self.quickened.swap(false, Ordering::Relaxed) {
@@ -281,13 +283,13 @@ impl Domain {
     /// What stalls of the host the clock was kept from so far.
     #[must_use]
     pub fn stalls(&self) -> Stalls {
-        self.lock().stalls
+        self.state.lock().stalls
     }
 
     /// The clock at this moment.
     #[must_use]
     pub fn reading(&self) -> Reading {
-        let state = self.lock();
+        let state = self.state.lock();
         let host = self.host_now();
         let now = state.clock.at(host);
         Reading {
@@ -304,7 +306,7 @@ impl Domain {
     /// Whether the clock stands at its horizon.
     #[must_use]
     pub fn is_at_horizon(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.clock.at(self.host_now()) >= state.clock.horizon()
     }
 
@@ -321,16 +323,9 @@ impl Domain {
     /// # Errors
     /// When the kernel gives no more descriptors.
     pub fn watch(&self) -> io::Result<Watch> {
-        // SAFETY: eventfd takes no pointers; its result is checked and owned by nobody else.
-        let event = unsafe {
-            let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            Arc::new(OwnedFd::from_raw_fd(fd))
-        };
-        self.lock().watchers.push(Arc::clone(&event));
-        Ok(Watch { event })
+        let wake = Arc::new(Wake::new()?);
+        self.state.lock().watchers.push(Arc::clone(&wake));
+        Ok(Watch { wake })
     }
 
     /// Waits on the host until the clock has reached `when`, however often it is held meanwhile.
@@ -352,7 +347,7 @@ impl Domain {
     }
 
     fn change<T>(&self, decide: impl FnOnce(&mut VirtualClock, HostTime) -> (T, Changed)) -> T {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.page.begin_change();
         let now = settled_host_now().min(self.page.limit());
         let before = state.clock.clone();
@@ -374,20 +369,13 @@ impl Domain {
         state.stops += u64::from(changed.stops);
         state.watchers.retain(|watcher| Arc::strong_count(watcher) > 1);
         if changed.stops || changed.resumes || changed.dilates {
-            for watcher in &state.watchers {
-                ring(watcher);
-            }
+            state.watchers.iter().for_each(|watcher| watcher.wake());
         }
     }
 
     /// Host time as far as the clock may go.
     fn host_now(&self) -> HostTime {
         host_now().min(self.page.limit())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -427,22 +415,19 @@ impl Drop for Hold {
 /// Becomes readable when the clock of a domain changes.
 #[derive(Debug)]
 pub struct Watch {
-    event: Arc<OwnedFd>,
+    wake: Arc<Wake>,
 }
 
 impl Watch {
     /// The descriptor to poll.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.event.as_fd()
+        self.wake.as_fd()
     }
 
     /// Forgets the changes so far. Call it before reading the clock, so that none is missed.
     pub fn clear(&self) {
-        let mut count = [0u8; 8];
-        // SAFETY: reads 8 octets into an array of 8; the descriptor does not block, and an empty
-        // counter (EAGAIN) is what clearing is for.
-        unsafe { libc::read(self.event.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+        self.wake.clear();
     }
 
     /// Waits until host time `until` (for ever if `None`) or the next change, and clears it.
@@ -494,12 +479,6 @@ fn epochs(realtime_ns: Option<i64>) -> [i64; Epoch::COUNT] {
 
 fn relax(tries: u32) {
     if tries < 100 { std::hint::spin_loop() } else { std::thread::yield_now() }
-}
-
-fn ring(event: &OwnedFd) {
-    let one = 1u64.to_ne_bytes();
-    // SAFETY: writes 8 octets from an array of 8; a full counter (EAGAIN) is readable anyway.
-    unsafe { libc::write(event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
 }
 
 #[cfg(test)]
@@ -573,7 +552,7 @@ mod tests {
             what();
             let mut fds = [readable(watch.fd())];
             poll_until(&mut fds, Some(HostTime::ZERO)).unwrap();
-            fds[0].revents != 0
+            !fds[0].revents().is_empty()
         };
         assert!(!rings(&|| ()));
         assert!(rings(&|| {

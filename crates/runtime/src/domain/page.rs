@@ -3,10 +3,14 @@
 use std::ffi::CStr;
 use std::io;
 use std::ops::Deref;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use vtime::HostTime;
 use vtime::history::DomainPage;
 use vtime::image::PAGE_SIZE;
@@ -63,34 +67,24 @@ impl<T: SharedMemory> Shared<T> {
     /// When the kernel gives no memory.
     pub fn new(name: &CStr, value: T, writers: Writers) -> io::Result<Self> {
         let () = Self::FITS;
-        // SAFETY: the name is a C string; results are checked before use; the mapping is fresh,
-        // aligned to a page, large enough by the assertion above, and initialised by `write`.
-        unsafe {
-            let fd = libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let memory = OwnedFd::from_raw_fd(fd);
-            if libc::ftruncate(fd, PAGE_SIZE as libc::off_t) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            let at = libc::mmap(std::ptr::null_mut(), PAGE_SIZE, access, libc::MAP_SHARED, fd, 0);
-            if at == libc::MAP_FAILED {
-                return Err(io::Error::last_os_error());
-            }
-            let place = NonNull::new(at.cast::<T>()).expect("mmap never answers null");
-            place.write(value);
-            let shared = Self { memory, value: Mapped(place) };
-            // Sealed last: the mapping that is there keeps its right to write.
-            let size = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-            let sealed = |seals: libc::c_int| libc::fcntl(fd, libc::F_ADD_SEALS, seals) == 0;
-            if writers == Writers::Owner && sealed(size | libc::F_SEAL_FUTURE_WRITE) || sealed(size)
-            {
-                return Ok(shared);
-            }
-            Err(io::Error::last_os_error())
+        let memory = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        ftruncate(&memory, PAGE_SIZE as u64)?;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let none = std::ptr::null_mut();
+        // SAFETY: the mapping is fresh, and nobody relies on what was at its address.
+        let at = unsafe { mmap(none, PAGE_SIZE, access, MapFlags::SHARED, &memory, 0)? };
+        let place = NonNull::new(at.cast::<T>()).expect("mmap never returns null");
+        // SAFETY: aligned to a page, and large enough by the assertion above.
+        unsafe { place.write(value) };
+        let value = Mapped(place);
+        // Sealed last: the mapping that is there keeps its right to write.
+        let size = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+        if writers == Writers::All
+            || fcntl_add_seals(&memory, size | SealFlags::FUTURE_WRITE).is_err()
+        {
+            fcntl_add_seals(&memory, size)?;
         }
+        Ok(Self { memory, value })
     }
 
     /// The descriptor of the memory, and the value in it.
@@ -135,7 +129,8 @@ impl<T: SharedMemory> AsFd for Shared<T> {
 impl<T: SharedMemory> Drop for Mapped<T> {
     fn drop(&mut self) {
         // SAFETY: the mapping made in `Shared::new`, which nobody else unmaps.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), PAGE_SIZE) };
+        // That it fails, nobody can do anything about.
+        let _ = unsafe { munmap(self.0.as_ptr().cast(), PAGE_SIZE) };
     }
 }
 
@@ -162,33 +157,24 @@ pub(super) fn wake_all(word: &AtomicU32) {
 
 /// An entry of [`poll_until`] that waits for input.
 #[must_use]
-pub fn readable(fd: BorrowedFd<'_>) -> libc::pollfd {
-    libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }
+pub fn readable(fd: BorrowedFd<'_>) -> PollFd<'_> {
+    PollFd::from_borrowed_fd(fd, PollFlags::IN)
 }
 
-/// Waits until one of `fds` is ready or host time has reached `until` (for ever if `None`).
-/// Answers how many are ready.
+/// Waits until one of `fds` is ready or host time has reached `until` (for ever if `None`). Returns how
+/// many are ready.
 ///
 /// # Errors
 /// What `ppoll` reports; an interruption by a signal counts as "none ready".
-pub fn poll_until(fds: &mut [libc::pollfd], until: Option<HostTime>) -> io::Result<usize> {
+pub fn poll_until(fds: &mut [PollFd<'_>], until: Option<HostTime>) -> io::Result<usize> {
     let timeout = until.map(|until| {
         let left = (until - host_now()).as_ns().max(0);
-        libc::timespec {
-            tv_sec: left / vtime::time::NS_PER_S,
-            tv_nsec: left % vtime::time::NS_PER_S,
-        }
+        Timespec { tv_sec: left / vtime::time::NS_PER_S, tv_nsec: left % vtime::time::NS_PER_S }
     });
-    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: `fds` is a valid slice for the length given, `timeout` null or a live timespec.
-    let ready = unsafe {
-        libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout, std::ptr::null())
-    };
-    if ready >= 0 {
-        return Ok(ready.unsigned_abs() as usize);
+    match poll(fds, timeout.as_ref()) {
+        Err(Errno::INTR) => Ok(0),
+        ready => Ok(ready?),
     }
-    let error = io::Error::last_os_error();
-    if error.kind() == io::ErrorKind::Interrupted { Ok(0) } else { Err(error) }
 }
 
 #[cfg(test)]

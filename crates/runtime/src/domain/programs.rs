@@ -8,8 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use vtime::image::Counters;
 use vtime::late::Lateness;
 use vtime::own::{Moment, OwnClock};
@@ -122,12 +123,7 @@ impl Program {
 
     /// Says that it runs: from now on it can be found, or be gone.
     pub fn runs(&self) {
-        self.lock().missed = Some(0);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().missed = Some(0);
     }
 }
 
@@ -145,10 +141,10 @@ impl Domain {
     ) -> io::Result<(Arc<Program>, OwnedFd)> {
         let parent = parent.and_then(|parent| self.program(parent));
         // Held meanwhile, so that the parent's line does not change.
-        let held = self.lock();
+        let held = self.state.lock();
         let paused_before = held.clock.paused(self.host_now());
-        let clock = parent.map_or(OwnClock::Domain, |parent| parent.lock().clock.clone());
-        let mut programs = self.programs();
+        let clock = parent.map_or(OwnClock::Domain, |parent| parent.state.lock().clock.clone());
+        let mut programs = self.programs.lock();
         programs.made += 1;
         let number = programs.made;
         let identity = Identity { domain: self.token, program: number };
@@ -171,24 +167,24 @@ impl Domain {
     /// The programs that are not known to be gone.
     #[must_use]
     pub fn present_programs(&self) -> Vec<Arc<Program>> {
-        self.programs().present.values().cloned().collect()
+        self.programs.lock().present.values().cloned().collect()
     }
 
     /// The processes that have begun them.
     pub(super) fn processes(&self) -> Vec<i32> {
-        self.programs().present.values().map(|program| program.process).collect()
+        self.programs.lock().present.values().map(|program| program.process).collect()
     }
 
     /// A program by its number.
     #[must_use]
     pub fn program(&self, number: u64) -> Option<Arc<Program>> {
-        self.programs().present.get(&number).cloned()
+        self.programs.lock().present.get(&number).cloned()
     }
 
     /// The number of the program whose own page is in this memory.
     #[must_use]
     pub fn program_with(&self, memory: Memory) -> Option<u64> {
-        self.programs().by_memory.get(&memory).copied()
+        self.programs.lock().by_memory.get(&memory).copied()
     }
 
     /// Changes how the time of a program runs. It neither jumps nor goes back, and whoever waits
@@ -203,12 +199,12 @@ impl Domain {
             return;
         }
         self.change_factors(
-            |_| programs.iter().any(|program| program.lock().quickens_by(change)),
+            |_| programs.iter().any(|program| program.state.lock().quickens_by(change)),
             |clock, now| {
                 // No limit of the domain holds who was let go.
                 let moment = Moment { host: host_now(), domain: clock.at_exactly(now) };
                 for program in programs {
-                    let mut state = program.lock();
+                    let mut state = program.state.lock();
                     state.change(change, moment, clock.paused(now));
                     program.page.publish(&state.clock, state.published);
                 }
@@ -225,14 +221,14 @@ impl Domain {
     /// How a program runs now.
     #[must_use]
     pub fn standing(&self, program: &Program) -> Standing {
-        let state = self.lock();
+        let state = self.state.lock();
         self.standing_at(program, &state.clock, host_now())
     }
 
     /// How programs run now, all of them at the same moment.
     #[must_use]
     pub fn standings(&self, programs: &[&Program]) -> Vec<Standing> {
-        let state = self.lock();
+        let state = self.state.lock();
         let host = host_now();
         programs.iter().map(|program| self.standing_at(program, &state.clock, host)).collect()
     }
@@ -240,7 +236,7 @@ impl Domain {
     fn standing_at(&self, program: &Program, clock: &VirtualClock, host: HostTime) -> Standing {
         let reached = host.min(self.page.limit());
         let now = self.moment(clock, host);
-        let own = program.lock();
+        let own = program.state.lock();
         let free = matches!(own.clock, OwnClock::Free(_));
         let paused = own.paused_with(clock.paused(reached));
         let time = own.clock.at(now).0;
@@ -257,9 +253,9 @@ impl Domain {
     #[must_use]
     pub fn now_of(&self, number: u64) -> ProgramTime {
         let Some(program) = self.program(number) else { return self.now().of_program() };
-        let state = self.lock();
+        let state = self.state.lock();
         let now = self.moment(&state.clock, host_now());
-        program.lock().clock.at(now).0
+        program.state.lock().clock.at(now).0
     }
 
     /// The host time at which the program with this number reaches `when` if nothing changes.
@@ -267,10 +263,10 @@ impl Domain {
     pub fn host_time_of_program(&self, number: u64, when: ProgramTime) -> Option<HostTime> {
         let program = self.program(number);
         // Held meanwhile, so that both lines are those of one moment.
-        let held = self.lock();
+        let held = self.state.lock();
         let clock = self.page.snapshot(relax);
         let snapshot = match program {
-            Some(program) => program.lock().clock.snapshot(clock),
+            Some(program) => program.state.lock().clock.snapshot(clock),
             None => OwnClock::Domain.snapshot(clock),
         };
         drop(held);
@@ -280,14 +276,14 @@ impl Domain {
     /// Whether enough programs were added to look which of them are gone.
     #[must_use]
     pub fn wants_sweep(&self) -> bool {
-        let programs = self.programs();
+        let programs = self.programs.lock();
         programs.present.len() >= 2 * programs.swept + UNSWEPT_MAX
     }
 
     /// Forgets the programs that run no more, but for their counts: those that are not among
     /// `found` for the second time. Answers their numbers.
     pub fn keep_programs(&self, found: &BTreeSet<u64>) -> Vec<u64> {
-        let mut programs = self.programs();
+        let mut programs = self.programs.lock();
         let gone: Vec<_> = programs
             .present
             .extract_if(.., |number, program| program.misses_when(found.contains(number)) >= MISSES)
@@ -303,7 +299,7 @@ impl Domain {
     /// The program that a process was the last to begin.
     #[must_use]
     pub fn last_begun_by(&self, process: i32) -> Option<u64> {
-        let programs = self.programs();
+        let programs = self.programs.lock();
         let mut newest = programs.present.values().rev();
         newest.find(|program| program.process == process).map(|program| program.number)
     }
@@ -311,15 +307,10 @@ impl Domain {
     /// Calls that all programs of the domain have made so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        let (sum, programs) = (Counters::default(), self.programs());
+        let (sum, programs) = (Counters::default(), self.programs.lock());
         programs.present.values().for_each(|program| sum.add(program.counters()));
         sum.add(&programs.gone);
         sum
-    }
-
-    fn programs(&self) -> MutexGuard<'_, Programs> {
-        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
-        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -356,7 +347,7 @@ impl State {
 impl Program {
     /// Counts whether it was found. Answers how often it was not, one time after the other.
     fn misses_when(&self, found: bool) -> u32 {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(missed) = &mut state.missed {
             *missed = if found { 0 } else { *missed + 1 };
         }

@@ -7,9 +7,11 @@
 //! are started when there are none to spare, and stay.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 use super::program::Listener;
 use super::seccomp::Notification;
@@ -48,7 +50,7 @@ impl Desk {
     /// Hands a notification to who expects it, or else queues it as a job. Answers whether
     /// another worker is wanted; the caller starts it and says so with [`Self::hired`].
     pub(super) fn hand_in(&self, job: Job) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.pass_on(&job.notification) {
             return false;
         }
@@ -59,12 +61,12 @@ impl Desk {
 
     /// Counts a worker that was started.
     pub(super) fn hired(&self) {
-        self.lock().workers += 1;
+        self.state.lock().workers += 1;
     }
 
     /// The next job; `None` when there will be no more.
     pub(super) fn next(&self) -> Option<Job> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.idle += 1;
         loop {
             if let Some(job) = state.jobs.pop_front() {
@@ -74,7 +76,7 @@ impl Desk {
             if state.closed {
                 return None;
             }
-            state = self.called.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.called.wait(&mut state);
         }
     }
 
@@ -82,25 +84,20 @@ impl Desk {
     /// answer is dropped.
     pub(super) fn expect(&self, thread: libc::pid_t) -> Expected<'_> {
         let (sender, ids) = channel();
-        self.lock().expected.insert(thread, sender);
+        self.state.lock().expected.insert(thread, sender);
         Expected { desk: self, thread, ids }
     }
 
     /// Hands a notification that has become a job to who has begun to expect it since. Answers
     /// whether somebody has.
     pub(super) fn pass_on(&self, notification: &Notification) -> bool {
-        self.lock().pass_on(notification)
+        self.state.lock().pass_on(notification)
     }
 
     /// Sends the workers home.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.called.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -128,7 +125,7 @@ impl Expected<'_> {
 
 impl Drop for Expected<'_> {
     fn drop(&mut self) {
-        self.desk.lock().expected.remove(&self.thread);
+        self.desk.state.lock().expected.remove(&self.thread);
     }
 }
 

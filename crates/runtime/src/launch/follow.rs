@@ -17,11 +17,13 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
+use std::sync::{Arc, Weak, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use libc::c_int;
+use parking_lot::Mutex;
+use rustix::event::PollFlags;
 use vtime::HostSpan;
 
 use super::desk::{Desk, Job};
@@ -251,8 +253,8 @@ impl Tree {
             if domain::poll_until(&mut fd, None).is_err() {
                 return;
             }
-            let [libc::pollfd { revents, .. }] = fd;
-            if revents & libc::POLLIN != 0 {
+            let ready = fd[0].revents();
+            if ready.contains(PollFlags::IN) {
                 let notification = match seccomp::receive(listener.as_fd()) {
                     Ok(notification) => notification,
                     // Killed between its report and now.
@@ -265,7 +267,7 @@ impl Tree {
                     self.work.freezer.started(notification.thread.cast_signed());
                 }
                 self.hand_in(Job { listener: Arc::clone(listener), notification });
-            } else if revents & libc::POLLHUP != 0 {
+            } else if ready.contains(PollFlags::HUP) {
                 return;
             }
         }
@@ -364,17 +366,17 @@ impl Tree {
     /// that was done already, or cannot be.
     fn open(&self, job: &Job) -> bool {
         let thread = job.notification.thread.cast_signed();
-        let opens = self.opened().insert(thread)
+        let opens = self.opened.lock().insert(thread)
             && nudge::open(job.listener.as_fd(), job.notification.id, thread);
         if !opens {
-            self.opened().remove(&thread);
+            self.opened.lock().remove(&thread);
         }
         opens
     }
 
     /// Whether the tree may have one more program.
     fn has_room(&self) -> bool {
-        let mut programs = self.programs();
+        let mut programs = self.programs.lock();
         if programs.len() < PROGRAMS_MAX {
             return true;
         }
@@ -384,16 +386,6 @@ impl Tree {
         }
         programs.retain(|program| program.strong_count() > 0);
         programs.len() < PROGRAMS_MAX
-    }
-
-    fn programs(&self) -> MutexGuard<'_, Vec<Weak<Program>>> {
-        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
-        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn opened(&self) -> MutexGuard<'_, BTreeSet<libc::pid_t>> {
-        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn follow(&self, job: &Job, tracee: &mut Tracee) {
@@ -406,7 +398,7 @@ impl Tree {
         // Whose time it goes on with; afterwards nothing is left of the one before.
         let before = members::program_of(&self.work.domain, tracee.thread());
         let thread = tracee.thread();
-        let opened = self.opened().remove(&thread);
+        let opened = self.opened.lock().remove(&thread);
         if opened {
             // What was done to the memory that they share concerns it too. It cannot get on before
             // the exec is over, and then finds the signal.
@@ -467,7 +459,7 @@ impl Tree {
         }
         let (program, own) =
             work.domain.add_program(&job.listener.name, tracee.thread(), before)?;
-        self.programs().push(Arc::downgrade(&program));
+        self.programs.lock().push(Arc::downgrade(&program));
         work.timers.exec(&job.listener.name, tracee.thread(), program.number);
         work.equipment.equip(&self.desk, job.listener.as_fd(), tracee, own.as_fd())?;
         program.runs();

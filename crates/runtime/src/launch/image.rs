@@ -3,8 +3,9 @@
 
 use std::ffi::c_void;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use vtime::image::{IMAGE, IMAGE_SIZE_MAX};
 
 use super::arch::{SYSCALL, SYSCALL_ALIGNMENT, VDSO_PREFIX};
@@ -59,22 +60,12 @@ pub(super) struct Vdso {
 /// The image in a memfd of its own, so that all programs share its memory.
 pub(super) fn memory() -> io::Result<OwnedFd> {
     use std::io::Write;
-    // SAFETY: the name is a C string; the result is checked and owned by nobody else.
-    let memory = unsafe {
-        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-        let fd = libc::memfd_create(c"quartercycle-image".as_ptr(), flags);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        OwnedFd::from_raw_fd(fd)
-    };
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let memory = memfd_create(c"quartercycle-image", flags)?;
     std::fs::File::from(memory.try_clone()?).write_all(IMAGE_FILE)?;
     // One program with privileges could change it for all others, through its entry in /proc.
-    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE | libc::F_SEAL_SEAL;
-    // SAFETY: takes numbers; the descriptor is open.
-    if unsafe { libc::fcntl(memory.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let size = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    fcntl_add_seals(&memory, size | SealFlags::WRITE)?;
     Ok(std::fs::File::open(format!("/proc/self/fd/{}", memory.as_raw_fd()))?.into())
 }
 

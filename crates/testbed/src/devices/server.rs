@@ -12,9 +12,10 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use parking_lot::Mutex;
 use vtime::{VirtualSpan, VirtualTime};
 
 use super::folder::{Answer, Folder, Sample};
@@ -74,7 +75,7 @@ pub fn serve(
     };
     let thread = std::thread::Builder::new().name("plant-files".into()).spawn(move || {
         let end = work.run(&stopped);
-        let mut stats = lock(&work.stats);
+        let mut stats = work.stats.lock();
         stats.ended = true;
         if let Err(error) = end {
             warn(&mut stats, format!("the folder is no longer served: {error}"));
@@ -87,7 +88,7 @@ impl Server {
     /// What was done so far.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
-        lock(&self.stats).clone()
+        self.stats.lock().clone()
     }
 }
 
@@ -135,10 +136,10 @@ impl Work {
             // Changes of the clock matter only to replies that wait for it.
             let count = if due.is_some() { 3 } else { 2 };
             poll_until(&mut fds[..count], until)?;
-            if fds[1].revents != 0 {
+            if !fds[1].revents().is_empty() {
                 return Ok(());
             }
-            if fds[0].revents != 0 && !self.serve_one(&mut buffer)? {
+            if !fds[0].revents().is_empty() && !self.serve_one(&mut buffer)? {
                 return Ok(());
             }
         }
@@ -170,7 +171,7 @@ impl Work {
             Answer::NotANumber { file, written } => {
                 let point = self.folder.name(file);
                 let reason = format!("the write of {written:?} to {point} is not one number");
-                warn(&mut lock(&self.stats), reason);
+                warn(&mut self.stats.lock(), reason);
                 self.send(unique, &Reply::error(libc::EINVAL))?;
             }
             Answer::Interrupted(interrupted) => self.interrupt(interrupted)?,
@@ -184,7 +185,7 @@ impl Work {
         let latency = self.folder.latency(sample.file);
         let reply = match self.points.read(&self.folder.points(sample.file), hold.at()) {
             Ok(values) => {
-                lock(&self.stats).reads += 1;
+                self.stats.lock().reads += 1;
                 self.folder.sampled(sample, &values)
             }
             Err(reason) => self.refused(sample.file, &reason),
@@ -206,7 +207,7 @@ impl Work {
         };
         let reply = match self.points.write(point, value, hold.at()) {
             Ok(()) => {
-                lock(&self.stats).writes += 1;
+                self.stats.lock().writes += 1;
                 Reply::written(length)
             }
             Err(reason) => self.refused(file, &reason),
@@ -218,7 +219,7 @@ impl Work {
 
     fn refused(&self, file: usize, reason: &str) -> Reply {
         let point = self.folder.name(file);
-        warn(&mut lock(&self.stats), format!("{point}: {reason}"));
+        warn(&mut self.stats.lock(), format!("{point}: {reason}"));
         Reply::error(libc::EIO)
     }
 
@@ -261,9 +262,4 @@ fn warn(stats: &mut ServerStats, reason: String) {
     if stats.warnings.len() < WARNINGS_MAX || stats.warnings.contains_key(&reason) {
         *stats.warnings.entry(reason).or_default() += 1;
     }
-}
-
-fn lock(stats: &Mutex<ServerStats>) -> MutexGuard<'_, ServerStats> {
-    // A panic aborts the process, so a poisoned lock cannot be seen.
-    stats.lock().unwrap_or_else(PoisonError::into_inner)
 }

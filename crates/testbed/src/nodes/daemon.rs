@@ -7,12 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use parking_lot::{Condvar, Mutex};
 use vtime::{HostSpan, Tdf, VirtualTime};
 
 use super::node::{NodeEvent, NodeHandle};
@@ -116,28 +117,20 @@ struct Programs {
 
 impl Programs {
     fn started(&self) {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *self.running.lock() += 1;
     }
 
     fn ended(&self) {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         *running = running.saturating_sub(1);
         self.changed.notify_all();
     }
 
     /// Waits until all have ended, at most for so long. Answers whether they have.
     fn wait(&self, longest: Duration) -> bool {
-        let until = Instant::now() + longest;
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        while *running > 0 {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            let waited = self.changed.wait_timeout(running, left);
-            running = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        true
+        let mut running = self.running.lock();
+        let any = |running: &mut u32| *running > 0;
+        !self.changed.wait_while_for(&mut running, any, longest).timed_out() || *running == 0
     }
 }
 

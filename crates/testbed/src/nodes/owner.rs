@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 
 use super::orders::{Order, Output, Report};
@@ -45,19 +45,15 @@ impl<W: Write> Queue<W> {
 
     /// Writes all of it in turn; that nobody reads any more is no concern of the writer.
     fn write(&self, octets: &[u8]) {
-        let mut turns = self.turns();
+        let mut turns = self.turns.lock();
         let own = turns.next;
         turns.next += 1;
         let waiting = |turns: &mut Turns| turns.serving != own;
-        drop(self.changed.wait_while(turns, waiting));
-        let _ = self.to.lock().unwrap_or_else(PoisonError::into_inner).write_all(octets);
-        self.turns().serving += 1;
+        self.changed.wait_while(&mut turns, waiting);
+        drop(turns);
+        let _ = self.to.lock().write_all(octets);
+        self.turns.lock().serving += 1;
         self.changed.notify_all();
-    }
-
-    fn turns(&self) -> MutexGuard<'_, Turns> {
-        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -107,7 +103,7 @@ mod tests {
     impl Write for Slow {
         fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
             std::thread::sleep(std::time::Duration::from_millis(1));
-            self.0.lock().unwrap().extend_from_slice(octets);
+            self.0.lock().extend_from_slice(octets);
             Ok(octets.len())
         }
 
@@ -126,13 +122,13 @@ mod tests {
                     queue.write(b"f");
                 }
             });
-            while !written.0.lock().unwrap().contains(&b'f') {
+            while !written.0.lock().contains(&b'f') {
                 std::thread::yield_now();
             }
             for _ in 0..50 {
-                let before = written.0.lock().unwrap().len();
+                let before = written.0.lock().len();
                 queue.write(b"o");
-                let written = written.0.lock().unwrap();
+                let written = written.0.lock();
                 let place = before + written[before..].iter().position(|o| *o == b'o').unwrap();
                 // What is being written when it comes, and what came first.
                 assert!(place - before <= 2, "waited for {} others", place - before);

@@ -1,10 +1,11 @@
 //! The plant as an agent reaches it: it asks the runner, and the program waits meanwhile.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use vtime::VirtualTime;
 
 use super::orders::{Answer, Report};
@@ -37,7 +38,7 @@ impl Points {
 
     /// Hands an answer to whoever asked.
     pub(super) fn answer(&self, ask: u64, outcome: Answer) {
-        if let Some(waiting) = self.lock().waiting.remove(&ask) {
+        if let Some(waiting) = self.state.lock().waiting.remove(&ask) {
             // Whoever asked may have been killed meanwhile.
             let _ = waiting.send(outcome);
         }
@@ -45,14 +46,14 @@ impl Points {
 
     /// Lets everybody who waits find that no answer will come.
     pub(super) fn close(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.closed = true;
         state.waiting.clear();
     }
 
     /// Wall time that accesses took so far; `None` if there were none.
     pub(super) fn access(&self) -> Option<ReadAccount> {
-        let counted = self.lock().access.summary();
+        let counted = self.state.lock().access.summary();
         let in_us = |ns: u64| ns as f64 / 1e3;
         (counted.frames > 0).then(|| ReadAccount {
             count: counted.frames,
@@ -71,7 +72,7 @@ impl Points {
         let begun = Instant::now();
         let (sender, receiver) = channel();
         let ask = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if state.closed {
                 return Err(OVER.to_owned());
             }
@@ -83,16 +84,11 @@ impl Points {
         self.owner.tell(&Report::Ask { ask, points: points.to_vec(), write, at_ns: at.as_ns() });
         let answer = receiver.recv().map_err(|_| OVER.to_owned())?;
         let took = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.lock().access.count(took);
+        self.state.lock().access.count(took);
         match answer {
             Answer::Values(values) => Ok(values),
             Answer::Error(error) => Err(error),
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        // A panic aborts the process, so a poisoned lock cannot be seen.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,10 +1,12 @@
 //! Ctrl-C and signals that ask to end: the first one ends the run in order, another one this process.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::happened::Happened;
 use os::signals;
@@ -33,7 +35,7 @@ impl Interrupt {
             let first_at = Instant::now();
             own.first.store(first, Ordering::SeqCst);
             // A session that is over already hears of nothing.
-            let _ = own.lock().send(Happened::Signal(first));
+            let _ = own.to.lock().send(Happened::Signal(first));
             arrivals.next();
             while first_at.elapsed() < SIGNALS_TOGETHER {
                 arrivals.next();
@@ -46,12 +48,7 @@ impl Interrupt {
 
     /// Has a run hear of it from now on. Answers whether there is still to be one.
     pub(super) fn reaches(&self, run: Sender<Happened>) -> bool {
-        *self.lock() = run;
+        *self.to.lock() = run;
         self.first.load(Ordering::SeqCst) == 0
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Sender<Happened>> {
-        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
-        self.to.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

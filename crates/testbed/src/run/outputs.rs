@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context;
+use parking_lot::Mutex;
 use vtime::VirtualSpan;
 
 use crate::nodes::orders::Output;
@@ -39,13 +40,13 @@ pub(super) struct LastLines(Arc<Mutex<BTreeMap<String, i64>>>);
 impl LastLines {
     /// That all programs, or these, may have written more since.
     pub(super) fn losses(&self, programs: Option<&[String]>, reason: &str) -> Vec<Loss> {
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.0.lock();
         let wanted = last.iter().filter(|(name, _)| programs.is_none_or(|of| of.contains(name)));
         wanted.map(|(name, at)| loss(name, *at, reason)).collect()
     }
 
     fn note(&self, program: &str, at_ns: i64) {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         last.insert(program.to_owned(), at_ns);
     }
 }

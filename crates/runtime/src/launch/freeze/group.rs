@@ -6,12 +6,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use libc::pid_t;
+use rustix::event::{PollFd, PollFlags};
 
 use super::method::Method;
 use os::namespaces;
@@ -114,8 +114,7 @@ impl Group {
         }
         let until = crate::domain::host_now()
             + vtime::HostSpan::from_ns(i64::try_from(longest.as_nanos()).unwrap_or(i64::MAX));
-        let mut entry = crate::domain::readable(self.events.as_fd());
-        entry.events = libc::POLLPRI;
+        let entry = PollFd::new(&self.events, PollFlags::PRI);
         // That it cannot be polled means to look again, as a change does.
         let _ = crate::domain::poll_until(&mut [entry], Some(until));
     }

@@ -26,12 +26,18 @@ mod threads;
 mod warden;
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use libc::pid_t;
+use os::wake::Wake;
+use parking_lot::{Condvar, Mutex};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
 use vtime::time::NS_PER_S;
 use vtime::{HostSpan, HostTime};
 
@@ -71,7 +77,7 @@ pub struct Freezer {
     state: Mutex<State>,
     changed: Condvar,
     /// Wakes the thread.
-    bell: OwnedFd,
+    wake: Wake,
     /// Wakes it when a hold has lasted long enough.
     alarm: OwnedFd,
 }
@@ -125,59 +131,62 @@ impl Freezer {
             wanted,
             state: Mutex::new(state),
             changed: Condvar::new(),
-            bell: event()?,
-            alarm: timer()?,
+            wake: Wake::new()?,
+            alarm: timerfd_create(
+                TimerfdClockId::Monotonic,
+                TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+            )?,
         });
         if wanted.freeze != Freeze::Off {
             let own = Arc::clone(&freezer);
             let worker = thread::Builder::new().name("freezer".into()).spawn(move || own.work())?;
-            freezer.lock().worker = Some(worker);
+            freezer.state.lock().worker = Some(worker);
         }
         Ok(freezer)
     }
 
     /// A tree of programs has begun with this process, which is there.
     pub(super) fn started(&self, root: pid_t) {
-        if self.lock().freeze == Freeze::Off {
+        if self.state.lock().freeze == Freeze::Off {
             return;
         }
         // By the time that it is taken up, another process may have its number.
         let Ok(root) = Identity::of_process(root) else { return };
-        self.lock().new.push((root, host_now() + GATHER_AFTER));
-        ring(&self.bell);
+        self.state.lock().new.push((root, host_now() + GATHER_AFTER));
+        self.wake.wake();
     }
 
     /// Does what stops the clock without freezing programs until it runs again: one of them does
     /// it, and frozen it could never undo it.
     pub fn spare<T>(&self, stop: impl FnOnce() -> T) -> T {
-        self.lock().spares += 1;
+        self.state.lock().spares += 1;
         let answer = stop();
-        self.lock().spares -= 1;
+        self.state.lock().spares -= 1;
         self.let_go();
         answer
     }
 
     /// Thaws programs until the next hold, for they are to hear of something.
     pub fn let_go(&self) {
-        if self.lock().phase.resuming() {
-            ring(&self.bell);
+        if self.state.lock().phase.resuming() {
+            self.wake.wake();
         }
     }
 
     /// Thaws programs for good.
     pub fn stand_down(&self) {
-        self.lock().freeze = Freeze::Off;
+        self.state.lock().freeze = Freeze::Off;
         self.resuming();
     }
 
     /// Thaws programs and removes what was made to freeze them; call it when they have ended.
     pub fn close(&self) {
         self.stand_down();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.closing = true;
         let worker = state.worker.take();
         drop(state);
-        ring(&self.bell);
+        self.wake.wake();
         // It cannot panic: a panic aborts the process.
         let _ = worker.map(JoinHandle::join);
     }
@@ -185,14 +194,12 @@ impl Freezer {
     /// How programs are frozen, and how that went so far.
     #[must_use]
     pub fn status(&self) -> FreezeStatus {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.chosen.is_none() && !state.new.is_empty() && !state.closing {
             state.asked = true;
-            ring(&self.bell);
-            let waited = self.changed.wait_timeout_while(state, CHOICE_LONGEST, |state| {
-                state.chosen.is_none() && !state.closing
-            });
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.wake.wake();
+            let waiting = |state: &mut State| state.chosen.is_none() && !state.closing;
+            self.changed.wait_while_for(&mut state, waiting, CHOICE_LONGEST);
         }
         let (method, reason) = match &state.chosen {
             Some((method, reason)) => (Some(*method), reason.clone()),
@@ -213,7 +220,7 @@ impl Freezer {
     fn work(&self) {
         let mut hands = Hands::default();
         loop {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if state.closing {
                 break;
             }
@@ -240,17 +247,17 @@ impl Freezer {
     fn gather(&self, hands: &mut Hands, new: &[Identity]) {
         if !hands.has_chosen() {
             let chosen = hands.choose(self.wanted.by);
-            self.lock().chosen = Some(chosen);
+            self.state.lock().chosen = Some(chosen);
         }
         hands.gather(new);
-        self.lock().asked = false;
+        self.state.lock().asked = false;
         self.changed.notify_all();
     }
 
     fn freeze(&self, hands: &mut Hands) {
         let begun = Instant::now();
-        let complete = hands.freeze(|| self.lock().phase == Phase::Leaving);
-        let mut state = self.lock();
+        let complete = hands.freeze(|| self.state.lock().phase == Phase::Leaving);
+        let mut state = self.state.lock();
         let given_up = state.phase == Phase::Leaving;
         state.mended += hands.stopper.take_mended();
         state.freezes += 1;
@@ -265,7 +272,7 @@ impl Freezer {
     fn thaw(&self, hands: &mut Hands) {
         let begun = Instant::now();
         hands.thaw();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.mended += hands.stopper.take_mended();
         state.thaw_times.count(begun.elapsed());
         state.phase.thawed();
@@ -275,7 +282,7 @@ impl Freezer {
 
     /// Waits for something to do.
     fn rest(&self, hands: &mut Hands, next: Next) {
-        let state = self.lock();
+        let state = self.state.lock();
         let frozen = state.phase == Phase::Frozen;
         let mut until = state.new.iter().map(|(_, due)| *due).min();
         drop(state);
@@ -287,11 +294,12 @@ impl Freezer {
             let look = host_now() + LOOK_EVERY.max(hands.rest());
             until = Some(until.map_or(look, |until| until.min(look)));
         }
-        let mut fds = [domain::readable(self.bell.as_fd()), domain::readable(self.alarm.as_fd())];
+        let mut fds = [domain::readable(self.wake.as_fd()), domain::readable(self.alarm.as_fd())];
         // That it cannot be waited for means to look at once, as a wake-up does.
         let _ = domain::poll_until(&mut fds, until);
-        silence(&self.bell);
-        silence(&self.alarm);
+        self.wake.clear();
+        // Empty (EAGAIN) if it has not expired.
+        let _ = rustix::io::read(&self.alarm, &mut [0; 8]);
         if looks && frozen {
             hands.keep_frozen();
         } else if looks {
@@ -299,40 +307,35 @@ impl Freezer {
             hands.stopper.let_go();
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Backstop for Freezer {
     fn stopped(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let freeze = if state.spares > 0 { Freeze::Off } else { state.freeze };
         state.phase.stopped(freeze, host_now());
         let Phase::Due(at) = state.phase else { return };
         if freeze != Freeze::Strict {
             return set_alarm(&self.alarm, Some(at));
         }
-        ring(&self.bell);
+        self.wake.wake();
         let waiting = |state: &mut State| match state.phase {
             Phase::Due(_) => true,
             Phase::Frozen => !state.done,
             Phase::Free | Phase::Leaving => false,
         };
-        drop(self.changed.wait_while(state, waiting));
+        self.changed.wait_while(&mut state, waiting);
     }
 
     fn resuming(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let due = matches!(state.phase, Phase::Due(_));
         if due {
             set_alarm(&self.alarm, None);
         }
         if state.phase.resuming() {
-            ring(&self.bell);
-            drop(self.changed.wait_while(state, |state| state.phase == Phase::Leaving));
+            self.wake.wake();
+            self.changed.wait_while(&mut state, |state| state.phase == Phase::Leaving);
         } else if due {
             self.changed.notify_all();
         }
@@ -343,49 +346,10 @@ impl Backstop for Freezer {
     }
 }
 
-fn event() -> io::Result<OwnedFd> {
-    // SAFETY: takes numbers; the result is checked and owned by nobody else.
-    unsafe { owned(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK)) }
-}
-
-fn timer() -> io::Result<OwnedFd> {
-    let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
-    // SAFETY: as above.
-    unsafe { owned(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags)) }
-}
-
-/// # Safety
-/// `fd` must be the result of a call that makes a descriptor.
-unsafe fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: as the caller vouches.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
 fn set_alarm(alarm: &OwnedFd, at: Option<HostTime>) {
-    let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let at = at.map_or(none, |at| libc::timespec {
-        tv_sec: at.as_ns() / NS_PER_S,
-        tv_nsec: at.as_ns() % NS_PER_S,
-    });
-    let setting = libc::itimerspec { it_interval: none, it_value: at };
-    let flags = libc::TFD_TIMER_ABSTIME;
-    // SAFETY: a live structure and a null pointer.
-    unsafe {
-        libc::timerfd_settime(alarm.as_raw_fd(), flags, &raw const setting, std::ptr::null_mut())
-    };
-}
-
-fn ring(bell: &OwnedFd) {
-    let one = 1u64.to_ne_bytes();
-    // SAFETY: writes 8 octets from an array of 8; a full counter (EAGAIN) is readable anyway.
-    unsafe { libc::write(bell.as_raw_fd(), one.as_ptr().cast(), one.len()) };
-}
-
-fn silence(bell: &OwnedFd) {
-    let mut count = [0u8; 8];
-    // SAFETY: reads 8 octets into an array of 8; the descriptor does not block.
-    unsafe { libc::read(bell.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+    let ns = at.map_or(0, HostTime::as_ns);
+    let it_value = Timespec { tv_sec: ns / NS_PER_S, tv_nsec: ns % NS_PER_S };
+    let setting = Itimerspec { it_interval: Timespec::default(), it_value };
+    // Fails for no open timerfd and no valid time.
+    let _ = timerfd_settime(alarm, TimerfdTimerFlags::ABSTIME, &setting);
 }

@@ -4,10 +4,12 @@
 
 use std::cmp::Ordering;
 use std::fs;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use libc::{c_int, pid_t};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_gettime, timerfd_settime};
 
 use os::process::Process;
 
@@ -62,30 +64,16 @@ impl TimerFd {
 
     /// Takes back expirations that nobody has read, as setting it does.
     pub(super) fn reset(&self) {
-        let none = libc::itimerspec {
-            it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
-            it_value: libc::timespec { tv_sec: 0, tv_nsec: 0 },
-        };
-        // SAFETY: a live structure and a null pointer.
-        unsafe {
-            libc::timerfd_settime(self.0.as_raw_fd(), 0, &raw const none, std::ptr::null_mut())
-        };
+        // Fails for no open timerfd.
+        let _ = timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &once_at(0));
     }
 
     /// Takes its setting over from the kernel, which lets it expire no more. Answers the
     /// nanoseconds that were left (0: it was not armed) and its period.
     pub(super) fn take_over(&self) -> io::Result<[i64; 2]> {
         let unread = self.info("ticks:").unwrap_or(0);
-        let before = self.setting()?;
-        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        let none = libc::itimerspec { it_interval: zero, it_value: zero };
-        let mut last = none;
-        // SAFETY: live structures.
-        let set =
-            unsafe { libc::timerfd_settime(self.0.as_raw_fd(), 0, &raw const none, &raw mut last) };
-        if set != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let before = parts(&timerfd_gettime(&self.0)?);
+        let last = timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &once_at(0))?;
         let [left, period] = parts(&last);
         // It has expired between the two looks.
         let missed = left > before[0] || left == 0 && before[0] > 0;
@@ -94,16 +82,6 @@ impl TimerFd {
             self.expire(unread)?;
         }
         Ok([left, period])
-    }
-
-    fn setting(&self) -> io::Result<[i64; 2]> {
-        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut setting = libc::itimerspec { it_interval: zero, it_value: zero };
-        // SAFETY: a live structure.
-        match unsafe { libc::timerfd_gettime(self.0.as_raw_fd(), &raw mut setting) } {
-            0 => Ok(parts(&setting)),
-            _ => Err(io::Error::last_os_error()),
-        }
     }
 
     /// Adds expirations to those that nobody has read. `TFD_IOC_SET_TICKS` of
@@ -120,7 +98,10 @@ impl TimerFd {
         }
         match io::Error::last_os_error() {
             // A kernel without CONFIG_CHECKPOINT_RESTORE: it can be made to expire once.
-            error if error.raw_os_error() == Some(libc::ENOTTY) => self.expire_once(),
+            error if error.raw_os_error() == Some(libc::ENOTTY) => {
+                timerfd_settime(&self.0, TimerfdTimerFlags::ABSTIME, &once_at(1))?;
+                Ok(())
+            }
             error => Err(error),
         }
     }
@@ -129,28 +110,13 @@ impl TimerFd {
     /// so is the program's, and shared.
     fn take(&self) -> u64 {
         let mut ticks = [0u8; 8];
-        let to = libc::iovec { iov_base: ticks.as_mut_ptr().cast(), iov_len: ticks.len() };
-        // SAFETY: reads 8 octets into an array of 8.
-        let count =
-            unsafe { libc::preadv2(self.0.as_raw_fd(), &raw const to, 1, -1, libc::RWF_NOWAIT) };
-        match count {
-            8 => u64::from_ne_bytes(ticks),
-            _ if io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock => 0,
+        let to = &mut [IoSliceMut::new(&mut ticks)];
+        match preadv2(&self.0, to, u64::MAX, ReadWriteFlags::NOWAIT) {
+            Ok(8) => u64::from_ne_bytes(ticks),
+            Err(Errno::AGAIN) => 0,
             // Before Linux 6.10 it cannot be asked not to wait; they stay until they are replaced.
             _ => self.info("ticks:").unwrap_or(0).unsigned_abs(),
         }
-    }
-
-    fn expire_once(&self) -> io::Result<()> {
-        let past = libc::itimerspec {
-            it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
-            it_value: libc::timespec { tv_sec: 0, tv_nsec: 1 },
-        };
-        let (fd, flags) = (self.0.as_raw_fd(), libc::TFD_TIMER_ABSTIME);
-        // SAFETY: a live structure and a null pointer.
-        let set =
-            unsafe { libc::timerfd_settime(fd, flags, &raw const past, std::ptr::null_mut()) };
-        if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     fn info(&self, name: &str) -> Option<i64> {
@@ -159,7 +125,13 @@ impl TimerFd {
     }
 }
 
-fn parts(setting: &libc::itimerspec) -> [i64; 2] {
-    let ns = |time: libc::timespec| time.tv_sec.saturating_mul(1_000_000_000) + time.tv_nsec;
+/// A setting that expires once, at so many nanoseconds (0: never).
+const fn once_at(ns: i64) -> Itimerspec {
+    let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
+    Itimerspec { it_interval, it_value: Timespec { tv_sec: 0, tv_nsec: ns } }
+}
+
+fn parts(setting: &Itimerspec) -> [i64; 2] {
+    let ns = |time: Timespec| time.tv_sec.saturating_mul(1_000_000_000) + time.tv_nsec;
     [ns(setting.it_value), ns(setting.it_interval)]
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use libc::{c_int, c_long, pid_t};
+use parking_lot::Mutex;
 
 use super::pool::Pool;
 use super::tree::Ask;
@@ -133,7 +134,7 @@ impl Service {
 
     /// A process of a tree runs another program.
     pub(in crate::launch) fn exec(&self, tree: &str, process: pid_t, program: u64) {
-        let tree = self.names().get(tree).and_then(|name| name.tree.clone());
+        let tree = self.names.lock().get(tree).and_then(|name| name.tree.clone());
         if let Some(tree) = tree {
             tree.with_timers(|timers| timers.exec(process, program));
         }
@@ -141,12 +142,12 @@ impl Service {
 
     /// A listener is attended.
     pub(in crate::launch) fn begin(&self, tree: &str) {
-        self.names().entry(tree.to_owned()).or_default().listeners += 1;
+        self.names.lock().entry(tree.to_owned()).or_default().listeners += 1;
     }
 
     /// Of all that reported to a listener nobody is left.
     pub(in crate::launch) fn end(&self, tree: &str) {
-        let mut names = self.names();
+        let mut names = self.names.lock();
         let Some(name) = names.get_mut(tree) else { return };
         name.listeners = name.listeners.saturating_sub(1);
         // Those of a process that is being taken in are there before its listener is.
@@ -161,7 +162,7 @@ impl Service {
 
     /// The timers of the trees of a name, made if they are new.
     fn tree(&self, name: &str) -> io::Result<Arc<Tree>> {
-        let mut names = self.names();
+        let mut names = self.names.lock();
         let known = names.get(name).and_then(|name| name.tree.clone());
         if let Some(tree) = known {
             return Ok(tree);
@@ -170,15 +171,14 @@ impl Service {
         names.entry(name.to_owned()).or_default().tree = Some(Arc::clone(&tree));
         Ok(tree)
     }
-
-    fn names(&self) -> MutexGuard<'_, BTreeMap<String, Name>> {
-        // A panic aborts the process, so a poisoned lock cannot be seen; the state is whole.
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Service {
     fn drop(&mut self) {
-        self.names().values().filter_map(|name| name.tree.as_ref()).for_each(|tree| tree.end());
+        self.names
+            .lock()
+            .values()
+            .filter_map(|name| name.tree.as_ref())
+            .for_each(|tree| tree.end());
     }
 }

@@ -187,11 +187,12 @@ impl Node {
             let mut fds = [readable(self.socket.as_fd()), readable(children.as_fd())];
             let until = (!self.waiting.is_empty()).then(|| self.started + EXEC_LONGEST);
             poll_until(&mut fds, until).expect("polling two open descriptors");
-            if fds[1].revents != 0 {
+            let [has_order, has_children] = fds.map(|fd| !fd.revents().is_empty());
+            if has_children {
                 signals::drain(&children);
                 self.collect();
             }
-            if fds[0].revents != 0 {
+            if has_order {
                 match talk::receive(self.socket.as_fd()) {
                     Ok(Some((ToNode::Start(start), pipes))) => {
                         self.waiting.push_back((start, pipes));
