@@ -3,7 +3,7 @@
 //! It executes its own gen only and then counts up, so an event leads to one action at most; as a
 //! gen can only reverse the last action, a trip and a close never compete for one. What is cheap
 //! to check is checked first, and proofs last and no more than a few of one sender in a tick, so
-//! that whoever floods it pays with his own voice. Age is looked at twice: a vote may be fresh
+//! that anybody who floods it pays with his own voice. Age is looked at twice: a vote may be fresh
 //! when it comes and stale when another one would complete it.
 
 use crate::CommonTime;

@@ -2,7 +2,7 @@
 //! no older one is ever used again.
 //!
 //! The breaker node is trusted to remember, so its acknowledgements carry what it knows: a node
-//! born anew, which remembers nothing, is not deceived by an old key of another one.
+//! reborn, which remembers nothing, is not deceived by an old key of another one.
 
 use super::budget::Budget;
 use super::{Effect, EffectOf, NODES, NodeId, Refusal, Scheme, Tick};
@@ -103,7 +103,7 @@ impl WorkingKeys {
 
     /// Uses a key that a node has sent, if its root key has certified it and it is not an old one.
     ///
-    /// Only a key that claims to be new is verified: if those in use cost as much, whoever repeats
+    /// Only a key that claims to be new is verified: if those in use cost as much, anybody who repeats
     /// an old announcement in each tick would keep the node from ever announcing its next key.
     pub(super) fn admit<S: Scheme>(
         &mut self,

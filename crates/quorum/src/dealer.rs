@@ -1,6 +1,6 @@
 //! All keys of a station, dealt in one place from octets of the kernel: what `qcrelay keys` does.
 //!
-//! Whoever deals knows all secrets, so it is done once for an epoch on a machine that is not one
+//! The dealer knows all secrets, so it is done once for an epoch on a machine that is not one
 //! of the parties, and what it wrote for each of them is taken away from there.
 
 use ed25519_dalek::SigningKey;

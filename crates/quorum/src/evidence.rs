@@ -3,7 +3,7 @@
 //!
 //! The channel has authenticated the sender, so nobody is blamed for what another one sent; a
 //! statement with a valid proof convinces third parties besides. Being late, silent or verbose is
-//! no evidence: networks do that. Nor is a wrong certificate: whoever sends it may have verified
+//! no evidence: networks do that. Nor is a wrong certificate: its sender may have verified
 //! it, with a peer's key that has changed since, or that the breaker node does not have yet.
 
 use super::{NodeId, Statement};

@@ -1,5 +1,5 @@
 //! Octets as hexadecimal digits, two each, as files write keys. Nothing that a secret could be
-//! read from is kept or told.
+//! read from is kept or shown.
 
 use std::fmt::Write as _;
 

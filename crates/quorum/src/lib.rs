@@ -10,7 +10,7 @@
 //! - [`relay_state`]: where a relay node stands.
 //! - [`CommonTime`]: the clock of all nodes.
 //! - [`counters`]: which working keys are still good.
-//! - [`tokens`]: who may be destroyed and born anew.
+//! - [`tokens`]: who may be destroyed and reborn.
 //! - [`evidence`]: what no correct node says.
 //! - [`statement`]: what a relay puts its name to.
 //! - [`message`]: what nodes say to each other.

@@ -59,13 +59,13 @@ pub enum Message<P, C, K> {
         /// When it was asked.
         tick: Tick,
     },
-    /// A node that was born anew, to everybody: its working key, certified by its root key.
+    /// A node that was reborn, to everybody: its working key, certified by its root key.
     Announcement {
         /// The key with its certificate.
         key: K,
     },
     /// Answer to an announcement: the key is known and used from now on. A relay node adds its
-    /// own, because who was born anew knows nobody's.
+    /// own, because who was reborn knows nobody's.
     Noted {
         /// Counter of the announced key.
         counter: u64,

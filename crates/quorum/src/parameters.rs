@@ -72,7 +72,7 @@ impl Parameters {
         Tick::LENGTH.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX))
     }
 
-    /// What is wrong with them, with the way out; nothing if they can be used.
+    /// What is wrong with them, with the fix; nothing if they can be used.
     pub fn problem(&self) -> Option<String> {
         let dwell_min = self.dwell_min();
         let shortest = self.dwell_before_trip.min(self.dwell_before_close);

@@ -7,11 +7,11 @@
 //! as too early. So it is the newest that has begun here, and only if there is none, the next one,
 //! which then has begun at the peer.
 //!
-//! The price of one corrupt share is one combination: whoever sent it is not asked again for this
+//! The price of one corrupt share is one combination: its sender is not asked again for this
 //! gen.
 //!
 //! A share may be sound here and its certificate worth nothing to the breaker node, which knows
-//! another key of whoever sent it, or none: a node that announces its key to relay nodes only says so
+//! another key of its sender, or none: a node that announces its key to relay nodes only says so
 //! to nobody. So nodes certify with each other in turn.
 
 use std::collections::BTreeMap;
@@ -260,7 +260,7 @@ impl<P: Clone + Eq, C: Clone> Peer<P, C> {
 }
 
 /// With whom a node certifies a tick, the first choice first. In each tick the four are two pairs, and
-/// all pairs come within three ticks: so whoever else is hostile, of two correct nodes one chooses the
+/// all pairs come within three ticks: so if another node is hostile, of two correct nodes one chooses the
 /// other in at least two ticks of three, and three correct nodes have such a pair in each.
 fn partners(me: NodeId, tick: Tick) -> [NodeId; NODES - 1] {
     let others = NODES - 1;

@@ -1,4 +1,4 @@
-//! How a node that was destroyed and born anew finds its way back: it asks the breaker node how
+//! How a node that was destroyed and reborn finds its way back: it asks the breaker node how
 //! it stands until it answers, and announces its new working key until everybody has noted it.
 //!
 //! A node that never was away does the same, less often: its questions are a sign of life, and
@@ -24,7 +24,7 @@ impl Inquiry {
     }
 
     /// Whether the breaker node is to be asked now. An attempt that has not succeeded may be one
-    /// for a gen that has passed, so who attempts asks as often as who was born anew.
+    /// for a gen that has passed, so who attempts asks as often as who was reborn.
     pub(super) fn due(&mut self, now: CommonTime, parameters: &Parameters, attempts: bool) -> bool {
         // A clock that is set back delays nothing by more than an interval.
         self.next = self.next.min(now.plus(parameters.presence_interval));
@@ -111,7 +111,7 @@ impl Announcements {
         self.next = self.next.min(now);
     }
 
-    /// To whom the key is to be announced now. Nodes that are down are told less and less often.
+    /// To whom the key is to be announced now. Nodes that are down hear it less and less often.
     pub(super) fn due(
         &mut self,
         now: CommonTime,
@@ -130,7 +130,7 @@ impl Announcements {
         pending
     }
 
-    /// When somebody is to be told next.
+    /// When it is to be announced next.
     pub(super) fn next(&self, counters: &Counters) -> Option<CommonTime> {
         self.pending(counters).next().map(|_| self.next)
     }

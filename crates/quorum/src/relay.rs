@@ -74,7 +74,7 @@ where
     P: Clone + Eq,
     C: Clone,
 {
-    /// A node that has just been born, for the first time or anew. Its relay stands so; its own
+    /// A node that has just been born, for the first time or again. Its relay stands so; its own
     /// working key has this counter; of others it knows these (all zero if it knows nothing).
     pub fn born(
         now: CommonTime,

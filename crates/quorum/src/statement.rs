@@ -142,7 +142,7 @@ impl Protocol {
     }
 }
 
-/// What a breaker can be told to do; also the state that it is in afterwards. Trip is the lesser,
+/// What a breaker can be ordered to do; also the state that it is in afterwards. Trip is the lesser,
 /// so that it stands before close wherever actions are ordered.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[expect(missing_docs, reason = "the names say it")]

@@ -1,8 +1,8 @@
-//! Who may be destroyed and born anew: one node after the other, and none while another one is
+//! Who may be destroyed and reborn: one node after the other, and none while another one is
 //! away, because two must remain who are correct.
 //!
 //! A token is what allows a rebirth. It goes round, and comes back when the node is heard to vote
-//! again. While a node is down, only that one is born anew: it is away anyway, and a hostile node that
+//! again. While a node is down, only that one is reborn: it is away anyway, and a hostile node that
 //! falls silent, or one that hangs after its rebirth, would otherwise end all rebirths for ever.
 
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub struct Rejuvenation {
 pub enum TokenEvent {
     /// An authentic message has come from a node.
     Heard(NodeId),
-    /// The node whose token it is has been born anew, and its new key is in use.
+    /// The node whose token it is has been reborn, and its new key is in use.
     Reborn(NodeId),
     /// The time of [`Tokens::next_deadline`] has come.
     Deadline,
@@ -58,7 +58,7 @@ impl Tokens {
         }
     }
 
-    /// Takes in an event; answers who is to be destroyed and born anew now.
+    /// Takes in an event; answers who is to be destroyed and reborn now.
     #[must_use]
     pub fn step(&mut self, now: CommonTime, event: TokenEvent) -> Option<NodeId> {
         match event {
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(tokens.step(at(20_000), TokenEvent::Deadline), Some(B));
     }
 
-    /// A hostile node may be silent, and one that was born anew may hang.
+    /// A hostile node may be silent, and one that was reborn may hang.
     #[test]
     fn who_is_down_is_born_anew_and_nobody_else() {
         let mut tokens = tokens();

@@ -2,7 +2,7 @@
 //! itself needed that long.
 //!
 //! The canary wakes up with the task, on its core and before it: whatever delays the canary is
-//! none of the relay's. The rest is told by the processor time of the threads.
+//! none of the relay's. The rest follows from the processor time of the threads.
 
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 //! cores throw out what they hold there (resctrl, `Documentation/arch/x86/resctrl.rst` of the kernel;
 //! Intel's CAT, AMD's, MPAM of Arm).
 //!
-//! The group is made by whoever owns the host, who alone can say what others may keep; the relay's
+//! The group is made by the owner of the host, who alone can say what others may keep; the relay's
 //! threads only join it. So nothing is left on the host however the relay ends.
 
 use std::fs::{OpenOptions, read_to_string};
@@ -30,7 +30,7 @@ pub(crate) fn join(groups: &Path, group: &str) -> Option<String> {
              {shown}/schemata"
         ));
     }
-    // The kernel takes 0 for whoever writes it.
+    // The kernel takes 0 for the thread that writes it.
     if let Err(error) = write(&folder.join("tasks"), "0") {
         return Some(format!(
             "cache group {group} cannot be joined ({error}): give write access to {shown}/tasks"

@@ -16,6 +16,7 @@ use iec61850::scl;
 use substation::settings::imported::{self, Wanted};
 use substation::settings::{self, Relay};
 
+use crate::quorum::keys::KeysRequest;
 use crate::run::run;
 use crate::{metrics, program, top};
 
@@ -63,7 +64,7 @@ enum Command {
     /// Run the breaker node of relays that act as one
     Breaker(quorum::Run),
     /// Make the keys of relays that act as one
-    Keys(quorum::Keys),
+    Keys(KeysRequest),
     /// Start relay nodes, and replace them one after the other by new instances
     Rejuvenate(quorum::Rejuvenate),
     /// Measure how much core time the host takes, while nodes run there

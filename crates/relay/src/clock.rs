@@ -1,7 +1,7 @@
 //! What the stamps of a relay's messages say of its clock (IEC 61850-8-1, clause 8.1.3.6, and
-//! 61850-7-2, TimeQuality), from what the kernel knows of it: whoever keeps the clock (chrony, ntpd,
-//! phc2sys) tells the kernel that it does, and the kernel lets the bound of the error grow until it
-//! is told again (adjtimex(2)).
+//! 61850-7-2, TimeQuality), from what the kernel knows of it: what keeps the clock (chrony, ntpd,
+//! phc2sys) reports to the kernel that it does, and the kernel lets the bound of the error grow until the
+//! next report (adjtimex(2)).
 
 use os::clock::ClockState;
 

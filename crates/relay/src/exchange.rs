@@ -9,7 +9,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::time;
 
-/// Longest time that a histogram tells from longer ones.
+/// Longest time that a histogram distinguishes from longer ones.
 const LONGEST_NS: u64 = 60_000_000_000;
 
 /// The side of the real-time thread.
@@ -72,7 +72,7 @@ pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("these bounds are possible")
 }
 
-/// Records a span, up to the longest that is told apart.
+/// Records a span; those beyond the longest count as that.
 pub(crate) fn record(histogram: &mut Histogram<u64>, span: Duration) {
     histogram.saturating_record(time::ns(span));
 }
@@ -95,5 +95,19 @@ mod tests {
         filler.finish();
         collector.collect(|sheet| sum += std::mem::take(sheet));
         assert_eq!(sum, 10);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_what_was_recorded() {
+        let mut lateness = histogram();
+        for us in 1..=100 {
+            lateness.saturating_record_n(us * 1000, 10);
+        }
+        assert_eq!(lateness.len(), 1000);
+        assert!(lateness.value_at_quantile(0.5).abs_diff(50_000) <= 100);
+        assert!(lateness.value_at_quantile(0.99).abs_diff(99_000) <= 100);
+        assert!(lateness.max().abs_diff(100_000) <= 100);
+        record(&mut lateness, Duration::MAX);
+        assert!(lateness.max() >= LONGEST_NS);
     }
 }

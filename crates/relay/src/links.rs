@@ -3,7 +3,7 @@
 //!
 //! An interface that is down, or whose cable is out, may come again and the socket then goes on by
 //! itself; so that is an alarm, or the end where settings say so. One that was deleted never comes
-//! again, not even under the same name: the relay ends, and whoever watches it starts it anew.
+//! again, not even under the same name: the relay ends, and what watches it restarts it.
 
 use os::packet::Link;
 use substation::settings::WhenDown;
@@ -68,16 +68,16 @@ mod tests {
     fn an_interface_that_comes_again_is_an_alarm_and_told_once_each_time() {
         let mut watched = Watched::new("west", WhenDown::Alarm);
         let links = [Link::NoCarrier, Link::Up, Link::Up, Link::Down, Link::Down, Link::Up];
-        let told: Vec<Option<Link>> =
+        let said: Vec<Option<Link>> =
             links.iter().map(|link| watched.look(*link).changed).collect();
         let [carrier, up, down] = [Link::NoCarrier, Link::Up, Link::Down].map(Some);
-        assert_eq!(told, [carrier, up, None, down, None, up]);
+        assert_eq!(said, [carrier, up, None, down, None, up]);
         assert_eq!(watched.look(Link::NoCarrier).failure, None);
         assert!(
             watched
                 .look(Link::Gone)
                 .failure
-                .is_some_and(|told| told.contains("west has disappeared"))
+                .is_some_and(|said| said.contains("west has disappeared"))
         );
     }
 
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(watched.look(Link::Down).failure, None);
         assert_eq!(watched.look(Link::Up).failure, None);
         for link in [Link::Down, Link::NoCarrier] {
-            assert!(watched.look(link).failure.is_some_and(|told| told.contains(link.name())));
+            assert!(watched.look(link).failure.is_some_and(|said| said.contains(link.name())));
         }
     }
 }

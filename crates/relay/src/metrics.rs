@@ -1,5 +1,5 @@
 //! Metrics for Prometheus over HTTP/1.0, one request a connection, from the thread that may block.
-//! Whoever is slow or says something else is cut off.
+//! A client that is slow or says something else is cut off.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};

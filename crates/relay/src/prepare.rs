@@ -11,7 +11,7 @@ use crate::cache;
 const BUFFER_OCTETS_MIN: usize = 16 << 20;
 
 /// Binds the calling thread, gives it its priority and its share of the cache; answers what was
-/// refused, with the way out.
+/// refused, with the fix.
 pub(crate) fn thread(name: &str, settings: Thread, cache_group: Option<&str>) -> Vec<String> {
     let mut refused: Vec<String> = cache_group
         .and_then(|group| cache::join(Path::new(cache::GROUPS), group))

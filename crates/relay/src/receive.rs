@@ -52,13 +52,13 @@ pub(crate) struct Counters {
 
 /// Measurements of the thread.
 #[derive(Debug)]
-pub(crate) struct Sheet {
+pub(crate) struct ReceiveFigures {
     /// From the kernel's stamp to here, for each frame.
     pub(crate) latency: Histogram<u64>,
     pub(crate) counters: Counters,
 }
 
-impl Default for Sheet {
+impl Default for ReceiveFigures {
     fn default() -> Self {
         Self { latency: histogram(), counters: Counters::default() }
     }
@@ -75,7 +75,7 @@ pub(crate) struct Receiver {
     pub(crate) samples: Producer<Arrival>,
     /// Messages to the task.
     pub(crate) goose: Producer<GooseFrame>,
-    pub(crate) sheet: Filler<Sheet>,
+    pub(crate) figures: Filler<ReceiveFigures>,
     counters: Counters,
 }
 
@@ -85,11 +85,11 @@ impl Receiver {
         relay: &Relay,
         samples: Producer<Arrival>,
         goose: Producer<GooseFrame>,
-        sheet: Filler<Sheet>,
+        figures: Filler<ReceiveFigures>,
     ) -> Self {
         let streams = relay.streams.values().map(|stream| stream.key.clone()).collect();
         let messages = relay.subscriptions.values().map(|s| s.expected.clone()).collect();
-        Self { streams, messages, samples, goose, sheet, counters: Counters::default() }
+        Self { streams, messages, samples, goose, figures, counters: Counters::default() }
     }
 
     /// Receives until it shall stop; `busy_ns` sums up how long it was at work.
@@ -113,14 +113,14 @@ impl Receiver {
             }
             let end = time::own();
             busy_ns.fetch_add(time::ns(end.since(begin)), Ordering::Relaxed);
-            self.sheet.sheet().counters = self.counters;
+            self.figures.sheet().counters = self.counters;
             if end.since(handed_over) > HAND_OVER {
                 handed_over = end;
-                self.sheet.hand_over();
+                self.figures.hand_over();
             }
         }
-        self.sheet.sheet().counters = self.counters;
-        self.sheet.finish();
+        self.figures.sheet().counters = self.counters;
+        self.figures.finish();
         Ok(())
     }
 
@@ -130,7 +130,7 @@ impl Receiver {
         for Frame { octets, received_realtime_ns, .. } in batch.frames() {
             self.counters.frames += 1;
             let stamp = time::stamp(received_realtime_ns);
-            record(&mut self.sheet.sheet().latency, now.common.since(stamp));
+            record(&mut self.figures.sheet().latency, now.common.since(stamp));
             kind(self, now.own_at(stamp), octets);
         }
     }

@@ -68,9 +68,9 @@ pub(crate) fn run(
     let (to_task, samples) = RingBuffer::new(samples_max(relay));
     let (messages_to_task, messages) = RingBuffer::new(MESSAGES_MAX);
     let (events, events_out) = RingBuffer::new(EVENTS_MAX);
-    let (received, receive_out) = exchange(receive::Sheet::default);
+    let (received, receive_out) = exchange(receive::ReceiveFigures::default);
     let (done, task_out) =
-        exchange(|| task::Sheet::new(relay.streams.len(), relay.subscriptions.len()));
+        exchange(|| task::TaskFigures::new(relay.streams.len(), relay.subscriptions.len()));
     let (lateness, canary_out) = exchange(histogram);
     let (canary_ticks, busy_ns) = (CanaryTicks::default(), AtomicU64::new(0));
     let clock_quality = AtomicU8::new(clock::quality(&os::clock::state().unwrap_or_default()));
@@ -86,7 +86,7 @@ pub(crate) fn run(
         goose: messages,
         bus: &goose,
         events,
-        sheet: done,
+        figures: done,
         canary: &canary_ticks,
         clock_quality: &clock_quality,
         receive_busy_ns: &busy_ns,
@@ -158,8 +158,8 @@ struct RelayWatch<'s> {
     names: Names,
     records: Option<Lines>,
     events: Consumer<Event>,
-    received: Collector<receive::Sheet>,
-    done: Collector<task::Sheet>,
+    received: Collector<receive::ReceiveFigures>,
+    done: Collector<task::TaskFigures>,
     lateness: Collector<Histogram<u64>>,
     clock_quality: &'s AtomicU8,
     sampled_values: &'s PacketSocket,

@@ -27,7 +27,7 @@ pub(crate) enum Order {
     Block(usize),
     /// A breaker is to be tripped.
     Trip(usize),
-    /// A breaker failure element is told of a trip.
+    /// A breaker failure element learns of a trip.
     Initiate(usize),
 }
 

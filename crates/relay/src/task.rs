@@ -49,7 +49,7 @@ pub(crate) enum What {
 
 /// Measurements of the task; counters are since the begin.
 #[derive(Debug)]
-pub(crate) struct Sheet {
+pub(crate) struct TaskFigures {
     /// From the due time to being awake.
     pub(crate) lateness: Histogram<u64>,
     /// From being awake to the end of the cycle.
@@ -61,7 +61,7 @@ pub(crate) struct Sheet {
     pub(crate) subscriptions: Vec<(Liveness, goose::Counters)>,
 }
 
-impl Sheet {
+impl TaskFigures {
     /// An empty one for so many streams and subscriptions.
     pub(crate) fn new(streams: usize, subscriptions: usize) -> Self {
         Self {
@@ -88,7 +88,7 @@ pub(crate) struct Task<'t> {
     /// Where messages are sent.
     pub(crate) bus: &'t PacketSocket,
     pub(crate) events: Producer<Event>,
-    pub(crate) sheet: Filler<Sheet>,
+    pub(crate) figures: Filler<TaskFigures>,
     /// What the canary saw.
     pub(crate) canary: &'t CanaryTicks,
     /// What the stamps of messages say of the clock.
@@ -122,7 +122,7 @@ impl Task<'_> {
     pub(crate) fn run(mut self, begin: SampleTime, stop: &AtomicBool) {
         at_each_tick(begin, PERIOD, stop, |tick, due| self.timed_cycle(tick, due));
         self.fill();
-        self.sheet.finish();
+        self.figures.finish();
     }
 
     /// A cycle that was due, and what is measured of it; returns its end.
@@ -131,8 +131,8 @@ impl Task<'_> {
         let busy_ns = self.receive_busy_ns.load(Ordering::Relaxed);
         self.cycle(awake);
         let end = time::own();
-        record(&mut self.sheet.sheet().lateness, awake.since(due));
-        record(&mut self.sheet.sheet().duration, end.since(awake));
+        record(&mut self.figures.sheet().lateness, awake.since(due));
+        record(&mut self.figures.sheet().duration, end.since(awake));
         let ticks_over = ticks_in(end.since(due), PERIOD);
         if ticks_over > 0 {
             let cpu_ns = (os::realtime::thread_cpu_ns() - cpu_ns).max(0) as u64;
@@ -149,7 +149,7 @@ impl Task<'_> {
         self.counters.skipped += ticks_over;
         if self.counters.cycles.is_multiple_of(HAND_OVER_CYCLES) {
             self.fill();
-            self.sheet.hand_over();
+            self.figures.hand_over();
         }
         end
     }
@@ -158,7 +158,7 @@ impl Task<'_> {
         // What came until now, and no more: a flood may not keep the task from its work.
         for _ in 0..self.samples.slots() {
             let Ok(arrival) = self.samples.pop() else { break };
-            record(&mut self.sheet.sheet().age, now.since(arrival.at));
+            record(&mut self.figures.sheet().age, now.since(arrival.at));
             self.engine.sample(&arrival);
         }
         for _ in 0..self.goose.slots() {
@@ -230,7 +230,7 @@ impl Task<'_> {
     }
 
     fn fill(&mut self) {
-        let sheet = self.sheet.sheet();
+        let sheet = self.figures.sheet();
         sheet.counters = self.counters;
         for (to, (state, counters)) in sheet.streams.iter_mut().zip(self.engine.counters()) {
             *to = (state, *counters);

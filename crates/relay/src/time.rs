@@ -33,7 +33,8 @@ pub(crate) fn sleep_until(at: SampleTime) {
 
 /// A span as records and counters write it, ns.
 pub(crate) const fn ns(span: Duration) -> u64 {
-    span.as_nanos() as u64
+    let ns = span.as_nanos();
+    if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 }
 }
 
 /// One reading of both clocks.

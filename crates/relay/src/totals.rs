@@ -103,17 +103,17 @@ impl Totals {
     }
 
     fn absorb(&mut self, name: &'static str, new: &mut Histogram<u64>) {
-        self.times.get_mut(name).expect("all names are made at the begin").absorb(new);
+        self.times.get_mut(name).expect("all names are made by `new`").absorb(new);
     }
 
     /// Takes in what the receiving thread measured.
-    pub(crate) fn receive(&mut self, sheet: &mut receive::Sheet) {
+    pub(crate) fn receive(&mut self, sheet: &mut receive::ReceiveFigures) {
         self.absorb("receive", &mut sheet.latency);
         self.receive = sheet.counters;
     }
 
     /// Takes in what the task measured.
-    pub(crate) fn task(&mut self, sheet: &mut task::Sheet) {
+    pub(crate) fn task(&mut self, sheet: &mut task::TaskFigures) {
         self.absorb("age", &mut sheet.age);
         self.absorb("wakeup", &mut sheet.lateness);
         self.absorb("task", &mut sheet.duration);

@@ -5,7 +5,7 @@
 //! holds a share with each of them. The nonces that a share takes are exchanged before anything
 //! is at stake ([`super::frost_nonces`]), so that no further round is needed when it is.
 //!
-//! The price: a share that is wrong cannot be told from a right one without the commitments that
+//! The price: a share that is wrong cannot be distinguished from a right one without the commitments that
 //! it was made with; there is state that must never be used twice; and a share lasts as long as
 //! the key epoch, so that rejuvenation does not take back what an intruder has read.
 

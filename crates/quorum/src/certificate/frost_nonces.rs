@@ -4,7 +4,7 @@
 //! Two signatures with one pair of nonces give the share of the key away. So nonces have a serial
 //! number that is never used again, belong to one peer and one slot of ticks, are taken out of
 //! here when they are spent and overwritten after that use, and live in memory only: a node that
-//! is born anew has none of them.
+//! is reborn has none of them.
 //!
 //! Both of a pair must use the same commitments. Therefore a node spends nonces only if the peer
 //! has confirmed that it has their commitments, and offers new ones for a slot only when the
@@ -27,7 +27,7 @@ const REST_TICKS: u64 = 6;
 
 /// How many nonces are made at most in one tick, so that a tick's work is bounded. As many as an
 /// attempt spends in a tick: one with each peer. With fewer, who attempts for long runs out of
-/// them, and whoever joins it late finds none that both have.
+/// them, and anybody who joins it late finds none that both have.
 const MADE_PER_TICK: usize = NODES - 1;
 
 /// How many new commitments of one peer are looked at in a tick, good or bad, because each costs
@@ -71,9 +71,9 @@ struct Slot {
 #[derive(Debug, Default)]
 struct Peer {
     slots: [Slot; SLOTS],
-    /// Whether something is to be told.
+    /// Whether something is to be sent.
     news: bool,
-    /// When something was told last, unless the rest is wanted now.
+    /// When something was sent last, unless the rest is wanted now.
     sent: Option<Tick>,
 }
 

@@ -84,7 +84,7 @@ impl Keyring {
         Ok(Self { membership: membership.clone(), own, nodes, kind })
     }
 
-    /// Uses this working key of a node from now on. Whoever calls has found its certificate good.
+    /// Uses this working key of a node from now on. The caller has found its certificate good.
     /// Says false if it is no key.
     pub fn adopt(&mut self, node: NodeId, key: &WorkingKey) -> bool {
         let verifying = ed25519::verifying_key(&key.signing_key);

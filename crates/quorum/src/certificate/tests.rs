@@ -1,5 +1,5 @@
 //! The three kinds of certificates behind the trait: two nodes make one, one node makes none,
-//! and whoever spoils it is named.
+//! and anybody who spoils it is named.
 
 use super::*;
 use crate::dealer::{Station, generate};
@@ -211,7 +211,7 @@ fn an_attempt_may_last_for_as_long_as_it_takes() {
 #[test]
 fn who_has_no_nonces_for_the_other_is_not_blamed() {
     let mut all = Nodes::new(CertificateKind::Frost);
-    // Node 1 is born anew, and has exchanged nonces with node 2 only.
+    // Node 1 is reborn, and has exchanged nonces with node 2 only.
     all.nodes[1] = keyring(&all.station, Party::Relay(NodeId::ALL[1]), 2);
     all.introduce(NodeId::ALL[1]);
     let statement = all.statement(Action::Trip, all.tick);

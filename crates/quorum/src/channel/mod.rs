@@ -173,8 +173,8 @@ impl Channels {
         Some(&self.buffer)
     }
 
-    /// Uses this working key of a node from now on, if it is newer than the one in use. Whoever
-    /// calls has found its certificate good.
+    /// Uses this working key of a node from now on, if it is newer than the one in use. The
+    /// caller has found its certificate good.
     ///
     /// Says false, and changes nothing, if it is not newer, or is a key with which a secret would
     /// be known to all.

@@ -50,7 +50,7 @@ fn acquainted(station: &Station) -> (Channels, Channels) {
 fn a_node_that_is_born_makes_itself_known() {
     let station = station(1);
     let (mut zero, mut one) = (born(&station, ZERO, 1), born(&station, ONE, 1));
-    // Nobody can be told anything yet.
+    // Nothing can be sent to anybody yet.
     assert!(sealed(&mut zero, ONE, &query(1)).is_empty());
     let key = *zero.working().key().unwrap();
     let announcement = Payload::Message(Message::Announcement { key });
@@ -68,8 +68,8 @@ fn a_node_that_is_born_makes_itself_known() {
         panic!("no introduction")
     };
     assert!(zero.adopt(NodeId::ALL[1], &key));
-    let told = Payload::Message(Message::Noted { counter: 1, key: None });
-    assert_eq!(zero.open(noted), Ok((ONE, told)));
+    let said = Payload::Message(Message::Noted { counter: 1, key: None });
+    assert_eq!(zero.open(noted), Ok((ONE, said)));
     // An announcement may come again, because its answer can get lost.
     let datagrams = sealed(&mut zero, ONE, &announcement);
     assert_eq!(one.open(&datagrams[0]), Ok((ZERO, announcement)));
@@ -120,7 +120,7 @@ fn nothing_of_an_earlier_life_or_epoch_is_taken() {
         sealed(&mut zero, ONE, &query(1)).remove(0),
         sealed(&mut zero, ONE, &announcement).remove(0),
     ];
-    // Born anew with counter 2: a recording of the earlier life is worth nothing.
+    // Reborn with counter 2: a recording of the earlier life is worth nothing.
     let mut reborn = born(&old, ZERO, 2);
     let key = *reborn.working().key().unwrap();
     assert!(one.adopt(NodeId::ALL[0], &key));

@@ -3,7 +3,7 @@
 //!
 //! A pair needs no secret in common beforehand, so a reborn node makes new channel keys with
 //! everybody by making its public key known, and what an intruder took from it before is worth
-//! nothing from then on. Pre-shared keys would have to be handed out anew at each rejuvenation.
+//! nothing from then on. Pre-shared keys would have to be handed out again at each rejuvenation.
 
 use std::fmt;
 

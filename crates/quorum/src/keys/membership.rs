@@ -76,7 +76,7 @@ impl Membership {
         &self.nodes[node.index()]
     }
 
-    /// A hash of all of it (BLAKE3), by which what was learnt under other keys is told apart.
+    /// A hash of all of it (BLAKE3), by which what was learnt under other keys is distinguished.
     pub fn fingerprint(&self) -> [u8; 32] {
         blake3::derive_key(FINGERPRINT, self.to_string().as_bytes())
     }

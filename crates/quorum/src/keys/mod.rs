@@ -3,7 +3,7 @@
 //! - The [`Membership`] is what everybody may know: the station, its epoch, the root keys of all
 //!   parties, and the keys that certificates are verified with.
 //! - [`RootSecrets`] belong to one party. They certify working keys and nothing else.
-//! - [`Working`] keys are made anew at each birth of a node, numbered by a counter that never
+//! - [`Working`] keys are made again at each birth of a node, numbered by a counter that never
 //!   goes back, and lie in memory only. Who breaks into a node gets these, and they end with it.
 //! - Keys of channels are derived from those of both ends.
 //!

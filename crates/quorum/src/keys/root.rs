@@ -29,7 +29,7 @@ pub struct RootSecrets {
 const SHARE: &str = "share-secret";
 
 impl RootSecrets {
-    /// Reads the text of a key file, as [`Self::text`] writes it. Whoever has read the file wipes
+    /// Reads the text of a key file, as [`Self::text`] writes it. The reader of the file wipes
     /// the text.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use zeroize::Zeroize;
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// Takes the octets over; whoever had them wipes what they still have.
+    /// Takes the octets over; the caller wipes its copy.
     pub const fn new(octets: [u8; 32]) -> Self {
         Self(octets)
     }

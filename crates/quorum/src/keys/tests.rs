@@ -32,34 +32,34 @@ fn files_are_read_as_they_were_written() {
 fn what_is_wrong_is_told_with_line_and_key_and_without_the_value() {
     let Station { membership, secrets } = station(CertificateKind::Frost, 1);
     let (public, secret) = (membership.to_string(), secrets[2].text());
-    let told = |text: &str| Membership::read(text).unwrap_err().to_string();
+    let said = |text: &str| Membership::read(text).unwrap_err().to_string();
     assert_eq!(
-        told(""),
+        said(""),
         "line 1: `quorum-membership` is expected here; use the file as `qcrelay keys` wrote it"
     );
     assert_eq!(
-        told(&public.replace("station 4", "station -4")),
+        said(&public.replace("station 4", "station -4")),
         "line 3: station: give a number from 0 to 4294967295"
     );
     assert_eq!(
-        told(&public.replace("frost", "rsa")),
+        said(&public.replace("frost", "rsa")),
         "line 6: certificate: give `two-signatures`, `frost` or `bls`"
     );
     assert_eq!(
-        told(&public.replace("node-1-channel-key ", "node-1-channel-key 0")),
+        said(&public.replace("node-1-channel-key ", "node-1-channel-key 0")),
         "line 10: node-1-channel-key: give 64 hexadecimal digits"
     );
     assert_eq!(
-        told(&format!("{public}\n# A remark.\nmore 1\n")),
+        said(&format!("{public}\n# A remark.\nmore 1\n")),
         "line 23: nothing may follow `node-3-share-key`; remove it"
     );
-    let told = |text: &str| RootSecrets::read(text).unwrap_err().to_string();
+    let said = |text: &str| RootSecrets::read(text).unwrap_err().to_string();
     assert_eq!(
-        told(&secret.replace("party 2", "party 4")),
+        said(&secret.replace("party 2", "party 4")),
         "line 3: party: give 0, 1, 2, 3 or `breaker`"
     );
     let digits = secret.lines().nth(5).unwrap().split_once(' ').unwrap().1;
-    let error = told(&secret.replace(digits, &digits[..62]));
+    let error = said(&secret.replace(digits, &digits[..62]));
     assert_eq!(error, "line 6: signing-secret: give 64 hexadecimal digits");
 }
 
@@ -67,16 +67,16 @@ fn what_is_wrong_is_told_with_line_and_key_and_without_the_value() {
 fn secrets_of_others_do_not_fit() {
     let Station { membership, secrets } = station(CertificateKind::Frost, 1);
     let other = station(CertificateKind::Frost, 2);
-    let told = |secrets: &RootSecrets| secrets.misfit(&membership).unwrap_or("").to_owned();
-    assert!(told(&other.secrets[0]).contains("channel secret"));
+    let said = |secrets: &RootSecrets| secrets.misfit(&membership).unwrap_or("").to_owned();
+    assert!(said(&other.secrets[0]).contains("channel secret"));
     let good = &secrets[0];
     let nodes = NodeId::ALL.map(Party::Relay);
-    assert!(told(&RootSecrets { party: nodes[1], ..good.clone() }).contains("channel secret"));
-    assert!(told(&RootSecrets { epoch: Epoch(3), ..good.clone() }).contains("epoch"));
-    assert!(told(&RootSecrets { station: StationId(3), ..good.clone() }).contains("station"));
-    assert!(told(&RootSecrets { share: None, ..good.clone() }).contains("share"));
+    assert!(said(&RootSecrets { party: nodes[1], ..good.clone() }).contains("channel secret"));
+    assert!(said(&RootSecrets { epoch: Epoch(3), ..good.clone() }).contains("epoch"));
+    assert!(said(&RootSecrets { station: StationId(3), ..good.clone() }).contains("station"));
+    assert!(said(&RootSecrets { share: None, ..good.clone() }).contains("share"));
     let signing = other.secrets[0].signing.clone();
-    assert!(told(&RootSecrets { signing, ..good.clone() }).contains("signing secret"));
+    assert!(said(&RootSecrets { signing, ..good.clone() }).contains("signing secret"));
 }
 
 #[test]

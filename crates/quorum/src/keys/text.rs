@@ -2,7 +2,7 @@
 //! that begin with `#` between them.
 //!
 //! So simple because nothing may be left behind: values are looked at where the file's text lies,
-//! and whoever has read the file wipes that. Errors tell the line and the key, never the value.
+//! and the reader of the file wipes that. Errors name the line and the key, never the value.
 
 use std::fmt;
 

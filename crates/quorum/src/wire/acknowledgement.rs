@@ -2,19 +2,19 @@
 
 use crate::CommonTime;
 
-use super::error::{DatagramError, Field};
+use super::error::DatagramError;
 use super::octets::{Reader, Writer};
 use crate::Acknowledgement;
 use crate::statement::{Action, Gen, NODES, Tick};
 
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Acknowledgement, DatagramError> {
-    let state = reader.code(Field::State, Action::from_octet)?;
-    let generation = Gen(reader.u64(Field::Gen)?);
-    let acted_at = CommonTime::from_ns(reader.u64(Field::ActedAt)?);
-    let tick = Tick(reader.u64(Field::Tick)?);
+    let state = reader.code("state", Action::from_octet)?;
+    let generation = Gen(reader.u64("gen")?);
+    let acted_at = CommonTime::from_ns(reader.u64("time of the action")?);
+    let tick = Tick(reader.u64("tick")?);
     let mut counters = [0; NODES];
     for counter in &mut counters {
-        *counter = reader.u64(Field::Counter)?;
+        *counter = reader.u64("counter")?;
     }
     Ok(Acknowledgement { generation, state, acted_at, tick, counters })
 }

@@ -1,15 +1,15 @@
 //! What a vote, a share and a certificate are about: an attempted action and a tick.
 
-use super::error::{DatagramError, Field};
+use super::error::DatagramError;
 use super::octets::{Reader, Writer};
 use crate::Attempt;
 use crate::statement::{Action, Gen, Tick};
 
 /// Takes an attempt and its tick.
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<(Attempt, Tick), DatagramError> {
-    let action = reader.code(Field::Action, Action::from_octet)?;
-    let generation = Gen(reader.u64(Field::Gen)?);
-    Ok((Attempt { action, generation }, Tick(reader.u64(Field::Tick)?)))
+    let action = reader.code("action", Action::from_octet)?;
+    let generation = Gen(reader.u64("gen")?);
+    Ok((Attempt { action, generation }, Tick(reader.u64("tick")?)))
 }
 
 /// Appends an attempt and its tick.

@@ -2,13 +2,13 @@
 
 use iec61850::wire::Fault;
 
-use super::error::{DatagramError, Field};
+use super::error::DatagramError;
 use super::octets::{Reader, Writer};
 use super::proof::{CertificateKind, Signature};
 use crate::statement::NodeId;
 
 /// What proves that two distinct nodes made a statement. It stays octets here; whether it proves
-/// anything is seen by whoever has the keys.
+/// anything is seen where the keys are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Certificate {
     /// Signatures of two nodes.
@@ -52,15 +52,15 @@ impl Certificate {
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DatagramError> {
         Ok(match CertificateKind::read(reader)? {
             CertificateKind::TwoSignatures => {
-                let ids = [reader.node(Field::Signers)?, reader.node(Field::Signers)?];
+                let ids = [reader.node("signers")?, reader.node("signers")?];
                 if ids[0] >= ids[1] {
-                    return Err(reader.error(Field::Signers, 2, Fault::Range));
+                    return Err(reader.error("signers", 2, Fault::Range));
                 }
-                let one = (ids[0], reader.array(Field::Signature)?);
-                Self::TwoSignatures(TwoSignatures([one, (ids[1], reader.array(Field::Signature)?)]))
+                let one = (ids[0], reader.array("signature")?);
+                Self::TwoSignatures(TwoSignatures([one, (ids[1], reader.array("signature")?)]))
             }
-            CertificateKind::Frost => Self::Frost(reader.array(Field::Signature)?),
-            CertificateKind::Bls => Self::Bls(reader.array(Field::Signature)?),
+            CertificateKind::Frost => Self::Frost(reader.array("signature")?),
+            CertificateKind::Bls => Self::Bls(reader.array("signature")?),
         })
     }
 

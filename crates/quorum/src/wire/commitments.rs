@@ -6,7 +6,7 @@
 
 use iec61850::wire::Fault;
 
-use super::error::{DatagramError, Field};
+use super::error::DatagramError;
 use super::octets::{Reader, Writer};
 
 /// Slots of nonces that a pair has, and so the most commitments in one datagram. As many as
@@ -65,28 +65,27 @@ impl Commitments {
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DatagramError> {
-        let wants_answer = reader.code(Field::WantsAnswer, |octet| match octet {
+        let wants_answer = reader.code("wish for an answer", |octet| match octet {
             0 => Some(false),
             1 => Some(true),
             _ => None,
         })?;
         let mut seen = [0; SLOTS];
         for serial in &mut seen {
-            *serial = reader.u64(Field::Serial)?;
+            *serial = reader.u64("serial")?;
         }
-        let count =
-            reader.code(Field::Count, |count| (usize::from(count) <= SLOTS).then_some(count))?;
+        let count = reader.code("count", |count| (usize::from(count) <= SLOTS).then_some(count))?;
         let mut offered = Vec::with_capacity(usize::from(count));
         for _ in 0..count {
             let after = offered.last().map_or(0, |last: &Commitment| last.slot + 1);
-            let slot = reader
-                .code(Field::Slot, |slot| (after..SLOTS as u8).contains(&slot).then_some(slot))?;
-            let serial = reader.u64(Field::Serial)?;
+            let slot =
+                reader.code("slot", |slot| (after..SLOTS as u8).contains(&slot).then_some(slot))?;
+            let serial = reader.u64("serial")?;
             if serial == 0 {
-                return Err(reader.error(Field::Serial, 8, Fault::Range));
+                return Err(reader.error("serial", 8, Fault::Range));
             }
-            let hiding = reader.array(Field::Commitment)?;
-            let binding = reader.array(Field::Commitment)?;
+            let hiding = reader.array("commitment")?;
+            let binding = reader.array("commitment")?;
             offered.push(Commitment { slot, serial, hiding, binding });
         }
         Ok(Self { wants_answer, seen, offered })

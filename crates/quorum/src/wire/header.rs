@@ -8,7 +8,7 @@ use std::fmt;
 
 use iec61850::wire::Fault;
 
-use super::error::{DatagramError, Field};
+use super::error::DatagramError;
 use super::octets::{Reader, Writer};
 use crate::Party;
 use crate::statement::{Epoch, NODES, NodeId};
@@ -137,7 +137,7 @@ impl Header {
     /// The first field that is not as it must be.
     pub fn decode(datagram: &[u8]) -> Result<(Self, &[u8], &[u8; TAG_OCTETS]), DatagramError> {
         let octets = datagram.len();
-        let wrong = |fault| DatagramError { field: Field::Datagram, octet: 0, fault };
+        let wrong = |fault| DatagramError { field: "datagram", octet: 0, fault };
         if octets > DATAGRAM_OCTETS_MAX {
             return Err(wrong(Fault::Length { octets }));
         }
@@ -146,13 +146,13 @@ impl Header {
         let (header, rest) = datagram.split_at_checked(HEADER_OCTETS).ok_or(cut)?;
         let (payload, tag) = rest.split_last_chunk().ok_or(cut)?;
         let mut reader = Reader::new(header, 0);
-        reader.expect(Field::Magic, MAGIC)?;
-        let kind = reader.code(Field::Kind, Kind::from_octet)?;
-        let sender = reader.code(Field::Sender, Party::from_octet)?;
-        let recipient = reader.code(Field::Recipient, Party::from_octet)?;
-        reader.expect(Field::Reserved, [0])?;
-        let epoch = Epoch(reader.u32(Field::Epoch)?);
-        let sequence = reader.u64(Field::Sequence)?;
+        reader.expect("magic", MAGIC)?;
+        let kind = reader.code("kind", Kind::from_octet)?;
+        let sender = reader.code("sender", Party::from_octet)?;
+        let recipient = reader.code("recipient", Party::from_octet)?;
+        reader.expect("reserved", [0])?;
+        let epoch = Epoch(reader.u32("key epoch")?);
+        let sequence = reader.u64("sequence")?;
         reader.finish()?;
         Ok((Self { kind, sender, recipient, epoch, sequence }, payload, tag))
     }
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_with_field_and_octet() {
-        let told = |octet: usize, value: u8| {
+        let said = |octet: usize, value: u8| {
             let mut datagram = Vec::new();
             HEADER.encode(&mut datagram);
             datagram.extend_from_slice(&[0; TAG_OCTETS]);
@@ -212,13 +212,13 @@ mod tests {
             Header::decode(&datagram).map(|_| ()).map_err(|error| error.to_string())
         };
         let range = "the field cannot have this value";
-        assert_eq!(told(3, b'2'), Err(format!("magic at octet 0: {range}")));
-        assert_eq!(told(4, 0), Err(format!("kind at octet 4: {range}")));
-        assert_eq!(told(4, 10), Err(format!("kind at octet 4: {range}")));
-        assert_eq!(told(5, 5), Err(format!("sender at octet 5: {range}")));
-        assert_eq!(told(6, 255), Err(format!("recipient at octet 6: {range}")));
-        assert_eq!(told(7, 1), Err(format!("reserved at octet 7: {range}")));
-        assert_eq!(told(19, 1), Ok(()));
+        assert_eq!(said(3, b'2'), Err(format!("magic at octet 0: {range}")));
+        assert_eq!(said(4, 0), Err(format!("kind at octet 4: {range}")));
+        assert_eq!(said(4, 10), Err(format!("kind at octet 4: {range}")));
+        assert_eq!(said(5, 5), Err(format!("sender at octet 5: {range}")));
+        assert_eq!(said(6, 255), Err(format!("recipient at octet 6: {range}")));
+        assert_eq!(said(7, 1), Err(format!("reserved at octet 7: {range}")));
+        assert_eq!(said(19, 1), Ok(()));
         let long = Header::decode(&[0; DATAGRAM_OCTETS_MAX + 1]).unwrap_err();
         assert_eq!(long.to_string(), "datagram at octet 0: the field cannot have 1401 octets");
         let short = Header::decode(&[0; 35]).unwrap_err();

@@ -22,7 +22,7 @@ mod working_key;
 
 pub use certificate::{Certificate, TwoSignatures};
 pub use commitments::{Commitment, Commitments, SLOTS};
-pub use error::{DatagramError, Field};
+pub use error::DatagramError;
 pub(crate) use header::PARTIES;
 pub use header::{DATAGRAM_OCTETS_MAX, HEADER_OCTETS, Header, Kind, MAGIC, TAG_OCTETS};
 pub use proof::{CertificateKind, PairShare, Proof, Signature};
@@ -97,7 +97,7 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Message, DatagramError> {
             let (attempt, tick) = attempt::read(reader)?;
             if tick == Tick(u64::MAX) {
                 // There is no tick after it, for which the second proof would be.
-                return Err(reader.error(Field::Tick, 8, Fault::Range));
+                return Err(reader.error("tick", 8, Fault::Range));
             }
             let kind = CertificateKind::read(reader)?;
             let proof = Proof::read(reader, kind)?;
@@ -108,11 +108,11 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Message, DatagramError> {
             Message::Certificate { attempt, tick, certificate: Certificate::read(reader)? }
         }
         Kind::Acknowledgement => Message::Acknowledgement(acknowledgement::read(reader)?),
-        Kind::Query => Message::Query { tick: Tick(reader.u64(Field::Tick)?) },
+        Kind::Query => Message::Query { tick: Tick(reader.u64("tick")?) },
         Kind::Announcement => Message::Announcement { key: WorkingKey::read(reader)? },
         // Nobody's counter is 0: an introduction says that no key was noted.
         Kind::Introduction => Message::Noted { counter: 0, key: Some(WorkingKey::read(reader)?) },
-        Kind::Noted => Message::Noted { counter: reader.u64(Field::Counter)?, key: None },
+        Kind::Noted => Message::Noted { counter: reader.u64("counter")?, key: None },
         Kind::Commitments => unreachable!("these are no message"),
     })
 }

@@ -2,7 +2,7 @@
 
 use iec61850::wire::Fault;
 
-use super::error::{DatagramError, Field};
+use super::error::DatagramError;
 use crate::statement::NodeId;
 
 /// Takes fields from octets.
@@ -18,7 +18,10 @@ impl<'a> Reader<'a> {
         Self { rest: octets, octet }
     }
 
-    pub(super) fn array<const N: usize>(&mut self, field: Field) -> Result<[u8; N], DatagramError> {
+    pub(super) fn array<const N: usize>(
+        &mut self,
+        field: &'static str,
+    ) -> Result<[u8; N], DatagramError> {
         let Some((taken, rest)) = self.rest.split_first_chunk() else {
             return Err(self.error(field, 0, Fault::Cut { has: self.rest.len(), needs: N }));
         };
@@ -27,38 +30,38 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    pub(super) fn u8(&mut self, field: Field) -> Result<u8, DatagramError> {
+    pub(super) fn u8(&mut self, field: &'static str) -> Result<u8, DatagramError> {
         Ok(u8::from_be_bytes(self.array(field)?))
     }
 
     /// A number of four octets.
-    pub(super) fn u32(&mut self, field: Field) -> Result<u32, DatagramError> {
+    pub(super) fn u32(&mut self, field: &'static str) -> Result<u32, DatagramError> {
         Ok(u32::from_be_bytes(self.array(field)?))
     }
 
     /// A number of eight octets.
-    pub(super) fn u64(&mut self, field: Field) -> Result<u64, DatagramError> {
+    pub(super) fn u64(&mut self, field: &'static str) -> Result<u64, DatagramError> {
         Ok(u64::from_be_bytes(self.array(field)?))
     }
 
     /// One octet that stands for something.
     pub(super) fn code<T>(
         &mut self,
-        field: Field,
+        field: &'static str,
         meaning: impl FnOnce(u8) -> Option<T>,
     ) -> Result<T, DatagramError> {
         let octet = self.u8(field)?;
         meaning(octet).ok_or_else(|| self.error(field, 1, Fault::Range))
     }
 
-    pub(super) fn node(&mut self, field: Field) -> Result<NodeId, DatagramError> {
+    pub(super) fn node(&mut self, field: &'static str) -> Result<NodeId, DatagramError> {
         self.code(field, NodeId::new)
     }
 
     /// What must stand here.
     pub(super) fn expect<const N: usize>(
         &mut self,
-        field: Field,
+        field: &'static str,
         expected: [u8; N],
     ) -> Result<(), DatagramError> {
         if self.array(field)? == expected {
@@ -71,12 +74,17 @@ impl<'a> Reader<'a> {
     pub(super) fn finish(self) -> Result<(), DatagramError> {
         match self.rest.len() {
             0 => Ok(()),
-            octets => Err(self.error(Field::Datagram, 0, Fault::Trailing { octets })),
+            octets => Err(self.error("datagram", 0, Fault::Trailing { octets })),
         }
     }
 
     /// An error about a field that ends `taken` octets after its begin, here.
-    pub(super) const fn error(&self, field: Field, taken: usize, fault: Fault) -> DatagramError {
+    pub(super) const fn error(
+        &self,
+        field: &'static str,
+        taken: usize,
+        fault: Fault,
+    ) -> DatagramError {
         DatagramError { field, octet: self.octet - taken, fault }
     }
 }

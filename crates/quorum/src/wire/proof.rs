@@ -1,12 +1,12 @@
 //! Proofs on the wire: what a relay node puts under a statement, in one of three forms.
 //!
-//! They stay octets here. Whether they prove anything is seen by whoever has the keys.
+//! They stay octets here. Whether they prove anything is seen where the keys are.
 
 use std::fmt;
 
 use iec61850::wire::Fault;
 
-use super::error::{DatagramError, Field};
+use super::error::DatagramError;
 use super::octets::{Reader, Writer};
 use crate::statement::NODES;
 
@@ -30,7 +30,7 @@ impl CertificateKind {
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DatagramError> {
-        reader.code(Field::CertificateKind, |octet| {
+        reader.code("certificate kind", |octet| {
             Self::ALL.get(usize::from(octet.checked_sub(1)?)).copied()
         })
     }
@@ -98,7 +98,7 @@ impl Proof {
         kind: CertificateKind,
     ) -> Result<Self, DatagramError> {
         Ok(match kind {
-            CertificateKind::TwoSignatures => Self::Signature(reader.array(Field::Signature)?),
+            CertificateKind::TwoSignatures => Self::Signature(reader.array("signature")?),
             CertificateKind::Frost => {
                 let mut shares = [None; NODES - 1];
                 for share in &mut shares {
@@ -106,7 +106,7 @@ impl Proof {
                 }
                 Self::Frost(shares)
             }
-            CertificateKind::Bls => Self::Bls(reader.array(Field::Signature)?),
+            CertificateKind::Bls => Self::Bls(reader.array("signature")?),
         })
     }
 
@@ -123,13 +123,13 @@ impl Proof {
 impl PairShare {
     /// A share, or zeros where there is none.
     fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, DatagramError> {
-        let own_serial = reader.u64(Field::Serial)?;
-        let peer_serial = reader.u64(Field::Serial)?;
-        let share = Self { own_serial, peer_serial, z_share: reader.array(Field::ZShare)? };
+        let own_serial = reader.u64("serial")?;
+        let peer_serial = reader.u64("serial")?;
+        let share = Self { own_serial, peer_serial, z_share: reader.array("signature share")? };
         match share {
             Self { own_serial: 0, peer_serial: 0, z_share } if z_share == [0; 32] => Ok(None),
             Self { own_serial: 0, .. } | Self { peer_serial: 0, .. } => {
-                Err(reader.error(Field::Serial, 48, Fault::Range))
+                Err(reader.error("serial", 48, Fault::Range))
             }
             share => Ok(Some(share)),
         }

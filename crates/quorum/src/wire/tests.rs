@@ -188,22 +188,22 @@ fn one_node_twice_is_no_certificate() {
 
 #[test]
 fn what_is_wrong_is_told_with_field_and_octet() {
-    let told = |kind, octets: &[u8]| Payload::decode(kind, octets).unwrap_err().to_string();
+    let said = |kind, octets: &[u8]| Payload::decode(kind, octets).unwrap_err().to_string();
     let range = "the field cannot have this value";
-    assert_eq!(told(Kind::Vote, &[0]), format!("action at octet 20: {range}"));
+    assert_eq!(said(Kind::Vote, &[0]), format!("action at octet 20: {range}"));
     let mut share = [0xff; 200];
     share[0] = 2;
-    assert_eq!(told(Kind::Share, &share), format!("tick at octet 29: {range}"));
+    assert_eq!(said(Kind::Share, &share), format!("tick at octet 29: {range}"));
     share[9] = 0;
-    assert_eq!(told(Kind::Share, &share), format!("certificate kind at octet 37: {range}"));
-    assert_eq!(told(Kind::Query, &[1, 2, 3]), "tick at octet 20: 8 octets are needed, 3 are there");
-    assert_eq!(told(Kind::Commitments, &[2]), format!("wish for an answer at octet 20: {range}"));
+    assert_eq!(said(Kind::Share, &share), format!("certificate kind at octet 37: {range}"));
+    assert_eq!(said(Kind::Query, &[1, 2, 3]), "tick at octet 20: 8 octets are needed, 3 are there");
+    assert_eq!(said(Kind::Commitments, &[2]), format!("wish for an answer at octet 20: {range}"));
     let mut commitments = [0; 200];
     commitments[129] = 17;
-    assert_eq!(told(Kind::Commitments, &commitments), format!("count at octet 149: {range}"));
+    assert_eq!(said(Kind::Commitments, &commitments), format!("count at octet 149: {range}"));
     commitments[129..131].copy_from_slice(&[1, 16]);
-    assert_eq!(told(Kind::Commitments, &commitments), format!("slot at octet 150: {range}"));
-    assert_eq!(told(Kind::Noted, &[0; 9]), "datagram at octet 28: 1 octets too many at the end");
+    assert_eq!(said(Kind::Commitments, &commitments), format!("slot at octet 150: {range}"));
+    assert_eq!(said(Kind::Noted, &[0; 9]), "datagram at octet 28: 1 octets too many at the end");
 }
 
 #[test]

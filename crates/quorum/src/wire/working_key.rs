@@ -5,7 +5,7 @@
 //! boot channel and their sequence number the counter, so nobody without root secrets or those of
 //! the recipient can make others check signatures.
 
-use super::error::{DatagramError, Field};
+use super::error::DatagramError;
 use super::octets::{Reader, Writer};
 use super::proof::Signature;
 use crate::statement::{Epoch, NodeId, StationId};
@@ -51,10 +51,10 @@ impl WorkingKey {
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DatagramError> {
         Ok(Self {
-            counter: reader.u64(Field::Counter)?,
-            signing_key: reader.array(Field::SigningKey)?,
-            channel_key: reader.array(Field::ChannelKey)?,
-            signature: reader.array(Field::Signature)?,
+            counter: reader.u64("counter")?,
+            signing_key: reader.array("signing key")?,
+            channel_key: reader.array("channel key")?,
+            signature: reader.array("signature")?,
         })
     }
 

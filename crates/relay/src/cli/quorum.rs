@@ -6,20 +6,18 @@ use std::time::Duration;
 use terminal::exit::Exit;
 
 use anyhow::{Context as _, Result};
-use clap::{Args, ValueEnum};
-use quorum::wire::CertificateKind;
-use quorum::{BreakerId, Epoch, StationId};
+use clap::Args;
 use serde_json::Value;
 use substation::settings::quorum::{read_breaker, read_node, read_rejuvenation};
 
 use super::span;
 use crate::program::{self, folder_of};
-use crate::quorum::keys::{Wanted, make};
+use crate::quorum::keys::KeysRequest;
 use crate::quorum::meter;
 use crate::quorum::rejuvenate::Rejuvenator;
 use crate::quorum::run::{run_breaker, run_node};
 
-/// What `qcrelay node` and `qcrelay breaker` are told.
+/// Arguments of `qcrelay node` and `qcrelay breaker`.
 #[derive(Debug, Args)]
 pub(super) struct Run {
     /// Settings in YAML; paths in them are relative to their folder
@@ -38,47 +36,14 @@ pub(super) struct Run {
     end_with_parent: bool,
 }
 
-/// What `qcrelay keys` is told.
-#[derive(Debug, Args)]
-pub(super) struct Keys {
-    /// Folder for the files
-    folder: PathBuf,
-    /// Number of the station
-    #[arg(long)]
-    station: u32,
-    /// Number of the breaker in it
-    #[arg(long, default_value_t = 1)]
-    breaker: u16,
-    /// Key epoch [default: the one after that of the replaced keys, or 1]
-    #[arg(long)]
-    epoch: Option<u32>,
-    /// Kind of certificates of the Peer Protocol
-    #[arg(long, value_enum, default_value_t = Certificate::TwoSignatures)]
-    certificate: Certificate,
-    /// Replace existing keys
-    #[arg(long)]
-    force: bool,
-}
-
-/// How certificates are made.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Certificate {
-    /// Two signatures (Ed25519); the breaker node knows the keys of all nodes
-    TwoSignatures,
-    /// One signature that two nodes make together (FROST, RFC 9591)
-    Frost,
-    /// One signature combined of two shares (threshold BLS)
-    Bls,
-}
-
-/// What `qcrelay rejuvenate` is told.
+/// Arguments of `qcrelay rejuvenate`.
 #[derive(Debug, Args)]
 pub(super) struct Rejuvenate {
     /// Settings in YAML
     settings: PathBuf,
 }
 
-/// What `qcrelay meter` is told.
+/// Arguments of `qcrelay meter`.
 #[derive(Debug, Args)]
 pub(super) struct Meter {
     /// Cores to measure
@@ -125,20 +90,8 @@ pub(super) fn breaker(run: &Run) -> Result<Exit> {
 }
 
 /// Makes keys.
-pub(super) fn keys(keys: &Keys) -> Result<Exit> {
-    let wanted = Wanted {
-        folder: keys.folder.clone(),
-        station: StationId(keys.station),
-        breaker: BreakerId(keys.breaker),
-        epoch: keys.epoch.map(Epoch),
-        certificate: match keys.certificate {
-            Certificate::TwoSignatures => CertificateKind::TwoSignatures,
-            Certificate::Frost => CertificateKind::Frost,
-            Certificate::Bls => CertificateKind::Bls,
-        },
-        force: keys.force,
-    };
-    let (epoch, paths) = make(&wanted)?;
+pub(super) fn keys(keys: &KeysRequest) -> Result<Exit> {
+    let (epoch, paths) = keys.make()?;
     terminal::out!("station {}, breaker {}, key epoch {}:", keys.station, keys.breaker, epoch.0);
     for path in paths {
         terminal::out!("  {}", path.display());
@@ -147,7 +100,7 @@ pub(super) fn keys(keys: &Keys) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Has nodes born anew.
+/// Replaces nodes by new instances.
 pub(super) fn rejuvenate(arguments: &Rejuvenate) -> Result<Exit> {
     let path = &arguments.settings;
     let Some(settings) = program::settings(path, read_rejuvenation)? else {

@@ -22,7 +22,7 @@ use crate::quorum::harness::Harness;
 /// Events of the harness that nobody reads.
 const EVENTS_MAX: usize = 64;
 
-/// What it is told.
+/// What it does, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) attack: Attack,

@@ -1,4 +1,4 @@
-//! An intruder on the network, without keys: takes down what passes, sends it again, and floods,
+//! An intruder on the network, without keys: records what passes, sends it again, and floods,
 //! under whatever address it likes, because it makes whole packets. The kernel finds their way, so
 //! that an intruder may be anywhere.
 //!
@@ -32,7 +32,7 @@ const AT_ONCE: usize = 64;
 /// How soon it notices that it shall stop.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// Takes down packets with datagrams of the protocol until `stop`; answers how many.
+/// Records packets with datagrams of the protocol until `stop`; answers how many.
 pub(crate) fn record(interface: &str, path: &Path, stop: &AtomicBool) -> Result<u64> {
     let socket = PacketSocket::open(interface, ETHERTYPE_IPV4).context("opening the interface")?;
     let mut out = BufWriter::new(File::create(path).with_context(|| path.display().to_string())?);

@@ -1,5 +1,5 @@
 //! `qcmerge alternate`: one stream whose current steps above and below the limits of a relay, and
-//! when each step was sent. Whoever measures actions begins to count here.
+//! when each step was sent. Measurements of actions begin here.
 
 use std::f64::consts::{SQRT_2, TAU};
 use std::fs::File;
@@ -24,10 +24,10 @@ use super::alternation::{Alternation, Step};
 use super::disturbance::Fate;
 use super::frame;
 use super::generator::Samples;
-use super::lateness::Lateness;
 use super::publisher::next_second_ns;
+use crate::exchange::histogram;
 
-/// Samples later than this are left out: no merging unit sends them, and a relay that is told of the
+/// Samples later than this are left out: no merging unit sends them, and a relay that hears of the
 /// past decides on the past.
 const GIVE_UP_NS: i64 = 2_000_000;
 /// How long the stream goes on after the last step.
@@ -106,15 +106,15 @@ impl Alternate {
         })?;
         let file =
             File::create(&self.records).with_context(|| self.records.display().to_string())?;
-        let (tell, told) = channel();
-        let writer = thread::spawn(move || write(&told, BufWriter::new(file)));
+        let (tell, steps) = channel();
+        let writer = thread::spawn(move || write(&steps, BufWriter::new(file)));
         // Threads inherit what they begin with.
         become_real_time();
         let first = samples(self.settle, self.rate).max(1);
         let mut alternation = Alternation::new(first, interval, self.seed);
         let (stream, tail) = (self.stream(), samples(TAIL, self.rate));
         let begin_ns = next_second_ns();
-        let (mut lateness, mut frame, mut left_out) = (Lateness::default(), Vec::new(), 0_u64);
+        let (mut lateness, mut frame, mut left_out) = (histogram(), Vec::new(), 0_u64);
         let (mut number, mut end) = (0, u64::MAX);
         let mut breaker = self.follow.as_deref().map(|of| Followed::open(&self.interface, of));
         let mut breaker = breaker.take().transpose()?;
@@ -143,9 +143,9 @@ impl Alternate {
             socket.send(&[&frame]).context("sending a sample")?;
             let after_ns = os::realtime::realtime_ns();
             let late_ns = os::realtime::now_ns() - at_ns;
-            lateness.count(late_ns.max(0) as u64, 1);
+            lateness.saturating_record(late_ns.max(1) as u64);
             if let Some(step) = step {
-                // The writer ends with an error of its own, which is told at the end.
+                // The writer ends with an error of its own, which is returned at the end.
                 let _ended = tell.send(Sent { step, before_ns, after_ns, late_ns });
             }
             let is_done = end == u64::MAX
@@ -160,11 +160,11 @@ impl Alternate {
         writer.join().expect("the writer does not panic").context("writing records")?;
         Ok(json!({
             "actions": alternation.steps(),
-            "frames": lateness.frames(),
+            "frames": lateness.len(),
             "left_out": left_out,
-            "late_ns_mean": lateness.mean_ns(),
-            "late_ns_p99": lateness.quantile_ns(0.99),
-            "late_ns_max": lateness.max_ns(),
+            "late_ns_mean": lateness.mean(),
+            "late_ns_p99": lateness.value_at_quantile(0.99),
+            "late_ns_max": lateness.max(),
         }))
     }
 
@@ -253,10 +253,10 @@ fn due_ns(number: u64, rate: u16) -> i64 {
     (u128::from(number) * 1_000_000_000 / u128::from(rate)) as i64
 }
 
-/// Writes all steps; whoever looks, or ends this program, finds those of up to a moment ago.
-fn write(told: &Receiver<Sent>, mut out: BufWriter<File>) -> std::io::Result<()> {
-    while let Ok(sent) = told.recv() {
-        for sent in std::iter::once(sent).chain(told.try_iter()) {
+/// Writes all steps; anybody who looks, or ends this program, finds those of up to a moment ago.
+fn write(steps: &Receiver<Sent>, mut out: BufWriter<File>) -> std::io::Result<()> {
+    while let Ok(sent) = steps.recv() {
+        for sent in std::iter::once(sent).chain(steps.try_iter()) {
             write_step(&sent, &mut out)?;
         }
         out.flush()?;

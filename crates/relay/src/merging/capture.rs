@@ -1,6 +1,6 @@
 //! Sampled values of one stream out of a libpcap file, put in order by `smpCnt`.
 //!
-//! The times in the file are those of whoever captured, and jitter; `smpCnt` says when a sample
+//! The times in the file are those of the host that captured, and jitter; `smpCnt` says when a sample
 //! was taken. What is missing is held, what comes twice or too late is left out, both are counted.
 //! <https://www.tcpdump.org/manpages/pcap-savefile.5.txt> describes the file; pcapng is refused.
 

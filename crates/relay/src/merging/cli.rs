@@ -206,9 +206,10 @@ fn publish(
     let generators = generators(unit, folder)?;
     let said = || format!("interface {interface} (publishing needs CAP_NET_RAW)");
     let publisher = Publisher::new(unit, interface, generators).with_context(said)?;
-    let (tell, told) = channel::<String>();
+    let (tell, lines) = channel::<String>();
     // Printing may block, and publishing may not.
-    let printer = std::thread::spawn(move || told.iter().for_each(|line| terminal::err!("{line}")));
+    let printer =
+        std::thread::spawn(move || lines.iter().for_each(|line| terminal::err!("{line}")));
     let warnings = become_real_time(how.core, how.priority);
     let duration = how.duration.or(unit.duration);
     let summary = publisher.run(duration, &is_over, &tell, warnings).with_context(said)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::Context;
 use iec61850::wire::ethernet::ETHERTYPE_GOOSE;
@@ -86,7 +86,7 @@ impl Drop for Listener {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It panics only for a bug of ours, which it has told already.
+            // It panics only for a bug of ours, which it has printed already.
             thread.join().ok();
         }
     }
@@ -101,16 +101,11 @@ fn listen(socket: &PacketSocket, mut watch: TripWatch, trips: &Sender<i64>, is_o
         }
         for frame in batch.frames().filter(|frame| !frame.is_cut) {
             if watch.take(frame.octets) {
-                let waited_ns = realtime_ns() - frame.received_realtime_ns;
+                let waited_ns = os::realtime::realtime_ns() - frame.received_realtime_ns;
                 trips.send(os::realtime::now_ns() - waited_ns).ok();
             }
         }
     }
-}
-
-pub(crate) fn realtime_ns() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_nanos() as i64)
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl Generator {
             Values::Playback(playback) => {
                 playback.inception(self.episode)? as f64 / f64::from(rate)
             }
-            // Whoever makes the grid fail knows when.
+            // The simulated grid knows when it fails.
             Values::Plant(_) => return None,
         };
         let newest_s = self.next.checked_sub(1)? as f64 / f64::from(rate);

@@ -8,7 +8,6 @@
 //! - `frame`: the frame as octets
 //! - `expected`: when a relay that takes no time would trip
 //! - `alternation`: a current that steps up and down again and again
-//! - `lateness`: how late frames were sent
 //!
 //! What touches the world:
 //! - `files`: fault records and captures
@@ -28,7 +27,6 @@ mod feedback;
 mod files;
 mod frame;
 mod generator;
-mod lateness;
 mod plant;
 mod playback;
 mod publisher;

@@ -11,19 +11,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use hdrhistogram::Histogram;
 use iec61850::SampleTime;
 use iec61850::wire::MacAddress;
 use substation::protection::breaker::{self, Breaker};
 use substation::settings::merging_unit::{MergingUnit, PublishedStream, Source, TrippedBreaker};
 
 use super::disturbance::{Disturbances, Fate};
-use super::feedback::{Listener, realtime_ns};
+use super::feedback::Listener;
 use super::frame;
 use super::generator::{Generator, Samples};
-use super::lateness::Lateness;
 use super::plant::{self, PlantFile};
 use super::schedule::{Pace, Schedule};
 use super::summary::{FaultStamps, Frames, LatenessFigures, Summary};
+use crate::exchange::histogram;
 use os::packet::PacketSocket;
 
 /// The first sample is at least this much later than now.
@@ -45,7 +46,7 @@ pub(crate) struct Publisher {
     listener: Option<Listener>,
     opening: Duration,
     position: Position,
-    lateness: Lateness,
+    lateness: Histogram<u64>,
     frames: Frames,
     faults: Vec<FaultStamps>,
     warnings: Vec<String>,
@@ -61,7 +62,7 @@ struct Outgoing {
     held_back: Option<Vec<u8>>,
 }
 
-/// A generator, the breaker behind it, and what was told of its faults.
+/// A generator, the breaker behind it, and what was reported of its faults.
 #[derive(Debug)]
 struct SourceState {
     name: String,
@@ -137,7 +138,7 @@ impl Publisher {
             listener,
             opening: unit.breaker.as_ref().map_or(Duration::ZERO, |breaker| breaker.opening),
             position: Position::of(unit.breaker.as_ref()),
-            lateness: Lateness::default(),
+            lateness: histogram(),
             frames: Frames::default(),
             faults: Vec::new(),
             warnings: Vec::new(),
@@ -227,7 +228,7 @@ impl Publisher {
                 }
             };
             let late_ns = (os::realtime::now_ns() - at_ns).max(0) as u64;
-            self.lateness.count(late_ns, sent as u64);
+            self.lateness.saturating_record_n(late_ns.max(1), sent as u64);
             self.frames.published += sent as u64;
             self.frames.dropped += (buffers.len() - sent) as u64;
             if late_ns > interval_ns {
@@ -305,14 +306,14 @@ impl Publisher {
             duration_s,
             frames: self.frames,
             lateness_ns: LatenessFigures {
-                frames: lateness.frames(),
-                mean: lateness.mean_ns(),
-                p50: lateness.quantile_ns(0.5),
-                p90: lateness.quantile_ns(0.9),
-                p99: lateness.quantile_ns(0.99),
-                p99_9: lateness.quantile_ns(0.999),
-                p99_99: lateness.quantile_ns(0.9999),
-                max: lateness.max_ns(),
+                frames: lateness.len(),
+                mean: lateness.mean(),
+                p50: lateness.value_at_quantile(0.5),
+                p90: lateness.value_at_quantile(0.9),
+                p99: lateness.value_at_quantile(0.99),
+                p99_9: lateness.value_at_quantile(0.999),
+                p99_99: lateness.value_at_quantile(0.9999),
+                max: lateness.max(),
             },
             faults: self.faults,
             warnings: self.warnings,
@@ -366,7 +367,7 @@ impl Position {
         if self.opens_ns.is_none_or(|opens_ns| os::realtime::now_ns() < opens_ns) {
             return Ok(());
         }
-        // It opens once: nothing in the grid closes it again but whoever runs the grid.
+        // It opens once: nothing in the grid closes it again but its operator.
         self.file.take().map_or(Ok(()), |file| plant::open_breaker(&file))
     }
 }
@@ -409,7 +410,7 @@ pub(super) fn next_second_ns() -> i64 {
 fn realtime_offset_ns() -> i64 {
     let reading = || {
         let before_ns = os::realtime::now_ns();
-        let realtime_ns = realtime_ns();
+        let realtime_ns = os::realtime::realtime_ns();
         let after_ns = os::realtime::now_ns();
         (after_ns - before_ns, realtime_ns - i64::midpoint(before_ns, after_ns))
     };

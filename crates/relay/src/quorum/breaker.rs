@@ -23,7 +23,7 @@ use super::operate::Operator;
 use super::records::{Acted, What};
 use super::status::Shown;
 
-/// Gens that are left out after the host was started anew: more than the breaker can act while the
+/// Gens that are left out after the host was restarted: more than the breaker can act while the
 /// disk is behind by seconds, at one action for each dwell.
 const LEFT_OUT: u64 = 1024;
 
@@ -75,7 +75,7 @@ impl From<&Key> for WorkingKey {
 impl Remembered {
     /// What it starts with: what was found, or a breaker that never acted. What was learnt of nodes
     /// under other keys than those of this membership is forgotten: their working keys are worth
-    /// nothing any more, and their numbers begin anew.
+    /// nothing any more, and their numbers begin again.
     pub(crate) fn or_new(
         found: Option<Found<Self>>,
         initially: Action,
@@ -116,7 +116,7 @@ impl Remembered {
         if self.is_open { Action::Trip } else { Action::Close }
     }
 
-    /// What the state machine is told.
+    /// What the state machine continues with.
     fn core(&self) -> Core {
         let mut counters = Counters::default();
         for (node, key) in NodeId::ALL.into_iter().zip(&self.keys) {
@@ -264,7 +264,7 @@ impl<'s> BreakerLoop<'s> {
                     self.remember()?;
                     self.harness.distrust(now, node, counter);
                 }
-                // Whoever hears this announces its key no more, so a loss of power must not bring the old
+                // Anybody who hears this announces its key no more, so a loss of power must not bring the old
                 // one back. It announces again, and hears it when the disk has followed.
                 Effect::Send { to: Party::Relay(node), message: Message::Noted { .. } }
                     if !self.memory.is_on_disk(self.adopted[node.index()]) => {}
@@ -328,10 +328,10 @@ mod tests {
         let again = Remembered::or_new(Some(found(before.clone(), false)), Action::Close, &old);
         assert_eq!(again, before);
         assert_eq!(again.core().counters.highest(), [500; NODES]);
-        let anew = Remembered::or_new(Some(found(before, false)), Action::Close, &new);
-        assert_eq!((anew.state(), anew.generation), (Action::Trip, 12));
-        assert_eq!((anew.counters, &anew.keys), ([0; NODES], &[const { None }; NODES]));
-        let known = anew.core().counters;
+        let other = Remembered::or_new(Some(found(before, false)), Action::Close, &new);
+        assert_eq!((other.state(), other.generation), (Action::Trip, 12));
+        assert_eq!((other.counters, &other.keys), ([0; NODES], &[const { None }; NODES]));
+        let known = other.core().counters;
         assert!(NodeId::ALL.iter().all(|node| !known.is_in_use(*node)));
 
         let found = |is_other_boot, remembered| Some(Found { remembered, is_other_boot });
@@ -339,8 +339,8 @@ mod tests {
         own.learn(NodeId::ALL[2], 500);
         let again = node::Remembered::or_new(found(false, own), &old);
         assert_eq!((again.counter, again.known().highest()), (2, [0, 0, 500, 0]));
-        let anew = node::Remembered::or_new(found(false, own), &new);
-        assert_eq!((anew.counter, anew.known().highest()), (2, [0; NODES]));
+        let other = node::Remembered::or_new(found(false, own), &new);
+        assert_eq!((other.counter, other.known().highest()), (2, [0; NODES]));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! be authentic and new.
 //!
 //! Each party has a socket, a small buffer in the kernel and a [pace](super::pace) of its own, so that
-//! whoever floods is left waiting by himself.
+//! a party that floods is left waiting alone.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};

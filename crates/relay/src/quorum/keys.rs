@@ -1,6 +1,6 @@
 //! `qcrelay keys`: all keys of a station as files, one for everybody and one for each party.
 //!
-//! Whoever runs it knows all secrets for a moment. So it is done where none of the parties is, and
+//! The host that runs it knows all secrets for a moment. So it is done where none of the parties is, and
 //! each file of secrets is carried to its party and removed.
 
 use std::fs::{self, File, OpenOptions};
@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use clap::{Args, ValueEnum};
 use quorum::dealer::generate;
 use quorum::keys::Membership;
 use quorum::wire::CertificateKind;
@@ -19,18 +20,47 @@ use super::birth::seed;
 /// The file that all parties have in common.
 pub(crate) const MEMBERSHIP: &str = "membership";
 
-/// What is to be made.
-#[derive(Clone, Debug)]
-pub(crate) struct Wanted {
-    pub(crate) folder: PathBuf,
-    pub(crate) station: StationId,
-    pub(crate) breaker: BreakerId,
-    /// The key epoch; without, the one after that of the membership that is there, or 1.
-    pub(crate) epoch: Option<Epoch>,
-    /// How certificates are made.
-    pub(crate) certificate: CertificateKind,
-    /// Whether files that are there are replaced.
-    pub(crate) force: bool,
+/// Arguments of `qcrelay keys`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct KeysRequest {
+    /// Folder for the files
+    folder: PathBuf,
+    /// Number of the station
+    #[arg(long)]
+    pub(crate) station: u32,
+    /// Number of the breaker in it
+    #[arg(long, default_value_t = 1)]
+    pub(crate) breaker: u16,
+    /// Key epoch [default: the one after that of the replaced keys, or 1]
+    #[arg(long)]
+    epoch: Option<u32>,
+    /// Kind of certificates of the Peer Protocol
+    #[arg(long, value_enum, default_value_t = Certificate::TwoSignatures)]
+    certificate: Certificate,
+    /// Replace existing keys
+    #[arg(long)]
+    force: bool,
+}
+
+/// How certificates are made.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Certificate {
+    /// Two signatures (Ed25519); the breaker node knows the keys of all nodes
+    TwoSignatures,
+    /// One signature that two nodes make together (FROST, RFC 9591)
+    Frost,
+    /// One signature combined of two shares (threshold BLS)
+    Bls,
+}
+
+impl From<Certificate> for CertificateKind {
+    fn from(certificate: Certificate) -> Self {
+        match certificate {
+            Certificate::TwoSignatures => Self::TwoSignatures,
+            Certificate::Frost => Self::Frost,
+            Certificate::Bls => Self::Bls,
+        }
+    }
 }
 
 /// The file of a party's secrets.
@@ -41,37 +71,40 @@ pub(crate) fn file_of(party: Party) -> String {
     }
 }
 
-/// Makes the keys of a station; answers the epoch and the files.
-pub(crate) fn make(wanted: &Wanted) -> Result<(Epoch, Vec<PathBuf>)> {
-    let folder = &wanted.folder;
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .with_context(|| folder.display().to_string())?;
-    let names = [MEMBERSHIP.to_owned()].into_iter().chain(Party::ALL.map(file_of));
-    let paths: Vec<PathBuf> = names.map(|name| folder.join(name)).collect();
-    if !wanted.force
-        && let Some(path) = paths.iter().find(|path| path.exists())
-    {
-        bail!(
-            "{} already exists: use a different folder, or replace all keys of the station with \
-             --force",
-            path.display()
-        );
+impl KeysRequest {
+    /// Makes the keys of a station; answers the epoch and the files.
+    pub(crate) fn make(&self) -> Result<(Epoch, Vec<PathBuf>)> {
+        let folder = &self.folder;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .with_context(|| folder.display().to_string())?;
+        let names = [MEMBERSHIP.to_owned()].into_iter().chain(Party::ALL.map(file_of));
+        let paths: Vec<PathBuf> = names.map(|name| folder.join(name)).collect();
+        if !self.force
+            && let Some(path) = paths.iter().find(|path| path.exists())
+        {
+            bail!(
+                "{} already exists: use a different folder, or replace all keys of the station with \
+                 --force",
+                path.display()
+            );
+        }
+        let epoch = match self.epoch.map(Epoch) {
+            Some(epoch) => epoch,
+            None => next_epoch(&paths[0])?,
+        };
+        let (station, breaker) = (StationId(self.station), BreakerId(self.breaker));
+        let station = generate(station, epoch, breaker, self.certificate.into(), &seed()?);
+        // The membership last: a party that finds it finds all.
+        for (path, secrets) in paths[1..].iter().zip(&station.secrets) {
+            write(path, secrets.text().as_bytes(), 0o600)?;
+        }
+        write(&paths[0], station.membership.to_string().as_bytes(), 0o644)?;
+        File::open(folder).and_then(|folder| folder.sync_all()).context("writing keys to disk")?;
+        Ok((epoch, paths))
     }
-    let epoch = match wanted.epoch {
-        Some(epoch) => epoch,
-        None => next_epoch(&paths[0])?,
-    };
-    let station = generate(wanted.station, epoch, wanted.breaker, wanted.certificate, &seed()?);
-    // The membership last: whoever finds it finds all.
-    for (path, secrets) in paths[1..].iter().zip(&station.secrets) {
-        write(path, secrets.text().as_bytes(), 0o600)?;
-    }
-    write(&paths[0], station.membership.to_string().as_bytes(), 0o644)?;
-    File::open(folder).and_then(|folder| folder.sync_all()).context("writing keys to disk")?;
-    Ok((epoch, paths))
 }
 
 fn next_epoch(membership: &Path) -> Result<Epoch> {
@@ -110,13 +143,13 @@ mod tests {
     use super::*;
     use crate::quorum::birth::secrets;
 
-    fn wanted(folder: &Path) -> Wanted {
-        Wanted {
+    fn wanted(folder: &Path) -> KeysRequest {
+        KeysRequest {
             folder: folder.to_owned(),
-            station: StationId(7),
-            breaker: BreakerId(1),
+            station: 7,
+            breaker: 1,
             epoch: None,
-            certificate: CertificateKind::TwoSignatures,
+            certificate: Certificate::TwoSignatures,
             force: false,
         }
     }
@@ -125,7 +158,7 @@ mod tests {
     fn keys_fit_together_and_nobody_else_can_read_them() {
         let folder = tempfile::tempdir().expect("a folder");
         let wanted = wanted(&folder.path().join("keys"));
-        let (epoch, paths) = make(&wanted).expect("keys");
+        let (epoch, paths) = wanted.make().expect("keys");
         assert_eq!((epoch, paths.len()), (Epoch(1), 6));
         let text = fs::read_to_string(&paths[0]).expect("a membership");
         let membership = Membership::read(&text).expect("a membership");
@@ -144,14 +177,14 @@ mod tests {
     fn keys_are_replaced_only_by_force_and_then_of_the_next_epoch() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut wanted = wanted(folder.path());
-        make(&wanted).expect("keys");
+        wanted.make().expect("keys");
         let before = fs::read(folder.path().join("node-2.secret")).expect("secrets");
-        let refused = make(&wanted).expect_err("they are there").to_string();
+        let refused = wanted.make().expect_err("they are there").to_string();
         assert!(refused.contains("--force"), "{refused}");
         assert_eq!(fs::read(folder.path().join("node-2.secret")).expect("secrets"), before);
         wanted.force = true;
-        assert_eq!(make(&wanted).expect("keys").0, Epoch(2));
-        wanted.epoch = Some(Epoch(9));
-        assert_eq!(make(&wanted).expect("keys").0, Epoch(9));
+        assert_eq!(wanted.make().expect("keys").0, Epoch(2));
+        wanted.epoch = Some(9);
+        assert_eq!(wanted.make().expect("keys").0, Epoch(9));
     }
 }

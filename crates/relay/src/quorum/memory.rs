@@ -3,7 +3,7 @@
 //! It is written by the thread that must be in time, so a write is one call into the page cache of
 //! a file that is open and has its size: a killed process loses nothing. The disk follows from
 //! another thread. What a host loses that loses its power is a few last writes; its next start is
-//! another boot, is told so, and makes up for it.
+//! another boot, which it sees, and makes up for it.
 //!
 //! The file has two slots that are written in turn, so that one of them is whole at any time, and
 //! is locked, so that no party runs twice.

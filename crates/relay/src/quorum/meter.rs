@@ -72,8 +72,9 @@ impl Beats {
         if slice.taken_ns.max(slice.waited_ns) < TAKEN_MIN_NS {
             return None;
         }
-        let told = |ns: i64| if ns < TAKEN_MIN_NS { 0 } else { ns };
-        let slice = Slice { taken_ns: told(slice.taken_ns), waited_ns: told(slice.waited_ns) };
+        let counted = |ns: i64| if ns < TAKEN_MIN_NS { 0 } else { ns };
+        let slice =
+            Slice { taken_ns: counted(slice.taken_ns), waited_ns: counted(slice.waited_ns) };
         self.taken_ns += slice.taken_ns;
         self.waited_ns += slice.waited_ns;
         Some(slice)

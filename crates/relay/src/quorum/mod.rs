@@ -13,7 +13,7 @@
 //!   finds again; `keys`: files of keys.
 //! - `run`: threads and what is round them; `records`, [`status`]: what comes out.
 //! - `meter`: what the host takes of each core, beside the nodes.
-//! - `rejuvenate`: nodes destroyed and born anew, one after the other.
+//! - `rejuvenate`: nodes destroyed and reborn, one after the other.
 
 pub(crate) mod birth;
 mod blame;

@@ -53,7 +53,7 @@ impl Remembered {
         self.counters[node.index()] = counter;
     }
 
-    /// What the state machine is told of the others' keys: their numbers, and that none is there.
+    /// What the state machine knows of the others' keys at first: their numbers, and that none is there.
     pub(crate) fn known(&self) -> Counters {
         let mut known = Counters::default();
         for (node, counter) in NodeId::ALL.into_iter().zip(self.counters) {

@@ -7,7 +7,7 @@
 //! bad datagrams under another's address delays nothing. And nobody is heard beyond an allowance for
 //! each tick.
 //!
-//! What is authentic is the party's own doing, and a correct one says little in a tick. So whoever
+//! What is authentic is the party's own doing, and a correct one says little in a tick. So anybody who
 //! says more than that under his own keys is a hostile node: he is heard in batches too, and after a
 //! few no more in that tick. That costs nobody else a word, because nobody else has those keys.
 
@@ -114,7 +114,7 @@ mod tests {
     }
 
     /// What a flood of so many datagrams a second costs in 100 ticks: batches, and datagrams taken;
-    /// whoever is heard is woken for each datagram.
+    /// anybody who is heard is woken for each datagram.
     fn flood(rate: u64) -> (usize, usize) {
         let (mut pace, mut batches, mut taken, mut waiting) = (Pace::new(), 0, 0, 0_usize);
         for now_ns in (0..100 * TICK_NS).step_by(1_000_000_000 / rate as usize) {

@@ -34,9 +34,9 @@ pub(crate) enum What {
         received: CommonTime,
         cryptography: Duration,
     },
-    /// The breaker node tells of another gen than before; or of one for the first time.
+    /// The breaker node reports another gen than before; or of one for the first time.
     Learnt { generation: Gen, state: Action, acted_at: CommonTime, received: CommonTime },
-    /// The breaker was operated, and that is told from `acknowledging` on.
+    /// The breaker was operated, and acknowledged from `acknowledging` on.
     Acted(Acted),
     /// A key is used from now on.
     Adopted { node: NodeId, counter: u64 },

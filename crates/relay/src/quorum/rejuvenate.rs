@@ -1,4 +1,4 @@
-//! `qcrelay rejuvenate`: starts the relay nodes, and has them destroyed and born anew, one after
+//! `qcrelay rejuvenate`: starts the relay nodes, and has them destroyed and reborn, one after
 //! the other, none while another one is down.
 //!
 //! It believes the breaker node, which is trusted, and hears from it who is alive and whose new key
@@ -66,7 +66,7 @@ impl<'s> Rejuvenator<'s> {
         Ok(all)
     }
 
-    /// Has nodes born anew until it shall stop; answers what was done. Nothing else ends it, because
+    /// Has nodes reborn until it shall stop; answers what was done. Nothing else ends it, because
     /// the nodes end with it.
     pub(crate) fn run(mut self, stop: &AtomicBool) -> Value {
         while !stop.load(Ordering::Relaxed) {

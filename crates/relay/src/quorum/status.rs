@@ -1,7 +1,7 @@
-//! How the breaker stands and who is heard, for whoever asks: one line of JSON for each connection.
+//! How the breaker stands and who is heard, for those who ask: one line of JSON for each connection.
 //!
-//! It is for the breaker node's own host, where whoever has nodes born anew runs, and tells nothing
-//! that acknowledgements do not tell.
+//! It is for the breaker node's own host, where the rejuvenator runs, and says nothing
+//! that acknowledgements do not say.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time;
 
-/// How long one who asks may take: whoever is slower is not waited for.
+/// How long one who asks may take: a slower one is not waited for.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// How long one who asks waits for the answer.
 const ANSWER: Duration = Duration::from_millis(500);

@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_longer_time_has_a_higher_level_and_the_same_samples_the_same_answer() {
         let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
-        let samples: Vec<u32> = (0..20_000).map(|_| draw.below(100_000) as u32).collect();
+        let samples: Vec<u32> = (0..20_000).map(|_| random.below(100_000) as u32).collect();
         let once = ReturnLevel::of(&[&samples], 1.0).unwrap();
         assert_eq!((once.blocks, once.block_samples), (50, 400));
         assert!(once.lower <= once.level && once.level <= once.upper, "{once:?}");

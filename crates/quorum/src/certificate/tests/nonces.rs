@@ -114,7 +114,7 @@ fn what_was_lost_is_made_up_for_within_a_few_ticks() {
     }
     let statement = all.statement(Action::Trip, all.tick);
     assert_eq!(all.prove(A, &statement), None);
-    // At last those that were spent are made anew, and the peer takes a few of all 16 in a tick.
+    // At last those that were spent are made again, and the peer takes a few of all 16 in a tick.
     all.exchange(16, &[A, B]);
     let mut found = 0;
     for ahead in 1..=SLOTS as u64 {
@@ -185,7 +185,7 @@ fn an_old_offer_that_comes_after_a_new_one_takes_nothing_back() {
     let old = old.as_slice().iter().filter(|offered| u64::from(offered.slot) == slot);
     let old = Commitments::new(false, [0; SLOTS], old.copied().collect()).unwrap();
     assert_eq!(old.as_slice().len(), 1);
-    // It is spent, made anew and confirmed; then the old one comes once more.
+    // It is spent, made again and confirmed; then the old one comes once more.
     let statement = all.statement(Action::Trip, all.tick);
     assert!([A, B].into_iter().all(|node| all.prove(node, &statement).is_some()));
     all.exchange(SLOTS as u64, &[A, B]);
