@@ -83,8 +83,6 @@ CIRCLES = {
 
 # Where the host's network may be changed, and the calls that change it.
 NETWORK_MODULES = [
-    # A cable in a network of the probe's own, which vanishes with its sockets.
-    "crates/probe/src/sys/veth.rs",
     "crates/network/src/*",
     "crates/runtime/src/*",
     "crates/os/src/*",

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::cell::folder::RECORD;
+use super::cell::RECORD;
 
 /// The folder of cells within that of a run.
 pub const CELLS: &str = "cells";
+
 /// The names of the cells of a run.
 pub fn cell_names(folder: &Path) -> Result<Vec<String>> {
     let name = |path: PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();

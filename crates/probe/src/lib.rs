@@ -8,10 +8,10 @@
 pub mod attend;
 pub mod cli;
 pub mod cores;
-pub mod facts;
-pub mod host;
+mod facts;
+mod host;
 pub mod init;
-pub mod plan;
+mod plan;
 pub mod stream;
 
 mod blame;

@@ -40,10 +40,14 @@ fn with_digits(value: f64, digits: usize) -> String {
 
 /// Nanoseconds as seconds, without zeros at the end: `22.5`.
 pub fn seconds(ns: i64) -> String {
+    seconds_to_ns(ns).trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Nanoseconds as seconds with all nine decimals.
+pub fn seconds_to_ns(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let ns = ns.unsigned_abs();
-    let text = format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
 #[cfg(test)]

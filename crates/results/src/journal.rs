@@ -18,9 +18,9 @@ use os::regular;
 use plant::name::PointName;
 
 /// File name of the journal.
-pub const JOURNAL: &str = "series.csv.part";
+pub(crate) const JOURNAL: &str = "series.csv.part";
 /// File name of the table it becomes.
-pub const TABLE: &str = "series.parquet";
+pub(crate) const TABLE: &str = "series.parquet";
 
 /// Records rows of the plant, each at once.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl SeriesWriter {
 }
 
 /// Reads the journal of a folder, if there is one.
-pub fn read(folder: &Path) -> Result<Option<Series>> {
+pub(crate) fn read(folder: &Path) -> Result<Option<Series>> {
     let path = folder.join(JOURNAL);
     let text = match regular::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -95,12 +95,12 @@ pub fn read(folder: &Path) -> Result<Option<Series>> {
 }
 
 /// Whether there is a journal whose writer is gone.
-pub fn is_abandoned(folder: &Path) -> bool {
+pub(crate) fn is_abandoned(folder: &Path) -> bool {
     File::open(folder.join(JOURNAL)).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// Writes the table and removes the journal.
-pub fn settle(folder: &Path, series: &Series) -> Result<()> {
+pub(crate) fn settle(folder: &Path, series: &Series) -> Result<()> {
     table_file::write(series, &folder.join(TABLE))?;
     let journal = folder.join(JOURNAL);
     fs::remove_file(&journal).with_context(|| format!("removing {}", journal.display()))

@@ -4,13 +4,13 @@
 //! pcapng and plain logs. Everything said about a run later, on the terminal or in a report, is
 //! drawn from these files and names them.
 //!
-//! - [`folder`]: the folder: made, written, opened again
+//! - `folder`: the folder: made, written, opened again
 //! - [`record`] has the structures of `run.json`
-//! - [`demand`]: requirements as `run.json` keeps them
+//! - `demand`: requirements as `run.json` keeps them
 //! - [`inputs`]: the files that a run was made of
-//! - [`series`]: points of the plant over time
-//! - [`journal`]: the series while the run goes on; survives a kill
-//! - [`table_file`]: the series as Parquet
+//! - `series`: points of the plant over time
+//! - `journal`: the series while the run goes on; survives a kill
+//! - `table_file`: the series as Parquet
 //! - [`csv`]: the series as CSV
 //! - [`output`]: lines of programs with the virtual time at which they came
 //! - [`capture`]: frames read back from pcapng
@@ -20,39 +20,39 @@
 //! - [`told`]: numbers that programs print
 //! - [`disturbance`]: what kept programs from acting in time, and when that is too much for a verdict
 //! - [`disturbance_file`]: that as a file
-//! - [`rate`]: which interventions disturb
-//! - [`window`]: the stretch of scenario time that a requirement is about
-//! - [`run_data`]: what verdicts are drawn from
-//! - [`measure`]: what rows and frames say about a measure
-//! - [`verdict`]: requirements judged
+//! - `rate`: which interventions disturb
+//! - `window`: the stretch of scenario time that a requirement is about
+//! - `run_data`: what verdicts are drawn from
+//! - `measure`: what rows and frames say about a measure
+//! - `verdict`: requirements judged
 //! - [`report`]: one HTML page drawn from run folders
 
 pub mod capture;
 pub mod csv;
-pub mod demand;
+mod demand;
 pub mod disturbance;
 pub mod disturbance_file;
 #[cfg(test)]
 mod disturbance_tests;
 pub mod doubt;
-pub mod folder;
+mod folder;
 pub mod frame;
 pub mod inputs;
-pub mod journal;
-pub mod measure;
+mod journal;
+mod measure;
 pub mod output;
-pub mod rate;
+mod rate;
 pub mod record;
 pub mod report;
-pub mod run_data;
-pub mod series;
+mod run_data;
+mod series;
 pub mod stream;
-pub mod table_file;
+mod table_file;
 pub mod told;
-pub mod verdict;
+mod verdict;
 #[cfg(test)]
 mod verdict_tests;
-pub mod window;
+mod window;
 
 pub use demand::{Demand, MeasureRecord, WindowRecord};
 pub use folder::RunFolder;

@@ -20,7 +20,7 @@ use scenario::told::Statistic;
 
 /// What the data say about a measure.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// The value measured, over what there is of the window; `None` where it never came to pass.
     pub value: Option<f64>,
     /// Smallest value that it can have once the whole window is known.
@@ -37,7 +37,7 @@ pub struct Finding {
 ///
 /// # Errors
 /// A sentence that says why there is nothing to measure.
-pub fn measure(measure: &Measure, data: &RunData) -> Result<Finding, String> {
+pub(crate) fn measure(measure: &Measure, data: &RunData) -> Result<Finding, String> {
     let window = Bounds::of(*window_of(measure), data.planned_to);
     if window.from_ns >= window.to_ns {
         return Err("the window is empty".into());
@@ -62,7 +62,7 @@ pub fn measure(measure: &Measure, data: &RunData) -> Result<Finding, String> {
 }
 
 /// The window of a measure.
-pub fn window_of(measure: &Measure) -> &Window {
+pub(crate) fn window_of(measure: &Measure) -> &Window {
     match measure {
         Measure::Minimum(_, window)
         | Measure::Maximum(_, window)
@@ -264,7 +264,7 @@ fn received(from: &str, to: &str, window: Bounds, data: &RunData) -> Result<Find
 
 /// When a node sent new payload to a port of another, and how far that is known.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Polls {
+pub(crate) struct Polls {
     /// Scenario time of each frame, in the order of time.
     pub times_ns: Vec<i64>,
     /// Up to where frames would be known.
@@ -278,7 +278,7 @@ pub struct Polls {
 ///
 /// # Errors
 /// When there is no capture, or a node has no address.
-pub fn new_data_times(
+pub(crate) fn new_data_times(
     (from, to, port): (&str, &str, u16),
     at: End,
     data: &RunData,

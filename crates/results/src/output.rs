@@ -12,8 +12,11 @@
 
 use std::fmt;
 
+use report_kit::figure::seconds_to_ns;
+
 /// Where a program wrote to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, strum::Display, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum Channel {
     /// Standard output.
     Out,
@@ -47,31 +50,15 @@ impl OutputLine {
     pub fn parse(line: &str) -> Option<Self> {
         let (head, text) = line.split_once("| ").or_else(|| line.split_once('|'))?;
         let (time, channel) = head.trim_start().split_once(' ')?;
-        let channel = match channel {
-            "out" => Channel::Out,
-            "err" => Channel::Err,
-            "lost" => Channel::Lost,
-            _ => return None,
-        };
+        let channel = channel.parse().ok()?;
         Some(Self { time_ns: parse_seconds(time)?, channel, text: text.to_owned() })
     }
 }
 
 impl fmt::Display for OutputLine {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let channel = match self.channel {
-            Channel::Out => "out",
-            Channel::Err => "err",
-            Channel::Lost => "lost",
-        };
-        write!(out, "{:>15} {channel}| {}", seconds(self.time_ns), self.text)
+        write!(out, "{:>15} {}| {}", seconds_to_ns(self.time_ns), self.channel, self.text)
     }
-}
-
-fn seconds(ns: i64) -> String {
-    let sign = if ns < 0 { "-" } else { "" };
-    let ns = ns.unsigned_abs();
-    format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
 fn parse_seconds(text: &str) -> Option<i64> {

@@ -12,7 +12,7 @@ use runtime::intervention::{Deed, Intervention};
 
 /// When the time of programs ran other than planned: the factor of the domain is planned to be
 /// `tdf_millionths`, that of each program 1. `nodes` are the nodes of programs.
-pub fn rate_changes(
+pub(crate) fn rate_changes(
     interventions: &[Intervention],
     tdf_millionths: u64,
     nodes: &BTreeMap<&str, &str>,

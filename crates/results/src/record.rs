@@ -276,7 +276,7 @@ pub enum ProgramEnd {
     Stopped,
     /// It exited by itself.
     Exited {
-        /// Its exit code.
+        /// The code that it exited with.
         code: i32,
     },
     /// A signal ended it.

@@ -19,7 +19,7 @@ const TIME_KEY: &str = "time";
 const TIME_MEANING: &str = "time_ns is scenario time in nanoseconds";
 
 /// Writes a series as a whole: readers see the file complete or not at all.
-pub fn write(series: &Series, path: &Path) -> Result<()> {
+pub(crate) fn write(series: &Series, path: &Path) -> Result<()> {
     let mut schema = vec![(TIME_COLUMN, Kind::Int64)];
     let mut notes = vec![(TIME_KEY.to_owned(), TIME_MEANING.to_owned())];
     for column in &series.columns {
@@ -46,7 +46,7 @@ fn unit_key(point: &str) -> String {
 ///
 /// # Errors
 /// With the path, when the file is no Parquet file or has other columns than a series.
-pub fn read(path: &Path) -> Result<Series> {
+pub(crate) fn read(path: &Path) -> Result<Series> {
     let table = Reader::open(path)?;
     let mut series = empty(&table).with_context(|| format!("reading {}", path.display()))?;
     table.groups(|group| {

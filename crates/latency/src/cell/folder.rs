@@ -18,12 +18,11 @@ use report_kit::statistics::Distribution;
 
 /// What a cell is, but for its samples and stalls.
 pub const RECORD: &str = "cell.json";
-/// Each sample.
-pub const SAMPLES: &str = "samples.parquet";
+pub(crate) const SAMPLES: &str = "samples.parquet";
 /// How often each latency occurred, where no single samples are known.
-pub const HISTOGRAM: &str = "histogram.parquet";
+pub(crate) const HISTOGRAM: &str = "histogram.parquet";
 /// When the processor was not to be had.
-pub const STALLS: &str = "stalls.parquet";
+pub(crate) const STALLS: &str = "stalls.parquet";
 
 /// Of `cell.json`; a reader refuses another one.
 const FORMAT: u32 = 1;

@@ -5,21 +5,22 @@
 //! [marks](Mark) under which every figure of it stands. Eight hours at 10 ms are 2.9 million samples
 //! a core, so a sample takes four octets and the times, which mostly follow a period, nearly none.
 //!
-//! - [`times`]: rising times as stretches of equal steps
-//! - [`mark`]: what one must know before trusting a cell
-//! - [`split`]: how the latency divides into sending, the stack and receiving
+//! - `times`: rising times as stretches of equal steps
+//! - `mark`: what one must know before trusting a cell
+//! - `split`: how the latency divides into sending, the stack and receiving
 //! - [`stream`]: a cell from what a probe says
-//! - [`folder`]: a cell as files, written and read again
+//! - `folder`: a cell as files, written and read again
 
-pub mod folder;
-pub mod mark;
-pub mod split;
+mod folder;
+mod mark;
+mod split;
 pub mod stream;
-pub mod times;
+mod times;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use folder::RECORD;
 pub use mark::{Mark, MarkKind};
 pub use probe::stream::{Cause, CoreTime, Counts, Detector, Gaps};
 pub use split::Part;

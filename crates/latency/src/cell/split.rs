@@ -14,7 +14,7 @@ use report_kit::statistics::Distribution;
 use report_kit::statistics::summary::quantile;
 
 /// What the whole is called among the parts.
-pub const WHOLE: &str = "whole";
+pub(crate) const WHOLE: &str = "whole";
 
 /// One part of a latency, over all samples of a cell in which it is known.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

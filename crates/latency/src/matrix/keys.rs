@@ -2,6 +2,9 @@
 //!
 //! One table for the reader and for `docs/reference/latency.md`, as for scenarios.
 
+use strum::VariantNames as _;
+
+use super::{Accelerator, Engine, GuestKernel};
 use settings::names::Names;
 use settings::table::Need::{Default, Optional, Required};
 use settings::table::Shape::{
@@ -235,14 +238,13 @@ pub(super) static CONTAINER: Table = Table {
     keys: &[key("container", Of(&CONTAINER_OPTIONS), Required, "containers on this machine")],
 };
 
-pub(super) static ENGINES: [&str; 3] = ["runc", "docker", "podman"];
 pub(super) static SHARING: [&str; 2] = ["shared", "exclusive"];
 
 pub(super) static CONTAINER_OPTIONS: Table = Table {
     what: "a mapping of options of containers",
     name: "container options",
     keys: &[
-        key("engine", Choice(&ENGINES), Default("runc"), "the container engine"),
+        key("engine", Choice(Engine::VARIANTS), Default("runc"), "the container engine"),
         key("cores", Text, Default("all"), "cores of the container: `all`, or a list"),
         key(
             "sharing",
@@ -267,22 +269,19 @@ pub(super) static VM: Table = Table {
     keys: &[key("vm", Of(&VM_OPTIONS), Required, "QEMU virtual machines on this machine")],
 };
 
-pub(super) static KERNELS: [&str; 2] = ["stock", "rt"];
-pub(super) static ACCELERATORS: [&str; 4] = ["auto", "kvm", "tcg", "icount"];
-
 pub(super) static VM_OPTIONS: Table = Table {
     what: "a mapping of options of virtual machines",
     name: "vm options",
     keys: &[
         key(
             "kernel",
-            Choice(&KERNELS),
+            Choice(GuestKernel::VARIANTS),
             Default("stock"),
             "Debian's ordinary or its PREEMPT_RT kernel",
         ),
         key(
             "accelerator",
-            Choice(&ACCELERATORS),
+            Choice(Accelerator::VARIANTS),
             Default("auto"),
             "`auto`: KVM if a guest boots with it, else emulation (`tcg`), which is marked \
              everywhere; `icount`: emulation whose clock counts instructions, the same on any host",

@@ -79,7 +79,17 @@ pub struct NativeSpec {
 }
 
 /// What runs containers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, strum::IntoStaticStr)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Debug,
+    strum::IntoStaticStr,
+    strum::Display,
+    strum::EnumString,
+    strum::VariantNames,
+)]
 #[strum(serialize_all = "lowercase")]
 pub enum Engine {
     /// The reference of the OCI runtime specification, from a bundle.
@@ -104,7 +114,10 @@ pub struct ContainerSpec {
 }
 
 /// Which kernel a guest boots.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, strum::Display, strum::EnumString, strum::VariantNames,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum GuestKernel {
     /// Debian's ordinary one.
     Stock,
@@ -113,7 +126,10 @@ pub enum GuestKernel {
 }
 
 /// What carries out the instructions of a guest.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, strum::Display, strum::EnumString, strum::VariantNames,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum Accelerator {
     /// KVM if a guest boots with it, else emulation.
     Auto,

@@ -1,6 +1,7 @@
 //! Reads what stands below `platforms`: a name alone means a built-in one.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use probe::Cores;
 
@@ -77,12 +78,13 @@ pub(super) fn platform(
     Some(PlatformSpec { name: name.value.to_owned(), kind })
 }
 
+/// A word that stands for a variant: the tables of keys take their words from the variants.
+fn chosen<T: FromStr>(options: &Mapping<'_>, key: &'static str) -> Option<T> {
+    options.choice(key)?.value.parse().ok()
+}
+
 fn container(options: &Mapping<'_>) -> Option<ContainerSpec> {
-    let engine = options.choice("engine").map(|word| match word.value {
-        "docker" => Engine::Docker,
-        "podman" => Engine::Podman,
-        _ => Engine::Runc,
-    });
+    let engine = chosen(options, "engine");
     let real_time_ns = options.parse("real_time", |text| {
         let share = units::time_positive(text)?.as_ns();
         if share > 1_000_000_000 {
@@ -102,16 +104,7 @@ fn container(options: &Mapping<'_>) -> Option<ContainerSpec> {
 }
 
 fn vm(options: &Mapping<'_>) -> Option<VmSpec> {
-    let kernel = options.choice("kernel").map(|word| match word.value {
-        "rt" => GuestKernel::Rt,
-        _ => GuestKernel::Stock,
-    });
-    let accelerator = options.choice("accelerator").map(|word| match word.value {
-        "kvm" => Accelerator::Kvm,
-        "tcg" => Accelerator::Tcg,
-        "icount" => Accelerator::Icount,
-        _ => Accelerator::Auto,
-    });
+    let (kernel, accelerator) = (chosen(options, "kernel"), chosen(options, "accelerator"));
     let cores = options.whole("cores").and_then(|cores| usize::try_from(cores.value).ok());
     let memory_mib = options.whole("memory_mb");
     let host_cores = options.parse("host_cores", |text| match text.parse::<Cores>() {

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 
 use probe::Cores;
 
-use super::{Accelerator, GuestKernel, Matrix, PlatformKind, PlatformSpec};
+use super::{Matrix, PlatformKind, PlatformSpec};
 use crate::profile::{Load, Profile};
 
 impl Matrix {
@@ -53,26 +53,16 @@ fn write_platform(platform: &PlatformSpec, to: &mut String) -> fmt::Result {
         }
         PlatformKind::Container(container) => {
             writeln!(to, "    container:")?;
-            writeln!(to, "      engine: {}", container.engine.name())?;
+            writeln!(to, "      engine: {}", container.engine)?;
             writeln!(to, "      cores: {}", quoted(&container.cores.to_string()))?;
             let sharing = if container.exclusive { "exclusive" } else { "shared" };
             writeln!(to, "      sharing: {sharing}")?;
             writeln!(to, "      real_time: {}", time(container.real_time_ns))
         }
         PlatformKind::Vm(vm) => {
-            let kernel = match vm.kernel {
-                GuestKernel::Stock => "stock",
-                GuestKernel::Rt => "rt",
-            };
-            let accelerator = match vm.accelerator {
-                Accelerator::Auto => "auto",
-                Accelerator::Kvm => "kvm",
-                Accelerator::Tcg => "tcg",
-                Accelerator::Icount => "icount",
-            };
             writeln!(to, "    vm:")?;
-            writeln!(to, "      kernel: {kernel}")?;
-            writeln!(to, "      accelerator: {accelerator}")?;
+            writeln!(to, "      kernel: {}", vm.kernel)?;
+            writeln!(to, "      accelerator: {}", vm.accelerator)?;
             writeln!(to, "      cores: {}", vm.cores)?;
             writeln!(to, "      memory_mb: {}", vm.memory_mib)?;
             let host_cores = vm.host_cores.as_ref().map_or("any".to_owned(), Cores::to_string);

@@ -5,7 +5,7 @@
 //! modules of the kernel that a virtual serial port and the probe need ([`MODULES`]), and the order ([`ORDER`]). The stream leaves through that port ([`PORT`]), which costs
 //! the guest one notification for a block; a serial line would cost one for each octet, and be
 //! measured as well. What the host says through the port reaches `attend` as its input, so that a
-//! guest can be told to stop, and ends when the host closes its end.
+//! guest can be asked to stop, and ends when the host closes its end.
 
 mod port;
 
@@ -15,6 +15,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
 
 use self::port::Port;
 use crate::sys::guest::{self, Wish};
@@ -39,7 +41,7 @@ const FILE_SYSTEMS: [(&str, &str); 6] = [
     ("tmpfs", "/tmp"),
     ("tmpfs", "/run"),
 ];
-/// What the kernel is told its simulated devices by, where the modules for them are in the guest.
+/// The file system by which simulated devices are ordered, where the modules for them are in the guest.
 const CONFIGURATION: (&str, &str) = ("configfs", "/sys/kernel/config");
 /// A port is there this long after its modules at the latest.
 const PORT_MAX: Duration = Duration::from_secs(30);
@@ -57,7 +59,7 @@ pub fn run() -> io::Result<std::convert::Infallible> {
     }
     if let Err(error) = attend() {
         // On the console, which the host shows when a guest says nothing through its port.
-        terminal::err!("qcprobe: init: {error}");
+        terminal::err!("qcprobe: init: {error:#}");
     }
     guest::end_all_others();
     // The last words on the console shall be those above, and not the kernel's farewell.
@@ -65,19 +67,19 @@ pub fn run() -> io::Result<std::convert::Infallible> {
     guest::turn_off()
 }
 
-fn attend() -> io::Result<()> {
+fn attend() -> Result<()> {
     for (kind, place) in FILE_SYSTEMS {
-        fs::create_dir_all(place).map_err(|error| told(&error, place))?;
-        guest::mount(kind, place).map_err(|error| told(&error, place))?;
+        fs::create_dir_all(place).context(place)?;
+        guest::mount(kind, place).context(place)?;
     }
-    guest::name_host("guest").map_err(|error| told(&error, "the name of the host"))?;
+    guest::name_host("guest").context("the name of the host")?;
     load_modules()?;
     let (kind, place) = CONFIGURATION;
     if Path::new(place).exists() {
-        guest::mount(kind, place).map_err(|error| told(&error, place))?;
+        guest::mount(kind, place).context(place)?;
     }
     let mut port = open_port()?;
-    let order = fs::read(ORDER).map_err(|error| told(&error, ORDER))?;
+    let order = fs::read(ORDER).context(ORDER)?;
     let mut child = Command::new(PROGRAM)
         .arg("attend")
         .env_clear()
@@ -86,27 +88,27 @@ fn attend() -> io::Result<()> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .map_err(|error| told(&error, PROGRAM))?;
+        .context(PROGRAM)?;
     if let Some(input) = &mut child.stdin {
         input.write_all(&order)?;
         input.write_all(b"\n")?;
     }
-    // What the host is told must not wait for the loads. The first process of a guest may do this.
-    os::realtime::fifo(1).map_err(|error| told(&error, "SCHED_FIFO"))?;
+    // What goes to the host must not wait for the loads. The first process of a guest may do this.
+    os::realtime::fifo(1).context("SCHED_FIFO")?;
     carry(&mut child, &mut port)?;
     let status = child.wait()?;
     port.drain(DRAIN_MAX)?;
     if !status.success() {
-        return Err(io::Error::other(format!("attend has ended with {status}")));
+        bail!("attend has ended with {status}");
     }
     Ok(())
 }
 
 /// Loads all modules, those that others need first: one whose needs are not there yet is refused,
 /// and is tried again after the others.
-fn load_modules() -> io::Result<()> {
+fn load_modules() -> Result<()> {
     let mut left: Vec<PathBuf> = fs::read_dir(MODULES)
-        .map_err(|error| told(&error, MODULES))?
+        .context(MODULES)?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<io::Result<_>>()?;
     left.sort();
@@ -116,25 +118,25 @@ fn load_modules() -> io::Result<()> {
         left.retain(|path| match load_module(path) {
             Ok(()) => false,
             Err(error) => {
-                refused.get_or_insert_with(|| told(&error, &path.to_string_lossy()));
+                refused.get_or_insert_with(|| Err(error).context(path.display().to_string()));
                 true
             }
         });
-        if let Some(error) = refused.filter(|_| left.len() == before) {
-            return Err(error);
+        if let Some(refused) = refused.filter(|_| left.len() == before) {
+            return refused;
         }
     }
     Ok(())
 }
 
 fn load_module(path: &Path) -> io::Result<()> {
-    // One that is compressed is unpacked by the kernel, which must be told.
+    // One that is compressed is unpacked by the kernel, which has to know.
     let is_packed = path.extension().is_none_or(|extension| extension != "ko");
     guest::load_module(&File::open(path)?, is_packed)
 }
 
 /// Opens the port once it is there: drivers find their devices some time after they are loaded.
-fn open_port() -> io::Result<Port> {
+fn open_port() -> Result<Port> {
     let until = Instant::now() + PORT_MAX;
     loop {
         if let Some(path) = port_named(PORT) {
@@ -145,12 +147,11 @@ fn open_port() -> io::Result<Port> {
                 Ok(file) => return Ok(Port::new(file)),
                 // Its file follows its name.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(told(&error, PORT)),
+                Err(error) => return Err(error).context(PORT),
             }
         }
         if Instant::now() >= until {
-            let why = format!("there is no virtual serial port named {PORT}");
-            return Err(io::Error::other(why));
+            bail!("there is no virtual serial port named {PORT}");
         }
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -202,8 +203,4 @@ fn carry(child: &mut Child, port: &mut Port) -> io::Result<()> {
             }
         }
     }
-}
-
-fn told(error: &io::Error, what: &str) -> io::Error {
-    io::Error::new(error.kind(), format!("{what}: {error}"))
 }

@@ -7,11 +7,11 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use os::packet::{PacketSocket, wait};
+use os::process_bus::{INTERFACE, ProcessBus, Wiring};
 
 use super::handover::Way;
 use super::time_of_day::Distance;
 use crate::sys::stamping::{self, KernelStamps};
-use crate::sys::veth;
 use crate::sys::wake::{Eventfd, Futex, Signal};
 
 impl Way for Eventfd {
@@ -77,7 +77,7 @@ impl Way for Pipe {
 /// Stamps are made between send and receive: a copy of what is sent, a further reading of the clock.
 /// So they are part of what is measured, and there are none unless they are asked for.
 struct Passed {
-    told: KernelStamps,
+    stamps: KernelStamps,
     /// Of the clock that stamps; none: nothing is stamped.
     distance: Option<Distance>,
 }
@@ -89,7 +89,7 @@ impl Passed {
             stamping::stamp_received(to)?;
         }
         let distance = is_split.then(Distance::read);
-        Ok(Mutex::new(Self { told: KernelStamps::default(), distance }))
+        Ok(Mutex::new(Self { stamps: KernelStamps::default(), distance }))
     }
 
     fn of(this: &Mutex<Self>) -> MutexGuard<'_, Self> {
@@ -100,7 +100,7 @@ impl Passed {
     /// since the one before.
     fn noted_ns(&mut self, from: &impl AsFd) -> [Option<i64>; 2] {
         let Some(distance) = &mut self.distance else { return [None; 2] };
-        let [received_ns, sent_ns] = [self.told.received_ns(), self.told.sent_ns(from)];
+        let [received_ns, sent_ns] = [self.stamps.received_ns(), self.stamps.sent_ns(from)];
         let holds = distance.holds();
         [sent_ns, received_ns].map(|ns| ns.filter(|_| holds).map(|ns| distance.monotonic_ns(ns)))
     }
@@ -134,7 +134,7 @@ impl Way for Udp {
 
     fn receive(&self) -> io::Result<()> {
         match &self.passed {
-            Some(passed) => Passed::of(passed).told.receive(&self.to),
+            Some(passed) => Passed::of(passed).stamps.receive(&self.to),
             None => self.to.recv(&mut [0]).map(|_| ()),
         }
     }
@@ -162,11 +162,10 @@ pub(super) struct Ethernet {
 
 impl Ethernet {
     pub(super) fn open(is_split: bool) -> io::Result<Self> {
-        let sockets = || {
-            let [from, to] = veth::ENDS.map(|end| PacketSocket::open(end, ETHERTYPE));
-            Ok((from?, to?))
-        };
-        let (from, to) = veth::on_a_cable(sockets)?;
+        let (from, to) = on_a_cable().map_err(|error| match error.downcast::<io::Error>() {
+            Ok(error) => error,
+            Err(other) => io::Error::other(format!("{other:#}")),
+        })?;
         let mut frame = [0; FRAME_OCTETS];
         frame[..6].copy_from_slice(&to.address());
         frame[6..12].copy_from_slice(&from.address());
@@ -174,6 +173,14 @@ impl Ethernet {
         let passed = Passed::between(&from, &to, is_split)?;
         Ok(Self { from, to, frame, passed })
     }
+}
+
+/// A socket at each end of a cable between two networks of the probe's own: no frame of it is seen
+/// outside, and it vanishes with the sockets, also after a kill.
+fn on_a_cable() -> anyhow::Result<(PacketSocket, PacketSocket)> {
+    let cable = ProcessBus::lay(Wiring::Veth, 1)?;
+    let open = || Ok(PacketSocket::open(INTERFACE, ETHERTYPE)?);
+    Ok((cable.publisher.run(open)?, cable.relays[0].run(open)?))
 }
 
 impl Way for Ethernet {
@@ -184,7 +191,7 @@ impl Way for Ethernet {
     fn receive(&self) -> io::Result<()> {
         let mut passed = Passed::of(&self.passed);
         loop {
-            match passed.told.receive_now(&self.to) {
+            match passed.stamps.receive_now(&self.to) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     wait(&[&self.to], PATIENCE)?;
                 }

@@ -35,7 +35,6 @@ impl Tag {
     }
 }
 
-/// Writes a block.
 pub(super) fn write(to: &mut impl Write, tag: Tag, payload: &[u8]) -> io::Result<()> {
     if payload.len() > PAYLOAD_MAX {
         let what = format!("a block of {} octets; at most {PAYLOAD_MAX}", payload.len());

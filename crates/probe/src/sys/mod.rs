@@ -1,4 +1,4 @@
-//! System calls that neither the standard library nor `realtime` has, each as a safe function.
+//! System calls that neither the standard library nor crate `os` has, each as a safe function.
 
 pub(crate) mod gpio;
 pub(crate) mod guest;
@@ -9,5 +9,4 @@ pub(crate) mod stamping;
 pub(crate) mod switches;
 pub(crate) mod thread;
 pub(crate) mod timerfd;
-pub(crate) mod veth;
 pub(crate) mod wake;
