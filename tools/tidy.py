@@ -107,7 +107,6 @@ UNSAFE_MODULES = [
     "crates/relay/tests/*",
     "crates/latency/src/vm/process.rs",
     "crates/network/src/tap.rs",
-    "crates/network/src/timer.rs",
     "crates/os/src/*",
     "crates/plant/src/library.rs",
     "crates/readiness/src/ethtool.rs",

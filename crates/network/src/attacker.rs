@@ -1,7 +1,7 @@
 //! A host that puts itself between two others by ARP poisoning, and swallows what they send each
 //! other: the man-in-the-middle step of the attack in Hannon et al. 2019.
 //!
-//! ARP believes whoever answers. From the attack on, the host tells both victims, at once and
+//! ARP believes any answer. From the attack on, the host claims to both victims, at once and
 //! then every 50 ms of virtual time, that the address of the other is at its own MAC address, and
 //! answers their requests for each other. Each claim is sent as a plain reply and as a gratuitous
 //! one: Linux ignores a plain reply within a second of the last update of an entry (`locktime`),
@@ -27,14 +27,14 @@ pub const POISON_EVERY: VirtualSpan = VirtualSpan::from_ms(50);
 /// A host under attack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Victim {
-    /// Its address.
+    /// IPv4 address of its interface.
     pub ip: Ipv4Addr,
-    /// Its MAC address.
+    /// MAC address of its interface.
     #[serde(with = "crate::mac_octets")]
     pub mac: MacAddress,
 }
 
-/// The attacking host.
+/// A host that poisons the ARP caches of others.
 #[derive(Clone, Debug)]
 pub struct Attacker {
     mac: MacAddress,
@@ -49,8 +49,7 @@ struct Attack {
 }
 
 impl Attacker {
-    /// A silent host.
-    #[must_use]
+    /// A host that attacks nobody yet.
     pub const fn new(mac: MacAddress) -> Self {
         Self { mac, attacks: Vec::new(), stats: AttackerStats::NONE }
     }
@@ -61,7 +60,6 @@ impl Attacker {
     }
 
     /// When it sends next without being asked.
-    #[must_use]
     pub fn next(&self) -> Option<VirtualTime> {
         self.attacks.iter().map(|attack| attack.next).min()
     }
@@ -81,7 +79,7 @@ impl Attacker {
         frames
     }
 
-    /// A frame that reached it. Answers the frame it sends back, if any.
+    /// A frame that reached it. Returns the frame it sends back, if any.
     pub fn receive(&mut self, octets: &[u8]) -> Option<Frame> {
         let Some(frame) = Ethernet::parse(octets) else {
             self.stats.overheard += 1;
@@ -99,7 +97,6 @@ impl Attacker {
     }
 
     /// What was counted so far.
-    #[must_use]
     pub const fn stats(&self) -> AttackerStats {
         self.stats
     }

@@ -41,7 +41,6 @@ const EPB_FLAGS: u16 = 2;
 const APPLICATION: &str = concat!("quartercycle ", env!("CARGO_PKG_VERSION"));
 
 /// The blocks at the beginning of a file: section header and interface.
-#[must_use]
 pub fn section(interface: &str, description: &str) -> Vec<u8> {
     let mut octets = Vec::new();
     block(&mut octets, SECTION_HEADER, |body| {
@@ -143,9 +142,6 @@ pub struct Recorder {
 
 impl Recorder {
     /// Begins `<name>.pcapng` in `folder` for each name.
-    ///
-    /// # Errors
-    /// When a file cannot be made.
     pub fn begin(folder: &Path, names: &[String]) -> io::Result<Self> {
         let mut files = Vec::new();
         for name in names {
@@ -191,12 +187,11 @@ impl Recorder {
         packet(&mut self.collected[index], realtime_ns, heading, frame);
         self.due.get_or_insert(host + WRITE_EVERY);
         if self.collected[index].len() >= COLLECTED_OCTETS_MAX {
-            self.hand_over(index);
+            self.flush(index);
         }
     }
 
     /// When [`Recorder::write_due`] has to be called; `None` if nothing was collected.
-    #[must_use]
     pub const fn due(&self) -> Option<HostTime> {
         self.due
     }
@@ -205,14 +200,14 @@ impl Recorder {
     pub fn write_due(&mut self, host: HostTime) {
         if self.due.is_some_and(|due| due <= host) {
             self.due = None;
-            (0..self.collected.len()).for_each(|index| self.hand_over(index));
+            (0..self.collected.len()).for_each(|index| self.flush(index));
         }
     }
 
-    /// Writes all there is. Answers which files lack frames, and from when on.
+    /// Writes all there is. Returns which files lack frames, and from when on.
     #[must_use]
     pub fn finish(mut self) -> Vec<LostFrames> {
-        (0..self.collected.len()).for_each(|index| self.hand_over(index));
+        (0..self.collected.len()).for_each(|index| self.flush(index));
         drop(self.blocks);
         let ended = |_| vec![Some((0, "its thread ended".to_owned())); self.names.len()];
         let failed = self.writer.join().unwrap_or_else(ended);
@@ -228,7 +223,7 @@ impl Recorder {
         self.names.iter().enumerate().filter_map(of).collect()
     }
 
-    fn hand_over(&mut self, index: usize) {
+    fn flush(&mut self, index: usize) {
         if !self.collected[index].is_empty() {
             let blocks = std::mem::take(&mut self.collected[index]);
             let first = self.first[index].take().unwrap_or(0);
@@ -241,7 +236,7 @@ impl Recorder {
 
 /// Writes blocks until there are no more. A file that fails once is left as it is: what comes after
 /// frames that are missing would hide that. It ends in the middle of a block, so that it shows in the
-/// file itself, whoever is killed before he can tell.
+/// file itself, even if the agent is killed before it can report it.
 fn write(
     files: Vec<(std::path::PathBuf, File)>,
     received: &mpsc::Receiver<Batch>,
@@ -296,7 +291,6 @@ pub(super) mod reader {
         blocks
     }
 
-    /// The packets of a file.
     pub(crate) fn packets(octets: &[u8]) -> Vec<Packet> {
         let blocks = blocks(octets);
         assert_eq!((blocks[0].0, blocks[1].0), (SECTION_HEADER, INTERFACE_DESCRIPTION));

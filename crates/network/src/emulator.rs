@@ -2,7 +2,7 @@
 //!
 //! It waits until a node has sent something, the next frame is due or the clock has changed;
 //! stamps what it reads with virtual time; and hands over what has arrived. A frame is never
-//! handed over early, and nothing is while the clock stands still (held or at its horizon): then
+//! handed over early, and nothing is while the clock is stopped (held or at its horizon): then
 //! there is no host time to wait for, and only a change of the clock ends the wait. How late
 //! frames are handed over is counted, because it is an error of this testbed, not of the network.
 //!
@@ -28,11 +28,14 @@ use super::capture::{Heading, Recorder};
 use super::fabric::{Delivery, Fabric};
 use super::plan::Plan;
 use super::stats::{InterfaceStats, LatenessCounter, NetworkStats};
-use super::{repeats, tap, timer};
+use super::{repeats, tap};
 use runtime::domain::{Domain, Watch, host_now, poll_until, readable};
 
 /// Frames read from one node, and handed over to all, per round.
 const FRAMES_PER_ROUND: usize = 64;
+
+/// Above every program of the testbed, canaries too.
+const PRIORITY: i32 = 95;
 
 /// Longest frame that a device can hand out: the largest MTU and its headers.
 const FRAME_OCTETS_MAX: usize = 65_536 + 18;
@@ -65,7 +68,7 @@ pub fn start(
 }
 
 impl Emulator {
-    /// Stops the network; what is under way stays there. Answers what was counted.
+    /// Stops the network; what is under way stays there. Returns what was counted.
     #[must_use]
     pub fn stop(mut self) -> NetworkStats {
         self.end().unwrap_or_default()
@@ -84,7 +87,6 @@ impl Drop for Emulator {
     }
 }
 
-/// What the thread works with, round after round.
 struct Round {
     domain: Arc<Domain>,
     watch: Watch,
@@ -144,7 +146,11 @@ impl Round {
     }
 
     fn run(mut self) -> NetworkStats {
-        timer::sharpen();
+        // Else every frame would be late by up to 50 us, and wait for whatever else the host computes:
+        // a wire is never late. Where the priority is not allowed, frames are later, and the results
+        // say by how much.
+        os::realtime::exact_timeouts();
+        let _ = os::realtime::fifo(PRIORITY);
         loop {
             let ready = match self.wait() {
                 Ok(ready) => ready,
@@ -158,7 +164,7 @@ impl Round {
             for station in ready.stations {
                 self.take_from(station);
             }
-            self.hand_over();
+            self.deliver();
             self.record_attackers();
             if let Some(recorder) = &mut self.recorder {
                 recorder.write_due(host_now());
@@ -170,12 +176,11 @@ impl Round {
         self.finish()
     }
 
-    /// Reads what a node has sent.
     fn take_from(&mut self, station: usize) {
         for _ in 0..FRAMES_PER_ROUND {
             let Some(interface) = &mut self.interfaces[station] else { return };
             match interface.device.read(&mut self.buffer) {
-                Ok(0) => return self.lose(station, "end of file"),
+                Ok(0) => return self.mark_gone(station, "end of file"),
                 Ok(length) => {
                     let frame = Frame::from(&self.buffer[..length]);
                     if self.is_needless_repeat(&frame) {
@@ -189,12 +194,12 @@ impl Round {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return self.lose(station, &error.to_string()),
+                Err(error) => return self.mark_gone(station, &error.to_string()),
             }
         }
     }
 
-    /// Whether a frame was sent only because host time passed while the clock stood still.
+    /// Whether a frame was sent only because host time passed while the clock was stopped.
     fn is_needless_repeat(&self, frame: &[u8]) -> bool {
         let outbox = self.outbox.iter().map(|delivery| &delivery.frame);
         let under_way = self.fabric.under_way().chain(outbox).map(|frame| &frame[..]);
@@ -208,7 +213,7 @@ impl Round {
     }
 
     /// Reads no more from a device that was taken away.
-    fn lose(&mut self, station: usize, why: &str) {
+    fn mark_gone(&mut self, station: usize, why: &str) {
         if let Some(interface) = &mut self.interfaces[station] {
             interface.is_gone = true;
         }
@@ -216,18 +221,18 @@ impl Round {
         self.warnings.push(format!("the interface of node `{name}` is gone: {why}"));
     }
 
-    /// Hands over what has arrived, unless the clock stands still.
-    fn hand_over(&mut self) {
+    /// Hands over what has arrived, unless the clock is stopped.
+    fn deliver(&mut self) {
         let Some(now) = self.running_now() else { return };
         self.outbox.extend(self.fabric.poll(now));
         for _ in 0..FRAMES_PER_ROUND {
             let Some(now) = self.running_now() else { return };
             let Some(delivery) = self.outbox.pop_front() else { return };
-            self.hand_over_one(now, &delivery);
+            self.deliver_one(now, &delivery);
         }
     }
 
-    fn hand_over_one(&mut self, now: VirtualTime, delivery: &Delivery) {
+    fn deliver_one(&mut self, now: VirtualTime, delivery: &Delivery) {
         assert!(delivery.at <= now, "no frame is handed over before it has arrived");
         let Some(interface) = &mut self.interfaces[delivery.station] else { return };
         match interface.device.write(&delivery.frame) {
@@ -259,13 +264,12 @@ impl Round {
         }
     }
 
-    /// Virtual time now, or `None` while the clock stands still.
+    /// Virtual time now, or `None` while the clock is stopped.
     fn running_now(&self) -> Option<VirtualTime> {
         let now = self.domain.now();
         self.domain.host_time_of(now + VirtualSpan::from_ns(1)).map(|_| now)
     }
 
-    /// Waits for something to do.
     fn wait(&self) -> io::Result<Ready> {
         let mut fds = vec![readable(self.watch.fd()), readable(self.stopped.as_fd())];
         let mut stations = Vec::with_capacity(self.interfaces.len());
@@ -322,7 +326,6 @@ impl Round {
     }
 }
 
-/// What a wait ended with.
 #[derive(Debug)]
 struct Ready {
     stations: Vec<usize>,

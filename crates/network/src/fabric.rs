@@ -16,11 +16,11 @@ use vtime::VirtualTime;
 use super::Frame;
 use super::attacker::Attacker;
 use super::link::{Direction, Offered};
-use super::plan::{Change, Place, Plan, PlannedLink, StationKind, What};
+use super::plan::{Change, ChangeKind, Place, Plan, PlannedLink, StationKind};
 use super::stats::{AttackerStats, LinkStats, SwitchStats};
 use super::switch::{Forward, Switch};
 
-/// The network.
+/// All links, switches and attackers of a plan.
 #[derive(Clone, Debug)]
 pub struct Fabric {
     now: VirtualTime,
@@ -29,7 +29,7 @@ pub struct Fabric {
     directions: Vec<Direction>,
     stations: Vec<Station>,
     switches: Vec<SwitchAt>,
-    changes: VecDeque<(VirtualTime, What)>,
+    changes: VecDeque<(VirtualTime, ChangeKind)>,
     schedule: Schedule,
     arrived: Vec<Delivery>,
     taps: Vec<Tap>,
@@ -40,23 +40,23 @@ pub struct Fabric {
 pub struct Delivery {
     /// Index of the node among the stations of the plan.
     pub station: usize,
-    /// When it arrived.
+    /// Virtual time of its arrival.
     pub at: VirtualTime,
-    /// The frame.
+    /// All octets of the frame.
     pub frame: Frame,
 }
 
 /// A frame seen at an attacker, for its capture. (What nodes send and receive passes through
-/// whoever calls [`Fabric::receive`] and [`Fabric::poll`].)
+/// the caller of [`Fabric::receive`] and [`Fabric::poll`].)
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tap {
     /// Index of the attacker among the stations of the plan.
     pub station: usize,
     /// Whether the attacker received it (sent it otherwise).
     pub is_inbound: bool,
-    /// When.
+    /// Virtual time at the attacker.
     pub when: VirtualTime,
-    /// The frame.
+    /// All octets of the frame.
     pub frame: Frame,
 }
 
@@ -85,7 +85,6 @@ enum Actor {
 
 impl Fabric {
     /// The network of `plan`, empty, with scenario time zero at `zero`.
-    #[must_use]
     pub fn new(plan: &Plan, zero: VirtualTime) -> Self {
         let direction = |link: &PlannedLink| Direction::new(link.delay, link.rate_bps, link.queue);
         let stations = plan.stations.iter().map(|station| Station {
@@ -139,7 +138,6 @@ impl Fabric {
     }
 
     /// When there is something to do; at once if deliveries wait to be polled.
-    #[must_use]
     pub fn next_at(&self) -> Option<VirtualTime> {
         let waiting = self.arrived.first().map(|delivery| delivery.at);
         waiting.into_iter().chain(self.schedule.first().map(|(at, _)| at)).min()
@@ -151,7 +149,6 @@ impl Fabric {
     }
 
     /// What links counted, in the order of the scenario.
-    #[must_use]
     pub fn link_stats(&self) -> Vec<LinkStats> {
         let links = self.links.iter().zip(self.directions.chunks_exact(2));
         let stats = links.map(|(link, directions)| {
@@ -162,14 +159,12 @@ impl Fabric {
         stats.collect()
     }
 
-    /// What switches counted.
-    #[must_use]
+    /// What switches have counted, by name.
     pub fn switch_stats(&self) -> BTreeMap<String, SwitchStats> {
         self.switches.iter().map(|at| (at.name.clone(), at.switch.stats())).collect()
     }
 
     /// What the attacker at a station counted; `None` for a node.
-    #[must_use]
     pub fn attacker_stats(&self, station: usize) -> Option<AttackerStats> {
         self.stations.get(station)?.attacker.as_ref().map(Attacker::stats)
     }
@@ -193,8 +188,8 @@ impl Fabric {
     fn change(&mut self) {
         let Some((_, what)) = self.changes.pop_front() else { return };
         match what {
-            What::Link { link, up } => self.set_link(link, up),
-            What::Poison { attacker, victims } => {
+            ChangeKind::Link { link, up } => self.set_link(link, up),
+            ChangeKind::Poison { attacker, victims } => {
                 let now = self.now;
                 if let Some(host) = &mut self.stations[attacker].attacker {
                     host.attack(now, victims);

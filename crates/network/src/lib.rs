@@ -2,7 +2,7 @@
 //!
 //! Every node has one interface `eth0`, a TAP device in a network namespace of its own. All that
 //! lies between them is computed here, in user space: the kernel's own link emulation (netem)
-//! waits in host time and would go on delivering while the virtual clock stands still. Here a
+//! waits in host time and would go on delivering while the virtual clock is stopped. Here a
 //! frame is stamped with virtual time when it is taken from its sender and handed to its receiver
 //! when the virtual clock has reached its arrival, never before, and never while the domain is
 //! held.
@@ -34,7 +34,6 @@ pub mod repeats;
 pub mod stats;
 pub mod switch;
 pub mod tap;
-mod timer;
 pub mod wire;
 
 /// An Ethernet frame from destination address to the end of the payload, without preamble and

@@ -52,7 +52,6 @@ pub enum Offered {
 
 impl Direction {
     /// A direction that is up and empty. `rate_bps` of `None` means that sending takes no time.
-    #[must_use]
     pub fn new(delay: VirtualSpan, rate_bps: Option<u64>, queue: usize) -> Self {
         Self {
             delay,
@@ -91,7 +90,6 @@ impl Direction {
     }
 
     /// When the next frame arrives.
-    #[must_use]
     pub fn next(&self) -> Option<VirtualTime> {
         self.travelling.front().map(|&(arrival, _)| arrival)
     }
@@ -121,7 +119,6 @@ impl Direction {
     }
 
     /// What was counted so far.
-    #[must_use]
     pub fn stats(&self) -> DirectionStats {
         DirectionStats { in_flight: self.travelling.len() as u64, ..self.stats }
     }
@@ -140,7 +137,7 @@ struct Transmitter {
 }
 
 impl Transmitter {
-    /// Sends `bits` as soon as it is free, at `now` at the earliest. Answers when they have left,
+    /// Sends `bits` as soon as it is free, at `now` at the earliest. Returns when they have left,
     /// rounded up.
     fn send(&mut self, now: VirtualTime, bits: u64, rate_bps: u64) -> VirtualTime {
         if self.free_at < now {

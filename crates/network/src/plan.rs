@@ -6,7 +6,6 @@
 //! would circulate for ever.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::Ipv4Addr;
 
 use runtime::span_ns;
@@ -19,7 +18,7 @@ use crate::wire::MacAddress;
 /// A host without programs that attacks when an event says so.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attacker {
-    /// Name.
+    /// Name in the scenario.
     pub name: String,
 }
 
@@ -28,7 +27,7 @@ pub struct Attacker {
 pub struct Link {
     /// One end: the name of a node, switch or attacker.
     pub from: String,
-    /// The other end.
+    /// Name of the other end.
     pub to: String,
     /// Propagation delay, each way.
     pub delay: VirtualSpan,
@@ -41,15 +40,15 @@ pub struct Link {
 /// Something that happens to the network.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// Scenario time.
+    /// Scenario time of the change.
     pub at: VirtualSpan,
-    /// What happens.
-    pub what: Happening,
+    /// The change at that time.
+    pub what: EventKind,
 }
 
 /// What an event does to the network.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Happening {
+pub enum EventKind {
     /// The attacker answers ARP for both victims, so that their frames for each other reach it,
     /// and drops them.
     ArpPoison {
@@ -60,9 +59,9 @@ pub enum Happening {
     },
     /// A link goes down or comes up.
     Link {
-        /// One end.
+        /// Name of one end.
         from: String,
-        /// The other end.
+        /// Name of the other end.
         to: String,
         /// Whether frames pass from now on.
         up: bool,
@@ -72,7 +71,7 @@ pub enum Happening {
 /// A host that may have a link: its name, and its address with the prefix length.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Host {
-    /// Name.
+    /// Name in the scenario.
     pub name: String,
     /// Address and prefix length of its interface `eth0`, if it has one.
     pub address: Option<(Ipv4Addr, u8)>,
@@ -83,23 +82,23 @@ pub struct Host {
 pub struct Plan {
     /// All nodes that have a link, then all attackers.
     pub stations: Vec<Station>,
-    /// Names of switches.
+    /// Names of switches, by index.
     pub switches: Vec<String>,
-    /// Links.
+    /// Links in the order of the scenario.
     pub links: Vec<PlannedLink>,
     /// What happens, in order of time.
     pub changes: Vec<Change>,
 }
 
-/// Whoever sends and receives at the edge of the network.
+/// A sender and receiver at the edge of the network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Station {
     /// Name of the node or attacker.
     pub name: String,
-    /// MAC address.
+    /// MAC address of its interface.
     #[serde(with = "crate::mac_octets")]
     pub mac: MacAddress,
-    /// What it is.
+    /// Node or attacker, with what only nodes have.
     pub kind: StationKind,
 }
 
@@ -112,12 +111,12 @@ pub enum StationKind {
     Attacker,
 }
 
-/// One link.
+/// One link, with ends as indices.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PlannedLink {
     /// Names of both ends, for people.
     pub names: [String; 2],
-    /// Both ends.
+    /// Where its two ends are.
     pub ends: [Place; 2],
     /// Propagation delay, each way.
     #[serde(with = "span_ns")]
@@ -133,26 +132,26 @@ pub struct PlannedLink {
 pub enum Place {
     /// A node or attacker.
     Station(usize),
-    /// A switch.
+    /// Index of a switch.
     Switch(usize),
 }
 
 /// Something that happens to the network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Change {
-    /// Scenario time.
+    /// Scenario time of the change.
     #[serde(with = "span_ns")]
     pub at: VirtualSpan,
-    /// What happens.
-    pub what: What,
+    /// The change at that time.
+    pub what: ChangeKind,
 }
 
 /// What a change does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum What {
+pub enum ChangeKind {
     /// A link goes down or comes up.
     Link {
-        /// Its index.
+        /// Index into the links of the plan.
         link: usize,
         /// Whether frames pass from now on.
         up: bool,
@@ -161,12 +160,12 @@ pub enum What {
     Poison {
         /// Index of the attacking station.
         attacker: usize,
-        /// Whom it attacks.
+        /// The two nodes that it separates.
         victims: [Victim; 2],
     },
 }
 
-/// Why a network cannot be built, and the way out.
+/// Why a network cannot be built, and the fix.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PlanError {
     /// A link or event names what does not exist.
@@ -187,58 +186,55 @@ pub enum PlanError {
     TooMany(usize),
 }
 
-impl fmt::Display for PlanError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl PlanError {
+    /// What is wrong, and the fix.
+    pub fn what_and_fix(&self) -> (String, &'static str) {
         match self {
-            Self::Unknown(name) => {
-                write!(
-                    out,
-                    "`{name}` is not a linked node, switch, attacker or link of the scenario; add \
-                     it or correct the name"
-                )
-            }
-            Self::Twice(name) => {
-                write!(out, "`{name}` is the name of two nodes, switches or attackers; rename one")
-            }
-            Self::NoAddress(node) => write!(
-                out,
-                "node `{node}` has a link but no address; give it one, such as `10.0.0.1/24`"
+            Self::Unknown(name) => (
+                format!("`{name}` is not a linked node, switch, attacker or link of the scenario"),
+                "add it or correct the name",
             ),
-            Self::TwoLinks(name) => write!(
-                out,
-                "`{name}` has two links, but a node or attacker has only one interface; link it \
-                 to a switch"
+            Self::Twice(name) => {
+                (format!("`{name}` is the name of two nodes, switches or attackers"), "rename one")
+            }
+            Self::NoAddress(node) => (
+                format!("node `{node}` has a link but no address"),
+                "give it one, such as `10.0.0.1/24`",
+            ),
+            Self::TwoLinks(name) => (
+                format!("`{name}` has two links, but a node or attacker has only one interface"),
+                "link it to a switch",
             ),
             Self::SameAddress(one, other, ip) => {
-                write!(out, "nodes `{one}` and `{other}` both have address {ip}; change one")
+                (format!("nodes `{one}` and `{other}` both have address {ip}"), "change one")
             }
-            Self::Loop(from, to) => write!(
-                out,
-                "the link from `{from}` to `{to}` closes a loop, and the switches have no \
-                 spanning tree protocol; remove one link of the loop"
+            Self::Loop(from, to) => (
+                format!(
+                    "the link from `{from}` to `{to}` closes a loop, and the switches have no \
+                     spanning tree protocol"
+                ),
+                "remove one link of the loop",
             ),
-            Self::Impossible(from, to) => write!(
-                out,
-                "the link from `{from}` to `{to}` needs a rate and a queue of at least 1 and a \
-                 delay that is not negative"
+            Self::Impossible(from, to) => (
+                format!("the link from `{from}` to `{to}` has a rate, queue or delay out of range"),
+                "give a rate and a queue of at least 1 and a delay that is not negative",
             ),
-            Self::TooMany(count) => {
-                write!(out, "{count} nodes and attackers are more than {STATIONS_MAX}")
-            }
+            Self::TooMany(count) => (
+                format!("{count} nodes and attackers are more than {STATIONS_MAX}"),
+                "split the scenario",
+            ),
         }
     }
 }
 
-impl std::error::Error for PlanError {}
-
-/// As many as the last two octets of a MAC address tell apart.
+/// As many as the last two octets of a MAC address distinguish.
 const STATIONS_MAX: usize = 0xffff;
 
 impl Plan {
     /// The network made of these parts; nodes without a link have no place in it.
     ///
     /// # Errors
-    /// When it cannot be built, with the place and the way out.
+    /// When it cannot be built, with the place and the fix.
     pub fn of(
         nodes: &[Host],
         switches: &[String],
@@ -254,7 +250,7 @@ impl Plan {
         Ok(Self { stations, switches: switches.to_vec(), links, changes })
     }
 
-    /// Names of attackers.
+    /// Names of the attackers, in order.
     pub fn attackers(&self) -> impl Iterator<Item = &str> {
         let attackers = self.stations.iter();
         attackers.filter(|one| one.kind == StationKind::Attacker).map(|one| one.name.as_str())
@@ -341,7 +337,6 @@ fn planned_links(
     planned.collect()
 }
 
-/// One link for each station, and no loops.
 fn check_shape(
     stations: &[Station],
     switches: usize,
@@ -381,10 +376,10 @@ fn changes(
     let mut changes = Vec::new();
     for event in events {
         let what = match &event.what {
-            Happening::Link { from, to, up } => {
-                What::Link { link: find_link(places, links, from, to)?, up: *up }
+            EventKind::Link { from, to, up } => {
+                ChangeKind::Link { link: find_link(places, links, from, to)?, up: *up }
             }
-            Happening::ArpPoison { attacker, victims: [one, other] } => What::Poison {
+            EventKind::ArpPoison { attacker, victims: [one, other] } => ChangeKind::Poison {
                 attacker: find_attacker(stations, attacker)?,
                 victims: [find_victim(stations, one)?, find_victim(stations, other)?],
             },
@@ -454,8 +449,8 @@ mod tests {
     #[test]
     fn names_become_numbers_and_places_become_mac_addresses() {
         let victims = ["alice".into(), "bob".into()];
-        let attack = Happening::ArpPoison { attacker: "eve".into(), victims };
-        let cut = Happening::Link { from: "bob".into(), to: "hub".into(), up: false };
+        let attack = EventKind::ArpPoison { attacker: "eve".into(), victims };
+        let cut = EventKind::Link { from: "bob".into(), to: "hub".into(), up: false };
         let event = |s, what| Event { at: VirtualSpan::from_s(s), what };
         let plan = plan(&star(), &[event(3, attack), event(1, cut)]).unwrap();
         let nodes: Vec<_> = plan.nodes().map(|(name, mac, ..)| (name, mac.to_string())).collect();
@@ -463,8 +458,10 @@ mod tests {
         assert_eq!(nodes, expected.map(|(name, mac)| (name, mac.to_owned())));
         assert_eq!(plan.stations[2].mac.to_string(), "02:51:43:00:00:04");
         assert_eq!(plan.links[1].ends, [Place::Switch(0), Place::Station(1)]);
-        assert_eq!(plan.changes[0].what, What::Link { link: 1, up: false });
-        let What::Poison { attacker, victims } = plan.changes[1].what else { panic!("no attack") };
+        assert_eq!(plan.changes[0].what, ChangeKind::Link { link: 1, up: false });
+        let ChangeKind::Poison { attacker, victims } = plan.changes[1].what else {
+            panic!("no attack")
+        };
         assert_eq!((attacker, victims[1].ip), (2, Ipv4Addr::new(10, 0, 0, 2)));
     }
 
@@ -486,7 +483,7 @@ mod tests {
         let bare = Host { address: None, ..node("bare", 1) };
         let bare = Plan::of(&[bare], &["hub".into()], &[], &[link("bare", "hub")], &[]);
         assert_eq!(bare, Err(PlanError::NoAddress("bare".into())));
-        let cut = Happening::Link { from: "alice".into(), to: "bob".into(), up: false };
+        let cut = EventKind::Link { from: "alice".into(), to: "bob".into(), up: false };
         let cut = plan(&star(), &[Event { at: VirtualSpan::ZERO, what: cut }]);
         assert_eq!(cut, Err(PlanError::Unknown("alice - bob".into())));
     }

@@ -1,15 +1,15 @@
-//! TCP segments that a kernel repeats because it waited on host time while the clock stood still.
+//! TCP segments that a kernel repeats because it waited on host time while the clock was stopped.
 //!
 //! The kernel's timers of retransmission know nothing of holds. Some 200 ms into one, a kernel
 //! whose segments or their acknowledgements are kept by this network sends them again, although no
 //! virtual time has passed. On a real network these repeats would not exist, and let through they
-//! take up a slow link. So a segment that a node sends while the clock stands still is withheld
+//! take up a slow link. So a segment that a node sends while the clock is stopped is withheld
 //! if the network needs no second copy: every octet of it is under way, with the same content, or
 //! acknowledged by a segment under way. Whatever was lost, is new, is sent while the clock runs,
 //! or takes no sequence space (acknowledgements, keep-alives, window probes) passes.
 //!
 //! The sender's kernel believes in a loss until the acknowledgement of the first copy arrives; its
-//! time stamps (RFC 7323) or F-RTO (RFC 5682) then tell it better, and it undoes what it did.
+//! time stamps (RFC 7323) or F-RTO (RFC 5682) then correct it, and it undoes what it did.
 
 use std::net::Ipv4Addr;
 
@@ -21,7 +21,7 @@ const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 
-/// Whether a segment sent while the clock stands still asks nothing of the network that is not
+/// Whether a segment sent while the clock is stopped asks nothing of the network that is not
 /// under way already. Any frame may be handed in.
 pub fn is_needless<'a>(frame: &[u8], under_way: impl Iterator<Item = &'a [u8]>) -> bool {
     let Some(segment) = Segment::parse(frame) else { return false };
@@ -77,7 +77,6 @@ impl<'a> Segment<'a> {
         })
     }
 
-    /// Places that it takes in sequence space.
     fn length(&self) -> usize {
         usize::from(self.syn) + self.payload.len() + usize::from(self.fin)
     }

@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Everything counted.
+/// Counts of a whole run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct NetworkStats {
     /// Links in the order of the scenario.
     pub links: Vec<LinkStats>,
-    /// Switches by name.
+    /// Switches by their names.
     pub switches: BTreeMap<String, SwitchStats>,
-    /// Attackers by name.
+    /// Attackers by their names.
     pub attackers: BTreeMap<String, AttackerStats>,
-    /// Interfaces by node.
+    /// Interfaces `eth0` by node.
     pub nodes: BTreeMap<String, InterfaceStats>,
     /// How much later than its arrival a frame was handed to its node, in virtual ns.
     pub lateness: Lateness,
@@ -34,16 +34,16 @@ pub struct LostFrames {
     pub file: String,
     /// Virtual `CLOCK_REALTIME` of the first of them.
     pub realtime_ns: i64,
-    /// Why.
+    /// Why they are missing.
     pub reason: String,
 }
 
-/// One link.
+/// Both directions of one link.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct LinkStats {
-    /// One end.
+    /// Name of one end.
     pub from: String,
-    /// The other end.
+    /// Name of the other end.
     pub to: String,
     /// Frames from `from` to `to`.
     pub forward: DirectionStats,
@@ -72,13 +72,12 @@ pub struct DirectionStats {
 
 impl DirectionStats {
     /// Frames dropped for any reason.
-    #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.dropped_queue_full + self.dropped_link_down + self.dropped_cut
     }
 }
 
-/// One switch.
+/// Frames that one switch has handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct SwitchStats {
     /// Frames sent to the one port where their receiver is.
@@ -89,7 +88,7 @@ pub struct SwitchStats {
     pub filtered: u64,
 }
 
-/// One attacker.
+/// Frames that one attacker has handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct AttackerStats {
     /// Forged ARP replies sent without having been asked.
@@ -105,7 +104,7 @@ pub struct AttackerStats {
 }
 
 impl AttackerStats {
-    /// Nothing counted.
+    /// All counts are zero.
     pub const NONE: Self =
         Self { sent: 0, answered: 0, dropped: 0, dropped_octets: 0, overheard: 0 };
 }
@@ -133,13 +132,13 @@ pub struct InterfaceStats {
 /// A summary of latenesses in virtual nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Lateness {
-    /// Frames handed over.
+    /// Number of frames handed over.
     pub frames: u64,
     /// Half of them were no later than this.
     pub median_ns: u64,
     /// 99 of 100 were no later than this.
     pub p99_ns: u64,
-    /// The latest.
+    /// Largest lateness of all.
     pub max_ns: u64,
 }
 
@@ -152,12 +151,11 @@ pub struct LatenessCounter {
     max_ns: u64,
 }
 
-/// Buckets per power of two.
 const FINENESS: u64 = 32;
 const FINENESS_BITS: u32 = FINENESS.trailing_zeros();
 
 impl LatenessCounter {
-    /// Counts one lateness.
+    /// Counts one frame that was so late.
     pub fn count(&mut self, late_ns: u64) {
         self.buckets[bucket_of(late_ns)] += 1;
         self.frames += 1;
@@ -165,7 +163,6 @@ impl LatenessCounter {
     }
 
     /// The summary so far.
-    #[must_use]
     pub fn summary(&self) -> Lateness {
         Lateness {
             frames: self.frames,

@@ -28,20 +28,20 @@ pub enum Forward {
     To(usize),
     /// Send it to all ports but the one from which it came.
     Flood,
-    /// Keep it.
+    /// Send it to no port.
     Filter,
 }
 
 /// The table of a switch. Ports are numbers; which there are is the fabric's business.
 #[derive(Clone, Debug, Default)]
 pub struct Switch {
-    table: BTreeMap<MacAddress, Seen>,
+    table: BTreeMap<MacAddress, LearnedPort>,
     swept_at: VirtualTime,
     stats: SwitchStats,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct LearnedPort {
     port: usize,
     at: VirtualTime,
 }
@@ -70,7 +70,6 @@ impl Switch {
     }
 
     /// What was counted so far.
-    #[must_use]
     pub const fn stats(&self) -> SwitchStats {
         self.stats
     }
@@ -79,7 +78,7 @@ impl Switch {
         if source.is_group() {
             return;
         }
-        let seen = Seen { port, at: now };
+        let seen = LearnedPort { port, at: now };
         if let Some(known) = self.table.get_mut(&source) {
             *known = seen;
             return;
@@ -105,7 +104,7 @@ impl Switch {
     }
 }
 
-impl Seen {
+impl LearnedPort {
     fn is_fresh(self, now: VirtualTime) -> bool {
         now - self.at < AGING
     }

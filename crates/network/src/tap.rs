@@ -14,11 +14,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::thread;
 
 use crate::wire::MacAddress;
+use os::namespaces::enter_network;
 
 const DEVICE: &str = "/dev/net/tun";
 
 /// Makes the TAP device `name` in the calling thread's network namespace, gives it its addresses
-/// and brings it and the loopback interface up. Answers its non-blocking descriptor.
+/// and brings it and the loopback interface up. Returns its non-blocking descriptor.
 ///
 /// # Errors
 /// Says which step failed and what is missing.
@@ -65,9 +66,6 @@ fn configure(
 }
 
 /// Brings the loopback interface of the calling thread's network namespace up.
-///
-/// # Errors
-/// Where that is not allowed.
 pub fn loopback_up_here() -> io::Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     bring_up(&socket, "lo").map_err(|error| because("cannot bring up `lo`", &error))
@@ -119,16 +117,15 @@ fn sending_drops(table: &str, name: &str) -> Option<u64> {
 fn enter_namespace_of(device: RawFd) -> io::Result<()> {
     /// From `linux/if_tun.h`: the network namespace of the device, since Linux 5.2.
     const TUNGETDEVNETNS: libc::Ioctl = 0x54e3;
-    // SAFETY: neither call takes a pointer; the descriptor is checked before it is owned, and
-    // entering a namespace changes the calling thread only.
-    let result = unsafe {
+    // SAFETY: the call takes no pointer; the descriptor is checked before it is owned.
+    let namespace = unsafe {
         let fd = libc::ioctl(device, TUNGETDEVNETNS);
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        libc::setns(OwnedFd::from_raw_fd(fd).as_raw_fd(), libc::CLONE_NEWNET)
+        OwnedFd::from_raw_fd(fd)
     };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    enter_network(namespace.as_fd())
 }
 
 /// An interface request; which part of its union counts, the call knows.

@@ -29,9 +29,6 @@ pub struct DatagramSocket {
 impl DatagramSocket {
     /// Opens a socket from `local` to `peer`. Others of this host may use `local` with other
     /// peers; both are of the same family.
-    ///
-    /// # Errors
-    /// Those of socket(2), bind(2) and connect(2).
     pub fn open(local: SocketAddr, peer: SocketAddr) -> io::Result<Self> {
         let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

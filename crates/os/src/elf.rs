@@ -44,7 +44,6 @@ pub fn needs_loader(object: &[u8]) -> Option<bool> {
     Some(false)
 }
 
-/// The entries of the dynamic section.
 fn dynamic(object: &[u8]) -> Option<Vec<(u64, u64)>> {
     const PT_DYNAMIC: u32 = 2;
     if object.get(..4)? != b"\x7fELF" {

@@ -24,9 +24,6 @@ const FDS_MAX: usize = 4;
 const CONTROL_OCTETS: usize = rustix::cmsg_space!(ScmRights(FDS_MAX));
 
 /// A pair of connected sockets, closed on exec.
-///
-/// # Errors
-/// When the kernel gives no more descriptors.
 pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
     Ok(socketpair(AddressFamily::UNIX, kind, flags, None)?)
@@ -34,7 +31,7 @@ pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Lets the program that `command` starts inherit a descriptor under its number, which its
 /// command line names.
-pub fn hand_down(command: &mut Command, fd: BorrowedFd<'_>) {
+pub fn inherit(command: &mut Command, fd: BorrowedFd<'_>) {
     let fd = fd.as_raw_fd();
     let keep_open = move || {
         // SAFETY: takes numbers only; the descriptor is open in the child as in the parent.
@@ -47,7 +44,7 @@ pub fn hand_down(command: &mut Command, fd: BorrowedFd<'_>) {
     unsafe { command.pre_exec(keep_open) };
 }
 
-/// Takes over descriptors that [`hand_down`] let this process inherit. Programs that it starts
+/// Takes over descriptors that [`inherit`] let this process inherit. Programs that it starts
 /// do not inherit them further.
 ///
 /// # Errors
@@ -72,17 +69,11 @@ pub unsafe fn take_over<const COUNT: usize>(
 }
 
 /// A file or folder in a folder that is open, whatever is mounted where that was since. openat(2)
-///
-/// # Errors
-/// What openat(2) reports.
 pub fn open_below(folder: &File, name: &str) -> io::Result<OwnedFd> {
     Ok(openat(folder, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// Whether a link in a folder that is open leads anywhere. readlinkat(2)
-///
-/// # Errors
-/// What readlinkat(2) reports.
 pub fn link_below(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
     readlinkat_raw(folder, name, &mut [MaybeUninit::uninit(); 1])?;
     Ok(())
@@ -104,7 +95,7 @@ pub fn send(socket: BorrowedFd<'_>, octets: &[u8], fds: &[BorrowedFd<'_>]) -> io
     Ok(())
 }
 
-/// Receives a message into `octets`. Answers its length (0: all senders are gone) and its
+/// Receives a message into `octets`. Returns its length (0: all senders are gone) and its
 /// descriptors, which are closed on exec.
 ///
 /// # Errors
@@ -156,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_handed_down_is_taken_over() {
+    fn only_what_was_inherited_is_taken_over() {
         let take = |numbers| {
             // SAFETY: nothing is taken over: the answers are errors.
             unsafe { take_over(numbers) }.unwrap_err().to_string()

@@ -37,9 +37,6 @@ pub fn make_private(folder: &Path) -> io::Result<()> {
 }
 
 /// Makes a folder for its owner alone where there is none, and those above it as usual.
-///
-/// # Errors
-/// What mkdir(2) reports.
 pub fn make_private_all(folder: &Path) -> io::Result<()> {
     if let Some(parent) = folder.parent() {
         fs::create_dir_all(parent)?;
@@ -52,7 +49,6 @@ pub fn make_private_all(folder: &Path) -> io::Result<()> {
 
 /// Whether a path still leads to the file that was written to, and that has so many octets: others may
 /// have put another one in its place, or cut it (`logrotate` with `copytruncate`).
-#[must_use]
 pub fn is_as_written(file: &File, path: &Path, octets: u64) -> bool {
     let now = file.metadata().and_then(|file| Ok((file, fs::metadata(path)?)));
     now.is_ok_and(|(file, there)| {
@@ -89,7 +85,7 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
     let (beside, file) = beside(&place).with_context(writing)?;
     let written = written(file, there.as_ref(), write).and_then(|()| fs::rename(&beside, &place));
     if written.is_err() {
-        // What went wrong is told.
+        // What went wrong is reported.
         let _ = fs::remove_file(&beside);
     }
     written.with_context(writing)
@@ -126,7 +122,6 @@ fn followed(path: &Path) -> Result<PathBuf> {
         .with_context(|| format!("writing {}", path.display()))
 }
 
-/// The folder that a file lies in.
 fn folder_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
@@ -192,7 +187,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("page");
         put(&path, "one").unwrap();
-        // Not with the rights of whoever owns it.
+        // Not with the rights of its owner.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o4640)).unwrap();
         put(&path, "two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");

@@ -1,7 +1,7 @@
 //! The command line of a process, without waiting for the process.
 //!
 //! The kernel keeps command lines in the memory of the processes themselves, and a process may have
-//! put memory there that is long in coming (of a FUSE file, of userfaultfd): whoever reads it then
+//! put memory there that is long in coming (of a FUSE file, of userfaultfd): a reader then
 //! waits, in a way that nobody can end. So it is read on threads that can be left behind, a few at
 //! most, and the name of a process, which is in the memory of the kernel, has to do in its place.
 

@@ -1,4 +1,4 @@
-//! What kind of link an interface is, as only netlink tells it (rtnetlink(7)).
+//! What kind of link an interface is, as only netlink reports it (rtnetlink(7)).
 //!
 //! It matters most for macvlan: by default it hands multicast, and so all sampled values, to an
 //! ordinary worker of the kernel, which adds milliseconds and loses frames. A cutoff of -1
@@ -37,7 +37,7 @@ pub enum LinkKind {
 pub fn link_kind(interface: &str) -> anyhow::Result<LinkKind> {
     let mut question = LinkMessage::default();
     question.attributes.push(LinkAttribute::IfName(interface.to_owned()));
-    let link = ask(question).with_context(|| format!("interface {interface}"))?;
+    let link = get_link(question).with_context(|| format!("interface {interface}"))?;
     let infos = link.attributes.into_iter().find_map(|attribute| match attribute {
         LinkAttribute::LinkInfo(infos) => Some(infos),
         _ => None,
@@ -67,7 +67,7 @@ fn from_infos(infos: &[LinkInfo]) -> LinkKind {
 }
 
 /// What the kernel says of the interface that a question names.
-pub fn ask(question: LinkMessage) -> anyhow::Result<LinkMessage> {
+pub fn get_link(question: LinkMessage) -> anyhow::Result<LinkMessage> {
     match exchange(RouteNetlinkMessage::GetLink(question), NLM_F_REQUEST)? {
         NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => Ok(link),
         NetlinkPayload::Error(error) => Err(io::Error::from_raw_os_error(-error.raw_code()).into()),

@@ -16,16 +16,14 @@ use rustix::mount::{
 use rustix::process::{Signal, getegid, geteuid, pivot_root, set_parent_process_death_signal};
 use rustix::system::sethostname;
 use rustix::thread::{
-    ThreadNameSpaceType, UnshareFlags, move_into_thread_name_spaces, unshare_unsafe,
+    LinkNameSpaceType, ThreadNameSpaceType, UnshareFlags, move_into_link_name_space,
+    move_into_thread_name_spaces, unshare_unsafe,
 };
 
 /// Gives the calling process, which must have one thread, fresh namespaces for mounts, network,
-/// IPC and host name, and forks the first process of a fresh one for processes. Answers the number
+/// IPC and host name, and forks the first process of a fresh one for processes. Returns the number
 /// of that to the caller, which stays outside, as its other children do; 0 in the first, which dies
 /// with the caller. The caller is invisible to whatever runs in the namespace of processes.
-///
-/// # Errors
-/// When the kernel refuses, with what it refused.
 pub fn enter() -> io::Result<libc::pid_t> {
     let flags = UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWIPC;
     // SAFETY: descriptors stay shared.
@@ -45,11 +43,13 @@ pub fn enter() -> io::Result<libc::pid_t> {
 
 /// Lets the next children of the calling process be in the namespace of processes of another one.
 /// setns(2)
-///
-/// # Errors
-/// When that one is gone, or the kernel refuses.
 pub fn put_children_where(process: BorrowedFd<'_>) -> io::Result<()> {
     Ok(move_into_thread_name_spaces(process, ThreadNameSpaceType::PROCESS_ID)?)
+}
+
+/// Moves the calling thread into a network namespace. setns(2)
+pub fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))?)
 }
 
 /// fork(2) with flags of clone(2), which library functions do not take. Before the child runs, the
@@ -73,9 +73,6 @@ pub unsafe fn fork(flags: c_int, number: Option<&AtomicU32>) -> io::Result<libc:
 
 /// Makes the calling process, which must have one thread, root of a user namespace of its own,
 /// so that an ordinary user can have the other namespaces. user_namespaces(7)
-///
-/// # Errors
-/// When this host lets ordinary users have none.
 pub fn become_root_of_own() -> io::Result<()> {
     let (user, group) = (effective_user(), getegid().as_raw());
     // SAFETY: as above.
@@ -86,21 +83,16 @@ pub fn become_root_of_own() -> io::Result<()> {
 }
 
 /// Whether this process may do what only root may, in its user namespace.
-#[must_use]
 pub fn is_root() -> bool {
     effective_user() == 0
 }
 
 /// The user that this process acts for.
-#[must_use]
 pub fn effective_user() -> u32 {
     geteuid().as_raw()
 }
 
 /// Names the host of this namespace.
-///
-/// # Errors
-/// When the name is too long.
 pub fn set_host_name(name: &str) -> io::Result<()> {
     sethostname(name.as_bytes()).map_err(doing("set the host name"))
 }
@@ -108,9 +100,6 @@ pub fn set_host_name(name: &str) -> io::Result<()> {
 /// Gives the calling process a root folder of its own, in memory, that shows everything the host
 /// has, a `/proc` of its own namespace, and additional empty folders to mount on: mount points
 /// need folders, and none may be made on the host.
-///
-/// # Errors
-/// When the kernel refuses a mount, with which.
 pub fn private_root(additional: &[&str]) -> io::Result<()> {
     // Everything at the root is cloned before anything is mounted over it.
     let mut entries = Vec::new();

@@ -23,7 +23,7 @@ const RECEIVE_BUFFER_OCTETS: i32 = 16 << 20;
 /// Longest frame: an Ethernet frame of 1500 octets with tag and the trailer of a redundancy
 /// protocol, rounded up.
 pub const FRAME_OCTETS_MAX: usize = 2048;
-/// Octets for what the kernel tells beside a frame: a time, and room to spare.
+/// Octets for what the kernel reports beside a frame: a time, and room to spare.
 const CONTROL_OCTETS: usize = 64;
 
 /// A hardware address, as it stands in an Ethernet frame.
@@ -51,19 +51,18 @@ pub struct KernelCounters {
 /// Whether an interface carries frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Link {
-    /// It does.
+    /// Frames pass in both directions.
     Up,
     /// It would, but there is nobody at the other end.
     NoCarrier,
-    /// It was taken down.
+    /// It was set down.
     Down,
     /// It was deleted, or given to another network namespace.
     Gone,
 }
 
 impl Link {
-    /// In a word.
-    #[must_use]
+    /// The state as users read it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Up => "up",
@@ -101,13 +100,11 @@ impl PacketSocket {
     }
 
     /// The hardware address of the interface.
-    #[must_use]
     pub const fn address(&self) -> HardwareAddress {
         self.address
     }
 
     /// Whether the interface that it was opened on carries frames (netdevice(7), `SIOCGIFFLAGS`).
-    #[must_use]
     pub fn link(&self) -> Link {
         // One of the same name may be another one by now.
         if interface_index(&self.fd, &self.interface).ok() != Some(self.interface_index) {
@@ -131,7 +128,6 @@ impl PacketSocket {
     }
 
     /// Octets of receive buffer as the kernel counts them, twice what was granted.
-    #[must_use]
     pub const fn receive_buffer_octets(&self) -> usize {
         self.receive_buffer_octets
     }
@@ -146,9 +142,6 @@ impl PacketSocket {
     }
 
     /// Has the interface take frames for all groups in, for as long as the socket is open.
-    ///
-    /// # Errors
-    /// Those of `PACKET_ADD_MEMBERSHIP`.
     pub fn join_all(&self) -> io::Result<()> {
         self.add_membership(libc::PACKET_MR_ALLMULTI, HardwareAddress::default())
     }
@@ -180,9 +173,6 @@ impl PacketSocket {
     }
 
     /// How many frames came and were dropped since this was last called.
-    ///
-    /// # Errors
-    /// Those of `PACKET_STATISTICS`.
     pub fn kernel_counters(&self) -> io::Result<KernelCounters> {
         let statistics: libc::tpacket_stats =
             self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS)?;
@@ -304,7 +294,6 @@ pub struct Ready(u16);
 
 impl Ready {
     /// Whether the socket at this place has.
-    #[must_use]
     pub const fn has(self, place: usize) -> bool {
         self.0 >> place & 1 == 1
     }
@@ -361,11 +350,11 @@ pub struct Batch {
     count: usize,
 }
 
-// SAFETY: the pointers in `pieces` and `messages` are set anew to this batch's own buffers before
+// SAFETY: the pointers in `pieces` and `messages` are set to this batch's own buffers before
 // each use and mean nothing in between.
 unsafe impl Send for Batch {}
 
-/// Room for what the kernel tells beside a frame, aligned as cmsg(3) wants it.
+/// Room for what the kernel reports beside a frame, aligned as cmsg(3) wants it.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 struct Control([u8; CONTROL_OCTETS]);
@@ -378,7 +367,6 @@ impl std::fmt::Debug for Batch {
 
 impl Batch {
     /// Room for `frames` frames.
-    #[must_use]
     pub fn new(frames: usize) -> Self {
         // SAFETY: both are plain structures of numbers and pointers, for which zero is valid.
         let (piece, message): (libc::iovec, libc::mmsghdr) = unsafe { (zeroed(), zeroed()) };
@@ -392,7 +380,6 @@ impl Batch {
     }
 
     /// How many frames it has room for.
-    #[must_use]
     pub fn capacity(&self) -> usize {
         self.frames.len()
     }
@@ -468,7 +455,6 @@ unsafe fn stamp_ns(message: &libc::msghdr) -> i64 {
     0
 }
 
-/// Sets an option of a socket.
 pub(crate) fn set_option<T>(
     socket: &impl AsFd,
     level: i32,

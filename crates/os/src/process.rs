@@ -146,7 +146,7 @@ impl Identity {
     /// A handle of this process.
     ///
     /// # Errors
-    /// ESRCH if it is gone, whoever may have its number now.
+    /// ESRCH if it is gone, even if another one has its number now.
     pub fn open(self) -> io::Result<Process> {
         let process = Process::open(self.number)?;
         // Opened first, so that it is of this one or else of nobody who is still there.

@@ -25,9 +25,10 @@ use netlink_packet_route::link::{
     MacVlanMode, State,
 };
 use rustix::process::{Signal, set_parent_process_death_signal};
-use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use super::link_kind::{CUTOFF_AT_ONCE, LinkKind, ask, exchange, link_kind};
+use super::link_kind::{CUTOFF_AT_ONCE, LinkKind, exchange, get_link, link_kind};
+use super::namespaces::enter_network;
 
 /// Name of the interface in each namespace.
 pub const INTERFACE: &str = "bus0";
@@ -37,7 +38,7 @@ const CARRIER_PATIENCE: Duration = Duration::from_secs(10);
 /// How publisher and relays are wired.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Wiring {
-    /// One cable.
+    /// One cable, for one relay.
     Veth,
     /// A cable from each to a software bridge.
     Bridge,
@@ -63,7 +64,7 @@ impl std::str::FromStr for Wiring {
 pub struct ProcessBus {
     /// Where the merging unit belongs.
     pub publisher: NetworkNamespace,
-    /// Where relays belong.
+    /// Namespaces in which relays run, in their order.
     pub relays: Vec<NetworkNamespace>,
     /// What is between them.
     between: NetworkNamespace,
@@ -187,30 +188,24 @@ impl NetworkNamespace {
     }
 
     /// Runs something in it, on a thread of its own.
-    ///
-    /// # Errors
-    /// Those of what is run, and when the namespace cannot be entered.
     pub fn run<T: Send>(
         &self,
         act: impl FnOnce() -> anyhow::Result<T> + Send,
     ) -> anyhow::Result<T> {
         on_own_thread(|| {
-            enter(self.0.as_fd())?;
+            enter_network(self.0.as_fd())?;
             act()
         })
     }
 
     /// Has a program start in it, and end when the calling thread does.
-    ///
-    /// # Errors
-    /// When there are no more descriptors.
     pub fn host(&self, command: &mut Command) -> io::Result<()> {
         let namespace = self.0.try_clone()?;
         // SAFETY: between fork and exec this makes two system calls and asks for no memory.
         unsafe {
             command.pre_exec(move || {
                 set_parent_process_death_signal(Some(Signal::KILL))?;
-                enter(namespace.as_fd())
+                enter_network(namespace.as_fd())
             });
         }
         Ok(())
@@ -225,10 +220,6 @@ impl AsFd for NetworkNamespace {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
-}
-
-fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
-    Ok(move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))?)
 }
 
 /// Runs something on a thread that ends with it.
@@ -268,7 +259,7 @@ fn order(link: LinkMessage, flags: u16) -> anyhow::Result<()> {
 
 /// What the kernel says of an interface of the present namespace.
 fn shown(name: &str) -> anyhow::Result<LinkMessage> {
-    ask(named(name)).with_context(|| format!("interface {name}"))
+    get_link(named(name)).with_context(|| format!("interface {name}"))
 }
 
 fn wait_until_up(name: &str) -> anyhow::Result<()> {

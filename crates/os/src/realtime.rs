@@ -87,9 +87,6 @@ pub fn exact_timeouts() {
 }
 
 /// Keeps all memory of this process, now and later, from being paged out.
-///
-/// # Errors
-/// Those of mlockall(2).
 pub fn lock_memory() -> io::Result<()> {
     Ok(mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?)
 }
@@ -113,19 +110,16 @@ impl AwakeProcessors {
 }
 
 /// `CLOCK_MONOTONIC`, ns.
-#[must_use]
 pub fn now_ns() -> i64 {
     read_ns(libc::CLOCK_MONOTONIC)
 }
 
 /// `CLOCK_REALTIME`, ns since 1970.
-#[must_use]
 pub fn realtime_ns() -> i64 {
     read_ns(libc::CLOCK_REALTIME)
 }
 
 /// Processor time of the calling thread, ns.
-#[must_use]
 pub fn thread_cpu_ns() -> i64 {
     read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }

@@ -1,4 +1,4 @@
-//! Files that others may have laid: only what is a regular file is read. A FIFO keeps whoever opens it
+//! Files that others may have laid: only what is a regular file is read. A FIFO keeps a process that opens it
 //! waiting until somebody writes, a device for ever, and both until nobody can end it any more.
 
 use std::fs::{File, OpenOptions};
@@ -20,9 +20,6 @@ pub fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Reads a file, as long as it is when it is opened: those of `/proc` that last for ever are empty.
-///
-/// # Errors
-/// Those of [`open`] and of reading.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let mut octets = Vec::new();

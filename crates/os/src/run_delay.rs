@@ -1,4 +1,4 @@
-//! How long a thread was ready to run and did not, because another one had its core: what tells a
+//! How long a thread was ready to run and did not, because another one had its core: what distinguishes a
 //! core that others have from one that is gone.
 //!
 //! The kernel counts it from when a thread is woken, so what delays the waking itself (a hypervisor
@@ -15,7 +15,6 @@ pub struct RunDelay {
 
 impl RunDelay {
     /// That of the calling thread; `None` if the kernel does not count it.
-    #[must_use]
     pub fn of_this_thread() -> Option<Self> {
         let delay = Self { file: File::open("/proc/thread-self/schedstat").ok()? };
         // Where nothing is counted, even the thread's own turns are none.
@@ -23,7 +22,6 @@ impl RunDelay {
     }
 
     /// In all, in ns; it only grows.
-    #[must_use]
     pub fn ns(&self) -> i64 {
         self.numbers().map_or(0, |numbers| numbers[1])
     }

@@ -14,7 +14,7 @@ pub struct Signals {
 /// A signal that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrived {
-    /// Its number.
+    /// The signal, as in signal(7).
     pub number: i32,
     /// Whether a process sent it. The terminal's own signals come from the kernel, and reach
     /// the whole group in the foreground, the program included.
@@ -23,7 +23,7 @@ pub struct Arrived {
     pub sender: i32,
 }
 
-/// What a supervisor hands on, and what tells it of its child.
+/// Signals that a supervisor forwards to its child.
 pub const FOR_THE_PROGRAM: [i32; 6] =
     [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
 

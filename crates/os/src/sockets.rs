@@ -1,6 +1,6 @@
 //! The folder of the sockets: one that nobody else has a hand in.
 //!
-//! Whoever can put files into that folder can answer in the name of a domain and name things that
+//! A user who can put files into that folder can answer in the name of a domain and name things that
 //! are removed later. So it must be a folder of this user's own that others cannot write to, and it
 //! is used by a descriptor: what was looked at is what is used, whatever is put in its place
 //! meanwhile.
@@ -61,21 +61,16 @@ impl Folder {
     }
 
     /// Where it lies, for people and for programs that are given its name.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// A file in it, by the descriptor.
-    #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}/{name}", self.handle.as_raw_fd()))
     }
 
     /// The names in it.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn names(&self) -> io::Result<Vec<String>> {
         let entries = fs::read_dir(self.file(""))?;
         Ok(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
@@ -90,17 +85,17 @@ impl Folder {
             Err(error) => {
                 let found = fs::symlink_metadata(&path).with_context(|| unusable(&path))?;
                 if found.is_symlink() {
-                    bail!("{}: it is a link; {WAY_OUT}", unusable(&path));
+                    bail!("{}: it is a link; {FIX}", unusable(&path));
                 }
                 if found.uid() != user {
-                    bail!("{}: it belongs to user {}; {WAY_OUT}", unusable(&path), found.uid());
+                    bail!("{}: it belongs to user {}; {FIX}", unusable(&path), found.uid());
                 }
                 return Err(error).with_context(|| unusable(&path));
             }
         };
         let found = handle.metadata().with_context(|| unusable(&path))?;
         if found.uid() != user {
-            bail!("{}: it belongs to user {}; {WAY_OUT}", unusable(&path), found.uid());
+            bail!("{}: it belongs to user {}; {FIX}", unusable(&path), found.uid());
         }
         if found.mode() & OTHERS_WRITE != 0 {
             bail!("{}: other users can write to it; fix with `chmod 700`", unusable(&path));
@@ -109,13 +104,12 @@ impl Folder {
     }
 }
 
-const WAY_OUT: &str = "have it removed, or set XDG_RUNTIME_DIR to a folder of your own";
+const FIX: &str = "have it removed, or set XDG_RUNTIME_DIR to a folder of your own";
 
 fn unusable(path: &Path) -> String {
     format!("cannot use the folder {} for sockets", path.display())
 }
 
-/// Where the folder lies.
 fn place() -> PathBuf {
     let owner = |path: &Path| fs::metadata(path).ok().map(|found| found.uid());
     place_for(namespaces::effective_user(), |name| std::env::var_os(name), owner)
@@ -123,7 +117,7 @@ fn place() -> PathBuf {
 
 /// As [`place`], of what this user's environment says and who owns folders.
 ///
-/// A runtime folder that belongs to somebody else is not this user's: whoever becomes root may
+/// A runtime folder that belongs to somebody else is not this user's: a user who becomes root may
 /// have kept the variable.
 fn place_for(
     user: u32,
@@ -178,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_others_have_a_hand_in_is_refused_with_the_way_out() {
+    fn a_folder_that_others_can_write_to_is_refused_with_the_fix() {
         let own = namespaces::effective_user();
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("sockets");

@@ -11,9 +11,6 @@ pub struct Wake(OwnedFd);
 
 impl Wake {
     /// Closed on exec; neither side ever blocks on it.
-    ///
-    /// # Errors
-    /// When the kernel gives no more descriptors.
     pub fn new() -> io::Result<Self> {
         Ok(Self(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }

@@ -14,11 +14,10 @@ use vtime::VirtualSpan;
 use super::error::PlantError;
 use super::library::{Context, Handle};
 use super::number::Number;
-use super::point::{self, Part, Wanted};
+use super::point::{self, Part, PointKind};
 use crate::name::PointName;
 use settings::problems::quoted as quoted_text;
 
-/// An engine whose circuit is compiled and solved.
 #[derive(Debug)]
 pub(super) struct Engine {
     context: Context,
@@ -27,13 +26,10 @@ pub(super) struct Engine {
     /// Where each of them is in the engine's vector now; `None` once it is gone.
     now_at: Vec<Option<usize>>,
     elements: Vec<String>,
-    /// Host time spent in the engine.
     pub(super) wall: Duration,
-    /// Calls of the solver.
     pub(super) solves: u64,
 }
 
-/// Where a point lives in the engine.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     /// Voltage of the node with this number when the circuit was compiled.
@@ -44,7 +40,6 @@ pub(super) enum Place {
     Closed(Handle),
     /// Property of an element.
     Property {
-        /// The element.
         element: Handle,
         /// Its property, from 1.
         property: i32,
@@ -71,14 +66,13 @@ impl Place {
     }
 }
 
-/// What a write must heed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// The system matrix stays as it is: powers of loads and generators.
     Power,
     /// Power of a storage unit.
     StoragePower,
-    /// The system matrix must be built anew.
+    /// The system matrix must be built again.
     Other,
 }
 
@@ -152,7 +146,7 @@ impl Engine {
         self.command(&format!("set mode=duty stepsize={seconds}s hour=0 sec=0"))
     }
 
-    /// Solves `count` steps. Answers which of them, from 0, are no solutions of the grid: they
+    /// Solves `count` steps. Returns which of them, from 0, are no solutions of the grid: they
     /// did not converge, the controls did not settle, or voltages are no numbers.
     pub(super) fn solve(&mut self, count: i64) -> Result<Vec<Range<i64>>, PlantError> {
         let (mut failed, mut done) = (Vec::new(), 0);
@@ -160,17 +154,17 @@ impl Engine {
             let left =
                 i32::try_from(count - done).expect("a plan never asks for so many steps at once");
             let begun = Instant::now();
-            let (mut told, result) = self.context.solve(left);
+            let (mut events, result) = self.context.solve(left);
             self.wall += begun.elapsed();
             self.solves += 1;
-            if told.nodes_changed {
+            if events.nodes_changed {
                 self.find_nodes();
             }
             match result {
-                Ok(()) if told.steps > 0 => {}
-                Err((CONTROLS_UNSETTLED, _)) if told.steps > 0 => {
-                    told.last_failed();
-                    // It solves nothing more until it was told anything else.
+                Ok(()) if events.steps > 0 => {}
+                Err((CONTROLS_UNSETTLED, _)) if events.steps > 0 => {
+                    events.last_failed();
+                    // It solves nothing more until it gets another command.
                     self.command("get number")?;
                 }
                 Ok(()) => {
@@ -179,13 +173,12 @@ impl Engine {
                 }
                 Err(error) => return Err(failed_to(&format!("solve {count} steps"), error)),
             }
-            failed.extend(told.failed.iter().map(|steps| steps.start + done..steps.end + done));
-            done += told.steps;
+            failed.extend(events.failed.iter().map(|steps| steps.start + done..steps.end + done));
+            done += events.steps;
         }
         Ok(failed)
     }
 
-    /// Looks where each node is now.
     fn find_nodes(&mut self) {
         let now = self.context.nodes();
         let same = |name: &String| now.iter().position(|other| other.eq_ignore_ascii_case(name));
@@ -193,11 +186,10 @@ impl Engine {
         self.now_at = self.nodes.iter().map(|name| same(name).map(|index| index + 1)).collect();
     }
 
-    /// Finds a point.
     pub(super) fn place(&mut self, name: &PointName) -> Result<Place, PlantError> {
         match point::parse(name) {
-            Some(Wanted::Voltage { node, part }) => self.place_of_node(name, &node, part),
-            Some(Wanted::Current { element, phase, part }) => {
+            Some(PointKind::Voltage { node, part }) => self.place_of_node(name, &node, part),
+            Some(PointKind::Current { element, phase, part }) => {
                 let handle = self.element(name, &element)?.0;
                 let nodes = self.context.nodes_of(handle);
                 // Those of the first terminal come first.
@@ -206,8 +198,10 @@ impl Engine {
                     None => Err(self.unknown(name, &format!("{element} has no phase {phase}"))),
                 }
             }
-            Some(Wanted::Closed { element }) => Ok(Place::Closed(self.element(name, &element)?.0)),
-            Some(Wanted::Property { element, property }) => {
+            Some(PointKind::Closed { element }) => {
+                Ok(Place::Closed(self.element(name, &element)?.0))
+            }
+            Some(PointKind::Property { element, property }) => {
                 self.place_of_property(name, &element, &property)
             }
             None => {
@@ -349,7 +343,7 @@ impl Engine {
                 .get(element, property, number)
                 .map_err(|error| failed_to("read a value", error))?,
         };
-        // An idle storage unit reports minus zero, which reads badly; adding zero mends that.
+        // An idle storage unit reports minus zero, which reads badly; adding zero repairs that.
         Ok(value + 0.0)
     }
 

@@ -1,4 +1,4 @@
-//! What can go wrong with the plant, in words that name the place and the way out.
+//! What can go wrong with the plant, in words that name the place and the fix.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ pub enum PlantError {
     },
     /// The variable that names the engine names no file.
     LibraryVariable {
-        /// What it names.
+        /// Path of the file or library.
         file: PathBuf,
     },
     /// The engine cannot be opened or lacks a function.
     LibraryUnusable {
-        /// The file.
+        /// Path of the file or library.
         file: PathBuf,
         /// What the loader says.
         reason: String,
@@ -34,7 +34,7 @@ pub enum PlantError {
     },
     /// A table of values cannot be used.
     Profile {
-        /// The CSV file.
+        /// Path of the file or library.
         file: PathBuf,
         /// Line, from 1; 0 for the file as a whole.
         line: usize,
@@ -50,32 +50,32 @@ pub enum PlantError {
     UnknownPoint {
         /// The point as the scenario writes it.
         point: String,
-        /// What is missing.
+        /// The text of the engine or of the reader.
         message: String,
         /// Names that come near.
         near: Vec<String>,
     },
     /// The point cannot be written.
     ReadOnly {
-        /// The point.
+        /// Name of the point.
         point: String,
     },
     /// A value that no grid has.
     Value {
-        /// The point.
+        /// Name of the point.
         point: String,
-        /// The value refused.
+        /// The value that was refused.
         value: f64,
-        /// What it takes.
+        /// Values that the point accepts.
         wanted: String,
     },
     /// A value that the engine does not take.
     Refused {
-        /// The point.
+        /// Name of the point.
         point: String,
-        /// The value refused.
+        /// The value that was refused.
         value: f64,
-        /// The engine's words.
+        /// The text of the engine or of the reader.
         message: String,
     },
     /// The last step is no solution of the grid, so nothing has a value.
@@ -87,9 +87,9 @@ pub enum PlantError {
     Engine {
         /// What it was asked to do.
         doing: String,
-        /// Its error number.
+        /// Error number of the engine.
         number: i32,
-        /// Its words.
+        /// The text of the engine or of the reader.
         message: String,
     },
 }
@@ -151,7 +151,7 @@ impl fmt::Display for PlantError {
     }
 }
 
-/// The way out of a name that is none of a point.
+/// The fix for a name that is not one of a point.
 fn did_you_mean(near: &[String]) -> String {
     let near: Vec<String> = near.iter().map(|name| quoted(name)).collect();
     match near.split_last() {
@@ -179,7 +179,7 @@ impl PlantError {
         matches!(self, LibraryNotFound { .. } | LibraryVariable { .. } | LibraryUnusable { .. })
     }
 
-    /// What is wrong with a scenario, and the way out.
+    /// What is wrong with a scenario, and the fix.
     pub fn fault(&self) -> Fault {
         let text = match self {
             // The place of the problem says the file and the line.

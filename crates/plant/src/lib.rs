@@ -47,7 +47,7 @@ pub struct PointId(usize);
 /// What a plant did so far.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct PlantStats {
-    /// Steps solved.
+    /// Steps that the engine has solved.
     pub steps: u64,
     /// Calls of the solver; fewer than steps, since quiet steps go together.
     pub solves: u64,
@@ -83,8 +83,9 @@ pub struct Plant {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// At rest; `stale` if something was written since it was last solved.
-    Rest { stale: bool },
-    /// Stepping.
+    Rest {
+        stale: bool,
+    },
     Run,
 }
 
@@ -156,7 +157,6 @@ impl Plant {
     }
 
     /// Whether a point can be written.
-    #[must_use]
     pub fn is_writable(&self, point: PointId) -> bool {
         self.points[point.0].1.is_writable()
     }
@@ -225,9 +225,6 @@ impl Plant {
     }
 
     /// Whether a point takes a value, as far as can be said before it is written.
-    ///
-    /// # Errors
-    /// Why not.
     pub fn takes(&self, point: PointId, value: f64) -> Result<(), PlantError> {
         let (name, place) = &self.points[point.0];
         let point = || name.0.clone();
@@ -246,7 +243,6 @@ impl Plant {
     }
 
     /// What was done so far.
-    #[must_use]
     pub fn stats(&self) -> PlantStats {
         let wall_ns = u64::try_from(self.engine.wall.as_nanos()).unwrap_or(u64::MAX);
         PlantStats { solves: self.engine.solves, wall_ns, ..self.stats }
@@ -254,7 +250,6 @@ impl Plant {
 
     /// When its state was no solution of the grid, from scenario time zero on: figures of then are
     /// none.
-    #[must_use]
     pub fn unsolved(&self) -> &Spans {
         &self.unsolved
     }

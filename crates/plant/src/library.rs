@@ -77,7 +77,7 @@ calls! {
     solve = "ctx_Solution_Solve": fn(Engine);
     converged = "ctx_Solution_Get_Converged": fn(Engine) -> u16;
     node_count = "ctx_Circuit_Get_NumNodes": fn(Engine) -> i32;
-    tell_events = "ctx_DSSEvents_RegisterAlt": fn(Engine, i32, Event) -> u16;
+    register_event = "ctx_DSSEvents_RegisterAlt": fn(Engine, i32, Event) -> u16;
     voltages = "ctx_YMatrix_getVpointer": fn(Engine, *mut *const f64);
     nodes = "ctx_Circuit_Get_YNodeOrder": fn(Engine, *mut Texts, *mut i32);
     elements = "ctx_Circuit_Get_AllElementNames": fn(Engine, *mut Texts, *mut i32);
@@ -107,10 +107,8 @@ const STEP_SOLVED: i32 = 2;
 /// `AltDSSEvent_ReprocessBuses`: nodes may have other places now.
 const NODES_CHANGED: i32 = 4;
 
-/// What the engine told while it solved.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Told {
-    /// Steps solved.
+pub(super) struct SolveEvents {
     pub(super) steps: i64,
     /// Those of them that did not converge, or whose voltages are no numbers; from 0.
     pub(super) failed: Vec<Range<i64>>,
@@ -118,7 +116,7 @@ pub(super) struct Told {
     pub(super) nodes_changed: bool,
 }
 
-impl Told {
+impl SolveEvents {
     fn step(&mut self, solved: bool) {
         let step = self.steps;
         self.steps += 1;
@@ -139,21 +137,21 @@ impl Told {
 }
 
 thread_local! {
-    /// The calls of the engine that this thread solves with, and what that told. An engine calls
+    /// The calls of the engine that this thread solves with, and what that events. An engine calls
     /// back on the thread that called it.
-    static TELLS: RefCell<Option<(Calls, Told)>> = const { RefCell::new(None) };
+    static SOLVING: RefCell<Option<(Calls, SolveEvents)>> = const { RefCell::new(None) };
 }
 
-/// Takes an event down. The engine says only of the last of many steps whether it converged, so
+/// Records an event. The engine says only of the last of many steps whether it converged, so
 /// it is asked after each.
-unsafe extern "C" fn take_down(engine: Engine, event: i32, _: i32, _: *mut c_void) {
-    TELLS.with_borrow_mut(|tells| match (tells, event) {
-        (Some((calls, told)), STEP_SOLVED) => {
+unsafe extern "C" fn record_event(engine: Engine, event: i32, _: i32, _: *mut c_void) {
+    SOLVING.with_borrow_mut(|solving| match (solving, event) {
+        (Some((calls, events)), STEP_SOLVED) => {
             // SAFETY: the engine that calls is alive and answers on its own thread.
             let solved = unsafe { (calls.converged)(engine) != 0 && has_voltages(calls, engine) };
-            told.step(solved);
+            events.step(solved);
         }
-        (Some((_, told)), NODES_CHANGED) => told.nodes_changed = true,
+        (Some((_, events)), NODES_CHANGED) => events.nodes_changed = true,
         _ => {}
     });
 }
@@ -207,7 +205,7 @@ impl Context {
                 refuse(engine.as_ptr(), 0);
             }
             for event in [STEP_SOLVED, NODES_CHANGED] {
-                if (calls.tell_events)(engine.as_ptr(), event, take_down) == 0 {
+                if (calls.register_event)(engine.as_ptr(), event, record_event) == 0 {
                     return Err(unusable("it does not support step callbacks".into()));
                 }
             }
@@ -221,7 +219,7 @@ impl Context {
         unsafe { copied((self.calls.version)(self.engine.as_ptr())) }
     }
 
-    /// Runs a text command. Answers what it printed, or the engine's number and words.
+    /// Runs a text command. Returns what it printed, or the engine's number and words.
     pub(super) fn command(&mut self, text: &str) -> Result<String, (i32, String)> {
         let command =
             CString::new(text).map_err(|_| (0, "a command contains a NUL byte".into()))?;
@@ -243,17 +241,17 @@ impl Context {
         }
     }
 
-    /// Solves `count` steps of the present mode. Answers what became of each, and the engine's
+    /// Solves `count` steps of the present mode. Returns what became of each, and the engine's
     /// error: steps before it were solved.
-    pub(super) fn solve(&mut self, count: i32) -> (Told, Result<(), (i32, String)>) {
-        TELLS.replace(Some((self.calls, Told::default())));
+    pub(super) fn solve(&mut self, count: i32) -> (SolveEvents, Result<(), (i32, String)>) {
+        SOLVING.replace(Some((self.calls, SolveEvents::default())));
         // SAFETY: the engine is alive and has a circuit (it answers with an error if not).
         unsafe {
             (self.calls.set_number)(self.engine.as_ptr(), count);
             (self.calls.solve)(self.engine.as_ptr());
         }
-        let told = TELLS.take().map(|(_, told)| told).unwrap_or_default();
-        (told, self.check())
+        let events = SOLVING.take().map(|(_, events)| events).unwrap_or_default();
+        (events, self.check())
     }
 
     /// Voltage between a node and ground, in V as a complex number; nodes count from 1 in the order
@@ -261,7 +259,7 @@ impl Context {
     pub(super) fn voltage(&self, node: usize) -> (f64, f64) {
         let mut volts: *const f64 = std::ptr::null();
         // SAFETY: the engine is alive and was solved, so the vector holds a complex number for
-        // ground and each node of `nodes`; it moves when the matrix is rebuilt, hence asked anew.
+        // ground and each node of `nodes`; it moves when the matrix is rebuilt, hence it is read again.
         unsafe {
             (self.calls.voltages)(self.engine.as_ptr(), &raw mut volts);
             if volts.is_null() {
@@ -295,7 +293,6 @@ impl Context {
         Some((Handle(handle), self.texts(self.calls.properties)))
     }
 
-    /// A numeric property of an element.
     pub(super) fn get(&mut self, element: Handle, property: i32) -> Result<f64, (i32, String)> {
         // SAFETY: the element belongs to this living engine.
         let value = unsafe { (self.calls.get_float)(element.0.as_ptr(), property) };
@@ -315,7 +312,6 @@ impl Context {
         Ok(value)
     }
 
-    /// A property as the engine writes it.
     pub(super) fn get_word(
         &mut self,
         element: Handle,

@@ -16,7 +16,6 @@ pub struct PointName(pub String);
 
 impl PointName {
     /// The unit of a point, from its last part.
-    #[must_use]
     pub fn unit(&self) -> &'static str {
         match self.0.rsplit('.').next().map(str::to_ascii_lowercase).as_deref() {
             Some("kw") => "kW",
@@ -65,7 +64,6 @@ fn word(text: &str) -> bool {
         && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// A name of an element of OpenDSS.
 fn element(text: &str) -> bool {
     !text.is_empty()
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))

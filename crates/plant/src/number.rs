@@ -4,10 +4,8 @@
 //! another kind, and no error. So the kind is what all three say together. Words (`conn=delta`),
 //! names and lists are no numbers and no points.
 
-/// Numbers that a property takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Number {
-    /// Any: `load.*.kW`.
     Real,
     /// Whole ones: `regcontrol.*.tapnum`, `load.*.model`.
     Whole,

@@ -10,7 +10,7 @@ use crate::name::PointName;
 /// The simulated grid: OpenDSS in duty mode.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Circuit file (absolute).
+    /// Absolute path of the circuit file.
     pub circuit: PathBuf,
     /// Step of the simulation; a whole number of milliseconds.
     pub step: VirtualSpan,
@@ -27,10 +27,10 @@ pub struct Plan {
 /// A table of values over time, each column of which drives a point (sample and hold).
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// CSV file (absolute).
+    /// Absolute path of the CSV file.
     pub file: PathBuf,
     /// The column with the time in seconds.
     pub time_column: String,
-    /// Column to point.
+    /// Column of the file, and the point that it drives.
     pub columns: BTreeMap<String, PointName>,
 }

@@ -7,7 +7,7 @@ use crate::name::PointName;
 
 /// What a name asks for, in lower case, as the engine compares names.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Wanted {
+pub(super) enum PointKind {
     /// Voltage between a node of a bus and ground.
     Voltage {
         /// Bus and node, in the engine's words: `680.1`.
@@ -25,10 +25,7 @@ pub(super) enum Wanted {
         part: Part,
     },
     /// Whether the first terminal of an element is connected: 1, or 0.
-    Closed {
-        /// Class and name.
-        element: String,
-    },
+    Closed { element: String },
     /// A property of an element.
     Property {
         /// Class and name: `storage.es`.
@@ -38,17 +35,14 @@ pub(super) enum Wanted {
     },
 }
 
-/// A part of a phasor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
     /// Root mean square value, in V or A.
     Magnitude,
-    /// Angle, in degrees.
     Angle,
 }
 
 impl Part {
-    /// This part of a phasor.
     pub(super) fn of(self, (re, im): (f64, f64)) -> f64 {
         match self {
             Self::Magnitude => re.hypot(im),
@@ -58,7 +52,7 @@ impl Part {
 }
 
 /// Takes a name apart; `None` if it is not one of a point.
-pub(super) fn parse(name: &PointName) -> Option<Wanted> {
+pub(super) fn parse(name: &PointName) -> Option<PointKind> {
     let name = name.0.to_ascii_lowercase();
     let (class, rest) = name.split_once('.')?;
     let (object, last) = rest.rsplit_once('.')?;
@@ -67,13 +61,13 @@ pub(super) fn parse(name: &PointName) -> Option<Wanted> {
     }
     if class == "bus" {
         let (part, node) = phasor(last, "v")?;
-        return Some(Wanted::Voltage { node: format!("{object}.{node}"), part });
+        return Some(PointKind::Voltage { node: format!("{object}.{node}"), part });
     }
     let element = format!("{class}.{object}");
     Some(match phasor(last, "i") {
-        Some((part, phase @ 1..=3)) => Wanted::Current { element, phase, part },
-        _ if last == "closed" => Wanted::Closed { element },
-        _ => Wanted::Property { element, property: last.into() },
+        Some((part, phase @ 1..=3)) => PointKind::Current { element, phase, part },
+        _ if last == "closed" => PointKind::Closed { element },
+        _ => PointKind::Property { element, property: last.into() },
     })
 }
 
@@ -132,36 +126,36 @@ fn distance(from: &str, to: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn wanted(name: &str) -> Option<Wanted> {
+    fn kind_of(name: &str) -> Option<PointKind> {
         parse(&PointName(name.into()))
     }
 
     #[test]
     fn a_voltage_is_a_node_of_a_bus() {
-        let voltage = |node: &str, part| Some(Wanted::Voltage { node: node.into(), part });
-        assert_eq!(wanted("bus.680.v1"), voltage("680.1", Part::Magnitude));
-        assert_eq!(wanted("Bus.b.2.V3"), voltage("b.2.3", Part::Magnitude));
-        assert_eq!(wanted("bus.680.va2"), voltage("680.2", Part::Angle));
+        let voltage = |node: &str, part| Some(PointKind::Voltage { node: node.into(), part });
+        assert_eq!(kind_of("bus.680.v1"), voltage("680.1", Part::Magnitude));
+        assert_eq!(kind_of("Bus.b.2.V3"), voltage("b.2.3", Part::Magnitude));
+        assert_eq!(kind_of("bus.680.va2"), voltage("680.2", Part::Angle));
         let (element, phase) = ("line.650632".to_owned(), 3);
-        let current = Wanted::Current { element: element.clone(), phase, part: Part::Angle };
-        assert_eq!(wanted("line.650632.ia3"), Some(current));
-        assert_eq!(wanted("line.650632.closed"), Some(Wanted::Closed { element }));
+        let current = PointKind::Current { element: element.clone(), phase, part: Part::Angle };
+        assert_eq!(kind_of("line.650632.ia3"), Some(current));
+        assert_eq!(kind_of("line.650632.closed"), Some(PointKind::Closed { element }));
         assert_eq!(of_node("B.2.3").as_deref(), Some("bus.b.2.v3"));
     }
 
     #[test]
     fn anything_else_is_a_property_of_an_element() {
-        let es = Wanted::Property { element: "storage.es".into(), property: "kw".into() };
-        assert_eq!(wanted("storage.ES.kW"), Some(es));
-        let dotted = Wanted::Property { element: "load.a.b".into(), property: "kw".into() };
-        assert_eq!(wanted("load.a.b.kW"), Some(dotted));
+        let es = PointKind::Property { element: "storage.es".into(), property: "kw".into() };
+        assert_eq!(kind_of("storage.ES.kW"), Some(es));
+        let dotted = PointKind::Property { element: "load.a.b".into(), property: "kw".into() };
+        assert_eq!(kind_of("load.a.b.kW"), Some(dotted));
     }
 
     #[test]
     fn half_a_name_is_none() {
         for name in ["", "bus", "bus.680", "bus.680.", "bus..v1", "bus.680.kW", "bus.680.v", ".a.b"]
         {
-            assert_eq!(wanted(name), None, "{name}");
+            assert_eq!(kind_of(name), None, "{name}");
         }
     }
 

@@ -10,7 +10,6 @@ use vtime::VirtualSpan;
 
 use super::error::PlantError;
 
-/// The columns asked for of one table.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Table {
     file: PathBuf,

@@ -6,7 +6,7 @@
 
 use vtime::VirtualSpan;
 
-/// So many stretches tell of each by itself.
+/// So many stretches are listed one by one.
 const SPANS_MAX: usize = 1000;
 
 /// Stretches of time, each from a begin up to, but not including, an end.
@@ -29,13 +29,11 @@ impl Spans {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

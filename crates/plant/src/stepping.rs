@@ -6,7 +6,6 @@
 //! covers the time from (j-1) to j; inputs that change at j are set before step j is solved, so
 //! a row recorded at j shows inputs and voltages that belong together.
 
-/// One thing to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Move {
     /// Set the recorded inputs to what holds at this step.
@@ -17,16 +16,13 @@ pub(super) enum Move {
     Record(i64),
 }
 
-/// Where the simulation stands, in steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Position {
-    /// Steps solved.
     done: i64,
     /// The step whose inputs are set.
     set: i64,
     /// The next step to record.
     record: i64,
-    /// Steps between rows.
     record_every: i64,
 }
 
@@ -41,7 +37,6 @@ impl Position {
         Self { done: 0, set: 0, record: 0, record_every }
     }
 
-    /// Steps solved.
     pub(super) fn done(&self) -> i64 {
         self.done
     }

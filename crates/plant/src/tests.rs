@@ -20,7 +20,6 @@ pub(super) fn ms(ms: i64) -> VirtualSpan {
     VirtualSpan::from_ms(ms)
 }
 
-/// The voltage stability case.
 fn case(record: &[&str]) -> plan::Plan {
     let folder = workspace().join("scenarios/voltage-stability");
     let load = |name: &str| (name.to_owned(), point(&format!("load.{name}.kW")));
@@ -52,7 +51,7 @@ fn open(plan: &plan::Plan) -> Plant {
 }
 
 /// The controller of the case, with a path of 12 ms between sensor and storage, until
-/// `frozen_from` (ms). Answers the recorded rows.
+/// `frozen_from` (ms). Returns the recorded rows.
 fn controlled(plant: &mut Plant, frozen_from: i64) -> Vec<(VirtualSpan, Vec<f64>)> {
     let wind = plant.resolve(&point("generator.wind.kW")).unwrap();
     let storage = plant.resolve(&point("storage.es.kW")).unwrap();

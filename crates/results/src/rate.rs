@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::disturbance::{Cause, Disturbance};
-use runtime::intervention::{Deed, Intervention};
+use runtime::intervention::{Action, Intervention};
 
 /// When the time of programs ran other than planned: the factor of the domain is planned to be
 /// `tdf_millionths`, that of each program 1. `nodes` are the nodes of programs.
@@ -21,13 +21,13 @@ pub(crate) fn rate_changes(
     // By program; the domain has no name.
     let mut open: BTreeMap<Option<&str>, i64> = BTreeMap::new();
     for one in interventions {
-        let (whose, is_planned): (Vec<Option<&str>>, bool) = match &one.deed {
-            Deed::Hold | Deed::Release => continue,
-            Deed::Dilate { tdf_millionths: now } => (vec![None], *now == tdf_millionths),
-            Deed::DilatePrograms { tdf_millionths: now, programs } => {
+        let (whose, is_planned): (Vec<Option<&str>>, bool) = match &one.action {
+            Action::Hold | Action::Release => continue,
+            Action::Dilate { tdf_millionths: now } => (vec![None], *now == tdf_millionths),
+            Action::DilatePrograms { tdf_millionths: now, programs } => {
                 (programs.iter().map(|name| Some(&**name)).collect(), *now == 1_000_000)
             }
-            Deed::Further => (vec![None], false),
+            Action::Further => (vec![None], false),
         };
         for name in whose {
             if !is_planned {
@@ -63,26 +63,26 @@ mod tests {
     use super::*;
     use runtime::intervention::Caller;
 
-    fn did(at_ns: i64, deed: Deed) -> Intervention {
-        Intervention { at_ns, deed, by: Caller::default() }
+    fn did(at_ns: i64, action: Action) -> Intervention {
+        Intervention { at_ns, action, by: Caller::default() }
     }
 
-    fn dilate(millionths: u64) -> Deed {
-        Deed::Dilate { tdf_millionths: millionths }
+    fn dilate(millionths: u64) -> Action {
+        Action::Dilate { tdf_millionths: millionths }
     }
 
-    fn dilate_sensor(millionths: u64) -> Deed {
-        Deed::DilatePrograms { tdf_millionths: millionths, programs: vec!["sensor".into()] }
+    fn dilate_sensor(millionths: u64) -> Action {
+        Action::DilatePrograms { tdf_millionths: millionths, programs: vec!["sensor".into()] }
     }
 
     #[test]
     fn time_runs_other_than_planned_until_it_is_set_back() {
         let nodes = BTreeMap::from([("sensor", "n1")]);
         let interventions = [
-            did(1, Deed::Hold),
+            did(1, Action::Hold),
             did(2, dilate(2_000_000)),
             did(3, dilate(10_000_000)),
-            did(4, Deed::Release),
+            did(4, Action::Release),
             did(5, dilate(2_500_000)),
             did(6, dilate_sensor(4_000_000)),
             did(8, dilate(2_500_000)),
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_is_not_told_any_more_is_taken_for_a_change() {
-        let changes = rate_changes(&[did(7, Deed::Further)], 1_000_000, &BTreeMap::new());
+        let changes = rate_changes(&[did(7, Action::Further)], 1_000_000, &BTreeMap::new());
         assert_eq!((changes[0].from_ns, changes[0].to_ns), (7, i64::MAX));
     }
 }

@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 /// domain where an agent reports it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Intervention {
-    /// When.
+    /// Nanoseconds on the time scale named above.
     pub at_ns: i64,
-    /// What.
+    /// The change to the domain.
     #[serde(flatten)]
-    pub deed: Deed,
-    /// Who.
+    pub action: Action,
+    /// The process that called.
     pub by: Caller,
 }
 
 /// What can be done to a domain.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "deed", rename_all = "kebab-case")]
-pub enum Deed {
-    /// It was held.
+pub enum Action {
+    /// A hold was asserted.
     Hold,
     /// A hold was released.
     Release,
@@ -37,7 +37,7 @@ pub enum Deed {
         /// The names under which they were started.
         programs: Vec<String>,
     },
-    /// Factors were changed so often that no more of it is told.
+    /// Factors were changed too often to report every change.
     Further,
 }
 
@@ -46,7 +46,7 @@ pub enum Deed {
 pub struct Caller {
     /// Its number; 0 if it is not known.
     pub pid: i32,
-    /// Its user.
+    /// Its effective user ID.
     pub uid: u32,
     /// Its command line, as far as it could still be read.
     pub command: String,
@@ -58,11 +58,11 @@ impl fmt::Display for Intervention {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Caller { pid, uid, command, inside } = &self.by;
         let from = if *inside { "a program of the run, " } else { "" };
-        write!(out, "{} by {from}process {pid} of user {uid} (`{command}`)", self.deed)
+        write!(out, "{} by {from}process {pid} of user {uid} (`{command}`)", self.action)
     }
 }
 
-impl fmt::Display for Deed {
+impl fmt::Display for Action {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tdf = |millionths: u64| millionths as f64 / 1e6;
         match self {
@@ -87,7 +87,8 @@ mod tests {
     #[test]
     fn who_did_it_is_told() {
         let by = Caller { pid: 7, uid: 1000, command: "qcycle dilate".into(), inside: true };
-        let one = Intervention { at_ns: 0, deed: Deed::Dilate { tdf_millionths: 2_500_000 }, by };
+        let one =
+            Intervention { at_ns: 0, action: Action::Dilate { tdf_millionths: 2_500_000 }, by };
         let text = "time dilation factor changed to 2.5 by a program of the run, process 7 of user \
                     1000 (`qcycle dilate`)";
         assert_eq!(one.to_string(), text);

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Deserializer, Serializer};
 use vtime::VirtualSpan;
 
-/// Writes the nanoseconds.
+/// Writes a whole number of nanoseconds.
 pub fn serialize<S: Serializer>(span: &VirtualSpan, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_i64(span.as_ns())
 }
 
-/// Reads nanoseconds.
+/// Reads a whole number of nanoseconds.
 pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<VirtualSpan, D::Error> {
     i64::deserialize(from).map(VirtualSpan::from_ns)
 }

@@ -52,7 +52,7 @@ fn attack(event: &Mapping<'_>, world: &World<'_>) -> Option<Happening> {
         world.expect_path(&attacker, &one);
     }
     let victims = [one.value, other.value];
-    Some(Happening::Network(plan::Happening::ArpPoison { attacker: attacker.value, victims }))
+    Some(Happening::Network(plan::EventKind::ArpPoison { attacker: attacker.value, victims }))
 }
 
 fn set(event: &Mapping<'_>, world: &World<'_>, mentions: &mut Vec<Mention>) -> Option<Happening> {
@@ -74,7 +74,7 @@ fn link(event: &Mapping<'_>, world: &World<'_>) -> Option<Happening> {
     let [one, other] = names_of_pair(event, "link")?;
     let link = world.expect_link([&one, &other])?;
     let (from, to) = (link.from.clone(), link.to.clone());
-    Some(Happening::Network(plan::Happening::Link { from, to, up: state?.value == "up" }))
+    Some(Happening::Network(plan::EventKind::Link { from, to, up: state?.value == "up" }))
 }
 
 /// Two names.

@@ -155,7 +155,7 @@ pub enum Happening {
         value: f64,
     },
     /// Something happens to the network.
-    Network(plan::Happening),
+    Network(plan::EventKind),
 }
 
 /// A bound on something measured.

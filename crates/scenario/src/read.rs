@@ -175,7 +175,8 @@ fn read_tree(
         .map_err(|error| {
             // Whatever else is wrong may be why.
             if collector.is_empty() {
-                top.place.wrong(error.to_string(), "see `links`");
+                let (what, fix) = error.what_and_fix();
+                top.place.wrong(what, fix);
             }
         })
         .ok()?;

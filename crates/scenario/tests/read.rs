@@ -56,7 +56,7 @@ fn the_voltage_stability_scenario_is_read_as_written() {
     assert_eq!(scenario.network.links[1].delay, ms(2));
     assert_eq!(scenario.network.links[1].rate_bps, Some(100_000_000));
     assert_eq!(scenario.events[0].at, ms(22_500));
-    let poison = Happening::Network(plan::Happening::ArpPoison {
+    let poison = Happening::Network(plan::EventKind::ArpPoison {
         attacker: "mallory".into(),
         victims: ["sensor".into(), "controller".into()],
     });
@@ -136,7 +136,7 @@ fn events_of_all_variants_and_of_one_are_sorted_by_time() {
     let scenario = read(folder.path(), &variant("one")).unwrap();
     let times: Vec<_> = scenario.events.iter().map(|event| event.at.as_ns()).collect();
     assert_eq!(times, [2_000_000_000, 5_000_000_000]);
-    let down = plan::Happening::Link { from: "a".into(), to: "b".into(), up: false };
+    let down = plan::EventKind::Link { from: "a".into(), to: "b".into(), up: false };
     let down = Happening::Network(down);
     assert_eq!(scenario.events[1].what, down);
     assert_eq!(read(folder.path(), &variant("two")).unwrap().events.len(), 1);

@@ -1,4 +1,4 @@
-//! The agent, asked with numbers alone ([`vtime::ask`]).
+//! The agent, asked with numbers alone ([`vtime::timer_call`]).
 
 use vtime::image::ASKS;
 
@@ -9,7 +9,7 @@ const SIG_SETMASK: usize = 2;
 
 /// Asks the agent. To be called with all signals blocked.
 #[inline(never)]
-pub(crate) fn ask(number: i32, [first, second, third, fourth]: [usize; 4]) -> isize {
+pub(crate) fn request(number: i32, [first, second, third, fourth]: [usize; 4]) -> isize {
     let program = pages::own().program() as usize;
     // SAFETY: numbers only.
     unsafe { arch::syscall(number, [first, second, third, fourth, program, ASKS as usize]) }
@@ -23,7 +23,7 @@ pub(crate) fn quietly<T>(act: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// Answers the mask of before.
+/// Returns the mask of before.
 #[inline(never)]
 fn set_mask(mask: u64) -> u64 {
     let mut before = 0u64;

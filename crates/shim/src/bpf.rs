@@ -64,7 +64,7 @@ struct Program {
     steps: *const Step,
 }
 
-/// Puts a filter on the calling thread. Answers what the kernel answers.
+/// Puts a filter on the calling thread. Returns what the kernel answers.
 pub(crate) fn install(steps: &[Step], flags: usize) -> isize {
     let program = Program { length: steps.len() as u16, steps: steps.as_ptr() };
     let args = [SET_MODE_FILTER, flags, &raw const program as usize, 0, 0, 0];

@@ -68,7 +68,6 @@ fn host_now_otherwise() -> HostTime {
     HostTime::from_ns(shown.saturating_sub(namespace::shift_ns(Epoch::Monotonic)))
 }
 
-/// Time of the program now.
 #[inline]
 pub(crate) fn now() -> ProgramTime {
     own().now(page(), host_now, relax)

@@ -13,7 +13,6 @@ const SIG_DFL: u64 = 0;
 const SA_RESETHAND: u64 = 0x8000_0000;
 const SIG_BLOCK: usize = 0;
 
-/// Why the signal came.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// Somebody sent it; it may be ignored.
@@ -32,7 +31,7 @@ pub(crate) unsafe fn deliver(
     info: *const SignalInfo,
     frame: &mut SignalFrame,
 ) {
-    let action = signal::wanted(signal);
+    let action = signal::program_action(signal);
     // SAFETY: mapped by the launcher; another thread may change it meanwhile, as it may change
     // a signal action at any time.
     let [handler, flags, _, mask] = unsafe { action.read() };

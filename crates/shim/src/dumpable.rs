@@ -6,7 +6,6 @@ use crate::arch::{self, nr};
 const PR_GET_DUMPABLE: usize = 3;
 const PR_SET_DUMPABLE: usize = 4;
 
-/// Whether this process is dumpable.
 pub(crate) fn get() -> bool {
     // SAFETY: takes numbers only.
     unsafe { arch::syscall(nr::PRCTL, [PR_GET_DUMPABLE, 0, 0, 0, 0, 0]) == 1 }

@@ -21,7 +21,7 @@ use crate::bpf::{
     NUMBER, PROBE, RETURN, Step, THERE, TRAP, branch, step,
 };
 
-/// The call number that tells of a filter of the program's own.
+/// The call number that reports a filter of the program's own.
 const OWN_PROBE: u32 = PROBE + 0x80;
 
 /// What stands before each filter of the program's own. It leaves the accumulator as it was.
@@ -76,13 +76,13 @@ pub(crate) enum Verdict {
 pub(crate) fn verdict(number: i32, args: [usize; 6]) -> Verdict {
     match state().load(Ordering::Relaxed) {
         NO_FILTERS => Verdict::Allowed,
-        _ => ask(number, args),
+        _ => query(number, args),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn ask(number: i32, args: [usize; 6]) -> Verdict {
+fn query(number: i32, args: [usize; 6]) -> Verdict {
     if !are_there() {
         return Verdict::Allowed;
     }
@@ -94,7 +94,7 @@ fn ask(number: i32, args: [usize; 6]) -> Verdict {
     }
 }
 
-/// Below all error numbers: from here downwards, [`ask`] hears of a SIGSYS and its number.
+/// Below all error numbers: from here downwards, [`timer_call`] learns of a SIGSYS and its number.
 const TRAPPED: isize = -0x1_0000;
 
 /// The result of a call by which the image asks, where a filter of the program's own wants SIGSYS.

@@ -4,7 +4,7 @@
 //! which a filter does not see. Stopping all of them in all programs would make each cost ten
 //! times as much. But these options must be asked for, by setsockopt(2); so the image puts a
 //! further filter on the program when it first does so, and programs that never do pay nothing.
-//! A filter stays with a program, its threads, children and what they execute. Calls that tell of
+//! A filter stays with a program, its threads, children and what they execute. Calls that report
 //! signals are such calls too: only a program that has SIGSYS in a mask may look for it.
 //!
 //! What a filter does to its program is seccomp(2).
@@ -18,7 +18,6 @@ use crate::bpf::{
 };
 use crate::pages;
 
-/// What else is stopped.
 #[derive(Clone, Copy)]
 pub(crate) enum Further {
     /// Calls that may wait for input of a socket.
@@ -27,7 +26,7 @@ pub(crate) enum Further {
     Send,
     /// Calls that may bring the stamp of what was received.
     Stamps,
-    /// Calls that may tell of SIGSYS.
+    /// Calls that may report SIGSYS.
     Signals,
 }
 

@@ -3,16 +3,16 @@
 //! shifted.
 //!
 //! The kernel's functions show the shifted times, and host time must not be. The shifts cannot be
-//! worked out from clocks, so the agent tells them. A child enters by fork the namespace that its
-//! parent has made for it, and nobody is told; but it has another number than the process that the
+//! worked out from clocks, so the agent reports them. A child enters by fork the namespace that its
+//! parent has made for it, and nobody is notified; but it has another number than the process that the
 //! shifts are known of. All that is paid only where there is such a namespace: then the pointer to
 //! the kernel's function is not there, which every reading looks at anyway.
 
 use core::mem::offset_of;
 
-use vtime::ask::{self, Query};
 use vtime::image::{Namespace, PROCESS, Process};
 use vtime::page::Epoch;
+use vtime::timer_call::{self, Query};
 
 use crate::agent;
 use crate::arch::{self, nr};
@@ -21,12 +21,10 @@ use crate::timespec::Timespec;
 
 const CLONE_NEWTIME: usize = 0x80;
 
-/// Whether a call enters or makes namespaces.
 pub(crate) fn is_about_namespaces(number: i32) -> bool {
     matches!(number, nr::UNSHARE | nr::SETNS)
 }
 
-/// unshare(2) and setns(2).
 pub(crate) fn enter(number: i32, args: [usize; 6]) -> isize {
     // Those of now are known before the kernel has others for the children.
     let before = shifts();
@@ -39,7 +37,7 @@ pub(crate) fn enter(number: i32, args: [usize; 6]) -> isize {
         if args[0] & CLONE_NEWTIME != 0 {
             look_from_now_on(before);
         }
-    } else if let Some(shifts) = ask()
+    } else if let Some(shifts) = query_shifts()
         && (is_own() || shifts != before)
     {
         look_from_now_on(shifts);
@@ -53,7 +51,6 @@ pub(crate) fn is_own() -> bool {
     unsafe { (&raw const (*page()).is_own).read_volatile() != 0 }
 }
 
-/// How far a clock is ahead here.
 pub(crate) fn shift_ns(epoch: Epoch) -> i64 {
     match epoch {
         Epoch::Monotonic | Epoch::MonotonicRaw => shifts()[0],
@@ -80,7 +77,7 @@ fn shifts() -> [i64; 2] {
         return known.shifts_ns;
     }
     // A child of vfork, and who finds no agent any more, is where its parent was.
-    let Some(shifts) = ask() else { return known.shifts_ns };
+    let Some(shifts) = query_shifts() else { return known.shifts_ns };
     // SAFETY: as above.
     unsafe {
         (&raw mut (*page()).shifts_ns).write_volatile(shifts);
@@ -91,11 +88,11 @@ fn shifts() -> [i64; 2] {
 
 /// What the agent says of the namespace that this process is in.
 #[inline(never)]
-fn ask() -> Option<[i64; 2]> {
+fn query_shifts() -> Option<[i64; 2]> {
     agent::quietly(|| {
         let of = |query: Query| {
-            let answer = agent::ask(nr::TIMER_GETOVERRUN, [0, query as usize, 0, 0]);
-            ask::shift(answer as i64)
+            let answer = agent::request(nr::TIMER_GETOVERRUN, [0, query as usize, 0, 0]);
+            timer_call::shift(answer as i64)
         };
         Some([of(Query::Monotonic)?, of(Query::Boottime)?])
     })
@@ -118,7 +115,6 @@ fn look_from_now_on(shifts_ns: [i64; 2]) {
     }
 }
 
-/// The number of this process.
 fn number() -> u64 {
     // SAFETY: takes nothing.
     unsafe { arch::syscall(nr::GETPID, [0; 6]) as u64 }

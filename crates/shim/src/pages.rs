@@ -3,7 +3,6 @@
 use vtime::image::{CLOCK, Kind, OWN, PROCESS, Process};
 use vtime::{ClockPage, OwnPage};
 
-/// The clock page of the domain.
 #[inline]
 pub(crate) fn page() -> &'static ClockPage {
     // SAFETY: the launcher has mapped a valid page there before the program's first instruction,

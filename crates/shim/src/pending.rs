@@ -10,7 +10,7 @@ use vtime::masks::{SIGSYS, STAND_IN, STAND_IN_BIT};
 use crate::arch::{self, SignalFrame, nr};
 use crate::delivery::{self, Cause};
 use crate::further::{self, Further};
-use crate::signal::{SA_NODEFER, SIG_IGN, SignalInfo, action_of, set_action, wanted};
+use crate::signal::{SA_NODEFER, SIG_IGN, SignalInfo, action_of, program_action, set_action};
 
 /// In the upper half of `si_errno`, with the true `si_code` in the lower half.
 const MARK: i32 = 0x5143 << 16;
@@ -52,7 +52,7 @@ pub(crate) unsafe fn keep(info: *mut SignalInfo) {
     }
 }
 
-/// Makes what was told of the stand-in what was told of the SIGSYS that was kept. Answers which of
+/// Makes the `siginfo_t` of the stand-in that of the SIGSYS that was kept. Returns which of
 /// the two it is.
 pub(crate) fn restore(info: &mut SignalInfo) -> usize {
     if info.data & !0xffff != MARK {
@@ -72,7 +72,7 @@ pub(crate) unsafe fn come(info: *mut SignalInfo, frame: &mut SignalFrame) {
     // SAFETY: as the caller vouches.
     unsafe {
         let signal = restore(&mut *info);
-        if wanted(signal).read()[1] & SA_NODEFER != 0 {
+        if program_action(signal).read()[1] & SA_NODEFER != 0 {
             let open = STAND_IN_BIT;
             let args = [SIG_UNBLOCK, &raw const open as usize, 0, size_of::<u64>(), 0, 0];
             arch::syscall(nr::RT_SIGPROCMASK, args);
@@ -104,6 +104,6 @@ fn take_stand_in() {
     if before[0] != ours[0] {
         // SAFETY: the page of the program is mapped; others may change the action meanwhile, as
         // they may change that of any signal.
-        unsafe { wanted(STAND_IN).write(before) };
+        unsafe { program_action(STAND_IN).write(before) };
     }
 }

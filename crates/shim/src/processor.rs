@@ -20,7 +20,6 @@ const OF_THREAD: i32 = 4;
 const OF_ALL: i32 = 2;
 const OF_DESCRIPTOR: i32 = 3;
 
-/// Whether a clock counts processor time.
 pub(crate) fn is_processor_clock(clockid: i32) -> bool {
     match clockid {
         CLOCK_PROCESS_CPUTIME_ID | CLOCK_THREAD_CPUTIME_ID => true,
@@ -56,7 +55,6 @@ fn absolute(clockid: i32) -> i32 {
     !number << 3 | which
 }
 
-/// What a meter is of.
 #[derive(Clone, Copy)]
 pub(crate) enum Class {
     Clock = 1,
@@ -88,7 +86,7 @@ pub(crate) fn shown(key: u64, used: i64) -> i64 {
 }
 
 /// How much processor time of the host is this much of the program's, if nothing changes; more
-/// than can be while the clock stands.
+/// than can be while the clock is stopped.
 pub(crate) fn host_ns(ns: i64) -> i64 {
     let (snapshot, _) = clock::snapshot();
     let (host, later) = (clock::host_now(), ProgramSpan::from_ns(ns));

@@ -1,4 +1,4 @@
-//! SIGSYS and the signal that stands for it: what the kernel tells of one that has come, what it does
+//! SIGSYS and the signal that stands for it: what the kernel reports of one that has come, what it does
 //! with them, and what the program wants done.
 
 use core::mem::offset_of;
@@ -20,9 +20,7 @@ pub(crate) struct SignalInfo {
     pub(crate) data: i32,
     pub(crate) code: i32,
     padding: i32,
-    /// Behind the system call instruction.
     pub(crate) address: u64,
-    /// Of the call.
     pub(crate) number: i32,
     architecture: u32,
 }
@@ -31,7 +29,7 @@ pub(crate) struct SignalInfo {
 pub(crate) type Action = [u64; 4];
 
 /// What the program wants done with one of the two signals, where the image has it.
-pub(crate) fn wanted(signal: usize) -> *mut Action {
+pub(crate) fn program_action(signal: usize) -> *mut Action {
     let place = match signal {
         SIGSYS => offset_of!(Process, sigsys_action),
         _ => offset_of!(Process, stand_in_action),
@@ -39,7 +37,6 @@ pub(crate) fn wanted(signal: usize) -> *mut Action {
     (PROCESS + place) as *mut Action
 }
 
-/// What the kernel does with a signal.
 #[inline(never)]
 pub(crate) fn action_of(signal: usize) -> Action {
     let mut action = Action::default();
@@ -51,7 +48,7 @@ pub(crate) fn action_of(signal: usize) -> Action {
     action
 }
 
-/// Answers what the kernel did before.
+/// Returns what the kernel did before.
 #[inline(never)]
 pub(crate) fn set_action(signal: usize, action: &Action) -> Action {
     let mut before = Action::default();

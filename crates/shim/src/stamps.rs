@@ -38,7 +38,6 @@ const TIMESTAMP: [i32; 2] = [29, 63];
 const TIMESTAMP_NS: [i32; 2] = [35, 64];
 const TIMESTAMPING: [i32; 2] = [37, 65];
 
-/// Whether an option of sockets asks for stamps.
 pub(crate) fn asks_for_stamps(option: usize) -> bool {
     let option = option as i32;
     [TIMESTAMP, TIMESTAMP_NS, TIMESTAMPING].iter().flatten().any(|asks| *asks == option)

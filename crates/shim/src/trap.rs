@@ -78,11 +78,10 @@ fn stopped(detail: &SignalInfo, info: *mut SignalInfo, frame: &mut SignalFrame) 
     frame.registers.answer(result);
 }
 
-/// Answers a call that the filter has stopped.
 fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
     if timers::is_about_a_timer(number) {
         // The agent counts it.
-        return timers::ask(number, args);
+        return timers::request(number, args);
     }
     if namespace::is_about_namespaces(number) {
         return namespace::enter(number, args);

@@ -6,13 +6,13 @@
 //! wait goes on: so it is never early, and late only as the native call is. A rate that grows
 //! would make it late; the agent then cuts the native call short before time goes on.
 //!
-//! While the clock stands still no deadline can pass, and none sooner than at the present factors
+//! While the clock is stopped no deadline can pass, and none sooner than at the present factors
 //! from now. So a wait whose deadline is far is a native call until then: it costs nothing
 //! meanwhile, and its release need not wake it. One whose deadline is near sleeps on the
 //! `resumed` word of the clock page, which wakes it at the moment the clock runs again, and looks
 //! at intervals whether something native has happened; looking late costs host time but no
 //! virtual time. Where many look, each is late, and from then on looks less often: so a crowd does
-//! not keep the processors from whoever is to release it.
+//! not keep the processors from the process that is to release it.
 
 use core::sync::atomic::AtomicU32;
 
@@ -24,14 +24,14 @@ use crate::clock;
 use crate::namespace::native_timespec;
 use crate::pages;
 
-/// Longest native wait. The agent tells of a rate that grows, but cannot reach a thread that
+/// Longest native wait. The agent reports a rate that grows, but cannot reach a thread that
 /// somebody else traces: that one notices after this at the latest.
 const SLICE_NS_MAX: i64 = 5_000_000_000;
-/// First interval at which a thread looks for native events while the clock stands, and the
+/// First interval at which a thread looks for native events while the clock is stopped, and the
 /// longest where looks come on time.
 const LOOK_NS_MIN: i64 = 200_000;
 const LOOK_NS_MAX: i64 = 5_000_000;
-/// Longest interval in a crowd: a program that is asked to end while the clock stands has half a
+/// Longest interval in a crowd: a program that is asked to end while the clock is stopped has half a
 /// second.
 const LOOK_NS_CROWDED: i64 = 200_000_000;
 /// So many times as long as the last look was late is the next interval: then looks take some
@@ -53,7 +53,6 @@ pub(crate) const FROZEN: isize = -38;
 const FUTEX_WAIT_BITSET: usize = 9;
 const FUTEX_BITSET_MATCH_ANY: usize = 0xffff_ffff;
 
-/// When a wait of a program ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline(ProgramTime);
 
@@ -90,11 +89,10 @@ enum Step {
     Passed(i64),
     /// Wait until this host time, or until this word has another value.
     Until(HostTime, Word),
-    /// The clock stands still.
+    /// The clock is stopped.
     Still(Still),
 }
 
-/// A clock that stands still.
 struct Still {
     /// Nobody's deadline passes before this host time, so that it makes no difference until then
     /// whether the clock is released.
@@ -132,9 +130,8 @@ fn step(deadline: Deadline) -> Step {
     Step::Still(Still { not_before, dilated, resumed, stalled })
 }
 
-/// The pace at which one wait goes on.
 struct Pace {
-    /// From one look to the next while the clock stands.
+    /// From one look to the next while the clock is stopped.
     interval_ns: i64,
     /// When the present turn ends at the latest.
     due: HostTime,
@@ -142,14 +139,13 @@ struct Pace {
     has_waited: bool,
 }
 
-/// What a wait does next.
 #[derive(Clone, Copy)]
 enum Turn {
     /// The deadline has passed: a last look.
     Last,
-    /// A wait on the host; why it is over, the clock tells.
+    /// A wait on the host; the clock says why it is over.
     Wait,
-    /// The same while the clock stands.
+    /// The same while the clock is stopped.
     WaitStill,
     /// A look, and a sleep on this word.
     Look(Word),
@@ -160,7 +156,7 @@ impl Pace {
         Self { interval_ns: LOOK_NS_MIN, due: FOR_EVER, turn: Turn::Last, has_waited: false }
     }
 
-    /// Begins a turn. Answers how long a native call may last in it.
+    /// Begins a turn. Returns how long a native call may last in it.
     #[inline(never)]
     fn begin(&mut self, deadline: Deadline) -> i64 {
         let step = step(deadline);
@@ -210,7 +206,7 @@ impl Pace {
     }
 }
 
-/// Sleeps until the deadline. Answers 0, or [`EINTR`] after a signal handler has run.
+/// Sleeps until the deadline. Returns 0, or [`EINTR`] after a signal handler has run.
 pub(crate) fn sleep(deadline: Deadline) -> isize {
     let mut pace = Pace::new();
     loop {
@@ -241,7 +237,7 @@ pub(crate) fn sleep(deadline: Deadline) -> isize {
     }
 }
 
-/// Counts how late a wait ended. Whoever asks for a time that is over already has not waited.
+/// Counts how late a wait ended. A wait for a time that is over already is none.
 fn note(late_ns: i64, has_waited: bool) {
     if has_waited {
         pages::own().late_waits().note(late_ns);
@@ -266,7 +262,7 @@ pub(crate) fn until(deadline: Deadline, call: impl FnMut(i64) -> Option<isize>) 
 
 /// Makes a native call that may wait, again and again until it has something to say or the
 /// deadline has passed. `call` gets the longest host time to wait (relative, in nanoseconds) and
-/// answers `None` if it waited that long in vain, or [`FROZEN`]. Answers `None` if the deadline has
+/// answers `None` if it waited that long in vain, or [`FROZEN`]. Returns `None` if the deadline has
 /// passed.
 pub(crate) fn until_or_handler(
     deadline: Deadline,

@@ -2,10 +2,10 @@
 //!
 //! Two things can go wrong with a line for a terminal. Part of it may come from somebody else (the
 //! name of a process, a path, what a device says of itself), and a terminal obeys control
-//! characters: such a name could hide a line or write one of its own. And whoever reads may stop
+//! characters: such a name could hide a line or write one of its own. And anyone who reads may stop
 //! reading (`| head`), which is no reason to abort in the midst of something. So all that is printed
 //! goes through here: control characters are shown instead of obeyed, and a closed output swallows
-//! what comes. Output that fails for another reason, as on a full disk, is told once, and the
+//! what comes. Output that fails for another reason, as on a full disk, is reported once, and the
 //! program ends with [`Exit::CannotWrite`].
 
 pub mod exit;
@@ -19,12 +19,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use exit::Exit;
 pub use shown::{Shown, json, shown};
 
-/// How standard output stands.
 static STATE: AtomicU8 = AtomicU8::new(OPEN);
 const OPEN: u8 = 0;
-/// Nobody reads it any more.
 const CLOSED: u8 = 1;
-/// It could not be written.
 const FAILED: u8 = 2;
 
 /// Prints a line for people on standard output, as `println!`.
@@ -66,7 +63,6 @@ pub fn complain(what: Arguments<'_>) {
 
 /// Whether nobody reads standard output any more, so that a program whose only work is to print
 /// may end.
-#[must_use]
 pub fn is_closed() -> bool {
     STATE.load(Ordering::Relaxed) != OPEN
 }
@@ -93,7 +89,6 @@ fn say(out: &mut dyn Write, octets: &[u8]) {
     }
 }
 
-/// The name of this program.
 fn program() -> String {
     let path = std::env::args_os().next().unwrap_or_default();
     let mut name = String::new();
@@ -106,7 +101,6 @@ fn program() -> String {
 mod tests {
     use super::*;
 
-    /// Fails as it is told to.
     struct Broken(io::ErrorKind);
 
     impl Write for Broken {

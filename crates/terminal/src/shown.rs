@@ -13,7 +13,6 @@ pub struct Shown<'t> {
 }
 
 /// Text as one line: a name, a path, a command line.
-#[must_use]
 pub const fn shown(text: &str) -> Shown<'_> {
     Shown { text, lines: false }
 }
@@ -50,7 +49,6 @@ impl fmt::Display for Shown<'_> {
 
 /// JSON with such characters as escapes of JSON, so that it means the same. They can only stand
 /// within strings, where the writer of the text has escaped those below a space already.
-#[must_use]
 pub fn json(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {

@@ -18,14 +18,11 @@ pub struct Options {
     pub wiring: Wiring,
     /// The command of the publisher.
     pub publisher: String,
-    /// Those of relays.
+    /// The commands of relays, one for each.
     pub relays: Vec<String>,
 }
 
 /// Starts relays and publisher, and waits until all have ended by themselves.
-///
-/// # Errors
-/// When the bus cannot be laid, or a shell does not start.
 pub fn run(options: &Options) -> anyhow::Result<Exit> {
     let bus = ProcessBus::lay(options.wiring, options.relays.len())?;
     let ends = bus.relays.iter().zip(&options.relays);

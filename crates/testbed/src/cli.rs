@@ -16,7 +16,7 @@ use runtime::agent::protocol::Call;
 use runtime::agent::target::{self, Target};
 use runtime::agent::{attach, client, exec, keep, listing, registry};
 use runtime::domain::{Freeze, Start};
-use runtime::launch::freeze::{self, Method, Wanted};
+use runtime::launch::freeze::{self, FreezeConfig, Method};
 use terminal::exit::Exit;
 use testbed::nodes::{daemon, node};
 use testbed::{bus, run};
@@ -76,7 +76,6 @@ enum Command {
         Its clocks continue from their current values. When this command ends, by Ctrl-C or\n\
         otherwise, the program is detached and continues at host speed; it is never killed.")]
     Attach {
-        /// Process ID.
         #[arg(value_name = "PID", value_parser = process_number)]
         process: i32,
         /// Name of the domain, for `hold`, `release`, `dilate`, `detach` and `ps`.
@@ -145,7 +144,6 @@ enum Command {
         A shell in the node of a program of a run, in host time:\n  \
         nsenter --target PID --net --mount --uts --pid bash")]
     Ps {
-        /// List domains only.
         #[arg(long)]
         domains: bool,
         /// Print the list as JSON.
@@ -313,7 +311,6 @@ enum Command {
     },
 }
 
-/// Runs the command that was asked for.
 pub(crate) fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -343,7 +340,7 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Exec { name, tdf, start, freeze, freeze_by, stall_guard, program } => {
             let start = Start { tdf, realtime_ns: start, held: false };
-            let freeze = Wanted { freeze, by: freeze_by };
+            let freeze = FreezeConfig { freeze, method: freeze_by };
             match exec::exec(&Exec { name, start, freeze, stall_guard, command: program })? {}
         }
         Command::Attach { process, name, tdf } => {
@@ -355,26 +352,26 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             let [owner] = inherited([owner])?;
             std::process::exit(attach::serve(owner, &Attach { process, name, tdf }).into())
         }
-        Command::Hold { name, json } => say(&name, Call::Hold, json),
-        Command::Release { name, json } => say(&name, Call::Release, json),
+        Command::Hold { name, json } => call_and_print(&name, Call::Hold, json),
+        Command::Release { name, json } => call_and_print(&name, Call::Release, json),
         Command::Dilate { tdf, target, json } => {
             let detail = target::dilate(&target, tdf)?;
-            tell(&detail, json, |detail| listing::lines(detail, target.is_domain()))
+            print_result(&detail, json, |detail| listing::lines(detail, target.is_domain()))
         }
         Command::Query { target, json } => {
             let detail = target::query(&target)?;
-            tell(&detail, json, |detail| listing::full(detail, target.is_domain()))
+            print_result(&detail, json, |detail| listing::full(detail, target.is_domain()))
         }
         Command::Ps { domains: only_domains, json } => {
             let mut domains = client::all()?;
             if only_domains {
-                for told in &mut domains {
-                    if let client::Told::Detail(domain) = told {
+                for info in &mut domains {
+                    if let client::DomainInfo::Detail(domain) = info {
                         domain.programs.clear();
                     }
                 }
             }
-            tell(&domains, json, |domains| listing::table(domains))
+            print_result(&domains, json, |domains| listing::table(domains))
         }
         Command::Run {
             scenario,
@@ -457,14 +454,12 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
     }
 }
 
-/// Descriptors that this process was started with.
 fn inherited<const COUNT: usize>(numbers: [i32; COUNT]) -> anyhow::Result<[OwnedFd; COUNT]> {
     // SAFETY: a role has one such command, and is begun by it: this process has read its command
     // line so far, and opened nothing.
     Ok(unsafe { fds::take_over(numbers) }?)
 }
 
-/// Reads a scenario and runs it.
 fn execute(file: &Path, options: &scenario::Options, how: &run::Options) -> anyhow::Result<Exit> {
     let scenario = match scenario::read(file, options) {
         Ok(scenario) => scenario,
@@ -476,7 +471,6 @@ fn execute(file: &Path, options: &scenario::Options, how: &run::Options) -> anyh
     run::run(&scenario, how).or_else(not_begun)
 }
 
-/// Checks a scenario and starts nothing.
 fn checked(file: &Path, options: &scenario::Options) -> anyhow::Result<Exit> {
     match run::check(file, options) {
         Ok(summary) => {
@@ -487,7 +481,7 @@ fn checked(file: &Path, options: &scenario::Options) -> anyhow::Result<Exit> {
     }
 }
 
-/// Tells why a run did not begin, or would not.
+/// Reports why a run did not begin, or would not.
 fn not_begun(failure: run::Failure) -> anyhow::Result<Exit> {
     match failure {
         run::Failure::Setup(error) => Err(error),
@@ -501,12 +495,12 @@ fn not_begun(failure: run::Failure) -> anyhow::Result<Exit> {
 /// Detaches a domain, named itself or by a process in it.
 fn detach(target: &Target) -> anyhow::Result<Exit> {
     match target {
-        Target::Domain(name) => say(name, Call::Detach, false),
+        Target::Domain(name) => call_and_print(name, Call::Detach, false),
         Target::Program(domain, _) => {
             anyhow::bail!("only whole domains can be detached: `qcycle detach {domain}`")
         }
         Target::Process(process) => match client::of_process(*process)? {
-            Some(found) => say(&found.status.name, Call::Detach, false),
+            Some(found) => call_and_print(&found.status.name, Call::Detach, false),
             None => {
                 anyhow::bail!(
                     "process {process} is not in one of your domains; `qcycle ps` lists them"
@@ -516,12 +510,11 @@ fn detach(target: &Target) -> anyhow::Result<Exit> {
     }
 }
 
-fn say(name: &str, call: Call, json: bool) -> anyhow::Result<Exit> {
-    tell(&client::call(name, call)?, json, |status| listing::line(status) + "\n")
+fn call_and_print(name: &str, call: Call, json: bool) -> anyhow::Result<Exit> {
+    print_result(&client::call(name, call)?, json, |status| listing::line(status) + "\n")
 }
 
-/// Prints something, as JSON or for people.
-fn tell<T: serde::Serialize>(
+fn print_result<T: serde::Serialize>(
     what: &T,
     json: bool,
     for_people: impl FnOnce(&T) -> String,
@@ -534,7 +527,6 @@ fn tell<T: serde::Serialize>(
     Ok(Exit::Done)
 }
 
-/// A number of a process.
 fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("give a whole number from 0 to {}, such as 12", u64::MAX))
 }

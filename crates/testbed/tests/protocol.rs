@@ -9,7 +9,7 @@ use runtime::agent::protocol::{Call, Outcome, Reply, Request, VERSION};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use testbed::nodes::orders::{Answer, Order, Output, Report};
+use testbed::nodes::orders::{Order, Output, PlantAnswer, Report};
 
 /// All JSON values in the fenced blocks of the page.
 fn examples() -> Vec<Value> {
@@ -53,8 +53,8 @@ fn what(example: &Value) -> &'static str {
                 "order prepare"
             }
             Order::Begin => "order begin",
-            Order::Answer { outcome: Answer::Values(_), .. } => "order answer values",
-            Order::Answer { outcome: Answer::Error(_), .. } => "order answer error",
+            Order::Answer { outcome: PlantAnswer::Values(_), .. } => "order answer values",
+            Order::Answer { outcome: PlantAnswer::Error(_), .. } => "order answer error",
             Order::Status => "order status",
             Order::End => "order end",
         };

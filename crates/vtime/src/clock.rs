@@ -1,7 +1,7 @@
 //! Holds, dilation and horizon: the state machine of a virtual clock.
 //!
-//! The owner of a time domain keeps one of these, tells it what happened at which host time and
-//! publishes what it answers. Holds are counted: the clock stands still while at least one is
+//! The owner of a time domain keeps one of these, reports to it what happened at which host time and
+//! publishes what it answers. Holds are counted: the clock is stopped while at least one is
 //! asserted (Hannon et al.: S(p) = 1 on a wired-OR line). A pause moves the running line to
 //! later host times by its exact length, so the clock equals
 //! `(T_wall - T_start - T_paused) / tdf + T_start` however often it was held.
@@ -25,14 +25,12 @@ pub struct VirtualClock {
 
 impl VirtualClock {
     /// A clock that starts to run at virtual zero at host time `now`, without a horizon.
-    #[must_use]
     pub const fn new(now: HostTime, tdf: Tdf) -> Self {
         let base_virtual = VirtualTime::ZERO;
         Self::on(Line { base_host: now, base_virtual, base_fraction: 0, rate: tdf.rate() }, tdf)
     }
 
     /// A clock that runs on a line, whose rate is that of `tdf`, without a horizon.
-    #[must_use]
     pub(crate) const fn on(running: Line, tdf: Tdf) -> Self {
         Self {
             running,
@@ -44,7 +42,7 @@ impl VirtualClock {
         }
     }
 
-    /// Asserts one more hold. Answers whether this stopped the clock.
+    /// Asserts one more hold. Returns whether this stopped the clock.
     ///
     /// # Panics
     /// After 2^32 holds that were never released, which is a bug of the caller.
@@ -56,7 +54,7 @@ impl VirtualClock {
         self.holds == 1
     }
 
-    /// Releases one hold. Answers whether the clock runs again; `None` if there was no hold.
+    /// Releases one hold. Returns whether the clock runs again; `None` if there was no hold.
     pub fn release(&mut self, now: HostTime) -> Option<bool> {
         self.holds = self.holds.checked_sub(1)?;
         if self.holds > 0 {
@@ -88,19 +86,16 @@ impl VirtualClock {
     }
 
     /// Virtual time at host time `now`.
-    #[must_use]
     pub fn at(&self, now: HostTime) -> VirtualTime {
         self.published().at(now).min(self.horizon)
     }
 
     /// Virtual time at host time `now` and the fraction cut off, in 2^-64 ns.
-    #[must_use]
     pub fn at_exactly(&self, now: HostTime) -> (VirtualTime, u64) {
         self.published().at_exactly(now).min((self.horizon, 0))
     }
 
-    /// The line to publish: the running one, or one that stands still while the clock is held.
-    #[must_use]
+    /// The line to publish: the running one, or one that is stopped while the clock is held.
     pub fn published(&self) -> Line {
         match self.still_since {
             Some(since) => self.running.turned(since, Rate::STILL),
@@ -109,30 +104,26 @@ impl VirtualClock {
     }
 
     /// Holds asserted at present.
-    #[must_use]
     pub const fn holds(&self) -> u32 {
         self.holds
     }
 
     /// The present time dilation factor.
-    #[must_use]
     pub const fn tdf(&self) -> Tdf {
         self.tdf
     }
 
-    /// The present horizon.
-    #[must_use]
+    /// The virtual time at which the clock stops by itself.
     pub const fn horizon(&self) -> VirtualTime {
         self.horizon
     }
 
     /// Host time spent held up to `now`, a hold still in force included.
-    #[must_use]
     pub fn paused(&self, now: HostTime) -> HostSpan {
         self.paused + self.still_since.map_or(HostSpan::ZERO, |since| now - since)
     }
 
-    /// If the clock waits at its horizon, lets the line begin anew there; the wait counts as a
+    /// If the clock waits at its horizon, lets the line restart there; the wait counts as a
     /// pause. The line may have stepped over the horizon by a part of its last step, which
     /// nobody has seen, so it is the horizon that it goes on from.
     fn catch_up_with_horizon(&mut self, host: HostTime) {
@@ -150,7 +141,6 @@ impl VirtualClock {
 
 /// `T_v = (T_wall - T_start - T_paused) / tdf + T_start`, as Hannon et al. 2019 write it, in
 /// integers, cut off to whole nanoseconds. The reference that [`VirtualClock`] is checked against.
-#[must_use]
 pub fn formula(wall_ns: i64, start_ns: i64, paused_ns: i64, tdf: Tdf) -> i128 {
     let run = i128::from(wall_ns) - i128::from(start_ns) - i128::from(paused_ns);
     (run * 1_000_000).div_euclid(i128::from(tdf.millionths())) + i128::from(start_ns)

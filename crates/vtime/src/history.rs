@@ -22,9 +22,9 @@ pub const BENDS_MAX: usize = 127;
 /// A moment at which the map bends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bend {
-    /// Host time.
+    /// Host time from which the line holds.
     pub host: HostTime,
-    /// Virtual time.
+    /// Virtual time at that moment.
     pub time: VirtualTime,
 }
 
@@ -53,13 +53,11 @@ const _: () = assert!(size_of::<DomainPage>() <= PAGE_SIZE);
 
 impl DomainPage {
     /// A page that begins with this clock page.
-    #[must_use]
     pub const fn new(clock: ClockPage) -> Self {
         Self { clock, history: History::new() }
     }
 
     /// Where the map bent lately.
-    #[must_use]
     pub const fn history(&self) -> &History {
         &self.history
     }
@@ -75,7 +73,6 @@ impl Deref for DomainPage {
 
 impl History {
     /// No bends, in memory of one's own.
-    #[must_use]
     pub const fn new() -> Self {
         Self {
             count: AtomicU64::new(0),
@@ -159,7 +156,6 @@ fn between(before: Bend, after: Bend, host: HostTime) -> VirtualTime {
 }
 
 /// `whole * part / of`, cut off; 0 where one of them is not positive.
-#[must_use]
 pub const fn share(whole: i64, part: i64, of: i64) -> i64 {
     if whole <= 0 || part <= 0 || of <= 0 {
         return 0;
@@ -207,7 +203,6 @@ mod tests {
         assert_eq!(history.at(HostTime::from_ns(1985)), Some(bend(1985, 198)));
     }
 
-    /// What happens to a clock.
     #[derive(Clone, Debug)]
     enum Change {
         Hold,

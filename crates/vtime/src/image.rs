@@ -44,7 +44,7 @@ pub const CLOSE: i32 = -0x5144;
 /// The sixth argument, which no call of a timer has, of those that the image makes to ask the agent.
 /// Without it they go to the kernel.
 pub const ASKS: u32 = 0x5143_5449;
-/// What the kernel tells with a SIGSYS (`SECCOMP_RET_DATA`) of a call that a filter of ours has
+/// What the kernel reports with a SIGSYS (`SECCOMP_RET_DATA`) of a call that a filter of ours has
 /// stopped; all others were stopped by filters of the program's own.
 pub const STOPPED: u16 = 0x5143;
 /// Likewise for a call about signals that is stopped since the program has SIGSYS in a mask.
@@ -163,7 +163,6 @@ impl Kind {
     ];
 
     /// The name in reports.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Clock => "clock",
@@ -183,7 +182,6 @@ impl Kind {
     }
 
     /// Whether calls of this kind saw host time, so that a result must be looked at twice.
-    #[must_use]
     pub const fn leaks_host_time(self) -> bool {
         matches!(self, Self::HostWait)
     }
@@ -195,7 +193,7 @@ impl Kind {
 pub struct Counters([AtomicU64; Kind::ALL.len()]);
 
 impl Counters {
-    /// Counts one call.
+    /// Counts one more call of a kind.
     pub fn count(&self, kind: Kind) {
         self.0[kind as usize].fetch_add(1, Ordering::Relaxed);
     }
@@ -210,7 +208,6 @@ impl Counters {
     }
 
     /// Calls counted so far.
-    #[must_use]
     pub fn get(&self, kind: Kind) -> u64 {
         self.0[kind as usize].load(Ordering::Relaxed)
     }

@@ -5,7 +5,7 @@
 //! counted says that somebody was kept from acting in time: by others who had the processor, by a
 //! host that was gone, or by a time dilation factor that leaves too little host time.
 //!
-//! Whoever acts notes it, and somebody else takes it from time to time. It may lie in memory that a
+//! One thread notes it, and another takes it from time to time. It may lie in memory that a
 //! program can write; then it is what the program says of itself, and no more.
 
 use core::sync::atomic::{AtomicI64, Ordering};
@@ -25,9 +25,9 @@ pub struct Lateness {
 /// What was taken from a [`Lateness`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Late {
-    /// The largest.
+    /// Largest delay, in nanoseconds.
     pub largest_ns: i64,
-    /// All together.
+    /// Sum of all delays, in nanoseconds.
     pub sum_ns: i64,
 }
 
@@ -42,7 +42,7 @@ impl Lateness {
     }
 
     /// What was noted since the last call; never negative, whatever others have written. What is
-    /// noted in this very moment may be told in two halves.
+    /// noted in this very moment may be reported in two halves.
     pub fn take(&self) -> Late {
         let take = |value: &AtomicI64| value.swap(0, Ordering::Relaxed).max(0);
         Late { largest_ns: take(&self.largest_ns), sum_ns: take(&self.sum_ns) }

@@ -2,7 +2,7 @@
 //!
 //! A virtual clock maps host time to virtual time in straight pieces:
 //! `T_v = (T_wall - T_start - T_paused) / tdf + T_start` (Hannon et al. 2019). One owner, the
-//! agent, decides when it stands still and how fast it runs ([`clock::VirtualClock`]); it
+//! agent, decides when it is stopped and how fast it runs ([`clock::VirtualClock`]); it
 //! publishes the present piece in a page of shared memory ([`page::ClockPage`]), and every
 //! program computes its own time from it. So a hold costs one store, whatever the number of
 //! programs, and two programs can never disagree.
@@ -21,11 +21,10 @@
 //! - [`image`]: where the image and its pages lie in a program
 //! - [`masks`]: signal masks, in which another signal stands for that of the image
 //! - [`late`]: how late something happened
-//! - [`ask`]: what the image asks the agent about timers, in registers
+//! - [`timer_call`]: what the image asks the agent about timers, in registers
 //! - [`resumed`]: the deadline of a wait that was in progress when its program got its clock
 #![no_std]
 
-pub mod ask;
 pub mod clock;
 pub mod history;
 pub mod image;
@@ -39,6 +38,7 @@ pub mod processor;
 pub mod rate;
 pub mod resumed;
 pub mod time;
+pub mod timer_call;
 
 pub use clock::VirtualClock;
 pub use history::History;

@@ -25,7 +25,6 @@ impl Line {
     ///
     /// A host time before the base counts as the base. Saturates at [`VirtualTime::MAX`].
     #[inline]
-    #[must_use]
     pub const fn at_exactly(&self, host: HostTime) -> (VirtualTime, u64) {
         let elapsed = host.as_ns().saturating_sub(self.base_host.as_ns());
         let elapsed = if elapsed < 0 { 0 } else { elapsed as u64 as u128 };
@@ -37,13 +36,11 @@ impl Line {
 
     /// Virtual time at `host`, cut off to whole nanoseconds.
     #[inline]
-    #[must_use]
     pub const fn at(&self, host: HostTime) -> VirtualTime {
         self.at_exactly(host).0
     }
 
     /// The first host nanosecond at which this line has reached `when`; `None` if it never does.
-    #[must_use]
     pub const fn reaches(&self, when: VirtualTime) -> Option<HostTime> {
         let missing = when.as_ns().saturating_sub(self.base_virtual.as_ns());
         if missing <= 0 {
@@ -65,14 +62,12 @@ impl Line {
     }
 
     /// The piece that goes on from `host` at another rate, without a jump.
-    #[must_use]
     pub const fn turned(&self, host: HostTime, rate: Rate) -> Self {
         let (base_virtual, base_fraction) = self.at_exactly(host);
         Self { base_host: host, base_virtual, base_fraction, rate }
     }
 
     /// The same piece `by` later in host time: what a pause of that length does to it.
-    #[must_use]
     pub fn delayed(&self, by: HostSpan) -> Self {
         Self { base_host: self.base_host + by, ..*self }
     }

@@ -21,22 +21,19 @@ pub const STAND_IN_BIT: u64 = 1 << (STAND_IN - 1);
 /// all of these in a mask of its own: C libraries keep some to themselves.
 const ALL: u64 = u64::MAX;
 
-/// What the kernel is told of a mask of the program's.
-#[must_use]
+/// The mask that the kernel gets for one of the program's.
 pub const fn kept(mask: u64) -> u64 {
     let stands_in = (mask & SIGSYS_BIT) >> (SIGSYS - STAND_IN);
     mask & !SIGSYS_BIT | stands_in
 }
 
-/// What the program is told of a mask of the kernel's.
-#[must_use]
+/// The mask that the program sees for one of the kernel's.
 pub const fn shown(mask: u64) -> u64 {
     mask | (mask & STAND_IN_BIT) << (SIGSYS - STAND_IN)
 }
 
 /// Whether a program that sets this mask may look for SIGSYS in it later, by calls that change
 /// nothing.
-#[must_use]
 pub const fn may_be_looked_for(mask: u64) -> bool {
     mask & (SIGSYS_BIT | STAND_IN_BIT) != 0 && mask != ALL
 }

@@ -3,7 +3,7 @@
 //! A program that is dilated by itself gets a second line on top of the clock page: the time of
 //! the program as a function of *virtual* time. So a hold of the domain, its dilation and its
 //! horizon stay one change of one page that reaches all programs at once, and what a program has
-//! of its own is a ratio to the others. A program that was let go has a line on host time
+//! of its own is a ratio to the others. A program that was detached has a line on host time
 //! instead, and no hold reaches it.
 //!
 //! A change of the own line moves the program's time by nothing: all lines keep the fraction of a
@@ -32,7 +32,6 @@ pub struct OwnLine {
 impl OwnLine {
     /// Time of the program at a virtual time. One before the base counts as the base.
     #[inline]
-    #[must_use]
     pub const fn at_exactly(&self, (whole, fraction): Exact<VirtualTime>) -> Exact<ProgramTime> {
         let (fraction, borrow) = fraction.overflowing_sub(self.base_virtual.1);
         let whole = whole.as_ns().saturating_sub(self.base_virtual.0.as_ns());
@@ -92,7 +91,7 @@ const fn scaled(ns: u64, millionths: u64) -> u64 {
 /// What a program's time is at one moment: the clock that it follows, and its own line on top.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProgramSnapshot {
-    /// The clock of the domain, or that of a program which was let go.
+    /// The clock of the domain, or that of a program which was detached.
     pub clock: Snapshot,
     /// The program's own line; `None` while its time is that of the clock.
     pub own: Option<OwnLine>,
@@ -101,7 +100,6 @@ pub struct ProgramSnapshot {
 impl ProgramSnapshot {
     /// Time of the program at host time `host`.
     #[inline]
-    #[must_use]
     pub fn at(&self, host: HostTime) -> ProgramTime {
         match &self.own {
             None => self.clock.at(host).of_program(),
@@ -111,7 +109,6 @@ impl ProgramSnapshot {
 
     /// The first host time at which the program reaches `when`; `None` if it does not reach it
     /// before somebody changes its clock or its line.
-    #[must_use]
     pub fn reaches(&self, when: ProgramTime) -> Option<HostTime> {
         let Some(own) = &self.own else { return self.clock.reaches(when.of_domain()) };
         let begin = self.clock.line.base_host;
@@ -131,7 +128,6 @@ impl ProgramSnapshot {
     /// A host time before which the program does not reach `when`, whatever is held, granted or
     /// stalled and for how long, as long as the factors stay: that of the clock that it follows and
     /// that of its own line, in millionths. Only nanoseconds before the first at which it may.
-    #[must_use]
     pub fn not_before(&self, when: ProgramTime, now: HostTime, factors: [u64; 2]) -> HostTime {
         // The time now is cut off, and a rate is rounded up by 2^-64.
         let left = (when - self.at(now)).as_ns().saturating_sub(ROUNDING_NS).max(0).unsigned_abs();
@@ -160,7 +156,7 @@ impl ProgramSnapshot {
 /// The moment of a change: host time, and the virtual time of the domain then.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// Host time.
+    /// Host time (`CLOCK_MONOTONIC`) of the moment.
     pub host: HostTime,
     /// Virtual time of the domain.
     pub domain: Exact<VirtualTime>,
@@ -180,7 +176,6 @@ pub enum OwnClock {
 
 impl OwnClock {
     /// Time of the program at a moment.
-    #[must_use]
     pub fn at(&self, now: Moment) -> Exact<ProgramTime> {
         let of_program = |(whole, fraction): Exact<VirtualTime>| (whole.of_program(), fraction);
         match self {
@@ -191,7 +186,6 @@ impl OwnClock {
     }
 
     /// What the program's time is while the clock of its domain is as in this snapshot.
-    #[must_use]
     pub fn snapshot(&self, domain: Snapshot) -> ProgramSnapshot {
         match self {
             Self::Domain => ProgramSnapshot { clock: domain, own: None },
@@ -205,16 +199,14 @@ impl OwnClock {
     }
 
     /// The same program from now on along its domain, slower than that by a factor. It neither
-    /// jumps nor stops, also if it had been let go.
-    #[must_use]
+    /// jumps nor stops, also if it had been detached.
     pub fn scaled(&self, now: Moment, tdf: Tdf) -> Self {
         let (base_virtual, base_program) = (now.domain, self.at(now));
         Self::Scaled(OwnLine { base_virtual, base_program, rate: tdf.rate() }, tdf)
     }
 
     /// The same program from now on at host rate, from where it is.
-    #[must_use]
-    pub fn let_go(&self, now: Moment) -> Self {
+    pub fn detached(&self, now: Moment) -> Self {
         let (whole, base_fraction) = self.at(now);
         let (base_host, base_virtual, rate) = (now.host, whole.of_domain(), Tdf::ONE.rate());
         Self::Free(VirtualClock::on(
@@ -225,7 +217,6 @@ impl OwnClock {
 
     /// The factor by which the program is slower than its domain, or than its host if it was let
     /// go.
-    #[must_use]
     pub const fn tdf(&self) -> Tdf {
         match self {
             Self::Domain | Self::Free(_) => Tdf::ONE,
@@ -250,7 +241,6 @@ mod tests {
         Moment { host, domain: clock.at_exactly(host) }
     }
 
-    /// What the page would say of the two.
     fn snapshot(clock: &VirtualClock, own: &OwnClock) -> ProgramSnapshot {
         let follows = match own {
             OwnClock::Free(free) => free,
@@ -277,7 +267,7 @@ mod tests {
         DilateDomain(Tdf),
         Grant(i64),
         DilateProgram(Tdf),
-        LetGo,
+        Detach,
     }
 
     fn any_act() -> impl Strategy<Value = Act> {
@@ -287,7 +277,7 @@ mod tests {
             any_tdf().prop_map(Act::DilateDomain),
             (0..9_000_000_000i64).prop_map(Act::Grant),
             any_tdf().prop_map(Act::DilateProgram),
-            Just(Act::LetGo),
+            Just(Act::Detach),
         ]
     }
 
@@ -298,7 +288,7 @@ mod tests {
             Act::DilateDomain(tdf) => clock.dilate(now, *tdf),
             Act::Grant(by) => clock.grant(now, clock.at(now) + VirtualSpan::from_ns(*by)),
             Act::DilateProgram(tdf) => *own = own.scaled(moment(clock, now), *tdf),
-            Act::LetGo => *own = own.let_go(moment(clock, now)),
+            Act::Detach => *own = own.detached(moment(clock, now)),
         }
     }
 
@@ -425,11 +415,11 @@ mod tests {
     }
 
     #[test]
-    fn a_hold_of_the_domain_stops_a_program_with_a_factor_and_none_that_was_let_go() {
+    fn a_hold_of_the_domain_stops_a_program_with_a_factor_and_none_that_was_detached() {
         let at = |ns| HostTime::from_ns(ns);
         let mut clock = VirtualClock::new(at(0), Tdf::ONE);
         let scaled = OwnClock::Domain.scaled(moment(&clock, at(1000)), "10".parse().unwrap());
-        let free = scaled.let_go(moment(&clock, at(2000)));
+        let free = scaled.detached(moment(&clock, at(2000)));
         clock.hold(at(3000));
         let shown = |own: &OwnClock, ns| snapshot(&clock, own).at(at(ns)).as_ns();
         assert_eq!([3000, 9000].map(|ns| shown(&scaled, ns)), [1200, 1200]);

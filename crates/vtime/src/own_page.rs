@@ -3,7 +3,7 @@
 //!
 //! The owner writes the line, the program the counters. The line needs no sequence counter of
 //! its own: the owner changes it between the two halves of a change of the clock page, so that
-//! who reads both sees both change at once. A program that was let go reads a clock page of its
+//! who reads both sees both change at once. A program that was detached reads a clock page of its
 //! own instead of the domain's, so that nobody else's changes, nor the end of its domain, can keep it.
 //!
 //! A program can write to all of the page, by mistake or on purpose. So the owner only ever
@@ -34,7 +34,7 @@ const SCALED: u32 = 1;
 /// It runs on the clock page of its own.
 const FREE: u32 = 2;
 
-/// The page.
+/// The page that a program has for itself.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct OwnPage {
@@ -78,7 +78,7 @@ pub struct Identity {
 /// older than all that is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Past {
-    /// Host time.
+    /// Host time (`CLOCK_MONOTONIC`) of the moment.
     pub host: HostTime,
     /// Time of the program.
     pub time: ProgramTime,
@@ -86,7 +86,6 @@ pub struct Past {
 
 impl OwnPage {
     /// The page of a program whose time is that of its domain, which has these epochs.
-    #[must_use]
     pub fn new(identity: Identity, epochs: [i64; Epoch::COUNT]) -> Self {
         Self {
             magic: AtomicU64::new(MAGIC),
@@ -111,21 +110,18 @@ impl OwnPage {
 
     /// The number of the program in its domain.
     #[inline]
-    #[must_use]
     pub fn program(&self) -> u64 {
         self.program.load(Ordering::Relaxed)
     }
 
     /// Counters of the program's trapped calls.
     #[inline]
-    #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
     /// How late timed waits of the program ended.
     #[inline]
-    #[must_use]
     pub const fn late_waits(&self) -> &Lateness {
         &self.late_waits
     }
@@ -133,7 +129,6 @@ impl OwnPage {
     /// The short way to a clock of the program, with the page that it was taken from; `None`
     /// where none leads there, or the owner is changing the page.
     #[inline]
-    #[must_use]
     pub fn shift<'p>(
         &'p self,
         domain: &'p ClockPage,
@@ -155,7 +150,7 @@ impl OwnPage {
     }
 
     /// Takes something from a consistent state of the own page and of the clock page that the
-    /// program follows: the domain's, or its own if it was let go. `take` may be called more than
+    /// program follows: the domain's, or its own if it was detached. `take` may be called more than
     /// once; `relax` as in [`ClockPage::now`].
     #[inline]
     fn read<'p, T>(
@@ -184,7 +179,6 @@ impl OwnPage {
 
     /// The factors of the clock that the program follows and of its own line, in millionths, as they
     /// are now: not of one moment with what was read before.
-    #[must_use]
     pub fn factors(&self, clock: &ClockPage) -> [u64; 2] {
         [clock.tdf_millionths(), self.tdf_millionths.load(Ordering::Relaxed)]
     }
@@ -252,8 +246,7 @@ impl OwnPage {
         self.free.end_change_of(number, present);
     }
 
-    /// The clock page of a program that was let go.
-    #[must_use]
+    /// The clock page of a program that was detached.
     pub const fn free(&self) -> &ClockPage {
         &self.free
     }
@@ -323,7 +316,7 @@ mod tests {
         own.publish(&scaled, 1);
         page.end_change(&clock, false, true);
         assert_eq!(shown(&own, at(4)), (3_000_000_005, false));
-        let free = scaled.let_go(moment(&clock, 4));
+        let free = scaled.detached(moment(&clock, 4));
         clock.hold(at(4));
         page.begin_change();
         own.publish(&free, 2);
@@ -362,7 +355,7 @@ mod tests {
                     1 => clock.dilate(host, tdfs[round % 3]),
                     2 => drop(clock.release(host)),
                     3 => program = program.scaled(now, tdfs[round % 3]),
-                    _ => program = program.let_go(now),
+                    _ => program = program.detached(now),
                 }
                 own.publish(&program, round as u32 + 1);
                 page.end_change(&clock, true, true);

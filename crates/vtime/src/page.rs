@@ -2,7 +2,7 @@
 //!
 //! A program maps it read-only and computes `min(horizon, line(min(limit, host now)))` under a
 //! sequence counter. The counter is odd while the owner changes the page, and the owner reads the host
-//! clock *after* it has made the counter odd: whoever saw the old line read the host clock
+//! clock *after* it has made the counter odd: a reader that saw the old line read the host clock
 //! before the owner did, so the new line, which begins at the owner's reading, never lies behind
 //! a time that somebody has already seen.
 //!
@@ -52,7 +52,6 @@ impl Epoch {
     /// The epoch that a `clockid_t` of Linux counts from; `None` for clocks of CPU time,
     /// dynamic clocks and alarm clocks. Numbers from `include/uapi/linux/time.h`.
     #[inline]
-    #[must_use]
     pub const fn of_clockid(clockid: i32) -> Option<Self> {
         match clockid {
             0 | 5 => Some(Self::Realtime),
@@ -65,7 +64,6 @@ impl Epoch {
     }
 
     /// The same of the clocks that can wake a sleeping machine, which not every machine has.
-    #[must_use]
     pub const fn of_alarm_clock(clockid: i32) -> Option<Self> {
         match clockid {
             8 => Some(Self::Realtime),
@@ -136,7 +134,6 @@ impl Shift {
     /// the short way does not lead there. Valid only if [`ClockPage::is_unchanged`] says so
     /// after the host clock was read.
     #[inline]
-    #[must_use]
     pub const fn apply(&self, seconds: i64, nanoseconds: i64) -> Option<(i64, i64)> {
         if seconds >= self.until {
             return None;
@@ -150,7 +147,7 @@ impl Shift {
 /// What a page says at one moment: a line, cut off at the limit and at the horizon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Snapshot {
-    /// The line on which the clock runs, or stands still.
+    /// The line on which the clock runs, or is stopped.
     pub line: Line,
     /// The virtual time at which it saturates.
     pub horizon: VirtualTime,
@@ -165,21 +162,18 @@ pub struct Snapshot {
 impl Snapshot {
     /// Virtual time at host time `host`.
     #[inline]
-    #[must_use]
     pub fn at(&self, host: HostTime) -> VirtualTime {
         self.line.at(host.min(self.limit)).min(self.horizon)
     }
 
     /// Virtual time at host time `host` and the fraction cut off, in 2^-64 ns.
     #[inline]
-    #[must_use]
     pub fn at_exactly(&self, host: HostTime) -> (VirtualTime, u64) {
         self.line.at_exactly(host.min(self.limit)).min((self.horizon, 0))
     }
 
     /// The first host time at which this snapshot reaches `when`; `None` if it does not reach it
     /// before somebody changes the page.
-    #[must_use]
     pub fn reaches(&self, when: VirtualTime) -> Option<HostTime> {
         if when > self.horizon { None } else { self.line.reaches(when) }
     }
@@ -187,7 +181,6 @@ impl Snapshot {
 
 impl ClockPage {
     /// A page in memory of one's own, with the clock at rest at virtual zero.
-    #[must_use]
     pub const fn new(epochs: [i64; Epoch::COUNT]) -> Self {
         let [a, b, c, d, e] = epochs;
         Self {
@@ -219,7 +212,6 @@ impl ClockPage {
     }
 
     /// Whether this memory holds a clock page of the version that this code knows.
-    #[must_use]
     pub fn is_valid(&self) -> bool {
         self.magic.load(Ordering::Relaxed) == MAGIC
             && self.version.load(Ordering::Relaxed) == VERSION
@@ -252,7 +244,6 @@ impl ClockPage {
 
     /// The short way to a clock; `None` while the owner is changing the page.
     #[inline]
-    #[must_use]
     pub fn shift(&self, epoch: Epoch) -> Option<Shift> {
         let sequence = self.sequence.load(Ordering::Acquire);
         let [seconds, nanoseconds] = &self.shifts[epoch as usize];
@@ -267,7 +258,6 @@ impl ClockPage {
 
     /// Whether the page is as it was when a shift was taken from it.
     #[inline]
-    #[must_use]
     pub fn is_unchanged(&self, since: &Shift) -> bool {
         self.is_unchanged_since(since.sequence)
     }
@@ -295,7 +285,6 @@ impl ClockPage {
         (sequence & 1 == 0).then_some(sequence)
     }
 
-    /// Whether nothing has changed since a reader began.
     #[inline]
     pub(crate) fn is_unchanged_since(&self, begun: u32) -> bool {
         fence(Ordering::Acquire);
@@ -316,44 +305,37 @@ impl ClockPage {
 
     /// Nanoseconds to add to virtual time for a clock. Constant for the life of a domain.
     #[inline]
-    #[must_use]
     pub fn epoch(&self, epoch: Epoch) -> i64 {
         self.epochs[epoch as usize].load(Ordering::Relaxed)
     }
 
     /// All of these, in the order of [`Epoch`].
-    #[must_use]
     pub fn epochs(&self) -> [i64; Epoch::COUNT] {
         self.epochs.each_ref().map(|epoch| epoch.load(Ordering::Relaxed))
     }
 
     /// Holds asserted at present.
-    #[must_use]
     pub fn holds(&self) -> u32 {
         self.holds.load(Ordering::Relaxed)
     }
 
     /// The present time dilation factor in millionths.
-    #[must_use]
     pub fn tdf_millionths(&self) -> u64 {
         self.tdf_millionths.load(Ordering::Relaxed)
     }
 
     /// The futex word that changes when the clock begins to run again.
-    #[must_use]
     pub const fn resumed(&self) -> &AtomicU32 {
         &self.resumed
     }
 
     /// The futex word that changes when the rate changes.
-    #[must_use]
     pub const fn dilated(&self) -> &AtomicU32 {
         &self.dilated
     }
 
     /// Host time beyond which readers do not go; [`HostTime::MAX`] without a guard.
     #[inline]
-    #[must_use]
     pub fn limit(&self) -> HostTime {
         HostTime::from_ns(self.limit.load(Ordering::Relaxed))
     }

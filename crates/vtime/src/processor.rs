@@ -1,15 +1,15 @@
 //! Processor time in virtual time.
 //!
 //! The kernel counts processor time in host time, and a program may go on computing while the
-//! clock stands still. What it shows must fit its clocks: a thread cannot have used more processor
+//! clock is stopped. What it shows must fit its clocks: a thread cannot have used more processor
 //! time than time has passed, and none passes during a hold. So a meter keeps its last reading, on
 //! all scales, and takes what was used since as used evenly: of the processor time between two
 //! readings that share counts which virtual time has of host time between them. That is exact
-//! while the rate is constant, and nothing while the clock stands. If the rate changes between two
+//! while the rate is constant, and nothing while the clock is stopped. If the rate changes between two
 //! readings, the error is at most the virtual time between them for each thread.
 //!
 //! A meter lies in memory of the program. It is read by several threads at once, in signal
-//! handlers too, so whoever finds it being written does not wait: it shows the last reading again.
+//! handlers too, so a reader that finds it being written does not wait: it shows the last reading again.
 
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
@@ -34,7 +34,6 @@ pub struct Now {
 
 impl Now {
     /// By a snapshot taken about then.
-    #[must_use]
     pub fn new(host: HostTime, snapshot: ProgramSnapshot) -> Self {
         let arrived = snapshot.clock.at(host) >= snapshot.clock.horizon;
         Self { host, time: snapshot.at(host), snapshot, arrived }
@@ -87,7 +86,6 @@ struct Meter {
     /// Where the present piece begins: used on the host, shown to the program.
     base_used: AtomicI64,
     base_shown: AtomicI64,
-    /// The last reading.
     host: AtomicI64,
     time: AtomicI64,
     used: AtomicI64,
@@ -108,7 +106,6 @@ const _: () = {
 
 impl Meters {
     /// Meters in memory of one's own.
-    #[must_use]
     pub fn new() -> Self {
         Self(core::array::from_fn(|_| Meter::default()))
     }

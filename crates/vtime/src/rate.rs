@@ -41,13 +41,11 @@ impl Tdf {
     }
 
     /// This factor in millionths.
-    #[must_use]
     pub const fn millionths(self) -> u64 {
         self.millionths
     }
 
     /// The rate at which virtual time runs under this factor.
-    #[must_use]
     pub const fn rate(self) -> Rate {
         let scaled = (MILLION as u128) << 64;
         let rate = scaled.div_ceil(self.millionths as u128);
@@ -134,11 +132,10 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The rate of a clock that stands still.
+    /// The rate of a clock that is stopped.
     pub const STILL: Self = Self { whole: 0, fraction: 0 };
 
-    /// Whether a clock with this rate stands still.
-    #[must_use]
+    /// Whether a clock with this rate is stopped.
     pub const fn is_still(self) -> bool {
         self.whole == 0 && self.fraction == 0
     }

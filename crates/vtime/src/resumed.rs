@@ -14,7 +14,6 @@ const SHIFT_MAX: u32 = 31;
 
 /// The register of a call with this number that ends at `deadline`, or a little later where the
 /// exact time does not fit. A deadline before the start of the domain is the start.
-#[must_use]
 pub const fn with_deadline(number: u32, deadline: ProgramTime) -> u64 {
     // Zero would be none.
     let ns = if deadline.as_ns() < 1 { 1 } else { deadline.as_ns().unsigned_abs() };
@@ -28,7 +27,6 @@ pub const fn with_deadline(number: u32, deadline: ProgramTime) -> u64 {
 }
 
 /// The deadline that the register of a call names, if it names one.
-#[must_use]
 pub const fn deadline(register: u64) -> Option<ProgramTime> {
     let code = register >> 32;
     let (mantissa, shift) = (code & MANTISSA_MAX, code >> MANTISSA_BITS);

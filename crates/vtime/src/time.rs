@@ -42,13 +42,11 @@ macro_rules! time_and_span {
             pub const MAX: Self = Self(i64::MAX);
 
             /// The time `ns` nanoseconds after the origin.
-            #[must_use]
             pub const fn from_ns(ns: i64) -> Self {
                 Self(ns)
             }
 
             /// Nanoseconds since the origin.
-            #[must_use]
             pub const fn as_ns(self) -> i64 {
                 self.0
             }
@@ -61,25 +59,21 @@ macro_rules! time_and_span {
             pub const MAX: Self = Self(i64::MAX);
 
             /// A span of `ns` nanoseconds.
-            #[must_use]
             pub const fn from_ns(ns: i64) -> Self {
                 Self(ns)
             }
 
             /// A span of `ms` milliseconds.
-            #[must_use]
             pub const fn from_ms(ms: i64) -> Self {
                 Self(ms.saturating_mul(1_000_000))
             }
 
             /// A span of `s` seconds.
-            #[must_use]
             pub const fn from_s(s: i64) -> Self {
                 Self(s.saturating_mul(NS_PER_S))
             }
 
             /// Nanoseconds of this span; negative when it points back.
-            #[must_use]
             pub const fn as_ns(self) -> i64 {
                 self.0
             }
@@ -166,7 +160,6 @@ time_and_span!(
 impl VirtualTime {
     /// The same time of a program that follows its domain, or whose own line begins here.
     #[inline]
-    #[must_use]
     pub const fn of_program(self) -> ProgramTime {
         ProgramTime(self.0)
     }
@@ -175,7 +168,6 @@ impl VirtualTime {
 impl ProgramTime {
     /// The time of the clock that a program follows, for one without a line of its own.
     #[inline]
-    #[must_use]
     pub const fn of_domain(self) -> VirtualTime {
         VirtualTime(self.0)
     }

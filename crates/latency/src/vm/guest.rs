@@ -69,8 +69,8 @@ impl Guest {
         let mut command = Command::new(QEMU);
         let (files_fd, monitor_fd) = (files.as_raw_fd(), theirs.as_raw_fd());
         command.args(self.machine.arguments(&self.kernel, files_fd, monitor_fd));
-        fds::hand_down(&mut command, files.as_fd());
-        fds::hand_down(&mut command, theirs.as_fd());
+        fds::inherit(&mut command, files.as_fd());
+        fds::inherit(&mut command, theirs.as_fd());
         process::end_with_this_thread(&mut command);
         let launch =
             Launch { monitor, handed_down: (theirs, files), placement: self.placement.clone() };

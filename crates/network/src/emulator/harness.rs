@@ -39,8 +39,7 @@ pub(super) fn in_namespace_of<T: Send>(socket: &UdpSocket, what: impl FnOnce() -
                 assert!(fd >= 0, "{}", io::Error::last_os_error());
                 OwnedFd::from_raw_fd(fd)
             };
-            // SAFETY: takes no pointers and changes the calling thread only.
-            assert_eq!(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }, 0);
+            os::namespaces::enter_network(namespace.as_fd()).unwrap();
             what()
         });
         thread.join().unwrap()
@@ -126,7 +125,6 @@ impl Testbed {
     }
 }
 
-/// The captures of a network that has ended.
 pub(super) struct Captures(tempfile::TempDir);
 
 impl Captures {

@@ -11,7 +11,7 @@ use vtime::Tdf;
 use super::harness::*;
 use super::*;
 use crate::capture::reader::Packet;
-use crate::plan::{Attacker, Event, Happening, Link};
+use crate::plan::{Attacker, Event, EventKind, Link};
 use crate::tap;
 use runtime::domain::Start;
 
@@ -29,7 +29,6 @@ fn two_nodes(change: impl Fn(Link) -> Link) -> Plan {
     Plan::of(&nodes, &["hub".into()], &[], &links, &[]).unwrap()
 }
 
-/// Datagrams to bob's socket, among what was captured.
 fn datagrams(packets: Vec<Packet>, heading: Heading) -> Vec<Packet> {
     let is_datagram = |packet: &Packet| {
         let frame = Ethernet::parse(&packet.frame).unwrap();
@@ -65,7 +64,7 @@ fn arp_resolves_and_frames_take_the_delay_of_their_path() {
         assert!(is_known, "{frame:?}");
     }
 
-    // Both captures tell the same story, in the domain's time of day.
+    // Both captures report the same story, in the domain's time of day.
     let sent = datagrams(captures.of("alice"), Heading::Outbound);
     let received = datagrams(captures.of("bob"), Heading::Inbound);
     assert_eq!((sent.len(), received.len()), (2, 2));
@@ -198,7 +197,7 @@ fn an_attack_stops_the_victims_flow_and_draws_it_to_the_attacker() {
     let attackers = [Attacker { name: "eve".into() }];
     let links = ["alice", "bob", "eve"].map(|name| link(name, "hub", ms(1)));
     let victims = ["alice".into(), "bob".into()];
-    let what = Happening::ArpPoison { attacker: "eve".into(), victims };
+    let what = EventKind::ArpPoison { attacker: "eve".into(), victims };
     let begin = VirtualSpan::from_s(1);
     let events = [Event { at: begin, what }];
     let plan = Plan::of(&nodes, &["hub".into()], &attackers, &links, &events).unwrap();

@@ -101,8 +101,9 @@ fn nothing_arrives_while_the_clock_stands_still() {
 
 #[test]
 fn a_link_that_goes_down_takes_what_it_carries_and_what_was_learned_behind_it() {
-    let down = Change { at: VirtualSpan::from_ms(10), what: What::Link { link: 3, up: false } };
-    let up = Change { at: VirtualSpan::from_ms(20), what: What::Link { link: 3, up: true } };
+    let down =
+        Change { at: VirtualSpan::from_ms(10), what: ChangeKind::Link { link: 3, up: false } };
+    let up = Change { at: VirtualSpan::from_ms(20), what: ChangeKind::Link { link: 3, up: true } };
     let zero = at(1000 * MS);
     let mut fabric = Fabric::new(&two_switches(None, vec![down, up]), zero);
     let from_zero = |ms| zero + VirtualSpan::from_ms(ms);
@@ -125,7 +126,7 @@ fn a_link_that_goes_down_takes_what_it_carries_and_what_was_learned_behind_it() 
 #[test]
 fn an_attack_begins_at_its_time_and_draws_frames_to_the_attacker() {
     let victim = |n| Victim { ip: ip(n), mac: mac(n) };
-    let what = What::Poison { attacker: 3, victims: [victim(0), victim(2)] };
+    let what = ChangeKind::Poison { attacker: 3, victims: [victim(0), victim(2)] };
     let attack = Change { at: VirtualSpan::from_ms(10), what };
     let mut fabric = Fabric::new(&two_switches(None, vec![attack]), at(0));
     assert_eq!(fabric.next_at(), Some(at(10 * MS)));
@@ -160,7 +161,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 fn changes() -> impl Strategy<Value = Vec<Change>> {
     let change = (0..80i64, 0usize..5, any::<bool>()).prop_map(|(ms, link, up)| Change {
         at: VirtualSpan::from_ms(ms),
-        what: What::Link { link, up },
+        what: ChangeKind::Link { link, up },
     });
     proptest::collection::vec(change, 0..6).prop_map(|mut changes| {
         changes.sort_by_key(|change| change.at);

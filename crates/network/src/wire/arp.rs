@@ -21,24 +21,23 @@ pub enum Operation {
     Reply,
 }
 
-/// One ARP packet.
+/// One packet of ARP for IPv4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arp {
-    /// What it does.
+    /// Request or reply.
     pub operation: Operation,
-    /// Sender hardware address.
+    /// Hardware address of the sender.
     pub sender_mac: MacAddress,
-    /// Sender protocol address.
+    /// Protocol address of the sender.
     pub sender_ip: Ipv4Addr,
     /// Target hardware address; of no meaning in requests.
     pub target_mac: MacAddress,
-    /// Target protocol address.
+    /// Protocol address that is asked for.
     pub target_ip: Ipv4Addr,
 }
 
 impl Arp {
     /// Views the payload of a frame as an ARP packet.
-    #[must_use]
     pub fn parse(payload: &[u8]) -> Option<Self> {
         if !payload.starts_with(&FIXED) {
             return None;
@@ -57,8 +56,7 @@ impl Arp {
         })
     }
 
-    /// The packet.
-    #[must_use]
+    /// The octets of the packet.
     pub fn encode(&self) -> [u8; OCTETS] {
         let operation = match self.operation {
             Operation::Request => 1,

@@ -35,7 +35,6 @@ pub struct Ethernet<'a> {
 
 impl<'a> Ethernet<'a> {
     /// Views `octets` as a frame.
-    #[must_use]
     pub fn parse(octets: &'a [u8]) -> Option<Self> {
         let outer = u16_at(octets, 12)?;
         let (tag, ethertype, header) = if outer == ETHERTYPE_TAG {
@@ -53,7 +52,6 @@ impl<'a> Ethernet<'a> {
     }
 
     /// The frame, untagged or tagged, without padding.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut octets = Vec::with_capacity(HEADER_OCTETS + 4 + self.payload.len());
         octets.extend_from_slice(&self.destination.0);

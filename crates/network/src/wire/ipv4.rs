@@ -9,9 +9,9 @@ use super::{array, u16_at};
 /// A view of one IPv4 packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv4<'a> {
-    /// Sender.
+    /// Address of the sender.
     pub source: Ipv4Addr,
-    /// Receiver.
+    /// Address of the receiver.
     pub destination: Ipv4Addr,
     /// Protocol number of the payload.
     pub protocol: u8,
@@ -50,7 +50,6 @@ impl<'a> Ipv4<'a> {
     pub const UDP: u8 = 17;
 
     /// Views the payload of a frame as an IPv4 packet.
-    #[must_use]
     pub fn parse(payload: &'a [u8]) -> Option<Self> {
         let first = *payload.first()?;
         let header = usize::from(first & 0x0f) * 4;
@@ -70,7 +69,6 @@ impl<'a> Ipv4<'a> {
 
     /// The TCP segment or UDP datagram inside. What the payload of a first fragment holds is
     /// all that is shown of a fragmented datagram.
-    #[must_use]
     pub fn transport(&self) -> Option<Transport<'a>> {
         if self.is_later_fragment {
             return None;

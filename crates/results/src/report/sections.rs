@@ -15,7 +15,7 @@ use report_kit::figure::{figure, seconds};
 use report_kit::machine::utc;
 use report_kit::outcome::Outcome;
 use report_kit::page::{self, distinct, heads, listed, number, row_head, table};
-use runtime::intervention::Deed;
+use runtime::intervention::Action;
 
 /// The title: the scenarios, each once.
 pub(super) fn title(runs: &[Loaded]) -> String {
@@ -334,8 +334,8 @@ fn facts(run: &Loaded) -> Vec<(&'static str, String)> {
 
 /// What others made of the factor that was asked for.
 fn changed(run: &Loaded) -> String {
-    let deeds = run.record.interventions.iter().map(|one| &one.deed);
-    match deeds.filter(|deed| !matches!(deed, Deed::Hold | Deed::Release)).count() {
+    let actions = run.record.interventions.iter().map(|one| &one.action);
+    match actions.filter(|action| !matches!(action, Action::Hold | Action::Release)).count() {
         0 => String::new(),
         1 => ", changed from outside once".into(),
         count => format!(", changed from outside {count} times"),

@@ -22,38 +22,45 @@ use vtime::Tdf;
 use super::client::{self, Connection};
 use super::control::Control;
 use super::protocol::Status;
-use super::registry::Registration;
+use super::registry::{Registration, name_for};
 use crate::domain::{Domain, Freeze, Start};
-use crate::launch::freeze::{Freezer, Wanted};
+use crate::launch::freeze::{FreezeConfig, Freezer};
 use crate::launch::{Follower, attach};
 use os::fds;
 use os::glance;
+use os::process::name_of;
 use os::signals::{self, FOR_THE_PROGRAM, Signals};
 
-/// What to take in.
+/// What to attach to.
 #[derive(Clone, Debug)]
 pub struct Attach {
     /// The process; all its threads and all that comes from it belong to it.
     pub process: i32,
     /// Name of the domain; made from program and process number if `None`.
     pub name: Option<String>,
-    /// Time dilation factor.
+    /// Time dilation factor from the start.
     pub tdf: Tdf,
 }
 
 /// What a servant says to who has started it, once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Said {
-    Taken { name: String, processes: usize, threads: usize, stood_ns: i64 },
+enum AttachResult {
+    #[serde(rename = "taken")]
+    Attached {
+        name: String,
+        processes: usize,
+        threads: usize,
+        stood_ns: i64,
+    },
     Failed(String),
 }
 
-/// Takes a program in and attends it until it ends, somebody detaches it, or a signal asks this
+/// Attaches to a program and attends it until it ends, somebody detaches it, or a signal asks this
 /// process to end.
 ///
 /// # Errors
-/// When it cannot be taken in; it goes on as it was.
+/// When that is not possible; the program goes on as it was.
 pub fn attach(attach: &Attach) -> anyhow::Result<()> {
     let asked = Signals::block(&FOR_THE_PROGRAM);
     let (status, mut connection) =
@@ -68,19 +75,19 @@ pub fn attach(attach: &Attach) -> anyhow::Result<()> {
     let ending = connection.get_ref().try_clone()?;
     thread::Builder::new().name("signals".into()).spawn(move || {
         asked.next();
-        // Tells the agent, which answers by closing its end.
+        // Notifies the agent, which answers by closing its end.
         let _ = ending.shutdown(std::net::Shutdown::Write);
     })?;
-    // What was to be told between the beginning and the answer is in that.
-    let mut told = BTreeSet::new();
-    let mut tell = |warning: String| {
-        if told.insert(warning.clone()) {
+    // The answer contains the warnings up to now.
+    let mut shown = BTreeSet::new();
+    let mut show = |warning: String| {
+        if shown.insert(warning.clone()) {
             terminal::err!("qcycle: {warning}");
         }
     };
-    status.warnings.into_iter().for_each(&mut tell);
+    status.warnings.into_iter().for_each(&mut show);
     while let Some(warning) = client::next_warning(&mut connection) {
-        tell(warning);
+        show(warning);
     }
     let there = super::registry::is_there(&name).unwrap_or(false);
     if there {
@@ -91,7 +98,6 @@ pub fn attach(attach: &Attach) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Takes a program in that was detached.
 fn again(name: &str, attach: &Attach) -> anyhow::Result<(Status, Connection)> {
     if attach.name.as_ref().is_some_and(|wanted| wanted != name) {
         bail!(
@@ -105,7 +111,6 @@ fn again(name: &str, attach: &Attach) -> anyhow::Result<(Status, Connection)> {
     Ok((status, connection))
 }
 
-/// Starts a servant for a program.
 fn begin(attach: &Attach) -> anyhow::Result<(Status, Connection)> {
     let (ours, theirs) = fds::pair()?;
     let mut servant = Command::new("/proc/self/exe");
@@ -113,7 +118,7 @@ fn begin(attach: &Attach) -> anyhow::Result<(Status, Connection)> {
     servant.args(["--process", &attach.process.to_string(), "--tdf", &attach.tdf.to_string()]);
     servant.args(attach.name.iter().flat_map(|name| ["--name", name]));
     servant.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    fds::hand_down(&mut servant, theirs.as_fd());
+    fds::inherit(&mut servant, theirs.as_fd());
     // SAFETY: one system call between fork and exec.
     unsafe { servant.pre_exec(signals::new_session) };
     servant.spawn().context("cannot start the agent of the program")?;
@@ -122,8 +127,8 @@ fn begin(attach: &Attach) -> anyhow::Result<(Status, Connection)> {
     let mut line = String::new();
     BufReader::new(&ours).read_line(&mut line)?;
     match serde_json::from_str(&line).context("the agent of the program has died")? {
-        Said::Failed(reason) => bail!(reason),
-        Said::Taken { name, processes, threads, stood_ns } => {
+        AttachResult::Failed(reason) => bail!(reason),
+        AttachResult::Attached { name, processes, threads, stood_ns } => {
             let attended = client::attend(&name)?;
             terminal::out!(
                 "attached {name}: {processes} process(es), {threads} thread(s), stopped for {:.1} \
@@ -135,20 +140,20 @@ fn begin(attach: &Attach) -> anyhow::Result<(Status, Connection)> {
     }
 }
 
-/// The servant: takes the program in and serves it until all of it has ended.
+/// The servant: attaches to the program and serves it until all of it has ended.
 pub fn serve(owner: OwnedFd, attach: &Attach) -> u8 {
     let mut owner = UnixStream::from(owner);
     let _ = std::fs::write("/proc/self/comm", "qcycle-servant");
-    let mut say = |said: &Said| {
-        let mut line = serde_json::to_string(said).expect("plain data");
+    let mut send = |result: &AttachResult| {
+        let mut line = serde_json::to_string(result).expect("plain data");
         line.push('\n');
         // The command may be gone.
         let _ = owner.write_all(line.as_bytes());
     };
-    let serving = match take_in(attach, &mut say) {
+    let serving = match start_serving(attach, &mut send) {
         Ok(serving) => serving,
         Err(error) => {
-            say(&Said::Failed(format!("{error:#}")));
+            send(&AttachResult::Failed(format!("{error:#}")));
             return 1;
         }
     };
@@ -162,7 +167,7 @@ pub fn serve(owner: OwnedFd, attach: &Attach) -> u8 {
         serving.control.detach_unattended();
     }
     for refusal in serving.follower.close() {
-        serving.control.warn(format!("refused {}: {}", refusal.program, refusal.reason));
+        serving.control.warn(refusal);
     }
     drop(serving.registration);
     0
@@ -174,38 +179,27 @@ struct Serving {
     follower: Follower,
 }
 
-fn take_in(attach: &Attach, say: &mut impl FnMut(&Said)) -> anyhow::Result<Serving> {
-    let title = title(attach.process);
-    let name = attach.name.clone().unwrap_or_else(|| default_name(attach.process));
+fn start_serving(attach: &Attach, send: &mut impl FnMut(&AttachResult)) -> anyhow::Result<Serving> {
+    let title = glance::command_of(attach.process);
+    let name =
+        attach.name.clone().unwrap_or_else(|| name_for(&name_of(attach.process), attach.process));
     let registration = Registration::new(&name)?;
     let ourselves = [std::process::id().cast_signed(), signals::parent()];
-    let standing = attach::stop(attach.process, &ourselves)?;
+    let stopped = attach::stop(attach.process, &ourselves)?;
     // Its clocks go on from the host's at this moment, which all of the program has passed by.
     let start = Start { tdf: attach.tdf, realtime_ns: None, held: true };
     let domain = Domain::new(start).context("cannot make a clock")?;
     // Somebody else's program stays in the control group that it is in.
-    let freezer = Freezer::start(Wanted { freeze: Freeze::Off, by: None })
+    let freezer = Freezer::start(FreezeConfig { freeze: Freeze::Off, method: None })
         .context("cannot freeze programs")?;
     domain.set_backstop(freezer.clone());
     let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
         .context("cannot follow programs")?;
-    let control = Control::new(&name, &title, Arc::clone(&domain), freezer);
+    let control = Control::new(&name, &title, Arc::clone(&domain), freezer, false);
     control.serve(&registration)?;
     fds::raise_limit();
-    let taken = standing.put_into(&follower, &domain)?;
-    let attach::Taken { processes, threads, stood_ns } = taken;
-    say(&Said::Taken { name, processes, threads, stood_ns });
+    let attached = stopped.insert_into(&follower, &domain)?;
+    let attach::Attached { processes, threads, stood_ns } = attached;
+    send(&AttachResult::Attached { name, processes, threads, stood_ns });
     Ok(Serving { registration, control, follower })
-}
-
-/// The command line of a process, for people.
-fn title(process: i32) -> String {
-    glance::command_of(process)
-}
-
-fn default_name(process: i32) -> String {
-    let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let comm = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
-    let base: String = comm.chars().filter(fits).collect();
-    format!("{}-{process}", if base.is_empty() { "program" } else { &base })
 }

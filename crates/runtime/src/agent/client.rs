@@ -21,11 +21,11 @@ const ORDER_LONGEST: Duration = Duration::from_secs(60);
 /// Longest answer in octets.
 const ANSWER_LENGTH_MAX: u64 = 64 << 20;
 
-/// What there is to tell of one of several domains.
+/// What is known of one of several domains.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
-pub enum Told {
-    /// How it stands.
+pub enum DomainInfo {
+    /// The answer of its agent.
     Detail(Box<Detail>),
     /// It is there, and did not say.
     Silent(Silent),
@@ -34,11 +34,11 @@ pub enum Told {
 /// A domain that does not say how it stands.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Silent {
-    /// Its name.
+    /// Name under which it is registered.
     pub name: String,
     /// Process that owns it, if that is known.
     pub agent_pid: Option<u32>,
-    /// Why there is no more to tell.
+    /// Why no more is known.
     pub silent: String,
 }
 
@@ -63,12 +63,12 @@ fn next(connection: &mut Connection) -> io::Result<Option<String>> {
     Ok((length > 0).then_some(line))
 }
 
-/// Asks the domain of this name. The answer comes when what was asked is in force.
+/// Asks the domain of this name. The answer comes when the change is in force.
 ///
 /// # Errors
 /// When there is no such domain or it refuses.
 pub fn call(name: &str, call: Call) -> anyhow::Result<Status> {
-    match ask(&mut BufReader::new(connect(name)?), name, call)? {
+    match request(&mut BufReader::new(connect(name)?), name, call)? {
         Outcome::Status(status) => Ok(status),
         _ => bail!("unexpected answer of the domain `{name}`"),
     }
@@ -79,7 +79,7 @@ pub fn call(name: &str, call: Call) -> anyhow::Result<Status> {
 /// # Errors
 /// When there is no such domain or no such program, or it refuses.
 pub fn detail(name: &str, call: Call) -> anyhow::Result<Detail> {
-    match ask(&mut BufReader::new(connect(name)?), name, call)? {
+    match request(&mut BufReader::new(connect(name)?), name, call)? {
         Outcome::Detail(detail) => Ok(*detail),
         _ => bail!("unexpected answer of the domain `{name}`"),
     }
@@ -99,7 +99,7 @@ fn connect(name: &str) -> anyhow::Result<UnixStream> {
     Ok(stream)
 }
 
-fn ask(connection: &mut Connection, name: &str, call: Call) -> anyhow::Result<Outcome> {
+fn request(connection: &mut Connection, name: &str, call: Call) -> anyhow::Result<Outcome> {
     let mut stream = connection.get_ref();
     let longest = match call {
         Call::Status | Call::Query { .. } => LOOK_LONGEST,
@@ -110,8 +110,8 @@ fn ask(connection: &mut Connection, name: &str, call: Call) -> anyhow::Result<Ou
     let request = Request { version: VERSION, id: 1, call };
     let mut line = serde_json::to_string(&request)?;
     line.push('\n');
-    let asked = stream.write_all(line.as_bytes());
-    let answer = asked.and_then(|()| next(connection));
+    let queries = stream.write_all(line.as_bytes());
+    let answer = queries.and_then(|()| next(connection));
     let stream = connection.get_ref();
     let answer = match answer {
         // It has closed the connection, perhaps before it read the question.
@@ -134,7 +134,7 @@ fn ask(connection: &mut Connection, name: &str, call: Call) -> anyhow::Result<Ou
         Err(error) => return Err(error).context(format!("cannot reach the domain `{name}`")),
     };
     let mut reply: Result<Reply, _> = serde_json::from_str(&answer);
-    // Those that are told before the answer are part of it.
+    // Warnings that come before the answer are part of it.
     while let Ok(Reply { outcome: Outcome::Warning(_), .. }) = reply {
         let answer = next(connection)?.unwrap_or_default();
         reply = serde_json::from_str(&answer);
@@ -153,7 +153,7 @@ fn ask(connection: &mut Connection, name: &str, call: Call) -> anyhow::Result<Ou
 /// When there is no such domain or it refuses.
 pub fn attend(name: &str) -> anyhow::Result<(Status, Connection)> {
     let mut connection = BufReader::new(connect(name)?);
-    match ask(&mut connection, name, Call::Attend)? {
+    match request(&mut connection, name, Call::Attend)? {
         Outcome::Status(status) => {
             connection.get_ref().set_read_timeout(None)?;
             Ok((status, connection))
@@ -168,42 +168,39 @@ pub fn attend(name: &str) -> anyhow::Result<(Status, Connection)> {
 /// When the domains cannot be listed, or one that it may be in does not answer.
 pub fn of_process(process: i32) -> anyhow::Result<Option<Detail>> {
     let mut silent = Vec::new();
-    for told in all()? {
-        match told {
-            Told::Detail(mut detail) => {
+    for info in all()? {
+        match info {
+            DomainInfo::Detail(mut detail) => {
                 detail.programs.retain(|program| program.pids.contains(&process));
                 if !detail.programs.is_empty() {
                     return Ok(Some(*detail));
                 }
             }
-            Told::Silent(other) => silent.push(other.silent),
+            DomainInfo::Silent(other) => silent.push(other.silent),
         }
     }
     if silent.is_empty() { Ok(None) } else { bail!(silent.join("; ")) }
 }
 
 /// How all domains of this user stand with their programs, by name.
-///
-/// # Errors
-/// When the domains cannot be listed.
-pub fn all() -> anyhow::Result<Vec<Told>> {
+pub fn all() -> anyhow::Result<Vec<DomainInfo>> {
     let names = registry::names().context("cannot list the domains")?;
     // All at once, and without those that end meanwhile.
-    let told = std::thread::scope(|scope| {
-        let asked: Vec<_> = names.iter().map(|name| scope.spawn(|| told(name))).collect();
-        asked.into_iter().map(|asked| asked.join().ok().flatten()).collect::<Vec<_>>()
+    let info = std::thread::scope(|scope| {
+        let queries: Vec<_> = names.iter().map(|name| scope.spawn(|| inspect(name))).collect();
+        queries.into_iter().map(|queries| queries.join().ok().flatten()).collect::<Vec<_>>()
     });
-    Ok(told.into_iter().flatten().collect())
+    Ok(info.into_iter().flatten().collect())
 }
 
-fn told(name: &str) -> Option<Told> {
+fn inspect(name: &str) -> Option<DomainInfo> {
     let silent = match detail(name, Call::Query { program: None }) {
-        Ok(detail) => return Some(Told::Detail(Box::new(detail))),
+        Ok(detail) => return Some(DomainInfo::Detail(Box::new(detail))),
         Err(error) => format!("{error:#}"),
     };
     let agent_pid = match registry::connect(name) {
         Ok(stream) => peer::process(&stream?),
         Err(_) => None,
     };
-    Some(Told::Silent(Silent { name: name.to_owned(), agent_pid, silent }))
+    Some(DomainInfo::Silent(Silent { name: name.to_owned(), agent_pid, silent }))
 }

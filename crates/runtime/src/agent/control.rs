@@ -16,15 +16,15 @@ use super::protocol::{Call, Outcome, Reply, Request, Selector, Status, VERSION};
 use super::query;
 use super::registry::Registration;
 use crate::domain::{Change, Domain};
-use crate::intervention::{Caller, Deed};
+use crate::intervention::{Action, Caller};
 use crate::launch::freeze::Freezer;
 use crate::launch::members;
 
 /// Longest request in octets; more is nobody's honest request.
 const REQUEST_LENGTH_MAX: u64 = 64 * 1024;
 
-/// How long a caller that attends a domain may take to read what it is told.
-const HEARS_WITHIN: Duration = Duration::from_secs(1);
+/// How long a caller that attends a domain may take to read a report.
+const WRITE_LONGEST: Duration = Duration::from_secs(1);
 /// Most warnings that are kept.
 const WARNINGS_MAX: usize = 200;
 /// How long to wait after a caller could not be received.
@@ -39,7 +39,7 @@ pub struct Control {
     title: String,
     domain: Arc<Domain>,
     freezer: Arc<Freezer>,
-    /// Warnings that the agent has to tell besides those that counters show.
+    /// Warnings that the agent has to report besides those that counters show.
     warnings: Mutex<Vec<String>>,
     tie: Mutex<Tie>,
     /// Holds that callers have asserted. Only these are theirs to release: the agent's own keep the
@@ -50,7 +50,7 @@ pub struct Control {
 }
 
 /// Hears what a caller has done, while the connection is there.
-struct Listener(Box<dyn Fn(Deed, Caller) + Send + Sync>);
+struct Listener(Box<dyn Fn(Action, Caller) + Send + Sync>);
 
 impl std::fmt::Debug for Listener {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -63,55 +63,40 @@ impl std::fmt::Debug for Listener {
 enum Tie {
     /// A run, which alone may end it.
     Run,
-    /// Nobody.
     None,
     /// This connection, with whose end the domain is detached.
     Caller(Arc<UnixStream>),
-    /// It was detached.
     Detached,
 }
 
 impl Control {
-    /// A domain under a name, with what runs in it for people.
-    #[must_use]
-    pub fn new(name: &str, title: &str, domain: Arc<Domain>, freezer: Arc<Freezer>) -> Arc<Self> {
-        Self::tied(name, title, domain, freezer, Tie::None)
-    }
-
-    /// The domain of a run, which nobody else may detach.
-    #[must_use]
-    pub fn of_run(
+    /// A domain under a name, with a title for people. Only a run itself ends the domain `of_run`.
+    pub fn new(
         name: &str,
         title: &str,
         domain: Arc<Domain>,
         freezer: Arc<Freezer>,
+        of_run: bool,
     ) -> Arc<Self> {
-        Self::tied(name, title, domain, freezer, Tie::Run)
+        Arc::new(Self {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            domain,
+            freezer,
+            warnings: Mutex::default(),
+            tie: Mutex::new(if of_run { Tie::Run } else { Tie::None }),
+            holds: AtomicU32::new(0),
+            listener: OnceLock::new(),
+        })
     }
 
-    fn tied(
-        name: &str,
-        title: &str,
-        domain: Arc<Domain>,
-        freezer: Arc<Freezer>,
-        tie: Tie,
-    ) -> Arc<Self> {
-        let (warnings, tie) = (Mutex::default(), Mutex::new(tie));
-        let (name, title) = (name.to_owned(), title.to_owned());
-        let (holds, listener) = (AtomicU32::new(0), OnceLock::new());
-        Arc::new(Self { name, title, domain, freezer, warnings, tie, holds, listener })
-    }
-
-    /// Names who hears of what callers do to the domain, each time it is in force. The first one
+    /// Sets the function that is called after each action of a caller on the domain. The first one
     /// named does.
-    pub fn tell_deeds(&self, listener: impl Fn(Deed, Caller) + Send + Sync + 'static) {
+    pub fn on_intervention(&self, listener: impl Fn(Action, Caller) + Send + Sync + 'static) {
         let _ = self.listener.set(Listener(Box::new(listener)));
     }
 
-    /// Answers whoever calls, until the process ends.
-    ///
-    /// # Errors
-    /// When no thread can be started.
+    /// Answers all callers, until the process ends.
     pub fn serve(self: &Arc<Self>, registration: &Registration) -> std::io::Result<()> {
         let listener = registration.listener().try_clone()?;
         let control = Arc::clone(self);
@@ -124,24 +109,24 @@ impl Control {
                 };
                 let caller = (Arc::clone(&control), Arc::clone(&stream));
                 let thread = thread::Builder::new().name("control-caller".into());
-                if thread.spawn(move || caller.0.hear(&caller.1)).is_err() {
+                if thread.spawn(move || caller.0.handle_caller(&caller.1)).is_err() {
                     // A program may have all threads that this user may have. Then callers are
                     // heard one after the other, and none for long.
                     let _ = stream.set_read_timeout(Some(CALLER_LONGEST));
-                    control.hear(&stream);
+                    control.handle_caller(&stream);
                 }
             }
         })?;
         Ok(())
     }
 
-    fn hear(&self, stream: &Arc<UnixStream>) {
-        self.converse(stream);
+    fn handle_caller(&self, stream: &Arc<UnixStream>) {
+        self.serve_requests(stream);
         self.ended(stream);
     }
 
     /// Adds a warning to the status, once, and no more than [`WARNINGS_MAX`]: a program may give
-    /// reason for as many as it likes. Who attends the domain hears of it.
+    /// reason for as many as it likes. Who attends the domain learns of it.
     pub fn warn(&self, warning: String) {
         let mut warnings = self.warnings.lock();
         if warnings.len() < WARNINGS_MAX && !warnings.contains(&warning) {
@@ -149,14 +134,13 @@ impl Control {
             drop(warnings);
             if let Tie::Caller(stream) = &*self.tie.lock() {
                 let told = Reply { id: 0, outcome: Outcome::Warning(warning) };
-                // Whoever does not want to hear it need not.
+                // The caller may have closed its end.
                 let _ = stream.as_ref().write_all(line(&told).as_bytes());
             }
         }
     }
 
     /// How the domain stands.
-    #[must_use]
     pub fn status(&self) -> Status {
         let mut warnings = self.warnings.lock().clone();
         let (calls, doubts) = query::counted(&self.domain.counters());
@@ -178,7 +162,7 @@ impl Control {
     pub fn detach_unattended(&self) {
         let mut tie = self.tie.lock();
         if matches!(*tie, Tie::None) {
-            self.let_go(&mut tie);
+            self.release_all(&mut tie);
         }
     }
 
@@ -195,7 +179,7 @@ impl Control {
             }
             Tie::None | Tie::Detached => {
                 // Nobody waits longer for a caller that reads nothing.
-                let _ = stream.set_write_timeout(Some(HEARS_WITHIN));
+                let _ = stream.set_write_timeout(Some(WRITE_LONGEST));
                 *tie = Tie::Caller(Arc::clone(stream));
                 Ok(())
             }
@@ -208,37 +192,36 @@ impl Control {
             Tie::Run => Err(format!("`{}` is the domain of a run and ends with it", self.name)),
             Tie::Detached => Err(format!("the domain `{}` is already detached", self.name)),
             Tie::None | Tie::Caller(_) => {
-                self.let_go(&mut tie);
+                self.release_all(&mut tie);
                 Ok(())
             }
         }
     }
 
-    /// The connection has ended.
     fn ended(&self, stream: &Arc<UnixStream>) {
         let mut tie = self.tie.lock();
         if matches!(&*tie, Tie::Caller(caller) if Arc::ptr_eq(caller, stream)) {
-            self.let_go(&mut tie);
+            self.release_all(&mut tie);
         }
     }
 
-    fn let_go(&self, tie: &mut Tie) {
+    fn release_all(&self, tie: &mut Tie) {
         let before = std::mem::replace(tie, Tie::Detached);
-        self.domain.set_free();
+        self.domain.detach();
         self.holds.store(0, Ordering::Relaxed);
         if let Tie::Caller(stream) = before {
-            // Tells the caller; gone already, if not.
+            // Notifies the caller; gone already, if not.
             let _ = stream.shutdown(std::net::Shutdown::Both);
         }
     }
 
-    fn converse(&self, stream: &Arc<UnixStream>) {
+    fn serve_requests(&self, stream: &Arc<UnixStream>) {
         use std::io::Read;
         let mut writer: &UnixStream = stream;
         let mut reader = BufReader::new(writer);
         if let Err(error) = peer::check_caller(stream) {
             let refused = Reply { id: 0, outcome: Outcome::Error(error.to_string()) };
-            // Whoever does not want to hear it need not.
+            // The caller may have closed its end.
             let _ = writer.write_all(line(&refused).as_bytes());
             return;
         }
@@ -253,7 +236,7 @@ impl Control {
                 Ok(request) => {
                     let outcome = self.answer(&request, stream, is_inside);
                     if !matches!(outcome, Outcome::Error(_)) {
-                        self.tell(&request.call, stream, is_inside);
+                        self.notify_listener(&request.call, stream, is_inside);
                     }
                     Reply { id: request.id, outcome }
                 }
@@ -298,7 +281,7 @@ impl Control {
             }
             Call::Hold => {
                 match is_inside {
-                    true => drop(self.freezer.spare(|| self.domain.assert_hold())),
+                    true => drop(self.freezer.without_freezing(|| self.domain.assert_hold())),
                     false => drop(self.domain.assert_hold()),
                 }
                 self.holds.fetch_add(1, Ordering::Relaxed);
@@ -326,24 +309,24 @@ impl Control {
         Outcome::Status(self.status())
     }
 
-    /// Tells what a caller has done to the domain, if anything.
-    fn tell(&self, call: &Call, stream: &UnixStream, is_inside: bool) {
+    /// Reports what a caller has done to the domain, if anything.
+    fn notify_listener(&self, call: &Call, stream: &UnixStream, is_inside: bool) {
         let Some(listener) = self.listener.get() else { return };
         let millionths = |tdf: &str| tdf.parse::<Tdf>().map_or(0, Tdf::millionths);
-        let deed = match call {
-            Call::Hold => Deed::Hold,
-            Call::Release => Deed::Release,
-            Call::Dilate { tdf } => Deed::Dilate { tdf_millionths: millionths(tdf) },
+        let action = match call {
+            Call::Hold => Action::Hold,
+            Call::Release => Action::Release,
+            Call::Dilate { tdf } => Action::Dilate { tdf_millionths: millionths(tdf) },
             Call::DilateProgram { tdf, program } => {
                 let found = query::select(&self.domain, Some(program)).unwrap_or_default();
                 let names: BTreeSet<_> =
                     found.iter().map(|(program, _)| program.name.clone()).collect();
                 let programs = names.into_iter().collect();
-                Deed::DilatePrograms { tdf_millionths: millionths(tdf), programs }
+                Action::DilatePrograms { tdf_millionths: millionths(tdf), programs }
             }
             Call::Status | Call::Query { .. } | Call::Attend | Call::Detach => return,
         };
-        (listener.0)(deed, peer::who(stream, is_inside));
+        (listener.0)(action, peer::who(stream, is_inside));
     }
 
     /// Dilates programs at one moment. What they start meanwhile goes on as they stood, so it is
@@ -356,7 +339,7 @@ impl Control {
             };
             found.retain(|(program, _)| dilated.insert(program.number));
             let programs: Vec<_> = found.iter().map(|(program, _)| &**program).collect();
-            if programs.iter().any(|program| self.domain.standing(program).free) {
+            if programs.iter().any(|program| self.domain.clock_of(program).free) {
                 return Outcome::Error(format!(
                     "{} is detached and runs at host rate; attach it to the domain again first",
                     self.words(selector)

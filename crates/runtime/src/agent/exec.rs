@@ -1,6 +1,5 @@
 //! `qcycle exec`: an agent with one program in the foreground.
 
-use std::collections::BTreeSet;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
@@ -15,16 +14,13 @@ use vtime::HostSpan;
 use super::control::Control;
 use super::keep;
 use super::query::counted;
-use super::registry::Registration;
+use super::registry::{Registration, name_for};
 use crate::domain::{Domain, Guard, Stalls, Start};
 use crate::launch::Follower;
-use crate::launch::freeze::{Freezer, Wanted};
+use crate::launch::freeze::{FreezeConfig, Freezer};
 use os::fds;
 use os::process::Process;
 use os::signals::{self, FOR_THE_PROGRAM, Signals};
-
-/// Different refusals that are told; a program may try as many as it likes.
-const REFUSALS_MAX: usize = 100;
 
 /// What to run, and in which time.
 #[derive(Clone, Debug)]
@@ -34,11 +30,11 @@ pub struct Exec {
     /// How its time starts.
     pub start: Start,
     /// How its programs are frozen.
-    pub freeze: Wanted,
-    /// How long a processor of the host may be silent before the clock stands still; for ever if
+    pub freeze: FreezeConfig,
+    /// How long a processor of the host may be silent before the clock is stopped; for ever if
     /// `None`.
     pub stall_guard: Option<HostSpan>,
-    /// Program and arguments.
+    /// Program and arguments, at least one.
     pub command: Vec<String>,
 }
 
@@ -48,7 +44,10 @@ pub struct Exec {
 /// When the domain cannot be made. Once the program runs, this does not return.
 pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     let arrivals = Signals::block(&FOR_THE_PROGRAM);
-    let name = exec.name.clone().unwrap_or_else(|| default_name(&exec.command[0]));
+    let name = exec.name.clone().unwrap_or_else(|| {
+        let program = exec.command[0].rsplit('/').next().unwrap_or_default();
+        name_for(program, std::process::id().cast_signed())
+    });
     let registration = Registration::new(&name)?;
     let domain = Domain::new(exec.start).context("cannot make a clock")?;
     let freezer = Freezer::start(exec.freeze).context("cannot freeze programs")?;
@@ -56,7 +55,7 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
         .context("cannot follow programs")?;
     let title = exec.command.join(" ");
-    let control = Control::new(&name, &title, Arc::clone(&domain), Arc::clone(&freezer));
+    let control = Control::new(&name, &title, Arc::clone(&domain), Arc::clone(&freezer), false);
     control.serve(&registration)?;
     let guard = exec.stall_guard.map(|allowed| domain.guard(allowed)).transpose();
     let guard = guard.context("cannot guard the clock against stalls of the host")?;
@@ -70,25 +69,25 @@ pub fn exec(exec: &Exec) -> anyhow::Result<std::convert::Infallible> {
     thread::Builder::new().name("signals".into()).spawn(move || {
         loop {
             let arrived = arrivals.next();
-            // The program is to hear of it, held or not.
-            thaws.let_go();
+            // The program is to learn of it, held or not.
+            thaws.thaw_until_next_hold();
             if arrived.by_process {
-                // It has ended already, if not.
+                // Fails if it has ended already.
                 let _ = process.signal(arrived.number, None);
             }
         }
     })?;
-    let refused = Arc::new(Mutex::new(Refused { follower, control, told: BTreeSet::new() }));
-    let tells = Arc::clone(&refused);
+    let follower = Arc::new(Mutex::new(follower));
+    let reports = (Arc::clone(&follower), Arc::clone(&control));
     thread::Builder::new().name("refusals".into()).spawn(move || {
         loop {
-            tell_refused(&tells);
+            report_refusals(&reports.0, &reports.1);
             thread::sleep(Duration::from_millis(20));
         }
     })?;
     let status = keeper.wait().context("cannot wait for the program")?;
     // What was refused last may have ended the program.
-    tell_refused(&refused);
+    report_refusals(&follower, &control);
     if guard.is_some() {
         report_stalls(domain.stalls());
     }
@@ -112,23 +111,11 @@ fn report_stalls(Stalls { count, total_ns, longest_ns }: Stalls) {
     }
 }
 
-/// What was refused so far.
-struct Refused {
-    follower: Follower,
-    control: Arc<Control>,
-    told: BTreeSet<String>,
-}
-
-/// Tells what was refused and was not told before.
-fn tell_refused(refused: &Mutex<Refused>) {
-    let mut refused = refused.lock();
-    let Refused { follower, control, told } = &mut *refused;
-    for refusal in follower.refusals() {
-        let line = format!("refused {}: {}", refusal.program, refusal.reason);
-        if told.len() < REFUSALS_MAX && told.insert(line.clone()) {
-            terminal::err!("qcycle: {line}");
-            control.warn(line);
-        }
+/// Reports the programs that were refused since the last call.
+fn report_refusals(follower: &Mutex<Follower>, control: &Control) {
+    for refusal in follower.lock().refusals() {
+        terminal::err!("qcycle: {refusal}");
+        control.warn(refusal);
     }
 }
 
@@ -140,7 +127,7 @@ fn start_keeper(
     let gate = follower.gate().fd();
     let mut keeper = Command::new("/proc/self/exe");
     keeper.args(["keep", "--gate", &gate.as_raw_fd().to_string(), "--"]).args(command);
-    fds::hand_down(&mut keeper, gate.as_fd());
+    fds::inherit(&mut keeper, gate.as_fd());
     let agent = std::process::id().cast_signed();
     let inherit = move || {
         arrivals.restore();
@@ -150,11 +137,4 @@ fn start_keeper(
     // SAFETY: system calls only between fork and exec.
     unsafe { keeper.pre_exec(inherit) };
     keeper.spawn().context("cannot start the keeper of the program")
-}
-
-fn default_name(program: &str) -> String {
-    let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let base: String = program.rsplit('/').next().unwrap_or(program).chars().filter(fits).collect();
-    let base: String = base.chars().take(24).collect();
-    format!("{}-{}", if base.is_empty() { "program" } else { &base }, std::process::id())
 }

@@ -1,7 +1,7 @@
 //! The process between an agent and a program: it starts the program and waits for its end.
 //!
 //! The agent traces the program for a moment at each exec, and a process that both waits for a
-//! child and traces it is told of the stops of the trace as well. So another one does the
+//! child and traces it also gets the stops of the trace. So another one does the
 //! waiting: this. It outlives a killed agent for as long as it takes to end all that the agent
 //! has started, and the program dies with it.
 
@@ -17,7 +17,7 @@ use os::signals::{self, FOR_THE_PROGRAM, Signals};
 const NOT_FOUND: i32 = 127;
 const NOT_EXECUTABLE: i32 = 126;
 
-/// Tells a keeper that its agent is gone; nobody else uses it.
+/// Informs a keeper that its agent is gone; nobody else uses it.
 pub(super) fn agent_is_gone() -> i32 {
     libc::SIGRTMIN() + 7
 }
@@ -26,9 +26,9 @@ pub(super) fn agent_is_gone() -> i32 {
 pub fn keep(gate: OwnedFd, command: &[String]) -> ! {
     let gate = Gate::from_fd(gate);
     let agent = signals::parent();
-    let mut wanted = FOR_THE_PROGRAM.to_vec();
-    wanted.extend([libc::SIGCHLD, agent_is_gone()]);
-    let arrivals = Signals::block(&wanted);
+    let mut numbers = FOR_THE_PROGRAM.to_vec();
+    numbers.extend([libc::SIGCHLD, agent_is_gone()]);
+    let arrivals = Signals::block(&numbers);
     if let Err(error) = orphans::adopt() {
         terminal::err!(
             "qcycle: processes that the program leaves behind will not be ended with it: {error}"
@@ -75,7 +75,7 @@ fn name_of(program: &str) -> &str {
     program.rsplit('/').find(|part| !part.is_empty()).unwrap_or(program)
 }
 
-/// Collects what has ended. Answers how the program ended if it is among that.
+/// Collects what has ended. Returns how the program ended if it is among that.
 fn collect(program: i32) -> Option<ExitStatus> {
     let mut end = None;
     while let Some((process, status)) = orphans::ended() {

@@ -6,13 +6,12 @@ use std::fmt::Write as _;
 use terminal::shown;
 use vtime::{Tdf, VirtualSpan, VirtualTime};
 
-use super::client::Told;
+use super::client::DomainInfo;
 use super::protocol::{Detail, ProgramStatus, State, Status};
 use crate::domain::Freeze;
 use crate::launch::freeze::FreezeStatus;
 
 /// One line about a domain.
-#[must_use]
 pub fn line(status: &Status) -> String {
     let clock = &status.clock;
     let at = VirtualTime::from_ns(clock.virtual_ns);
@@ -26,7 +25,6 @@ pub fn line(status: &Status) -> String {
 }
 
 /// One line about each program that was meant, or about the domain if all of it was.
-#[must_use]
 pub fn lines(detail: &Detail, whole: bool) -> String {
     if whole {
         return line(&detail.status) + "\n";
@@ -37,7 +35,7 @@ pub fn lines(detail: &Detail, whole: bool) -> String {
         let state = match program.state {
             State::Running | State::AtHorizon => "runs",
             State::Held => "is held",
-            State::LetGo => "is detached",
+            State::Detached => "is detached",
         };
         let (own, domain) = (tdf(program.tdf_millionths), tdf(detail.status.clock.tdf_millionths));
         put(
@@ -53,17 +51,16 @@ pub fn lines(detail: &Detail, whole: bool) -> String {
 }
 
 /// The table of `qcycle ps`: each domain, and its programs below it.
-#[must_use]
-pub fn table(domains: &[Told]) -> String {
+pub fn table(domains: &[DomainInfo]) -> String {
     let wide = width(domains);
     let mut table = format!(
         "{:<wide$} {:>8} {:<8} {:>6} {:>16} {:>14} {:>6} {:>8} {:<9}  PROGRAM\n",
         "NAME", "PID", "STATE", "TDF", "VIRTUAL (s)", "PAUSED (s)", "HOLDS", "CALLS", "FREEZE"
     );
-    for told in domains {
-        let detail = match told {
-            Told::Detail(detail) => detail,
-            Told::Silent(silent) => {
+    for info in domains {
+        let detail = match info {
+            DomainInfo::Detail(detail) => detail,
+            DomainInfo::Silent(silent) => {
                 let pid = silent.agent_pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string());
                 let (name, why) = (shown(&silent.name), shown(&silent.silent));
                 put(&mut table, format_args!("{name:<wide$} {pid:>8} {:<8}  {why}\n", "silent"));
@@ -107,19 +104,18 @@ pub fn table(domains: &[Told]) -> String {
 }
 
 /// Width of the column of names: what the names take, within bounds.
-fn width(domains: &[Told]) -> usize {
-    let names = domains.iter().flat_map(|told| match told {
-        Told::Detail(detail) => {
+fn width(domains: &[DomainInfo]) -> usize {
+    let names = domains.iter().flat_map(|info| match info {
+        DomainInfo::Detail(detail) => {
             let programs = detail.programs.iter().map(|program| full_name(detail, program));
             programs.chain([detail.status.name.clone()]).collect()
         }
-        Told::Silent(silent) => vec![silent.name.clone()],
+        DomainInfo::Silent(silent) => vec![silent.name.clone()],
     });
     let longest = names.map(|name| shown(&name).to_string().chars().count()).max();
     longest.unwrap_or(0).clamp(24, 64)
 }
 
-/// A line of the table.
 struct Row<'r> {
     name: &'r str,
     pid: i64,
@@ -153,7 +149,6 @@ impl Row<'_> {
 }
 
 /// All there is to say about a domain, or about programs of it.
-#[must_use]
 pub fn full(detail: &Detail, whole: bool) -> String {
     let mut text = String::new();
     if whole {
@@ -171,20 +166,20 @@ pub fn full(detail: &Detail, whole: bool) -> String {
 fn domain(text: &mut String, detail: &Detail) {
     let (status, clock) = (&detail.status, &detail.status.clock);
     put(text, format_args!("domain {}: {}\n", shown(&status.name), shown(&status.title)));
-    let mut say = |what: &str, value: String| put(text, format_args!("  {what:<13} {value}\n"));
+    let mut line = |what: &str, value: String| put(text, format_args!("  {what:<13} {value}\n"));
     let state = match clock.holds {
         0 => word(detail.state).to_owned(),
         holds => format!("{}, holds {holds}", word(detail.state)),
     };
-    say("state", state);
-    say("virtual time", VirtualTime::from_ns(clock.virtual_ns).to_string());
-    say("offset", offset(clock.offset_ns));
-    say("tdf", tdf(clock.tdf_millionths));
-    say("paused", format!("{}, stops {}", span(clock.paused_ns), clock.stops));
-    say("freeze", format!("{}, method {}", status.freeze.mode, freezing(&status.freeze)));
-    say("agent", status.agent_pid.to_string());
-    say("programs", detail.programs.len().to_string());
-    say("calls", calls(&status.calls));
+    line("state", state);
+    line("virtual time", VirtualTime::from_ns(clock.virtual_ns).to_string());
+    line("offset", offset(clock.offset_ns));
+    line("tdf", tdf(clock.tdf_millionths));
+    line("paused", format!("{}, stops {}", span(clock.paused_ns), clock.stops));
+    line("freeze", format!("{}, method {}", status.freeze.mode, freezing(&status.freeze)));
+    line("agent", status.agent_pid.to_string());
+    line("programs", detail.programs.len().to_string());
+    line("calls", calls(&status.calls));
     warnings(text, &status.warnings);
 }
 
@@ -192,19 +187,19 @@ fn program(text: &mut String, detail: &Detail, program: &ProgramStatus) {
     let name = full_name(detail, program);
     let name = shown(&name);
     put(text, format_args!("program {name}: {}\n", shown(&program.command)));
-    let mut say = |what: &str, value: String| put(text, format_args!("  {what:<13} {value}\n"));
+    let mut line = |what: &str, value: String| put(text, format_args!("  {what:<13} {value}\n"));
     let domain = tdf(detail.status.clock.tdf_millionths);
     let own = tdf(program.tdf_millionths);
-    say("state", word(program.state).to_owned());
-    say("virtual time", VirtualTime::from_ns(program.virtual_ns).to_string());
-    say("offset", offset(program.offset_ns));
+    line("state", word(program.state).to_owned());
+    line("virtual time", VirtualTime::from_ns(program.virtual_ns).to_string());
+    line("offset", offset(program.offset_ns));
     match program.state {
-        State::LetGo => say("tdf", "1, at host rate".to_owned()),
-        _ => say("tdf", format!("{own} within a domain at tdf {domain}")),
+        State::Detached => line("tdf", "1, at host rate".to_owned()),
+        _ => line("tdf", format!("{own} within a domain at tdf {domain}")),
     }
-    say("paused", span(program.paused_ns));
-    say("processes", program.pids.iter().map(i32::to_string).collect::<Vec<_>>().join(" "));
-    say("calls", calls(&program.calls));
+    line("paused", span(program.paused_ns));
+    line("processes", program.pids.iter().map(i32::to_string).collect::<Vec<_>>().join(" "));
+    line("calls", calls(&program.calls));
     warnings(text, &program.warnings);
 }
 
@@ -222,7 +217,6 @@ fn calls(calls: &BTreeMap<String, u64>) -> String {
     calls.collect::<Vec<_>>().join(", ")
 }
 
-/// How programs are frozen, in a word.
 fn freezing(status: &FreezeStatus) -> &str {
     match status.method {
         Some(method) => method.name(),
@@ -245,7 +239,7 @@ fn word(state: State) -> &'static str {
         State::Running => "running",
         State::Held => "held",
         State::AtHorizon => "waiting",
-        State::LetGo => "detached",
+        State::Detached => "detached",
     }
 }
 

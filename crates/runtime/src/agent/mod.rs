@@ -1,6 +1,6 @@
 //! The process that owns a time domain, and everything that talks to it.
 //!
-//! Whoever wants something of a program in virtual time asks its agent, by messages over a
+//! Commands ask the agent of a program in virtual time, by messages over a
 //! socket, also on the same machine: so that programs may as well be on another host. `qcycle
 //! exec` is an agent with one program in the foreground, `qcycle agent` one that a run starts.
 //!

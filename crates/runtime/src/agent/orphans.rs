@@ -33,7 +33,7 @@ pub(super) fn ended() -> Option<(i32, ExitStatus)> {
     (process > 0).then(|| (process, ExitStatus::from_raw(status)))
 }
 
-/// Ends all descendants of this process. Answers how many did not end by themselves.
+/// Ends all descendants of this process. Returns how many did not end by themselves.
 ///
 /// All at once: one may be unable to die before another one below it has, whose file system, say, or
 /// whose answer as its debugger the kernel waits for on its behalf.
@@ -54,7 +54,7 @@ pub(super) fn end() -> usize {
     killed.len()
 }
 
-/// Collects children that have ended. Answers whether there are others.
+/// Collects children that have ended. Returns whether there are others.
 fn collect() -> bool {
     while ended().is_some() {}
     // SAFETY: no status is asked for, and nothing is collected.

@@ -1,10 +1,10 @@
 //! Who is at the other end of a connection to an agent, and reaching it without waiting for ever.
 //!
-//! The kernel tells the user of a peer, so that neither side has to trust the folder of the socket
+//! The kernel reports the user of a peer, so that neither side has to trust the folder of the socket
 //! alone: an agent serves its own user and root, a caller believes an agent of its own user.
 //!
 //! A program of an agent's own domain must not be frozen by the hold that it asks for, for then it
-//! could never release it. And what is done to the domain of a run is told with who did it.
+//! could never release it. And what is done to the domain of a run is reported with who did it.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -35,10 +35,7 @@ pub(super) fn who(stream: &UnixStream, inside: bool) -> Caller {
     Caller { pid: peer.pid, uid: peer.uid, command: glance::command_of(peer.pid), inside }
 }
 
-/// Whether whoever called may tell this process what to do.
-///
-/// # Errors
-/// When it may not.
+/// Whether the caller may give orders to this process.
 pub(super) fn check_caller(stream: &UnixStream) -> io::Result<()> {
     let user = credentials(stream)?.uid;
     if user == namespaces::effective_user() || user == ROOT {

@@ -15,11 +15,11 @@ pub const VERSION: u32 = 2;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "kebab-case")]
 pub enum Call {
-    /// How it stands.
+    /// Report the state of the domain.
     Status,
-    /// Assert one more hold. The reply comes when the clock stands still.
+    /// Assert one more hold. The reply comes when the clock is stopped.
     Hold,
-    /// Release one hold.
+    /// Release a hold that a caller has asserted.
     Release,
     /// Change the time dilation factor.
     Dilate {
@@ -30,7 +30,7 @@ pub enum Call {
     DilateProgram {
         /// As a user writes it: a decimal number.
         tdf: String,
-        /// Which programs.
+        /// The programs whose factor changes.
         program: Selector,
     },
     /// How it stands, with its programs.
@@ -38,9 +38,9 @@ pub enum Call {
         /// Which programs; all if none is named.
         program: Option<Selector>,
     },
-    /// Take it in again if it was detached, and detach it when this connection ends.
+    /// Attach it again if it was detached, and detach it when this connection ends.
     Attend,
-    /// Let it go: no hold, no dilation, and none from now on.
+    /// Detach it: no hold, no dilation, and none from now on.
     Detach,
 }
 
@@ -61,7 +61,7 @@ pub struct Request {
     pub version: u32,
     /// Chosen by the caller.
     pub id: u64,
-    /// What is asked.
+    /// The call to carry out.
     #[serde(flatten)]
     pub call: Call,
 }
@@ -69,7 +69,7 @@ pub struct Request {
 /// The answer to a request.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Reply {
-    /// Of the request.
+    /// The number of the request.
     pub id: u64,
     /// What came of it.
     #[serde(flatten)]
@@ -99,15 +99,15 @@ pub struct Status {
     pub agent_pid: u32,
     /// What runs in it, for people.
     pub title: String,
-    /// Its clock.
+    /// Its clock at the moment of the answer.
     pub clock: Reading,
     /// Calls that were answered in virtual time, by kind.
     pub calls: BTreeMap<String, u64>,
-    /// How programs are frozen while the clock stands still, and how that went.
+    /// How programs are frozen while the clock is stopped, and how that went.
     pub freeze: Box<FreezeStatus>,
     /// What makes results doubtful.
     pub warnings: Vec<String>,
-    /// Whether it was let go.
+    /// Whether it was detached.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
 }
@@ -115,7 +115,7 @@ pub struct Status {
 /// How a domain stands, with programs of it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Detail {
-    /// The domain.
+    /// The domain that they run in.
     #[serde(flatten)]
     pub status: Status,
     /// Whether its clock runs.
@@ -130,14 +130,15 @@ pub struct Detail {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It runs.
+    /// It runs along host time.
     Running,
-    /// It is held.
+    /// At least one hold is asserted.
     Held,
     /// It stands at its horizon until it is granted more.
     AtHorizon,
     /// It runs on host time, whatever its domain does.
-    LetGo,
+    #[serde(rename = "let-go")]
+    Detached,
 }
 
 /// How a program stands: what one exec has started, and what that has forked.
@@ -149,7 +150,7 @@ pub struct ProgramStatus {
     pub pid: i32,
     /// All of its processes.
     pub pids: Vec<i32>,
-    /// Its command line.
+    /// Its command line, as /proc shows it.
     pub command: String,
     /// Whether its clock runs.
     pub state: State,

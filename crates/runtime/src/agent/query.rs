@@ -1,4 +1,4 @@
-//! How a domain and its programs stand, as `qcycle ps` and `qcycle query` tell it.
+//! How a domain and its programs stand, as `qcycle ps` and `qcycle query` report it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,11 +7,10 @@ use vtime::image::{Counters, Kind};
 use vtime::page::Epoch;
 
 use super::protocol::{Detail, ProgramStatus, Selector, State, Status};
-use crate::domain::{Domain, Program, Standing};
+use crate::domain::{Domain, Program, ProgramClock};
 use crate::launch::members;
 use os::glance;
 
-/// A program with the processes that run it.
 pub(super) type Running = (Arc<Program>, BTreeSet<i32>);
 
 /// The programs of a domain that are meant; all of them if none is named. `None` if there is no
@@ -29,7 +28,7 @@ pub(super) fn select(domain: &Domain, selector: Option<&Selector>) -> Option<Vec
 /// How a domain stands, with these programs of it.
 pub(super) fn detail(domain: &Domain, status: Status, programs: &[Running]) -> Detail {
     let state = if status.detached {
-        State::LetGo
+        State::Detached
     } else if status.clock.holds > 0 {
         State::Held
     } else if domain.is_at_horizon() {
@@ -41,9 +40,9 @@ pub(super) fn detail(domain: &Domain, status: Status, programs: &[Running]) -> D
     let epochs_ns =
         EPOCHS.iter().map(|(name, epoch)| ((*name).to_owned(), epochs[*epoch as usize]));
     let clocks: Vec<&Program> = programs.iter().map(|(program, _)| &**program).collect();
-    let standings = domain.standings(&clocks);
-    let told = programs.iter().zip(standings);
-    let programs = told.map(|(running, standing)| program(state, running, standing));
+    let clocks = domain.clocks_of(&clocks);
+    let told = programs.iter().zip(clocks);
+    let programs = told.map(|(running, clock)| program(state, running, clock));
     Detail { status, state, epochs_ns: epochs_ns.collect(), programs: programs.collect() }
 }
 
@@ -55,7 +54,7 @@ const EPOCHS: [(&str, Epoch); Epoch::COUNT] = [
     ("tai", Epoch::Tai),
 ];
 
-fn program(state: State, (program, processes): &Running, standing: Standing) -> ProgramStatus {
+fn program(state: State, (program, processes): &Running, clock: ProgramClock) -> ProgramStatus {
     let pids: Vec<i32> = processes.iter().copied().collect();
     let first = pids.first().copied().unwrap_or(program.process);
     let pid = if processes.contains(&program.process) { program.process } else { first };
@@ -65,11 +64,11 @@ fn program(state: State, (program, processes): &Running, standing: Standing) -> 
         pid,
         pids,
         command: glance::command_of(pid),
-        state: if standing.free { State::LetGo } else { state },
-        virtual_ns: standing.time.as_ns(),
-        offset_ns: standing.offset_ns,
-        tdf_millionths: standing.tdf.millionths(),
-        paused_ns: standing.paused.as_ns(),
+        state: if clock.free { State::Detached } else { state },
+        virtual_ns: clock.time.as_ns(),
+        offset_ns: clock.offset_ns,
+        tdf_millionths: clock.tdf.millionths(),
+        paused_ns: clock.paused.as_ns(),
         calls,
         warnings,
     }

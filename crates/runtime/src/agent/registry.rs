@@ -4,7 +4,7 @@
 //! kernel gives back when that process ends, by whatever cause. Only who holds the lock makes or
 //! removes the socket `NAME.sock` beside it. So two agents never have one name, and nobody removes
 //! a socket that somebody is about to listen on. Files whose lock is free were left behind by an
-//! agent that was killed; whoever comes across them removes them.
+//! agent that was killed; the next process that finds them removes them.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -35,7 +35,6 @@ pub struct Registration {
     _lock: File,
 }
 
-/// The files of a name in a folder.
 #[derive(Debug)]
 struct Files {
     folder: Folder,
@@ -63,7 +62,7 @@ impl Files {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            // Whoever had it before may have removed the file meanwhile.
+            // The last owner may have removed the file meanwhile.
             if is_same(&file, &path) {
                 return Ok(Some(file));
             }
@@ -77,7 +76,7 @@ impl Files {
         let _ = fs::remove_file(self.lock());
     }
 
-    /// Removes what nobody owns. Answers whether there was such a thing.
+    /// Removes what nobody owns. Returns whether there was such a thing.
     fn remove_dead(&self) -> io::Result<bool> {
         let Some(_lock) = self.claim()? else { return Ok(false) };
         self.remove();
@@ -119,8 +118,7 @@ impl Registration {
         Ok(Self { files, listener, _lock: lock })
     }
 
-    /// Where callers arrive.
-    #[must_use]
+    /// The socket on which callers connect.
     pub fn listener(&self) -> &UnixListener {
         &self.listener
     }
@@ -140,10 +138,7 @@ pub fn names() -> anyhow::Result<Vec<String>> {
     sweep().map(|(names, _)| names)
 }
 
-/// Removes what agents that were killed left behind. Answers how many names it was.
-///
-/// # Errors
-/// As [`names`].
+/// Removes what agents that were killed left behind. Returns how many names it was.
 pub fn remove_dead() -> anyhow::Result<usize> {
     sweep().map(|(_, dead)| dead)
 }
@@ -170,7 +165,7 @@ fn sweep() -> anyhow::Result<(Vec<String>, usize)> {
 /// Whether there is a domain of this name, whether it answers or not.
 ///
 /// # Errors
-/// As [`connect`], if it cannot be told.
+/// As [`connect`], if it is not known.
 pub fn is_there(name: &str) -> anyhow::Result<bool> {
     Ok(match find(name)? {
         Found::Nobody => false,
@@ -193,7 +188,6 @@ pub fn connect(name: &str) -> anyhow::Result<Option<UnixStream>> {
     }
 }
 
-/// Who there is to a name.
 enum Found {
     Nobody,
     Agent(UnixStream),
@@ -230,6 +224,13 @@ fn find(name: &str) -> anyhow::Result<Found> {
             Err(error) => return Err(error).with_context(cannot),
         }
     }
+}
+
+/// A name for the domain of a program: that of the program and a number.
+pub(super) fn name_for(program: &str, number: i32) -> String {
+    let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let base: String = program.chars().filter(fits).take(24).collect();
+    format!("{}-{number}", if base.is_empty() { "program" } else { &base })
 }
 
 fn check_name(name: &str) -> anyhow::Result<()> {

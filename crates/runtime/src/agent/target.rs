@@ -26,7 +26,6 @@ pub enum Target {
 
 impl Target {
     /// Whether all of a domain is meant.
-    #[must_use]
     pub const fn is_domain(&self) -> bool {
         matches!(self, Self::Domain(_))
     }
@@ -81,7 +80,7 @@ pub fn query(target: &Target) -> anyhow::Result<Detail> {
 /// Changes the time dilation factor of a target: of a domain, or of programs within theirs.
 ///
 /// # Errors
-/// As [`query`], and for programs that were let go.
+/// As [`query`], and for programs that were detached.
 pub fn dilate(target: &Target, tdf: vtime::Tdf) -> anyhow::Result<Detail> {
     let tdf = tdf.to_string();
     match target {
@@ -101,7 +100,6 @@ pub fn dilate(target: &Target, tdf: vtime::Tdf) -> anyhow::Result<Detail> {
     }
 }
 
-/// The domain in which a process is.
 fn find(process: i32) -> anyhow::Result<Detail> {
     if let Some(detail) = client::of_process(process)? {
         return Ok(detail);

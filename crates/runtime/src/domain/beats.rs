@@ -11,29 +11,26 @@
 
 use vtime::{HostSpan, HostTime};
 
-/// Beats within the time allowed: one may be late by half of it before the clock stands. More would
+/// Beats within the time allowed: one may be late by half of it before the clock is stopped. More would
 /// find no more stalls, and each costs some ten microseconds of its processor.
 const BEATS: i64 = 2;
 /// This part of the time allowed is no silence: so late beats are on a host that takes nothing.
 const USUAL: i64 = 10;
 
-/// The last beat of each processor.
 #[derive(Clone, Debug)]
 pub(super) struct Beats {
     last: Vec<HostTime>,
     allowed: HostSpan,
-    /// Silence up to here has been told: that of several processors at once counts once.
-    told: HostTime,
+    /// Silence up to here has been reported: that of several processors at once counts once.
+    reported: HostTime,
     /// For how long the clock went on in silence and has not stood since.
     owed: HostSpan,
 }
 
-/// What a beat tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Beat {
-    /// How far the clock may go now.
     pub(super) limit: HostTime,
-    /// For how long the processor was silent, unless that was told of another one.
+    /// For how long the processor was silent, unless that was reported of another one.
     pub(super) silence: HostSpan,
     /// For how long the clock is to stand now; the next beat of this processor is due later by that.
     pub(super) owed: HostSpan,
@@ -42,7 +39,7 @@ pub(super) struct Beat {
 impl Beats {
     /// All of them have just beaten.
     pub(super) fn new(processors: usize, now: HostTime, allowed: HostSpan) -> Self {
-        Self { last: vec![now; processors], allowed, told: now, owed: HostSpan::ZERO }
+        Self { last: vec![now; processors], allowed, reported: now, owed: HostSpan::ZERO }
     }
 
     /// From one beat to the next.
@@ -53,11 +50,11 @@ impl Beats {
     /// A processor beats, by its place among them, while the clock may go to `reached`.
     pub(super) fn beat(&mut self, processor: usize, now: HostTime, reached: HostTime) -> Beat {
         let due = self.last[processor] + Self::interval(self.allowed);
-        let from = due.max(self.told);
+        let from = due.max(self.reported);
         let mut silence = HostSpan::ZERO;
         if (now - from).as_ns() > self.allowed.as_ns() / USUAL {
             silence = now - from;
-            self.told = now;
+            self.reported = now;
             self.owed += (reached.min(now) - from).max(HostSpan::ZERO);
         }
         self.last[processor] = now;
@@ -106,7 +103,7 @@ mod tests {
     fn what_passed_in_silence_is_owed_once_and_only_what_passed() {
         let span = HostSpan::from_ns;
         let mut beats = beats(2);
-        // Both are silent, and the clock stands from 1000 on. The first one cannot pay yet.
+        // Both are silent, and the clock is stopped from 1000 on. The first one cannot pay yet.
         let first = beats.beat(0, ns(5000), ns(1000));
         assert_eq!(first, Beat { limit: ns(1000), silence: span(4500), owed: NONE });
         let second = beats.beat(1, ns(5010), ns(1000));

@@ -1,4 +1,4 @@
-//! When the programs of a domain that stands still are frozen, as well as its clock.
+//! When the programs of a domain that is stopped are frozen, as well as its clock.
 //!
 //! A hold stops clocks by one store, and that is the whole pause for a program that reads a clock
 //! or waits. A program that computes goes on computing, in no virtual time. Freezing it is a
@@ -19,7 +19,7 @@ const AFTER_MAX_NS: i64 = 60_000_000_000;
 /// Whether and when programs are frozen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Freeze {
-    /// Never.
+    /// Programs are never frozen.
     Off,
     /// In holds that last longer than this, in host time.
     After(HostSpan),
@@ -77,7 +77,7 @@ impl FromStr for Freeze {
 
 /// Who freezes the programs of a domain.
 pub trait Backstop: fmt::Debug + Send + Sync {
-    /// The clock stands still. Returns when that is in force for programs too, as far as it
+    /// The clock is stopped. Returns when that is in force for programs too, as far as it
     /// shall be.
     fn stopped(&self);
 
@@ -85,16 +85,16 @@ pub trait Backstop: fmt::Debug + Send + Sync {
     fn resuming(&self);
 
     /// The time of programs is to go faster than those of them that wait have reckoned with. Returns
-    /// when they have reckoned anew.
+    /// when they have computed their waits again.
     fn quickened(&self, processes: &[i32]);
 }
 
 /// Where a domain is between running and being frozen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// Programs run.
+    /// The clock and all programs run.
     Free,
-    /// The clock stands still, and at this time programs are to be frozen.
+    /// The clock is stopped, and at this time programs are to be frozen.
     Due(HostTime),
     /// They are frozen, or being frozen.
     Frozen,
@@ -109,14 +109,14 @@ pub enum Next {
     Nothing,
     /// Look again at this time.
     Wait(HostTime),
-    /// Freeze.
+    /// Freeze the programs now.
     Freeze,
-    /// Thaw.
+    /// Thaw the programs now.
     Thaw,
 }
 
 impl Phase {
-    /// The clock has stopped, or stands still once more after a thaw.
+    /// The clock has stopped, or stopped once more after a thaw.
     pub fn stopped(&mut self, freeze: Freeze, now: HostTime) {
         if *self != Self::Free {
             return;
@@ -128,7 +128,7 @@ impl Phase {
         }
     }
 
-    /// The clock is about to run. Answers whether that must wait for a thaw.
+    /// The clock is about to run. Returns whether that must wait for a thaw.
     pub fn resuming(&mut self) -> bool {
         if let Self::Due(_) = self {
             *self = Self::Free;

@@ -4,9 +4,9 @@
 //! verdict about a deadline would be one about the host. So a thread on each processor beats at
 //! short intervals, before all programs (SCHED_FIFO 99), and the clock never goes further than
 //! [`Beats`] allow. It stands by itself when a processor falls silent, as no reader goes beyond the
-//! limit in the page; whoever is back last makes of the time since a hold that has begun there.
+//! limit in the page; the processor that is back last turns the time since then into a hold.
 //! So at most `allowed` of host time passes in virtual time during a stall, however long it lasts.
-//! That much, and all of a stall that is shorter, is paid back: the clock stands for as long while the
+//! That much, and all of a stall that is shorter, is paid back: the clock is stopped for as long while the
 //! programs, which have their processors again, do what they would have done.
 //!
 //! Dilation has the same aim and other means: it makes each stall shorter by its factor, and costs
@@ -33,7 +33,7 @@ const PAID_MAX: HostSpan = HostSpan::from_ns(500_000);
 pub struct Stalls {
     /// How many there were.
     pub count: u64,
-    /// Host nanoseconds that the clock stood still for them, and to make up for them.
+    /// Host nanoseconds that the clock was stopped for them, and to make up for them.
     pub total_ns: i64,
     /// The longest silence of a processor.
     pub longest_ns: i64,
@@ -66,24 +66,24 @@ impl Guard {
             threads: Vec::new(),
             is_urgent: true,
         };
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         for (place, processor) in processors.into_iter().enumerate() {
-            let (domain, shared, tell) = (Arc::clone(domain), Arc::clone(&shared), tell.clone());
+            let (domain, shared, sender) =
+                (Arc::clone(domain), Arc::clone(&shared), sender.clone());
             let thread = std::thread::Builder::new().name(format!("beat-{processor}"));
             // Dropped on an error, the guard ends those that have begun.
             guard.threads.push(thread.spawn(move || {
                 let is_urgent = begin(processor);
-                let _ = tell.send(is_urgent);
+                let _ = sender.send(is_urgent);
                 beat(&domain, &shared, place, (allowed, is_urgent));
             })?);
         }
-        guard.is_urgent = told.iter().take(guard.threads.len()).all(|urgent| urgent);
+        guard.is_urgent = receiver.iter().take(guard.threads.len()).all(|urgent| urgent);
         domain.set_limit(|now| now + allowed);
         Ok(guard)
     }
 
-    /// What whoever asked for it must know, if anything.
-    #[must_use]
+    /// A warning for the user of the guard, if there is one.
     pub const fn warning(&self) -> Option<&'static str> {
         if self.is_urgent {
             return None;
@@ -106,7 +106,7 @@ impl Drop for Guard {
     }
 }
 
-/// Puts this thread on its processor, before all programs. Answers whether that is allowed.
+/// Puts this thread on its processor, before all programs. Returns whether that is allowed.
 fn begin(processor: usize) -> bool {
     os::realtime::pin(processor).is_ok() && os::realtime::fifo(PRIORITY).is_ok()
 }
@@ -132,7 +132,7 @@ fn beat(domain: &Arc<Domain>, shared: &Shared, place: usize, (allowed, pays): (H
 }
 
 impl Domain {
-    /// Lets the clock go on to a later limit, from where it stands. While the limit lies behind the
+    /// Lets the clock continue to a later limit, from where it stands. While the limit lies behind the
     /// host, some processor is silent, and nothing changes.
     fn allow(&self, limit: HostTime) {
         let old = self.page.limit();
@@ -161,7 +161,6 @@ impl Domain {
         }
     }
 
-    /// A processor was silent for so long.
     fn note_stall(&self, silence: HostSpan) {
         let stalls = &mut self.state.lock().stalls;
         stalls.count += 1;
@@ -202,10 +201,10 @@ mod tests {
 
     const ALLOWED: HostSpan = HostSpan::from_ns(2_000_000);
 
-    /// Held by whoever takes a processor: to another test that is a stall as well.
+    /// Held by the test that takes a processor: to another test that is a stall as well.
     static TAKES: Mutex<()> = Mutex::new(());
 
-    /// Takes the processor from everybody for 40 ms. Answers the virtual time that passed, as
+    /// Takes the processor from everybody for 40 ms. Returns the virtual time that passed, as
     /// somebody sees it who is not kept waiting himself; `None` without the right.
     fn taken(domain: &Domain, processor: usize) -> Option<i64> {
         begin(processor).then(|| {

@@ -1,5 +1,5 @@
 //! How late an agent does what virtual times demand of it. The threads that do it note it here, and
-//! whoever watches for disturbances takes it from here.
+//! the watch for disturbances takes it from here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,8 +35,7 @@ struct Served {
 
 /// What was noted of a program since that was last asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Since {
-    /// Its name.
+pub struct ServiceLateness {
     pub name: String,
     /// How late it was served.
     pub served: Late,
@@ -73,7 +72,6 @@ impl Drop for Serving {
 
 impl AgentLateness {
     /// The program that each thread serves which serves one only.
-    #[must_use]
     pub fn served(&self) -> BTreeMap<i32, String> {
         self.servants.lock().clone()
     }
@@ -102,9 +100,9 @@ impl AgentLateness {
     }
 
     /// What was noted since the last call, by the names of programs.
-    pub fn take_served(&self) -> Vec<Since> {
+    pub fn take_served(&self) -> Vec<ServiceLateness> {
         let mut all = self.served.lock();
-        let take = |(name, served): (&String, &mut Served)| Since {
+        let take = |(name, served): (&String, &mut Served)| ServiceLateness {
             name: name.clone(),
             served: served.lateness.take(),
             stamped: served.stamped.take(),
@@ -114,7 +112,6 @@ impl AgentLateness {
     }
 
     /// What it means to who looks at a domain that calls were refused, by program.
-    #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let all = self.served.lock();
         let refused = all.iter().filter(|(_, served)| served.refused_ever > 0);
@@ -167,11 +164,12 @@ mod tests {
         lateness.note_stamped("one", ON_TIME_NS - 1);
         let since = |name: &str, served, stamped, refused| {
             let name = name.to_owned();
-            Since { name, served, stamped, refused }
+            ServiceLateness { name, served, stamped, refused }
         };
         let none = Late::default();
-        let told = [since("one", late(4, 7), late(6, 6), 0), since("other", late(5, 5), none, 2)];
-        assert_eq!(lateness.take_served(), told);
+        let reported =
+            [since("one", late(4, 7), late(6, 6), 0), since("other", late(5, 5), none, 2)];
+        assert_eq!(lateness.take_served(), reported);
         let nothing = ["one", "other"].map(|name| since(name, none, none, 0));
         assert_eq!(lateness.take_served(), nothing);
         let warnings = lateness.warnings();

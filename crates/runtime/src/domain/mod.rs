@@ -1,5 +1,5 @@
 //! A time domain as its owner, the agent, holds it: the clock, the page that publishes it, and
-//! those on the agent's side who must hear of changes.
+//! those on the agent's side who must learn of changes.
 //!
 //! Programs see the page only. Threads of the agent (network, files, output) use [`Domain::now`]
 //! and wait on host timeouts worked out by [`Domain::host_time_of`], and a [`Watch`] wakes them
@@ -28,12 +28,12 @@ pub use guard::{Guard, Stalls};
 pub use late::{AgentLateness, Serving};
 pub use page::{Mapped, Writers};
 pub use page::{Shared, host_now};
-pub use programs::{Change, MISSES, Memory, Program, Standing};
+pub use programs::{Change, MISSES, Memory, Program, ProgramClock};
 
 /// What a new domain starts with.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Start {
-    /// Time dilation factor.
+    /// Time dilation factor from the start.
     pub tdf: Tdf,
     /// What `CLOCK_REALTIME` shows at virtual zero, in nanoseconds since 1970; the host's time
     /// of day if `None`.
@@ -51,7 +51,7 @@ pub struct Domain {
     token: u64,
     backstop: OnceLock<Arc<dyn Backstop>>,
     lateness: AgentLateness,
-    /// Held by whoever releases: between the thaw and the release nobody else may release.
+    /// Held by anyone who releases: between the thaw and the release nobody else may release.
     releasing: Mutex<()>,
     /// A factor has become less, and programs that wait do not know yet.
     quickened: AtomicBool,
@@ -84,7 +84,7 @@ pub struct Reading {
     pub virtual_ns: i64,
     /// Nanoseconds since 1970 that `CLOCK_REALTIME` shows.
     pub realtime_ns: i64,
-    /// Holds asserted.
+    /// Number of holds asserted.
     pub holds: u32,
     /// Time dilation factor in millionths.
     pub tdf_millionths: u64,
@@ -98,9 +98,6 @@ pub struct Reading {
 
 impl Domain {
     /// A new domain whose clock is at virtual zero now.
-    ///
-    /// # Errors
-    /// When the kernel gives no shared memory for the clock page.
     pub fn new(start: Start) -> io::Result<Arc<Self>> {
         let page = DomainPage::new(ClockPage::new(epochs(start.realtime_ns)));
         let page = Shared::new(c"quartercycle-clock", page, Writers::Owner)?;
@@ -112,74 +109,64 @@ impl Domain {
         }
         page.history().note_change(now, None, &clock);
         page.end_change(&clock, true, true);
-        let (stops, stalls) = (u64::from(start.held), Stalls::default());
-        let (watchers, stood_until) = (Vec::new(), HostTime::ZERO);
-        let state = Mutex::new(State { clock, watchers, stops, stalls, stood_until });
-        // No two domains of a host begin in the same nanosecond and the same process.
-        let token = u64::from(std::process::id()).rotate_right(24) ^ now.as_ns().cast_unsigned();
-        let (backstop, releasing) = (OnceLock::new(), Mutex::new(()));
-        let (programs, lateness) = (Mutex::default(), AgentLateness::default());
-        let quickened = AtomicBool::new(false);
+        let state = State {
+            clock,
+            watchers: Vec::new(),
+            stops: u64::from(start.held),
+            stalls: Stalls::default(),
+            stood_until: HostTime::ZERO,
+        };
         Ok(Arc::new(Self {
             page,
-            state,
-            programs,
-            token,
-            backstop,
-            lateness,
-            releasing,
-            quickened,
+            state: Mutex::new(state),
+            programs: Mutex::default(),
+            // No two domains of a host begin in the same nanosecond and the same process.
+            token: u64::from(std::process::id()).rotate_right(24) ^ now.as_ns().cast_unsigned(),
+            backstop: OnceLock::new(),
+            lateness: AgentLateness::default(),
+            releasing: Mutex::new(()),
+            quickened: AtomicBool::new(false),
         }))
     }
 
-    /// Names who freezes the programs of the domain while its clock stands still. The first one
+    /// Names who freezes the programs of the domain while its clock is stopped. The first one
     /// named does.
     pub fn set_backstop(&self, backstop: Arc<dyn Backstop>) {
         let _ = self.backstop.set(backstop);
     }
 
     /// How late its agent is with what virtual times demand.
-    #[must_use]
     pub fn lateness(&self) -> &AgentLateness {
         &self.lateness
     }
 
-    /// Virtual time now.
-    #[must_use]
+    /// Virtual time at this moment.
     pub fn now(&self) -> VirtualTime {
         self.page.now(host_now, relax)
     }
 
     /// What `CLOCK_REALTIME` of programs shows at `when`, in nanoseconds since 1970.
-    #[must_use]
     pub fn realtime_ns(&self, when: VirtualTime) -> i64 {
         self.page.epoch(Epoch::Realtime).saturating_add(when.as_ns())
     }
 
-    /// What the clock shows at a host time, or will show if nothing changes.
-    #[must_use]
-    pub fn virtual_time_at(&self, host: HostTime) -> VirtualTime {
-        self.page.snapshot(relax).at(host)
-    }
-
     /// The host time at which the clock reaches `when` if nothing changes, or at which to look
-    /// again while a stall keeps it from going on; `None` while it stands still or if `when`
+    /// again while a stall keeps it from going on; `None` while it is stopped or if `when`
     /// lies beyond the horizon.
-    #[must_use]
     pub fn host_time_of(&self, when: VirtualTime) -> Option<HostTime> {
         let snapshot = self.page.snapshot(relax);
         snapshot.reaches(when).map(|host| look_again(host, snapshot.limit))
     }
 
-    /// Asserts a hold until the answer is dropped. The clock stands still when this returns.
+    /// Asserts a hold until the answer is dropped. The clock is stopped when this returns.
     #[must_use]
     pub fn hold(self: &Arc<Self>) -> Hold {
         let at = self.assert_hold();
         Hold { domain: Arc::clone(self), at }
     }
 
-    /// Asserts a hold that somebody else releases. Answers the virtual time at which the clock
-    /// stands still.
+    /// Asserts a hold that somebody else releases. Returns the virtual time at which the clock
+    /// is stopped.
     pub fn assert_hold(&self) -> VirtualTime {
         let (at, stops) = self.change(|clock, now| {
             let stops = clock.hold(now);
@@ -191,7 +178,7 @@ impl Domain {
         at
     }
 
-    /// Releases one hold. Answers how many are left; `None` if there was none.
+    /// Releases one hold. Returns how many are left; `None` if there was none.
     pub fn release_hold(&self) -> Option<u32> {
         let Some(backstop) = self.backstop.get() else { return self.release_now() };
         let _turn = self.releasing.lock();
@@ -229,7 +216,7 @@ impl Domain {
         );
     }
 
-    /// Changes a factor. If it makes time go faster, the clock stands until those programs that wait
+    /// Changes a factor. If it makes time go faster, the clock is stopped until those programs that wait
     /// have heard of it.
     fn change_factors(
         &self,
@@ -255,7 +242,7 @@ impl Domain {
 
     /// Releases all holds and lets the clock and all programs run as fast as the host's, from
     /// where they stand.
-    pub fn set_free(&self) {
+    pub fn detach(&self) {
         self.dilate(Tdf::ONE);
         for program in self.present_programs() {
             self.change_program(&program, Change::Dilate(Tdf::ONE));
@@ -271,23 +258,18 @@ impl Domain {
         });
     }
 
-    /// Has the clock stand still while a processor of the host does not answer for longer than
+    /// Stops the clock while a processor of the host does not answer for longer than
     /// `allowed`, until the answer is dropped.
-    ///
-    /// # Errors
-    /// When the kernel starts no threads.
     pub fn guard(self: &Arc<Self>, allowed: HostSpan) -> io::Result<Guard> {
         Guard::start(self, allowed)
     }
 
     /// What stalls of the host the clock was kept from so far.
-    #[must_use]
     pub fn stalls(&self) -> Stalls {
         self.state.lock().stalls
     }
 
     /// The clock at this moment.
-    #[must_use]
     pub fn reading(&self) -> Reading {
         let state = self.state.lock();
         let host = self.host_now();
@@ -304,7 +286,6 @@ impl Domain {
     }
 
     /// Whether the clock stands at its horizon.
-    #[must_use]
     pub fn is_at_horizon(&self) -> bool {
         let state = self.state.lock();
         state.clock.at(self.host_now()) >= state.clock.horizon()
@@ -319,9 +300,6 @@ impl Domain {
 
     /// A file descriptor that becomes readable whenever the clock was stopped, resumed, dilated
     /// or granted more.
-    ///
-    /// # Errors
-    /// When the kernel gives no more descriptors.
     pub fn watch(&self) -> io::Result<Watch> {
         let wake = Arc::new(Wake::new()?);
         self.state.lock().watchers.push(Arc::clone(&wake));
@@ -329,9 +307,6 @@ impl Domain {
     }
 
     /// Waits on the host until the clock has reached `when`, however often it is held meanwhile.
-    ///
-    /// # Errors
-    /// When the kernel gives no more descriptors.
     pub fn wait_until(&self, when: VirtualTime) -> io::Result<()> {
         let watch = self.watch()?;
         while self.now() < when {
@@ -341,7 +316,6 @@ impl Domain {
     }
 
     /// The clock page, to be mapped into programs.
-    #[must_use]
     pub fn page(&self) -> &Shared<DomainPage> {
         &self.page
     }
@@ -383,7 +357,6 @@ impl Domain {
 /// that, unless it comes in the very moment in which they begin to.
 const LOOK_AGAIN: HostSpan = HostSpan::from_ns(200_000);
 
-/// What a change did to the clock.
 #[derive(Clone, Copy, Debug, Default)]
 struct Changed {
     stops: bool,
@@ -399,8 +372,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// The virtual time at which the clock stands.
-    #[must_use]
+    /// The virtual time at which the clock is stopped.
     pub const fn at(&self) -> VirtualTime {
         self.at
     }
@@ -420,7 +392,6 @@ pub struct Watch {
 
 impl Watch {
     /// The descriptor to poll.
-    #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
@@ -431,9 +402,6 @@ impl Watch {
     }
 
     /// Waits until host time `until` (for ever if `None`) or the next change, and clears it.
-    ///
-    /// # Errors
-    /// What `ppoll` reports, except interruptions.
     pub fn wait(&self, until: Option<HostTime>) -> io::Result<()> {
         poll_until(&mut [readable(self.fd())], until)?;
         self.clear();

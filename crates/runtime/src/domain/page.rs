@@ -41,9 +41,9 @@ pub struct Shared<T: SharedMemory> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Writers {
     /// Its owner alone, whatever privileges others have (Linux 5.1; before, those who are given a
-    /// descriptor for reading and may open it anew, through `/proc`, can write too).
+    /// descriptor for reading and may open it again, through `/proc`, can write too).
     Owner,
-    /// Whoever is given its descriptor.
+    /// Anyone who is given its descriptor.
     All,
 }
 
@@ -62,9 +62,6 @@ impl<T: SharedMemory> Shared<T> {
     );
 
     /// Moves a value into fresh shared memory.
-    ///
-    /// # Errors
-    /// When the kernel gives no memory.
     pub fn new(name: &CStr, value: T, writers: Writers) -> io::Result<Self> {
         let () = Self::FITS;
         let memory = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
@@ -94,9 +91,6 @@ impl<T: SharedMemory> Shared<T> {
     }
 
     /// The same memory behind a descriptor that cannot be written through.
-    ///
-    /// # Errors
-    /// When /proc is not there.
     pub fn read_only(&self) -> io::Result<OwnedFd> {
         let path = format!("/proc/self/fd/{}", self.memory.as_raw_fd());
         Ok(std::fs::File::open(path)?.into())
@@ -135,7 +129,6 @@ impl<T: SharedMemory> Drop for Mapped<T> {
 }
 
 /// Host time: the host's `CLOCK_MONOTONIC`.
-#[must_use]
 pub fn host_now() -> HostTime {
     HostTime::from_ns(host_clock_ns(libc::CLOCK_MONOTONIC))
 }
@@ -156,7 +149,6 @@ pub(super) fn wake_all(word: &AtomicU32) {
 }
 
 /// An entry of [`poll_until`] that waits for input.
-#[must_use]
 pub fn readable(fd: BorrowedFd<'_>) -> PollFd<'_> {
     PollFd::from_borrowed_fd(fd, PollFlags::IN)
 }

@@ -45,7 +45,7 @@ pub struct Program {
 pub struct Memory {
     /// Where its file system counts.
     pub device: u64,
-    /// Its number there.
+    /// Its inode in that file system.
     pub inode: u64,
 }
 
@@ -87,20 +87,20 @@ pub(super) struct Programs {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
     /// Its time runs along that of the domain from now on, slower by this factor, also if it had
-    /// been let go.
+    /// been detached.
     Dilate(Tdf),
     /// Its time runs at host rate from now on, and no hold reaches it.
-    LetGo,
+    Detach,
 }
 
 /// How a program runs along its domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
-    /// Its time.
+pub struct ProgramClock {
+    /// Virtual time of the program.
     pub time: ProgramTime,
     /// The factor by which it is slower than its domain.
     pub tdf: Tdf,
-    /// Whether it was let go.
+    /// Whether it was detached.
     pub free: bool,
     /// Host time that it was held since it began.
     pub paused: HostSpan,
@@ -110,13 +110,11 @@ pub struct Standing {
 
 impl Program {
     /// The counters of its trapped calls.
-    #[must_use]
     pub fn counters(&self) -> &Counters {
         self.page.counters()
     }
 
     /// How late its timed waits ended, as it says itself.
-    #[must_use]
     pub fn late_waits(&self) -> &Lateness {
         self.page.late_waits()
     }
@@ -129,10 +127,7 @@ impl Program {
 
 impl Domain {
     /// Adds a program under a name, whose time goes on as that of the program with the number `parent`, if
-    /// there is one. Answers it and its own page, to be mapped by it.
-    ///
-    /// # Errors
-    /// When the kernel gives no memory.
+    /// there is one. Returns it and its own page, to be mapped by it.
     pub fn add_program(
         &self,
         name: &str,
@@ -165,29 +160,25 @@ impl Domain {
     }
 
     /// The programs that are not known to be gone.
-    #[must_use]
     pub fn present_programs(&self) -> Vec<Arc<Program>> {
         self.programs.lock().present.values().cloned().collect()
     }
 
-    /// The processes that have begun them.
     pub(super) fn processes(&self) -> Vec<i32> {
         self.programs.lock().present.values().map(|program| program.process).collect()
     }
 
     /// A program by its number.
-    #[must_use]
     pub fn program(&self, number: u64) -> Option<Arc<Program>> {
         self.programs.lock().present.get(&number).cloned()
     }
 
     /// The number of the program whose own page is in this memory.
-    #[must_use]
     pub fn program_with(&self, memory: Memory) -> Option<u64> {
         self.programs.lock().by_memory.get(&memory).copied()
     }
 
-    /// Changes how the time of a program runs. It neither jumps nor goes back, and whoever waits
+    /// Changes how the time of a program runs. It neither jumps nor goes back, and anyone who waits
     /// in the program learns of it at once.
     pub fn change_program(&self, program: &Program, change: Change) {
         self.change_programs(&[program], change);
@@ -201,7 +192,7 @@ impl Domain {
         self.change_factors(
             |_| programs.iter().any(|program| program.state.lock().quickens_by(change)),
             |clock, now| {
-                // No limit of the domain holds who was let go.
+                // No limit of the domain stops a detached program.
                 let moment = Moment { host: host_now(), domain: clock.at_exactly(now) };
                 for program in programs {
                     let mut state = program.state.lock();
@@ -211,7 +202,7 @@ impl Domain {
                 Changed { resumes: true, dilates: true, ..Changed::default() }
             },
         );
-        // Who had been let go sleeps there.
+        // A program that was detached sleeps there.
         for program in programs {
             page::wake_all(program.page.free().dilated());
             page::wake_all(program.page.free().resumed());
@@ -219,21 +210,19 @@ impl Domain {
     }
 
     /// How a program runs now.
-    #[must_use]
-    pub fn standing(&self, program: &Program) -> Standing {
+    pub fn clock_of(&self, program: &Program) -> ProgramClock {
         let state = self.state.lock();
-        self.standing_at(program, &state.clock, host_now())
+        self.clock_at(program, &state.clock, host_now())
     }
 
     /// How programs run now, all of them at the same moment.
-    #[must_use]
-    pub fn standings(&self, programs: &[&Program]) -> Vec<Standing> {
+    pub fn clocks_of(&self, programs: &[&Program]) -> Vec<ProgramClock> {
         let state = self.state.lock();
         let host = host_now();
-        programs.iter().map(|program| self.standing_at(program, &state.clock, host)).collect()
+        programs.iter().map(|program| self.clock_at(program, &state.clock, host)).collect()
     }
 
-    fn standing_at(&self, program: &Program, clock: &VirtualClock, host: HostTime) -> Standing {
+    fn clock_at(&self, program: &Program, clock: &VirtualClock, host: HostTime) -> ProgramClock {
         let reached = host.min(self.page.limit());
         let now = self.moment(clock, host);
         let own = program.state.lock();
@@ -241,16 +230,15 @@ impl Domain {
         let paused = own.paused_with(clock.paused(reached));
         let time = own.clock.at(now).0;
         let offset_ns = self.realtime_offset_ns(time.of_domain(), host);
-        Standing { time, tdf: own.clock.tdf(), free, paused, offset_ns }
+        ProgramClock { time, tdf: own.clock.tdf(), free, paused, offset_ns }
     }
 
-    /// Where the clock stands at a host time; no limit of the domain holds who was let go.
+    /// Where the clock stands at a host time; no limit of the domain stops a detached program.
     fn moment(&self, clock: &VirtualClock, host: HostTime) -> Moment {
         Moment { host, domain: clock.at_exactly(host.min(self.page.limit())) }
     }
 
     /// Time of the program with this number now; that of the domain if there is none.
-    #[must_use]
     pub fn now_of(&self, number: u64) -> ProgramTime {
         let Some(program) = self.program(number) else { return self.now().of_program() };
         let state = self.state.lock();
@@ -259,7 +247,6 @@ impl Domain {
     }
 
     /// The host time at which the program with this number reaches `when` if nothing changes.
-    #[must_use]
     pub fn host_time_of_program(&self, number: u64, when: ProgramTime) -> Option<HostTime> {
         let program = self.program(number);
         // Held meanwhile, so that both lines are those of one moment.
@@ -274,14 +261,13 @@ impl Domain {
     }
 
     /// Whether enough programs were added to look which of them are gone.
-    #[must_use]
-    pub fn wants_sweep(&self) -> bool {
+    pub fn is_sweep_due(&self) -> bool {
         let programs = self.programs.lock();
         programs.present.len() >= 2 * programs.swept + UNSWEPT_MAX
     }
 
     /// Forgets the programs that run no more, but for their counts: those that are not among
-    /// `found` for the second time. Answers their numbers.
+    /// `found` for the second time. Returns their numbers.
     pub fn keep_programs(&self, found: &BTreeSet<u64>) -> Vec<u64> {
         let mut programs = self.programs.lock();
         let gone: Vec<_> = programs
@@ -297,7 +283,6 @@ impl Domain {
     }
 
     /// The program that a process was the last to begin.
-    #[must_use]
     pub fn last_begun_by(&self, process: i32) -> Option<u64> {
         let programs = self.programs.lock();
         let mut newest = programs.present.values().rev();
@@ -305,7 +290,6 @@ impl Domain {
     }
 
     /// Calls that all programs of the domain have made so far.
-    #[must_use]
     pub fn counters(&self) -> Counters {
         let (sum, programs) = (Counters::default(), self.programs.lock());
         programs.present.values().for_each(|program| sum.add(program.counters()));
@@ -321,7 +305,7 @@ impl State {
             (Change::Dilate(tdf), OwnClock::Domain | OwnClock::Scaled(..)) => {
                 tdf < self.clock.tdf()
             }
-            (Change::LetGo, _) | (_, OwnClock::Free(_)) => true,
+            (Change::Detach, _) | (_, OwnClock::Free(_)) => true,
         }
     }
 
@@ -331,7 +315,7 @@ impl State {
         self.paused_before = domain_paused;
         self.clock = match change {
             Change::Dilate(tdf) => self.clock.scaled(now, tdf),
-            Change::LetGo => self.clock.let_go(now),
+            Change::Detach => self.clock.detached(now),
         };
     }
 
@@ -345,7 +329,7 @@ impl State {
 }
 
 impl Program {
-    /// Counts whether it was found. Answers how often it was not, one time after the other.
+    /// Counts whether it was found. Returns how often it was not, one time after the other.
     fn misses_when(&self, found: bool) -> u32 {
         let mut state = self.state.lock();
         if let Some(missed) = &mut state.missed {
@@ -384,7 +368,7 @@ mod tests {
         assert!((of_slow - of_plain / 1000).abs() <= 1, "{of_slow} of {of_plain}");
         std::thread::sleep(Duration::from_millis(2));
         assert_eq!(passed(slow.number), of_slow, "a hold stops both");
-        let standing = domain.standing(&slow);
+        let standing = domain.clock_of(&slow);
         assert_eq!(standing.tdf, tdf("1000"));
         assert!(standing.paused >= HostSpan::from_ms(2));
     }
@@ -395,22 +379,22 @@ mod tests {
         let (parent, _) = domain.add_program("one", 1, None).unwrap();
         domain.change_program(&parent, Change::Dilate(tdf("4")));
         let (child, _) = domain.add_program("two", 2, Some(parent.number)).unwrap();
-        let (of_child, of_parent) = (domain.standing(&child), domain.standing(&parent));
+        let (of_child, of_parent) = (domain.clock_of(&child), domain.clock_of(&parent));
         assert_eq!((of_child.time, of_child.tdf), (of_parent.time, of_parent.tdf));
         assert!(of_child.paused < of_parent.paused, "it was not there before");
         domain.change_program(&parent, Change::Dilate(tdf("8")));
-        assert_eq!(domain.standing(&child).tdf, tdf("4"), "and has its own from then on");
+        assert_eq!(domain.clock_of(&child).tdf, tdf("4"), "and has its own from then on");
     }
 
     #[test]
-    fn who_was_let_go_runs_while_the_domain_is_held_and_comes_back_without_a_jump() {
+    fn who_was_detached_runs_while_the_domain_is_held_and_comes_back_without_a_jump() {
         let domain = Domain::new(Start { held: true, ..Start::default() }).unwrap();
         let (program, _) = domain.add_program("one", 1, None).unwrap();
-        domain.change_program(&program, Change::LetGo);
+        domain.change_program(&program, Change::Detach);
         std::thread::sleep(Duration::from_millis(3));
         let gone_on = domain.now_of(program.number);
         assert!(gone_on.as_ns() >= 3_000_000);
-        assert!(domain.standing(&program).free);
+        assert!(domain.clock_of(&program).free);
         assert!(domain.host_time_of_program(program.number, ProgramTime::MAX).is_none());
         assert!(domain.host_time_of_program(program.number, gone_on).is_some());
         domain.change_program(&program, Change::Dilate(Tdf::ONE));
@@ -432,7 +416,7 @@ mod tests {
             }
         }
         let (done, file) = (Arc::new(AtomicBool::new(false)), std::fs::File::from(page));
-        // Odd counters, the mode of one that was let go, lines without end, and all else.
+        // Odd counters, the mode of one that was detached, lines without end, and all else.
         let mut random = random::Random::new(1);
         file.write_all_at(&[0xff; vtime::image::PAGE_SIZE], 0).unwrap();
         let own = Arc::clone(&done);
@@ -459,10 +443,10 @@ mod tests {
             match round % 4 {
                 0 => domain.change_programs(&both, Change::Dilate(ten)),
                 1 => drop(domain.release_hold()),
-                2 => domain.change_programs(&both, Change::LetGo),
+                2 => domain.change_programs(&both, Change::Detach),
                 _ => drop(domain.assert_hold()),
             }
-            let [of_hostile, of_other] = <[_; 2]>::try_from(domain.standings(&both)).unwrap();
+            let [of_hostile, of_other] = <[_; 2]>::try_from(domain.clocks_of(&both)).unwrap();
             assert_eq!((of_hostile.time, of_hostile.tdf), (of_other.time, of_other.tdf));
             let (before, now) = (domain.now_of(other.number), domain.now_of(hostile.number));
             assert!(before <= now && now <= domain.now_of(other.number));

@@ -1,5 +1,5 @@
 //! Putting a program that is stopped before its first instruction into virtual time: the image
-//! and the pages are mapped, the auxiliary vector tells the program that the image is its vDSO,
+//! and the pages are mapped, the auxiliary vector informs the program that the image is its vDSO,
 //! and the image becomes the handler of SIGSYS.
 //!
 //! The program makes the system calls for that itself, led by ptrace. Meanwhile all its signals
@@ -14,14 +14,13 @@ use std::time::Duration;
 use vtime::image::{CLOCK, IMAGE, OWN, PAGE_SIZE, PROCESS, Process};
 use vtime::masks;
 
-use super::desk::{Desk, Expected};
+use super::exec_queue::{ExecQueue, Subscription};
 use super::image::{self, Addresses, IMAGE_LENGTH};
 use super::seccomp;
 use super::timens;
 use super::tracee::{Call, Stop, Tracee};
 use crate::domain::Domain;
 
-/// What programs of one domain are given.
 #[derive(Debug)]
 pub(super) struct Equipment {
     image: OwnedFd,
@@ -30,7 +29,7 @@ pub(super) struct Equipment {
 }
 
 /// How long a program that should report is left alone before it is looked at; the time grows
-/// while nothing happens. Somebody who sends it SIGCONT all the time stops it anew as often, so
+/// while nothing happens. Somebody who sends it SIGCONT all the time stops it again as often, so
 /// after a stop it must get on before the next one.
 const LOOK_MIN: Duration = Duration::from_micros(20);
 const LOOK_MAX: Duration = Duration::from_millis(100);
@@ -50,10 +49,10 @@ impl Equipment {
     /// the memory of its own page.
     ///
     /// # Errors
-    /// `NotFound` if the program is gone; all others name the reason and the way out.
+    /// `NotFound` if the program is gone; all others name the reason and the fix.
     pub(super) fn equip(
         &self,
-        desk: &Desk,
+        queue: &ExecQueue,
         listener: BorrowedFd<'_>,
         tracee: &mut Tracee,
         own: BorrowedFd<'_>,
@@ -63,7 +62,7 @@ impl Equipment {
         // The kernel would reset a blocked SIGTRAP to its default action at the first step.
         tracee.set_blocked(!signal_bit(libc::SIGTRAP))?;
         let (slot, vdso) = find_vdso(tracee, registers.stack())?;
-        self.map(desk, listener, tracee, vdso, own)?;
+        self.map(queue, listener, tracee, vdso, own)?;
         self.install_handler(tracee, libc::SIGSYS, self.action())?;
         if masks::kept(blocked) & masks::STAND_IN_BIT != 0 {
             // One may be pending.
@@ -79,7 +78,7 @@ impl Equipment {
 
     fn map(
         &self,
-        desk: &Desk,
+        queue: &ExecQueue,
         listener: BorrowedFd<'_>,
         tracee: &mut Tracee,
         vdso: u64,
@@ -89,7 +88,7 @@ impl Equipment {
         const WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
         let native = self.addresses.vdso;
         let at = vdso + native.syscall;
-        let [image, clock, own] = give(desk, listener, tracee, at, self.files(own))?;
+        let [image, clock, own] = install_files(queue, listener, tracee, at, self.files(own))?;
         let mut mmap = |address: usize, length: usize, access: i32, sharing: i32, fd: u64| {
             let flags = sharing | libc::MAP_FIXED_NOREPLACE;
             let args = [address as u64, length as u64, access as u64, flags as u64, fd, 0];
@@ -137,7 +136,6 @@ impl Equipment {
         [self.addresses.sigsys, flags, self.addresses.sigreturn, 0]
     }
 
-    /// Makes the image handle a signal.
     fn install_handler(
         &self,
         tracee: &mut Tracee,
@@ -166,11 +164,11 @@ pub(super) fn put_functions(tracee: &mut Tracee, native: [u64; 3]) -> io::Result
 }
 
 /// Puts files of ours into the program, closed on exec: it makes an exec of nothing, which the
-/// filter reports, and gets them before the answer. Answers their numbers.
+/// filter reports, and gets them before the answer. Returns their numbers.
 ///
 /// If it is interrupted before it has the answer, it makes the call, and reports it, once more.
-fn give<const COUNT: usize>(
-    desk: &Desk,
+fn install_files<const COUNT: usize>(
+    queue: &ExecQueue,
     listener: BorrowedFd<'_>,
     tracee: &mut Tracee,
     at: u64,
@@ -178,22 +176,22 @@ fn give<const COUNT: usize>(
 ) -> io::Result<[u64; COUNT]> {
     let call = Call { at, number: libc::SYS_execve, args: [0; 6] };
     let mut numbers = [0; COUNT];
-    let mut given = 0;
-    let reports = desk.expect(tracee.thread());
+    let mut installed = 0;
+    let reports = queue.subscribe(tracee.thread());
     tracee.begin(&call)?;
     loop {
         let stop = match next(&reports, tracee)? {
-            Next::Stop(stop) => stop,
-            Next::Report(id) => {
-                while given < COUNT {
-                    match seccomp::give(listener, id, files[given]) {
-                        Ok(number) => numbers[given] = number,
+            Event::Stop(stop) => stop,
+            Event::Report(id) => {
+                while installed < COUNT {
+                    match seccomp::add_descriptor(listener, id, files[installed]) {
+                        Ok(number) => numbers[installed] = number,
                         Err(error) if error.kind() == io::ErrorKind::NotFound => break,
                         Err(error) => return Err(error),
                     }
-                    given += 1;
+                    installed += 1;
                 }
-                if given < COUNT || seccomp::answer(listener, id, 0).is_err() {
+                if installed < COUNT || seccomp::return_value(listener, id, 0).is_err() {
                     // The report does not stand any more.
                     continue;
                 }
@@ -201,7 +199,7 @@ fn give<const COUNT: usize>(
             }
         };
         if tracee.proceed(&call, stop)?.is_some() {
-            if given < COUNT {
+            if installed < COUNT {
                 return Err(io::Error::other("its filter does not report its system calls"));
             }
             return Ok(numbers);
@@ -210,21 +208,21 @@ fn give<const COUNT: usize>(
 }
 
 /// What a program does that makes a call which is reported.
-enum Next {
+enum Event {
     /// It reports the call.
     Report(u64),
     /// It stops, or the call has ended.
     Stop(Stop),
 }
 
-fn next(reports: &Expected<'_>, tracee: &mut Tracee) -> io::Result<Next> {
+fn next(reports: &Subscription<'_>, tracee: &mut Tracee) -> io::Result<Event> {
     let mut look = LOOK_MIN;
     loop {
-        if let Some(id) = reports.within(look) {
-            return Ok(Next::Report(id));
+        if let Some(id) = reports.receive_within(look) {
+            return Ok(Event::Report(id));
         }
         if let Some(stop) = tracee.poll()? {
-            return Ok(Next::Stop(stop));
+            return Ok(Event::Stop(stop));
         }
         look = (look * 2).min(LOOK_MAX);
     }

@@ -18,7 +18,7 @@ pub enum Verdict {
     Allow,
     /// The image answers it (SIGSYS).
     Trap,
-    /// The agent is told: it follows an exec, or says why something is refused.
+    /// The agent is notified: it follows an exec, or says why something is refused.
     Notify,
     /// The image asks the agent: as `Trap`, and what the image calls with [`ASKS`] is notified.
     Ask,
@@ -26,7 +26,6 @@ pub enum Verdict {
     Fail(u16),
 }
 
-/// One test of a call's arguments.
 #[derive(Clone, Copy, Debug)]
 enum Test {
     /// This argument is not zero.
@@ -130,7 +129,7 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_settimeofday, ALWAYS, Trap),
     Rule(libc::SYS_adjtimex, ALWAYS, Trap),
     Rule(libc::SYS_clock_adjtime, ALWAYS, Trap),
-    // What else tells times of the past or of the processor, or sets those of a file.
+    // Other calls that return times of the past or of the processor, or sets those of a file.
     Rule(libc::SYS_getrusage, ALWAYS, Trap),
     Rule(libc::SYS_wait4, &[&[NonNull(3)]], Trap),
     Rule(libc::SYS_waitid, &[&[NonNull(4)]], Trap),
@@ -216,7 +215,6 @@ const JUMP_GREATER_EQUAL: u16 = 0x35;
 const RETURN: u16 = 0x06;
 
 /// The filter, as `seccomp(2)` takes it.
-#[must_use]
 pub fn program() -> Vec<sock_filter> {
     let mut code = vec![
         step(LOAD, ARCHITECTURE_AT),

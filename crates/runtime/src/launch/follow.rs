@@ -2,7 +2,7 @@
 //!
 //! One thread receives the listener of each program tree through a socket, the [`Gate`], and gives
 //! it to a thread of its own, which receives every exec in the tree. A worker of the tree's
-//! [`Desk`] attaches to the program, lets the exec go on, and if it succeeds finds the program
+//! [`ExecQueue`] attaches to the program, lets the exec continue, and if it succeeds finds the program
 //! stopped before its first instruction. There it puts it into virtual time ([`super::equip`]) and
 //! detaches: about a quarter of a millisecond after the exec the program runs, and nobody traces
 //! it.
@@ -11,12 +11,12 @@
 //! that answers when it likes, a file system that hangs, execs without end) keeps its own tree.
 //!
 //! A program that cannot be put into virtual time is not let into the domain: it would be
-//! silently wrong. It is killed, or its exec fails, and a [`Refusal`] says why.
+//! silently wrong. It is killed, or its exec fails, and a refusal reports why.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::mpsc::{Receiver, Sender, SyncSender};
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Weak, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -26,35 +26,26 @@ use parking_lot::Mutex;
 use rustix::event::PollFlags;
 use vtime::HostSpan;
 
-use super::desk::{Desk, Job};
+use super::dumpable;
 use super::equip::Equipment;
+use super::exec_queue::{ExecQueue, NotifiedCall};
 use super::freeze::Freezer;
+use super::inspect::{self, Tracer};
 use super::members::{self, Sweeper};
-use super::nudge;
 use super::privileges;
 use super::program::{Gate, Listener};
 use super::seccomp;
 use super::timers;
 use super::tracee::{Stop, Tracee};
-use super::wanted::{self, Tracer};
 use crate::domain::{self, Domain, MISSES, Program, Serving, host_now, readable};
 
-/// Most refusals that wait to be told: a program may try again and again.
-const REFUSALS_MAX: usize = 1000;
-
-/// A program that was not let into the domain.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refusal {
-    /// The program, by its file or its number.
-    pub program: String,
-    /// Why, and the way out.
-    pub reason: String,
-}
+/// Most different refusals that are reported: a program may try again and again.
+const REFUSALS_MAX: usize = 100;
 
 /// The threads that put programs into a domain.
 pub struct Follower {
     gate: Gate,
-    refusals: Receiver<Refusal>,
+    refusals: Receiver<String>,
     equipment: Arc<Equipment>,
     timers: Arc<timers::Service>,
 }
@@ -73,35 +64,35 @@ impl Follower {
             ));
         }
         let (gate, arrivals) = Gate::new()?;
-        let (sender, refusals) = mpsc::sync_channel(REFUSALS_MAX);
+        let (sender, refusals) = mpsc::channel();
         let timers = Arc::new(timers::Service::new(Arc::clone(&domain)));
         let equipment = Arc::new(Equipment::new(&domain)?);
-        let work = Arc::new(Work {
+        let shared = Arc::new(Shared {
             timers: Arc::clone(&timers),
             equipment: Arc::clone(&equipment),
             sweeper: Sweeper::new(Arc::clone(&domain)),
             domain,
             waits_killably: seccomp::waits_killably(),
             freezer,
+            reported: Mutex::default(),
             refusals: sender,
         });
-        let spare = attend(&work)?;
+        let spare = attend(&shared)?;
         thread::Builder::new()
             .name("follow".into())
-            .spawn(move || receive(&work, &arrivals, spare))?;
+            .spawn(move || receive(&shared, &arrivals, spare))?;
         Ok(Self { gate, refusals, equipment, timers })
     }
 
     /// Through which new programs report to this follower.
-    #[must_use]
     pub fn gate(&self) -> &Gate {
         &self.gate
     }
 
-    /// Lets no more programs report. Answers those that are refused from now on, until all that
+    /// Lets no more programs report. Returns those that are refused from now on, until all that
     /// are followed have ended.
     #[must_use]
-    pub fn close(self) -> Receiver<Refusal> {
+    pub fn close(self) -> Receiver<String> {
         self.refusals
     }
 
@@ -113,14 +104,13 @@ impl Follower {
         &self.timers
     }
 
-    /// The programs refused since the last call.
-    pub fn refusals(&self) -> impl Iterator<Item = Refusal> + '_ {
+    /// Programs that were refused since the last call, with reason and fix, each once.
+    pub fn refusals(&self) -> impl Iterator<Item = String> + '_ {
         self.refusals.try_iter()
     }
 }
 
-/// What all trees of programs share.
-struct Work {
+struct Shared {
     domain: Arc<Domain>,
     equipment: Arc<Equipment>,
     timers: Arc<timers::Service>,
@@ -128,7 +118,9 @@ struct Work {
     /// Whether a program that has reported an exec stays where it is until it is answered.
     waits_killably: bool,
     freezer: Arc<Freezer>,
-    refusals: SyncSender<Refusal>,
+    /// The refusals so far.
+    reported: Mutex<BTreeSet<String>>,
+    refusals: Sender<String>,
 }
 
 /// What an exec takes on a host that has nothing else to do, and more: the rest is lateness.
@@ -136,8 +128,8 @@ const EXEC_TAKES_NS: i64 = 2_000_000;
 
 /// A tree of programs: what comes from one that reported through the gate.
 struct Tree {
-    work: Arc<Work>,
-    desk: Desk,
+    shared: Arc<Shared>,
+    queue: ExecQueue,
     /// Threads whose processes were opened so that their next exec can be followed.
     opened: Mutex<BTreeSet<libc::pid_t>>,
     /// Its programs, as far as they are not known to be gone.
@@ -159,33 +151,29 @@ const QUIET: HostSpan = HostSpan::from_ns(10_000_000);
 
 /// Gives each listener that arrives to a thread of its own, until every gate is closed. As a rule one
 /// such thread is there before it is needed, so that a program need not wait until it is made.
-fn receive(work: &Arc<Work>, arrivals: &OwnedFd, spare: Sender<Listener>) {
+fn receive(shared: &Arc<Shared>, arrivals: &OwnedFd, spare: Sender<Listener>) {
     let mut spare = Some(spare);
     loop {
         let until = host_now() + QUIET;
         if spare.is_none()
             && matches!(domain::poll_until(&mut [readable(arrivals.as_fd())], Some(until)), Ok(0))
         {
-            spare = attend(work).ok();
+            spare = attend(shared).ok();
         }
         let listener = match Gate::arrival(arrivals) {
             Ok(Some(listener)) => listener,
             Ok(None) => return,
             // Out of descriptors, say: the program that came with it finds nobody to report to.
             Err(error) => {
-                let program = "a program".to_owned();
-                work.refuse(Refusal { program, reason: cannot_follow(&error) });
+                shared.refuse("a program", &cannot_follow(&error));
                 continue;
             }
         };
-        match spare.take().map_or_else(|| attend(work), Ok) {
+        match spare.take().map_or_else(|| attend(shared), Ok) {
             // It waits for one until this end is gone.
             Ok(attends) => drop(attends.send(listener)),
             // Closed with this, its listener lets the exec of the program fail.
-            Err(error) => {
-                let program = listener.name.clone();
-                work.refuse(Refusal { program, reason: cannot_follow(&error) });
-            }
+            Err(error) => shared.refuse(&listener.name, &cannot_follow(&error)),
         }
     }
 }
@@ -199,53 +187,52 @@ fn cannot_follow(error: &io::Error) -> String {
 
 /// Starts a thread that attends the tree of programs whose listener it is sent, with its first
 /// worker.
-fn attend(work: &Arc<Work>) -> io::Result<Sender<Listener>> {
+fn attend(shared: &Arc<Shared>) -> io::Result<Sender<Listener>> {
     let (sender, listeners) = mpsc::channel::<Listener>();
     let tree = Arc::new(Tree {
-        work: Arc::clone(work),
-        desk: Desk::default(),
+        shared: Arc::clone(shared),
+        queue: ExecQueue::default(),
         opened: Mutex::default(),
         programs: Mutex::default(),
     });
-    tree.hire()?;
+    tree.start_worker()?;
     let own = Arc::clone(&tree);
     let attending = thread::Builder::new().name("follow-tree".into()).spawn(move || {
         if let Ok(listener) = listeners.recv() {
-            let _serving = Serving::begin(&own.work.domain, &listener.name);
-            own.work.timers.begin(&listener.name);
+            let _serving = Serving::begin(&own.shared.domain, &listener.name);
+            own.shared.timers.begin(&listener.name);
             let listener = Arc::new(listener);
             own.attend(&listener);
-            own.work.timers.end(&listener.name);
+            own.shared.timers.end(&listener.name);
         }
-        own.desk.close();
+        own.queue.close();
     });
     match attending {
         Ok(_) => Ok(sender),
         Err(error) => {
-            tree.desk.close();
+            tree.queue.close();
             Err(error)
         }
     }
 }
 
 impl Tree {
-    /// Starts one more worker.
-    fn hire(self: &Arc<Self>) -> io::Result<()> {
+    fn start_worker(self: &Arc<Self>) -> io::Result<()> {
         let own = Arc::clone(self);
         thread::Builder::new().name("follow-exec".into()).spawn(move || {
-            while let Some(job) = own.desk.next() {
-                let domain = &own.work.domain;
+            while let Some(call) = own.queue.pop() {
+                let domain = &own.shared.domain;
                 let begun = domain.now();
-                own.exec(&job);
+                own.exec(&call);
                 let took = (domain.now() - begun).as_ns();
-                domain.lateness().note_served(&job.listener.name, took - EXEC_TAKES_NS);
+                domain.lateness().note_served(&call.listener.name, took - EXEC_TAKES_NS);
             }
         })?;
-        self.desk.hired();
+        self.queue.worker_started();
         Ok(())
     }
 
-    /// Hands in what the listener reports, until all of the tree is gone.
+    /// Dispatches the calls that the listener reports, until all of the tree is gone.
     fn attend(self: &Arc<Self>, listener: &Arc<Listener>) {
         let mut begun = false;
         loop {
@@ -264,117 +251,116 @@ impl Tree {
                     Err(_) => return,
                 };
                 if !std::mem::replace(&mut begun, true) {
-                    self.work.freezer.started(notification.thread.cast_signed());
+                    self.shared.freezer.started(notification.thread.cast_signed());
                 }
-                self.hand_in(Job { listener: Arc::clone(listener), notification });
+                self.dispatch(NotifiedCall { listener: Arc::clone(listener), notification });
             } else if ready.contains(PollFlags::HUP) {
                 return;
             }
         }
     }
 
-    fn hand_in(self: &Arc<Self>, job: Job) {
-        match job.notification.call() {
-            call if timers::is_timer_call(call) => self.work.timers.call(&job),
-            libc::SYS_ptrace => self.asks_to_be_traced(&job),
-            libc::SYS_seccomp => self.asks_for_a_listener(&job),
-            libc::SYS_prctl => self.asks_for_signals_instead_of_calls(&job),
-            _ if self.desk.hand_in(job) => {
+    fn dispatch(self: &Arc<Self>, call: NotifiedCall) {
+        match call.notification.call() {
+            number if timers::is_timer_call(number) => self.shared.timers.call(&call),
+            libc::SYS_ptrace => self.refuse_traceme(&call),
+            libc::SYS_seccomp => self.refuse_listener(&call),
+            libc::SYS_prctl => self.refuse_syscall_dispatch(&call),
+            _ if self.queue.push(call) => {
                 // Without a thread to spare the workers that there are do it one by one.
-                let _ = self.hire();
+                let _ = self.start_worker();
             }
             _ => {}
         }
     }
 
     /// `PTRACE_TRACEME`. Each call of the image is a signal, at which one that is traced stops until
-    /// its parent lets it go on; and a parent that waits in `vfork` never would.
-    fn asks_to_be_traced(&self, job: &Job) {
-        let thread = job.notification.thread.cast_signed();
-        if wanted::parent_with_same_memory(thread).is_none() {
-            // It is gone, if not.
-            let _ = seccomp::go_on(job.listener.as_fd(), job.notification.id);
+    /// its parent continues it; and a parent that waits in `vfork` never would.
+    fn refuse_traceme(&self, call: &NotifiedCall) {
+        let thread = call.notification.thread.cast_signed();
+        if inspect::parent_with_same_memory(thread).is_none() {
+            // Fails if it is gone.
+            let _ = seccomp::let_continue(call.listener.as_fd(), call.notification.id);
             return;
         }
         let reason = "it starts a program to trace it from its first instruction, which in virtual \
                       time nobody can; start the program by itself and attach to it when it runs \
                       (`gdb -p`, with `handle SIGSYS nostop noprint pass`)";
-        self.refuse(job, libc::EPERM, wanted::running(thread), reason.to_owned());
+        self.refuse(call, libc::EPERM, inspect::running(thread), reason.to_owned());
     }
 
-    fn asks_for_a_listener(&self, job: &Job) {
-        let program = wanted::running(job.notification.thread.cast_signed());
+    fn refuse_listener(&self, call: &NotifiedCall) {
+        let program = inspect::running(call.notification.thread.cast_signed());
         let reason = "it requests notifications of the system calls of others \
                       (SECCOMP_FILTER_FLAG_NEW_LISTENER), which only one can be for a program, \
                       and here that is qcycle; run it outside the domain, or without that sandbox";
-        self.refuse(job, libc::EBUSY, program, reason.to_owned());
+        self.refuse(call, libc::EBUSY, program, reason.to_owned());
     }
 
-    fn asks_for_signals_instead_of_calls(&self, job: &Job) {
-        let program = wanted::running(job.notification.thread.cast_signed());
+    fn refuse_syscall_dispatch(&self, call: &NotifiedCall) {
+        let program = inspect::running(call.notification.thread.cast_signed());
         let reason = format!("it requests {DISPATCH}; run it outside the domain, or without that");
-        self.refuse(job, libc::EINVAL, program, reason);
+        self.refuse(call, libc::EINVAL, program, reason);
     }
 
     /// Lets a call fail, and says why if there is still somebody who made it: before that, so that
     /// it is said when the program ends.
-    fn refuse(&self, job: &Job, error: c_int, program: String, reason: String) {
-        let (listener, id) = (job.listener.as_fd(), job.notification.id);
-        if seccomp::stands(listener, id) {
-            self.work.refuse(Refusal { program, reason });
-            // It is gone, if not.
+    fn refuse(&self, call: &NotifiedCall, error: c_int, program: String, reason: String) {
+        let (listener, id) = (call.listener.as_fd(), call.notification.id);
+        if seccomp::is_valid(listener, id) {
+            self.shared.refuse(&program, &reason);
+            // Fails if it is gone.
             let _ = seccomp::fail(listener, id, error);
         }
     }
 
-    fn exec(&self, job: &Job) {
-        let (listener, id) = (job.listener.as_fd(), job.notification.id);
-        let thread = job.notification.thread.cast_signed();
+    fn exec(&self, call: &NotifiedCall) {
+        let (listener, id) = (call.listener.as_fd(), call.notification.id);
+        let thread = call.notification.thread.cast_signed();
         let mut tries = 0;
         loop {
             tries += 1;
-            if !seccomp::stands(listener, id) {
+            if !seccomp::is_valid(listener, id) {
                 return;
             }
             let error = match Tracee::seize(thread) {
-                Ok(mut tracee) => return self.follow(job, &mut tracee),
+                Ok(mut tracee) => return self.follow(call, &mut tracee),
                 Err(error) => error,
             };
             let closed = error.kind() == io::ErrorKind::PermissionDenied;
-            let reason = match wanted::tracer_of(thread) {
+            let reason = match inspect::tracer_of(thread) {
                 // On kernels where a program is interrupted while it waits for an answer, it may
-                // report an exec anew before another worker has let go of it.
-                Some(Tracer::Ourselves) if seccomp::stands(listener, id) => {
-                    if self.desk.pass_on(&job.notification) {
+                // report an exec again before another worker has detached from it.
+                Some(Tracer::Ourselves) if seccomp::is_valid(listener, id) => {
+                    if self.queue.deliver(&call.notification) {
                         return;
                     }
                     thread::sleep(Duration::from_millis(1));
                     continue;
                 }
                 Some(Tracer::Nobody) if tries < 3 => continue,
-                Some(Tracer::Nobody) if closed && self.open(job) => return,
+                Some(Tracer::Nobody) if closed && self.open(call) => return,
                 Some(Tracer::Another(name)) => traced_by(&name),
                 _ => cannot_attach(&error),
             };
-            let program = wanted::program_of(&job.notification);
-            let program = program.unwrap_or_else(|| wanted::running(thread));
-            return self.refuse(job, libc::EPERM, program, reason);
+            let program = inspect::program_of(&call.notification);
+            let program = program.unwrap_or_else(|| inspect::running(thread));
+            return self.refuse(call, libc::EPERM, program, reason);
         }
     }
 
     /// Opens a process that is closed to this user, so that it reports its exec once more. `false` if
     /// that was done already, or cannot be.
-    fn open(&self, job: &Job) -> bool {
-        let thread = job.notification.thread.cast_signed();
+    fn open(&self, call: &NotifiedCall) -> bool {
+        let thread = call.notification.thread.cast_signed();
         let opens = self.opened.lock().insert(thread)
-            && nudge::open(job.listener.as_fd(), job.notification.id, thread);
+            && dumpable::open(call.listener.as_fd(), call.notification.id, thread);
         if !opens {
             self.opened.lock().remove(&thread);
         }
         opens
     }
 
-    /// Whether the tree may have one more program.
     fn has_room(&self) -> bool {
         let mut programs = self.programs.lock();
         if programs.len() < PROGRAMS_MAX {
@@ -382,38 +368,38 @@ impl Tree {
         }
         // It may be long since somebody has looked: as often as one must not be found to be gone.
         for _ in 0..MISSES {
-            drop(members::programs(&self.work.domain));
+            drop(members::programs(&self.shared.domain));
         }
         programs.retain(|program| program.strong_count() > 0);
         programs.len() < PROGRAMS_MAX
     }
 
-    fn follow(&self, job: &Job, tracee: &mut Tracee) {
-        let (listener, id) = (job.listener.as_fd(), job.notification.id);
+    fn follow(&self, call: &NotifiedCall, tracee: &mut Tracee) {
+        let (listener, id) = (call.listener.as_fd(), call.notification.id);
         // Once it is known that the notification stands, the tracee is who made it and not
         // another one that was given its number. What follows fails if it was killed meanwhile.
-        if !seccomp::stands(listener, id) {
+        if !seccomp::is_valid(listener, id) {
             return;
         }
         // Whose time it goes on with; afterwards nothing is left of the one before.
-        let before = members::program_of(&self.work.domain, tracee.thread());
+        let before = members::program_of(&self.shared.domain, tracee.thread());
         let thread = tracee.thread();
         let opened = self.opened.lock().remove(&thread);
         if opened {
             // What was done to the memory that they share concerns it too. It cannot get on before
             // the exec is over, and then finds the signal.
-            if let Some(parent) = wanted::parent_with_same_memory(thread) {
-                nudge::close(parent);
+            if let Some(parent) = inspect::parent_with_same_memory(thread) {
+                dumpable::close(parent);
             }
         }
-        let going = if self.work.waits_killably {
+        let going = if self.shared.waits_killably {
             // Asked before it goes on, it stops before it does anything else if the exec fails.
-            seccomp::settle(listener, id);
-            tracee.interrupt().and_then(|()| seccomp::go_on(listener, id))
+            seccomp::await_killable(listener, id);
+            tracee.interrupt().and_then(|()| seccomp::let_continue(listener, id))
         } else {
             // Asked before it goes on, it would stop instead. It cannot be asked any more if the
             // exec has given it another number already; then its next stop is that of the exec.
-            seccomp::go_on(listener, id).map(|()| drop(tracee.interrupt()))
+            seccomp::let_continue(listener, id).map(|()| drop(tracee.interrupt()))
         };
         if going.is_err() {
             return;
@@ -423,16 +409,16 @@ impl Tree {
             // The exec has failed, or the program is gone.
             Ok(false) | Err(_) => {
                 if opened {
-                    nudge::close(thread);
+                    dumpable::close(thread);
                 }
                 return;
             }
         }
-        let program = wanted::running(tracee.thread());
-        let unsuited = wanted::unsuited(&program).map(str::to_owned);
+        let program = inspect::running(tracee.thread());
+        let unsuited = inspect::unsuited(&program).map(str::to_owned);
         let reason = match unsuited.or_else(|| privileges::missing(tracee.thread())) {
             Some(reason) => reason,
-            None => match self.equip(job, tracee, before) {
+            None => match self.equip(call, tracee, before) {
                 Ok(()) => return,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     tracee.kill();
@@ -441,36 +427,45 @@ impl Tree {
                 Err(error) => error.to_string(),
             },
         };
-        self.work.refuse(Refusal { program, reason });
+        self.shared.refuse(&program, &reason);
         tracee.kill();
     }
 
     /// Puts a program that stands at its first instruction into virtual time, where the one with
     /// the number `before` has left off.
-    fn equip(&self, job: &Job, tracee: &mut Tracee, before: Option<u64>) -> io::Result<()> {
-        let work = &self.work;
-        work.sweeper.look_if_wanted();
+    fn equip(
+        &self,
+        call: &NotifiedCall,
+        tracee: &mut Tracee,
+        before: Option<u64>,
+    ) -> io::Result<()> {
+        let shared = &self.shared;
+        shared.sweeper.sweep_if_due();
         if !self.has_room() {
             return Err(io::Error::other(format!(
                 "{PROGRAMS_MAX} programs started by `{}` are already running; start fewer at a \
                  time",
-                job.listener.name
+                call.listener.name
             )));
         }
         let (program, own) =
-            work.domain.add_program(&job.listener.name, tracee.thread(), before)?;
+            shared.domain.add_program(&call.listener.name, tracee.thread(), before)?;
         self.programs.lock().push(Arc::downgrade(&program));
-        work.timers.exec(&job.listener.name, tracee.thread(), program.number);
-        work.equipment.equip(&self.desk, job.listener.as_fd(), tracee, own.as_fd())?;
+        shared.timers.exec(&call.listener.name, tracee.thread(), program.number);
+        shared.equipment.equip(&self.queue, call.listener.as_fd(), tracee, own.as_fd())?;
         program.runs();
         Ok(())
     }
 }
 
-impl Work {
-    fn refuse(&self, refusal: Refusal) {
-        // Nobody hears it if the owner is gone, or if it is one of too many.
-        let _ = self.refusals.try_send(refusal);
+impl Shared {
+    fn refuse(&self, program: &str, reason: &str) {
+        let refusal = format!("refused {program}: {reason}");
+        let mut reported = self.reported.lock();
+        if reported.len() < REFUSALS_MAX && reported.insert(refusal.clone()) {
+            // Nobody receives it if the owner is gone.
+            let _ = self.refusals.send(refusal);
+        }
     }
 }
 

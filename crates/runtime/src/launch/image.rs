@@ -11,7 +11,6 @@ use vtime::image::{IMAGE, IMAGE_SIZE_MAX};
 use super::arch::{SYSCALL, SYSCALL_ALIGNMENT, VDSO_PREFIX};
 use os::elf;
 
-/// Linked by the build script.
 const LINKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image.so"));
 
 const _: () = assert!(LINKED.len() <= IMAGE_SIZE_MAX);
@@ -34,17 +33,12 @@ pub(super) const IMAGE_LENGTH: usize = SLOT.len();
 /// Where things lie in programs: the same in all of them, but for the base of the vDSO.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Addresses {
-    /// The SIGSYS handler.
     pub(super) sigsys: u64,
-    /// What the kernel returns through from it.
     pub(super) sigreturn: u64,
-    /// A system call instruction in the image.
     pub(super) syscall: u64,
-    /// The kernel's vDSO.
     pub(super) vdso: Vdso,
 }
 
-/// Offsets in the vDSO of this kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vdso {
     /// `clock_gettime`, if there.
@@ -53,7 +47,6 @@ pub(super) struct Vdso {
     pub(super) getcpu: Option<u64>,
     /// `getrandom`, if there.
     pub(super) getrandom: Option<u64>,
-    /// A system call instruction.
     pub(super) syscall: u64,
 }
 

@@ -1,12 +1,12 @@
 //! Which processes belong to which program of a domain.
 //!
-//! A program's processes come and go by fork without anybody being told. But each of them has the
+//! A program's processes come and go by fork without notice to anybody. But each of them has the
 //! own page of its program at a place that is the same in all, and the memory behind it is of that
-//! program alone. So whoever wants to know looks which memory it is, in `/proc/PID/maps`: what
+//! program alone. So the agent looks which memory it is, in `/proc/PID/maps`: what
 //! stands in the page the program may have written, and reading it may take as long as the program
 //! likes.
 //!
-//! Even that look goes through the memory of a process, which whoever owns it can keep to himself for
+//! Even that look goes through the memory of a process, which its owner can delay for
 //! a while. So processes of other users are not looked at, unless they come from this agent.
 
 use std::cell::RefCell;
@@ -35,7 +35,6 @@ const LOOKED_AT: usize = 16 * 1024;
 ///
 /// A process that is closed to this user (a program may ask for that, prctl(2) `PR_SET_DUMPABLE`)
 /// says nothing; then it is taken for one of the program that it was seen to begin.
-#[must_use]
 pub fn program_of(domain: &Domain, process: pid_t) -> Option<u64> {
     match own_memory(process) {
         Ok(memory) => domain.program_with(memory?),
@@ -46,7 +45,6 @@ pub fn program_of(domain: &Domain, process: pid_t) -> Option<u64> {
     }
 }
 
-/// Whether this process is in virtual time.
 pub(super) fn is_in_a_domain() -> bool {
     matches!(own_memory(std::process::id().cast_signed()), Ok(Some(_)))
 }
@@ -118,7 +116,6 @@ impl Candidates {
         owner(process).is_some_and(|user| self.users.contains(&user)) || self.is_ours(process)
     }
 
-    /// Whether a process comes from the agent.
     fn is_ours(&self, process: pid_t) -> bool {
         let parent =
             |of: &pid_t| *self.parents.borrow_mut().entry(*of).or_insert_with(|| parent_of(*of));
@@ -133,7 +130,6 @@ fn owner(process: pid_t) -> Option<u32> {
 }
 
 /// The processes of each program, by its number.
-#[must_use]
 pub fn all(domain: &Domain) -> BTreeMap<u64, BTreeSet<pid_t>> {
     let mut members: BTreeMap<u64, BTreeSet<pid_t>> = BTreeMap::new();
     let candidates = Candidates::of(domain);
@@ -148,7 +144,6 @@ pub fn all(domain: &Domain) -> BTreeMap<u64, BTreeSet<pid_t>> {
 }
 
 /// The programs of a domain with the processes of each. Forgets those that are gone.
-#[must_use]
 pub fn programs(domain: &Domain) -> Vec<(Arc<Program>, BTreeSet<pid_t>)> {
     let members = all(domain);
     sweep(domain, &members);
@@ -170,8 +165,8 @@ impl Sweeper {
     }
 
     /// Forgets the programs that are gone, if there are many to look for.
-    pub(super) fn look_if_wanted(&self) {
-        if self.domain.wants_sweep() && !self.looks.swap(true, Ordering::Relaxed) {
+    pub(super) fn sweep_if_due(&self) {
+        if self.domain.is_sweep_due() && !self.looks.swap(true, Ordering::Relaxed) {
             let (domain, looks) = (Arc::clone(&self.domain), Arc::clone(&self.looks));
             let look = move || {
                 sweep(&domain, &all(&domain));

@@ -2,7 +2,7 @@
 //!
 //! A program is started behind a seccomp filter ([`filter`]). The filter reports every exec to
 //! the [`follow`]er, which stops the program at its first instruction, maps the [`image`] and
-//! the pages of the domain into it ([`tracee`]) and lets it go: from then on nobody traces it.
+//! the pages of the domain into it ([`tracee`]) and detaches from it: from then on nobody traces it.
 //! What is not an exec, the filter lets through or turns into a SIGSYS for the image. Children
 //! and threads inherit all of it.
 //!
@@ -13,33 +13,33 @@
 //! - [`timers`]: timers of programs, which expire when the agent says so
 //! - [`tracee`]: a stopped program: registers, memory, borrowed system calls
 //! - [`follow`]: from the notification of an exec to a program at its first instruction
-//! - [`desk`]: who works on which exec
-//! - [`freeze`]: freezing programs while their clock stands still
+//! - [`exec_queue`]: who works on which exec
+//! - [`freeze`]: freezing programs while their clock is stopped
 //! - [`equip`]: putting a program that stands there into virtual time
 //! - [`privileges`]: programs that their file should give more than they can be given
 //! - [`members`]: which processes belong to which program
-//! - [`attach`]: taking in a program that runs already
+//! - [`attach`]: attaching to a program that runs already
 //! - [`program`]: starting the first program of a tree
-//! - [`wanted`]: what a program asks for, in words
-//! - [`nudge`]: opening a program that is closed to this user, for an exec
+//! - [`inspect`]: what a program asks for, in words
+//! - [`dumpable`]: opening a program that is closed to this user, for an exec
 //! - [`arch`]: what depends on the processor
 
 mod arch;
 pub mod attach;
-mod desk;
+mod dumpable;
 mod equip;
+mod exec_queue;
 pub mod filter;
 mod follow;
 pub mod freeze;
 mod image;
+mod inspect;
 pub mod members;
-mod nudge;
 mod privileges;
 pub mod program;
 mod seccomp;
 mod timens;
 mod timers;
 mod tracee;
-mod wanted;
 
-pub use follow::{Follower, Refusal};
+pub use follow::Follower;

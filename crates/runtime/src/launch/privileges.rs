@@ -6,23 +6,23 @@
 //! Where the kernel would give nothing natively either, the program runs: its user has it all
 //! already, the file lies on a `nosuid` mount, or other users are not known in its name space.
 
-use std::ffi::CString;
 use std::fs::{self, Metadata};
-use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Who a program is before the exec.
+use os::process::{field, status_of};
+use rustix::fs::{StatVfsMountFlags, statvfs};
+
+/// User and group of a program before the exec.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Who {
+struct Credentials {
     user: u32,
     group: u32,
 }
 
-/// What a file gives to whoever runs it.
+/// What a file gives to the process that runs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Gift {
+struct FilePrivileges {
     user: Option<u32>,
     group: Option<u32>,
     capabilities: bool,
@@ -32,11 +32,11 @@ struct Gift {
 /// if it lacks nothing.
 pub(super) fn missing(process: libc::pid_t) -> Option<String> {
     let file = format!("/proc/{process}/exe");
-    let gift = Gift::of(Path::new(&file), &fs::metadata(&file).ok()?);
-    let who = Who::of(process)?;
-    let what = gift.beyond(who)?;
+    let privileges = FilePrivileges::of(Path::new(&file), &fs::metadata(&file).ok()?);
+    let credentials = Credentials::of(process)?;
+    let what = privileges.beyond(credentials)?;
     let elsewhere = || fs::read_link(format!("/proc/{process}/ns/user")).ok() != own_users();
-    if elsewhere() || ignores_gifts(&file) {
+    if elsewhere() || is_nosuid(&file) {
         return None;
     }
     Some(format!(
@@ -49,7 +49,7 @@ fn own_users() -> Option<std::path::PathBuf> {
     fs::read_link("/proc/self/ns/user").ok()
 }
 
-impl Gift {
+impl FilePrivileges {
     fn of(path: &Path, file: &Metadata) -> Self {
         // Without the right to execute for the group, the bit means mandatory locks.
         const SET_GROUP: u32 = libc::S_ISGID | libc::S_IXGRP;
@@ -62,13 +62,15 @@ impl Gift {
     }
 
     /// What of it `who` does not have, in words.
-    fn beyond(self, who: Who) -> Option<String> {
+    fn beyond(self, credentials: Credentials) -> Option<String> {
         match self {
-            Self { user: Some(user), .. } if user != who.user => Some(format!("as user {user}")),
-            Self { group: Some(group), .. } if group != who.group => {
+            Self { user: Some(user), .. } if user != credentials.user => {
+                Some(format!("as user {user}"))
+            }
+            Self { group: Some(group), .. } if group != credentials.group => {
                 Some(format!("as group {group}"))
             }
-            Self { capabilities: true, .. } if who.user != 0 => {
+            Self { capabilities: true, .. } if credentials.user != 0 => {
                 Some("with the capabilities of its file".to_owned())
             }
             _ => None,
@@ -76,62 +78,55 @@ impl Gift {
     }
 }
 
-impl Who {
+impl Credentials {
     fn of(process: libc::pid_t) -> Option<Self> {
-        let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+        let status = status_of(process);
         // Real, effective, saved and that of the file system.
-        let effective = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-            line.split_whitespace().nth(1)?.parse().ok()
-        };
-        Some(Self { user: effective("Uid:")?, group: effective("Gid:")? })
+        let effective = |name: &str| field(&status, name)?.split_whitespace().nth(1)?.parse().ok();
+        Some(Self { user: effective("Uid")?, group: effective("Gid")? })
     }
 }
 
 fn has_capabilities(path: &Path) -> bool {
-    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
-    let name = c"security.capability";
-    // SAFETY: two C strings; a length of zero asks for the size only.
-    unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), std::ptr::null_mut(), 0) > 0 }
+    // No buffer: only the length is wanted.
+    rustix::fs::getxattr(path, c"security.capability", &mut [0_u8; 0])
+        .is_ok_and(|length| length > 0)
 }
 
 /// Whether the file lies on a mount that gives nothing.
-fn ignores_gifts(file: &str) -> bool {
-    let flags = || -> io::Result<libc::c_ulong> {
-        let path = CString::new(file)?;
-        // SAFETY: a structure of integers, of which the kernel fills all or none.
-        let mut about: libc::statvfs = unsafe { std::mem::zeroed() };
-        // SAFETY: a C string and a live structure.
-        match unsafe { libc::statvfs(path.as_ptr(), &raw mut about) } {
-            0 => Ok(about.f_flag),
-            _ => Err(io::Error::last_os_error()),
-        }
-    };
-    flags().is_ok_and(|flags| flags & libc::ST_NOSUID != 0)
+fn is_nosuid(file: &str) -> bool {
+    statvfs(file).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::NOSUID))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const USER: Who = Who { user: 1000, group: 100 };
-    const ROOT: Who = Who { user: 0, group: 0 };
-    const NOTHING: Gift = Gift { user: None, group: None, capabilities: false };
+    const USER: Credentials = Credentials { user: 1000, group: 100 };
+    const ROOT: Credentials = Credentials { user: 0, group: 0 };
+    const NOTHING: FilePrivileges = FilePrivileges { user: None, group: None, capabilities: false };
 
     #[test]
     fn a_file_that_gives_what_one_has_gives_nothing() {
         assert_eq!(NOTHING.beyond(USER), None);
-        assert_eq!(Gift { user: Some(1000), group: Some(100), ..NOTHING }.beyond(USER), None);
-        assert_eq!(Gift { user: Some(0), capabilities: true, ..NOTHING }.beyond(ROOT), None);
+        assert_eq!(
+            FilePrivileges { user: Some(1000), group: Some(100), ..NOTHING }.beyond(USER),
+            None
+        );
+        assert_eq!(
+            FilePrivileges { user: Some(0), capabilities: true, ..NOTHING }.beyond(ROOT),
+            None
+        );
     }
 
     #[test]
     fn another_user_another_group_and_capabilities_are_told_by_name() {
-        let told = |gift: Gift, who| gift.beyond(who).unwrap();
-        assert_eq!(told(Gift { user: Some(0), ..NOTHING }, USER), "as user 0");
-        assert_eq!(told(Gift { user: Some(1000), ..NOTHING }, ROOT), "as user 1000");
-        assert_eq!(told(Gift { group: Some(42), ..NOTHING }, USER), "as group 42");
-        let capable = Gift { capabilities: true, ..NOTHING };
+        let told =
+            |privileges: FilePrivileges, credentials| privileges.beyond(credentials).unwrap();
+        assert_eq!(told(FilePrivileges { user: Some(0), ..NOTHING }, USER), "as user 0");
+        assert_eq!(told(FilePrivileges { user: Some(1000), ..NOTHING }, ROOT), "as user 1000");
+        assert_eq!(told(FilePrivileges { group: Some(42), ..NOTHING }, USER), "as group 42");
+        let capable = FilePrivileges { capabilities: true, ..NOTHING };
         assert_eq!(told(capable, USER), "with the capabilities of its file");
     }
 }

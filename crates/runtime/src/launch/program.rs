@@ -23,19 +23,17 @@ impl Gate {
     }
 
     /// A gate that came from another process.
-    #[must_use]
     pub fn from_fd(fd: OwnedFd) -> Self {
         Self(Arc::new(fd))
     }
 
     /// The socket, to be handed to another process.
-    #[must_use]
     pub fn fd(&self) -> &OwnedFd {
         &self.0
     }
 
-    /// Hands the listener of a program over, under a name.
-    pub(super) fn hand_over(&self, name: &str, listener: BorrowedFd<'_>) -> io::Result<()> {
+    /// Sends the listener of a program, under a name.
+    pub(super) fn send_listener(&self, name: &str, listener: BorrowedFd<'_>) -> io::Result<()> {
         let name = if name.is_empty() { "program" } else { name }.as_bytes();
         fds::send(self.0.as_fd(), &name[..name.len().min(NAME_LENGTH_MAX)], &[listener])
     }
@@ -57,7 +55,6 @@ impl Gate {
 #[derive(Debug)]
 pub(super) struct Listener {
     fd: OwnedFd,
-    /// The name under which the program was started.
     pub(super) name: String,
 }
 

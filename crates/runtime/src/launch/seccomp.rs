@@ -15,7 +15,7 @@ const SEND: c_ulong = request(3, 1, size_of::<Response>());
 const ID_VALID: c_ulong = request(1, 2, size_of::<u64>());
 const ADD_DESCRIPTOR: c_ulong = request(1, 3, size_of::<AddDescriptor>());
 
-/// Let the call go on in the kernel.
+/// Let the call continue in the kernel.
 const CONTINUE: u32 = 1;
 /// Put the descriptor at the number named.
 const AT_NUMBER: u32 = 1;
@@ -26,7 +26,6 @@ const WAIT_KILLABLE: c_ulong = 1 << 5;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Notification {
-    /// Names this notification in answers.
     pub(super) id: u64,
     /// Thread that made the call, in the name space of the reader.
     pub(super) thread: u32,
@@ -34,12 +33,10 @@ pub(super) struct Notification {
     number: i32,
     architecture: u32,
     address: u64,
-    /// Arguments of the call.
     pub(super) args: [u64; 6],
 }
 
 impl Notification {
-    /// Number of the call.
     pub(super) fn call(&self) -> libc::c_long {
         self.number.into()
     }
@@ -111,32 +108,25 @@ pub(super) fn receive(listener: BorrowedFd<'_>) -> io::Result<Notification> {
     if result == 0 { Ok(notification) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets the call go on.
+/// Lets the call continue.
 ///
 /// # Errors
 /// `NotFound` when the program was killed or interrupted meanwhile.
-pub(super) fn go_on(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
+pub(super) fn let_continue(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
     respond(listener, &Response { id, value: 0, error: 0, flags: CONTINUE })
 }
 
-/// Lets the call fail with an error number.
-///
-/// # Errors
-/// As [`go_on`].
 pub(super) fn fail(listener: BorrowedFd<'_>, id: u64, error: c_int) -> io::Result<()> {
     respond(listener, &Response { id, value: 0, error: -error, flags: 0 })
 }
 
 /// Lets the call answer with a value without being made.
-///
-/// # Errors
-/// As [`go_on`].
-pub(super) fn answer(listener: BorrowedFd<'_>, id: u64, value: i64) -> io::Result<()> {
+pub(super) fn return_value(listener: BorrowedFd<'_>, id: u64, value: i64) -> io::Result<()> {
     respond(listener, &Response { id, value, error: 0, flags: 0 })
 }
 
 /// Whether the program still waits for the answer to a notification.
-pub(super) fn stands(listener: BorrowedFd<'_>, id: u64) -> bool {
+pub(super) fn is_valid(listener: BorrowedFd<'_>, id: u64) -> bool {
     // SAFETY: the request reads one number of 64 bits.
     unsafe { libc::ioctl(listener.as_raw_fd(), ID_VALID, &raw const id) == 0 }
 }
@@ -164,7 +154,7 @@ pub(super) fn waits_killably() -> bool {
 /// It sees that only when it is woken, and before Linux 6.17 it took an answer that came
 /// together with a signal for no answer. So it is woken by something to do that must fail: a
 /// descriptor for a number that none can have.
-pub(super) fn settle(listener: BorrowedFd<'_>, id: u64) {
+pub(super) fn await_killable(listener: BorrowedFd<'_>, id: u64) {
     let source = listener.as_raw_fd().unsigned_abs();
     let new = i32::MAX.unsigned_abs();
     let add = AddDescriptor { id, flags: AT_NUMBER, source, new, new_flags: 0 };
@@ -172,11 +162,15 @@ pub(super) fn settle(listener: BorrowedFd<'_>, id: u64) {
     unsafe { libc::ioctl(listener.as_raw_fd(), ADD_DESCRIPTOR, &raw const add) };
 }
 
-/// Puts a descriptor into a program that waits for an answer, closed on exec. Answers its number.
+/// Puts a descriptor into a program that waits for an answer, closed on exec. Returns its number.
 ///
 /// # Errors
-/// As [`go_on`]; `EMFILE` where the program has no descriptor left.
-pub(super) fn give(listener: BorrowedFd<'_>, id: u64, fd: BorrowedFd<'_>) -> io::Result<u64> {
+/// As [`let_continue`]; `EMFILE` where the program has no descriptor left.
+pub(super) fn add_descriptor(
+    listener: BorrowedFd<'_>,
+    id: u64,
+    fd: BorrowedFd<'_>,
+) -> io::Result<u64> {
     let add = AddDescriptor {
         id,
         flags: 0,

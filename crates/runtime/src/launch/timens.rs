@@ -20,7 +20,7 @@ pub(super) fn is_own(process: pid_t) -> bool {
 /// How far a clock of a thread is ahead of the agent's.
 ///
 /// # Errors
-/// EAGAIN where that is not told: the shifts that the kernel tells are those of children to be.
+/// EAGAIN where that is not known: the shifts that the kernel reports are those of children to be.
 pub(super) fn shift_ns(thread: pid_t, epoch: Epoch) -> io::Result<i64> {
     let clock = match epoch {
         Epoch::Monotonic | Epoch::MonotonicRaw => "monotonic",

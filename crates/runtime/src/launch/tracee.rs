@@ -3,7 +3,7 @@
 //!
 //! A tracee may be killed, stopped or continued by anybody at any point, so everything here
 //! expects the request to fail because it is gone (`NotFound`) and every wait to answer with a
-//! stop that was not asked for. Letting go never leaves one behind attached: a program that is
+//! stop that was not asked for. Detaching never leaves one behind attached: a program that is
 //! traced and not waited for can neither run nor be reaped by its parent.
 
 use std::io;
@@ -13,12 +13,12 @@ use std::time::Duration;
 use libc::{c_int, c_void, pid_t};
 
 use super::arch::{Registers, SYSCALL};
+use os::process::state_of;
 
 /// How often one of many is looked at before this thread sleeps in between.
 const LOOKS_AT_ONCE: u32 = 100;
 const LOOK: Duration = Duration::from_micros(20);
 
-/// Why a traced thread has stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stop {
     /// In the middle of a successful exec.
@@ -27,18 +27,14 @@ pub(super) enum Stop {
     Interrupted,
     /// Because this signal is about to be delivered; SIGTRAP also ends a single step.
     Signal(c_int),
-    /// It is gone.
     Gone,
 }
 
 /// A system call that a tracee makes for us, at an address where there is such an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
-    /// Address of the instruction.
     pub(super) at: u64,
-    /// Number of the call.
     pub(super) number: i64,
-    /// Its arguments.
     pub(super) args: [u64; 6],
 }
 
@@ -65,9 +61,6 @@ impl Tracee {
 
     /// Attaches to one thread of many without stopping it. It goes on if we die, and is lost to
     /// us if it runs another program.
-    ///
-    /// # Errors
-    /// As [`Self::seize`].
     pub(super) fn seize_among_others(thread: pid_t) -> io::Result<Self> {
         ptrace(libc::PTRACE_SEIZE, thread, 0, 0)?;
         Ok(Self::traced_already(thread))
@@ -125,7 +118,7 @@ impl Tracee {
             }
             if looks < LOOKS_AT_ONCE {
                 std::thread::yield_now();
-            } else if has_ended(self.thread) {
+            } else if state_of(self.thread) == Some('Z') {
                 return Err(io::ErrorKind::NotFound.into());
             } else {
                 std::thread::sleep(LOOK);
@@ -184,12 +177,10 @@ impl Tracee {
         registers_of(self.thread)
     }
 
-    /// Sets its general registers.
     pub(super) fn set_registers(&self, registers: &Registers) -> io::Result<()> {
         set_registers_of(self.thread, registers)
     }
 
-    /// Its mask of blocked signals.
     pub(super) fn blocked(&self) -> io::Result<u64> {
         let mut mask = 0u64;
         let size = size_of::<u64>();
@@ -197,14 +188,13 @@ impl Tracee {
         Ok(mask)
     }
 
-    /// Sets its mask of blocked signals.
     pub(super) fn set_blocked(&self, mask: u64) -> io::Result<()> {
         let size = size_of::<u64>();
         ptrace(libc::PTRACE_SETSIGMASK, self.thread, size, &raw const mask as usize).map(drop)
     }
 
     /// Whether it gets signals in the place of system calls, prctl(2) `PR_SET_SYSCALL_USER_DISPATCH`.
-    /// False where the kernel does not tell, before Linux 6.4.
+    /// False where the kernel does not report it, before Linux 6.4.
     pub(super) fn has_signals_for_calls(&self) -> bool {
         /// `PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG`, not in the libc crate.
         const REQUEST: libc::c_uint = 0x4211;
@@ -214,15 +204,9 @@ impl Tracee {
         ptrace(REQUEST, self.thread, size_of_val(&config), to).is_ok() && config[0] != 0
     }
 
-    /// Fills `to` with its memory from `from` on, as far as that is mapped. Answers how much.
+    /// Fills `to` with its memory from `from` on, as far as that is mapped. Returns how much.
     pub(super) fn read(&self, from: u64, to: &mut [u8]) -> io::Result<usize> {
-        let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
-        let remote = libc::iovec { iov_base: from as *mut c_void, iov_len: to.len() };
-        // SAFETY: `local` describes a live slice; the kernel checks the other process's range.
-        let count = unsafe {
-            libc::process_vm_readv(self.thread, &raw const local, 1, &raw const remote, 1, 0)
-        };
-        usize::try_from(count).map_err(|_| last_error())
+        read_memory(self.thread, from, to)
     }
 
     /// Keeps the signal that it has stopped for from it: one that we have caused.
@@ -230,7 +214,6 @@ impl Tracee {
         self.stop = self.stop.map(|_| Stop::Interrupted);
     }
 
-    /// Whether it is stopped.
     pub(super) fn is_stopped(&self) -> bool {
         !matches!(self.stop, None | Some(Stop::Gone))
     }
@@ -253,7 +236,7 @@ impl Tracee {
         self.step(0)
     }
 
-    /// Goes on with a call that was begun, after a stop. Answers its result if it has one.
+    /// Goes on with a call that was begun, after a stop. Returns its result if it has one.
     pub(super) fn proceed(&mut self, call: &Call, stop: Stop) -> io::Result<Option<u64>> {
         match stop {
             Stop::Gone => Err(io::ErrorKind::NotFound.into()),
@@ -273,13 +256,12 @@ impl Tracee {
                 }
             }
             // All others are blocked, so this is SIGSTOP: it stops with its group, and will stop
-            // again when it is let go, if nobody has continued it by then.
+            // again when it is detached, if nobody has continued it by then.
             Stop::Signal(signal) => self.step(signal).map(|()| None),
             Stop::Exec | Stop::Interrupted => self.step(0).map(|()| None),
         }
     }
 
-    /// A call from beginning to end.
     pub(super) fn call(&mut self, call: &Call) -> io::Result<u64> {
         self.begin(call)?;
         loop {
@@ -333,11 +315,14 @@ impl Drop for Tracee {
     }
 }
 
-/// Whether a thread is a zombie.
-fn has_ended(thread: pid_t) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{thread}/stat"));
-    // The name in parentheses may contain anything.
-    stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z')))
+/// Fills `to` with the memory of a thread from `from` on, as far as that is mapped. Returns how much.
+pub(super) fn read_memory(thread: pid_t, from: u64, to: &mut [u8]) -> io::Result<usize> {
+    let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
+    let remote = libc::iovec { iov_base: from as *mut c_void, iov_len: to.len() };
+    // SAFETY: `local` describes a live slice; the kernel checks the other process's range.
+    let count =
+        unsafe { libc::process_vm_readv(thread, &raw const local, 1, &raw const remote, 1, 0) };
+    usize::try_from(count).map_err(|_| last_error())
 }
 
 /// Whether a call was interrupted such that the kernel would make it again: `ERESTARTSYS`,
@@ -389,7 +374,6 @@ pub(super) fn registers_of(thread: pid_t) -> io::Result<Registers> {
     Ok(unsafe { registers.assume_init() })
 }
 
-/// Sets them.
 pub(super) fn set_registers_of(thread: pid_t, registers: &Registers) -> io::Result<()> {
     let from = std::ptr::from_ref(registers).cast_mut().cast();
     let mut range = libc::iovec { iov_base: from, iov_len: size_of::<Registers>() };

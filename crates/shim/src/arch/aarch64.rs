@@ -5,7 +5,6 @@
 
 use core::arch::{asm, global_asm};
 
-/// Numbers of system calls.
 pub(crate) mod nr {
     // Calls that this processor does not have get numbers that no call has, so that what handles
     // them is compiled and checked everywhere.
@@ -120,7 +119,7 @@ global_asm!(
     "udf #0",
 );
 
-/// Makes a system call of the host. Answers what the kernel answers: `-errno` on failure.
+/// Makes a system call of the host. Returns what the kernel answers: `-errno` on failure.
 ///
 /// # Safety
 /// The arguments must be what the kernel demands for this call.
@@ -178,7 +177,6 @@ pub(crate) unsafe fn verdict(number: i32, args: [usize; 6]) -> isize {
     result
 }
 
-/// Stops the program at once.
 pub(crate) fn abort() -> ! {
     // SAFETY: an undefined instruction ends the program with SIGILL, which is the intention.
     unsafe { asm!("udf #0", options(noreturn)) }

@@ -5,7 +5,6 @@
 
 use core::arch::{asm, global_asm};
 
-/// Numbers of system calls.
 pub(crate) mod nr {
     pub(crate) const READ: i32 = 0;
     pub(crate) const WRITE: i32 = 1;
@@ -112,7 +111,7 @@ global_asm!(
     "ud2",
 );
 
-/// Makes a system call of the host. Answers what the kernel answers: `-errno` on failure.
+/// Makes a system call of the host. Returns what the kernel answers: `-errno` on failure.
 ///
 /// # Safety
 /// The arguments must be what the kernel demands for this call.
@@ -173,7 +172,6 @@ pub(crate) unsafe fn verdict(number: i32, args: [usize; 6]) -> isize {
     result
 }
 
-/// Stops the program at once.
 pub(crate) fn abort() -> ! {
     // SAFETY: an undefined instruction ends the program with SIGILL, which is the intention.
     unsafe { asm!("ud2", options(noreturn)) }

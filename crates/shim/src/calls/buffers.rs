@@ -31,7 +31,6 @@ impl Buffers {
         Self::One(Buffer { base, length })
     }
 
-    /// Octets in all of them.
     pub(crate) fn length(self) -> Result<usize, isize> {
         let mut sum = 0usize;
         self.find(|buffer| {

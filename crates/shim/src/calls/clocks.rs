@@ -1,5 +1,5 @@
 //! Clocks read by a system call instead of the vDSO: clock_gettime(2), gettimeofday(2), time(2),
-//! and the two calls that tell the time since the start of the system beside other things.
+//! and the two calls that report the time since the start of the system beside other things.
 
 use vtime::image::Kind;
 use vtime::page::Epoch;
@@ -18,7 +18,6 @@ const EPERM: isize = -1;
 /// Ticks a second in the results of times(2), the same on every Linux.
 const TICKS_PER_S: i64 = 100;
 
-/// clock_gettime(2)
 pub(crate) fn clock_gettime([clockid, address, ..]: [usize; 6]) -> isize {
     let mut time = Timespec::default();
     // SAFETY: `time` is a valid timespec.
@@ -28,7 +27,6 @@ pub(crate) fn clock_gettime([clockid, address, ..]: [usize; 6]) -> isize {
     }
 }
 
-/// gettimeofday(2)
 pub(crate) fn gettimeofday([address, zone, ..]: [usize; 6]) -> isize {
     let write_time = || {
         if address == 0 {
@@ -46,7 +44,6 @@ pub(crate) fn gettimeofday([address, zone, ..]: [usize; 6]) -> isize {
     }
 }
 
-/// time(2)
 pub(crate) fn time([address, ..]: [usize; 6]) -> isize {
     // SAFETY: null is allowed.
     let seconds = unsafe { vdso::time(core::ptr::null_mut()) };
@@ -85,12 +82,11 @@ pub(crate) fn times([address, ..]: [usize; 6]) -> isize {
 }
 
 /// adjtimex(2) and clock_adjtime(2): asking for the state of a clock is allowed, setting it is
-/// not. How well the host's clock is synchronised is told as it is; the time is the program's.
+/// not. How well the host's clock is synchronised is reported as it is; the time is the program's.
 pub(crate) fn adjtimex([state, ..]: [usize; 6]) -> isize {
     result(ask_state(nr::ADJTIMEX, [state, 0, 0, 0, 0, 0], state, true))
 }
 
-/// clock_adjtime(2)
 pub(crate) fn clock_adjtime([clockid, state, ..]: [usize; 6]) -> isize {
     let is_realtime = Epoch::of_clockid(clockid as i32) == Some(Epoch::Realtime);
     result(ask_state(nr::CLOCK_ADJTIME, [clockid, state, 0, 0, 0, 0], state, is_realtime))

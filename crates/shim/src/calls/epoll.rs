@@ -5,7 +5,6 @@ use crate::arch::{self, nr};
 use crate::timespec::Timespec;
 use crate::wait::{self, Deadline};
 
-/// Where events come from and go to.
 #[derive(Clone, Copy)]
 pub(super) struct Events {
     pub(super) epoll: usize,
@@ -18,7 +17,6 @@ pub(crate) fn epoll_wait([epoll, events, count, timeout_ms, ..]: [usize; 6]) -> 
     wait_ms(Events { epoll, events, count }, timeout_ms, &None)
 }
 
-/// epoll_pwait(2)
 pub(crate) fn epoll_pwait(args: [usize; 6]) -> isize {
     let [epoll, events, count, timeout_ms, mask, mask_size] = args;
     let events = Events { epoll, events, count };
@@ -26,7 +24,6 @@ pub(crate) fn epoll_pwait(args: [usize; 6]) -> isize {
     result_or_kernel(nr::EPOLL_PWAIT, args, outcome)
 }
 
-/// epoll_pwait2(2)
 pub(crate) fn epoll_pwait2(args: [usize; 6]) -> isize {
     result_or_kernel(nr::EPOLL_PWAIT2, args, pwait2_or_error(args))
 }

@@ -18,7 +18,6 @@ const EACCES: isize = -13;
 const UTIME_NOW: i64 = 0x3fff_ffff;
 const AT_FDCWD: usize = -100isize as usize;
 
-/// utimensat(2)
 pub(crate) fn utimensat([folder, path, times, flags, ..]: [usize; 6]) -> isize {
     if times == 0 {
         return touch([folder, path, 0, flags, 0, 0]);
@@ -42,7 +41,6 @@ pub(crate) fn utimes([path, ..]: [usize; 6]) -> isize {
     touch([AT_FDCWD, path, 0, 0, 0, 0])
 }
 
-/// futimesat(2) without times.
 pub(crate) fn futimesat([folder, path, ..]: [usize; 6]) -> isize {
     touch([folder, path, 0, 0, 0, 0])
 }

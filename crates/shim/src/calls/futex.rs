@@ -22,7 +22,6 @@ const PRIVATE: usize = 128;
 const CLOCK_REALTIME: usize = 256;
 pub(super) const MATCH_ANY: usize = 0xffff_ffff;
 
-/// futex(2)
 pub(crate) fn futex(args: [usize; 6]) -> isize {
     result_or_kernel(nr::FUTEX, args, futex_or_error(args))
 }
@@ -64,7 +63,6 @@ pub(super) fn futex_until(
     })
 }
 
-/// futex_waitv, which waits for any of several words.
 pub(crate) fn futex_waitv(args: [usize; 6]) -> isize {
     let [words, count, flags, timeout, clockid, _] = args;
     let outcome = absolute(timeout, clockid).map(|deadline| {
@@ -77,7 +75,6 @@ pub(crate) fn futex_waitv(args: [usize; 6]) -> isize {
     result_or_kernel(nr::FUTEX_WAITV, args, outcome)
 }
 
-/// futex_wait (Linux 6.7)
 pub(crate) fn futex_wait(args: [usize; 6]) -> isize {
     let [word, value, mask, flags, timeout, clockid] = args;
     let outcome = absolute(timeout, clockid).map(|deadline| {

@@ -15,22 +15,19 @@ const SHARED_MEMORY: &[usize] = &[56, 64, 72];
 const SEMAPHORES: &[usize] = arch::SEMAPHORE_TIMES;
 const QUEUE: &[usize] = &[48, 56, 64];
 
-/// shmctl(2)
 pub(crate) fn shmctl(args: [usize; 6]) -> isize {
-    ask(nr::SHMCTL, args, args[2], SHARED_MEMORY)
+    shift_times(nr::SHMCTL, args, args[2], SHARED_MEMORY)
 }
 
-/// semctl(2)
 pub(crate) fn semctl(args: [usize; 6]) -> isize {
-    ask(nr::SEMCTL, args, args[3], SEMAPHORES)
+    shift_times(nr::SEMCTL, args, args[3], SEMAPHORES)
 }
 
-/// msgctl(2)
 pub(crate) fn msgctl(args: [usize; 6]) -> isize {
-    ask(nr::MSGCTL, args, args[2], QUEUE)
+    shift_times(nr::MSGCTL, args, args[2], QUEUE)
 }
 
-fn ask(number: i32, args: [usize; 6], place: usize, times: &[usize]) -> isize {
+fn shift_times(number: i32, args: [usize; 6], place: usize, times: &[usize]) -> isize {
     // SAFETY: the program's own call, which the kernel checks.
     let answer = unsafe { arch::syscall(number, args) };
     if answer < 0 {

@@ -68,7 +68,7 @@ pub(crate) fn result_or_kernel(
     outcome.unwrap_or_else(|_| unsafe { arch::syscall(number, args) })
 }
 
-/// A signal mask of a program as the kernel is told it, for one native call.
+/// A signal mask of a program as the kernel gets it, for one native call.
 pub(crate) struct Mask(u64);
 
 impl Mask {

@@ -14,7 +14,6 @@ pub(crate) fn poll([fds, count, timeout_ms, ..]: [usize; 6]) -> isize {
     poll_until(fds, count, deadline, &None)
 }
 
-/// ppoll(2)
 pub(crate) fn ppoll(args: [usize; 6]) -> isize {
     result_or_kernel(nr::PPOLL, args, ppoll_or_error(args))
 }
@@ -75,7 +74,6 @@ fn select_or_error(args: [usize; 6]) -> Result<isize, isize> {
     Ok(ready)
 }
 
-/// pselect6(2)
 pub(crate) fn pselect6(args: [usize; 6]) -> isize {
     result_or_kernel(nr::PSELECT6, args, pselect6_or_error(args))
 }

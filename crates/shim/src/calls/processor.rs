@@ -1,4 +1,4 @@
-//! Processor time that calls tell of: getrusage(2), times(2), and of children wait4(2) and waitid(2).
+//! Processor time that calls report: getrusage(2), times(2), and of children wait4(2) and waitid(2).
 //!
 //! What a child has used, of which nothing was kept, is taken as used without a pause up to now.
 
@@ -21,7 +21,6 @@ type Usage = MaybeUninit<[i64; 18]>;
 /// User and system time, each a `struct timeval`.
 type Times = [i64; 4];
 
-/// getrusage(2)
 pub(crate) fn getrusage(args: [usize; 6]) -> isize {
     let [who, place, ..] = args;
     // SAFETY: the program's own call, which the kernel checks.
@@ -36,7 +35,6 @@ pub(crate) fn getrusage(args: [usize; 6]) -> isize {
     )
 }
 
-/// What is shown for what the kernel counts.
 #[inline(never)]
 fn of(who: i32, counted: Times) -> Times {
     let (user, system, number) = match who {
@@ -89,7 +87,7 @@ pub(crate) fn waitid(args: [usize; 6]) -> isize {
 }
 
 /// The place is argument number `at`. What the kernel does not write to, the program finds as it
-/// was: there is no child to tell of.
+/// was: there is no child to report.
 fn wait_by(number: i32, mut args: [usize; 6], at: usize) -> isize {
     const NOT_WRITTEN: i64 = -1;
     let mut usage = Usage::uninit();

@@ -23,7 +23,6 @@ const MESSAGES_MAX: usize = 1024;
 /// `struct mmsghdr`: the message and the octets received.
 const MESSAGE_AND_LENGTH: usize = 64;
 
-/// read(2)
 pub(crate) fn read(args: [usize; 6]) -> isize {
     let [fd, base, length, ..] = args;
     match sockets::deadline(fd, SO_RCVTIMEO) {
@@ -37,7 +36,6 @@ pub(crate) fn read(args: [usize; 6]) -> isize {
     }
 }
 
-/// readv(2)
 pub(crate) fn readv(args: [usize; 6]) -> isize {
     let [fd, first, count, ..] = args;
     let buffers = Buffers::Many { first, count };
@@ -52,7 +50,6 @@ pub(crate) fn readv(args: [usize; 6]) -> isize {
     }
 }
 
-/// recvfrom(2)
 pub(crate) fn recvfrom(args: [usize; 6]) -> isize {
     let [fd, base, length, flags, ..] = args;
     let deadline = if flags & AT_ONCE == 0 { sockets::deadline(fd, SO_RCVTIMEO) } else { None };
@@ -65,7 +62,6 @@ pub(crate) fn recvfrom(args: [usize; 6]) -> isize {
     }
 }
 
-/// recvmsg(2)
 pub(crate) fn recvmsg([fd, message, flags, ..]: [usize; 6]) -> isize {
     let deadline = if flags & AT_ONCE == 0 { sockets::deadline(fd, SO_RCVTIMEO) } else { None };
     let args = [fd, message, flags, 0, 0, 0];
@@ -142,7 +138,7 @@ fn receive_until(
 }
 
 /// Goes on receiving until there is as much as is waited for: all (`MSG_WAITALL`), or what
-/// `SO_RCVLOWAT` demands. Answers how much there is.
+/// `SO_RCVLOWAT` demands. Returns how much there is.
 fn fill(fd: usize, flags: usize, buffers: Buffers, mut got: usize, deadline: Deadline) -> usize {
     let wanted = match flags & MSG_WAITALL {
         0 => sockets::low_water(fd),

@@ -9,7 +9,7 @@ use super::{Mask, events, futex, poll, queues, result, signals, sleep};
 use crate::arch::nr;
 use crate::wait::Deadline;
 
-/// Answers such a call; `None` for any other.
+/// Returns such a call; `None` for any other.
 pub(crate) fn resume(number: i32, args: [usize; 6], deadline: Deadline) -> Option<isize> {
     let [first, second, third, fourth, fifth, sixth] = args;
     let events = Events { epoll: first, events: second, count: third };

@@ -11,7 +11,6 @@ const SET_MODE_STRICT: usize = 0;
 const PR_GET_SECCOMP: usize = 21;
 const MODE_STRICT: usize = 1;
 const MODE_FILTER: usize = 2;
-/// An int.
 const INT: usize = 0xffff_ffff;
 
 /// seccomp(2) for one of the two modes.

@@ -18,7 +18,6 @@ const MESSAGES_MAX: usize = 1024;
 /// `struct mmsghdr`: the message and the octets sent.
 const MESSAGE_AND_LENGTH: usize = 64;
 
-/// write(2)
 pub(crate) fn write(args: [usize; 6]) -> isize {
     let [fd, base, length, ..] = args;
     match sockets::deadline(fd, SO_SNDTIMEO) {
@@ -31,7 +30,6 @@ pub(crate) fn write(args: [usize; 6]) -> isize {
     }
 }
 
-/// writev(2)
 pub(crate) fn writev(args: [usize; 6]) -> isize {
     let [fd, first, count, ..] = args;
     match sockets::deadline(fd, SO_SNDTIMEO) {
@@ -45,7 +43,6 @@ pub(crate) fn writev(args: [usize; 6]) -> isize {
     }
 }
 
-/// sendto(2)
 pub(crate) fn sendto(args: [usize; 6]) -> isize {
     let [fd, base, length, flags, ..] = args;
     match waits(fd, flags) {
@@ -55,7 +52,6 @@ pub(crate) fn sendto(args: [usize; 6]) -> isize {
     }
 }
 
-/// sendmsg(2)
 pub(crate) fn sendmsg([fd, message, flags, ..]: [usize; 6]) -> isize {
     let args = [fd, message, flags, 0, 0, 0];
     match waits(fd, flags) {

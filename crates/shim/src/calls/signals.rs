@@ -27,7 +27,6 @@ const UNBLOCKABLE: u64 = 1 << (9 - 1) | 1 << (19 - 1);
 /// Where the mask of an action lies, in octets.
 const MASK_OF_ACTION: usize = 24;
 
-/// rt_sigtimedwait(2)
 pub(crate) fn rt_sigtimedwait(args: [usize; 6]) -> isize {
     let [set, info, timeout, size, ..] = args;
     if timeout == 0 {
@@ -55,12 +54,12 @@ pub(super) fn sigwait_until([set, info, _, size, ..]: [usize; 6], deadline: Dead
 /// A `siginfo_t` as long as the kernel makes it.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Told {
+struct LongSignalInfo {
     info: SignalInfo,
     rest: [u64; 12],
 }
 
-const _: () = assert!(size_of::<Told>() == 128);
+const _: () = assert!(size_of::<LongSignalInfo>() == 128);
 
 /// Waits natively for one of a set of signals. Who waits for SIGSYS waits for its stand-in too.
 #[inline(never)]
@@ -75,30 +74,29 @@ fn take(set: usize, info: usize, timeout: usize, size: usize) -> isize {
         Ok(asked) if asked & SIGSYS_BIT != 0 => asked | STAND_IN_BIT,
         _ => return natively(set, info),
     };
-    let mut told = MaybeUninit::<Told>::uninit();
-    let signal = natively(&raw const asked as usize, told.as_mut_ptr() as usize);
+    let mut info_buffer = MaybeUninit::<LongSignalInfo>::uninit();
+    let signal = natively(&raw const asked as usize, info_buffer.as_mut_ptr() as usize);
     if signal < 0 {
         return signal;
     }
     // SAFETY: the kernel has filled it, and any octets are valid.
-    let mut told = unsafe { told.assume_init() };
+    let mut info_buffer = unsafe { info_buffer.assume_init() };
     let signal = if signal == STAND_IN as isize {
-        pending::restore(&mut told.info) as isize
+        pending::restore(&mut info_buffer.info) as isize
     } else {
         signal
     };
-    match if info == 0 { Ok(()) } else { memory::write(info, &told) } {
+    match if info == 0 { Ok(()) } else { memory::write(info, &info_buffer) } {
         Ok(()) => signal,
         Err(error) => error,
     }
 }
 
-/// rt_sigpending(2)
 pub(crate) fn rt_sigpending(args: [usize; 6]) -> isize {
     let [place, size, ..] = args;
     let mut set = 0u64;
     let ours = if size == size_of::<u64>() { &raw mut set as usize } else { place };
-    // SAFETY: as long as the kernel is told; else the program's own, which the kernel checks.
+    // SAFETY: as long as the kernel assumes; else the program's own, which the kernel checks.
     let answer = unsafe { arch::syscall(nr::RT_SIGPENDING, [ours, size, 0, 0, 0, 0]) };
     if answer != 0 || ours == place {
         return answer;
@@ -109,7 +107,6 @@ pub(crate) fn rt_sigpending(args: [usize; 6]) -> isize {
     memory::write(place, &set).map_or_else(|error| error, |()| 0)
 }
 
-/// rt_sigaction(2)
 pub(crate) fn rt_sigaction(args: [usize; 6]) -> isize {
     result(rt_sigaction_or_error(args))
 }
@@ -152,7 +149,7 @@ fn rt_sigaction_or_error([signal, action, old, size, ..]: [usize; 6]) -> Result<
 /// Of SIGSYS, and of its stand-in once the image has that.
 #[inline(never)]
 fn of_the_image(signal: usize, action: Option<Action>, old: usize) -> Result<isize, isize> {
-    let place = signal::wanted(signal);
+    let place = signal::program_action(signal);
     // SAFETY: the page of the program is mapped; others may change the action meanwhile, as they
     // may change that of any signal.
     let before = unsafe { place.read() };
@@ -184,7 +181,7 @@ fn restart_as(signal: usize, ends: bool) {
 
 /// rt_sigprocmask(2). The mask of a thread that returns from a signal handler is the one in its
 /// frame: so that is the one to change. Whether it is known already that the program looks for
-/// SIGSYS in masks, the filter has told.
+/// The filter has reported calls with SIGSYS in masks.
 pub(crate) fn rt_sigprocmask(
     args: [usize; 6],
     frame: &mut SignalFrame,
@@ -224,7 +221,6 @@ fn rt_sigprocmask_or_error(
     Ok(0)
 }
 
-/// rt_sigsuspend(2)
 pub(crate) fn rt_sigsuspend(args: [usize; 6]) -> isize {
     let [mask, size, ..] = args;
     let outcome = Mask::read(mask, size).map(|mask| {

@@ -11,12 +11,10 @@ use crate::wait::{self, Deadline, EINTR};
 
 const TIMER_ABSTIME: usize = 1;
 
-/// nanosleep(2)
 pub(crate) fn nanosleep([request, remaining, ..]: [usize; 6]) -> isize {
     result(sleep_relative(request, remaining))
 }
 
-/// clock_nanosleep(2)
 pub(crate) fn clock_nanosleep(args: [usize; 6]) -> isize {
     let [clockid, flags, request, remaining, ..] = args;
     if processor::is_processor_clock(clockid as i32) {
@@ -43,7 +41,7 @@ pub(crate) fn clock_nanosleep(args: [usize; 6]) -> isize {
 /// Longest sleep on processor time of the host, after which it is looked how much of it counts.
 const SLICE_NS_MAX: i64 = 50_000_000;
 
-/// Sleeps until others have used processor time, which they may also do while the clock stands.
+/// Sleeps until others have used processor time, which they may also do while the clock is stopped.
 fn sleep_on_processor(args: [usize; 6]) -> Result<isize, isize> {
     let [clockid, flags, request, remaining, ..] = args;
     let absolute = flags & TIMER_ABSTIME != 0;
@@ -82,7 +80,6 @@ fn sleep_relative(request: usize, remaining: usize) -> Result<isize, isize> {
     sleep_until(relative(request)?, remaining)
 }
 
-/// As nanosleep(2).
 pub(super) fn sleep_until(deadline: Deadline, remaining: usize) -> Result<isize, isize> {
     let slept = wait::sleep(deadline);
     if slept == EINTR && remaining != 0 {

@@ -1,7 +1,7 @@
 //! Timeouts of sockets: `SO_RCVTIMEO` and `SO_SNDTIMEO` of socket(7), and what accept(2) and
 //! connect(2) make of them.
 //!
-//! The kernel keeps what a program sets, for whoever shares the socket, and gives it back; it only
+//! The kernel keeps what a program sets, for all that share the socket, and gives it back; it only
 //! must not be the one who waits. So a call that may wait is stopped ([`crate::further`]), looks
 //! up the timeout, tries without waiting, and waits for the socket in virtual time. A call without
 //! a timeout goes to the kernel as it is.
@@ -53,12 +53,10 @@ fn waits_for_ever(timeout: usize) -> bool {
     timeout.is_ok_and(|timeout| timeout.seconds == 0 && timeout.microseconds == 0)
 }
 
-/// accept(2)
 pub(crate) fn accept(args: [usize; 6]) -> isize {
     accept_by(nr::ACCEPT, args)
 }
 
-/// accept4(2)
 pub(crate) fn accept4(args: [usize; 6]) -> isize {
     accept_by(nr::ACCEPT4, args)
 }
@@ -201,7 +199,7 @@ fn nap(in_vain: u32) {
     unsafe { arch::syscall(nr::NANOSLEEP, [&raw const nap as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Waits until a socket is ready, or has an error to tell. `None` if the deadline has passed.
+/// Waits until a socket is ready, or has an error to report. `None` if the deadline has passed.
 #[inline(never)]
 fn ready(fd: usize, direction: Direction, deadline: Deadline) -> Option<isize> {
     /// `struct pollfd`

@@ -1,13 +1,13 @@
 //! Calls of timers, which the agent answers: seccomp_unotify(2).
 //!
 //! What their arguments point to is read and written here, and the agent is asked with numbers
-//! alone ([`vtime::ask`]): nobody else can be kept waiting by the program's memory.
+//! alone ([`vtime::timer_call`]): nobody else can be kept waiting by the program's memory.
 //!
 //! None of them ever ends with `EINTR`. The kernel ends a notified call with it when a signal comes
 //! before the agent has seen the call, so no signal may come.
 
-use vtime::ask::{KERNEL, Left, NAMESPACE, NO_EVENT, Query};
 use vtime::time::NS_PER_S;
+use vtime::timer_call::{KERNEL, Left, NAMESPACE, NO_EVENT, Query};
 
 use super::result;
 use crate::agent::{self, quietly};
@@ -28,7 +28,6 @@ const TRIES: u32 = 8;
 /// `struct itimerspec`: the period comes first.
 type Setting = [Timespec; 2];
 
-/// Whether the agent answers this call.
 pub(crate) fn is_about_a_timer(number: i32) -> bool {
     matches!(
         number,
@@ -47,7 +46,7 @@ pub(crate) fn is_about_a_timer(number: i32) -> bool {
 
 /// What the agent answers to a call of the program.
 #[inline(never)]
-pub(crate) fn ask(number: i32, args: [usize; 6]) -> isize {
+pub(crate) fn request(number: i32, args: [usize; 6]) -> isize {
     let outcome = match number {
         nr::TIMERFD_SETTIME | nr::TIMER_SETTIME => set(number, args),
         nr::TIMERFD_GETTIME | nr::TIMER_GETTIME => get(number, args),
@@ -63,7 +62,7 @@ pub(crate) fn ask(number: i32, args: [usize; 6]) -> isize {
 }
 
 fn plain(number: i32, args: [usize; 6], [which, query]: [usize; 2]) -> Result<isize, isize> {
-    let answer = quietly(|| agent::ask(number, [which, query, 0, 0]));
+    let answer = quietly(|| agent::request(number, [which, query, 0, 0]));
     Ok(if is_kernels(answer) { kernel(number, args) } else { answer })
 }
 
@@ -108,11 +107,11 @@ fn setting(number: i32, words: [usize; 4], tells: bool) -> (isize, Setting) {
     quietly(|| {
         let answer = match number {
             nr::TIMERFD_SETTIME | nr::TIMERFD_GETTIME => of_descriptor(number, words),
-            _ => agent::ask(number, words),
+            _ => agent::request(number, words),
         };
         let left = if answer < 0 { Left::of(0) } else { Left::of(answer as i64) };
         let period = if left.has_period && tells {
-            agent::ask(nr::TIMER_GETOVERRUN, [0, Query::Period as usize, 0, 0]).max(0)
+            agent::request(nr::TIMER_GETOVERRUN, [0, Query::Period as usize, 0, 0]).max(0)
         } else {
             0
         };
@@ -125,7 +124,7 @@ fn setting(number: i32, words: [usize; 4], tells: bool) -> (isize, Setting) {
 /// as long as that takes. Another thread may do the same, and close it too early.
 #[inline(never)]
 fn of_descriptor(number: i32, words: [usize; 4]) -> isize {
-    let mut answer = agent::ask(number, words);
+    let mut answer = agent::request(number, words);
     for _ in 0..TRIES {
         if answer != EPERM {
             break;
@@ -134,7 +133,7 @@ fn of_descriptor(number: i32, words: [usize; 4]) -> isize {
         if closed {
             dumpable::set(true);
         }
-        answer = agent::ask(number, words);
+        answer = agent::request(number, words);
         if closed {
             dumpable::set(false);
         }
@@ -231,7 +230,7 @@ fn create(args: [usize; 6]) -> Result<isize, isize> {
     if matches!(clockid as i32, 8 | 9) {
         may_wake_the_machine(clockid)?;
     }
-    let answer = quietly(|| agent::ask(nr::TIMER_CREATE, words));
+    let answer = quietly(|| agent::request(nr::TIMER_CREATE, words));
     if is_kernels(answer) {
         return Ok(kernel(nr::TIMER_CREATE, args));
     }
@@ -239,7 +238,7 @@ fn create(args: [usize; 6]) -> Result<isize, isize> {
         return Err(answer);
     }
     memory::write(place, &(answer as i32)).inspect_err(|_| {
-        quietly(|| agent::ask(nr::TIMER_DELETE, [answer as usize, 0, 0, 0]));
+        quietly(|| agent::request(nr::TIMER_DELETE, [answer as usize, 0, 0, 0]));
     })?;
     Ok(0)
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use runtime::launch::freeze::Wanted;
+use runtime::launch::freeze::FreezeConfig;
 
 use crate::figures::{Figure, of_samples};
 use crate::guest::Guest;
@@ -26,10 +26,10 @@ pub(crate) fn figures(program: &Path, (threads, times): (usize, usize)) -> Resul
         let output = Command::new(program).args(&arguments).stdin(Stdio::null()).output()?;
         ensure!(output.status.success(), "{} ended with {}", program.display(), output.status);
         native.add(&String::from_utf8(output.stdout)?)?;
-        let mut guest = Guest::start(Wanted::default(), program, &arguments)?;
+        let mut guest = Guest::start(FreezeConfig::default(), program, &arguments)?;
         guest.line()?;
         idle.add(&guest.finish()?)?;
-        let mut guest = Guest::start(Wanted::default(), program, &arguments)?;
+        let mut guest = Guest::start(FreezeConfig::default(), program, &arguments)?;
         guest.line()?;
         thread::sleep(Duration::from_millis(WAIT_MS / 4));
         guest.domain.assert_hold();

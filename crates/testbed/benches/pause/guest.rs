@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use runtime::domain::{Domain, Start};
 use runtime::launch::Follower;
-use runtime::launch::freeze::{Freezer, Wanted};
+use runtime::launch::freeze::{FreezeConfig, Freezer};
 use runtime::launch::program;
 
 /// A domain, and one tree of programs in it.
@@ -23,7 +23,11 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    pub(crate) fn start(wanted: Wanted, program: &Path, arguments: &[String]) -> Result<Self> {
+    pub(crate) fn start(
+        wanted: FreezeConfig,
+        program: &Path,
+        arguments: &[String],
+    ) -> Result<Self> {
         let domain = Domain::new(Start::default())?;
         let freezer = Freezer::start(wanted)?;
         domain.set_backstop(freezer.clone());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use runtime::domain::Freeze;
-use runtime::launch::freeze::Wanted;
+use runtime::launch::freeze::FreezeConfig;
 
 use crate::figures::{Figure, of_samples};
 use crate::guest::Guest;
@@ -53,7 +53,7 @@ fn run_natively(program: &Path) -> Result<String> {
 }
 
 fn run_held(program: &Path) -> Result<String> {
-    let wanted = Wanted { freeze: Freeze::Off, by: None };
+    let wanted = FreezeConfig { freeze: Freeze::Off, method: None };
     let mut guest = Guest::start(wanted, program, &arguments())?;
     guest.line()?;
     thread::sleep(Duration::from_millis(WAIT_MS / 4));

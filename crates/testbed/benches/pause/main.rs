@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use runtime::domain::Freeze;
-use runtime::launch::freeze::{Method, Wanted};
+use runtime::launch::freeze::{FreezeConfig, Method};
 
 use figures::{Figure, of_samples, table};
 use guest::Guest;
@@ -97,7 +97,7 @@ fn timed(what: impl FnOnce()) -> f64 {
 fn pauses(idle: &Path, programs: usize, count: usize) -> Result<Vec<Figure>> {
     let mut figures = seen(idle, programs, count)?.to_vec();
     for by in Method::ALL {
-        let wanted = Wanted { freeze: Freeze::Strict, by: Some(by) };
+        let wanted = FreezeConfig { freeze: Freeze::Strict, method: Some(by) };
         let mut guest = Guest::start(wanted, idle, &[programs.to_string()])?;
         guest.line()?;
         let (mut freeze, mut thaw) = (Vec::new(), Vec::new());
@@ -122,7 +122,7 @@ fn pauses(idle: &Path, programs: usize, count: usize) -> Result<Vec<Figure>> {
 /// stands, which is all that each of them looks at, whatever their number. And how long the call
 /// takes that asks, which also tells those who wait for a change.
 fn seen(idle: &Path, programs: usize, count: usize) -> Result<[Figure; 2]> {
-    let wanted = Wanted { freeze: Freeze::Off, by: None };
+    let wanted = FreezeConfig { freeze: Freeze::Off, method: None };
     let mut guest = Guest::start(wanted, idle, &[programs.to_string()])?;
     guest.line()?;
     let (mut seen, mut called) = (Vec::new(), Vec::new());
@@ -185,7 +185,7 @@ fn signals(idle: &Path, programs: usize, count: usize) -> Result<Vec<Figure>> {
 /// Two programs that read the clock in turn: no reading may go back, and no time may pass in a
 /// hold.
 fn turns(program: &Path, holds: usize) -> Result<Vec<Figure>> {
-    let wanted = Wanted { freeze: Freeze::Off, by: None };
+    let wanted = FreezeConfig { freeze: Freeze::Off, method: None };
     let mut guest = Guest::start(wanted, program, &[])?;
     guest.line()?;
     let mut leaked = Vec::new();
@@ -215,7 +215,7 @@ fn load(program: &Path, (programs, holds): (usize, usize)) -> Result<Vec<Figure>
     let ticks = (holds / 20).max(10);
     let arguments = [programs.to_string(), "200".into(), ticks.to_string()];
     os::fds::raise_limit();
-    let mut guest = Guest::start(Wanted::default(), program, &arguments)?;
+    let mut guest = Guest::start(FreezeConfig::default(), program, &arguments)?;
     guest.line()?;
     let (mut hold, mut release) = (Vec::new(), Vec::new());
     for number in 0..holds {

@@ -3,7 +3,7 @@
 //!
 //! This decides what each request means. Values are somebody else's: a read that needs a new
 //! sample and a write that sets a point are handed back as [`Answer`]s. A sample belongs to one
-//! open file: read at offset 0 it is taken anew, further on it goes on to its end, so a program
+//! open file: read at offset 0 it is taken again, further on it goes on to its end, so a program
 //! that reads in small pieces never sees two values mixed.
 
 use std::collections::BTreeMap;
@@ -15,10 +15,8 @@ use super::{ALL, text};
 use plant::name::PointName;
 use scenario::model::PointFile;
 
-/// What a request comes to.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Answer {
-    /// A reply.
     Reply(Reply),
     /// Nothing is to be sent.
     Silence,
@@ -26,18 +24,14 @@ pub(super) enum Answer {
     Sample(Sample),
     /// A point gets a value; on success reply [`Reply::written`] with the length.
     Set {
-        /// Which file.
         file: usize,
-        /// The value.
         value: f64,
         /// Octets of the write.
         length: usize,
     },
     /// The write is no number; the reply is `EINVAL`.
     NotANumber {
-        /// Which file.
         file: usize,
-        /// What was written.
         written: String,
     },
     /// The request with this number was interrupted.
@@ -46,17 +40,14 @@ pub(super) enum Answer {
     End,
 }
 
-/// A read that waits for its values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Sample {
-    /// Which file.
     pub(super) file: usize,
     handle: u64,
     offset: u64,
     size: u32,
 }
 
-/// The files and who has them open.
 #[derive(Debug)]
 pub(super) struct Folder {
     files: Vec<PointFile>,
@@ -80,7 +71,6 @@ impl Folder {
         Self { files, owner, open: BTreeMap::new(), handle_next: 1 }
     }
 
-    /// The points that a file is of.
     pub(super) fn points(&self, file: usize) -> Vec<PointName> {
         self.files_of(file).iter().map(|file| file.point.clone()).collect()
     }
@@ -91,12 +81,10 @@ impl Folder {
         latencies.max().unwrap_or(VirtualSpan::ZERO)
     }
 
-    /// The name of a file.
     pub(super) fn name(&self, file: usize) -> &str {
         self.files.get(file).map_or(ALL, |file| &file.point.0)
     }
 
-    /// What a request comes to.
     pub(super) fn answer(&mut self, request: &Request<'_>) -> Answer {
         let reply = match request.call {
             Call::Read { handle, offset, size } => return self.read(handle, offset, size),
@@ -233,7 +221,6 @@ impl Folder {
         (place <= self.files.len()).then_some(place)
     }
 
-    /// What a file shows: one point, or all.
     fn files_of(&self, file: usize) -> &[PointFile] {
         self.files.get(file).map_or(&self.files, std::slice::from_ref)
     }
@@ -249,7 +236,6 @@ fn node_of(file: usize) -> u64 {
     FIRST_FILE + file as u64
 }
 
-/// A point among all of them.
 fn line((file, value): (&PointFile, &f64)) -> String {
     format!("{} {}", file.point.0, text::format(*value))
 }

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Mounts a FUSE file system on `target` in the mount namespace of the calling thread and
-/// answers the device to pass to [`serve`](super::serve). Until that runs, whoever looks into
+/// answers the device to pass to [`serve`](super::serve). Until that runs, a program that looks into
 /// the folder waits. All users may look; the kernel checks permissions.
 ///
 /// # Errors
@@ -46,7 +46,6 @@ pub fn mount_here(target: &Path) -> io::Result<OwnedFd> {
     Ok(device)
 }
 
-/// User and group of this process.
 pub(super) fn user() -> (u32, u32) {
     // SAFETY: these take nothing and cannot fail.
     unsafe { (libc::geteuid(), libc::getegid()) }

@@ -1,7 +1,7 @@
 //! Serves one folder of points: reads the kernel's requests, asks the plant, replies in virtual
 //! time.
 //!
-//! A read holds the clock while the plant is asked, and lets it go only after the reply was
+//! A read holds the clock while the plant is asked, and releases it only after the reply was
 //! sent, so however long the simulation takes, the reader is woken at the virtual time at which
 //! it was heard. With a latency the value is that of the moment of asking, the clock goes on,
 //! and the reply waits until the latency has passed on it; other requests are served meanwhile.
@@ -35,9 +35,9 @@ pub struct Server {
 /// What a server did so far.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ServerStats {
-    /// Samples read.
+    /// Number of samples read.
     pub reads: u64,
-    /// Points set.
+    /// Number of points set.
     pub writes: u64,
     /// Why requests failed, and how often: refusals by the plant, and writes of what is no
     /// number. Look at these before trusting the run.
@@ -51,9 +51,6 @@ const WARNINGS_MAX: usize = 100;
 
 /// Serves `files` on a mounted FUSE device (see [`mount_here`](super::mount_here)) in a thread
 /// of its own. Dropping the answer ends it, after which programs see the folder disconnected.
-///
-/// # Errors
-/// When the kernel gives no thread or descriptors.
 pub fn serve(
     fd: OwnedFd,
     files: Vec<PointFile>,
@@ -86,7 +83,6 @@ pub fn serve(
 
 impl Server {
     /// What was done so far.
-    #[must_use]
     pub fn stats(&self) -> ServerStats {
         self.stats.lock().clone()
     }
@@ -112,7 +108,6 @@ struct Work {
     stats: Arc<Mutex<ServerStats>>,
 }
 
-/// A reply whose time has not come.
 struct Waiting {
     due: VirtualTime,
     unique: u64,
@@ -194,7 +189,7 @@ impl Work {
             self.waiting.push(Waiting { due: hold.at() + latency, unique, reply });
             return Ok(());
         }
-        // The clock stands until the reader has its reply.
+        // The clock is stopped until the reader has its reply.
         let sent = self.send(unique, &reply);
         drop(hold);
         sent
@@ -223,7 +218,7 @@ impl Work {
         Reply::error(libc::EIO)
     }
 
-    /// Whoever waits for a reply got a signal, perhaps a deadly one: it must not wait on for a
+    /// A program that waits for a reply got a signal, perhaps a deadly one: it must not wait on for a
     /// clock that may never go on.
     fn interrupt(&mut self, interrupted: u64) -> io::Result<()> {
         let before = self.waiting.len();

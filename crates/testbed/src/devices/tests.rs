@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use vtime::{VirtualSpan, VirtualTime};
 
-/// Answers reads with the number of the read, and remembers writes.
+/// Returns reads with the number of the read, and remembers writes.
 #[derive(Default)]
 struct Trivial {
     reads: Mutex<Vec<VirtualTime>>,

@@ -2,9 +2,8 @@
 //!
 //! A read gives the shortest decimal that reads back as the same number, and a newline. A write
 //! is one decimal number and nothing else, so that a program that writes by accident what it
-//! did not mean (half a line, two lines, `nan`) is told so and sets nothing.
+//! did not mean (half a line, two lines, `nan`) gets an error and sets nothing.
 
-/// The text of a value.
 pub(super) fn format(value: f64) -> String {
     format!("{value}\n")
 }

@@ -5,7 +5,6 @@
 //! The protocol is spoken here rather than through a FUSE library because the server must wait
 //! for requests, for virtual time and for its own end in one place.
 
-/// Protocol spoken.
 const MAJOR: u32 = 7;
 const MINOR: u32 = 31;
 
@@ -30,22 +29,18 @@ const SETATTR_SIZE: u32 = 1 << 3;
 /// A request with the number that its reply must carry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Request<'a> {
-    /// Number of the request.
     pub(super) unique: u64,
-    /// The file or folder it is about.
     pub(super) node: u64,
-    /// What is asked.
     pub(super) call: Call<'a>,
 }
 
-/// What the kernel asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Call<'a> {
     /// The first request of a mount.
     Init { major: u32 },
     /// A name in the folder.
     Lookup { name: &'a [u8] },
-    /// Attributes.
+    /// Attributes of a file or of the folder.
     GetAttributes,
     /// Change of attributes; the size if that is to change, and whether mode or owner are.
     SetAttributes { size: Option<u64>, ownership: bool },
@@ -71,7 +66,7 @@ pub(super) enum Call<'a> {
     Forget,
     /// Making, removing or renaming files.
     Reshape,
-    /// The mount ends.
+    /// The mount ends, and no request follows.
     Destroy,
     /// A request that this file system does not know, which the kernel then does without.
     Other,
@@ -117,7 +112,6 @@ pub(super) fn decode(octets: &[u8]) -> Option<Request<'_>> {
     Some(Request { unique: u64_at(octets, 8)?, node: u64_at(octets, 16)?, call })
 }
 
-/// A reply under construction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Reply {
     error: i32,
@@ -127,28 +121,21 @@ pub(super) struct Reply {
 /// What `stat` shows of a file or the folder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Attributes {
-    /// Number of the file.
     pub(super) node: u64,
-    /// Kind and permissions.
     pub(super) mode: u32,
-    /// Names of the file.
     pub(super) links: u32,
-    /// Owner and group.
     pub(super) owner: (u32, u32),
 }
 
 impl Reply {
-    /// Done.
     pub(super) fn done() -> Self {
         Self { error: 0, body: Vec::new() }
     }
 
-    /// Refused, with one of libc's error numbers.
     pub(super) fn error(errno: i32) -> Self {
         Self { error: -errno, body: Vec::new() }
     }
 
-    /// What was read.
     pub(super) fn data(body: Vec<u8>) -> Self {
         Self { error: 0, body }
     }
@@ -238,7 +225,6 @@ impl Names {
         true
     }
 
-    /// The reply.
     pub(super) fn reply(self) -> Reply {
         Reply::data(self.body.0)
     }

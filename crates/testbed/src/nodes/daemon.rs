@@ -16,8 +16,8 @@ use anyhow::{Context, bail, ensure};
 use parking_lot::{Condvar, Mutex};
 use vtime::{HostSpan, Tdf, VirtualTime};
 
-use super::node::{NodeEvent, NodeHandle};
-use super::orders::{Ended, Exited, Order, Report, Setup};
+use super::node::{FromNode, NodeHandle};
+use super::orders::{Exited, FinalReport, Order, Report, Setup};
 use super::output;
 use super::owner::{self, Owner};
 use super::points::Points;
@@ -33,14 +33,12 @@ use runtime::agent::protocol::VERSION;
 use runtime::agent::registry::{self, Registration};
 use runtime::domain::{Domain, Guard, Start};
 use runtime::launch::Follower;
-use runtime::launch::freeze::{Freezer, Wanted};
+use runtime::launch::freeze::{FreezeConfig, Freezer};
 
 /// How long programs may take to end when they are asked to, before they are killed.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long the last output of programs may take to be told after all of them have ended.
+/// How long the last output of programs may take to be reported after all of them have ended.
 const OUTPUT_LONGEST: Duration = Duration::from_secs(1);
-/// Distinct refusals that are told; a program that tries for ever must not fill the memory.
-const REFUSALS_MAX: usize = 100;
 /// How often programs that were refused are looked for.
 const REFUSALS_EVERY: Duration = Duration::from_millis(20);
 
@@ -59,7 +57,7 @@ pub fn main([owner, outputs]: [OwnedFd; 2]) -> u8 {
     let mut agent = match Agent::prepare(*setup, &owner) {
         Ok(agent) => agent,
         Err(error) => {
-            owner.tell(&Report::Failed { reason: format!("{error:#}") });
+            owner.report(&Report::Failed { reason: format!("{error:#}") });
             return 1;
         }
     };
@@ -67,15 +65,15 @@ pub fn main([owner, outputs]: [OwnedFd; 2]) -> u8 {
         match order {
             Order::Begin => {
                 if let Err(error) = agent.begin() {
-                    owner.tell(&Report::Failed { reason: format!("{error:#}") });
+                    owner.report(&Report::Failed { reason: format!("{error:#}") });
                     return 1;
                 }
             }
             Order::Answer { ask, outcome } => agent.points.answer(ask, outcome),
-            Order::Status => owner.tell(&Report::Status(agent.control.status())),
+            Order::Status => owner.report(&Report::Status(agent.control.status())),
             Order::End => {
                 let ended = agent.end();
-                owner.tell(&Report::Ended(Box::new(ended)));
+                owner.report(&Report::Ended(Box::new(ended)));
                 return 0;
             }
             Order::Prepare(_) => owner.warn("received a second order to prepare".to_owned()),
@@ -101,13 +99,12 @@ struct Agent {
     outputs: Vec<(String, JoinHandle<()>)>,
     /// While the clock runs.
     guard: Option<Guard>,
-    /// Likewise.
     watch: Option<Watch>,
     /// Kept for what they do when they are dropped.
     _registration: Registration,
 }
 
-/// The programs that run, and whether they were told to stop.
+/// The programs that run, and whether they were asked to stop.
 #[derive(Debug, Default)]
 struct Programs {
     running: Mutex<u32>,
@@ -126,7 +123,7 @@ impl Programs {
         self.changed.notify_all();
     }
 
-    /// Waits until all have ended, at most for so long. Answers whether they have.
+    /// Waits until all have ended, at most for so long. Returns whether they have.
     fn wait(&self, longest: Duration) -> bool {
         let mut running = self.running.lock();
         let any = |running: &mut u32| *running > 0;
@@ -150,12 +147,12 @@ impl Agent {
         };
         let domain = Domain::new(start).context("cannot make a clock")?;
         domain.grant(zero + setup.duration);
-        let wanted = Wanted { freeze: setup.freeze, by: None };
+        let wanted = FreezeConfig { freeze: setup.freeze, method: None };
         let freezer = Freezer::start(wanted).context("cannot freeze programs")?;
         domain.set_backstop(freezer.clone());
         let control =
-            Control::of_run(&name, &setup.title, Arc::clone(&domain), Arc::clone(&freezer));
-        tell_interventions(&control, &domain, owner);
+            Control::new(&name, &setup.title, Arc::clone(&domain), Arc::clone(&freezer), true);
+        report_interventions(&control, &domain, owner);
         control.serve(&registration)?;
         let follower = Follower::start(Arc::clone(&domain), Arc::clone(&freezer))
             .context("cannot follow programs")?;
@@ -194,7 +191,7 @@ impl Agent {
         }
         agent.start_guard()?;
         let realtime_zero_ns = agent.domain.realtime_ns(zero);
-        owner.tell(&Report::Prepared { name, realtime_zero_ns });
+        owner.report(&Report::Prepared { name, realtime_zero_ns });
         Ok(agent)
     }
 
@@ -246,15 +243,15 @@ impl Agent {
             thread::Builder::new().name(format!("node-{name}")).spawn(move || {
                 // What is said of others is nothing that this node could know.
                 for event in events {
-                    let is_known = match &event {
-                        NodeEvent::Started { name } => new.remove(name),
-                        ended => left.remove(ended.program()),
-                    };
+                    let is_known = event.program().is_some_and(|program| match &event {
+                        FromNode::Started { .. } => new.remove(program),
+                        _ => left.remove(program),
+                    });
                     if is_known {
-                        tell(event, &owner, &domain, &programs);
+                        report_event(event, &owner, &domain, &programs);
                     }
                 }
-                lost(&name, left.len(), &owner, &programs);
+                node_died(&name, left.len(), &owner, &programs);
             })?;
         }
         for node in &setup.nodes {
@@ -284,7 +281,7 @@ impl Agent {
         let end = VirtualTime::ZERO + setup.settle + setup.duration;
         thread::Builder::new().name("horizon".into()).spawn(move || {
             match domain.wait_until(end) {
-                Ok(()) => owner.tell(&Report::Arrived),
+                Ok(()) => owner.report(&Report::Arrived),
                 Err(error) => owner.warn(format!("cannot wait for the end of the run: {error}")),
             }
         })?;
@@ -301,13 +298,13 @@ impl Agent {
             node.programs.iter().map(|program| (program.name.clone(), node.name.clone()))
         });
         let (domain, owner) = (Arc::clone(&self.domain), Arc::clone(&self.owner));
-        let told = (setup.delays_told_ns, !setup.network.links.is_empty());
-        Watch::start(domain, nodes.collect(), programs.collect(), told, owner)
+        let reporting = (setup.delays_least_ns, !setup.network.links.is_empty());
+        Watch::start(domain, nodes.collect(), programs.collect(), reporting, owner)
     }
 
-    fn end(&mut self) -> Ended {
+    fn end(&mut self) -> FinalReport {
         // They are to hear that they shall end.
-        self.freezer.stand_down();
+        self.freezer.disable();
         self.domain.assert_hold();
         let stalls = self.guard.take().map(|guard| {
             drop(guard);
@@ -334,10 +331,10 @@ impl Agent {
         // A refusal may be why a program ended, and so why the run did.
         thread::sleep(2 * REFUSALS_EVERY);
         let (access, agent_cpu_s) = (self.points.access(), own_cpu_s());
-        Ended { status, network, stalls, access, agent_cpu_s, unheard }
+        FinalReport { status, network, stalls, access, agent_cpu_s, unheard }
     }
 
-    /// Tells what was refused so far. That no more answers come from here on is no news.
+    /// Reports what was refused so far. That no more answers come from here on is no news.
     fn warn_of_files(&self) {
         for (node, server) in &self.files {
             for (reason, count) in server.stats().warnings {
@@ -346,10 +343,10 @@ impl Agent {
         }
     }
 
-    /// Waits until what programs wrote last is told. All who could hold a pipe open have ended
+    /// Waits until what programs wrote last is reported. All who could hold a pipe open have ended
     /// with their nodes.
     ///
-    /// Answers the programs of which that is not so.
+    /// Returns the programs of which that is not so.
     fn finish_outputs(&mut self) -> Vec<String> {
         let until = Instant::now() + OUTPUT_LONGEST;
         loop {
@@ -385,44 +382,45 @@ fn register(wanted: &str) -> anyhow::Result<(String, Registration)> {
     bail!("there are already {TRIES} domains named `{wanted}`; `qcycle ps` lists them")
 }
 
-/// Tells the runner what anybody does to the domain through its socket.
-fn tell_interventions(control: &Control, domain: &Arc<Domain>, owner: &Arc<Owner>) {
+/// Reports to the runner what anybody does to the domain through its socket.
+fn report_interventions(control: &Control, domain: &Arc<Domain>, owner: &Arc<Owner>) {
     let (domain, owner) = (Arc::clone(domain), Arc::clone(owner));
-    let told = interventions::Interventions::default();
-    control.tell_deeds(move |deed, by| {
-        if let Some(intervention) = told.note(domain.now(), deed, by) {
-            owner.tell(&Report::Intervention(intervention));
+    let reported = interventions::Interventions::default();
+    control.on_intervention(move |action, by| {
+        if let Some(intervention) = reported.note(domain.now(), action, by) {
+            owner.report(&Report::Intervention(intervention));
         }
     });
 }
 
 /// The processes of a node are gone, and this many of its programs with them.
-fn lost(name: &str, left: usize, owner: &Owner, programs: &Programs) {
+fn node_died(name: &str, left: usize, owner: &Owner, programs: &Programs) {
     if !programs.stopping.load(Ordering::Relaxed) {
         let reason = format!("node `{name}` died: its first process was killed or ended");
-        owner.tell(&Report::Failed { reason });
+        owner.report(&Report::Failed { reason });
     }
     (0..left).for_each(|_| programs.ended());
 }
 
-/// Tells the runner what a node told.
-fn tell(event: NodeEvent, owner: &Owner, domain: &Domain, programs: &Programs) {
+/// Reports to the runner what a node has reported.
+fn report_event(event: FromNode, owner: &Owner, domain: &Domain, programs: &Programs) {
     let at_ns = domain.now().as_ns();
     match event {
+        FromNode::Made | FromNode::Failed { .. } => return,
         // One that was killed on its way looks the same, and nobody waits for it any more.
-        NodeEvent::Started { .. } if programs.stopping.load(Ordering::Relaxed) => return,
-        NodeEvent::Started { name } => {
-            return owner.tell(&Report::Started { program: name, at_ns });
+        FromNode::Started { .. } if programs.stopping.load(Ordering::Relaxed) => return,
+        FromNode::Started { name } => {
+            return owner.report(&Report::Started { program: name, at_ns });
         }
         // The runner knows that it has not seen it begin.
-        NodeEvent::NotStarted { .. } if programs.stopping.load(Ordering::Relaxed) => {}
-        NodeEvent::NotStarted { name, reason } => {
-            owner.tell(&Report::NotStarted { program: name, reason, at_ns });
+        FromNode::NotStarted { .. } if programs.stopping.load(Ordering::Relaxed) => {}
+        FromNode::NotStarted { name, reason } => {
+            owner.report(&Report::NotStarted { program: name, reason, at_ns });
         }
-        NodeEvent::Exited { name, code, signal, cpu_s } => {
+        FromNode::Exited { name, code, signal, cpu_s } => {
             let stopped = programs.stopping.load(Ordering::Relaxed);
             let program = name;
-            owner.tell(&Report::Exited(Exited { program, code, signal, cpu_s, at_ns, stopped }));
+            owner.report(&Report::Exited(Exited { program, code, signal, cpu_s, at_ns, stopped }));
         }
     }
     programs.ended();
@@ -436,14 +434,10 @@ fn report_refusals(
     thread::Builder::new()
         .name("refusals".into())
         .spawn(move || {
-            let mut told = BTreeSet::new();
             loop {
                 for refusal in follower.refusals() {
-                    let line = format!("refused {}: {}", refusal.program, refusal.reason);
-                    if told.len() < REFUSALS_MAX && told.insert(line.clone()) {
-                        control.warn(line.clone());
-                        owner.warn(line);
-                    }
+                    control.warn(refusal.clone());
+                    owner.warn(refusal);
                 }
                 thread::sleep(REFUSALS_EVERY);
             }

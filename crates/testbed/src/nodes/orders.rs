@@ -1,7 +1,7 @@
 //! What a runner and its agent say to each other: one JSON object a line on a socket of their
 //! own. The runner orders; the agent reports, and asks for what only the runner has: the plant.
 //! Both ends are the same binary today, so a [`runtime::agent::protocol::VERSION`] in the first order is
-//! all the negotiation there is. `docs/internals/agent-protocol.md` tells the order of events.
+//! all the negotiation there is. `docs/internals/agent-protocol.md` describes the order of events.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,12 +31,12 @@ pub enum Order {
     Begin,
     /// The answer to a [`Report::Ask`].
     Answer {
-        /// Its number.
+        /// The number of the question.
         ask: u64,
         /// What came of it.
-        outcome: Answer,
+        outcome: PlantAnswer,
     },
-    /// Tell how the domain stands.
+    /// Report how the domain stands.
     Status,
     /// Stop everything, answer with [`Report::Ended`], and end.
     End,
@@ -45,10 +45,10 @@ pub enum Order {
 /// What came of a question to the plant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answer {
+pub enum PlantAnswer {
     /// The values read, in the order of the points, or the value written.
     Values(#[serde(with = "numbers")] Vec<f64>),
-    /// Why not.
+    /// Why the plant refused.
     Error(String),
 }
 
@@ -74,11 +74,12 @@ pub struct Setup {
     /// When programs are frozen.
     #[serde(with = "freeze_text")]
     pub freeze: Freeze,
-    /// Host nanoseconds that a processor may be silent before the clock stands still; for ever
+    /// Host nanoseconds that a processor may be silent before the clock is stopped; for ever
     /// if `None`.
     pub stall_guard_ns: Option<i64>,
-    /// Delays of programs of at least this are told one by one.
-    pub delays_told_ns: i64,
+    /// Delays of programs of at least this are reported one by one.
+    #[serde(rename = "delays_told_ns")]
+    pub delays_least_ns: i64,
     /// Working directory of programs.
     pub directory: PathBuf,
     /// Environment of all programs.
@@ -104,42 +105,42 @@ pub enum Report {
     },
     /// Something could not be made; nothing is left of the rest.
     Failed {
-        /// What and why.
+        /// The error as users read it.
         reason: String,
     },
     /// A program reads points, or writes one; the clock is held until the answer.
     Ask {
         /// Number to be repeated in the answer.
         ask: u64,
-        /// The points.
+        /// Names of the points.
         points: Vec<PointName>,
         /// The value to set each of them to; a read if `None`.
         #[serde(with = "number_or_none")]
         write: Option<f64>,
-        /// When.
+        /// Virtual nanoseconds since the domain began.
         at_ns: i64,
     },
     /// A program could not be started.
     NotStarted {
-        /// Its name.
+        /// Name of the program.
         program: String,
-        /// Why.
+        /// The error as users read it.
         reason: String,
-        /// When.
+        /// Virtual nanoseconds since the domain began.
         at_ns: i64,
     },
     /// A program was started.
     Started {
-        /// Its name.
+        /// Name of the program.
         program: String,
-        /// When.
+        /// Virtual nanoseconds since the domain began.
         at_ns: i64,
     },
     /// A program has ended.
     Exited(Exited),
     /// Something that makes results doubtful.
     Warning {
-        /// What.
+        /// The warning as users read it.
         text: String,
     },
     /// How the domain stands.
@@ -148,22 +149,22 @@ pub enum Report {
     Intervention(Intervention),
     /// What kept programs from acting in time is known up to here.
     Watched {
-        /// Up to when.
+        /// Virtual nanoseconds up to which programs were watched.
         to_ns: i64,
-        /// What is new.
+        /// Disturbances since the last report.
         disturbances: Vec<Disturbance>,
     },
     /// The clock has reached the end of the scenario.
     Arrived,
-    /// Everything is stopped.
-    Ended(Box<Ended>),
+    /// Everything is stopped; the last report.
+    Ended(Box<FinalReport>),
 }
 
 /// Lines that a program wrote. They take a way of their own: there is no limit to what programs
 /// write, and a question to the plant must not stand in line behind it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// The program.
+    /// Name of the program.
     pub program: String,
     /// Whether to standard error.
     pub error: bool,
@@ -179,7 +180,7 @@ pub struct Output {
 /// How a program ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Exited {
-    /// The program.
+    /// Name of the program.
     pub program: String,
     /// Its exit code, if it exited.
     pub code: Option<i32>,
@@ -187,15 +188,15 @@ pub struct Exited {
     pub signal: Option<i32>,
     /// Processor time of it and the children that it waited for, in seconds.
     pub cpu_s: f64,
-    /// When.
+    /// Virtual nanoseconds since the domain began.
     pub at_ns: i64,
     /// Whether it was stopped because the run was over.
     pub stopped: bool,
 }
 
-/// What is left to tell at the end.
+/// What is left to report at the end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Ended {
+pub struct FinalReport {
     /// How the domain stood.
     pub status: Status,
     /// What the network did; `None` without one.
@@ -226,7 +227,6 @@ mod numbers {
     }
 }
 
-/// As a user writes it.
 mod freeze_text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
@@ -262,9 +262,9 @@ mod tests {
     #[test]
     fn what_is_no_number_reaches_the_other_side_as_it_is() {
         let values = [f64::NAN, f64::INFINITY, -0.0, 0.1, f64::MIN_POSITIVE, 1e300];
-        let order = Order::Answer { ask: 1, outcome: Answer::Values(values.into()) };
+        let order = Order::Answer { ask: 1, outcome: PlantAnswer::Values(values.into()) };
         let text = serde_json::to_string(&order).unwrap();
-        let Order::Answer { outcome: Answer::Values(read), .. } =
+        let Order::Answer { outcome: PlantAnswer::Values(read), .. } =
             serde_json::from_str(&text).unwrap()
         else {
             panic!("{text} is another order");

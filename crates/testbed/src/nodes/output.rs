@@ -1,6 +1,6 @@
 //! Lines that programs write, stamped with the virtual time at which they arrived.
 //!
-//! A program may write faster than its lines are taken down. Then the pipe fills and it waits,
+//! A program may write faster than its lines are recorded. Then the pipe fills and it waits,
 //! as it would before a slow terminal: neither end keeps more than one read in memory. Lines
 //! that arrive together are reported together, so that many short ones cost little more than
 //! few long ones.
@@ -29,13 +29,13 @@ pub(super) fn report(
     domain: &Arc<Domain>,
     owner: &Owner,
 ) {
-    let tell = |text: String, lost: Option<String>, at_ns: i64| {
+    let report = |text: String, lost: Option<String>, at_ns: i64| {
         if !text.is_empty() || lost.is_some() {
             let program = program.to_owned();
             owner.output(&Output { program, error, at_ns, text, lost });
         }
     };
-    // Numbers that requirements look at are told on standard output alone.
+    // Numbers that requirements look at are reported on standard output alone.
     let cut = |lines: &mut Lines| {
         let is_cut = std::mem::take(&mut lines.cut_object) && !error;
         is_cut.then(|| format!("a line of more than {LINE_LENGTH_MAX} octets was cut"))
@@ -64,20 +64,19 @@ pub(super) fn report(
                 }
                 last_ns = now_ns;
                 let text = lines.take(&octets[..length]);
-                tell(text, cut(&mut lines), last_ns);
+                report(text, cut(&mut lines), last_ns);
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => {
-                tell(lines.rest(), Some(error.to_string()), last_ns);
+                report(lines.rest(), Some(error.to_string()), last_ns);
                 break;
             }
         }
     }
     let rest = lines.rest();
-    tell(rest, cut(&mut lines), last_ns);
+    report(rest, cut(&mut lines), last_ns);
 }
 
-/// Whether something is there to be read.
 fn is_readable(pipe: &PipeReader) -> bool {
     matches!(poll_until(&mut [readable(pipe.as_fd())], Some(HostTime::ZERO)), Ok(1))
 }
@@ -100,7 +99,6 @@ impl Lines {
         whole
     }
 
-    /// What no line end came for.
     fn rest(&mut self) -> String {
         let mut whole = String::new();
         if !self.begun.is_empty() {

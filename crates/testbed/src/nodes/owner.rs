@@ -21,7 +21,7 @@ pub(super) struct Owner {
 }
 
 /// Something to write to for one after the other, in the order in which they have come. A lock
-/// alone is not fair: whoever writes without a pause would keep all others from it, and the lines of
+/// alone is not fair: a thread that writes without a pause would keep all others from it, and the lines of
 /// a program would be stamped late because of another one.
 #[derive(Debug)]
 struct Queue<W> {
@@ -32,7 +32,7 @@ struct Queue<W> {
 
 #[derive(Debug, Default)]
 struct Turns {
-    /// The number of whoever comes next.
+    /// The number of the next to come.
     next: u64,
     /// The number of who may write.
     serving: u64,
@@ -63,14 +63,12 @@ impl Owner {
         Ok(Self { reports, outputs: Queue::new(outputs.into()) })
     }
 
-    /// Tells the runner something.
-    pub(super) fn tell(&self, report: &Report) {
+    pub(super) fn report(&self, report: &Report) {
         send(&self.reports, report);
     }
 
-    /// Tells of something that makes results doubtful.
     pub(super) fn warn(&self, text: String) {
-        self.tell(&Report::Warning { text });
+        self.report(&Report::Warning { text });
     }
 
     /// Hands on what a program wrote; waits while the runner cannot take it.
@@ -96,7 +94,6 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// A writer for which somebody always waits already.
     #[derive(Clone, Default)]
     struct Slow(std::sync::Arc<Mutex<Vec<u8>>>);
 

@@ -8,14 +8,13 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use vtime::VirtualTime;
 
-use super::orders::{Answer, Report};
+use super::orders::{PlantAnswer, Report};
 use super::owner::Owner;
 use crate::devices::PointStore;
 use network::stats::LatenessCounter;
 use plant::name::PointName;
 use results::record::ReadAccount;
 
-/// Questions to the runner.
 #[derive(Debug)]
 pub(super) struct Points {
     owner: Arc<Owner>,
@@ -25,7 +24,7 @@ pub(super) struct Points {
 #[derive(Debug, Default)]
 struct State {
     asked: u64,
-    waiting: BTreeMap<u64, Sender<Answer>>,
+    waiting: BTreeMap<u64, Sender<PlantAnswer>>,
     access: LatenessCounter,
     /// No more answers will come.
     closed: bool,
@@ -36,10 +35,9 @@ impl Points {
         Arc::new(Self { owner, state: Mutex::default() })
     }
 
-    /// Hands an answer to whoever asked.
-    pub(super) fn answer(&self, ask: u64, outcome: Answer) {
+    pub(super) fn answer(&self, ask: u64, outcome: PlantAnswer) {
         if let Some(waiting) = self.state.lock().waiting.remove(&ask) {
-            // Whoever asked may have been killed meanwhile.
+            // That one may have been killed meanwhile.
             let _ = waiting.send(outcome);
         }
     }
@@ -62,7 +60,7 @@ impl Points {
         })
     }
 
-    fn ask(
+    fn request(
         &self,
         points: &[PointName],
         write: Option<f64>,
@@ -81,23 +79,23 @@ impl Points {
             state.waiting.insert(ask, sender);
             ask
         };
-        self.owner.tell(&Report::Ask { ask, points: points.to_vec(), write, at_ns: at.as_ns() });
+        self.owner.report(&Report::Ask { ask, points: points.to_vec(), write, at_ns: at.as_ns() });
         let answer = receiver.recv().map_err(|_| OVER.to_owned())?;
         let took = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.state.lock().access.count(took);
         match answer {
-            Answer::Values(values) => Ok(values),
-            Answer::Error(error) => Err(error),
+            PlantAnswer::Values(values) => Ok(values),
+            PlantAnswer::Error(error) => Err(error),
         }
     }
 }
 
 impl PointStore for Points {
     fn read(&self, points: &[PointName], at: VirtualTime) -> Result<Vec<f64>, String> {
-        self.ask(points, None, at)
+        self.request(points, None, at)
     }
 
     fn write(&self, point: &PointName, value: f64, at: VirtualTime) -> Result<(), String> {
-        self.ask(std::slice::from_ref(point), Some(value), at).map(drop)
+        self.request(std::slice::from_ref(point), Some(value), at).map(drop)
     }
 }

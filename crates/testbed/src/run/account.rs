@@ -2,7 +2,7 @@
 //! how it stood a moment before.
 //!
 //! It is written when programs begin and end, when something is lost, and else every second. How far
-//! the run came is told a second late: by then what programs wrote until that time is in its files,
+//! the run came is reported a second late: by then what programs wrote until that time is in its files,
 //! or its loss is in the record.
 
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ const CHANGES_EVERY: Duration = Duration::from_millis(20);
 pub(super) struct Account {
     written: Instant,
     changed: bool,
-    /// When it was last taken down how far the run came, and the scenario time then.
+    /// When it was last recorded how far the run came, and the scenario time then.
     seen: (Instant, i64),
     failed: bool,
 }
@@ -41,7 +41,7 @@ impl Account {
     }
 
     /// Writes the record if it is time to, `seen_ns` being the scenario time that was reached.
-    /// Answers a warning the first time that it cannot.
+    /// Returns a warning the first time that it cannot.
     pub(super) fn keep(
         &mut self,
         record: &mut RunRecord,

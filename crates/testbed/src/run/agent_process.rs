@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use super::happened::Happened;
+use super::event::RunEvent;
 use super::outputs::{LastLines, Outputs};
 use crate::nodes::orders::{Order, Report};
 use os::fds;
@@ -38,7 +38,7 @@ impl AgentProcess {
     /// takes an order. The reader of outputs waits for the disk, and programs then wait for it.
     pub(super) fn start(
         sockets: &Path,
-        events: Sender<Happened>,
+        events: Sender<RunEvent>,
         mut outputs: Outputs,
     ) -> anyhow::Result<Self> {
         let (socket, theirs) = UnixStream::pair()?;
@@ -49,8 +49,8 @@ impl AgentProcess {
         command.env(sockets::VARIABLE, sockets);
         // Ctrl-Z must not stop the agent and leave the programs running; Ctrl-C is for the runner.
         command.process_group(0);
-        fds::hand_down(&mut command, theirs.as_fd());
-        fds::hand_down(&mut command, writer.as_fd());
+        fds::inherit(&mut command, theirs.as_fd());
+        fds::inherit(&mut command, writer.as_fd());
         let process = command.spawn().context("cannot start the agent")?;
         drop((theirs, writer));
         let (losses, last_lines) = (events.clone(), outputs.last_lines());
@@ -64,33 +64,33 @@ impl AgentProcess {
                     Err(_) => last.losses(None, "the agent sent a message that cannot be read"),
                 };
                 for loss in lost {
-                    // A session that is over hears of nothing more.
-                    let _ = losses.send(Happened::Lost(loss));
+                    // A session that is over learns of nothing more.
+                    let _ = losses.send(RunEvent::Lost(loss));
                 }
             }
             for loss in outputs.changed() {
-                let _ = losses.send(Happened::Lost(loss));
+                let _ = losses.send(RunEvent::Lost(loss));
             }
         })?;
         let reader = BufReader::new(socket.try_clone()?);
         thread::Builder::new().name("reports".into()).spawn(move || {
             for line in reader.lines().map_while(Result::ok) {
                 let happened = match serde_json::from_str::<Report>(&line) {
-                    Ok(report) => Happened::Report(report),
+                    Ok(report) => RunEvent::Report(report),
                     Err(error) => {
-                        Happened::AgentGone(format!("the agent sent an invalid message: {error}"))
+                        RunEvent::AgentGone(format!("the agent sent an invalid message: {error}"))
                     }
                 };
                 if events.send(happened).is_err() {
                     return;
                 }
             }
-            let _ = events.send(Happened::AgentGone("the agent ended unexpectedly".to_owned()));
+            let _ = events.send(RunEvent::AgentGone("the agent ended unexpectedly".to_owned()));
         })?;
         Ok(Self { process, socket, outputs, last_lines })
     }
 
-    /// Orders something. That the agent is gone is found by whoever waits for its reports.
+    /// Orders something. The reader of its reports finds out if the agent is gone.
     pub(super) fn order(&mut self, order: &Order) {
         let mut line = serde_json::to_string(order).expect("an order is plain data");
         line.push('\n');
@@ -104,7 +104,7 @@ impl AgentProcess {
         let _ = self.process.wait();
     }
 
-    /// Whether all that programs have written is taken down, within so long.
+    /// Whether all that programs have written is recorded, within so long.
     pub(super) fn outputs_within(&self, longest: Duration) -> bool {
         let until = Instant::now() + longest;
         while !self.outputs.is_finished() && Instant::now() < until {
@@ -113,7 +113,7 @@ impl AgentProcess {
         self.outputs.is_finished()
     }
 
-    /// Up to when lines of programs are taken down.
+    /// Up to when lines of programs are recorded.
     pub(super) const fn last_lines(&self) -> &LastLines {
         &self.last_lines
     }

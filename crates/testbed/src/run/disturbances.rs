@@ -15,19 +15,18 @@ use results::disturbance::{self, Cause, Disturbance};
 use results::disturbance_file::{self, DisturbanceWriter};
 use results::record::{DisturbanceRecord, HostLoad, PartyRecord};
 use results::{RunFolder, Verdict};
-use runtime::intervention::{Deed, Intervention};
+use runtime::intervention::{Action, Intervention};
 use scenario::model::Scenario;
 
 /// The longest delays that the record names.
 const LONGEST_MAX: usize = 20;
-/// Interventions that the record names one by one; an agent tells no more of each kind.
+/// Interventions that the record names one by one; an agent reports no more of each kind.
 const INTERVENTIONS_MAX: usize = 4000;
 /// Delays below this are never told one by one, those above this always.
-const TOLD: (i64, i64) = (100_000, 500_000);
-/// A delay is told one by one if it is at least this part of the least bound.
-const TOLD_PART: i64 = 5;
+const REPORTED_NS: (i64, i64) = (100_000, 500_000);
+/// A delay is reported one by one if it is at least this part of the least bound.
+const REPORTED_PART: i64 = 5;
 
-/// What has come so far.
 #[derive(Debug)]
 pub(super) struct Disturbances {
     writer: Option<DisturbanceWriter>,
@@ -38,10 +37,12 @@ pub(super) struct Disturbances {
     load: Option<Load>,
 }
 
-/// Delays of at least this are told one by one: what bounds of the scenario need.
-pub(super) fn told_ns(scenario: &Scenario) -> i64 {
+/// Delays of at least this are reported one by one: what bounds of the scenario need.
+pub(super) fn least_reported_ns(scenario: &Scenario) -> i64 {
     let bounds = scenario.requirements.iter().map(|one| disturbance::bound_of(one).as_ns());
-    bounds.min().map_or(TOLD.1, |bound| (bound / TOLD_PART).clamp(TOLD.0, TOLD.1))
+    bounds
+        .min()
+        .map_or(REPORTED_NS.1, |bound| (bound / REPORTED_PART).clamp(REPORTED_NS.0, REPORTED_NS.1))
 }
 
 impl Disturbances {
@@ -56,12 +57,11 @@ impl Disturbances {
         })
     }
 
-    /// Programs begin now.
     pub(super) fn begin(&mut self) {
         self.load = Load::now();
     }
 
-    /// Takes down what an agent reports, in time of the domain. Answers a warning if it cannot be
+    /// Takes down what an agent reports, in time of the domain. Returns a warning if it cannot be
     /// written.
     pub(super) fn note(&mut self, to_ns: i64, mut new: Vec<Disturbance>) -> Option<String> {
         let writer = self.writer.as_mut()?;
@@ -105,7 +105,7 @@ impl Disturbances {
         party.lost_ns = party.lost_ns.saturating_add(lost_ns);
     }
 
-    /// Nothing more comes. Answers a warning if the file is not what was written any more: then nothing is
+    /// Nothing more comes. Returns a warning if the file is not what was written any more: then nothing is
     /// known of the whole run.
     pub(super) fn end(&mut self, folder: &RunFolder) -> Option<String> {
         let writer = self.writer.take()?;
@@ -130,19 +130,19 @@ impl Disturbances {
     }
 }
 
-/// Keeps an intervention in the record. Answers the warning that it is.
+/// Keeps an intervention in the record. Returns the warning that it is.
 pub(super) fn intervene(
     kept: &mut Vec<Intervention>,
     mut one: Intervention,
     settle: VirtualSpan,
 ) -> Option<String> {
     one.at_ns = one.at_ns.saturating_sub(settle.as_ns());
-    let text = match one.deed {
-        Deed::Hold => Some("from outside: ".to_owned()),
-        Deed::Release => None,
+    let text = match one.action {
+        Action::Hold => Some("from outside: ".to_owned()),
+        Action::Release => None,
         _ => Some("from outside, so verdicts on the time after it are disturbed: ".to_owned()),
     };
-    let is_first = |one: &Intervention| kept.iter().all(|kept| kept.deed != one.deed);
+    let is_first = |one: &Intervention| kept.iter().all(|kept| kept.action != one.action);
     // The same again is in the log and in the record.
     let text = text
         .filter(|_| is_first(&one))
@@ -153,7 +153,7 @@ pub(super) fn intervene(
     text
 }
 
-/// What to say of disturbed verdicts, with the way out.
+/// What to say of disturbed verdicts, with the fix.
 pub(super) fn warning(verdicts: &[Verdict], record: &DisturbanceRecord) -> Option<String> {
     let disturbed = verdicts.iter().filter(|verdict| verdict.outcome == Outcome::Disturbed);
     let count = disturbed.count();
@@ -226,7 +226,7 @@ impl Load {
 
 /// The first line of `/proc/stat`: ticks of user, nice, system, idle, iowait, irq, softirq, steal.
 fn parse(stat: &str) -> Option<Load> {
-    /// Ticks of a second, as the kernel tells users (`USER_HZ`).
+    /// Ticks of a second, as the kernel reports users (`USER_HZ`).
     const TICKS: f64 = 100.0;
     let ticks: Vec<f64> = stat.lines().next()?.split_whitespace().flat_map(str::parse).collect();
     let [user, nice, system, _, _, irq, softirq, stolen, ..] = ticks[..] else { return None };
@@ -249,18 +249,18 @@ mod tests {
     #[test]
     fn an_intervention_is_warned_of_once_and_kept_each_time() {
         let mut kept = Vec::new();
-        let mut did = |at_ns, deed| {
-            let one = Intervention { at_ns, deed, by: Caller::default() };
+        let mut did = |at_ns, action| {
+            let one = Intervention { at_ns, action, by: Caller::default() };
             intervene(&mut kept, one, VirtualSpan::from_ns(1_000_000_000))
         };
-        let warned = did(3_000_000_000, Deed::Dilate { tdf_millionths: 2_000_000 }).unwrap();
+        let warned = did(3_000_000_000, Action::Dilate { tdf_millionths: 2_000_000 }).unwrap();
         assert!(
             warned.contains("factor changed to 2 by") && warned.ends_with("at 2.000 s"),
             "{warned}"
         );
-        assert!(did(4_000_000_000, Deed::Dilate { tdf_millionths: 2_000_000 }).is_none());
-        assert!(did(4_000_000_000, Deed::Hold).is_some());
-        assert!(did(4_000_000_000, Deed::Release).is_none());
+        assert!(did(4_000_000_000, Action::Dilate { tdf_millionths: 2_000_000 }).is_none());
+        assert!(did(4_000_000_000, Action::Hold).is_some());
+        assert!(did(4_000_000_000, Action::Release).is_none());
         let times: Vec<_> = kept.iter().map(|one| one.at_ns / 1_000_000_000).collect();
         assert_eq!(times, [2, 3, 3, 3]);
     }

@@ -10,7 +10,7 @@ use super::needs;
 use scenario::model::Scenario;
 use scenario::{self, Options};
 
-/// Checks a scenario, in all its variants if none is chosen. Answers what there is, in a line. Must
+/// Checks a scenario, in all its variants if none is chosen. Returns what there is, in a line. Must
 /// be called while the process has one thread.
 ///
 /// # Errors
@@ -30,9 +30,9 @@ pub fn check(file: &Path, options: &Options) -> Result<String, Failure> {
         scenarios.push(scenario::read(file, &options).map_err(Failure::Scenario)?);
     }
     // The engine may start threads, and namespaces are for processes with one; but what is wrong
-    // with the scenario is told first, as it is so on every machine.
+    // with the scenario is reported first, as it is so on every machine.
     let needs: Result<Vec<()>, _> = scenarios.iter().map(needs::check).collect();
-    // Points are those of all variants, so one plant tells all.
+    // Points are those of all variants, so one plant answers for all.
     if let Some((scenario, plan)) = scenarios.first().and_then(|s| Some((s, s.plant.as_ref()?))) {
         Grid::open(scenario, plan, &needs::engine_folders())?;
     }

@@ -1,8 +1,8 @@
-//! The environment of programs: what the scenario says, what tells them of the run, and of the
+//! The environment of programs: what the scenario says, variables about the run, and of the
 //! host's no more than it takes to find and start them.
 //!
 //! Two runs of a scenario must not differ because two shells did. So the time zone is UTC, the language
-//! none, and what is taken over from the host is told in the record.
+//! none, and what is taken over from the host is reported in the record.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,8 @@ use scenario::model::Scenario;
 
 /// Taken over from the host: where programs, their libraries and files are found.
 const KEPT: [&str; 3] = ["PATH", "HOME", "VIRTUAL_ENV"];
-/// The same on every host.
 const FIXED: [(&str, &str); 2] = [("LANG", "C.UTF-8"), ("TZ", "UTC0")];
 
-/// The same for all programs.
 pub(super) fn of_all(scenario: &Scenario, run: &str) -> BTreeMap<String, String> {
     let mut all = kept();
     all.extend(FIXED.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -23,7 +21,6 @@ pub(super) fn of_all(scenario: &Scenario, run: &str) -> BTreeMap<String, String>
     all
 }
 
-/// What the host gives.
 pub(super) fn kept() -> BTreeMap<String, String> {
     let value = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
     KEPT.iter().filter_map(value).collect()

@@ -16,7 +16,6 @@ use results::doubt::{PlantRecord, Refused};
 use scenario::model::{Happening, Mention, Scenario, Unchecked};
 use settings::Problems;
 
-/// The plant of a run.
 pub(super) struct Grid {
     plant: Plant,
     /// By name in lower case: points are compared without case.
@@ -118,12 +117,10 @@ impl Grid {
         })
     }
 
-    /// From now on rows go there.
     pub(super) fn record_to(&mut self, series: SeriesWriter) {
         self.series = Some(series);
     }
 
-    /// Name and version of the engine.
     pub(super) fn engine_version(&mut self) -> String {
         self.plant.engine_version()
     }
@@ -159,7 +156,7 @@ impl Grid {
         self.step_to(to)
     }
 
-    /// Reads points, or sets them, at a scenario time. Answers their values.
+    /// Reads points, or sets them, at a scenario time. Returns their values.
     ///
     /// # Errors
     /// Why not, and whom it concerns: the program that wrote, or the run.
@@ -212,9 +209,6 @@ impl Grid {
     }
 
     /// Finishes the recording and answers what the plant did.
-    ///
-    /// # Errors
-    /// When the series cannot be written.
     pub(super) fn finish(mut self) -> anyhow::Result<PlantStats> {
         if let Some(series) = self.series.take() {
             series.finish()?;

@@ -1,7 +1,7 @@
 //! The files that a run is made of: which they are, their hashes, and copies of them where wanted.
 //!
-//! The scenario alone does not tell what was run: a circuit redirects to other files, a table drives the
-//! plant, and a program is a script for an interpreter. All of them are taken down before anything
+//! The scenario alone does not say what was run: a circuit redirects to other files, a table drives the
+//! plant, and a program is a script for an interpreter. All of them are recorded before anything
 //! starts, and looked at again at the end: what was edited meanwhile may have been read before or after.
 //!
 //! What a circuit names is found by its words: every one that is the name of a file is such a file.
@@ -57,7 +57,6 @@ impl Inputs {
         Self { found: found.collect() }
     }
 
-    /// What the record says of them.
     pub(super) fn record(&self) -> Vec<Input> {
         self.found.iter().map(|(input, _)| input.clone()).collect()
     }
@@ -83,7 +82,6 @@ impl Inputs {
         Ok(())
     }
 
-    /// Files that are not what they were.
     pub(super) fn changed(&self) -> impl Iterator<Item = &str> {
         let changed = |(input, before): &&(Input, State)| state(Path::new(&input.file)) != *before;
         self.found.iter().filter(changed).map(|(input, _)| &*input.file)
@@ -112,7 +110,6 @@ fn hash(path: &Path) -> io::Result<(String, u64)> {
     }
 }
 
-/// Files by their paths, each once.
 #[derive(Debug, Default)]
 struct Finder {
     files: BTreeMap<PathBuf, Role>,

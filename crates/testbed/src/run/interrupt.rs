@@ -8,23 +8,22 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::happened::Happened;
+use super::event::RunEvent;
 use os::signals;
 use terminal::exit::Exit;
 
 /// Signals that come together are one request to end.
 const SIGNALS_TOGETHER: Duration = Duration::from_millis(500);
 
-/// Who hears of the first signal.
 #[derive(Debug)]
 pub(super) struct Interrupt {
-    to: Mutex<Sender<Happened>>,
+    to: Mutex<Sender<RunEvent>>,
     /// The first signal, once there was one.
     first: AtomicI32,
 }
 
 impl Interrupt {
-    /// Passes the first signal on. Another one ends this process at once: whoever asks twice does
+    /// Passes the first signal on. Another one ends this process at once: a user who asks twice does
     /// not want to wait for an engine that computes. The agent finds its runner gone and tidies up.
     pub(super) fn pass_on(arrivals: signals::Signals) -> std::io::Result<Arc<Self>> {
         let (nobody, _) = channel();
@@ -34,8 +33,8 @@ impl Interrupt {
             let first = arrivals.next().number;
             let first_at = Instant::now();
             own.first.store(first, Ordering::SeqCst);
-            // A session that is over already hears of nothing.
-            let _ = own.to.lock().send(Happened::Signal(first));
+            // A session that is over already learns of nothing.
+            let _ = own.to.lock().send(RunEvent::Signal(first));
             arrivals.next();
             while first_at.elapsed() < SIGNALS_TOGETHER {
                 arrivals.next();
@@ -46,8 +45,8 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Has a run hear of it from now on. Answers whether there is still to be one.
-    pub(super) fn reaches(&self, run: Sender<Happened>) -> bool {
+    /// Has a run learn of it from now on. Returns whether there is still to be one.
+    pub(super) fn reaches(&self, run: Sender<RunEvent>) -> bool {
         *self.to.lock() = run;
         self.first.load(Ordering::SeqCst) == 0
     }

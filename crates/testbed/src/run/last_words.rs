@@ -26,8 +26,8 @@ pub(super) fn take_down(record: &mut RunRecord, folder: &RunFolder) {
     }
 }
 
-/// As the user is told them, with the file that has all of them; nothing where no program failed.
-pub(super) fn told(record: &RunRecord, folder: &RunFolder) -> String {
+/// As they are shown to the user, with the file that has all of them; nothing where no program failed.
+pub(super) fn for_user(record: &RunRecord, folder: &RunFolder) -> String {
     let mut text = String::new();
     for program in record.programs.iter().filter(|program| has_failed(program)) {
         let log = folder.program_log(&program.name);

@@ -35,7 +35,7 @@ impl Log {
             count => format!("{wall:>10.3} s wall {:>16}  {count} lines are missing here\n", "-"),
         };
         let lines = format!("{missing}{wall:>10.3} s wall {shown:>16}  {text}\n");
-        // The log is not worth ending a run for; that it lacks something is told.
+        // The log is not worth ending a run for; that it lacks something is reported.
         match self.file.write_all(lines.as_bytes()) {
             Ok(()) => self.missing = 0,
             Err(error) => {

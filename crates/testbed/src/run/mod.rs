@@ -3,11 +3,11 @@
 //! The runner reads the scenario, opens the plant, starts an agent, and then answers: whenever a
 //! program reads or writes a point, the agent holds the clock and asks, and the runner brings
 //! the plant to that moment. Between questions it does nothing, so the grid computes while the
-//! clock stands still and takes no processor time from programs; only where nobody asks does it
+//! clock is stopped and takes no processor time from programs; only where nobody asks does it
 //! catch up now and then. At the end it writes down what was measured and judges it.
 //!
 //! - [`session`]: the course of a run
-//! - [`happened`]: what it waits for; [`failure`]: what keeps it from beginning
+//! - [`event`]: what it waits for; [`failure`]: what keeps it from beginning
 //! - [`needs`]: what this machine must have
 //! - [`dry`]: a scenario checked, and nothing started
 //! - [`account`]: the record while the run goes on
@@ -27,9 +27,9 @@ mod agent_process;
 mod disturbances;
 mod dry;
 mod environment;
+mod event;
 mod failure;
 mod grid;
-mod happened;
 mod inputs;
 mod interrupt;
 mod last_words;

@@ -14,7 +14,7 @@ use scenario::model::Scenario;
 /// the process has one thread.
 ///
 /// # Errors
-/// One line that says what is missing and the way out.
+/// One line that says what is missing and the fix.
 pub(super) fn check(scenario: &Scenario) -> anyhow::Result<()> {
     if !namespaces::is_root() {
         namespaces::become_root_of_own().context(

@@ -1,6 +1,6 @@
 //! What programs write, each into a file of its own, with the time of the scenario.
 //!
-//! What cannot be taken down, because the disk is full or fails, is not forgotten when it can again:
+//! What cannot be recorded, because the disk is full or fails, is not forgotten when it can again:
 //! the log says in a line of its own from when to when it lacks something, and so does the record.
 
 use std::collections::BTreeMap;
@@ -21,11 +21,10 @@ use results::doubt::Loss;
 use results::output::{Channel, OutputLine};
 use scenario::model::Scenario;
 
-/// Octets of output taken down for each program. A program that writes without a pause would
+/// Octets of output recorded for each program. A program that writes without a pause would
 /// fill the disk of a long run.
 const LOG_OCTETS_MAX: usize = 1 << 30;
 
-/// The files, by program.
 #[derive(Debug)]
 pub(super) struct Outputs {
     files: BTreeMap<String, Log>,
@@ -33,7 +32,7 @@ pub(super) struct Outputs {
     last: LastLines,
 }
 
-/// Scenario time of the last line of each program that was taken down.
+/// Scenario time of the last line of each program that was recorded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastLines(Arc<Mutex<BTreeMap<String, i64>>>);
 
@@ -66,7 +65,7 @@ struct Log<F = File> {
     length: u64,
     /// What it lacks and does not say yet.
     hole: Option<Hole>,
-    /// Its first loss, until it was told.
+    /// Its first loss, until it was reported.
     first: Option<(i64, String)>,
     /// Whether it has lost anything.
     is_holed: bool,
@@ -91,7 +90,6 @@ impl Growing for File {
 }
 
 impl Outputs {
-    /// Makes an empty file for each program.
     pub(super) fn create(folder: &RunFolder, scenario: &Scenario) -> anyhow::Result<Self> {
         let (mut files, last) = (BTreeMap::new(), LastLines::default());
         for program in scenario.nodes.iter().flat_map(|node| &node.programs) {
@@ -106,19 +104,17 @@ impl Outputs {
         Ok(Self { files, settle: scenario.settle, last })
     }
 
-    /// Up to when lines are there.
     pub(super) fn last_lines(&self) -> LastLines {
         self.last.clone()
     }
 
-    /// The logs of which others have changed something.
     pub(super) fn changed(&self) -> Vec<Loss> {
         let changed = self.files.iter().filter(|(_, log)| !log.is_as_written());
         let begin_ns = -self.settle.as_ns();
         changed.map(|(name, _)| loss(name, begin_ns, "another process changed it")).collect()
     }
 
-    /// Writes lines down. Answers the first loss of a log.
+    /// Writes lines down. Returns the first loss of a log.
     pub(super) fn write(&mut self, output: &Output) -> Option<Loss> {
         let log = self.files.get_mut(&output.program)?;
         let at_ns = (VirtualSpan::from_ns(output.at_ns) - self.settle).as_ns();
@@ -155,7 +151,7 @@ impl<F: Growing> Log<F> {
         self.left = self.left.saturating_sub(stamped.len());
         let taken = match full {
             true => Err(format!("the program has written {LOG_OCTETS_MAX} octets")),
-            false => self.tell_hole().and_then(|()| self.append(stamped.as_bytes())),
+            false => self.report_hole().and_then(|()| self.append(stamped.as_bytes())),
         };
         if let Err(reason) = taken {
             self.lacks(at_ns, lines.count(), reason);
@@ -166,7 +162,7 @@ impl<F: Growing> Log<F> {
         // What it lacks is best said at once: the runner may be killed any time. One that is full
         // says it once.
         if self.first.is_some() || !full {
-            let _ = self.tell_hole();
+            let _ = self.report_hole();
         }
     }
 
@@ -179,8 +175,7 @@ impl<F: Growing> Log<F> {
         hole.lines += lines;
     }
 
-    /// Says in the log what it lacks.
-    fn tell_hole(&mut self) -> Result<(), String> {
+    fn report_hole(&mut self) -> Result<(), String> {
         let Some(hole) = &self.hole else { return Ok(()) };
         let text = format!("{} lines are missing from here on: {}", hole.lines, hole.reason);
         let from_ns = hole.from_ns;

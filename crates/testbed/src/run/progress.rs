@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 use runtime::domain::Reading;
 
 const BAR_WIDTH: usize = 24;
-/// How often the bar is drawn anew.
+/// How often the bar is redrawn.
 const DRAW_EVERY: Duration = Duration::from_millis(250);
 /// Virtual time between two lines where there is no terminal.
 const LINE_EVERY_S: f64 = 10.0;
 
-/// The progress of one run, on standard error.
 #[derive(Debug)]
 pub(super) struct Progress {
     terminal: bool,
@@ -39,7 +38,6 @@ impl Progress {
         DRAW_EVERY
     }
 
-    /// Shows how the domain stands.
     pub(super) fn show(&mut self, clock: &Reading) {
         let virtual_s = clock.virtual_ns as f64 / 1e9;
         let at_s = virtual_s - self.settle_s;

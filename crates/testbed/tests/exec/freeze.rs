@@ -156,7 +156,7 @@ fn no_wait_shows_that_it_was_frozen() {
             let status = domain.ask(Call::Status).freeze;
             assert_eq!((status.freezes, status.incomplete), (50, 0));
             // Sleepers are left alone by ptrace; groups wake them, and 9 of these would say so.
-            assert!(by == Method::Ptrace || status.mended >= 50, "{status:?}");
+            assert!(by == Method::Ptrace || status.restarted >= 50, "{status:?}");
             guest.say("come");
             let printed = guest.finish();
             assert_eq!((printed.out.as_str(), printed.end), ("0 of 13 waits failed\n", 0));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use report_kit::outcome::Outcome;
 use results::RunFolder;
 use results::disturbance::Cause;
-use runtime::intervention::Deed;
+use runtime::intervention::Action;
 
 use crate::common::guests::{Link, c};
 use crate::common::machine::alone;
@@ -157,9 +157,9 @@ fn what_others_do_to_the_domain_is_in_log_and_record_and_a_factor_disturbs() {
     assert_eq!(outcome, Outcome::Disturbed);
     assert!(reason.contains("the domain had its tdf changed from outside at "), "{reason}");
     let record = run.record();
-    let deeds: Vec<_> = record.interventions.iter().map(|one| one.deed.clone()).collect();
-    let dilate = |tdf_millionths| Deed::Dilate { tdf_millionths };
-    assert_eq!(deeds, [Deed::Hold, Deed::Release, dilate(3_000_000), dilate(1_000_000)]);
+    let actions: Vec<_> = record.interventions.iter().map(|one| one.action.clone()).collect();
+    let dilate = |tdf_millionths| Action::Dilate { tdf_millionths };
+    assert_eq!(actions, [Action::Hold, Action::Release, dilate(3_000_000), dilate(1_000_000)]);
     assert!(record.interventions.iter().all(|one| one.by.command.contains("qcycle")));
     assert!(record.interventions.is_sorted_by_key(|one| one.at_ns));
     let log = std::fs::read_to_string(run.folder().log_path()).unwrap();

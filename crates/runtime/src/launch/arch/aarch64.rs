@@ -3,7 +3,7 @@
 //!
 //! A stepped thread stops at the end of a call with the instruction behind it as the next one, or
 //! with the call itself as the next one if the kernel has prepared to make it again: it does that
-//! before it tells the tracer.
+//! before it notifies the tracer.
 
 use libc::user_regs_struct;
 
@@ -34,30 +34,25 @@ pub(in crate::launch) const VDSO_PREFIX: &str = "__kernel_";
 pub(in crate::launch) const SYSCALL: [u8; 4] = 0xd400_0001u32.to_le_bytes();
 pub(in crate::launch) const SYSCALL_ALIGNMENT: usize = 4;
 
-/// Whether running programs can be taken in.
 pub(in crate::launch) const ATTACHES: bool = false;
 
-/// The general registers of a stopped thread.
 #[repr(transparent)]
 pub(in crate::launch) struct Registers(user_regs_struct);
 
 impl Registers {
-    /// Address of the next instruction.
     pub(in crate::launch) fn next(&self) -> u64 {
         self.0.pc
     }
 
-    /// Top of the stack.
     pub(in crate::launch) fn stack(&self) -> u64 {
         self.0.sp
     }
 
-    /// What the last system call answered.
     pub(in crate::launch) fn result(&self) -> i64 {
         self.0.regs[0].cast_signed()
     }
 
-    /// Lets a thread that stops on its way out of a call make this one in its place, with the same
+    /// Lets a thread that stops as it leaves a call make this one in its place, with the same
     /// arguments, of which the result has overwritten the first. A handler of a signal that comes
     /// after this runs, and the call is made after it.
     pub(in crate::launch) fn make_again(&mut self, number: i64, first: u64) {
@@ -67,8 +62,8 @@ impl Registers {
     }
 
     /// Lets a thread that has stopped in this call, which returns to `address`, find that there is no
-    /// such call. Answers whether: not if the call has something to say, or is over. The kernel has
-    /// prepared to make most waits again before it tells of the stop, so there is no other call to
+    /// such call. Returns whether: not if the call has something to say, or is over. The kernel has
+    /// prepared to make most waits again before it reports the stop, so there is no other call to
     /// put in their place, and a handler runs without ending the wait.
     pub(in crate::launch) fn waited_in_vain(
         &mut self,

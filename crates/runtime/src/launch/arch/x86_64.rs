@@ -28,30 +28,25 @@ pub(in crate::launch) const VDSO_PREFIX: &str = "__vdso_";
 pub(in crate::launch) const SYSCALL: [u8; 2] = [0x0f, 0x05];
 pub(in crate::launch) const SYSCALL_ALIGNMENT: usize = 1;
 
-/// Whether running programs can be taken in.
 pub(in crate::launch) const ATTACHES: bool = true;
 
-/// The general registers of a stopped thread.
 #[repr(transparent)]
 pub(in crate::launch) struct Registers(user_regs_struct);
 
 impl Registers {
-    /// Address of the next instruction.
     pub(in crate::launch) fn next(&self) -> u64 {
         self.0.rip
     }
 
-    /// Top of the stack.
     pub(in crate::launch) fn stack(&self) -> u64 {
         self.0.rsp
     }
 
-    /// What the last system call answered.
     pub(in crate::launch) fn result(&self) -> i64 {
         self.0.rax as i64
     }
 
-    /// Lets a thread that stops on its way out of a call make this one in its place, with the same
+    /// Lets a thread that stops as it leaves a call make this one in its place, with the same
     /// arguments; unless a handler of a signal is to run, for then the call ends with EINTR.
     pub(in crate::launch) fn make_again(&mut self, number: i64, _first: u64) {
         // Of `linux/errno.h`; the kernel takes it for its own, and no program ever sees it.

@@ -1,18 +1,8 @@
-//! What `/proc` tells of a process that is to be taken in, and why it may not be. Pure: texts in,
+//! What `/proc` says about a process that is to be attached, and why it may not be. Pure: texts in,
 //! answers out. proc(5)
 
+use os::process::field;
 use vtime::image::{IMAGE, OWN, PAGE_SIZE};
-
-/// The value of a line of `/proc/PID/status`.
-pub(super) fn field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    Some(line.trim())
-}
-
-/// A set of signals in `/proc/PID/status`.
-pub(super) fn signals(status: &str, name: &str) -> u64 {
-    field(status, name).and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0)
-}
 
 /// Whether a process or thread has ended or is about to: it has given its memory back.
 pub(super) fn has_ended(status: &str) -> bool {
@@ -28,7 +18,7 @@ fn is_of_the_kernel(status: &str) -> bool {
     }
 }
 
-/// Why a thread cannot be taken in, by its status; `ours` are the tracers that are this process.
+/// Why a thread cannot be attached, by its status; `ours` are the tracers that are this process.
 pub(super) fn obstacle(status: &str, ours: impl Fn(&str) -> bool) -> Option<String> {
     if has_ended(status) {
         return Some("it has ended and waits for its parent to collect it".to_owned());
@@ -55,21 +45,21 @@ pub(super) fn obstacle(status: &str, ours: impl Fn(&str) -> bool) -> Option<Stri
     }
 }
 
-/// What a look at `/proc/PID/maps` tells.
+/// What a look at `/proc/PID/maps` reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Room {
+pub(super) enum ImageSlot {
     /// The places of image and pages are free, and the vDSO begins there.
     Free { vdso: u64 },
     /// It has an image already.
     InADomain,
     /// It has something of its own there.
-    Taken,
+    Occupied,
     /// It has no vDSO.
     NoVdso,
 }
 
 /// Looks for the place of the image, and for the vDSO.
-pub(super) fn room(maps: &str) -> Room {
+pub(super) fn image_slot(maps: &str) -> ImageSlot {
     let mut vdso = None;
     let mut taken = None;
     for line in maps.lines() {
@@ -79,10 +69,14 @@ pub(super) fn room(maps: &str) -> Room {
         }
         if to > IMAGE as u64 && from < (OWN + PAGE_SIZE) as u64 {
             let ours = line.contains("memfd:quartercycle-");
-            taken = Some(if ours { Room::InADomain } else { taken.unwrap_or(Room::Taken) });
+            taken = Some(if ours {
+                ImageSlot::InADomain
+            } else {
+                taken.unwrap_or(ImageSlot::Occupied)
+            });
         }
     }
-    taken.unwrap_or(vdso.map_or(Room::NoVdso, |vdso| Room::Free { vdso }))
+    taken.unwrap_or(vdso.map_or(ImageSlot::NoVdso, |vdso| ImageSlot::Free { vdso }))
 }
 
 fn range(text: &str) -> Option<(u64, u64)> {
@@ -112,20 +106,20 @@ mod tests {
         assert!(refused("Seccomp:\t0", "Seccomp:\t2").contains("seccomp"));
         let own = STATUS.replace("TracerPid:\t0", "TracerPid:\t77");
         assert_eq!(obstacle(&own, |tracer| tracer == "77"), None);
-        assert_eq!(signals(STATUS, "SigCgt"), 0x4002);
+        assert_eq!(os::process::signal_set(STATUS, "SigCgt"), 0x4002);
     }
 
     #[test]
     fn the_place_of_the_image_must_be_free() {
         let vdso = "7f00-8f00 r-xp 00000000 00:00 0    [vdso]\n";
         let elsewhere = "400000-401000 r-xp 00000000 08:01 5 /bin/x\n";
-        assert_eq!(room(&format!("{elsewhere}{vdso}")), Room::Free { vdso: 0x7f00 });
-        assert_eq!(room(elsewhere), Room::NoVdso);
+        assert_eq!(image_slot(&format!("{elsewhere}{vdso}")), ImageSlot::Free { vdso: 0x7f00 });
+        assert_eq!(image_slot(elsewhere), ImageSlot::NoVdso);
         let low = "130000-131000 rw-p 00000000 00:00 0\n";
-        assert_eq!(room(&format!("{low}{vdso}")), Room::Taken);
+        assert_eq!(image_slot(&format!("{low}{vdso}")), ImageSlot::Occupied);
         let image = "110000-114000 r-xp 00000000 00:01 7 /memfd:quartercycle-image (deleted)\n";
-        assert_eq!(room(&format!("{image}{vdso}")), Room::InADomain);
+        assert_eq!(image_slot(&format!("{image}{vdso}")), ImageSlot::InADomain);
         let whole = "100000-200000 rw-p 00000000 00:00 0\n";
-        assert_eq!(room(&format!("{whole}{vdso}")), Room::Taken);
+        assert_eq!(image_slot(&format!("{whole}{vdso}")), ImageSlot::Occupied);
     }
 }

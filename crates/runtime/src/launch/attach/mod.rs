@@ -1,9 +1,9 @@
-//! Taking a program in that runs already, with all its threads and children, without a jump in
+//! Attaching to a program that runs already, with all its threads and children, without a jump in
 //! its time.
 //!
 //! The whole tree is stopped by ptrace, then the domain begins: its clocks go on from where the
 //! host's are at that moment, which is later than anything that the program has seen, and stand
-//! until everybody is let go. Each process gets what a program gets at its exec; its vDSO is
+//! until everybody is detached. Each process gets what a program gets at its exec; its vDSO is
 //! pointed at the image where it lies; and threads that were waiting go on waiting, in virtual
 //! time ([`waits`]).
 //!
@@ -13,15 +13,15 @@
 //! not the command that they started, but a servant of it.
 //!
 //! - [`tree`]: a program with all its threads and children, stopped
-//! - [`facts`]: what `/proc` tells, and why a process cannot be taken in
-//! - [`put`]: one process, step by step
+//! - [`facts`]: what `/proc` reports, and why a process cannot be attached
+//! - [`insertion`]: one process, step by step
 //! - [`vdso`]: pointing the vDSO at the image
 //! - [`waits`]: how a thread goes on that was stopped in a call
 //! - [`sched`]: since when a thread sleeps
 //! - [`timers`]: timers that were set before
 
 mod facts;
-mod put;
+mod insertion;
 mod reaper;
 mod sched;
 mod timers;
@@ -29,6 +29,7 @@ mod tree;
 mod vdso;
 mod waits;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -44,8 +45,9 @@ use super::arch::ATTACHES;
 use super::equip::Equipment;
 use super::follow::Follower;
 use crate::domain::Domain;
-use facts::Room;
-use put::Put;
+use facts::ImageSlot;
+use insertion::Insertion;
+use os::process::{signal_set, status_of};
 use sched::Clocks;
 use tree::{Thread, Threads, Tree, refusal};
 use vdso::Patch;
@@ -54,17 +56,17 @@ use waits::{Interrupted, Next, Times};
 /// Most instructions of the vDSO that a thread is led through to its end.
 const STEPS_MAX: u32 = 20_000;
 
-/// A program that stands still, to be put into virtual time.
+/// A program that is stopped, to be put into virtual time.
 #[derive(Debug)]
-pub struct Standing {
+pub struct StoppedProgram {
     tree: Tree,
-    vdso: std::collections::BTreeMap<pid_t, u64>,
+    vdso: BTreeMap<pid_t, u64>,
 }
 
-/// What was taken in.
+/// Size of the program, and how long it was stopped.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken {
-    /// Processes.
+pub struct Attached {
+    /// Number of its processes.
     pub processes: usize,
     /// Threads of all of them.
     pub threads: usize,
@@ -72,33 +74,26 @@ pub struct Taken {
     pub stood_ns: i64,
 }
 
-/// Whether a process has an image already.
-#[must_use]
-pub fn is_in_a_domain(process: pid_t) -> bool {
-    fs::read_to_string(format!("/proc/{process}/maps"))
-        .is_ok_and(|maps| facts::room(&maps) == Room::InADomain)
-}
-
 /// Stops a process and all that comes from it, but for those kept out. Only the thread that does
 /// this may go on with it.
 ///
 /// # Errors
-/// When one of them cannot be taken in; says which and why. The program goes on.
-pub fn stop(process: pid_t, keep_out: &[pid_t]) -> io::Result<Standing> {
+/// When one of them cannot be attached; says which and why. The program goes on.
+pub fn stop(process: pid_t, keep_out: &[pid_t]) -> io::Result<StoppedProgram> {
     if !ATTACHES {
         return Err(refusal(process, "attaching to running programs is supported only on x86-64"));
     }
     let tree = Tree::stop(process, keep_out)?;
-    let mut vdso = std::collections::BTreeMap::new();
-    let mut standing = Standing { tree, vdso: std::collections::BTreeMap::new() };
-    for (process, threads) in &mut standing.tree.processes {
+    let mut vdso = BTreeMap::new();
+    let mut stopped = StoppedProgram { tree, vdso: BTreeMap::new() };
+    for (process, threads) in &mut stopped.tree.processes {
         let maps = fs::read_to_string(format!("/proc/{process}/maps"))
             .map_err(|error| refusal(*process, &error.to_string()))?;
-        let at = match facts::room(&maps) {
-            Room::Free { vdso } => vdso,
-            Room::InADomain => return Err(refusal(*process, "it is already in a domain")),
-            Room::NoVdso => return Err(refusal(*process, "it has no vDSO")),
-            Room::Taken => {
+        let at = match facts::image_slot(&maps) {
+            ImageSlot::Free { vdso } => vdso,
+            ImageSlot::InADomain => return Err(refusal(*process, "it is already in a domain")),
+            ImageSlot::NoVdso => return Err(refusal(*process, "it has no vDSO")),
+            ImageSlot::Occupied => {
                 return Err(refusal(
                     *process,
                     &format!(
@@ -115,18 +110,18 @@ pub fn stop(process: pid_t, keep_out: &[pid_t]) -> io::Result<Standing> {
                 .map_err(|error| refusal(*process, &error.to_string()))?;
         }
     }
-    standing.vdso = vdso;
-    Ok(standing)
+    stopped.vdso = vdso;
+    Ok(stopped)
 }
 
-impl Standing {
-    /// Puts all of them into the domain of a follower, whose clock stands, and lets them go with
+impl StoppedProgram {
+    /// Puts all of them into the domain of a follower, whose clock is stopped, and detaches from them with
     /// the release of the hold that it stands by.
     ///
     /// # Errors
     /// When one of them cannot be put there; says which and why. None of them is in the domain
     /// then, and all go on.
-    pub fn put_into(self, follower: &Follower, domain: &Domain) -> io::Result<Taken> {
+    pub fn insert_into(self, follower: &Follower, domain: &Domain) -> io::Result<Attached> {
         let Self { mut tree, vdso } = self;
         let patch = Patch::new()?;
         let equipment = follower.equipment();
@@ -138,28 +133,30 @@ impl Standing {
         for process in tree.processes.keys() {
             own.push(domain.add_program(&name, *process, None)?);
         }
-        let mut puts = Vec::new();
+        let mut insertions = Vec::new();
         for ((process, threads), (program, own)) in tree.processes.iter_mut().zip(&own) {
             let thread = threads.values_mut().next().expect("a process without threads is gone");
             match prepare(equipment, &patch, *process, thread, vdso[process], own.as_fd()) {
-                Ok(put) => {
+                Ok(insertion) => {
                     program.runs();
-                    puts.push((*process, put));
+                    insertions.push((*process, insertion));
                 }
                 Err(error) => {
-                    puts.into_iter().for_each(|(_, put): (_, Put<'_>)| put.undo());
+                    insertions
+                        .into_iter()
+                        .for_each(|(_, insertion): (_, Insertion<'_>)| insertion.undo());
                     return Err(refusal(*process, &error.to_string()));
                 }
             }
         }
-        let mut puts = puts.into_iter();
-        while let Some((process, mut put)) = puts.next() {
-            let installed = put.install_filter();
+        let mut insertions = insertions.into_iter();
+        while let Some((process, mut insertion)) = insertions.next() {
+            let installed = insertion.install_filter();
             let listener = match installed {
                 Ok(listener) => listener,
                 Err(error) => {
-                    put.undo();
-                    puts.for_each(|(_, put)| put.undo());
+                    insertion.undo();
+                    insertions.for_each(|(_, insertion)| insertion.undo());
                     return Err(refusal(
                         process,
                         &format!("cannot put the filter on it ({error})"),
@@ -168,10 +165,10 @@ impl Standing {
             };
             follower
                 .gate()
-                .hand_over(&name, listener.as_fd())
+                .send_listener(&name, listener.as_fd())
                 .expect("the follower receives until its gate is closed");
-            timers::take_over(follower.timers(), &name, process, &mut put);
-            put.end();
+            timers::take_over(follower.timers(), &name, process, &mut insertion);
+            insertion.end();
         }
         for thread in tree.processes.values_mut().flat_map(Threads::values_mut) {
             let wait = waits.get(&thread.tracee.thread()).copied().unwrap_or(Wait::AsItIs);
@@ -183,11 +180,10 @@ impl Standing {
         domain.release_hold();
         drop(tree);
         let stood_ns = (crate::domain::host_now() - began).as_ns();
-        Ok(Taken { processes, threads, stood_ns })
+        Ok(Attached { processes, threads, stood_ns })
     }
 }
 
-/// Everything that can be undone.
 fn prepare<'p>(
     equipment: &'p Equipment,
     patch: &'p Patch,
@@ -195,22 +191,21 @@ fn prepare<'p>(
     thread: &'p mut Thread,
     vdso: u64,
     own: BorrowedFd<'_>,
-) -> io::Result<Put<'p>> {
-    let mut put = Put::begin(equipment, patch, process, thread, vdso)?;
-    let done = put
+) -> io::Result<Insertion<'p>> {
+    let mut insertion = Insertion::begin(equipment, patch, process, thread, vdso)?;
+    let done = insertion
         .map(own)
-        .and_then(|()| put.take_signal(put::caught(process)))
-        .and_then(|()| put.point_vdso());
+        .and_then(|()| insertion.take_signal(insertion::caught(process)))
+        .and_then(|()| insertion.point_vdso());
     match done {
-        Ok(()) => Ok(put),
+        Ok(()) => Ok(insertion),
         Err(error) => {
-            put.undo();
+            insertion.undo();
             Err(error)
         }
     }
 }
 
-/// How a thread goes on, in virtual time.
 #[derive(Clone, Copy, Debug)]
 enum Wait {
     AsItIs,
@@ -218,15 +213,11 @@ enum Wait {
     Until(ProgramTime),
 }
 
-/// Decides for all threads how they go on.
-fn decide_waits(
-    tree: &mut Tree,
-    domain: &Domain,
-) -> io::Result<std::collections::BTreeMap<pid_t, Wait>> {
+fn decide_waits(tree: &mut Tree, domain: &Domain) -> io::Result<BTreeMap<pid_t, Wait>> {
     // What the clocks show went on from the host's, so a host time is a virtual one.
     let epoch = domain.page().epoch(Epoch::Monotonic);
     let mut clocks = Clocks::default();
-    let mut waits = std::collections::BTreeMap::new();
+    let mut waits = BTreeMap::new();
     for thread in tree.processes.values_mut().flat_map(Threads::values_mut) {
         let registers = thread.tracee.registers()?;
         let Some((number, args, result)) = registers.call() else { continue };
@@ -270,8 +261,8 @@ fn go_on(thread: &mut Thread, wait: Wait) -> io::Result<()> {
 }
 
 fn is_about_to_be_interrupted(thread: pid_t) -> bool {
-    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
-    let set = |name| facts::signals(&status, name);
+    let status = status_of(thread);
+    let set = |name| signal_set(&status, name);
     (set("SigPnd") | set("ShdPnd")) & set("SigCgt") & !set("SigBlk") != 0
 }
 

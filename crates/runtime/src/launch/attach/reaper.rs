@@ -1,9 +1,9 @@
-//! Hears of the ends of traced threads while the thread that traces them cannot.
+//! Learns of the ends of traced threads while the thread that traces them cannot.
 //!
 //! A thread that runs another program keeps everybody from attaching to it until all others of its
 //! process are gone, and a traced one is gone when its tracer has heard of its end (`de_thread` and
 //! `ptrace_attach` of the kernel). So a tracer of some that attaches to the one in that moment waits
-//! for itself. Another thread of its process may hear of ends in its place: wait(2), `__WNOTHREAD`.
+//! for itself. Another thread of its process may learn of ends in its place: wait(2), `__WNOTHREAD`.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ use libc::{c_int, pid_t};
 
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A thread that hears of ends. Dropping it ends it.
+/// A thread that learns of ends. Dropping it ends it.
 #[derive(Debug)]
 pub(super) struct Reaper {
     traced: Option<Sender<pid_t>>,
@@ -23,17 +23,13 @@ pub(super) struct Reaper {
 }
 
 impl Reaper {
-    /// Starts the thread.
-    ///
-    /// # Errors
-    /// Those of `pthread_create(3)`.
     pub(super) fn start() -> io::Result<Self> {
-        let (traced, told) = channel();
-        let thread = thread::Builder::new().name("reaper".into()).spawn(move || reap(&told))?;
+        let (traced, receiver) = channel();
+        let thread = thread::Builder::new().name("reaper".into()).spawn(move || reap(&receiver))?;
         Ok(Self { traced: Some(traced), thread: Some(thread) })
     }
 
-    /// A thread is traced from now on. The tracer may hear of its end as well; whoever is later
+    /// A thread is traced from now on. The tracer may learn of its end as well; the later of the two
     /// learns that there is no such thread.
     pub(super) fn traced(&self, thread: pid_t) {
         // Fails only if the other side has panicked.
@@ -50,10 +46,10 @@ impl Drop for Reaper {
     }
 }
 
-fn reap(told: &Receiver<pid_t>) {
+fn reap(receiver: &Receiver<pid_t>) {
     let mut traced = Vec::new();
     loop {
-        match told.recv_timeout(LOOK) {
+        match receiver.recv_timeout(LOOK) {
             Ok(thread) => traced.push(thread),
             Err(RecvTimeoutError::Timeout) => traced.retain(|thread| is_there(*thread)),
             Err(RecvTimeoutError::Disconnected) => return,
@@ -61,10 +57,10 @@ fn reap(told: &Receiver<pid_t>) {
     }
 }
 
-/// Whether a thread is there; hears of its end if it has ended.
+/// Whether a thread is there; learns of its end if it has ended.
 fn is_there(thread: pid_t) -> bool {
-    // The kernel tells of the stops of traced threads whether asked or not, and these are for the
-    // tracer to hear of: so it is looked at first.
+    // The kernel reports the stops of traced threads whether asked or not, and these are for the
+    // tracer to learn of: so it is looked at first.
     match state_change(thread, libc::WNOWAIT) {
         Some(libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED) => {
             state_change(thread, 0);

@@ -2,18 +2,18 @@
 //!
 //! The scheduler notes when a thread has last used its processor (`se.exec_start`). For one that
 //! sleeps in a call, that is when the call began to wait, or later if it was woken in vain. The
-//! scheduler's time stands still while a hypervisor or interrupts have the processor, so what is
+//! scheduler's time is stopped while a hypervisor or interrupts have the processor, so what is
 //! found by comparing the clocks afterwards is late by that: a wait that goes on from it may end
 //! late, never early.
 
 use std::fs;
 
 use libc::pid_t;
+use os::realtime::{allowed_cores, pin, pin_thread};
 use vtime::HostTime;
 
 use crate::domain::host_now;
 
-/// A thread that sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Asleep {
     /// Scheduler's time, in nanoseconds.
@@ -24,10 +24,10 @@ pub(super) struct Asleep {
     times: u64,
 }
 
-/// Looks at a thread; `None` if it does not sleep, or this kernel does not tell.
+/// Looks at a thread; `None` if it does not sleep, or this kernel does not report it.
 pub(super) fn look(process: pid_t, thread: pid_t) -> Option<Asleep> {
     let folder = format!("/proc/{process}/task/{thread}");
-    // In this order: whoever falls asleep in between is counted once too often.
+    // In this order: a thread that falls asleep in between is counted once too often.
     let sched = fs::read_to_string(format!("{folder}/sched")).ok()?;
     let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
     let (state, processor) = state_and_processor(&stat)?;
@@ -71,24 +71,13 @@ fn measure() -> Option<i64> {
     (0..TRIES).filter_map(|_| once()).min()
 }
 
-/// Does something on one processor.
 fn on<T>(processor: usize, what: impl FnOnce() -> Option<T>) -> Option<T> {
-    // SAFETY: sets of processors that live on the stack, of the size that is told.
-    unsafe {
-        let mut before: libc::cpu_set_t = std::mem::zeroed();
-        let mut one: libc::cpu_set_t = std::mem::zeroed();
-        let size = size_of::<libc::cpu_set_t>();
-        if processor >= 8 * size || libc::sched_getaffinity(0, size, &raw mut before) != 0 {
-            return None;
-        }
-        libc::CPU_SET(processor, &mut one);
-        if libc::sched_setaffinity(0, size, &raw const one) != 0 {
-            return None;
-        }
-        let result = what();
-        libc::sched_setaffinity(0, size, &raw const before);
-        result
-    }
+    let before = allowed_cores().ok()?;
+    pin(processor).ok()?;
+    let result = what();
+    // It was allowed there before.
+    let _ = pin_thread(0, before);
+    result
 }
 
 fn exec_start(sched: &str) -> Option<i64> {

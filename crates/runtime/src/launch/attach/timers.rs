@@ -1,33 +1,43 @@
-//! Timers that a program has set before it is taken in: the agent takes them over from the kernel,
+//! Timers that a program has set before it is attached: the agent takes them over from the kernel,
 //! which keeps none armed that counts on a virtual clock.
 
 use std::fs;
 use std::io;
 
-use libc::{c_int, pid_t};
+use libc::pid_t;
 
-use super::put::Put;
-use crate::launch::timers::{KernelTimer, Service};
+use super::insertion::Insertion;
+use crate::launch::timers::{KernelTimer, Service, timerfds_of};
 
 const ITIMER_REAL: u64 = 0;
 
 /// Takes over all timers of a process. One that cannot be taken over goes on in host time.
-pub(super) fn take_over(service: &Service, tree: &str, process: pid_t, put: &mut Put<'_>) {
-    for fd in timer_descriptors(process) {
+pub(super) fn take_over(
+    service: &Service,
+    tree: &str,
+    process: pid_t,
+    insertion: &mut Insertion<'_>,
+) {
+    for fd in timerfds_of(process) {
         // Fails only if there are no descriptors or memory left.
         let _ = service.take_over_descriptor(tree, process, fd);
     }
-    let _ = interval(service, tree, process, put);
+    let _ = interval(service, tree, process, insertion);
     let listed = fs::read_to_string(format!("/proc/{process}/timers")).unwrap_or_default();
     for timer in kernel_timers(&listed).filter(KernelTimer::is_virtual) {
-        let _ = posix(service, tree, process, &timer, put);
+        let _ = posix(service, tree, process, &timer, insertion);
     }
 }
 
-fn interval(service: &Service, tree: &str, process: pid_t, put: &mut Put<'_>) -> io::Result<()> {
+fn interval(
+    service: &Service,
+    tree: &str,
+    process: pid_t,
+    insertion: &mut Insertion<'_>,
+) -> io::Result<()> {
     const OLD: u64 = 32;
     let args = |at| [ITIMER_REAL, at, at + OLD, 0, 0, 0];
-    let words = put.call_with(libc::SYS_setitimer, args, [0; 8])?;
+    let words = insertion.call_with(libc::SYS_setitimer, args, [0; 8])?;
     let [.., period_s, period_us, left_s, left_us] = words.map(u64::cast_signed);
     let ns = |seconds: i64, us: i64| seconds.saturating_mul(1_000_000_000) + us * 1000;
     match [ns(left_s, left_us), ns(period_s, period_us)] {
@@ -41,23 +51,14 @@ fn posix(
     tree: &str,
     process: pid_t,
     timer: &KernelTimer,
-    put: &mut Put<'_>,
+    insertion: &mut Insertion<'_>,
 ) -> io::Result<()> {
     const OLD: u64 = 32;
     let args = |at| [timer.number as u64, 0, at, at + OLD, 0, 0];
-    let words = put.call_with(libc::SYS_timer_settime, args, [0; 8])?;
+    let words = insertion.call_with(libc::SYS_timer_settime, args, [0; 8])?;
     let [.., period_s, period_ns, left_s, left_ns] = words.map(u64::cast_signed);
     let ns = |seconds: i64, ns: i64| seconds.saturating_mul(1_000_000_000) + ns;
     service.take_over_posix(tree, process, timer, [ns(left_s, left_ns), ns(period_s, period_ns)])
-}
-
-/// The descriptors of a process that are timers.
-fn timer_descriptors(process: pid_t) -> Vec<c_int> {
-    let entries = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-    let timers = entries.filter(|entry| {
-        fs::read_link(entry.path()).is_ok_and(|link| link.as_os_str() == "anon_inode:[timerfd]")
-    });
-    timers.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// The timers in `/proc/PID/timers`, proc(5).

@@ -1,6 +1,6 @@
 //! A program with all its threads and children, stopped.
 //!
-//! Whoever runs may start threads and children meanwhile, so the tree is looked at again until
+//! A running thread may start threads and children meanwhile, so the tree is looked at again until
 //! all that it has are stopped: then nobody is left to start more.
 //!
 //! A parent that waits in `vfork` cannot stop before its child has run another program or ended.
@@ -20,8 +20,9 @@ use super::sched::{self, Asleep};
 use crate::domain::host_now;
 use crate::launch::follow::DISPATCH;
 use crate::launch::tracee::{Stop, Tracee};
+use os::process::{field, name_of, share_memory, threads_of};
 
-/// How long a tree may take to stand still.
+/// How long a tree may take to stop.
 const LONGEST: Duration = Duration::from_secs(5);
 /// How long a thread that does not stop is waited for before it is asked whether it waits in
 /// `vfork`.
@@ -29,24 +30,20 @@ const VFORK_AFTER: Duration = Duration::from_millis(3);
 const LOOK: Duration = Duration::from_micros(100);
 const SEIZE_TRIES: u32 = 20;
 
-/// A stopped thread.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) tracee: Tracee,
-    /// The sleep that it was stopped in.
     pub(super) asleep: Option<Asleep>,
     pub(super) stopped: HostTime,
     /// Whether it is the first of its process, which has the same number.
     is_first: bool,
 }
 
-/// The threads of a process by number.
 pub(super) type Threads = BTreeMap<pid_t, Thread>;
 
-/// A stopped tree. Dropping it lets everybody go.
+/// A stopped tree. Dropping it detaches from all.
 #[derive(Debug)]
 pub(super) struct Tree {
-    /// The processes by number.
     pub(super) processes: BTreeMap<pid_t, Threads>,
     root: pid_t,
     keep_out: Vec<pid_t>,
@@ -57,7 +54,7 @@ impl Tree {
     /// them.
     ///
     /// # Errors
-    /// When one of them cannot be taken in, or does not stop; says which and why.
+    /// When one of them cannot be attached, or does not stop; says which and why.
     pub(super) fn stop(root: pid_t, keep_out: &[pid_t]) -> io::Result<Self> {
         let mut tree = Self { processes: BTreeMap::new(), root, keep_out: keep_out.to_vec() };
         let until = Instant::now() + LONGEST;
@@ -84,24 +81,24 @@ impl Tree {
         name_of(self.root)
     }
 
-    /// Asks all to stop that were not asked yet. Answers whether there were any.
+    /// Asks all to stop that were not asked yet. Returns whether there were any.
     fn seize_all(&mut self, reaper: &Reaper) -> io::Result<bool> {
         let mut any = false;
         let mut processes = vec![self.root];
         while let Some(process) = processes.pop() {
-            for thread in numbers_in(&format!("/proc/{process}/task")) {
+            for thread in threads_of(process) {
                 let threads = self.processes.entry(process).or_default();
                 if !threads.contains_key(&thread)
                     && let Some(new) = seize(process, thread)?
                 {
                     reaper.traced(thread);
-                    // Fails if it has ended, of which a look at it tells, or has run another
+                    // Fails if it has ended, as the next look finds, or has run another
                     // program meanwhile: then it is the first of its process.
                     if new.tracee.interrupt().is_err()
                         && let Some(first) = threads.get_mut(&process)
                         && !first.tracee.stands()
                     {
-                        first.ask_anew(process);
+                        first.interrupt_successor(process);
                     }
                     threads.insert(thread, new);
                     any = true;
@@ -155,14 +152,14 @@ impl Tree {
             }
             if begun.elapsed() > VFORK_AFTER {
                 for (process, thread) in running {
-                    self.let_vfork_children_go(process, thread)?;
+                    self.release_vfork_children(process, thread)?;
                 }
             }
             std::thread::sleep(LOOK);
         }
     }
 
-    fn let_vfork_children_go(&mut self, process: pid_t, thread: pid_t) -> io::Result<()> {
+    fn release_vfork_children(&mut self, process: pid_t, thread: pid_t) -> io::Result<()> {
         for child in self.children(process, thread)? {
             if share_memory(process, child) {
                 self.processes.remove(&child);
@@ -178,11 +175,11 @@ impl Drop for Tree {
             std::mem::take(&mut self.processes).into_values().flat_map(Threads::into_values);
         let (mut stopped, running): (Vec<Thread>, Vec<Thread>) =
             threads.partition(|thread| thread.tracee.is_stopped());
-        // If a process was killed, the kernel tells of the end of its first thread last.
+        // If a process was killed, the kernel reports the end of its first thread last.
         stopped.sort_by_key(|thread| thread.is_first);
         drop(stopped);
-        // Letting go of one that does not stop would wait for it. The kernel does it when this
-        // process ends, which it does when it has told why it failed.
+        // Detaching from one that does not stop would wait for it. The kernel does it when this
+        // process ends, which it does when it has reported why it failed.
         running.into_iter().for_each(std::mem::forget);
     }
 }
@@ -194,12 +191,12 @@ enum Found {
 }
 
 impl Thread {
-    /// Asks whoever has the number now to stop.
-    fn ask_anew(&mut self, number: pid_t) {
-        // There is nobody to let go: what had the number has ended.
+    /// Asks anyone who has the number now to stop.
+    fn interrupt_successor(&mut self, number: pid_t) {
+        // There is nobody to detach from: what had the number has ended.
         std::mem::forget(std::mem::replace(&mut self.tracee, Tracee::traced_already(number)));
         self.asleep = None;
-        // Fails if it has ended, or is not traced; a look at it tells.
+        // Fails if it has ended, or is not traced; the next look finds that.
         let _ = self.tracee.interrupt();
     }
 
@@ -208,7 +205,7 @@ impl Thread {
             return Ok(Found::Stopped);
         }
         if self.tracee.is_stopped() {
-            self.ask_anew(number);
+            self.interrupt_successor(number);
         }
         let signal = match self.tracee.poll()? {
             None => return Ok(Found::Running),
@@ -225,7 +222,7 @@ impl Thread {
             Some(Stop::Signal(signal)) => signal,
         };
         // A signal is about to be delivered: that comes first. Its stop has taken back what was
-        // asked for. Both fail only if the thread is gone, of which the next look tells.
+        // asked for. Both fail only if the thread is gone, as the next look finds.
         let _ = self.tracee.interrupt();
         let _ = self.tracee.cont(signal);
         Ok(Found::Running)
@@ -234,8 +231,7 @@ impl Thread {
 
 /// Attaches to a thread; `None` if it has ended.
 fn seize(process: pid_t, thread: pid_t) -> io::Result<Option<Thread>> {
-    // SAFETY: cannot fail.
-    let own = unsafe { libc::gettid() }.to_string();
+    let own = rustix::thread::gettid().to_string();
     let status = || {
         let status = fs::read_to_string(format!("/proc/{process}/task/{thread}/status"));
         status.ok().filter(|status| !facts::has_ended(status))
@@ -254,7 +250,7 @@ fn seize(process: pid_t, thread: pid_t) -> io::Result<Option<Thread>> {
         tries += 1;
         match status() {
             None => return Ok(None),
-            Some(status) if facts::field(&status, "TracerPid") == Some(&own) => {
+            Some(status) if field(&status, "TracerPid") == Some(&own) => {
                 break Tracee::traced_already(thread);
             }
             // Another thread may be taking its number over at this moment, for an exec.
@@ -273,24 +269,6 @@ fn seize(process: pid_t, thread: pid_t) -> io::Result<Option<Thread>> {
     Ok(Some(Thread { tracee, asleep, stopped: HostTime::ZERO, is_first: process == thread }))
 }
 
-/// Whether two processes have one and the same memory, as before the exec of a `vfork` child.
-fn share_memory(one: pid_t, two: pid_t) -> bool {
-    const KCMP_VM: libc::c_int = 1;
-    // SAFETY: takes numbers only.
-    unsafe { libc::syscall(libc::SYS_kcmp, one, two, KCMP_VM, 0, 0) == 0 }
-}
-
-fn numbers_in(folder: &str) -> Vec<pid_t> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
-fn name_of(process: pid_t) -> String {
-    let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
-    name.trim_end().to_owned()
-}
-
-/// That a process cannot be taken in, and why.
 pub(super) fn refusal(process: pid_t, reason: &str) -> io::Error {
     let name = name_of(process);
     let of = if name.is_empty() { String::new() } else { format!(" ({name})") };
@@ -304,7 +282,6 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A program of four threads that wait.
     pub(in super::super) fn threads() -> Child {
         let program = "import threading\n\
                        for _ in range(3): threading.Thread(target=threading.Event().wait).start()\n\

@@ -18,7 +18,7 @@ use os::elf;
 
 const _: () = assert!(IMAGE + LINKED_LENGTH <= ORIGINAL);
 
-/// The functions that read a clock. `clock_getres` tells the same in both.
+/// The functions that read a clock. `clock_getres` reports the same in both.
 const CLOCKS: [&str; 3] = ["clock_gettime", "gettimeofday", "time"];
 
 /// `mov eax, imm32; jmp rax`: the image lies low, and `rax` is free at a function's beginning.

@@ -20,27 +20,20 @@ const ERESTART_RESTARTBLOCK: i64 = -516;
 const EINTR: i64 = -4;
 const TIMER_ABSTIME: u64 = 1;
 
-/// A call that a thread was stopped in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interrupted {
-    /// Its number.
     pub(super) number: c_long,
-    /// Its arguments.
     pub(super) args: [u64; 6],
-    /// What the kernel has left as its result.
     pub(super) result: i64,
 }
 
-/// What is known of when it began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     /// When the thread fell asleep in it, if known; never before that.
     pub(super) asleep_since: Option<HostTime>,
-    /// When it was stopped.
     pub(super) stopped: HostTime,
 }
 
-/// How it goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Next {
     /// As the kernel has left it.

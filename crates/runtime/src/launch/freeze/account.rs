@@ -24,30 +24,30 @@ pub struct FreezeStatus {
     /// Those of them in which some thread could not be stopped in time.
     pub incomplete: u64,
     /// Waits of programs that were cut short and made again.
-    pub mended: u64,
-    /// From the decision until all stood still.
+    #[serde(rename = "mended")]
+    pub restarted: u64,
+    /// From the decision until all were stopped.
     pub freeze: Durations,
     /// From the release until the clock might run.
     pub thaw: Durations,
 }
 
-/// Durations in short.
+/// Summary of durations, in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Durations {
     /// Median of the last thousand.
     pub median_us: f64,
-    /// Longest of all.
+    /// Longest since the start.
     pub max_us: f64,
 }
 
-/// Durations as they come.
 #[derive(Debug, Default)]
-pub(super) struct Counted {
+pub(super) struct DurationStats {
     recent: VecDeque<Duration>,
     max: Duration,
 }
 
-impl Counted {
+impl DurationStats {
     pub(super) fn count(&mut self, took: Duration) {
         if self.recent.len() == RECENT {
             self.recent.pop_front();
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_longest_is_kept_when_it_is_no_longer_recent() {
-        let mut counted = Counted::default();
+        let mut counted = DurationStats::default();
         assert_eq!(counted.summary(), Durations::default());
         counted.count(Duration::from_millis(7));
         (0..RECENT).for_each(|_| counted.count(Duration::from_micros(3)));

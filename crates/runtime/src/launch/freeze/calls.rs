@@ -1,6 +1,6 @@
 //! Which calls a freeze cuts short, and what becomes of them.
 //!
-//! A freeze makes every thread leave the kernel, as SIGSTOP does. Most waits begin anew by
+//! A freeze makes every thread leave the kernel, as SIGSTOP does. Most waits restart by
 //! themselves afterwards; some answer `EINTR` though no handler has run: signal(7), "Interruption
 //! of system calls and library functions by stop signals". Such a result is changed in the stopped
 //! thread before anybody sees it, so that the kernel makes the call again, unless a handler is to
@@ -11,12 +11,12 @@
 
 use vtime::image::{FROZEN_CALL, IMAGE, IMAGE_SIZE_MAX, OWN, PAGE_SIZE, PROCESS};
 
-use super::threads::InCall;
+use super::threads::SyscallState;
 use crate::launch::arch::nr;
 
 const EINTR: i64 = 4;
 
-/// Calls that begin anew by themselves, or that nobody waits in, and of which there are many:
+/// Calls that restart by themselves, or that nobody waits in, and of which there are many:
 /// looking closer at threads in them would only cost time.
 const BEGIN_ANEW: [i64; 15] = [
     libc::SYS_futex,
@@ -65,8 +65,8 @@ const TIMED_BY_THE_IMAGE: [(i64, usize); 11] = [
 const FUTEX_WAIT: i64 = 455;
 
 /// Whether the image waits in this call for a host time that it has worked out. What waits on the
-/// pages of the image alone is woken by whoever changes them.
-pub(super) fn waits_for_a_host_time(call: InCall) -> bool {
+/// pages of the image alone is woken when they change.
+pub(super) fn waits_for_a_host_time(call: SyscallState) -> bool {
     let timed = TIMED_BY_THE_IMAGE.iter().chain(&[(nr::IO_PGETEVENTS, 4)]);
     let mut timed = timed.filter(|(number, _)| *number == call.number);
     let pages = PROCESS as u64..(OWN + PAGE_SIZE) as u64;
@@ -75,17 +75,17 @@ pub(super) fn waits_for_a_host_time(call: InCall) -> bool {
         && !(call.number == libc::SYS_futex && pages.contains(&call.args[0]))
 }
 
-fn is_by_image(call: InCall) -> bool {
+fn is_by_image(call: SyscallState) -> bool {
     (IMAGE as u64..(IMAGE + IMAGE_SIZE_MAX) as u64).contains(&call.address)
 }
 
 /// Whether a thread in this call must be looked at.
-pub(super) fn may_be_cut_short(call: InCall) -> bool {
+pub(super) fn may_be_cut_short(call: SyscallState) -> bool {
     !BEGIN_ANEW.contains(&call.number)
 }
 
 /// The number of the call that a thread is to make again, if a freeze has cut it short.
-pub(super) fn again(call: InCall, result: i64) -> Option<i64> {
+pub(super) fn again(call: SyscallState, result: i64) -> Option<i64> {
     if result != -EINTR {
         return None;
     }
@@ -97,8 +97,8 @@ pub(super) fn again(call: InCall, result: i64) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn at(number: i64, address: u64) -> InCall {
-        InCall { number, args: [3, 0, 0, 0x7000, 0, 0], address }
+    fn at(number: i64, address: u64) -> SyscallState {
+        SyscallState { number, args: [3, 0, 0, 0x7000, 0, 0], address }
     }
 
     #[test]

@@ -21,14 +21,12 @@ const PREFIX: &str = "quartercycle";
 /// How long programs that were killed may take to leave the group.
 pub(super) const EMPTY_LONGEST: Duration = Duration::from_secs(2);
 
-/// The version of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Version {
     V1,
     V2,
 }
 
-/// A group of its own.
 #[derive(Debug)]
 pub(super) struct Group {
     folder: PathBuf,
@@ -56,7 +54,6 @@ impl Group {
         Self::open(folder.clone()).inspect_err(|_| drop(fs::remove_dir(&folder)))
     }
 
-    /// One that is there.
     pub(super) fn open(folder: PathBuf) -> io::Result<Self> {
         let v2 = folder.join("cgroup.freeze");
         let (version, freeze, events) = if v2.exists() {
@@ -88,24 +85,21 @@ impl Group {
         fs::write(folder_of(self.version, &mounts, &before)?.join("cgroup.procs"), &number)
     }
 
-    /// Asks for all to be frozen.
     pub(super) fn freeze(&mut self) -> io::Result<()> {
         self.freeze.write_all(if self.version == Version::V2 { b"1" } else { b"FROZEN" })
     }
 
-    /// Lets all go on.
     pub(super) fn thaw(&mut self) -> io::Result<()> {
         self.freeze.write_all(if self.version == Version::V2 { b"0" } else { b"THAWED" })
     }
 
-    /// Whether all are frozen.
     pub(super) fn is_frozen(&mut self) -> bool {
         let mut text = String::new();
         let read = self.events.rewind().and_then(|()| self.events.read_to_string(&mut text));
         read.is_ok() && text.lines().any(|line| line == "frozen 1" || line == "FROZEN")
     }
 
-    /// Waits for a change of [`Self::is_frozen`], at most so long; where nobody tells of one,
+    /// Waits for a change of [`Self::is_frozen`], at most so long; where the kernel reports none,
     /// only for a moment.
     pub(super) fn wait(&self, longest: Duration) {
         const MOMENT: Duration = Duration::from_micros(50);
@@ -132,13 +126,13 @@ impl Group {
         groups.lines().any(|line| line.split('/').any(|part| part == name))
     }
 
-    /// Whether a thread must be let go before it can be traced: in v1 it only stops then.
+    /// Whether a thread must be detached before it can be traced: in v1 it only stops then.
     pub(super) fn stops_after_thaw(&self) -> bool {
         self.version == Version::V1
     }
 
     /// Thaws what is in it, kills what has not left after `patience`, and removes it, with the groups
-    /// that programs have made below it. Answers whether it is gone after at most `longest` more:
+    /// that programs have made below it. Returns whether it is gone after at most `longest` more:
     /// a process that waits for a file system which hangs cannot be killed.
     pub(super) fn end(mut self, patience: Duration, longest: Duration) -> bool {
         let begun = Instant::now();
@@ -279,7 +273,6 @@ fn namespace() -> io::Result<u64> {
     fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino())
 }
 
-/// The folder of this process's own group.
 fn own_folder(version: Version) -> io::Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     let groups = fs::read_to_string("/proc/self/cgroup")?;
@@ -427,7 +420,7 @@ mod tests {
             "{left:?}"
         );
         let mut status = 0;
-        // SAFETY: the tracee of this thread, which is let go to its end.
+        // SAFETY: the tracee of this thread, which is detached at its end.
         unsafe {
             libc::waitpid(process, &raw mut status, libc::__WALL);
             libc::ptrace(libc::PTRACE_DETACH, process, 0, 0);

@@ -18,11 +18,10 @@ pub enum Method {
 }
 
 impl Method {
-    /// All, best first.
+    /// All methods, best one first.
     pub const ALL: [Self; 3] = [Self::CgroupV2, Self::CgroupV1, Self::Ptrace];
 
     /// As a user writes it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::CgroupV2 => "cgroup-v2",

@@ -1,5 +1,5 @@
-//! Freezing the programs of a domain while its clock stands still: a backstop for those that
-//! compute, never the pause itself ([`crate::domain::Freeze`] tells when).
+//! Freezing the programs of a domain while its clock is stopped: a backstop for those that
+//! compute, never the pause itself ([`crate::domain::Freeze`] decides when).
 //!
 //! One thread does all of it, because ptrace(2) binds a tracee to a thread and because a hold
 //! must not wait for what takes milliseconds. A hold arms a timer and its release disarms it:
@@ -8,19 +8,19 @@
 //! - [`method`]: the ways to freeze
 //! - [`group`]: control groups
 //! - [`stop`]: stopping threads with ptrace
-//! - [`calls`]: what a freeze cuts short, and how it is mended
-//! - [`hands`]: all of them together
+//! - [`calls`]: what a freeze cuts short, and how it is restarted
+//! - [`backend`]: all of them together
 //! - [`threads`]: what `/proc` says
-//! - [`anew`]: waits that a faster clock makes too long
+//! - [`rewait`]: waits that a faster clock makes too long
 //! - [`warden`]: what thaws when the agent was killed
 //! - [`account`]: what is said of it
 
 mod account;
-mod anew;
+mod backend;
 mod calls;
 mod group;
-mod hands;
 mod method;
+mod rewait;
 mod stop;
 mod threads;
 mod warden;
@@ -46,8 +46,8 @@ pub use group::{Swept, sweep};
 pub use method::Method;
 pub use warden::main as warden;
 
-use account::Counted;
-use hands::Hands;
+use account::DurationStats;
+use backend::Backend;
 
 use crate::domain::{self, Backstop, Freeze, Next, Phase, host_now};
 use os::process::Identity;
@@ -63,20 +63,19 @@ const CHOICE_LONGEST: Duration = Duration::from_millis(500);
 
 /// What somebody wants of a freezer.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wanted {
-    /// When.
+pub struct FreezeConfig {
+    /// Which holds freeze programs.
     pub freeze: Freeze,
     /// How; the best way there is if `None`.
-    pub by: Option<Method>,
+    pub method: Option<Method>,
 }
 
 /// Freezes the programs of a domain.
 #[derive(Debug)]
 pub struct Freezer {
-    wanted: Wanted,
+    config: FreezeConfig,
     state: Mutex<State>,
     changed: Condvar,
-    /// Wakes the thread.
     wake: Wake,
     /// Wakes it when a hold has lasted long enough.
     alarm: OwnedFd,
@@ -89,46 +88,43 @@ struct State {
     /// The freeze of this phase is done, as far as it can be.
     done: bool,
     /// Programs of the domain that stop its clock at this moment.
-    spares: u32,
+    exempt_holds: u32,
     /// Trees of programs that are to be taken up, and when.
     new: Vec<(Identity, HostTime)>,
     /// How programs are frozen, and why not better.
     chosen: Option<(Method, String)>,
     /// Somebody wants to know that.
-    asked: bool,
+    is_choice_requested: bool,
     closing: bool,
     worker: Option<JoinHandle<()>>,
     freezes: u64,
     incomplete: u64,
-    mended: u64,
-    freeze_times: Counted,
-    thaw_times: Counted,
+    restarted: u64,
+    freeze_times: DurationStats,
+    thaw_times: DurationStats,
 }
 
 impl Freezer {
     /// A freezer for the programs of one domain.
-    ///
-    /// # Errors
-    /// When the kernel gives no more descriptors or threads.
-    pub fn start(wanted: Wanted) -> io::Result<Arc<Self>> {
+    pub fn start(config: FreezeConfig) -> io::Result<Arc<Self>> {
         let state = State {
-            freeze: wanted.freeze,
+            freeze: config.freeze,
             phase: Phase::Free,
             done: false,
-            spares: 0,
+            exempt_holds: 0,
             new: Vec::new(),
             chosen: None,
-            asked: false,
+            is_choice_requested: false,
             closing: false,
             worker: None,
             freezes: 0,
             incomplete: 0,
-            mended: 0,
-            freeze_times: Counted::default(),
-            thaw_times: Counted::default(),
+            restarted: 0,
+            freeze_times: DurationStats::default(),
+            thaw_times: DurationStats::default(),
         };
         let freezer = Arc::new(Self {
-            wanted,
+            config,
             state: Mutex::new(state),
             changed: Condvar::new(),
             wake: Wake::new()?,
@@ -137,9 +133,9 @@ impl Freezer {
                 TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
             )?,
         });
-        if wanted.freeze != Freeze::Off {
+        if config.freeze != Freeze::Off {
             let own = Arc::clone(&freezer);
-            let worker = thread::Builder::new().name("freezer".into()).spawn(move || own.work())?;
+            let worker = thread::Builder::new().name("freezer".into()).spawn(move || own.run())?;
             freezer.state.lock().worker = Some(worker);
         }
         Ok(freezer)
@@ -158,30 +154,30 @@ impl Freezer {
 
     /// Does what stops the clock without freezing programs until it runs again: one of them does
     /// it, and frozen it could never undo it.
-    pub fn spare<T>(&self, stop: impl FnOnce() -> T) -> T {
-        self.state.lock().spares += 1;
+    pub fn without_freezing<T>(&self, stop: impl FnOnce() -> T) -> T {
+        self.state.lock().exempt_holds += 1;
         let answer = stop();
-        self.state.lock().spares -= 1;
-        self.let_go();
+        self.state.lock().exempt_holds -= 1;
+        self.thaw_until_next_hold();
         answer
     }
 
-    /// Thaws programs until the next hold, for they are to hear of something.
-    pub fn let_go(&self) {
+    /// Thaws programs until the next hold, so that they can handle a signal.
+    pub fn thaw_until_next_hold(&self) {
         if self.state.lock().phase.resuming() {
             self.wake.wake();
         }
     }
 
     /// Thaws programs for good.
-    pub fn stand_down(&self) {
+    pub fn disable(&self) {
         self.state.lock().freeze = Freeze::Off;
         self.resuming();
     }
 
     /// Thaws programs and removes what was made to freeze them; call it when they have ended.
     pub fn close(&self) {
-        self.stand_down();
+        self.disable();
         let mut state = self.state.lock();
         state.closing = true;
         let worker = state.worker.take();
@@ -192,11 +188,10 @@ impl Freezer {
     }
 
     /// How programs are frozen, and how that went so far.
-    #[must_use]
     pub fn status(&self) -> FreezeStatus {
         let mut state = self.state.lock();
         if state.chosen.is_none() && !state.new.is_empty() && !state.closing {
-            state.asked = true;
+            state.is_choice_requested = true;
             self.wake.wake();
             let waiting = |state: &mut State| state.chosen.is_none() && !state.closing;
             self.changed.wait_while_for(&mut state, waiting, CHOICE_LONGEST);
@@ -206,19 +201,19 @@ impl Freezer {
             None => (None, String::new()),
         };
         FreezeStatus {
-            mode: self.wanted.freeze.to_string(),
+            mode: self.config.freeze.to_string(),
             method,
             reason,
             freezes: state.freezes,
             incomplete: state.incomplete,
-            mended: state.mended,
+            restarted: state.restarted,
             freeze: state.freeze_times.summary(),
             thaw: state.thaw_times.summary(),
         }
     }
 
-    fn work(&self) {
-        let mut hands = Hands::default();
+    fn run(&self) {
+        let mut backend = Backend::default();
         loop {
             let mut state = self.state.lock();
             if state.closing {
@@ -226,40 +221,40 @@ impl Freezer {
             }
             let now = host_now();
             let next = state.phase.next(now);
-            let stops = next == Next::Freeze || state.asked;
+            let stops = next == Next::Freeze || state.is_choice_requested;
             let is_new = |(_, due): &(Identity, HostTime)| stops || *due <= now;
             let new: Vec<Identity> =
                 state.new.iter().filter(|tree| is_new(tree)).map(|tree| tree.0).collect();
             state.new.retain(|tree| !is_new(tree));
             drop(state);
             if !new.is_empty() {
-                self.gather(&mut hands, &new);
+                self.gather(&mut backend, &new);
             }
             match next {
-                Next::Freeze => self.freeze(&mut hands),
-                Next::Thaw => self.thaw(&mut hands),
-                Next::Nothing | Next::Wait(_) => self.rest(&mut hands, next),
+                Next::Freeze => self.freeze(&mut backend),
+                Next::Thaw => self.thaw(&mut backend),
+                Next::Nothing | Next::Wait(_) => self.rest(&mut backend, next),
             }
         }
-        hands.end();
+        backend.end();
     }
 
-    fn gather(&self, hands: &mut Hands, new: &[Identity]) {
-        if !hands.has_chosen() {
-            let chosen = hands.choose(self.wanted.by);
+    fn gather(&self, backend: &mut Backend, new: &[Identity]) {
+        if !backend.has_chosen() {
+            let chosen = backend.choose(self.config.method);
             self.state.lock().chosen = Some(chosen);
         }
-        hands.gather(new);
-        self.state.lock().asked = false;
+        backend.gather(new);
+        self.state.lock().is_choice_requested = false;
         self.changed.notify_all();
     }
 
-    fn freeze(&self, hands: &mut Hands) {
+    fn freeze(&self, backend: &mut Backend) {
         let begun = Instant::now();
-        let complete = hands.freeze(|| self.state.lock().phase == Phase::Leaving);
+        let complete = backend.freeze(|| self.state.lock().phase == Phase::Leaving);
         let mut state = self.state.lock();
         let given_up = state.phase == Phase::Leaving;
-        state.mended += hands.stopper.take_mended();
+        state.restarted += backend.stopper.take_restarted();
         state.freezes += 1;
         state.incomplete += u64::from(!complete && !given_up);
         if complete {
@@ -269,19 +264,18 @@ impl Freezer {
         self.changed.notify_all();
     }
 
-    fn thaw(&self, hands: &mut Hands) {
+    fn thaw(&self, backend: &mut Backend) {
         let begun = Instant::now();
-        hands.thaw();
+        backend.thaw();
         let mut state = self.state.lock();
-        state.mended += hands.stopper.take_mended();
+        state.restarted += backend.stopper.take_restarted();
         state.thaw_times.count(begun.elapsed());
         state.phase.thawed();
         state.done = false;
         self.changed.notify_all();
     }
 
-    /// Waits for something to do.
-    fn rest(&self, hands: &mut Hands, next: Next) {
+    fn rest(&self, backend: &mut Backend, next: Next) {
         let state = self.state.lock();
         let frozen = state.phase == Phase::Frozen;
         let mut until = state.new.iter().map(|(_, due)| *due).min();
@@ -289,9 +283,9 @@ impl Freezer {
         if let Next::Wait(at) = next {
             until = Some(until.map_or(at, |until| until.min(at)));
         }
-        let looks = if frozen { hands.must_look() } else { hands.stopper.is_waiting() };
+        let looks = if frozen { backend.must_look() } else { backend.stopper.is_waiting() };
         if looks {
-            let look = host_now() + LOOK_EVERY.max(hands.rest());
+            let look = host_now() + LOOK_EVERY.max(backend.rest());
             until = Some(until.map_or(look, |until| until.min(look)));
         }
         let mut fds = [domain::readable(self.wake.as_fd()), domain::readable(self.alarm.as_fd())];
@@ -301,10 +295,10 @@ impl Freezer {
         // Empty (EAGAIN) if it has not expired.
         let _ = rustix::io::read(&self.alarm, &mut [0; 8]);
         if looks && frozen {
-            hands.keep_frozen();
+            backend.keep_frozen();
         } else if looks {
-            hands.stopper.look();
-            hands.stopper.let_go();
+            backend.stopper.look();
+            backend.stopper.detach_stopped();
         }
     }
 }
@@ -312,7 +306,7 @@ impl Freezer {
 impl Backstop for Freezer {
     fn stopped(&self) {
         let mut state = self.state.lock();
-        let freeze = if state.spares > 0 { Freeze::Off } else { state.freeze };
+        let freeze = if state.exempt_holds > 0 { Freeze::Off } else { state.freeze };
         state.phase.stopped(freeze, host_now());
         let Phase::Due(at) = state.phase else { return };
         if freeze != Freeze::Strict {
@@ -342,7 +336,7 @@ impl Backstop for Freezer {
     }
 
     fn quickened(&self, processes: &[pid_t]) {
-        anew::work_out_anew(processes);
+        rewait::restart_waits(processes);
     }
 }
 

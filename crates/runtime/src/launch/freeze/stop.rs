@@ -1,8 +1,8 @@
-//! Stopping threads of programs with ptrace(2), and mending what that or a freeze has cut short.
+//! Stopping threads of programs with ptrace(2), and restarting what that or a freeze has cut short.
 //!
 //! `PTRACE_SEIZE` and `PTRACE_INTERRUPT` stop a thread without a signal: neither its parent nor a
-//! shell is told. A stop with them is not the stop of job control. If the agent dies, the kernel
-//! lets all go.
+//! shell is notified. A stop with them is not the stop of job control. If the agent dies, the kernel
+//! detaches from all.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,52 +13,51 @@ use libc::{c_int, pid_t};
 use vtime::image::FROZEN_CALL;
 
 use super::calls;
-use super::threads::{self, InCall};
+use super::threads::{self, SyscallState};
 use crate::launch::tracee::{ptrace, registers_of, set_registers_of};
 
 /// Threads that this thread of the agent traces, for a moment or for a hold.
 #[derive(Debug, Default)]
 pub(super) struct Stopper {
     threads: BTreeMap<pid_t, Traced>,
-    /// Calls that begin anew because of us.
-    mended: u64,
+    /// Calls that restart because of us.
+    restarted: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Traced {
-    /// Asked to stop.
-    Asked,
-    /// Asked to stop, but it is another one than was meant: let go as soon as it does.
+    Requested,
+    /// Asked to stop, but it is not the one that was meant: detached as soon as it stops.
     Mistaken,
-    /// Asked to stop in this wait of the image, which is to be worked out anew.
-    AskedIn(InCall),
+    /// Asked to stop in this wait of the image, which is to be computed again.
+    RequestedInWait(SyscallState),
     /// Has stopped, about to get this signal (0: none).
     Stopped(c_int),
 }
 
 impl Stopper {
     /// Asks a thread to stop. Not if it is gone, or traced by somebody else: then it is theirs.
-    /// `is_meant` tells whether the thread that has this number now is the one that had it when it
+    /// `is_meant` says whether the thread that has this number now is the one that had it when it
     /// was looked up: from here on nobody else can be given the number. Not for one whose process is
     /// in an exec ([`threads::is_in_exec`]).
-    pub(super) fn ask(&mut self, thread: pid_t, is_meant: impl Fn(pid_t) -> bool) {
-        self.ask_as(thread, Traced::Asked, is_meant);
+    pub(super) fn request_stop(&mut self, thread: pid_t, is_meant: impl Fn(pid_t) -> bool) {
+        self.request(thread, Traced::Requested, is_meant);
     }
 
     /// Asks a thread to stop in a wait of the image. If it still is in it then, the image learns
     /// that it has waited in vain; nobody else could be.
-    pub(super) fn ask_in(&mut self, thread: pid_t, wait: InCall) {
-        self.ask_as(thread, Traced::AskedIn(wait), |_| true);
+    pub(super) fn request_stop_in_wait(&mut self, thread: pid_t, wait: SyscallState) {
+        self.request(thread, Traced::RequestedInWait(wait), |_| true);
     }
 
-    fn ask_as(&mut self, thread: pid_t, asked: Traced, is_meant: impl Fn(pid_t) -> bool) {
+    fn request(&mut self, thread: pid_t, requested: Traced, is_meant: impl Fn(pid_t) -> bool) {
         if self.threads.contains_key(&thread) || ptrace(libc::PTRACE_SEIZE, thread, 0, 0).is_err() {
             return;
         }
         // If it is gone, waiting for it says so.
         let _ = ptrace(libc::PTRACE_INTERRUPT, thread, 0, 0);
-        let asked = if is_meant(thread) { asked } else { Traced::Mistaken };
-        self.threads.insert(thread, asked);
+        let requested = if is_meant(thread) { requested } else { Traced::Mistaken };
+        self.threads.insert(thread, requested);
     }
 
     /// Whether some were asked and have not stopped yet.
@@ -70,11 +69,11 @@ impl Stopper {
         self.threads.contains_key(&thread)
     }
 
-    /// Takes note of those that have stopped or ended, and mends the calls of those that have.
+    /// Takes note of those that have stopped or ended, and restarts the calls of those that have.
     pub(super) fn look(&mut self) {
-        let asked = self.threads.iter();
-        let asked = asked.filter(|(_, traced)| !matches!(traced, Traced::Stopped(_)));
-        self.look_at(asked.map(|(thread, _)| *thread).collect());
+        let requested = self.threads.iter();
+        let requested = requested.filter(|(_, traced)| !matches!(traced, Traced::Stopped(_)));
+        self.look_at(requested.map(|(thread, _)| *thread).collect());
     }
 
     /// As [`Self::look`], also at those that have stopped: their parents are not told of the end
@@ -93,11 +92,11 @@ impl Stopper {
                     self.threads.remove(&thread);
                 }
                 Some(Stop::For(signal)) => {
-                    let mended = match self.threads.get(&thread) {
-                        Some(Traced::AskedIn(wait)) => tell(thread, *wait),
-                        _ => mend(thread),
+                    let restarted = match self.threads.get(&thread) {
+                        Some(Traced::RequestedInWait(wait)) => end_wait(thread, *wait),
+                        _ => restart_call(thread),
                     };
-                    self.mended += u64::from(mended.unwrap_or(false));
+                    self.restarted += u64::from(restarted.unwrap_or(false));
                     self.threads.insert(thread, Traced::Stopped(signal));
                 }
             }
@@ -115,19 +114,18 @@ impl Stopper {
         }
     }
 
-    /// Lets all go that have stopped.
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn detach_stopped(&mut self) {
         self.threads.retain(|thread, traced| {
             let Traced::Stopped(signal) = *traced else { return true };
-            // It is gone, if not.
+            // Fails if it is gone.
             let _ = ptrace(libc::PTRACE_DETACH, *thread, 0, signal as usize);
             false
         });
     }
 
-    /// How many calls were mended since the last time.
-    pub(super) fn take_mended(&mut self) -> u64 {
-        std::mem::take(&mut self.mended)
+    /// How many calls were restarted since the last time.
+    pub(super) fn take_restarted(&mut self) -> u64 {
+        std::mem::take(&mut self.restarted)
     }
 }
 
@@ -152,8 +150,8 @@ fn stop_of(thread: pid_t) -> Option<Stop> {
     }
 }
 
-/// Lets a stopped thread make its call again if the stop has cut it short. Answers whether.
-fn mend(thread: pid_t) -> io::Result<bool> {
+/// Lets a stopped thread make its call again if the stop has cut it short. Returns whether.
+fn restart_call(thread: pid_t) -> io::Result<bool> {
     let mut registers = registers_of(thread)?;
     let result = registers.result();
     let call = threads::call_of(thread);
@@ -168,7 +166,7 @@ fn mend(thread: pid_t) -> io::Result<bool> {
 
 /// Lets a thread that has stopped in a wait of the image learn that it has waited in vain. Answers
 /// whether.
-fn tell(thread: pid_t, wait: InCall) -> io::Result<bool> {
+fn end_wait(thread: pid_t, wait: SyscallState) -> io::Result<bool> {
     let mut registers = registers_of(thread)?;
     let told = registers.waited_in_vain(wait.number, wait.address, FROZEN_CALL as i64);
     if told {
@@ -193,15 +191,15 @@ mod tests {
         let process = busy.id().cast_signed();
         let mut stopper = Stopper::default();
         // Another one than was meant goes on.
-        stopper.ask(process, |_| false);
+        stopper.request_stop(process, |_| false);
         stopper.wait(Duration::from_secs(10));
         assert!(!stopper.is_waiting() && !stopper.has(process));
-        stopper.ask(process, |_| true);
+        stopper.request_stop(process, |_| true);
         stopper.wait(Duration::from_secs(10));
         assert!(!stopper.is_waiting());
         assert_eq!(state_of(process), Some('t'));
         assert!(matches!(busy.try_wait(), Ok(None)));
-        stopper.let_go();
+        stopper.detach_stopped();
         assert!(!stopper.has(process));
         assert_ne!(state_of(process), Some('t'));
         busy.kill().unwrap();

@@ -4,19 +4,15 @@ use libc::pid_t;
 
 use os::process::{self, threads_of};
 
-/// The call that a thread is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct InCall {
-    /// Its number.
+pub(super) struct SyscallState {
     pub(super) number: i64,
-    /// Its arguments.
     pub(super) args: [u64; 6],
-    /// The address that it returns to.
     pub(super) address: u64,
 }
 
 /// The call that a thread is in; `None` while it runs, or is gone.
-pub(super) fn call_of(thread: pid_t) -> Option<InCall> {
+pub(super) fn call_of(thread: pid_t) -> Option<SyscallState> {
     parse_call(&process::text_of(thread, thread, "syscall")?)
 }
 
@@ -25,8 +21,7 @@ pub(super) fn computed_ns(thread: pid_t) -> Option<u64> {
     process::text_of(thread, thread, "schedstat")?.split_whitespace().next()?.parse().ok()
 }
 
-impl InCall {
-    /// Whether it is one that runs another program.
+impl SyscallState {
     pub(super) fn is_exec(self) -> bool {
         matches!(self.number, libc::SYS_execve | libc::SYS_execveat)
     }
@@ -36,12 +31,12 @@ impl InCall {
 /// until that is read from its file, which may lie on a file system that hangs.
 pub(super) fn is_in_exec(process: pid_t) -> bool {
     let mut calls = threads_of(process).into_iter().filter_map(call_of);
-    calls.any(InCall::is_exec)
+    calls.any(SyscallState::is_exec)
 }
 
 /// Number, six arguments, stack pointer and address; `running`; or -1 and two addresses for a
 /// thread that is in the kernel without having called it.
-fn parse_call(text: &str) -> Option<InCall> {
+fn parse_call(text: &str) -> Option<SyscallState> {
     let mut words = text.split_whitespace();
     let number: i64 = words.next()?.parse().ok()?;
     let hexadecimal = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
@@ -50,7 +45,7 @@ fn parse_call(text: &str) -> Option<InCall> {
         *arg = hexadecimal(words.next()?)?;
     }
     let address = hexadecimal(words.last()?)?;
-    (number >= 0).then_some(InCall { number, args, address })
+    (number >= 0).then_some(SyscallState { number, args, address })
 }
 
 #[cfg(test)]
@@ -62,7 +57,7 @@ mod tests {
         let line = "232 0x3 0x7fff 0x1 0xffffffff 0x0 0x7f3d 0x7fff6389e858 0x7f3d87f6bef3\n";
         let args = [0x3, 0x7fff, 0x1, 0xffff_ffff, 0x0, 0x7f3d];
         let address = 0x7f3d_87f6_bef3;
-        assert_eq!(parse_call(line), Some(InCall { number: 232, args, address }));
+        assert_eq!(parse_call(line), Some(SyscallState { number: 232, args, address }));
         assert_eq!(parse_call("running\n"), None);
         assert_eq!(parse_call("-1 0x7fff6389e858 0x7f3d87f6bef3\n"), None);
         assert_eq!(parse_call("232 0x3 0x7fff 0x1\n"), None);

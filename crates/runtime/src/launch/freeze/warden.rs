@@ -20,7 +20,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct Warden(Child);
 
 impl Warden {
-    /// Starts it.
     pub(super) fn start(group: &Path) -> io::Result<Self> {
         let mut warden = Command::new("/proc/self/exe");
         warden.arg("warden").arg(group);
@@ -32,7 +31,7 @@ impl Warden {
     /// Lets it remove the group, and waits for that.
     pub(super) fn end(mut self) {
         drop(self.0.stdin.take());
-        // It has ended already, if not.
+        // Fails if it has ended already.
         let _ = self.0.wait();
     }
 }

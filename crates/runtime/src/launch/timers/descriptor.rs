@@ -16,7 +16,6 @@ use os::process::Process;
 /// Where links to timerfds in `/proc` lead.
 pub(super) const TIMERFD: &str = "anon_inode:[timerfd]";
 
-/// A timerfd that a program has too.
 #[derive(Debug)]
 pub(super) struct TimerFd(OwnedFd);
 
@@ -34,7 +33,6 @@ impl TimerFd {
         Ok(Self(copy))
     }
 
-    /// The clock that it was made for.
     pub(super) fn clock(&self) -> Option<c_int> {
         c_int::try_from(self.info("clockid:")?).ok()
     }
@@ -68,7 +66,7 @@ impl TimerFd {
         let _ = timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &once_at(0));
     }
 
-    /// Takes its setting over from the kernel, which lets it expire no more. Answers the
+    /// Takes its setting over from the kernel, which lets it expire no more. Returns the
     /// nanoseconds that were left (0: it was not armed) and its period.
     pub(super) fn take_over(&self) -> io::Result<[i64; 2]> {
         let unread = self.info("ticks:").unwrap_or(0);
@@ -88,7 +86,7 @@ impl TimerFd {
     /// `include/uapi/linux/timerfd.h`.
     pub(super) fn expire(&self, times: u64) -> io::Result<()> {
         const SET_TICKS: libc::c_ulong = 1 << 30 | 8 << 16 | (b'T' as libc::c_ulong) << 8;
-        // Taken away before more are added, so that a program that reads it at this moment gets
+        // Read before more are added, so that a program that reads it at this moment gets
         // each of them once.
         let ticks = self.take().saturating_add(times);
         // SAFETY: the request reads the number of 64 bits that it is given.

@@ -1,4 +1,4 @@
-//! Who has a timerfd. The agent has each that is armed as well, so the kernel does not tell it when the
+//! Who has a timerfd. The agent has each that is armed as well, so the kernel does not report when the
 //! last program has closed one: whether one has it is asked when it is due, and when there are too many.
 //!
 //! As a rule it is where it was set. If not, it may be anywhere that forks and sockets lead to, so all
@@ -18,15 +18,13 @@ use os::process::{self, Identity};
 pub(super) struct Descriptor {
     pub(super) timer: TimerFd,
     pub(super) owner: Identity,
-    /// Its number there.
     pub(super) fd: c_int,
-    /// The program that counts as having it.
     pub(super) program: Lane,
 }
 
 impl Descriptor {
-    /// Whether it is where it was. Of a process that is closed to this user nobody can tell.
-    pub(super) fn is_at_hand(&self) -> bool {
+    /// Whether it is where it was. Of a process that is closed to this user nobody can know.
+    pub(super) fn is_in_place(&self) -> bool {
         match self.timer.order_with(self.owner.number, self.fd) {
             Ok(order) => order == Ordering::Equal,
             Err(error) => error.raw_os_error() == Some(libc::EPERM),
@@ -35,7 +33,7 @@ impl Descriptor {
 
     /// Whether any process has it; it is taken to be there from now on.
     pub(super) fn is_held(&mut self) -> bool {
-        if self.is_at_hand() {
+        if self.is_in_place() {
             return true;
         }
         let is_it = |(process, fd): &(Identity, c_int)| {
@@ -62,12 +60,12 @@ pub(super) fn all(owners: impl Iterator<Item = Identity>) -> Vec<(Identity, c_in
     roots.extend(Identity::of_process(std::process::id().cast_signed()));
     processes.extend(process::descendants(&roots));
     let of =
-        |process: Identity| numbers_of(process.number).into_iter().map(move |fd| (process, fd));
+        |process: Identity| timerfds_of(process.number).into_iter().map(move |fd| (process, fd));
     processes.into_iter().flat_map(of).collect()
 }
 
 /// The numbers under which a process has timerfds; none if it is gone, or closed to this user.
-fn numbers_of(process: pid_t) -> Vec<c_int> {
+pub(in crate::launch) fn timerfds_of(process: pid_t) -> Vec<c_int> {
     let folder = fs::read_dir(format!("/proc/{process}/fd"));
     let entries = folder.into_iter().flatten().flatten();
     let timers = entries

@@ -17,19 +17,15 @@ pub(super) fn allows_posix(posix: usize, pending_max: u64) -> bool {
     posix < usize::try_from(pending_max).unwrap_or(POSIX_MAX).min(POSIX_MAX)
 }
 
-/// Descriptors that timers take.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
-    /// By one program.
+pub(super) struct DescriptorUse {
     pub(super) program: usize,
-    /// By its tree.
     pub(super) tree: usize,
-    /// By all trees.
     pub(super) all: usize,
 }
 
 /// Whether a program may have one more descriptor taken for it, where the agent may open `open_max`.
-pub(super) fn allows_descriptor(taken: Taken, open_max: usize) -> bool {
+pub(super) fn allows_descriptor(taken: DescriptorUse, open_max: usize) -> bool {
     let of_all = share(open_max.saturating_sub(RESERVED), taken.all, taken.tree);
     taken.program < share(of_all, taken.tree, taken.program)
 }
@@ -51,7 +47,7 @@ mod tests {
             let (mut tree, mut programs) = (0, Vec::new());
             for _ in 0..4 {
                 let mut program = 0;
-                while allows_descriptor(Taken { program, tree, all }, open_max) {
+                while allows_descriptor(DescriptorUse { program, tree, all }, open_max) {
                     (program, tree, all) = (program + 1, tree + 1, all + 1);
                 }
                 programs.push(program);

@@ -15,7 +15,7 @@
 //! - [`table`]: deadlines and what is due; pure
 //! - [`limits`]: how many timers a tree may have; pure
 //! - [`pace`]: how much of a processor the timers of a tree may take; pure
-//! - [`signal`], [`descriptor`]: what is told a program when a timer expires
+//! - [`signal`], [`descriptor`]: how a program is notified when a timer expires
 //! - [`held`]: whether a program still has its timerfd
 //! - [`unsent`]: signals for which there was no room; pure
 //! - [`posix`]: one timer of timer_create(2)
@@ -37,4 +37,6 @@ mod tree;
 mod unsent;
 mod worker;
 
+pub(super) use held::timerfds_of;
 pub(super) use service::{KernelTimer, Service, is_timer_call};
+pub(super) use signal::queue;

@@ -12,12 +12,11 @@ const FAST: ProgramSpan = ProgramSpan::from_ns(1_000_000);
 
 /// Rounds are no nearer to each other than this, so that a timer of 50 us is never put off.
 const REST_MIN: HostSpan = HostSpan::from_ns(20_000);
-/// A round ends after this, whoever is still due.
+/// A round ends after this, even if timers are still due.
 const ROUND_MAX: HostSpan = HostSpan::from_ns(500_000);
 /// Expirations of one program before those of the next.
 pub(super) const TURN: usize = 16;
 
-/// Rounds and rests.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     begun: HostTime,
@@ -26,12 +25,10 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Whether a round may begin now.
     pub(super) fn may_begin(&self, now: HostTime) -> bool {
         now >= self.rests_until
     }
 
-    /// A round begins.
     pub(super) fn begin(&mut self, now: HostTime) {
         (self.begun, self.is_fast) = (now, false);
     }
@@ -41,12 +38,10 @@ impl Pace {
         self.is_fast |= period > ProgramSpan::ZERO && period < FAST;
     }
 
-    /// Whether the round has lasted long enough.
     pub(super) fn is_over(&self, now: HostTime) -> bool {
         now - self.begun >= ROUND_MAX
     }
 
-    /// The round ends.
     pub(super) fn end(&mut self, now: HostTime) {
         if !self.is_fast {
             return;
@@ -93,7 +88,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever is always due gets at most half of a processor, and is never put off for long,
+        /// A timer that is always due gets at most half of a processor, and is never put off for long,
         /// even if the host took the processor away during a round.
         #[test]
         fn half_of_the_time_is_rest(rounds in proptest::collection::vec(0..3_000_000i64, 1..40)) {

@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libc::pid_t;
 
-use super::limits::{self, Taken};
+use super::limits::{self, DescriptorUse};
 
-/// What all trees of a domain share.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     descriptors: AtomicUsize,
@@ -26,12 +25,11 @@ impl Pool {
         let open_max = limit_of(0, libc::RLIMIT_NOFILE).unwrap_or(1024);
         let open_max = usize::try_from(open_max).unwrap_or(usize::MAX);
         let all = self.descriptors.load(Ordering::Relaxed);
-        let takes = limits::allows_descriptor(Taken { program, tree, all }, open_max);
+        let takes = limits::allows_descriptor(DescriptorUse { program, tree, all }, open_max);
         self.descriptors.fetch_add(usize::from(takes), Ordering::Relaxed);
         takes
     }
 
-    /// Gives descriptors back.
     pub(super) fn give_back(&self, count: usize) {
         self.descriptors.fetch_sub(count, Ordering::Relaxed);
     }

@@ -10,8 +10,7 @@ const SIGEV_NONE: u64 = 1;
 const SIGEV_THREAD: u64 = 2;
 const SIGEV_THREAD_ID: u64 = 4;
 
-/// A POSIX timer.
-pub(super) struct Posix {
+pub(super) struct PosixTimer {
     pub(super) target: Target,
     pub(super) epoch: Epoch,
     /// The signal and its value; `None` for a timer that only counts.
@@ -41,35 +40,33 @@ pub(super) fn sigevent(
     }
 }
 
-/// What became of an expiration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fired {
-    /// Its program was told, or need not be.
-    Told,
+    /// Its program was notified, or need not be.
+    Delivered,
     /// Its user has too many signals queued.
     NoRoom,
     /// Its program is not there any more.
     Gone,
 }
 
-impl Posix {
+impl PosixTimer {
     pub(super) fn new(target: Target, epoch: Epoch, signal: Option<(c_int, i64)>) -> Self {
         Self { target, epoch, signal, sent: false, beyond: 0, overrun: 0 }
     }
 
-    /// It counts anew.
-    pub(super) fn is_set_anew(&mut self) {
+    pub(super) fn reset_overrun(&mut self) {
         (self.beyond, self.overrun) = (0, 0);
     }
 
     /// Lets it expire. A signal that still waits to be delivered stands for further expirations
     /// too.
     pub(super) fn fire(&mut self, number: c_int, times: u64) -> Fired {
-        let Some((signal, value)) = self.signal else { return Fired::Told };
+        let Some((signal, value)) = self.signal else { return Fired::Delivered };
         // One that waits may be of another timer; only one's own stands for more.
         if self.sent && self.target.is_pending(signal) {
             self.beyond = self.beyond.saturating_add(times);
-            return Fired::Told;
+            return Fired::Delivered;
         }
         self.overrun = if self.sent { limited(self.beyond) } else { self.overrun };
         (self.sent, self.beyond) = (false, times - 1);
@@ -78,12 +75,11 @@ impl Posix {
             return Fired::NoRoom;
         }
         self.sent = true;
-        // One of a thread that has ended tells nobody any more, and goes on.
+        // One of a thread that has ended notifies nobody any more, and goes on.
         let goes_on = self.target.thread.is_some() && self.target.process.is_there();
-        if is_gone(sent.as_ref()) && !goes_on { Fired::Gone } else { Fired::Told }
+        if is_gone(sent.as_ref()) && !goes_on { Fired::Gone } else { Fired::Delivered }
     }
 
-    /// What timer_getoverrun(2) answers.
     pub(super) fn overrun(&mut self) -> c_int {
         if let Some((signal, _)) = self.signal
             && self.sent

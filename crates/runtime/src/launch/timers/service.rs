@@ -9,15 +9,14 @@ use libc::{c_int, c_long, pid_t};
 use parking_lot::Mutex;
 
 use super::pool::Pool;
-use super::tree::Ask;
+use super::tree::TimerCall;
 use super::tree::epoch_of;
 use super::worker::Tree;
 use crate::domain::Domain;
 use crate::launch::arch::nr;
-use crate::launch::desk::Job;
+use crate::launch::exec_queue::NotifiedCall;
 use crate::launch::seccomp;
 
-/// Whether a reported call belongs here.
 pub(in crate::launch) fn is_timer_call(number: c_long) -> bool {
     CALLS.contains(&number)
 }
@@ -35,7 +34,6 @@ const CALLS: [c_long; 10] = [
     nr::ALARM,
 ];
 
-/// The timers of all programs of a domain.
 pub(in crate::launch) struct Service {
     domain: Arc<Domain>,
     pool: Arc<Pool>,
@@ -43,7 +41,7 @@ pub(in crate::launch) struct Service {
     names: Mutex<BTreeMap<String, Name>>,
 }
 
-/// What is known of the trees of one name, which share their timers: processes that were taken in
+/// What is known of the trees of one name, which share their timers: processes that were attached
 /// together have a listener each.
 #[derive(Default)]
 struct Name {
@@ -52,16 +50,12 @@ struct Name {
     listeners: usize,
 }
 
-/// A POSIX timer that the kernel keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::launch) struct KernelTimer {
-    /// Its number.
     pub(in crate::launch) number: c_int,
     /// The signal and its value; `None` for a timer that only counts.
     pub(in crate::launch) signal: Option<(c_int, i64)>,
-    /// The thread that gets it.
     pub(in crate::launch) thread: Option<pid_t>,
-    /// The clock that it counts on.
     pub(in crate::launch) clock: c_int,
 }
 
@@ -78,25 +72,25 @@ impl Service {
         Self { domain, pool: Arc::default(), names: Mutex::default() }
     }
 
-    /// Answers a call. What it waits for is the tree that it came from.
-    pub(in crate::launch) fn call(&self, job: &Job) {
-        let notification = &job.notification;
-        let ask = Ask {
-            call: notification.call(),
+    /// Returns a call. What it waits for is the tree that it came from.
+    pub(in crate::launch) fn call(&self, notified: &NotifiedCall) {
+        let notification = &notified.notification;
+        let call = TimerCall {
+            number: notification.call(),
             thread: notification.thread.cast_signed(),
             words: notification.args,
         };
-        let answer = match self.tree(&job.listener.name) {
-            Ok(tree) => tree.answer(ask),
+        let answer = match self.tree(&notified.listener.name) {
+            Ok(tree) => tree.answer(call),
             Err(_) => {
-                self.domain.lateness().note_refused(&job.listener.name);
+                self.domain.lateness().note_refused(&notified.listener.name);
                 Err(io::Error::from_raw_os_error(libc::ENOMEM))
             }
         };
-        let (listener, id) = (job.listener.as_fd(), notification.id);
+        let (listener, id) = (notified.listener.as_fd(), notification.id);
         // Fails only if the program is gone.
         let _ = match answer {
-            Ok(value) => seccomp::answer(listener, id, value),
+            Ok(value) => seccomp::return_value(listener, id, value),
             Err(error) => seccomp::fail(listener, id, error.raw_os_error().unwrap_or(libc::EINVAL)),
         };
     }
@@ -132,7 +126,6 @@ impl Service {
         self.tree(tree)?.with_timers(|timers| timers.take_over_posix(process, timer, setting))
     }
 
-    /// A process of a tree runs another program.
     pub(in crate::launch) fn exec(&self, tree: &str, process: pid_t, program: u64) {
         let tree = self.names.lock().get(tree).and_then(|name| name.tree.clone());
         if let Some(tree) = tree {
@@ -140,7 +133,6 @@ impl Service {
         }
     }
 
-    /// A listener is attended.
     pub(in crate::launch) fn begin(&self, tree: &str) {
         self.names.lock().entry(tree.to_owned()).or_default().listeners += 1;
     }
@@ -150,10 +142,10 @@ impl Service {
         let mut names = self.names.lock();
         let Some(name) = names.get_mut(tree) else { return };
         name.listeners = name.listeners.saturating_sub(1);
-        // Those of a process that is being taken in are there before its listener is.
-        let is_wanted = |tree: &Arc<Tree>| tree.with_timers(|timers| timers.are_wanted());
+        // Those of a process that is being attached are there before its listener is.
+        let has_live_owner = |tree: &Arc<Tree>| tree.with_timers(|timers| timers.have_live_owner());
         if name.listeners == 0
-            && !name.tree.as_ref().is_some_and(is_wanted)
+            && !name.tree.as_ref().is_some_and(has_live_owner)
             && let Some(tree) = names.remove(tree).and_then(|name| name.tree)
         {
             tree.end();

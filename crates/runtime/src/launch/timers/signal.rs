@@ -1,11 +1,10 @@
 //! The signals of timers: SI_TIMER of a POSIX timer, SIGALRM of an interval timer.
 
-use std::fs;
 use std::io;
 
 use libc::{c_int, pid_t};
 
-use os::process::{Identity, Process};
+use os::process::{Identity, Process, signal_set, status_of};
 
 /// `struct siginfo` with `SI_TIMER`.
 #[repr(C)]
@@ -22,11 +21,9 @@ struct TimerInfo {
 
 const _: () = assert!(size_of::<TimerInfo>() == size_of::<libc::siginfo_t>());
 
-/// Who gets the signals of a timer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     pub(super) process: Identity,
-    /// One thread of it alone.
     pub(super) thread: Option<Identity>,
 }
 
@@ -68,10 +65,6 @@ impl Target {
         }
     }
 
-    /// Sends SIGALRM.
-    ///
-    /// # Errors
-    /// As [`Self::send_timer`].
     pub(super) fn send_alarm(&self) -> io::Result<()> {
         self.process.open()?.signal(libc::SIGALRM, None)
     }
@@ -79,17 +72,19 @@ impl Target {
     /// Whether a signal waits to be delivered to it.
     pub(super) fn is_pending(&self, signal: c_int) -> bool {
         let (queue, thread) = match self.thread {
-            Some(thread) => ("SigPnd:", thread.number),
-            None => ("ShdPnd:", self.process.number),
+            Some(thread) => ("SigPnd", thread.number),
+            None => ("ShdPnd", self.process.number),
         };
-        let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
-        let mask = status.lines().find_map(|line| line.strip_prefix(queue));
-        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-            .is_some_and(|mask| mask & 1 << (signal - 1) != 0)
+        signal_set(&status_of(thread), queue) & 1 << (signal - 1) != 0
     }
 }
 
-fn queue(process: pid_t, thread: pid_t, signal: c_int, info: &libc::siginfo_t) -> io::Result<()> {
+pub(in crate::launch) fn queue(
+    process: pid_t,
+    thread: pid_t,
+    signal: c_int,
+    info: &libc::siginfo_t,
+) -> io::Result<()> {
     // SAFETY: takes numbers and a live structure.
     let result = unsafe {
         let info = std::ptr::from_ref(info);

@@ -15,7 +15,6 @@ pub(super) struct Setting {
     pub(super) period: ProgramSpan,
 }
 
-/// A timer that has expired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Due<K> {
     pub(super) key: K,
@@ -37,7 +36,6 @@ struct Timer {
     period: ProgramSpan,
 }
 
-/// The timers of a domain by key.
 #[derive(Debug)]
 pub(super) struct Table<K> {
     timers: BTreeMap<K, Timer>,
@@ -77,7 +75,6 @@ impl<K: Ord + Copy> Table<K> {
         Setting { left, period: timer.period }
     }
 
-    /// Forgets a timer.
     pub(super) fn remove(&mut self, key: K) {
         let Some(Timer { lane, next: Some(next), .. }) = self.timers.remove(&key) else { return };
         let Some(queue) = self.queues.get_mut(&lane) else { return };

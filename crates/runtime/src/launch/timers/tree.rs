@@ -1,7 +1,7 @@
-//! The timers of one program tree: what is set, what is due, and to whom that is told.
+//! The timers of one program tree: what is set, what is due, and who is notified.
 //!
 //! A tree is what was started under one name, with all that comes from it. Nothing that a program of
-//! it does is waited for: what it asks comes as numbers ([`vtime::ask`]), and what is told it is a
+//! it does is waited for: what it asks comes as numbers ([`vtime::timer_call`]), and a notification is a
 //! signal or a count of a timerfd.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,16 +9,16 @@ use std::io;
 use std::sync::Arc;
 
 use libc::{c_int, c_long, pid_t};
-use vtime::ask::{self, KERNEL, Left, NAMESPACE, NO_EVENT, Query};
 use vtime::image::Kind;
 use vtime::page::Epoch;
+use vtime::timer_call::{self, KERNEL, Left, NAMESPACE, NO_EVENT, Query};
 use vtime::{HostSpan, HostTime, ProgramSpan, ProgramTime};
 
 use super::descriptor::TimerFd;
 use super::held::{self, Descriptor};
 use super::pace::{Pace, TURN};
 use super::pool::Pool;
-use super::posix::{Fired, Posix, sigevent};
+use super::posix::{Fired, PosixTimer, sigevent};
 use super::signal::{Target, is_gone};
 use super::table::{Due, Lane, Setting, Table};
 use super::unsent::Unsent;
@@ -36,9 +36,8 @@ const NO_PROGRAM: Lane = 0;
 /// Timers of ended processes are looked for at most this often.
 const SWEEP_EVERY: HostSpan = HostSpan::from_ns(1_000_000_000);
 /// Threads for which a period is kept until they ask for it; each does at once, unless it is killed.
-const TOLD_MAX: usize = 4096;
+const PERIODS_MAX: usize = 4096;
 
-/// Names a timer of the tree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Key {
     /// A timerfd, by its number in the tree.
@@ -49,19 +48,17 @@ pub(super) enum Key {
     Interval(pid_t),
 }
 
-/// One call of a program, in numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ask {
-    pub(super) call: c_long,
+pub(super) struct TimerCall {
+    pub(super) number: c_long,
     pub(super) thread: pid_t,
     pub(super) words: [u64; 6],
 }
 
-impl Ask {
-    /// Whether it may change when something is due.
+impl TimerCall {
     pub(super) fn sets(&self) -> bool {
         !matches!(
-            self.call,
+            self.number,
             libc::SYS_timer_gettime
                 | libc::SYS_timerfd_gettime
                 | libc::SYS_getitimer
@@ -82,11 +79,11 @@ pub(super) struct Timers {
     order: Vec<u64>,
     /// How many of them each program has.
     taken: BTreeMap<Lane, usize>,
-    posix: BTreeMap<(pid_t, c_int), Posix>,
+    posix: BTreeMap<(pid_t, c_int), PosixTimer>,
     intervals: BTreeMap<pid_t, Identity>,
     unsent: Unsent<Key>,
     /// Periods that threads are about to ask for.
-    told: BTreeMap<pid_t, ProgramSpan>,
+    periods: BTreeMap<pid_t, ProgramSpan>,
     made: u64,
     swept: HostTime,
     /// How many timerfds there are when those of ended processes are looked for.
@@ -106,20 +103,20 @@ impl Timers {
             posix: BTreeMap::new(),
             intervals: BTreeMap::new(),
             unsent: Unsent::new(),
-            told: BTreeMap::new(),
+            periods: BTreeMap::new(),
             made: 0,
             swept: HostTime::ZERO,
             sweep_at: 0,
         }
     }
 
-    /// Answers a call. A failure of the agent's own is counted with the program that it struck.
-    pub(super) fn answer(&mut self, ask: Ask) -> io::Result<i64> {
-        let lane = self.lane_of(&ask);
+    /// Returns a call. A failure of the agent's own is counted with the program that it struck.
+    pub(super) fn answer(&mut self, call: TimerCall) -> io::Result<i64> {
+        let lane = self.lane_of(&call);
         if let Some(program) = self.domain.program(lane) {
             program.counters().count(Kind::Timer);
         }
-        self.decide(ask, lane).map_err(|error| match error.raw_os_error() {
+        self.decide(call, lane).map_err(|error| match error.raw_os_error() {
             // The agent's descriptors are no business of the program's, which may have enough.
             Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
                 self.domain.lateness().note_refused(&self.name);
@@ -129,95 +126,97 @@ impl Timers {
         })
     }
 
-    fn decide(&mut self, ask: Ask, lane: Lane) -> io::Result<i64> {
-        let process = process::process_of(ask.thread).ok_or(io::ErrorKind::NotFound)?;
-        let which = ask.words[0] as c_int;
-        match ask.call {
-            libc::SYS_timer_create => self.create(process, ask.words),
-            libc::SYS_timer_getoverrun => self.query(process, ask),
+    fn decide(&mut self, call: TimerCall, lane: Lane) -> io::Result<i64> {
+        let process = process::process_of(call.thread).ok_or(io::ErrorKind::NotFound)?;
+        let which = call.words[0] as c_int;
+        match call.number {
+            libc::SYS_timer_create => self.create(process, call.words),
+            libc::SYS_timer_getoverrun => self.query(process, call),
             libc::SYS_timer_delete => Ok(self.delete(process, which)),
-            libc::SYS_timerfd_settime => self.set_descriptor(process, ask, lane),
+            libc::SYS_timerfd_settime => self.set_descriptor(process, call, lane),
             libc::SYS_timerfd_gettime => {
                 let timer = TimerFd::of(&Process::open(process)?, which)?;
                 let known = self.place_of(&timer).ok().map(|place| self.order[place]);
                 let left = known.map(|number| self.left(Key::Descriptor(number)));
-                Ok(self.tell(ask.thread, left.unwrap_or_default()))
+                Ok(self.report_setting(call.thread, left.unwrap_or_default()))
             }
-            libc::SYS_timer_settime | libc::SYS_timer_gettime => self.posix(process, ask, lane),
+            libc::SYS_timer_settime | libc::SYS_timer_gettime => self.posix(process, call, lane),
             libc::SYS_getitimer => {
                 self.claim_interval(process)?;
-                Ok(self.tell(ask.thread, self.left(Key::Interval(process))))
+                Ok(self.report_setting(call.thread, self.left(Key::Interval(process))))
             }
             _ => {
-                let wanted = wanted(&ask)?;
+                let setting = requested_setting(&call)?;
                 self.claim_interval(process)?;
                 let key = Key::Interval(process);
                 let before = self.left(key);
-                self.set(key, lane, wanted, None);
-                Ok(self.tell(ask.thread, before))
+                self.set(key, lane, setting, None);
+                Ok(self.report_setting(call.thread, before))
             }
         }
     }
 
-    fn set_descriptor(&mut self, process: pid_t, ask: Ask, lane: Lane) -> io::Result<i64> {
-        let flags = u64::from(ask.words[1] as u32);
+    fn set_descriptor(&mut self, process: pid_t, call: TimerCall, lane: Lane) -> io::Result<i64> {
+        let flags = u64::from(call.words[1] as u32);
         if flags & !(TIMER_ABSTIME | CANCEL_ON_SET) != 0 {
             return Err(invalid());
         }
-        let wanted = wanted(&ask)?;
-        let timer = TimerFd::of(&Process::open(process)?, ask.words[0] as c_int)?;
+        let setting = requested_setting(&call)?;
+        let timer = TimerFd::of(&Process::open(process)?, call.words[0] as c_int)?;
         let epoch = timer.clock().and_then(epoch_of).ok_or_else(invalid)?;
-        let absolute = absolute(&ask, epoch)?;
-        let number = self.number_of(timer, (process, ask.words[0] as c_int), lane)?;
+        let absolute = absolute(&call, epoch)?;
+        let number = self.number_of(timer, (process, call.words[0] as c_int), lane)?;
         self.descriptors[&number].timer.reset();
         let key = Key::Descriptor(number);
         let before = self.left(key);
-        self.set(key, lane, wanted, absolute);
-        if wanted == Setting::default() {
+        self.set(key, lane, setting, absolute);
+        if setting == Setting::default() {
             self.forget(key);
         }
-        Ok(self.tell(ask.thread, before))
+        Ok(self.report_setting(call.thread, before))
     }
 
-    fn posix(&mut self, process: pid_t, ask: Ask, lane: Lane) -> io::Result<i64> {
-        let number = ask.words[0] as c_int;
+    fn posix(&mut self, process: pid_t, call: TimerCall, lane: Lane) -> io::Result<i64> {
+        let number = call.words[0] as c_int;
         let key = Key::Posix(process, number);
         let before = self.left(key);
         // Another is one of the kernel's, or none at all.
         let Some(timer) = self.posix.get_mut(&(process, number)) else { return Ok(KERNEL) };
-        if ask.call == libc::SYS_timer_settime {
-            let (wanted, absolute) = (wanted(&ask)?, absolute(&ask, timer.epoch)?);
-            timer.is_set_anew();
+        if call.number == libc::SYS_timer_settime {
+            let (setting, absolute) = (requested_setting(&call)?, absolute(&call, timer.epoch)?);
+            timer.reset_overrun();
             self.unsent.forget(key);
-            self.set(key, lane, wanted, absolute);
+            self.set(key, lane, setting, absolute);
         }
-        Ok(self.tell(ask.thread, before))
+        Ok(self.report_setting(call.thread, before))
     }
 
     /// What a timer was, as an answer; its period will be asked for.
-    fn tell(&mut self, thread: pid_t, before: Setting) -> i64 {
+    fn report_setting(&mut self, thread: pid_t, before: Setting) -> i64 {
         let has_period = before.period > ProgramSpan::ZERO;
         if has_period {
-            if self.told.len() >= TOLD_MAX {
-                self.told.pop_first();
+            if self.periods.len() >= PERIODS_MAX {
+                self.periods.pop_first();
             }
-            self.told.insert(thread, before.period);
+            self.periods.insert(thread, before.period);
         }
         Left { ns: before.left.as_ns(), has_period }.answer()
     }
 
-    fn query(&mut self, process: pid_t, ask: Ask) -> io::Result<i64> {
-        let [which, query, ..] = ask.words;
+    fn query(&mut self, process: pid_t, call: TimerCall) -> io::Result<i64> {
+        let [which, query, ..] = call.words;
         match Query::of(query).ok_or_else(invalid)? {
             Query::Overrun => {
                 let timer = self.posix.get_mut(&(process, which as c_int));
                 Ok(timer.map_or(KERNEL, |timer| timer.overrun().into()))
             }
-            Query::Period => Ok(self.told.remove(&ask.thread).map_or(0, ProgramSpan::as_ns)),
+            Query::Period => Ok(self.periods.remove(&call.thread).map_or(0, ProgramSpan::as_ns)),
             Query::Monotonic => {
-                timens::shift_ns(ask.thread, Epoch::Monotonic).map(ask::shift_answer)
+                timens::shift_ns(call.thread, Epoch::Monotonic).map(timer_call::shift_answer)
             }
-            Query::Boottime => timens::shift_ns(ask.thread, Epoch::Boottime).map(ask::shift_answer),
+            Query::Boottime => {
+                timens::shift_ns(call.thread, Epoch::Boottime).map(timer_call::shift_answer)
+            }
         }
     }
 
@@ -259,7 +258,7 @@ impl Timers {
             None
         };
         let target = Target { process: owner, thread };
-        self.posix.insert((process, number), Posix::new(target, epoch, signal));
+        self.posix.insert((process, number), PosixTimer::new(target, epoch, signal));
         Ok(number.into())
     }
 
@@ -323,7 +322,7 @@ impl Timers {
         let Some(epoch) = epoch_of(timer.clock) else { return Ok(()) };
         let owner = Identity::of_process(process)?;
         let thread = timer.thread.map(|thread| Identity::of_thread(process, thread)).transpose()?;
-        let posix = Posix::new(Target { process: owner, thread }, epoch, timer.signal);
+        let posix = PosixTimer::new(Target { process: owner, thread }, epoch, timer.signal);
         self.posix.insert((process, timer.number), posix);
         let setting = self.continued(setting);
         self.set(Key::Posix(process, timer.number), self.lane_begun_by(process), setting, None);
@@ -353,18 +352,18 @@ impl Timers {
         self.forget_posix(process);
     }
 
-    /// Sets a timer in the time of a program; `absolute` names the clock that shows what is wanted,
+    /// Sets a timer in the time of a program; `absolute` names the clock in which the setting counts,
     /// and how far it is ahead where the program is.
-    fn set(&mut self, key: Key, lane: Lane, wanted: Setting, absolute: Option<(Epoch, i64)>) {
+    fn set(&mut self, key: Key, lane: Lane, setting: Setting, absolute: Option<(Epoch, i64)>) {
         let next = match absolute {
-            _ if wanted.left == ProgramSpan::ZERO => None,
+            _ if setting.left == ProgramSpan::ZERO => None,
             Some((epoch, ahead_ns)) => {
                 let epoch = self.domain.page().epoch(epoch).saturating_add(ahead_ns);
-                Some(ProgramTime::from_ns(wanted.left.as_ns().saturating_sub(epoch)))
+                Some(ProgramTime::from_ns(setting.left.as_ns().saturating_sub(epoch)))
             }
-            None => Some(self.domain.now_of(lane) + wanted.left),
+            None => Some(self.domain.now_of(lane) + setting.left),
         };
-        self.table.set(key, lane, next, wanted.period);
+        self.table.set(key, lane, next, setting.period);
     }
 
     fn left(&self, key: Key) -> Setting {
@@ -374,11 +373,11 @@ impl Timers {
 
     /// The program in whose time the timers of a call count: the one that it names, if that is one
     /// of this tree.
-    fn lane_of(&self, ask: &Ask) -> Lane {
-        let named = ask.words[4];
+    fn lane_of(&self, call: &TimerCall) -> Lane {
+        let named = call.words[4];
         match self.domain.program(named) {
             Some(program) if program.name == self.name => named,
-            _ => self.lane_begun_by(ask.thread),
+            _ => self.lane_begun_by(call.thread),
         }
     }
 
@@ -386,7 +385,7 @@ impl Timers {
         self.domain.last_begun_by(process).unwrap_or(NO_PROGRAM)
     }
 
-    /// Lets what is due expire, of each program some and then of the next, for a round. Answers when
+    /// Lets what is due expire, of each program some and then of the next, for a round. Returns when
     /// to do so again if nothing changes.
     pub(super) fn expire(&mut self, pace: &mut Pace) -> Option<HostTime> {
         let begun = domain::host_now();
@@ -406,7 +405,7 @@ impl Timers {
         next.into_iter().chain(self.unsent.next()).min()
     }
 
-    /// One turn for each program. Answers whether one of them was not done with it.
+    /// One turn for each program. Returns whether one of them was not done with it.
     fn turns(&mut self, pace: &mut Pace) -> bool {
         let lanes: Vec<Lane> = self.table.next().map(|(lane, _)| lane).collect();
         let mut more = false;
@@ -430,7 +429,7 @@ impl Timers {
         more
     }
 
-    /// Lets a timer expire. Answers whether its program is still there.
+    /// Lets a timer expire. Returns whether its program is still there.
     fn fire(&mut self, key: Key, times: u64) -> bool {
         match key {
             Key::Descriptor(number) => {
@@ -541,8 +540,7 @@ impl Timers {
         }
     }
 
-    /// Whether a process that runs has timers.
-    pub(super) fn are_wanted(&self) -> bool {
+    pub(super) fn have_live_owner(&self) -> bool {
         self.owners().into_iter().any(Identity::runs)
     }
 
@@ -553,10 +551,9 @@ impl Timers {
         of_descriptors.chain(of_posix).chain(of_intervals).collect()
     }
 
-    /// The timerfds that some process has.
     fn held(&self) -> BTreeSet<u64> {
-        let at_hand = self.descriptors.iter().filter(|(_, known)| known.is_at_hand());
-        let mut held: BTreeSet<u64> = at_hand.map(|(number, _)| *number).collect();
+        let in_place = self.descriptors.iter().filter(|(_, known)| known.is_in_place());
+        let mut held: BTreeSet<u64> = in_place.map(|(number, _)| *number).collect();
         if held.len() < self.descriptors.len() {
             let owners = self.descriptors.values().map(|known| known.owner);
             for (process, fd) in held::all(owners) {
@@ -604,21 +601,20 @@ pub(super) fn epoch_of(clock: c_int) -> Option<Epoch> {
     }
 }
 
-/// What a call sets a timer to.
-fn wanted(ask: &Ask) -> io::Result<Setting> {
-    let [_, _, left, period, ..] = ask.words;
+fn requested_setting(call: &TimerCall) -> io::Result<Setting> {
+    let [_, _, left, period, ..] = call.words;
     Ok(Setting { left: span(left)?, period: span(period)? })
 }
 
 /// The clock that shows what a call sets, and how far it is ahead in the namespace of the caller;
 /// `None` if the time counts from now.
-fn absolute(ask: &Ask, epoch: Epoch) -> io::Result<Option<(Epoch, i64)>> {
-    let flags = ask.words[1];
+fn absolute(call: &TimerCall, epoch: Epoch) -> io::Result<Option<(Epoch, i64)>> {
+    let flags = call.words[1];
     if flags & TIMER_ABSTIME == 0 {
         return Ok(None);
     }
     let is_ahead = flags & NAMESPACE != 0;
-    let ahead_ns = if is_ahead { timens::shift_ns(ask.thread, epoch)? } else { 0 };
+    let ahead_ns = if is_ahead { timens::shift_ns(call.thread, epoch)? } else { 0 };
     Ok(Some((epoch, ahead_ns)))
 }
 

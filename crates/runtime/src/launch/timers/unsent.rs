@@ -9,7 +9,6 @@ use vtime::{HostSpan, HostTime, VirtualSpan, VirtualTime};
 /// How long until it is tried again.
 const AGAIN: HostSpan = HostSpan::from_ns(1_000_000);
 
-/// Timers with expirations that nobody was told of.
 pub(super) struct Unsent<K> {
     /// How many, and since when.
     expirations: BTreeMap<K, (u64, VirtualTime)>,
@@ -21,7 +20,7 @@ impl<K: Copy + Ord> Unsent<K> {
         Self { expirations: BTreeMap::new(), tried: HostTime::ZERO }
     }
 
-    /// Keeps all expirations of a timer that there are. Answers how late the first of them is.
+    /// Keeps all expirations of a timer that there are. Returns how late the first of them is.
     pub(super) fn keep(
         &mut self,
         key: K,
@@ -34,17 +33,14 @@ impl<K: Copy + Ord> Unsent<K> {
         now - kept.1
     }
 
-    /// How many expirations of a timer are kept.
     pub(super) fn of(&self, key: K) -> u64 {
         self.expirations.get(&key).map_or(0, |kept| kept.0)
     }
 
-    /// They were told, or are nobody's any more.
     pub(super) fn forget(&mut self, key: K) {
         self.expirations.remove(&key);
     }
 
-    /// When to try again.
     pub(super) fn next(&self) -> Option<HostTime> {
         (!self.expirations.is_empty()).then(|| self.tried + AGAIN)
     }

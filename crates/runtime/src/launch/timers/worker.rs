@@ -13,10 +13,9 @@ use parking_lot::Mutex;
 
 use super::pace::Pace;
 use super::pool::Pool;
-use super::tree::{Ask, Timers};
+use super::tree::{TimerCall, Timers};
 use crate::domain::{self, Domain, Serving, Watch};
 
-/// A tree of programs, as others see it.
 pub(super) struct Tree {
     timers: Mutex<Timers>,
     is_over: AtomicBool,
@@ -25,10 +24,6 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Starts its thread.
-    ///
-    /// # Errors
-    /// When there are no descriptors or threads left.
     pub(super) fn start(
         name: &str,
         domain: &Arc<Domain>,
@@ -41,34 +36,31 @@ impl Tree {
         let (own, domain, name) = (Arc::clone(&tree), Arc::clone(domain), name.to_owned());
         thread::Builder::new().name("timers".into()).spawn(move || {
             let _serving = Serving::begin(&domain, &name);
-            own.work(&watch);
+            own.run(&watch);
         })?;
         Ok(tree)
     }
 
-    /// Answers a call.
-    pub(super) fn answer(&self, ask: Ask) -> io::Result<i64> {
-        let answer = self.timers.lock().answer(ask);
-        if ask.sets() {
+    pub(super) fn answer(&self, call: TimerCall) -> io::Result<i64> {
+        let answer = self.timers.lock().answer(call);
+        if call.sets() {
             self.wake.wake();
         }
         answer
     }
 
-    /// Does something to its timers.
     pub(super) fn with_timers<T>(&self, act: impl FnOnce(&mut Timers) -> T) -> T {
         let answer = act(&mut self.timers.lock());
         self.wake.wake();
         answer
     }
 
-    /// Ends its thread.
     pub(super) fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
         self.wake.wake();
     }
 
-    fn work(&self, watch: &Watch) {
+    fn run(&self, watch: &Watch) {
         // What expires late is seen by the program, which natively is interrupted by its timer before
         // it is run.
         os::realtime::exact_timeouts();

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use vtime::image::PAGE_SIZE;
 
-use super::talk::Start;
+use super::messages::Start;
 use os::namespaces;
 use runtime::domain::{Mapped, Shared, Writers};
 use runtime::launch::program::{self, Gate};
@@ -50,18 +50,18 @@ impl Beginning {
     ) -> io::Result<Self> {
         let [out, err] = <[OwnedFd; 2]>::try_from(outputs)
             .map_err(|_| io::Error::other("the start order came without pipes"))?;
-        let becomes = Becomes::new(start)?;
+        let arguments_of = ExecArguments::new(start)?;
         let mut enter_domain = program::entrance(gate, &start.name);
         let word = || Shared::new(c"begin", AtomicU32::new(0), Writers::All);
         let (process, failure) = (word()?.into_parts().1, word()?.into_parts().1);
         // SAFETY: this process has one thread, as the caller says, so its copy is whole.
         let maker = unsafe { namespaces::fork(0, None) }?;
         if maker == 0 {
-            let made = stand_alone(start, [input.as_raw_fd(), out.as_raw_fd(), err.as_raw_fd()])
-                .and_then(|()| keep_back(&process))
+            let made = leave_parent(start, [input.as_raw_fd(), out.as_raw_fd(), err.as_raw_fd()])
+                .and_then(|()| keep_from_children(&process))
                 .and_then(|()| namespaces::put_children_where(place))
                 .and_then(|()| enter_domain())
-                .and_then(|()| become_one(&becomes, &process, &failure));
+                .and_then(|()| fork_program(&arguments_of, &process, &failure));
             if let Err(error) = made {
                 let number = error.raw_os_error().unwrap_or(libc::EINVAL);
                 process.store(number.wrapping_neg().cast_unsigned(), Ordering::Relaxed);
@@ -95,13 +95,12 @@ impl Beginning {
     }
 }
 
-/// What a process becomes, as exec takes it.
-struct Becomes {
+struct ExecArguments {
     arguments: Vec<CString>,
     environment: Vec<CString>,
 }
 
-impl Becomes {
+impl ExecArguments {
     fn new(start: &Start) -> io::Result<Self> {
         if start.command.is_empty() {
             return Err(io::Error::other("no program is given"));
@@ -124,7 +123,7 @@ fn addresses(strings: &[CString]) -> Vec<*const c_char> {
 
 /// Parts the calling process from the one that it is a copy of: it gets the streams and the folder of
 /// the program and no terminal, and hears the signals that are blocked in the other one.
-fn stand_alone(start: &Start, streams: [RawFd; 3]) -> io::Result<()> {
+fn leave_parent(start: &Start, streams: [RawFd; 3]) -> io::Result<()> {
     let directory = CString::new(start.directory.as_os_str().as_bytes())?;
     // SAFETY: these take numbers, a C string, and a set of signals that lives on the stack.
     unsafe {
@@ -147,15 +146,20 @@ fn stand_alone(start: &Start, streams: [RawFd; 3]) -> io::Result<()> {
 }
 
 /// Keeps a word from the children of the calling process. madvise(2)
-fn keep_back(word: &Mapped<AtomicU32>) -> io::Result<()> {
+fn keep_from_children(word: &Mapped<AtomicU32>) -> io::Result<()> {
     // SAFETY: the page that the word is mapped in, and nothing else.
     check(unsafe { libc::madvise(word.as_ptr().cast(), PAGE_SIZE, libc::MADV_DONTFORK) })
 }
 
 /// Makes the process that becomes the program, and waits until it has, or could not.
-fn become_one(becomes: &Becomes, process: &AtomicU32, failure: &AtomicU32) -> io::Result<()> {
+fn fork_program(
+    arguments_of: &ExecArguments,
+    process: &AtomicU32,
+    failure: &AtomicU32,
+) -> io::Result<()> {
     const FIRST: libc::c_uint = 3;
-    let (arguments, environment) = (addresses(&becomes.arguments), addresses(&becomes.environment));
+    let (arguments, environment) =
+        (addresses(&arguments_of.arguments), addresses(&arguments_of.environment));
     // SAFETY: takes numbers; nothing that was open is used from here on.
     unsafe { check(libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, 0) as i32)? };
     // SAFETY: one thread; only system calls from here on.
@@ -168,7 +172,7 @@ fn become_one(becomes: &Becomes, process: &AtomicU32, failure: &AtomicU32) -> io
     Ok(())
 }
 
-/// Becomes a program, which leads a session of its own, so that signals to its group stay with it.
+/// ExecArguments a program, which leads a session of its own, so that signals to its group stay with it.
 fn exec(arguments: &[*const c_char], environment: &[*const c_char]) -> io::Result<Infallible> {
     unsafe extern "C" {
         static mut environ: *const *const c_char;

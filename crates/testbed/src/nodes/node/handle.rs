@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::talk::{self, FromNode, Interface, Make, Start, ToNode};
+use super::messages::{self, FromNode, Interface, Make, Start, ToNode};
 use network::wire::MacAddress;
 use os::fds;
 use os::signals;
@@ -32,37 +32,13 @@ pub(in crate::nodes) struct NodeHandle {
     pub(in crate::nodes) plant: Option<OwnedFd>,
 }
 
-/// The output of a program.
 #[derive(Debug)]
 pub(in crate::nodes) struct Pipes {
     pub(in crate::nodes) out: PipeReader,
     pub(in crate::nodes) err: PipeReader,
 }
 
-/// What a node tells of its own accord.
-#[derive(Debug)]
-pub(in crate::nodes) enum NodeEvent {
-    /// A program was started.
-    Started { name: String },
-    /// A program did not start.
-    NotStarted { name: String, reason: String },
-    /// A program ended.
-    Exited { name: String, code: Option<i32>, signal: Option<i32>, cpu_s: f64 },
-}
-
-impl NodeEvent {
-    /// The program that it is about.
-    pub(in crate::nodes) fn program(&self) -> &str {
-        match self {
-            Self::Started { name } | Self::NotStarted { name, .. } | Self::Exited { name, .. } => {
-                name
-            }
-        }
-    }
-}
-
 impl NodeHandle {
-    /// Makes a node.
     pub(in crate::nodes) fn new(
         name: &str,
         interface: Option<(MacAddress, std::net::Ipv4Addr, u8)>,
@@ -77,8 +53,8 @@ impl NodeHandle {
         let wanted = (interface.is_some(), plant);
         let make = Make { name: name.to_owned(), interface, plant };
         let mut node = Self { socket, process, tap: None, plant: None };
-        talk::send(node.socket.as_fd(), &ToNode::Make(make), &[])?;
-        let (answer, fds) = talk::receive(node.socket.as_fd())?
+        messages::send(node.socket.as_fd(), &ToNode::Make(make), &[])?;
+        let (answer, fds) = messages::receive(node.socket.as_fd())?
             .context("the process of the node ended before the node was ready")?;
         match answer {
             FromNode::Made => {}
@@ -115,7 +91,7 @@ impl NodeHandle {
             directory: directory.to_owned(),
         };
         let ends = [out_theirs.as_fd(), err_theirs.as_fd()];
-        talk::send(self.socket.as_fd(), &ToNode::Start(start), &ends)?;
+        messages::send(self.socket.as_fd(), &ToNode::Start(start), &ends)?;
         Ok(Pipes { out, err })
     }
 
@@ -124,10 +100,9 @@ impl NodeHandle {
         self.process.id().cast_signed()
     }
 
-    /// Asks all programs to end, or kills them.
     pub(in crate::nodes) fn stop(&self, kill: bool) {
         // A node that is gone has no programs.
-        let _ = talk::send(self.socket.as_fd(), &ToNode::Stop { kill }, &[]);
+        let _ = messages::send(self.socket.as_fd(), &ToNode::Stop { kill }, &[]);
     }
 
     /// Begins to end everything in it; dropping waits for that.
@@ -160,25 +135,13 @@ impl Drop for NodeHandle {
     }
 }
 
-/// What a node tells, until it is gone.
 pub(in crate::nodes) struct NodeEvents(OwnedFd);
 
 impl Iterator for NodeEvents {
-    type Item = NodeEvent;
+    type Item = FromNode;
 
-    fn next(&mut self) -> Option<NodeEvent> {
-        loop {
-            match talk::receive(self.0.as_fd()).ok()??.0 {
-                FromNode::NotStarted { name, reason } => {
-                    return Some(NodeEvent::NotStarted { name, reason });
-                }
-                FromNode::Exited { name, code, signal, cpu_s } => {
-                    return Some(NodeEvent::Exited { name, code, signal, cpu_s });
-                }
-                FromNode::Started { name } => return Some(NodeEvent::Started { name }),
-                FromNode::Made | FromNode::Failed { .. } => {}
-            }
-        }
+    fn next(&mut self) -> Option<FromNode> {
+        Some(messages::receive(self.0.as_fd()).ok()??.0)
     }
 }
 
@@ -187,8 +150,8 @@ fn start(socket: &OwnedFd, gate: &Gate) -> io::Result<Child> {
     let mut node = Command::new("/proc/self/exe");
     node.args(["node", "--socket", &socket_number.to_string()]);
     node.args(["--gate", &gate_number.to_string()]);
-    fds::hand_down(&mut node, socket.as_fd());
-    fds::hand_down(&mut node, gate.fd().as_fd());
+    fds::inherit(&mut node, socket.as_fd());
+    fds::inherit(&mut node, gate.fd().as_fd());
     // SAFETY: one system call between fork and exec.
     unsafe { node.pre_exec(signals::die_with_parent) };
     node.spawn()

@@ -1,4 +1,4 @@
-//! The process that starts the programs of a node when it is told to, and tells how they end. It
+//! The process that starts the programs of a node when it is ordered to, and reports how they end. It
 //! is in all namespaces of the node but that of processes, so no program sees it, whatever its
 //! privileges: nobody can take the socket to the agent from it, or make it say what is not so.
 
@@ -12,7 +12,7 @@ use vtime::{HostSpan, HostTime};
 
 use super::begin::{self, Beginning};
 use super::first;
-use super::talk::{self, FromNode, Make, Start, ToNode};
+use super::messages::{self, FromNode, Make, Start, ToNode};
 use crate::devices;
 use network::tap;
 use network::wire::MacAddress;
@@ -39,7 +39,7 @@ pub fn main([socket, gate]: [OwnedFd; 2]) -> ! {
     let gate = Gate::from_fd(gate);
     // What `ps` shows; without it, the last part of `/proc/self/exe`.
     let _ = std::fs::write("/proc/self/comm", "qcycle-node");
-    let make = match talk::receive(socket.as_fd()) {
+    let make = match messages::receive(socket.as_fd()) {
         Ok(Some((ToNode::Make(make), _))) => make,
         _ => std::process::exit(0),
     };
@@ -51,7 +51,7 @@ pub fn main([socket, gate]: [OwnedFd; 2]) -> ! {
     match made {
         Ok((first, processes, devices, null)) => {
             let devices: Vec<BorrowedFd<'_>> = devices.iter().map(AsFd::as_fd).collect();
-            if talk::send(socket.as_fd(), &FromNode::Made, &devices).is_err() {
+            if messages::send(socket.as_fd(), &FromNode::Made, &devices).is_err() {
                 std::process::exit(0);
             }
             Node {
@@ -71,9 +71,8 @@ pub fn main([socket, gate]: [OwnedFd; 2]) -> ! {
     .run()
 }
 
-/// Makes the namespaces and their first process.
 fn enter(processes: &File) -> anyhow::Result<First> {
-    let (mut said, report) = std::io::pipe().context("cannot make a pipe")?;
+    let (mut reader, report) = std::io::pipe().context("cannot make a pipe")?;
     let first = namespaces::enter()?;
     if first == 0 {
         first::main(File::from(OwnedFd::from(report)));
@@ -82,7 +81,7 @@ fn enter(processes: &File) -> anyhow::Result<First> {
     let folder = fds::open_below(processes, &first.to_string())?;
     let first = First { number: first, process: Process::open(first)?, folder };
     let mut report = String::new();
-    said.read_to_string(&mut report)?;
+    reader.read_to_string(&mut report)?;
     match report.as_str() {
         first::MADE => {
             // The old root goes when nobody stands in it any more.
@@ -95,7 +94,7 @@ fn enter(processes: &File) -> anyhow::Result<First> {
 }
 
 /// Programs inherit no descriptor of this process: neither the two that it was given, nor those
-/// that whoever started the run had left open. close_range(2)
+/// that the process which started the run had left open. close_range(2)
 fn keep_from_programs() {
     const FIRST: libc::c_uint = 3;
     let flags = libc::CLOSE_RANGE_CLOEXEC;
@@ -111,7 +110,7 @@ fn open_null() -> anyhow::Result<File> {
 fn fail(socket: &OwnedFd, error: &anyhow::Error) -> ! {
     let failed = FromNode::Failed { reason: format!("{error:#}") };
     // If the agent is gone, nobody is left to hear it.
-    let _ = talk::send(socket.as_fd(), &failed, &[]);
+    let _ = messages::send(socket.as_fd(), &failed, &[]);
     std::process::exit(1)
 }
 
@@ -136,13 +135,12 @@ struct Node {
     gate: Gate,
     /// The input of all programs.
     null: File,
-    /// The host's `/proc`.
     processes: File,
     first: First,
     /// Programs to start, in this order, each when the one before has come to its exec.
     waiting: VecDeque<(Start, Vec<OwnedFd>)>,
     /// Programs that are about to be there.
-    beginnings: Vec<Begun>,
+    beginnings: Vec<Starting>,
     /// When the last of them was started.
     started: HostTime,
     /// Name by process number.
@@ -165,15 +163,14 @@ impl First {
     }
 }
 
-struct Begun {
+struct Starting {
     name: String,
     beginning: Beginning,
     /// How its process ended, if that was seen before its maker's end.
-    ended: Option<Ended>,
+    ended: Option<ChildExit>,
 }
 
-/// How a child of this process ended.
-struct Ended {
+struct ChildExit {
     process: i32,
     code: Option<i32>,
     signal: Option<i32>,
@@ -193,7 +190,7 @@ impl Node {
                 self.collect();
             }
             if has_order {
-                match talk::receive(self.socket.as_fd()) {
+                match messages::receive(self.socket.as_fd()) {
                     Ok(Some((ToNode::Start(start), pipes))) => {
                         self.waiting.push_back((start, pipes));
                     }
@@ -218,8 +215,8 @@ impl Node {
         let name = start.name.clone();
         let fds = [self.null.as_fd(), self.first.process.as_fd()];
         match Beginning::new(start, fds, pipes, &self.gate) {
-            Ok(beginning) => self.beginnings.push(Begun { name, beginning, ended: None }),
-            Err(error) => self.say(&FromNode::NotStarted { name, reason: error.to_string() }),
+            Ok(beginning) => self.beginnings.push(Starting { name, beginning, ended: None }),
+            Err(error) => self.send(&FromNode::NotStarted { name, reason: error.to_string() }),
         }
     }
 
@@ -240,7 +237,7 @@ impl Node {
     }
 
     fn collect(&mut self) {
-        while let Some(ended) = Ended::next() {
+        while let Some(ended) = ChildExit::next() {
             let killed = ended.signal == Some(libc::SIGKILL);
             if ended.process == self.first.number || killed && self.first.is_ending() {
                 self.end();
@@ -249,44 +246,44 @@ impl Node {
         }
     }
 
-    fn collected(&mut self, ended: Ended) {
-        let made = |begun: &Begun| begun.beginning.maker == ended.process;
-        let becomes = |begun: &&mut Begun| begun.beginning.process() == Some(ended.process);
+    fn collected(&mut self, ended: ChildExit) {
+        let made = |begun: &Starting| begun.beginning.maker == ended.process;
+        let becomes = |begun: &&mut Starting| begun.beginning.process() == Some(ended.process);
         if let Some(place) = self.beginnings.iter().position(made) {
             let begun = self.beginnings.swap_remove(place);
-            self.begun(begun);
+            self.exec_done(begun);
         } else if let Some(begun) = self.beginnings.iter_mut().find(becomes) {
             begun.ended = Some(ended);
         } else if let Some(name) = self.programs.remove(&ended.process) {
-            self.say(&ended.of(name));
+            self.send(&ended.of(name));
         }
     }
 
     /// The exec of a program has succeeded or failed.
-    fn begun(&mut self, Begun { name, beginning, ended }: Begun) {
+    fn exec_done(&mut self, Starting { name, beginning, ended }: Starting) {
         let gives_up = |process| match &ended {
             Some(ended) => ended.code == Some(begin::FAILED),
             None => ends_as_it_began(&self.processes, process),
         };
         match beginning.end(gives_up) {
-            Err(error) => self.say(&FromNode::NotStarted { name, reason: error.to_string() }),
+            Err(error) => self.send(&FromNode::NotStarted { name, reason: error.to_string() }),
             Ok(process) => {
-                self.say(&FromNode::Started { name: name.clone() });
+                self.send(&FromNode::Started { name: name.clone() });
                 match ended {
-                    Some(ended) => self.say(&ended.of(name)),
+                    Some(ended) => self.send(&ended.of(name)),
                     None => drop(self.programs.insert(process, name)),
                 }
             }
         }
     }
 
-    fn say(&self, message: &FromNode) {
+    fn send(&self, message: &FromNode) {
         // If the agent is gone, the next receive ends this process.
-        let _ = talk::send(self.socket.as_fd(), message, &[]);
+        let _ = messages::send(self.socket.as_fd(), message, &[]);
     }
 }
 
-impl Ended {
+impl ChildExit {
     /// Collects the next child that has ended. wait4(2)
     fn next() -> Option<Self> {
         let mut status = 0;
@@ -317,7 +314,6 @@ fn ends_as_it_began(processes: &File, process: i32) -> bool {
     read.is_ok() && flags(&text).is_some_and(|flags| flags & ENDS_AS_IT_BEGAN == ENDS_AS_IT_BEGAN)
 }
 
-/// PF_EXITING and PF_FORKNOEXEC. <linux/sched.h>
 const ENDS_AS_IT_BEGAN: u32 = 0x4 | 0x40;
 
 /// The flags of a process, from its line in `/proc`. A name may have anything in it, so counts from behind that.

@@ -10,12 +10,13 @@
 //! - [`begin`]: one of them, from its fork to its exec
 //! - [`first`]: the first process of their namespace
 //! - [`handle`]: what its agent has of it
-//! - [`talk`]: the messages between the two
+//! - [`messages`]: the messages between the two
 
 mod begin;
 mod first;
 mod handle;
 pub mod inside;
-mod talk;
+mod messages;
 
-pub(super) use handle::{NodeEvent, NodeHandle};
+pub(super) use handle::NodeHandle;
+pub(super) use messages::FromNode;

@@ -3,7 +3,7 @@
 //! The kernel adds a wait for a processor to its count when the wait is over. So a thread that still
 //! waits shows nothing, and at its end everything. One that wants to run at the last look and has got
 //! nowhere since the look before may have waited since its counts last changed, or may have slept until
-//! now: it is worth another look, and if that tells no more it is taken to have waited since then.
+//! now: it is worth another look, and if that reports no more it is assumed to have waited since then.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -16,7 +16,6 @@ use results::disturbance::Cause;
 /// Looks that are remembered, to know what the clock showed when a long wait began.
 const LOOKS_MAX: usize = 4096;
 
-/// A moment on both scales.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Moment {
     pub(super) host: HostTime,
@@ -24,27 +23,22 @@ pub(super) struct Moment {
     pub(super) tdf_millionths: u64,
 }
 
-/// What the kernel has counted of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Counts {
-    /// Nanoseconds that it ran.
     pub(super) ran_ns: u64,
     /// Nanoseconds that it was runnable and did not run.
     pub(super) waited_ns: u64,
 }
 
-/// A thread at a look.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub(super) thread: i32,
-    /// Whose thread it is.
     pub(super) who: String,
     pub(super) counts: Counts,
     /// What it does if it has not run since the look before.
     pub(super) state: State,
 }
 
-/// What a thread does that does not run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum State {
     /// It sleeps, or nobody has looked.
@@ -60,7 +54,7 @@ pub(super) enum State {
 
 impl State {
     /// Why it did not run, if it is not the program's own affair.
-    fn keeps(self) -> Option<Cause> {
+    fn cause(self) -> Option<Cause> {
         match self {
             Self::Blocked => Some(Cause::Blocked),
             Self::Stopped => Some(Cause::Stopped),
@@ -76,11 +70,9 @@ pub(super) struct Delay {
     pub(super) cause: Cause,
     /// When the delays began at the earliest.
     pub(super) from_ns: i64,
-    /// When the last one had ended.
     pub(super) to_ns: i64,
     /// The longest of them, at most.
     pub(super) longest_ns: i64,
-    /// All of them.
     pub(super) lost_ns: i64,
 }
 
@@ -116,15 +108,14 @@ pub(super) fn stood_ns(before: Moment, now: Moment, spent: Duration, waited_ns: 
     (passed_ns as f64 * (stood_ns as f64 / host_ns as f64)) as i64
 }
 
-/// The threads of one place, look after look.
 #[derive(Debug, Default)]
 pub(super) struct Delays {
-    threads: BTreeMap<i32, Seen>,
+    threads: BTreeMap<i32, ThreadRecord>,
     looks: VecDeque<Moment>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct ThreadRecord {
     counts: Counts,
     /// The look at which they were found to have changed.
     changed: Moment,
@@ -133,7 +124,7 @@ struct Seen {
 }
 
 impl Delays {
-    /// Takes in what a look has found. Answers who fell behind since the one before: each with the
+    /// Takes in what a look has found. Returns who fell behind since the one before: each with the
     /// thread of his that fell behind furthest.
     pub(super) fn look(
         &mut self,
@@ -154,12 +145,12 @@ impl Delays {
                 furthest.insert(delay.who.clone(), delay);
             }
             let known = known.filter(|known| known.counts == reading.counts);
-            let kept = reading.state.keeps().map(|cause| {
+            let kept = reading.state.cause().map(|cause| {
                 let since = known.as_ref().and_then(|known| known.kept);
                 since.filter(|since| since.0 == cause).unwrap_or((cause, now))
             });
             let changed = known.map_or(now, |known| known.changed);
-            seen.insert(reading.thread, Seen { counts: reading.counts, changed, kept });
+            seen.insert(reading.thread, ThreadRecord { counts: reading.counts, changed, kept });
         }
         self.threads = seen;
         self.looks.push_back(now);
@@ -169,7 +160,7 @@ impl Delays {
         furthest.into_values().collect()
     }
 
-    /// Whether another look soon would tell more: how long those have waited that still do.
+    /// Whether another look soon would report more: how long those have waited that still do.
     pub(super) fn are_undecided(&self, readings: &[Reading]) -> bool {
         let stands = |reading: &Reading| {
             let known = self.threads.get(&reading.thread);
@@ -181,7 +172,7 @@ impl Delays {
     fn delay(
         &self,
         reading: &Reading,
-        known: Option<&Seen>,
+        known: Option<&ThreadRecord>,
         (before, now): (Option<Moment>, Moment),
         is_last: bool,
     ) -> Option<Delay> {
@@ -241,9 +232,9 @@ impl Delays {
 }
 
 /// What a thread lost since the look before that was kept from running then and still is.
-fn kept(reading: &Reading, known: &Seen, before: Moment, now: Moment) -> Option<Delay> {
+fn kept(reading: &Reading, known: &ThreadRecord, before: Moment, now: Moment) -> Option<Delay> {
     let (cause, since) = known.kept?;
-    let is_still = known.counts == reading.counts && reading.state.keeps() == Some(cause);
+    let is_still = known.counts == reading.counts && reading.state.cause() == Some(cause);
     let (from_ns, to_ns) = (before.at.as_ns(), now.at.as_ns());
     (is_still && to_ns > from_ns).then(|| Delay {
         who: reading.who.clone(),

@@ -1,7 +1,7 @@
-//! What is worth telling of delays, bounded however long a run is. Pure.
+//! What is worth reporting of delays, bounded however long a run is. Pure.
 //!
-//! Long delays are told one by one. Short ones matter by their sum only, so they are added up over a
-//! second and told if they are more than one in two hundred of it. Once much has been told, what
+//! Long delays are reported one by one. Short ones matter by their sum only, so they are added up over a
+//! second and reported if they are more than one in two hundred of it. Once much has been reported, what
 //! comes is added up over longer times: the longest delay and the sum stay right, only when it was is
 //! then known less well.
 
@@ -12,17 +12,15 @@ use results::disturbance::{Cause, Disturbance};
 
 /// Virtual time over which short delays are added up.
 const ADD_UP_NS: i64 = 1_000_000_000;
-/// The part of it that they must take to be told.
-const PART_TOLD: i64 = 200;
-/// Each time that so many were told, the next ones are added up over twice the time.
-const TOLD_MAX: u32 = 20_000;
+/// The part of it that they must take to be reported.
+const PART_REPORTED: i64 = 200;
+/// Each time that so many were reported, the next ones are added up over twice the time.
+const REPORTED_MAX: u32 = 20_000;
 /// The first time over which long delays are added up.
 const ADD_UP_LONG_NS: i64 = 50_000_000;
 
-/// Node, if any, and who.
 pub(super) type Party = (Option<String>, String);
 
-/// Delays that are not told yet.
 #[derive(Debug)]
 pub(super) struct Ledger {
     pending: BTreeMap<(Party, Cause), Disturbance>,
@@ -31,15 +29,14 @@ pub(super) struct Ledger {
     /// Long ones are added up for so long.
     add_up_ns: i64,
     /// Told since that was last changed.
-    told: u32,
+    reported: u32,
 }
 
 impl Ledger {
     pub(super) fn new(least_ns: i64) -> Self {
-        Self { pending: BTreeMap::new(), least_ns, add_up_ns: 0, told: 0 }
+        Self { pending: BTreeMap::new(), least_ns, add_up_ns: 0, reported: 0 }
     }
 
-    /// Takes in a delay.
     pub(super) fn add(&mut self, (node, who): Party, cause: Cause, delay: &Delay) {
         if delay.lost_ns <= 0 {
             return;
@@ -77,10 +74,10 @@ impl Ledger {
         });
     }
 
-    /// Takes out what is to be told now; all that is worth it at the end.
+    /// Takes out what is to be reported now; all that is worth it at the end.
     pub(super) fn take(&mut self, now_ns: i64, is_last: bool) -> Vec<Disturbance> {
         let (least_ns, add_up_ns) = (self.least_ns, self.add_up_ns);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         self.pending.retain(|_, one| {
             let since_ns = now_ns.saturating_sub(one.from_ns);
             let is_long = one.longest_ns >= least_ns || one.cause.is_no_delay();
@@ -89,17 +86,18 @@ impl Ledger {
                 return true;
             }
             let length_ns = one.to_ns - one.from_ns;
-            if is_long || one.lost_ns > length_ns / PART_TOLD {
-                told.push(one.clone());
+            if is_long || one.lost_ns > length_ns / PART_REPORTED {
+                reported.push(one.clone());
             }
             false
         });
-        self.told = self.told.saturating_add(u32::try_from(told.len()).unwrap_or(u32::MAX));
-        if self.told >= TOLD_MAX {
-            self.told = 0;
+        self.reported =
+            self.reported.saturating_add(u32::try_from(reported.len()).unwrap_or(u32::MAX));
+        if self.reported >= REPORTED_MAX {
+            self.reported = 0;
             self.add_up_ns = (self.add_up_ns * 2).max(ADD_UP_LONG_NS);
         }
-        told
+        reported
     }
 }
 
@@ -124,18 +122,21 @@ mod tests {
         let mut ledger = Ledger::new(MS);
         ledger.add(party("late"), Cause::Waited, &delay(0, 2 * MS));
         ledger.add(party("idle"), Cause::Waited, &delay(0, 0));
-        let told = ledger.take(50 * MS, false);
-        assert_eq!((told.len(), told[0].who.as_str(), told[0].longest_ns), (1, "late", 2 * MS));
+        let reported = ledger.take(50 * MS, false);
+        assert_eq!(
+            (reported.len(), reported[0].who.as_str(), reported[0].longest_ns),
+            (1, "late", 2 * MS)
+        );
         for look in 0..20 {
             ledger.add(party("busy"), Cause::Waited, &delay(look * 50, MS / 2));
             ledger.add(party("quiet"), Cause::Waited, &delay(look * 50, MS / 20));
         }
         assert_eq!(ledger.take(990 * MS, false), []);
-        let told = ledger.take(1000 * MS, false);
-        assert_eq!((told.len(), told[0].who.as_str()), (1, "busy"));
+        let reported = ledger.take(1000 * MS, false);
+        assert_eq!((reported.len(), reported[0].who.as_str()), (1, "busy"));
         let (lost_ns, longest_ns, to_ns) = (10 * MS, MS / 2, 1000 * MS);
         assert_eq!(
-            (told[0].lost_ns, told[0].longest_ns, told[0].to_ns),
+            (reported[0].lost_ns, reported[0].longest_ns, reported[0].to_ns),
             (lost_ns, longest_ns, to_ns)
         );
     }
@@ -145,9 +146,9 @@ mod tests {
         let mut ledger = Ledger::new(MS);
         ledger.note(party("poor"), Cause::Refused, 50 * MS, 50 * MS);
         ledger.note(party("poor"), Cause::Refused, 50 * MS, 100 * MS);
-        let told = ledger.take(100 * MS, false);
-        assert_eq!((told.len(), told[0].cause), (1, Cause::Refused));
-        assert_eq!((told[0].from_ns, told[0].to_ns), (50 * MS, 100 * MS));
+        let reported = ledger.take(100 * MS, false);
+        assert_eq!((reported.len(), reported[0].cause), (1, Cause::Refused));
+        assert_eq!((reported[0].from_ns, reported[0].to_ns), (50 * MS, 100 * MS));
         assert_eq!(ledger.take(200 * MS, true), []);
     }
 

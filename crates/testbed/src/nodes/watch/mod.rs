@@ -1,4 +1,4 @@
-//! Watches what keeps programs from acting in time, and tells the runner.
+//! Watches what keeps programs from acting in time, and reports it to the runner.
 //!
 //! A verdict is about the programs only if they could run when they wanted to. So a thread of the
 //! agent looks at intervals
@@ -16,15 +16,15 @@
 //!   then the agent was stopped, or the host was gone, and nobody took frames and writes meanwhile.
 //!
 //! A wait that the kernel counts at one look has ended since the look before, so it lay between then
-//! less its length, and now: it is known when somebody was late, to an interval. All is told in
-//! virtual time. What is done during a hold takes none and cannot be told from the rest within one
+//! less its length, and now: it is known when somebody was late, to an interval. All is reported in
+//! virtual time. What is done during a hold takes none and cannot be separated from the rest within one
 //! interval, so there delays are upper bounds.
 //!
 //! Looking must not disturb. Each node is looked at less often the longer that takes, so thousands of
 //! threads in one node cost no more than a few, and nothing of the resolution in the others.
 //!
 //! - [`delays`]: how far threads fell behind, from what the kernel counts of them
-//! - [`ledger`]: what of it is worth telling, bounded
+//! - [`ledger`]: what of it is worth reporting, bounded
 //! - [`threads`]: what the kernel counts of them
 //! - [`neighbours`]: what it counts of its ARP table
 
@@ -58,10 +58,9 @@ const EVERY: Duration = Duration::from_millis(50);
 const COST_PART: u32 = 50;
 /// Host time for which the last look waits for those to run that want to.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Between two tries of it.
 const AGAIN: Duration = Duration::from_millis(5);
-/// How often the runner is told how far was watched, if there is nothing else to tell.
-const TELL_EVERY: Duration = Duration::from_millis(250);
+/// How often the runner is sent how far was watched, if there is nothing else to report.
+const REPORT_EVERY: Duration = Duration::from_millis(250);
 
 /// Threads of the agent that all programs wait for, and what they do. Others serve one program each.
 const OWN_THREADS: [(&str, &str); 2] =
@@ -71,13 +70,11 @@ const FRAMES: &str = "the testbed with frames";
 const ALL: &str = "all of the testbed";
 /// What all network namespaces of a host share.
 const NEIGHBOURS: &str = "the ARP table of this kernel";
-/// Whoever naps this long sees when it did not run for longer.
+/// A thread that sleeps this long sees when it did not run for longer.
 const NAP: Duration = Duration::from_millis(10);
 
-/// A node to watch.
 #[derive(Clone, Debug)]
 pub(super) struct Watched {
-    /// Its name.
     pub(super) name: String,
     /// Its first process, which is not one of its programs.
     pub(super) process: i32,
@@ -92,7 +89,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Begins to watch: `nodes` and the programs that run in them, by the names of their nodes.
-    /// Delays of at least `least_ns` are told one by one; and, if nodes have a network, what else this
+    /// Delays of at least `least_ns` are reported one by one; and, if nodes have a network, what else this
     /// kernel's table of its addresses has lost.
     pub(super) fn start(
         domain: Arc<Domain>,
@@ -118,7 +115,6 @@ impl Watch {
 }
 
 impl Drop for Watch {
-    /// Looks for a last time and tells it.
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
@@ -128,7 +124,6 @@ impl Drop for Watch {
     }
 }
 
-/// Who is looked at together, and when next.
 struct Place {
     /// Name of the node; the agent itself if `None`.
     node: Option<String>,
@@ -139,7 +134,7 @@ struct Place {
 
 impl Place {
     /// What the kernel counts of its threads. The last time this waits for those that are about to run,
-    /// as only then their counts tell how long they have waited.
+    /// as only then their counts report how long they have waited.
     fn read(&mut self, begun: &BTreeMap<i32, String>, is_last: bool) -> Vec<Reading> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -152,7 +147,6 @@ impl Place {
     }
 }
 
-/// What the thread works with.
 struct Round {
     domain: Arc<Domain>,
     places: Vec<Place>,
@@ -162,7 +156,7 @@ struct Round {
     owner: Arc<Owner>,
     /// When late waits and the agent's own lateness were taken last.
     taken: Moment,
-    told: Instant,
+    reported: Instant,
     /// If programs have a network.
     neighbours: Option<Neighbours>,
     /// What this thread waits for a processor, if the kernel counts it.
@@ -187,8 +181,8 @@ impl Round {
         let taken = moment(&domain);
         let ledger = Ledger::new(least_ns);
         let neighbours = has_network.then(Neighbours::now);
-        let (told, own_delay) = (now, None);
-        Self { domain, places, programs, ledger, owner, taken, told, neighbours, own_delay }
+        let (reported, own_delay) = (now, None);
+        Self { domain, places, programs, ledger, owner, taken, reported, neighbours, own_delay }
     }
 
     fn run(&mut self, stopped: &Receiver<()>) {
@@ -197,7 +191,7 @@ impl Round {
             let (before, ran) = (self.now(), threads::own_processor_time());
             self.look(false);
             self.note_stand(before, threads::own_processor_time().saturating_sub(ran));
-            let next = self.places.iter().map(|place| place.next).min().unwrap_or(self.told);
+            let next = self.places.iter().map(|place| place.next).min().unwrap_or(self.reported);
             if self.naps_until(next.min(Instant::now() + EVERY), stopped) {
                 break;
             }
@@ -205,7 +199,7 @@ impl Round {
         self.look(true);
     }
 
-    /// Waits, and notes where it took longer. Answers whether the watch is over.
+    /// Waits, and notes where it took longer. Returns whether the watch is over.
     fn naps_until(&mut self, until: Instant, stopped: &Receiver<()>) -> bool {
         loop {
             let nap = until.saturating_duration_since(Instant::now()).min(NAP);
@@ -263,7 +257,7 @@ impl Round {
         }
         self.take_lateness();
         let now = moment(&self.domain);
-        self.tell(now, is_last);
+        self.report(now, is_last);
     }
 
     /// The names of programs by the processes that began them.
@@ -299,11 +293,11 @@ impl Round {
         }
     }
 
-    fn tell(&mut self, now: Moment, is_last: bool) {
+    fn report(&mut self, now: Moment, is_last: bool) {
         let disturbances: Vec<Disturbance> = self.ledger.take(now.at.as_ns(), is_last);
-        if is_last || !disturbances.is_empty() || self.told.elapsed() >= TELL_EVERY {
-            self.told = Instant::now();
-            self.owner.tell(&Report::Watched { to_ns: now.at.as_ns(), disturbances });
+        if is_last || !disturbances.is_empty() || self.reported.elapsed() >= REPORT_EVERY {
+            self.reported = Instant::now();
+            self.owner.report(&Report::Watched { to_ns: now.at.as_ns(), disturbances });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the kernel has lost of its tables of neighbours (ARP, and the same of IPv6). All network namespaces
-//! share them with their limit (`net.ipv4.neigh.default.gc_thresh3`), those of nodes too: whoever fills
-//! one keeps the others from sending, or makes them ask anew.
+//! share them with their limit (`net.ipv4.neigh.default.gc_thresh3`), those of nodes too: a node that fills
+//! one keeps the others from sending, or makes them ask again.
 
 use std::fs;
 
@@ -10,18 +10,16 @@ const FILES: [&str; 2] = ["/proc/net/stat/arp_cache", "/proc/net/stat/ndisc_cach
 /// Columns that count what was dropped to make room, and what was refused.
 const COLUMNS: [&str; 2] = ["forced_gc_runs", "table_fulls"];
 
-/// The counts at the last look.
 #[derive(Debug)]
 pub(super) struct Neighbours(u64);
 
 impl Neighbours {
     pub(super) fn now() -> Self {
-        // A kernel without them has nothing to tell.
+        // A kernel without them has nothing to report.
         let text = |file| fs::read_to_string(file).unwrap_or_default();
         Self(FILES.iter().map(|file| lost(&text(file))).fold(0, u64::wrapping_add))
     }
 
-    /// Whether something was lost since the last call.
     pub(super) fn have_lost(&mut self) -> bool {
         let before = std::mem::replace(self, Self::now());
         before.0 != self.0

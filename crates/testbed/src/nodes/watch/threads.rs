@@ -14,7 +14,6 @@ pub(super) const SERVES: &str = "for ";
 /// Name of a process that lost its parents before it was first seen.
 const UNKNOWN: &str = "a process";
 
-/// Whose threads are read.
 #[derive(Debug)]
 pub(super) struct Tree {
     /// The first process of a node, whose own threads are not read; the agent if `None`.
@@ -89,7 +88,7 @@ impl Tree {
     }
 }
 
-/// Whether this kernel counts how long threads wait, and tells which processes there are.
+/// Whether this kernel counts how long threads wait, and reports which processes there are.
 pub(super) fn are_counted() -> bool {
     // It has counted at least the turn in which this runs.
     let counted = read("/proc/thread-self/schedstat");

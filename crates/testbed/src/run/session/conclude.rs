@@ -16,12 +16,12 @@ use results::{self, RunFolder};
 use terminal::exit::Exit;
 
 impl Session<'_> {
-    /// Writes everything down, judges it and tells the user.
+    /// Writes everything down, judges it and reports to the user.
     pub(super) fn conclude(
         mut self,
         over: Over,
         wall_s: f64,
-        last: Option<orders::Ended>,
+        last: Option<orders::FinalReport>,
         options: &Options,
     ) -> anyhow::Result<(Exit, bool)> {
         let last_ns = last.as_ref().map_or(0, |ended| ended.status.clock.virtual_ns);
@@ -46,7 +46,7 @@ impl Session<'_> {
                 warnings.append(&mut network.warnings);
                 self.record.network = serde_json::to_value(network)?;
             }
-            // Some of these were told when they arose.
+            // Some of these were reported when they arose.
             warnings.retain(|warning| !self.record.warnings.contains(warning));
             self.record.warnings.append(&mut warnings);
         }
@@ -81,9 +81,9 @@ impl Session<'_> {
         // Whatever the others say, which is no reason to keep a run or to do without it.
         let disturbed = !matches!(exit, Exit::Interrupted | Exit::PartFailed)
             && self.record.verdicts.iter().any(|one| one.outcome == Outcome::Disturbed);
-        // Whoever reads JSON wants one object: that of the run that counts.
+        // A reader of JSON wants one object: that of the run that counts.
         if !(options.json && disturbed && options.repeat_disturbed > 0) {
-            self.tell(options)?;
+            self.print(options)?;
         }
         Ok((exit, disturbed))
     }
@@ -130,7 +130,7 @@ impl Session<'_> {
         }
     }
 
-    fn account(&self, ended: &orders::Ended, plant: &PlantStats, wall_s: f64) -> WallAccount {
+    fn account(&self, ended: &orders::FinalReport, plant: &PlantStats, wall_s: f64) -> WallAccount {
         let clock = &ended.status.clock;
         WallAccount {
             total_s: wall_s,
@@ -164,13 +164,13 @@ impl Session<'_> {
         let Some(series) = self.folder.series()? else { return Ok(()) };
         let path = self.folder.path().join("series.csv");
         let mut file = std::io::BufWriter::new(fs::File::create(&path)?);
-        // Dropping it would write the rest too, but tell nobody that it could not.
+        // Dropping it would write the rest too, but report no failure.
         results::csv::write(&series, &mut file)
             .and_then(|()| file.flush())
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    fn tell(&self, options: &Options) -> anyhow::Result<()> {
+    fn print(&self, options: &Options) -> anyhow::Result<()> {
         if options.json {
             terminal::print_json(&serde_json::to_string_pretty(&self.record)?);
         } else {
@@ -195,7 +195,7 @@ impl Session<'_> {
             ));
         }
         record.warnings.iter().for_each(|warning| line(format!("warning: {warning}")));
-        text += &last_words::told(record, &self.folder);
+        text += &last_words::for_user(record, &self.folder);
         let table = results::table(&record.verdicts);
         format!("{text}{table}run folder: {}\n", self.folder.path().display())
     }

@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 
 use vtime::{HostSpan, VirtualSpan};
 
-use crate::nodes::orders::{self, Answer, Order, Report, Setup};
+use crate::nodes::orders::{self, Order, PlantAnswer, Report, Setup};
 use crate::run::account::Account;
 use crate::run::agent_process::AgentProcess;
 use crate::run::disturbances::{self, Disturbances};
 use crate::run::environment;
+use crate::run::event::RunEvent;
 use crate::run::failure::Failure;
 use crate::run::grid::{AccessError, Grid};
-use crate::run::happened::Happened;
 use crate::run::inputs::Inputs;
 use crate::run::interrupt::Interrupt;
 use crate::run::log::Log;
@@ -91,11 +91,13 @@ pub fn run(scenario: &Scenario, options: &Options) -> Result<Exit, Failure> {
         if !disturbed || left == 0 {
             let runs = options.repeat_disturbed - left + 1;
             if runs > 1 {
-                say(&format!("the last of {runs} runs counts; the earlier ones were disturbed"));
+                progress_line(&format!(
+                    "the last of {runs} runs counts; the earlier ones were disturbed"
+                ));
             }
             return Ok(exit);
         }
-        say(&format!("the run was disturbed and is repeated, at most {left} more times"));
+        progress_line(&format!("the run was disturbed and is repeated, at most {left} more times"));
         left -= 1;
     }
 }
@@ -103,7 +105,7 @@ pub fn run(scenario: &Scenario, options: &Options) -> Result<Exit, Failure> {
 fn run_once(
     scenario: &Scenario,
     options: &Options,
-    (sockets, sender, events): (&Path, Sender<Happened>, Receiver<Happened>),
+    (sockets, sender, events): (&Path, Sender<RunEvent>, Receiver<RunEvent>),
 ) -> Result<(Exit, bool), Failure> {
     let grid = match &scenario.plant {
         Some(plan) => Some(Grid::open(scenario, plan, &needs::engine_folders())?),
@@ -126,7 +128,7 @@ struct Session<'s> {
     grid: Option<Grid>,
     folder: RunFolder,
     agent: AgentProcess,
-    events: Receiver<Happened>,
+    events: Receiver<RunEvent>,
     inputs: Inputs,
     log: Log,
     record: RunRecord,
@@ -152,7 +154,7 @@ impl<'s> Session<'s> {
         mut grid: Option<Grid>,
         (folder, inputs): (RunFolder, Inputs),
         agent: AgentProcess,
-        events: Receiver<Happened>,
+        events: Receiver<RunEvent>,
     ) -> anyhow::Result<Self> {
         let log = Log::create(&folder.log_path())?;
         if let (Some(grid), Some(plant)) = (&mut grid, &scenario.plant)
@@ -201,7 +203,6 @@ impl<'s> Session<'s> {
         })
     }
 
-    /// Answers whether a verdict was disturbed as well.
     fn run(mut self, options: &Options) -> Result<(Exit, bool), Failure> {
         let name = self.folder.name();
         self.log.line(None, &format!("run {name} of {}", self.scenario.file.display()));
@@ -247,7 +248,7 @@ impl<'s> Session<'s> {
             tdf_millionths: scenario.tdf.millionths(),
             freeze: scenario.freeze,
             stall_guard_ns: scenario.stall_guard.map(HostSpan::as_ns),
-            delays_told_ns: disturbances::told_ns(scenario),
+            delays_least_ns: disturbances::least_reported_ns(scenario),
             realtime_zero_ns: scenario.realtime_ns,
             settle: scenario.settle,
             duration: scenario.duration,
@@ -261,11 +262,10 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Takes down why there was no run.
     fn not_begun(&mut self, how: EndedHow, reason: String) {
         self.log.line(None, &reason);
         self.record.ended = RunEnd { how, reason };
-        // Why there was none is what matters, and the user is told.
+        // Why there was none is what matters, and the user sees it.
         let _ = self.folder.write_record(&self.record);
     }
 
@@ -274,20 +274,20 @@ impl<'s> Session<'s> {
         let until = Instant::now() + PREPARE_LONGEST;
         loop {
             match self.events.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Happened::Report(Report::Prepared { name, realtime_zero_ns })) => {
+                Ok(RunEvent::Report(Report::Prepared { name, realtime_zero_ns })) => {
                     let folder = self.folder.path().display();
                     self.log.line(None, &format!("the domain is `{name}`"));
-                    say(&format!("run folder {folder}, time domain {name}"));
+                    progress_line(&format!("run folder {folder}, time domain {name}"));
                     self.record.realtime_zero_ns = realtime_zero_ns;
                     self.folder.write_record(&self.record)?;
                     return Ok(None);
                 }
-                Ok(Happened::Report(Report::Failed { reason })) => anyhow::bail!("{reason}"),
-                Ok(Happened::Report(Report::Warning { text })) => self.warn(None, text),
-                Ok(Happened::Report(report)) => drop(self.note(report)),
-                Ok(Happened::Lost(loss)) => self.lose(loss),
-                Ok(Happened::AgentGone(how)) => anyhow::bail!("{how}{}", self.agent_end()),
-                Ok(Happened::Signal(number)) => {
+                Ok(RunEvent::Report(Report::Failed { reason })) => anyhow::bail!("{reason}"),
+                Ok(RunEvent::Report(Report::Warning { text })) => self.warn(None, text),
+                Ok(RunEvent::Report(report)) => drop(self.note(report)),
+                Ok(RunEvent::Lost(loss)) => self.lose(loss),
+                Ok(RunEvent::AgentGone(how)) => anyhow::bail!("{how}{}", self.agent_end()),
+                Ok(RunEvent::Signal(number)) => {
                     return Ok(Some(format!("by {} before it started", signal_name(number))));
                 }
                 Err(_) => anyhow::bail!("the agent was not ready within {PREPARE_LONGEST:?}"),
@@ -295,7 +295,6 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Answers until the run is over.
     fn attend(&mut self, progress: &mut Progress) -> Over {
         let mut next_look = Instant::now();
         loop {
@@ -314,29 +313,29 @@ impl<'s> Session<'s> {
                     }
                 };
             let over = match happened {
-                Happened::Report(Report::Status(status)) => {
+                RunEvent::Report(Report::Status(status)) => {
                     progress.show(&status.clock);
                     self.seen_ns = self.seen_ns.max(status.clock.virtual_ns);
                     self.catch_up()
                 }
-                Happened::Report(Report::Ask { ask, points, write, at_ns }) => {
+                RunEvent::Report(Report::Ask { ask, points, write, at_ns }) => {
                     self.seen_ns = self.seen_ns.max(at_ns);
                     self.answer(ask, &points, write, self.scenario_time(at_ns))
                 }
-                Happened::Report(Report::Arrived) => {
+                RunEvent::Report(Report::Arrived) => {
                     Some(Over { how: EndedHow::Complete, reason: String::new() })
                 }
-                Happened::Report(report) => self.note(report),
-                Happened::Lost(loss) => {
+                RunEvent::Report(report) => self.note(report),
+                RunEvent::Lost(loss) => {
                     self.lose(loss);
                     None
                 }
-                Happened::AgentGone(how) => {
+                RunEvent::AgentGone(how) => {
                     self.agent_gone = true;
                     let end = self.agent_end();
                     Some(Over::part_failed(format!("{how}{end}")))
                 }
-                Happened::Signal(number) => {
+                RunEvent::Signal(number) => {
                     let reason = format!("by {}", signal_name(number));
                     Some(Over { how: EndedHow::Interrupted, reason })
                 }
@@ -358,7 +357,7 @@ impl<'s> Session<'s> {
         Some(Over::part_failed(format!("the plant failed before {now}: {error:#}")))
     }
 
-    /// Answers a question to the plant; the run is over if the plant fails.
+    /// Returns a question to the plant; the run is over if the plant fails.
     fn answer(
         &mut self,
         ask: u64,
@@ -368,11 +367,11 @@ impl<'s> Session<'s> {
     ) -> Option<Over> {
         let grid = self.grid.as_mut().expect("points are checked to belong to a plant");
         let (outcome, over) = match grid.access(points, write, at) {
-            Ok(values) => (Answer::Values(values), None),
-            Err(AccessError::Refused(error)) => (Answer::Error(error.to_string()), None),
+            Ok(values) => (PlantAnswer::Values(values), None),
+            Err(AccessError::Refused(error)) => (PlantAnswer::Error(error.to_string()), None),
             Err(AccessError::Broken(error)) => {
                 let reason = format!("the plant failed at {at}: {error:#}");
-                (Answer::Error(reason.clone()), Some(Over::part_failed(reason)))
+                (PlantAnswer::Error(reason.clone()), Some(Over::part_failed(reason)))
             }
         };
         self.agent.order(&Order::Answer { ask, outcome });
@@ -421,8 +420,8 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Stops everything. Answers what the agent had to tell at last, if it still could.
-    fn stop(&mut self) -> Option<orders::Ended> {
+    /// Stops everything. Returns what the agent had to report at last, if it still could.
+    fn stop(&mut self) -> Option<orders::FinalReport> {
         if self.agent_gone {
             return None;
         }
@@ -431,18 +430,18 @@ impl<'s> Session<'s> {
         let until = Instant::now() + END_LONGEST + END_LONGEST_PER_NODE * nodes;
         loop {
             match self.events.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Happened::Report(Report::Ended(ended))) => return Some(*ended),
-                Ok(Happened::Report(Report::Ask { ask, .. })) => {
-                    let outcome = Answer::Error("the run is over".to_owned());
+                Ok(RunEvent::Report(Report::Ended(ended))) => return Some(*ended),
+                Ok(RunEvent::Report(Report::Ask { ask, .. })) => {
+                    let outcome = PlantAnswer::Error("the run is over".to_owned());
                     self.agent.order(&Order::Answer { ask, outcome });
                 }
-                Ok(Happened::Report(report)) => {
+                Ok(RunEvent::Report(report)) => {
                     // Whatever it is, the run is over already.
                     let _ = self.note(report);
                 }
-                Ok(Happened::Lost(loss)) => self.lose(loss),
-                Ok(Happened::Signal(_)) => {}
-                Ok(Happened::AgentGone(_)) => return None,
+                Ok(RunEvent::Lost(loss)) => self.lose(loss),
+                Ok(RunEvent::Signal(_)) => {}
+                Ok(RunEvent::AgentGone(_)) => return None,
                 Err(_) => {
                     self.warn(None, "the agent did not stop in time and was killed".to_owned());
                     self.agent.kill();
@@ -452,7 +451,6 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Writes the record if it is time to.
     fn keep_account(&mut self) {
         let seen_ns = self.scenario_time(self.seen_ns).as_ns();
         if Instant::now() >= self.account.due() {
@@ -495,11 +493,11 @@ impl Over {
 
 fn describe(event: &Event) -> EventRecord {
     let what = match &event.what {
-        Happening::Network(plan::Happening::ArpPoison { attacker, victims: [a, b] }) => {
+        Happening::Network(plan::EventKind::ArpPoison { attacker, victims: [a, b] }) => {
             format!("{attacker} poisons ARP of {a} and {b}")
         }
         Happening::Set { point, value } => format!("{} = {value} {}", point.0, point.unit()),
-        Happening::Network(plan::Happening::Link { from, to, up }) => {
+        Happening::Network(plan::EventKind::Link { from, to, up }) => {
             format!("link {from} to {to} {}", if *up { "up" } else { "down" })
         }
     };
@@ -515,8 +513,7 @@ fn signal_name(number: i32) -> String {
     }
 }
 
-/// Tells the user something on the way.
-fn say(text: &str) {
+fn progress_line(text: &str) {
     terminal::err!("{text}");
 }
 

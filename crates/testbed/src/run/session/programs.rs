@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use vtime::VirtualSpan;
 
-use super::{Happened, Over, Session};
+use super::{Over, RunEvent, Session};
 use crate::nodes::orders::Exited;
 use results::RunFolder;
 use results::doubt::Loss;
@@ -39,7 +39,6 @@ impl Session<'_> {
         self.gone(&exited.program, at, text)
     }
 
-    /// Takes down how a program ended.
     pub(super) fn ended(&mut self, name: &str, end: ProgramEnd, at: VirtualSpan) {
         for program in self.record.programs.iter_mut().filter(|program| program.name == name) {
             program.ended_ns = (end != ProgramEnd::NotStarted).then_some(at.as_ns());
@@ -89,7 +88,7 @@ impl Session<'_> {
         }
     }
 
-    /// Waits for the last output of programs, and takes down what did not come. `unheard` is of whom
+    /// Waits for the last output of programs, and records what did not come. `unheard` is of whom
     /// the agent said so, if it still could.
     pub(super) fn hear_out(&mut self, unheard: Option<&[String]>) {
         const REASON: &str = "the last output is missing";
@@ -107,13 +106,12 @@ impl Session<'_> {
         lost.into_iter().for_each(|loss| self.lose(loss));
         // What was lost while everything ended.
         while let Ok(happened) = self.events.try_recv() {
-            if let Happened::Lost(loss) = happened {
+            if let RunEvent::Lost(loss) = happened {
                 self.lose(loss);
             }
         }
     }
 
-    /// The names of captures, in the folder.
     fn captures(&self) -> impl Iterator<Item = String> {
         let nodes = self.scenario.nodes.iter().map(|node| &*node.name);
         let attackers = self.scenario.network.attackers();

@@ -43,7 +43,6 @@ pub enum Query {
 
 impl Query {
     /// The query with this number.
-    #[must_use]
     pub const fn of(number: u64) -> Option<Self> {
         match number {
             0 => Some(Self::Overrun),
@@ -66,7 +65,6 @@ pub struct Left {
 
 impl Left {
     /// As an answer. More than 146 years are 146 years.
-    #[must_use]
     pub const fn answer(self) -> i64 {
         let ns = if self.ns < 0 { 0 } else { self.ns };
         let ns = if ns < HAS_PERIOD { ns } else { HAS_PERIOD - 1 };
@@ -74,14 +72,12 @@ impl Left {
     }
 
     /// Out of an answer that is no error.
-    #[must_use]
     pub const fn of(answer: i64) -> Self {
         Self { ns: answer & (HAS_PERIOD - 1), has_period: answer & HAS_PERIOD != 0 }
     }
 }
 
 /// The answer for a shift of a clock in nanoseconds, which may be negative.
-#[must_use]
 pub const fn shift_answer(shift_ns: i64) -> i64 {
     let most = BIAS - 1;
     let ns = if shift_ns > most {
@@ -95,7 +91,6 @@ pub const fn shift_answer(shift_ns: i64) -> i64 {
 }
 
 /// The shift that an answer names; `None` if it is an error.
-#[must_use]
 pub const fn shift(answer: i64) -> Option<i64> {
     if answer > 0 { Some(answer - BIAS) } else { None }
 }

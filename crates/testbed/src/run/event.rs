@@ -4,10 +4,8 @@
 use crate::nodes::orders::Report;
 use results::doubt::Loss;
 
-/// What the runner hears of.
 #[derive(Debug)]
-pub(super) enum Happened {
-    /// The agent reports.
+pub(super) enum RunEvent {
     Report(Report),
     /// The agent is gone, and how that showed.
     AgentGone(String),

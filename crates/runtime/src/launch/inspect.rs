@@ -7,18 +7,21 @@
 use std::fs;
 use std::path::Path;
 
-use libc::{c_void, pid_t};
+use libc::pid_t;
+use vtime::masks;
 
 use super::seccomp::Notification;
+use super::tracee::read_memory;
+use os::process::{field, name_of, parent_of, share_memory, signal_set, status_of};
 
 /// Longest path that the kernel takes.
 const PATH_LENGTH_MAX: usize = 4096;
-/// Most letters of a path that are told.
-const TOLD_MAX: usize = 200;
+/// Longest path that is shown, in letters.
+const SHOWN_MAX: usize = 200;
 /// Memory is read in pieces that lie within one page, as what follows may not be mapped.
 const PIECE: u64 = 256;
 
-/// The file that an exec is to run, as far as it can be told.
+/// The file that an exec is to run, if it can be read.
 pub(super) fn program_of(exec: &Notification) -> Option<String> {
     let thread = exec.thread.cast_signed();
     let [first, second, ..] = exec.args;
@@ -30,13 +33,12 @@ pub(super) fn program_of(exec: &Notification) -> Option<String> {
         return Some(path);
     }
     let file = fs::read_link(format!("/proc/{thread}/fd/{}", first as u32)).ok()?;
-    Some(told(file.as_os_str().as_encoded_bytes()))
+    Some(printable(file.as_os_str().as_encoded_bytes()))
 }
 
-/// The file that a thread runs.
 pub(super) fn running(thread: pid_t) -> String {
     let file = fs::read_link(format!("/proc/{thread}/exe"));
-    file.map_or_else(|_| thread.to_string(), |path| told(path.as_os_str().as_encoded_bytes()))
+    file.map_or_else(|_| thread.to_string(), |path| printable(path.as_os_str().as_encoded_bytes()))
 }
 
 /// Why a program of which the file lies here cannot be put into virtual time, although it looks as
@@ -53,17 +55,13 @@ fn path_at(thread: pid_t, address: u64) -> Option<String> {
     let mut octets = Vec::new();
     while octets.len() < PATH_LENGTH_MAX {
         let from = address.checked_add(octets.len() as u64)?;
-        let mut piece = [0u8; PIECE as usize];
-        let length = (PIECE - from % PIECE) as usize;
-        let local = libc::iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: length };
-        let remote = libc::iovec { iov_base: from as *mut c_void, iov_len: length };
-        // SAFETY: `local` describes live memory, as long as the other; the kernel checks that.
+        let mut piece = [0; PIECE as usize];
         let count =
-            unsafe { libc::process_vm_readv(thread, &raw const local, 1, &raw const remote, 1, 0) };
-        let read = piece.get(..usize::try_from(count).ok()?)?;
+            read_memory(thread, from, &mut piece[..(PIECE - from % PIECE) as usize]).ok()?;
+        let read = &piece[..count];
         if let Some(end) = read.iter().position(|octet| *octet == 0) {
             octets.extend_from_slice(&read[..end]);
-            return Some(told(&octets));
+            return Some(printable(&octets));
         }
         octets.extend_from_slice(read);
         if read.is_empty() {
@@ -74,12 +72,11 @@ fn path_at(thread: pid_t, address: u64) -> Option<String> {
 }
 
 /// Octets of a program as a line can show them.
-fn told(octets: &[u8]) -> String {
-    let text: String = String::from_utf8_lossy(octets).chars().take(TOLD_MAX).collect();
+fn printable(octets: &[u8]) -> String {
+    let text: String = String::from_utf8_lossy(octets).chars().take(SHOWN_MAX).collect();
     text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }
 
-/// Who traces a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Tracer {
     Nobody,
@@ -90,36 +87,23 @@ pub(super) enum Tracer {
 
 /// `None` if the thread is gone.
 pub(super) fn tracer_of(thread: pid_t) -> Option<Tracer> {
-    Some(match field(thread, "TracerPid:")?.as_str() {
+    Some(match field(&status_of(thread), "TracerPid")? {
         "0" => Tracer::Nobody,
         tracer if Path::new("/proc/self/task").join(tracer).exists() => Tracer::Ourselves,
-        tracer => {
-            let name = fs::read(format!("/proc/{tracer}/comm")).unwrap_or_default();
-            Tracer::Another(told(name.trim_ascii_end()))
-        }
+        tracer => Tracer::Another(printable(name_of(tracer.parse().ok()?).as_bytes())),
     })
 }
 
 /// The parent of a thread, if the two have one and the same memory: the parent waits in `vfork`
 /// until the other has run another program.
 pub(super) fn parent_with_same_memory(thread: pid_t) -> Option<pid_t> {
-    const KCMP_VM: libc::c_int = 1;
-    let parent: pid_t = field(thread, "PPid:")?.parse().ok().filter(|parent| *parent > 0)?;
-    // SAFETY: takes numbers only.
-    let order = unsafe { libc::syscall(libc::SYS_kcmp, thread, parent, KCMP_VM, 0, 0) };
-    (order == 0).then_some(parent)
+    let parent = parent_of(thread).filter(|parent| *parent > 0)?;
+    share_memory(thread, parent).then_some(parent)
 }
 
 /// Whether a thread's process has a handler of SIGSYS, which can be the image only.
 pub(super) fn has_image(thread: pid_t) -> bool {
-    let caught = field(thread, "SigCgt:").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
-    caught.is_some_and(|caught| caught & 1 << (libc::SIGSYS - 1) != 0)
-}
-
-fn field(thread: pid_t, name: &str) -> Option<String> {
-    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
-    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
-    Some(value.trim().to_owned())
+    signal_set(&status_of(thread), "SigCgt") & masks::SIGSYS_BIT != 0
 }
 
 #[cfg(test)]
@@ -138,7 +122,7 @@ mod tests {
         for length in [0usize, 1, 127, 300, 2000] {
             let path = CString::new(vec![b'x'; length]).unwrap();
             let read = path_at(own, path.as_ptr() as u64).unwrap();
-            assert_eq!(read.len(), length.min(TOLD_MAX));
+            assert_eq!(read.len(), length.min(SHOWN_MAX));
         }
         let path = CString::new(b"/a\x1b[2J\n\xff".to_vec()).unwrap();
         let read = path_at(own, path.as_ptr() as u64);

@@ -12,7 +12,6 @@ use libc::{c_long, pid_t};
 use vtime::image::{CLOCK, IMAGE, ORIGINAL, OWN, PAGE_SIZE, PROCESS};
 use vtime::masks;
 
-use super::facts;
 use super::tree::Thread;
 use super::vdso::Patch;
 use crate::launch::arch::Registers;
@@ -20,14 +19,14 @@ use crate::launch::equip::{Equipment, put_functions};
 use crate::launch::tracee::{Call, Tracee};
 use crate::launch::{filter, seccomp};
 use os::fds;
-use os::process::Process;
+use os::process::{Process, signal_set, status_of};
 
 const SIGTRAP_BIT: u64 = 1 << (libc::SIGTRAP - 1);
-/// Room for what calls point to, the filter above all.
+/// ImageSlot for what calls point to, the filter above all.
 const SCRATCH_LENGTH: usize = 4 * PAGE_SIZE;
 
 /// A process on its way into virtual time, and the way back.
-pub(super) struct Put<'p> {
+pub(super) struct Insertion<'p> {
     equipment: &'p Equipment,
     patch: &'p Patch,
     tracee: &'p mut Tracee,
@@ -41,7 +40,6 @@ pub(super) struct Put<'p> {
     undo: Vec<Undo>,
 }
 
-/// How to undo a step.
 #[derive(Debug)]
 enum Undo {
     Unmap(usize, usize),
@@ -49,7 +47,7 @@ enum Undo {
     Action(i32, [u64; 4]),
 }
 
-impl<'p> Put<'p> {
+impl<'p> Insertion<'p> {
     /// Begins with a thread of the process, whose vDSO lies at this address.
     pub(super) fn begin(
         equipment: &'p Equipment,
@@ -64,7 +62,7 @@ impl<'p> Put<'p> {
         tracee.set_blocked(!SIGTRAP_BIT)?;
         let at = vdso + equipment.addresses.vdso.syscall;
         let process = Process::open(process)?;
-        let mut put = Self {
+        let mut insertion = Self {
             equipment,
             patch,
             tracee,
@@ -78,17 +76,16 @@ impl<'p> Put<'p> {
         };
         let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        match put.mmap(0, SCRATCH_LENGTH, access, anonymous, u64::MAX) {
-            Ok(scratch) => put.scratch = scratch,
+        match insertion.mmap(0, SCRATCH_LENGTH, access, anonymous, u64::MAX) {
+            Ok(scratch) => insertion.scratch = scratch,
             Err(error) => {
-                put.end();
+                insertion.end();
                 return Err(error);
             }
         }
-        Ok(put)
+        Ok(insertion)
     }
 
-    /// Maps image and pages.
     pub(super) fn map(&mut self, own: BorrowedFd<'_>) -> io::Result<()> {
         const READ: i32 = libc::PROT_READ;
         const WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
@@ -161,7 +158,7 @@ impl<'p> Put<'p> {
         Ok(())
     }
 
-    /// Puts the filter on all its threads. From here on there is no way back. Answers where the
+    /// Puts the filter on all its threads. From here on there is no way back. Returns where the
     /// filter reports.
     pub(super) fn install_filter(&mut self) -> io::Result<OwnedFd> {
         const PR_SET_NO_NEW_PRIVS: u64 = 38;
@@ -218,7 +215,6 @@ impl<'p> Put<'p> {
         self.end();
     }
 
-    /// Leaves the thread as it was.
     pub(super) fn end(mut self) {
         // All of it fails only if the process is gone.
         if self.scratch != 0 {
@@ -229,7 +225,7 @@ impl<'p> Put<'p> {
         let _ = self.tracee.set_blocked(self.blocked);
     }
 
-    /// Sends files of ours to the process. Answers their numbers there.
+    /// Sends files of ours to the process. Returns their numbers there.
     fn give(&mut self, files: [BorrowedFd<'_>; 3]) -> io::Result<[u64; 3]> {
         const PAIR: u64 = 0;
         const HEADER: u64 = 64;
@@ -312,8 +308,6 @@ impl<'p> Put<'p> {
     }
 }
 
-/// The signals that a process handles.
 pub(super) fn caught(process: pid_t) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status"));
-    facts::signals(&status.unwrap_or_default(), "SigCgt")
+    signal_set(&status_of(process), "SigCgt")
 }

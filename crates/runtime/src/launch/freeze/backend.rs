@@ -26,10 +26,9 @@ const STOP_LONGEST: Duration = Duration::from_millis(20);
 /// Most passes over new children; a program that forks faster is left to the next time.
 const PASSES_MAX: usize = 20;
 
-/// The means chosen, and the programs.
 #[derive(Debug, Default)]
-pub(super) struct Hands {
-    means: Option<Means>,
+pub(super) struct Backend {
+    mechanism: Option<Mechanism>,
     /// First processes of the trees of programs, and the keepers and nodes that have started
     /// them and adopt what they leave behind.
     roots: BTreeSet<Identity>,
@@ -39,13 +38,13 @@ pub(super) struct Hands {
 }
 
 #[derive(Debug)]
-enum Means {
+enum Mechanism {
     Group(Group, Warden),
     Ptrace,
 }
 
-impl Hands {
-    /// Chooses the best way there is, or `only`. Answers it, and why no better one.
+impl Backend {
+    /// Chooses the best way there is, or `only`. Returns it, and why no better one.
     pub(super) fn choose(&mut self, only: Option<Method>) -> (Method, String) {
         let mut reasons = Vec::new();
         for method in Method::ALL {
@@ -56,19 +55,19 @@ impl Hands {
                 break;
             }
             match group(method) {
-                Ok(means) => {
-                    self.means = Some(means);
+                Ok(mechanism) => {
+                    self.mechanism = Some(mechanism);
                     return (method, reasons.join("; "));
                 }
                 Err(error) => reasons.push(format!("{method}: {error}")),
             }
         }
-        self.means = Some(Means::Ptrace);
+        self.mechanism = Some(Mechanism::Ptrace);
         (Method::Ptrace, reasons.join("; "))
     }
 
     pub(super) fn has_chosen(&self) -> bool {
-        self.means.is_some()
+        self.mechanism.is_some()
     }
 
     /// Takes up trees of programs by their first processes.
@@ -80,9 +79,9 @@ impl Hands {
             let parent = process::parent_of(root.number).filter(|parent| is_ours(*parent));
             self.roots.extend(parent.and_then(|parent| Identity::of_process(parent).ok()));
         }
-        let Some(Means::Group(group, _)) = &self.means else { return };
+        let Some(Mechanism::Group(group, _)) = &self.mechanism else { return };
         for root in &new {
-            // It has ended already, if not.
+            // Fails if it has ended already.
             let _ = group.add(*root);
         }
         // What they have started before is not in the group, but what that starts from now on is
@@ -104,55 +103,56 @@ impl Hands {
         }
     }
 
-    /// Freezes all, unless somebody gives it up. Answers whether nobody computes any more.
+    /// Freezes all, unless somebody gives it up. Returns whether nobody computes any more.
     pub(super) fn freeze(&mut self, given_up: impl Fn() -> bool) -> bool {
-        match &mut self.means {
+        match &mut self.mechanism {
             None => true,
-            Some(Means::Ptrace) => self.stop_running(given_up),
-            Some(Means::Group(group, _)) => {
+            Some(Mechanism::Ptrace) => self.stop_running(given_up),
+            Some(Mechanism::Group(group, _)) => {
                 let complete = group.freeze().is_ok() && settles(group, given_up);
                 if !complete {
                     return false;
                 }
                 for thread in cut_short(&group.threads()) {
-                    self.stopper.ask(thread, |thread| group.has(thread));
+                    self.stopper.request_stop(thread, |thread| group.has(thread));
                 }
                 if !group.stops_after_thaw() {
                     self.stopper.wait(STOP_LONGEST);
-                    self.stopper.let_go();
+                    self.stopper.detach_stopped();
                 }
                 true
             }
         }
     }
 
-    /// Lets all go on. Returns when they do.
     pub(super) fn thaw(&mut self) {
-        if let Some(Means::Group(group, _)) = &mut self.means {
+        if let Some(Mechanism::Group(group, _)) = &mut self.mechanism {
             // The group is gone if not, and its programs with it.
             let _ = group.thaw();
         }
         self.stopper.wait(STOP_LONGEST);
-        self.stopper.let_go();
+        self.stopper.detach_stopped();
     }
 
     /// During a freeze: what has begun to run since, and what has ended.
     pub(super) fn keep_frozen(&mut self) {
         let begun = Instant::now();
         self.stopper.look_at_all();
-        match self.means {
-            Some(Means::Ptrace) => drop(self.stop_running(|| false)),
-            _ => self.stopper.let_go(),
+        match self.mechanism {
+            Some(Mechanism::Ptrace) => drop(self.stop_running(|| false)),
+            _ => self.stopper.detach_stopped(),
         }
         self.looked = begun.elapsed();
     }
 
     /// Whether a freeze must be kept up by looking again.
     pub(super) fn must_look(&self) -> bool {
-        match &self.means {
+        match &self.mechanism {
             None => false,
-            Some(Means::Ptrace) => true,
-            Some(Means::Group(group, _)) => !group.stops_after_thaw() && self.stopper.is_waiting(),
+            Some(Mechanism::Ptrace) => true,
+            Some(Mechanism::Group(group, _)) => {
+                !group.stops_after_thaw() && self.stopper.is_waiting()
+            }
         }
     }
 
@@ -161,10 +161,9 @@ impl Hands {
         HostSpan::from_ns(i64::try_from(self.looked.as_nanos()).unwrap_or(i64::MAX / 10) * 10)
     }
 
-    /// Leaves nothing behind.
     pub(super) fn end(mut self) {
         self.thaw();
-        if let Some(Means::Group(_, warden)) = self.means {
+        if let Some(Mechanism::Group(_, warden)) = self.mechanism {
             warden.end();
         }
     }
@@ -193,7 +192,7 @@ impl Hands {
             }
             let roots = &self.roots;
             let is_ours = |thread| process::comes_from(roots, thread);
-            running.iter().for_each(|thread| self.stopper.ask(*thread, is_ours));
+            running.iter().for_each(|thread| self.stopper.request_stop(*thread, is_ours));
             self.stopper.wait(STOP_LONGEST);
             if given_up() || begun.elapsed() > FREEZE_LONGEST {
                 return false;
@@ -202,10 +201,10 @@ impl Hands {
     }
 }
 
-fn group(method: Method) -> std::io::Result<Means> {
+fn group(method: Method) -> std::io::Result<Mechanism> {
     let group = Group::make(method)?;
     match Warden::start(group.folder()) {
-        Ok(warden) => Ok(Means::Group(group, warden)),
+        Ok(warden) => Ok(Mechanism::Group(group, warden)),
         Err(error) => {
             group.end(Duration::ZERO, Duration::ZERO);
             Err(error)

@@ -14,7 +14,6 @@ use os::fds;
 /// Longest message in octets: command lines and environments are the longest.
 const MESSAGE_LENGTH_MAX: usize = 128 * 1024;
 
-/// From the agent to the node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum ToNode {
     /// Make interfaces and mounts; answered by [`FromNode::Made`] or [`FromNode::Failed`].
@@ -26,7 +25,6 @@ pub(super) enum ToNode {
     Stop { kill: bool },
 }
 
-/// What a node needs besides processes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Make {
     pub(super) name: String,
@@ -35,7 +33,6 @@ pub(super) struct Make {
     pub(super) plant: bool,
 }
 
-/// The interface `eth0`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Interface {
     pub(super) mac: [u8; 6],
@@ -43,7 +40,6 @@ pub(super) struct Interface {
     pub(super) prefix: u8,
 }
 
-/// A program to start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Start {
     pub(super) name: String,
@@ -52,9 +48,8 @@ pub(super) struct Start {
     pub(super) directory: PathBuf,
 }
 
-/// From the node to the agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum FromNode {
+pub(in crate::nodes) enum FromNode {
     /// With the descriptors of the TAP device and of `/plant`, as far as asked for.
     Made,
     Failed {
@@ -73,6 +68,17 @@ pub(super) enum FromNode {
         signal: Option<i32>,
         cpu_s: f64,
     },
+}
+
+impl FromNode {
+    pub(in crate::nodes) fn program(&self) -> Option<&str> {
+        match self {
+            Self::Made | Self::Failed { .. } => None,
+            Self::Started { name } | Self::NotStarted { name, .. } | Self::Exited { name, .. } => {
+                Some(name)
+            }
+        }
+    }
 }
 
 pub(super) fn send(

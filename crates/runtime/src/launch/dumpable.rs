@@ -11,26 +11,27 @@ use std::os::fd::BorrowedFd;
 use libc::{c_int, pid_t};
 use vtime::image::{CLOSE, OPEN};
 
+use super::inspect;
 use super::seccomp;
-use super::wanted;
+use super::timers::queue;
 use os::process::process_of;
 
 /// `ERESTARTNOINTR` of the kernel's `linux/errno.h`.
 const MAKE_AGAIN: c_int = 513;
 
 /// Makes a thread that waits for the answer to its exec open its process, and report the exec once
-/// more. Answers whether it will.
+/// more. Returns whether it will.
 pub(super) fn open(listener: BorrowedFd<'_>, id: u64, thread: pid_t) -> bool {
     // Without the image, the signal would end it.
-    wanted::has_image(thread)
+    inspect::has_image(thread)
         && send(thread, OPEN)
         && seccomp::fail(listener, id, MAKE_AGAIN).is_ok()
 }
 
 /// Makes the process of a thread close itself again.
 pub(super) fn close(thread: pid_t) {
-    if wanted::has_image(thread) {
-        // It is gone, if not.
+    if inspect::has_image(thread) {
+        // Fails if it is gone.
         send(thread, CLOSE);
     }
 }
@@ -40,7 +41,5 @@ fn send(thread: pid_t, code: c_int) -> bool {
     // SAFETY: a structure of integers.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     (info.si_signo, info.si_code) = (libc::SIGSYS, code);
-    let (number, info) = (libc::SYS_rt_tgsigqueueinfo, &raw const info);
-    // SAFETY: numbers, and a live structure.
-    unsafe { libc::syscall(number, process, thread, libc::SIGSYS, info) == 0 }
+    queue(process, thread, libc::SIGSYS, &info).is_ok()
 }

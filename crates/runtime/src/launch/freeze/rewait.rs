@@ -1,8 +1,8 @@
-//! Letting waits in progress be worked out anew when time is to go faster than they reckon with.
+//! Waits in progress are computed again when time is to go faster than they assume.
 //!
 //! A wait of the image is a native call with the host time that is left at the present factors.
 //! One that becomes less makes that too long, so threads in such calls are stopped for a moment and
-//! the image told that it has waited in vain; the clock stands meanwhile, so that nobody is late.
+//! the image told that it has waited in vain; the clock is stopped meanwhile, so that nobody is late.
 //!
 //! A thread that runs may be on its way into such a call with a time that it has worked out before.
 //! It is looked at again until it sleeps, or has computed for longer than that way takes.
@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 use libc::pid_t;
 
+use super::backend::is_ours;
 use super::calls;
-use super::hands::is_ours;
 use super::stop::Stopper;
 use super::threads;
 use os::process::{self, Identity};
 
-/// How long the clock stands for it at most. Who is not reached by then notices when the native
+/// How long the clock is stopped for it at most. Who is not reached by then notices when the native
 /// call is over.
 const LONGEST: Duration = Duration::from_millis(500);
 /// From one look to the next.
@@ -27,9 +27,9 @@ const LOOK: Duration = Duration::from_micros(500);
 /// More than the way from working a time out to waiting for it takes.
 const WAY_NS: u64 = 1_000_000;
 
-/// Has all waits of programs worked out anew that were begun by these processes or come from them. A
+/// Has all waits of programs computed again that were begun by these processes or come from them. A
 /// stranger that has been given such a number since has no wait of the image.
-pub(super) fn work_out_anew(processes: &[pid_t]) {
+pub(super) fn restart_waits(processes: &[pid_t]) {
     let mut roots: BTreeSet<pid_t> = processes.iter().copied().collect();
     let parents = processes.iter().filter_map(|process| process::parent_of(*process));
     // They adopt what programs leave behind.
@@ -40,7 +40,7 @@ pub(super) fn work_out_anew(processes: &[pid_t]) {
     all.extend(process::descendants(&known).iter().map(|process| process.number));
     all.retain(|process| !threads::is_in_exec(*process));
     let threads = all.iter().flat_map(|process| process::threads_of(*process)).collect();
-    // When a thread ends, the kernel lets go what it traces.
+    // When a thread ends, the kernel detaches what it traces.
     thread::scope(|scope| _ = scope.spawn(|| reach(threads)).join());
 }
 
@@ -52,7 +52,7 @@ fn reach(threads: Vec<pid_t>) {
     loop {
         on_their_way.retain(|thread, since| may_be_on_its_way(*thread, since, &mut stopper));
         stopper.look();
-        stopper.let_go();
+        stopper.detach_stopped();
         let done = on_their_way.is_empty() && !stopper.is_waiting();
         if done || begun.elapsed() > LONGEST {
             return;
@@ -61,12 +61,12 @@ fn reach(threads: Vec<pid_t>) {
     }
 }
 
-/// Stops a thread that waits for a host time. Answers whether it must be looked at again: it runs, and
+/// Stops a thread that waits for a host time. Returns whether it must be looked at again: it runs, and
 /// has not computed long enough since the first look, at `since`.
 fn may_be_on_its_way(thread: pid_t, since: &mut Option<u64>, stopper: &mut Stopper) -> bool {
     if let Some(call) = threads::call_of(thread) {
         if calls::waits_for_a_host_time(call) {
-            stopper.ask_in(thread, call);
+            stopper.request_stop_in_wait(thread, call);
         }
         return false;
     }
