@@ -48,7 +48,7 @@ enum Command {
         #[arg(long)]
         interface: Option<String>,
         /// End after this time, such as `90s`, `500ms` or `24h`
-        #[arg(long, value_parser = span)]
+        #[arg(long, value_parser = ::settings::units::duration)]
         duration: Option<Duration>,
         /// Print the summary as JSON
         #[arg(long)]
@@ -104,15 +104,19 @@ fn command(command: Command) -> Result<Exit> {
         Command::Meter(meter) => quorum::meter(&meter),
         Command::Rejuvenate(rejuvenate) => quorum::rejuvenate(&rejuvenate),
         Command::Check { settings: path } => {
-            let Some(relay) = program::settings(&path, settings::read)? else {
+            let Some(relay) = program::settings(&path, |path, text| settings::read(path, text))?
+            else {
                 return Ok(Exit::BadInput);
             };
-            let (streams, elements) = (relay.streams.len(), relay.elements.len());
+            let (streams, elements) =
+                (relay.protection.streams.len(), relay.protection.elements.len());
             terminal::out!("{}: no errors: {streams} streams, {elements} elements", path.display());
             Ok(Exit::Done)
         }
         Command::Run { settings: path, interface, duration, json } => {
-            let Some(mut relay) = program::settings(&path, settings::read)? else {
+            let Some(mut relay) =
+                program::settings(&path, |path, text| settings::read(path, text))?
+            else {
                 return Ok(Exit::BadInput);
             };
             relay.host.interface = interface.or(relay.host.interface);
@@ -181,17 +185,4 @@ fn import(path: &Path, frequency_hz: f64, own: Option<&str>) -> Result<Exit> {
         terminal::err!("{}: {left_out}", path.display());
     }
     Ok(Exit::Done)
-}
-
-fn span(text: &str) -> Result<Duration, String> {
-    let number = text.trim_end_matches(char::is_alphabetic);
-    let factor = match &text[number.len()..] {
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err("write a number and ms, s, min or h".into()),
-    };
-    let seconds = number.parse::<f64>().map_err(|error| error.to_string())? * factor;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }

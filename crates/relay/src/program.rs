@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::Parser;
-use substation::settings::Problems;
+use settings::Problems;
 use terminal::exit::Exit;
 
 /// Octets of settings that are read.
@@ -63,15 +63,15 @@ pub(crate) fn text(path: &Path, octets_max: u64) -> Result<String> {
 /// The settings of a file; none after printing all problems.
 pub(crate) fn settings<T>(
     path: &Path,
-    read: impl FnOnce(&str) -> Result<T, Problems>,
+    read: impl FnOnce(&Path, &str) -> Result<T, Problems>,
 ) -> Result<Option<T>> {
-    Ok(or_print(path, read(&text(path, SETTINGS_OCTETS_MAX)?)))
+    Ok(or_print(read(path, &text(path, SETTINGS_OCTETS_MAX)?)))
 }
 
 /// Settings that were read; none after printing all problems.
-pub(crate) fn or_print<T>(path: &Path, read: Result<T, Problems>) -> Option<T> {
+pub(crate) fn or_print<T>(read: Result<T, Problems>) -> Option<T> {
     let print = |problems: Problems| {
-        problems.iter().for_each(|problem| terminal::err!("{}: {problem}", path.display()));
+        problems.iter().for_each(|problem| terminal::err!("{problem}"));
     };
     read.map_err(print).ok()
 }

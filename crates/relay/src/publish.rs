@@ -29,12 +29,12 @@ impl Published {
     }
 
     fn new(control: &GooseControl, relay: &Relay, source: MacAddress) -> Self {
-        let breakers = &relay.trips.elements_by_breaker;
+        let breakers = &relay.protection.trips.elements_by_breaker;
         let place = |signal: &Signal| match signal.kind {
             SignalKind::Trip | SignalKind::TripQuality => {
                 breakers.keys().position(|name| *name == signal.name)
             }
-            _ => relay.elements.keys().position(|name| *name == signal.name),
+            _ => relay.protection.elements.keys().position(|name| *name == signal.name),
         };
         let mut encoded = Vec::new();
         let mut values = Vec::new();

@@ -87,7 +87,7 @@ impl Receiver {
         goose: Producer<GooseFrame>,
         figures: Filler<ReceiveFigures>,
     ) -> Self {
-        let streams = relay.streams.values().map(|stream| stream.key.clone()).collect();
+        let streams = relay.protection.streams.values().map(|stream| stream.key.clone()).collect();
         let messages = relay.subscriptions.values().map(|s| s.expected.clone()).collect();
         Self { streams, messages, samples, goose, figures, counters: Counters::default() }
     }

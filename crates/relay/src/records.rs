@@ -22,9 +22,9 @@ impl Names {
     pub(crate) fn of(relay: &Relay) -> Self {
         let subscriptions = relay.subscriptions.iter();
         Self {
-            streams: relay.streams.keys().cloned().collect(),
-            elements: relay.elements.keys().cloned().collect(),
-            breakers: relay.trips.elements_by_breaker.keys().cloned().collect(),
+            streams: relay.protection.streams.keys().cloned().collect(),
+            elements: relay.protection.elements.keys().cloned().collect(),
+            breakers: relay.protection.trips.elements_by_breaker.keys().cloned().collect(),
             subscriptions: subscriptions
                 .map(|(name, s)| (name.clone(), s.entries.clone()))
                 .collect(),

@@ -69,8 +69,9 @@ pub(crate) fn run(
     let (messages_to_task, messages) = RingBuffer::new(MESSAGES_MAX);
     let (events, events_out) = RingBuffer::new(EVENTS_MAX);
     let (received, receive_out) = exchange(receive::ReceiveFigures::default);
-    let (done, task_out) =
-        exchange(|| task::TaskFigures::new(relay.streams.len(), relay.subscriptions.len()));
+    let (done, task_out) = exchange(|| {
+        task::TaskFigures::new(relay.protection.streams.len(), relay.subscriptions.len())
+    });
     let (lateness, canary_out) = exchange(histogram);
     let (canary_ticks, busy_ns) = (CanaryTicks::default(), AtomicU64::new(0));
     let clock_quality = AtomicU8::new(clock::quality(&os::clock::state().unwrap_or_default()));
@@ -79,7 +80,7 @@ pub(crate) fn run(
     let known =
         subscribed.iter().map(|s| (Liveness::Waiting, vec![None; s.values().len()])).collect();
     let task = Task {
-        engine: Engine::new(relay),
+        engine: Engine::new(&relay.protection),
         published: Published::of(relay, MacAddress(goose.address())),
         subscribed,
         samples,
@@ -136,7 +137,7 @@ fn supervisor<'s>(
 }
 
 fn join(relay: &Relay, sampled_values: &PacketSocket, goose: &PacketSocket) -> Result<()> {
-    for stream in relay.streams.values() {
+    for stream in relay.protection.streams.values() {
         sampled_values.join(stream.key.destination.0).context("joining the group of a stream")?;
     }
     for subscription in relay.subscriptions.values() {
@@ -148,7 +149,8 @@ fn join(relay: &Relay, sampled_values: &PacketSocket, goose: &PacketSocket) -> R
 }
 
 fn samples_max(relay: &Relay) -> usize {
-    let rates = relay.streams.values().map(|stream| usize::from(stream.supervision.rate));
+    let rates =
+        relay.protection.streams.values().map(|stream| usize::from(stream.supervision.rate));
     rates.map(|rate| rate * QUEUE.as_millis() as usize / 1000).sum()
 }
 

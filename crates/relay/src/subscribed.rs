@@ -34,10 +34,10 @@ pub(crate) enum Order {
 impl Subscribed {
     /// The subscriptions of a relay.
     pub(crate) fn of(relay: &Relay) -> Vec<Self> {
-        let breakers = &relay.trips.elements_by_breaker;
+        let breakers = &relay.protection.trips.elements_by_breaker;
         let place = |entry: &Entry| match entry {
             Entry::Block(name) | Entry::Initiate(name) => {
-                relay.elements.keys().position(|known| known == name)
+                relay.protection.elements.keys().position(|known| known == name)
             }
             Entry::Trip(name) => breakers.keys().position(|known| known == name),
             Entry::Position(_) | Entry::Quality | Entry::Unused => None,
@@ -203,7 +203,7 @@ subscriptions:
 
     #[test]
     fn positions_and_blocks_are_known_while_the_publisher_is_heard() {
-        let relay = settings::read(SETTINGS).expect("the settings are good");
+        let relay = settings::read("relay.yaml", SETTINGS).expect("the settings are good");
         let mut all = Subscribed::of(&relay);
         let subscribed = &mut all[0];
         let known = give(subscribed, 0, 1, &values(0x80, 0, true));
@@ -219,7 +219,7 @@ subscriptions:
 
     #[test]
     fn values_of_other_kinds_change_nothing() {
-        let relay = settings::read(SETTINGS).expect("the settings are good");
+        let relay = settings::read("relay.yaml", SETTINGS).expect("the settings are good");
         let mut all = Subscribed::of(&relay);
         let [position, quality, block, unused] = values(0x80, 0, true);
         let swapped = [block, quality, position, unused];

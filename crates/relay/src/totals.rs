@@ -82,7 +82,7 @@ impl Totals {
     /// Nothing is measured yet.
     pub(crate) fn new(relay: &Relay) -> Self {
         let names = ["receive", "age", "wakeup", "task", "canary"];
-        let streams = relay.streams.keys();
+        let streams = relay.protection.streams.keys();
         let subscriptions = relay.subscriptions.keys();
         Self {
             relay: relay.name.clone(),

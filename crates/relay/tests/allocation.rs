@@ -44,8 +44,8 @@ const SETTINGS: &str = include_str!("../../substation/tests/data/relay.yaml");
 /// `gap` are lost. Answers all changes and how often memory was asked for.
 fn run(frequency_hz: f64, fault_at_s: f64, gap: std::ops::Range<u32>) -> (Vec<(u32, Change)>, u64) {
     let text = SETTINGS.replace("sv_id: MU02", "sv_id: MU99");
-    let relay = settings::read(&text).expect("the settings are good");
-    let mut engine = Engine::new(&relay);
+    let relay = settings::read("relay.yaml", &text).expect("the settings are good");
+    let mut engine = Engine::new(&relay.protection);
     let unit = MergingUnit::new(1, Some(fault_at_s), frequency_hz);
     let mut changes = Vec::with_capacity(4096);
     let mut asked = 0;

@@ -14,18 +14,20 @@ fn examples() -> Vec<&'static str> {
 fn the_examples_are_read() {
     let examples = examples();
     assert_eq!(examples.len(), 3);
-    read_node(examples[0]).expect("a node");
-    read_breaker(examples[1]).expect("a breaker node");
-    read_rejuvenation(examples[2]).expect("a rejuvenator");
+    read_node("a.yaml", examples[0]).expect("a node");
+    read_breaker("a.yaml", examples[1]).expect("a breaker node");
+    read_rejuvenation("a.yaml", examples[2]).expect("a rejuvenator");
 }
 
 #[test]
 fn each_key_is_on_the_page() {
     let examples = examples();
-    let node = |text: &str| read_node(text).expect_err("a key is unheard of").to_string();
-    let breaker = |text: &str| read_breaker(text).expect_err("a key is unheard of").to_string();
-    let rejuvenation =
-        |text: &str| read_rejuvenation(text).expect_err("a key is unheard of").to_string();
+    let node = |text: &str| read_node("a.yaml", text).expect_err("a key is unheard of").to_string();
+    let breaker =
+        |text: &str| read_breaker("a.yaml", text).expect_err("a key is unheard of").to_string();
+    let rejuvenation = |text: &str| {
+        read_rejuvenation("a.yaml", text).expect_err("a key is unheard of").to_string()
+    };
     let said = [
         node(&format!("unheard: of\n{}", examples[0])),
         node(&examples[0].replace("  by: ", "  unheard: of\n  by: ")),
@@ -35,7 +37,7 @@ fn each_key_is_on_the_page() {
         rejuvenation(&format!("unheard: of\n{}", examples[2])),
     ];
     for said in said {
-        let (_, keys) = said.split_once("there are: ").expect("it lists the keys");
+        let (_, keys) = said.split_once("the keys are: ").expect("it lists the keys");
         for key in keys.trim().split(", ") {
             let forms = [format!("`{key}`"), format!("\n{key}: "), format!("\n{key}:\n")];
             assert!(forms.iter().any(|form| PAGE.contains(form)), "{key} is not on the page");

@@ -299,8 +299,8 @@ fn files_of_a_substation_are_imported() {
     let (code, yaml, told) = import(&["--frequency", "60"]);
     assert_eq!(code, Some(0));
     assert_eq!(told.lines().count(), 3, "{told}");
-    let relay = substation::settings::read(&yaml).expect("a relay reads it");
-    assert_eq!(relay.streams["MU01_MU_MSVCB01"].supervision.rate, 4800);
+    let relay = substation::settings::read("relay.yaml", &yaml).expect("a relay reads it");
+    assert_eq!(relay.protection.streams["MU01_MU_MSVCB01"].supervision.rate, 4800);
     let (code, _, told) = import(&["--own", "REL9"]);
     assert_eq!(code, Some(65));
     assert!(told.contains("REL9 sends no messages; senders are: Q0, REL1"), "{told}");

@@ -15,13 +15,13 @@ use super::check::World;
 use super::files::Places;
 use super::model::{Event, Happening, Mention, Node, Requirement, Scenario, Unchecked};
 use super::{check, events, instant, network, nodes, plant, requirements};
-use crate::keys::TOP;
+use crate::keys::{SCENARIO, TOP};
 use ::network::plan::{self, Host, Plan, PlanError};
 use ::plant::name::PointName;
 use os::regular;
 use runtime::domain::Freeze;
-use settings::cursor::{Cursor, Mapping, Placed};
-use settings::document::{self, Value};
+use settings::cursor::{self, Cursor, Mapping, Placed};
+use settings::document;
 use settings::problems::{Collector, Fault, Problems, quoted};
 use settings::{names, suggest, units};
 
@@ -50,10 +50,7 @@ pub struct Options {
 /// Everything that is wrong with it.
 pub fn read(file_or_folder: &Path, options: &Options) -> Result<Scenario, Problems> {
     let source = Source::open(file_or_folder)?;
-    let collector = Collector::new(&source.shown);
-    let tree = document::parse(&source.text, &document::SCENARIO, &collector);
-    let scenario = tree.as_ref().and_then(|tree| read_tree(tree, &source, options, &collector));
-    collector.finish(|| scenario.expect("a scenario without problems is whole"))
+    cursor::read(&source.shown, &source.text, &TOP, |top| read_top(top, &source, options))
 }
 
 /// Names of the variants of a scenario, in the order of the file, as far as they can be made out; empty
@@ -64,7 +61,7 @@ pub fn read(file_or_folder: &Path, options: &Options) -> Result<Scenario, Proble
 pub fn variants(file_or_folder: &Path) -> Result<Vec<String>, Problems> {
     let source = Source::open(file_or_folder)?;
     let collector = Collector::new(&source.shown);
-    let tree = document::parse(&source.text, &document::SCENARIO, &collector);
+    let tree = document::parse(&source.text, &SCENARIO, &collector);
     let top = tree.as_ref().map(|tree| Cursor::top(tree, &TOP, &collector));
     let top = top.and_then(|top| top.mapping());
     let names = top.iter().flat_map(|top| top.named("variants"));
@@ -129,14 +126,8 @@ struct Story {
     requirements: Vec<Requirement>,
 }
 
-fn read_tree(
-    tree: &Value,
-    source: &Source,
-    options: &Options,
-    collector: &Collector,
-) -> Option<Scenario> {
+fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Scenario> {
     let places = source.places();
-    let top = Cursor::top(tree, &TOP, collector).mapping()?;
     let name = top.parse("scenario", names::in_paths);
     let description = top.text("description");
     let duration = top.parse("duration", units::time_positive);
@@ -147,10 +138,10 @@ fn read_tree(
     let stall_guard = top.parse("stall_guard", units::time_of_guard);
     let start = top.parse("start", instant::realtime_ns);
     let plant = top.mapping("plant").map(|plant| plant::read(&plant, &places)).unwrap_or_default();
-    let nodes = nodes::read(&top, &places);
+    let nodes = nodes::read(top, &places);
     let captures = top.choice("capture").is_none_or(|word| word.value == "all");
     let world = World {
-        network: network::read(&top, &nodes),
+        network: network::read(top, &nodes),
         captures,
         has_plant: top.has("plant"),
         recorded: check::recorded(&plant),
@@ -162,8 +153,8 @@ fn read_tree(
     check::programs(&nodes);
     check::point_files(&nodes, &plant.driven, &world);
     let mut points = mentions(&plant, &nodes);
-    let chosen = read_stories(&top, options, &world, &mut points);
-    refuse_duration(&top, options);
+    let chosen = read_stories(top, options, &world, &mut points);
+    refuse_duration(top, options);
 
     let (variant, story) = chosen?;
     let duration = options.duration.unwrap_or(duration?.value);
@@ -174,7 +165,7 @@ fn read_tree(
     let network = plan(&nodes, &world.network, &events)
         .map_err(|error| {
             // Whatever else is wrong may be why.
-            if collector.is_empty() {
+            if top.place.collector().is_empty() {
                 let (what, fix) = error.what_and_fix();
                 top.place.wrong(what, fix);
             }

@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn every_value_of_the_example_is_read() {
         let collector = Collector::new(Path::new("example"));
-        let example = json(&document::parse(&example(), &document::SCENARIO, &collector).unwrap());
+        let example = json(&document::parse(&example(), &SCENARIO, &collector).unwrap());
         let (mut pointers, mut keys) = (Vec::new(), BTreeSet::new());
         walk(&example, "", &mut pointers, &mut keys);
 

@@ -5,12 +5,32 @@
 //! it is reported. The table of a mapping decides which keys there are; to ask for another is a
 //! bug of the reader.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
 
-use super::document::{Content, Key, Value, item_path, key_path};
-use super::problems::{Collector, Fault, Spot, quoted};
-use super::suggest;
-use crate::table::{Forms, Need, Shape, Table};
+use super::document::{self, Content, Key, Value, item_path, key_path};
+use super::problems::{Collector, Fault, Problems, Spot, quoted};
+use super::table::{self, Forms, Need, Shape, Table};
+use super::{suggest, units};
+
+/// Reads a whole file that has this shape at its top.
+///
+/// # Errors
+/// Everything that is wrong with the file.
+pub fn read<T>(
+    file: &Path,
+    text: &str,
+    top: &'static Shape,
+    read: impl FnOnce(&Mapping<'_>) -> Option<T>,
+) -> Result<T, Problems> {
+    let Shape::Of(table) = top else { unreachable!("{top:?} is no mapping") };
+    let collector = Collector::new(file);
+    let tree = document::parse(text, table, &collector);
+    let whole = tree.and_then(|tree| read(&Cursor::top(&tree, top, &collector).mapping()?));
+    collector.finish(|| whole.expect("what is not read is reported"))
+}
 
 /// Where something stands, for reports.
 #[derive(Clone, Debug)]
@@ -94,12 +114,33 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Items of a list.
+    fn check(&self) {
+        match self.shape {
+            Shape::List(_) | Shape::Pair(_) | Shape::Several(_) => {
+                self.items().iter().flatten().for_each(Self::check);
+            }
+            Shape::Named(..) => {
+                self.named().iter().flatten().for_each(|(_, value)| value.check());
+            }
+            Shape::Of(_) => self.mapping().iter().for_each(Mapping::check),
+            Shape::OneOf(_) => self.form().iter().for_each(Mapping::check),
+            scalar => drop(self.parse(|text| scalar.check(text))),
+        }
+    }
+
+    /// Items of a list; a single text where several may stand is its only item.
     pub fn items(&self) -> Option<Vec<Self>> {
-        let (Shape::List(shape) | Shape::Pair(shape)) = self.shape else {
+        let (Shape::List(shape) | Shape::Pair(shape) | Shape::Several(shape)) = self.shape else {
             unreachable!("{:?} is no list", self.shape)
         };
-        let Content::List(items) = &self.value.content else { return self.mismatch() };
+        let items = match (&self.value.content, self.shape) {
+            (Content::Text(_), Shape::Several(_)) => return Some(vec![self.as_shape(shape)]),
+            (Content::List(items), Shape::Several(_)) if items.is_empty() => {
+                return self.mismatch();
+            }
+            (Content::List(items), _) => items,
+            _ => return self.mismatch(),
+        };
         let cursor = |(index, value): (usize, &'a Value)| {
             let path = item_path(&self.place.path, index);
             Self { value, shape, place: Place { at: value.at, path, ..self.place.clone() } }
@@ -157,6 +198,11 @@ impl<'a> Cursor<'a> {
         Some(mapping)
     }
 
+    /// A value in its base unit, within the limits of the shape.
+    pub fn quantity(&self) -> Option<f64> {
+        self.parse(self.shape.quantity()).map(|read| read.value)
+    }
+
     /// Whether nothing stands here.
     pub fn is_empty(&self) -> bool {
         matches!(self.value.content, Content::Empty)
@@ -191,7 +237,10 @@ impl<'a> Cursor<'a> {
 
 /// The form whose first key is there, if it is the only one.
 fn choose(forms: &Forms, entries: &[(Key, Value)]) -> ControlFlow<Fault, &'static Table> {
-    let tags = || forms.forms.iter().map(|form| form.tag());
+    if let Some(key) = forms.chosen_by() {
+        return choose_by_word(key.name, forms, entries);
+    }
+    let tags = || forms.tags();
     let given = |form: &&&'static Table| entries.iter().any(|(key, _)| key.text == form.tag());
     let chosen: Vec<&'static Table> = forms.forms.iter().filter(given).copied().collect();
     match chosen[..] {
@@ -215,6 +264,29 @@ fn choose(forms: &Forms, entries: &[(Key, Value)]) -> ControlFlow<Fault, &'stati
             ControlFlow::Break(Fault::new(what, "split it into two entries"))
         }
     }
+}
+
+/// The form that has the word of this key as its name.
+fn choose_by_word(
+    key: &str,
+    forms: &Forms,
+    entries: &[(Key, Value)],
+) -> ControlFlow<Fault, &'static Table> {
+    let word = entries.iter().find(|(given, _)| given.text == key).map(|(_, value)| &value.content);
+    let fault = match word {
+        Some(Content::Text(word)) => match forms.forms.iter().find(|form| form.name == word) {
+            Some(form) => return ControlFlow::Continue(form),
+            None => {
+                let what = format!("`{key}` is {}", quoted(word));
+                Fault::new(what, suggest::instead_of(word, forms.what, forms.tags()))
+            }
+        },
+        Some(_) => {
+            Fault::new(format!("`{key}` is no word"), suggest::all(forms.what, forms.tags()))
+        }
+        None => Fault::new(format!("`{key}` is missing"), suggest::all(forms.what, forms.tags())),
+    };
+    ControlFlow::Break(fault)
 }
 
 /// A mapping whose keys were checked against its table.
@@ -263,12 +335,23 @@ impl<'a> Mapping<'a> {
     /// One of the words of the key's table, or its default.
     pub fn choice(&self, key: &str) -> Option<Placed<'a, &'static str>> {
         let Shape::Choice(words) = self.known(key).shape else { unreachable!("{key}: no choice") };
-        self.parse(key, |text| {
-            words.iter().find(|word| **word == text).copied().ok_or_else(|| {
-                let what = format!("{} is not one of the allowed words", quoted(text));
-                Fault::new(what, suggest::instead_of(text, "words", words.iter().copied()))
-            })
-        })
+        self.parse(key, |text| table::choice(text, words))
+    }
+
+    /// Whether a key, or its default, is this word.
+    pub fn is(&self, key: &str, word: &str) -> bool {
+        self.choice(key).is_some_and(|given| given.value == word)
+    }
+
+    /// A value in its base unit, within the limits of the key's table, or its default.
+    pub fn quantity(&self, key: &str) -> Option<f64> {
+        let parser = self.known(key).shape.quantity();
+        self.parse(key, parser).map(|read| read.value)
+    }
+
+    /// A time within the limits of the key's table, or its default.
+    pub fn time(&self, key: &str) -> Option<Duration> {
+        self.quantity(key).map(units::nanoseconds)
     }
 
     /// A whole number within the limits of the key's table, or its default.
@@ -276,7 +359,7 @@ impl<'a> Mapping<'a> {
         let Shape::Whole { min, max } = self.known(key).shape else {
             unreachable!("{key}: no whole number")
         };
-        self.parse(key, |text| super::units::whole(text, min, max))
+        self.parse(key, |text| units::whole(text, min, max))
     }
 
     /// Items of a list; none if it is not there.
@@ -289,12 +372,64 @@ impl<'a> Mapping<'a> {
         self.cursor(key).and_then(|cursor| cursor.named()).unwrap_or_default()
     }
 
+    /// What `read` makes of the entries that the user names, without those that are wrong.
+    pub fn by_name<T>(
+        &self,
+        key: &str,
+        read: impl Fn(&Cursor<'a>) -> Option<T>,
+    ) -> BTreeMap<String, T> {
+        let entry = |(name, cursor): &(Placed<'a, &str>, Cursor<'a>)| {
+            Some((name.value.to_owned(), read(cursor)?))
+        };
+        self.named(key).iter().filter_map(entry).collect()
+    }
+
+    /// What `parser` makes of the items of a list, without those that are wrong.
+    pub fn parse_all<T>(&self, key: &str, parser: impl Fn(&str) -> Result<T, Fault>) -> Vec<T> {
+        let parse = |item: &Cursor<'_>| Some(item.parse(&parser)?.value);
+        self.items(key).iter().filter_map(parse).collect()
+    }
+
     /// A mapping below a key.
     pub fn mapping(&self, key: &str) -> Option<Mapping<'a>> {
         self.cursor(key)?.mapping()
     }
 
-    fn known(&self, key: &str) -> &'static crate::table::Key {
+    /// A mapping below a key; one without entries if the key is not there.
+    pub fn mapping_or_empty(&self, key: &str) -> Option<Mapping<'a>> {
+        let Shape::Of(table) = self.known(key).shape else { unreachable!("{key}: no mapping") };
+        let empty = || Some(Mapping { entries: &[], table, place: self.place.clone() });
+        self.cursor(key).map_or_else(empty, |cursor| cursor.mapping())
+    }
+
+    /// Reports something about a key, or about the mapping if the key is not there.
+    pub fn wrong(&self, key: &str, what: impl Into<String>, way_out: impl Into<String>) {
+        let place = self.cursor(key).map_or_else(|| self.place.clone(), |cursor| cursor.place);
+        place.wrong(what, way_out);
+    }
+
+    /// Reports keys that mean nothing in this file, because of what is said elsewhere.
+    pub fn refuse(&self, keys: &[&str], what: &str) {
+        for key in keys.iter().filter(|key| self.has(key)) {
+            self.wrong(key, what, "leave it out");
+        }
+    }
+
+    /// Reports a key that is missing, because of what is said elsewhere.
+    pub fn require(&self, keys: &[&str]) {
+        for key in keys.iter().filter(|key| !self.has(key)) {
+            self.report_missing(self.known(key));
+        }
+    }
+
+    /// Reports all that is wrong here and below as far as tables can say. A reader that calls it
+    /// first may stop at the first value that is not there: it is reported.
+    pub fn check(&self) {
+        let given = self.table.names().filter_map(|name| self.cursor(name));
+        given.for_each(|cursor| cursor.check());
+    }
+
+    fn known(&self, key: &str) -> &'static table::Key {
         self.table.find(key).expect("readers ask for keys of the table")
     }
 
@@ -308,12 +443,15 @@ impl<'a> Mapping<'a> {
                 place.wrong(what, self.way_out_of_unknown(&key.text, forms));
             }
         }
-        for key in self.table.keys.iter().filter(|key| key.need == Need::Required) {
-            if !self.has(key.name) {
-                let what = format!("`{}` is missing", key.name);
-                self.place.wrong(what, format!("add `{}`: {}", key.name, key.shape.what()));
-            }
-        }
+        self.table
+            .required()
+            .filter(|key| !self.has(key.name))
+            .for_each(|key| self.report_missing(key));
+    }
+
+    fn report_missing(&self, key: &table::Key) {
+        let what = format!("`{}` is missing", key.name);
+        self.place.wrong(what, format!("add `{}`: {}", key.name, key.shape.what()));
     }
 
     fn way_out_of_unknown(&self, key: &str, forms: Option<&Forms>) -> String {

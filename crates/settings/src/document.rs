@@ -2,16 +2,17 @@
 //!
 //! The tree is made from the events of the parser, not by its loader, so that duplicate keys
 //! are reported with both places, scalars stay the text that was written (`1.10` is no float),
-//! and nothing is expanded: aliases, tags and further documents are refused, which a scenario
-//! never needs. Nesting and size are bounded, so that no file can exhaust the machine.
+//! and nothing is expanded: aliases, tags and further documents are refused, which settings
+//! never need. Nesting and size are bounded, so that no file can exhaust the machine.
 
 use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
 use super::problems::{Collector, Fault, quoted};
+use super::table::Table;
 
-/// Deepest nesting; a scenario needs seven, a matrix six.
+/// Deepest nesting; a scenario needs seven.
 const DEPTH_MAX: usize = 32;
 
 /// A value and where it begins.
@@ -45,21 +46,10 @@ pub struct Key {
     pub text: String,
 }
 
-/// What a file is, in the words of problems.
-#[derive(Debug)]
-pub struct Kind {
-    /// As in: keep one of these a file.
-    pub noun: &'static str,
-    /// What must be there at least.
-    pub least: &'static str,
-}
-
-/// A scenario.
-pub static SCENARIO: Kind = Kind { noun: "scenario", least: "`scenario`, `duration` and `nodes`" };
-
-/// The tree of a file; `None` when it is no YAML, with the reason reported.
-pub fn parse(text: &str, kind: &'static Kind, collector: &Collector) -> Option<Value> {
-    let mut composer = Composer { open: Vec::new(), root: None, kind, collector };
+/// The tree of a file at whose top `table` stands; `None` when it is no YAML, with the reason
+/// reported.
+pub fn parse(text: &str, table: &'static Table, collector: &Collector) -> Option<Value> {
+    let mut composer = Composer { open: Vec::new(), root: None, table, collector };
     for event in Parser::new_from_str(text) {
         match event {
             Ok((event, span)) => composer.take(event, span)?,
@@ -73,7 +63,8 @@ pub fn parse(text: &str, kind: &'static Kind, collector: &Collector) -> Option<V
         }
     }
     if composer.root.is_none() {
-        let way_out = format!("write at least {}", kind.least);
+        let least: Vec<String> = table.required().map(|key| format!("`{}`", key.name)).collect();
+        let way_out = format!("write at least {}", least.join(", "));
         collector.report((1, 1), "", Fault::new("the file is empty", way_out));
     }
     composer.root
@@ -96,7 +87,7 @@ struct Composer<'a> {
     /// Lists and mappings that are still open, the innermost last.
     open: Vec<Open>,
     root: Option<Value>,
-    kind: &'static Kind,
+    table: &'static Table,
     collector: &'a Collector,
 }
 
@@ -127,7 +118,7 @@ impl Composer<'_> {
                 self.refuse(at, "aliases (`*name`) are not expanded", "write the value out")
             }
             Event::DocumentStart(_) if self.root.is_some() => {
-                let way_out = format!("keep one {} per file", self.kind.noun);
+                let way_out = format!("keep one {} per file", self.table.name);
                 self.refuse(at, "a second document starts here", &way_out)
             }
             Event::Scalar(text, style, ..) => self.scalar(at, &text, style),
@@ -158,7 +149,7 @@ impl Composer<'_> {
             return self.refuse(at, "a list or mapping is used as a key", "use text as the key");
         }
         if self.open.len() == DEPTH_MAX {
-            let way_out = format!("a {} does not need this much nesting", self.kind.noun);
+            let way_out = format!("{} does not need this much nesting", self.table.what);
             return self.refuse(at, "nested too deeply", &way_out);
         }
         self.open.push(Open { at, collection });
@@ -239,16 +230,18 @@ mod tests {
     use super::*;
     use std::path::Path;
 
+    static TABLE: Table = Table { what: "a scenario", name: "scenario", keys: &[] };
+
     fn problems(text: &str) -> String {
         let collector = Collector::new(Path::new("s"));
-        parse(text, &SCENARIO, &collector);
+        parse(text, &TABLE, &collector);
         collector.finish(|| ()).unwrap_err().to_string()
     }
 
     #[test]
     fn values_know_where_they_stand_and_stay_as_written() {
         let collector = Collector::new(Path::new("s"));
-        let tree = parse("a: 1.10\nb:\n  - {c: \"~\", d: }\n", &SCENARIO, &collector).unwrap();
+        let tree = parse("a: 1.10\nb:\n  - {c: \"~\", d: }\n", &TABLE, &collector).unwrap();
         let Content::Mapping(entries) = &tree.content else { panic!("{tree:?}") };
         assert_eq!(entries[0].1, Value { at: (1, 4), content: Content::Text("1.10".into()) });
         let Content::List(items) = &entries[1].1.content else { panic!("{tree:?}") };
@@ -267,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_scenario_never_needs_is_refused() {
+    fn what_settings_never_need_is_refused() {
         assert!(problems("a: &x 1\nb: *x\n").contains("s:2:4: b: aliases"));
         assert!(problems("a: !!int 1\n").contains("tags"));
         assert!(problems("a: 1\n---\nb: 1\n").contains("second document"));

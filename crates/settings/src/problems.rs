@@ -6,6 +6,7 @@
 //! terminals.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ const QUOTED_CHARS_MAX: usize = 60;
 pub struct Problems(Vec<Problem>);
 
 /// One thing that is wrong.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Problem {
     /// The file it is in: the scenario, or data that it names.
     pub file: PathBuf,
@@ -43,7 +44,7 @@ pub struct Spot {
 }
 
 /// What is wrong with a text, and the way out, wherever the text stands.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Fault {
     /// What is wrong.
     pub what: String,
@@ -166,7 +167,8 @@ impl Collector {
             let order = |of: &Problem| (of.file != self.file, of.file.clone(), of.line, of.column);
             order(a).cmp(&order(b))
         });
-        problems.dedup();
+        let mut seen = BTreeSet::new();
+        problems.retain(|problem| seen.insert(problem.clone()));
         Err(Problems(problems))
     }
 

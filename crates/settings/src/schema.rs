@@ -66,7 +66,7 @@ fn property(key: &'static Key, definitions: &mut BTreeMap<&'static str, Value>) 
 
 fn of_shape(shape: &'static Shape, definitions: &mut BTreeMap<&'static str, Value>) -> Value {
     match shape {
-        Shape::Text => json!({"type": ["string", "number", "boolean"]}),
+        Shape::Text | Shape::Written(_) => json!({"type": ["string", "number", "boolean"]}),
         Shape::Name(names) => name(*names),
         Shape::File => json!({"type": "string"}),
         Shape::Time => quantity(&[Time]),
@@ -75,6 +75,10 @@ fn of_shape(shape: &'static Shape, definitions: &mut BTreeMap<&'static str, Valu
             let with_unit = quantity(&[Time, Voltage, Power, ReactivePower, Current]);
             json!({"anyOf": [with_unit, {"type": "number"}]})
         }
+        Shape::Within(Dimension::Number, min, max) => {
+            json!({"type": "number", "minimum": min, "maximum": max})
+        }
+        Shape::Within(dimension, ..) => quantity(&[*dimension]),
         Shape::Whole { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
         Shape::Factor => json!({"type": "number", "minimum": 0.01, "maximum": 1000}),
         Shape::Share => json!({"type": "number", "minimum": 0, "exclusiveMaximum": 1}),
@@ -96,6 +100,10 @@ fn of_shape(shape: &'static Shape, definitions: &mut BTreeMap<&'static str, Valu
         Shape::Words => {
             let word = of_shape(&Shape::Text, definitions);
             json!({"anyOf": [{"type": "string"}, {"type": "array", "items": word, "minItems": 1}]})
+        }
+        Shape::Several(item) => {
+            let item = of_shape(item, definitions);
+            json!({"anyOf": [item, {"type": "array", "items": item, "minItems": 1}]})
         }
         Shape::List(item) => json!({"type": "array", "items": of_shape(item, definitions)}),
         Shape::Pair(item) => {

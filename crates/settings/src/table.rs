@@ -5,6 +5,9 @@
 //! from it. What no table can say (cross references, files) is checked by the readers.
 
 use super::names::Names;
+use super::problems::{Fault, quoted};
+use super::suggest;
+use super::units::{self, Dimension};
 
 /// The keys of one kind of mapping.
 #[derive(Debug)]
@@ -17,7 +20,8 @@ pub struct Table {
     pub keys: &'static [Key],
 }
 
-/// Mappings of several forms, told apart by the first key of each form's table.
+/// Mappings of several forms. The first key of each form's table distinguishes it: the key is
+/// there in this form only, or the form is chosen by its word.
 #[derive(Debug)]
 pub struct Forms {
     /// What the forms are, in the plural.
@@ -65,6 +69,10 @@ pub enum Shape {
     Rate,
     /// A value in the unit of what it is compared with.
     Quantity,
+    /// A value of a dimension from the smallest to the largest, each in the base unit.
+    Within(Dimension, f64, f64),
+    /// A text that the reader's crate knows how to read.
+    Written(&'static Syntax),
     /// A whole number.
     Whole {
         /// The smallest that is accepted.
@@ -92,6 +100,8 @@ pub enum Shape {
     Words,
     /// Any number of these.
     List(&'static Shape),
+    /// One of these, or a list of one or more.
+    Several(&'static Shape),
     /// Two of these.
     Pair(&'static Shape),
     /// A mapping from names that the user gives.
@@ -102,6 +112,15 @@ pub enum Shape {
     OneOf(&'static Forms),
 }
 
+/// A kind of text with a syntax of its own.
+#[derive(Debug)]
+pub struct Syntax {
+    /// What it is, with its article, and how it may be written.
+    pub what: &'static str,
+    /// Refuses what is no such text.
+    pub check: fn(&str) -> Result<(), Fault>,
+}
+
 /// A key.
 pub const fn key(name: &'static str, shape: Shape, need: Need, meaning: &'static str) -> Key {
     Key { name, shape, need, meaning }
@@ -109,7 +128,7 @@ pub const fn key(name: &'static str, shape: Shape, need: Need, meaning: &'static
 
 use Shape::{
     Address, Choice, Factor, File, Freeze, Instant, List, Name, Named, Of, OneOf, Pair, Point,
-    Quantity, Rate, Share, Text, Time, Whole, Words,
+    Quantity, Rate, Several, Share, Text, Time, Whole, Within, Words, Written,
 };
 
 impl Table {
@@ -124,13 +143,53 @@ impl Table {
         keys.iter().map(|key| key.name)
     }
 
-    /// The key that tells this form from others.
+    /// Keys that must be given.
+    pub fn required(&self) -> impl Iterator<Item = &'static Key> + use<> {
+        let keys: &'static [Key] = self.keys;
+        keys.iter().filter(|key| key.need == Need::Required)
+    }
+
+    /// The key that distinguishes this form from others.
     pub fn tag(&self) -> &'static str {
         self.keys[0].name
     }
 }
 
+impl Forms {
+    /// The one key whose word chooses the form, if there is such a key.
+    pub fn chosen_by(&self) -> Option<&'static Key> {
+        let key = &self.forms[0].keys[0];
+        self.forms[1..].iter().all(|form| form.tag() == key.name).then_some(key)
+    }
+
+    /// The words, or the keys, by which forms are chosen.
+    pub fn tags(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
+        let (forms, by_word) = (self.forms, self.chosen_by().is_some());
+        forms.iter().map(move |form| if by_word { form.name } else { form.tag() })
+    }
+}
+
 impl Shape {
+    /// Refuses a scalar that is not of this shape, as far as tables can say.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and the fix.
+    pub fn check(&self, text: &str) -> Result<(), Fault> {
+        match self {
+            Within(..) => self.quantity()(text).map(drop),
+            Whole { min, max } => units::whole(text, *min, *max).map(drop),
+            Choice(words) => choice(text, words).map(drop),
+            Written(syntax) => (syntax.check)(text),
+            _ => Ok(()),
+        }
+    }
+
+    /// The parser of a quantity.
+    pub(crate) fn quantity(&self) -> impl Fn(&str) -> Result<f64, Fault> + use<> {
+        let Within(dimension, min, max) = *self else { unreachable!("{self:?} is no quantity") };
+        move |text| units::quantity(text, dimension, min, max)
+    }
+
     /// What stands there, with its article, and how it may be written.
     pub fn what(&self) -> String {
         match self {
@@ -140,6 +199,11 @@ impl Shape {
             Rate => "a rate, such as `100 Mbit/s`".into(),
             Quantity => "a value with its unit, such as `300 kW`".into(),
             Whole { .. } => "a whole number".into(),
+            Within(dimension, ..) => {
+                format!("a {}, such as {}", dimension.name(), dimension.example("12"))
+            }
+            Written(syntax) => syntax.what.into(),
+            Several(item) => format!("{}, or a list of such", item.what()),
             Factor => "a number, such as `0.5`".into(),
             Share => "a share from 0 to less than 1, such as `0.001`".into(),
             Freeze => "`off`, `strict` or a time, such as `5 ms`".into(),
@@ -160,9 +224,23 @@ impl Shape {
                 format!("a mapping with the keys {}", names.join(", "))
             }
             OneOf(forms) => {
-                let tags: Vec<&str> = forms.forms.iter().map(|form| form.tag()).collect();
-                format!("a mapping with one of the keys {}", tags.join(", "))
+                let tags: Vec<&str> = forms.tags().collect();
+                match forms.chosen_by() {
+                    Some(key) => format!("a mapping with `{}`: {}", key.name, tags.join(", ")),
+                    None => format!("a mapping with one of the keys {}", tags.join(", ")),
+                }
             }
         }
     }
+}
+
+/// One of these words.
+///
+/// # Errors
+/// When the text is none of them.
+pub fn choice(text: &str, words: &[&'static str]) -> Result<&'static str, Fault> {
+    words.iter().find(|word| **word == text).copied().ok_or_else(|| {
+        let what = format!("{} is not one of the allowed words", quoted(text));
+        Fault::new(what, suggest::instead_of(text, "words", words.iter().copied()))
+    })
 }

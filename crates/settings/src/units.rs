@@ -6,6 +6,8 @@
 //! what would need rounding is refused. Values of the plant are floating point because its
 //! engine is, each the nearest to the decimal that was written.
 
+use std::time::Duration;
+
 use vtime::time::NS_PER_S;
 use vtime::{HostSpan, Tdf, VirtualSpan};
 
@@ -17,6 +19,8 @@ const TIME_NS_MAX: i64 = 10 * 365 * 24 * 3600 * NS_PER_S;
 
 /// Digits of a number that are kept; with them a time in hours still fits 128 bits of ns.
 const DIGITS_MAX: usize = 24;
+
+const NUMBER_FIX: &str = "write it with digits and a decimal point, such as `12.5`";
 
 /// What a unit measures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,34 +37,55 @@ pub enum Dimension {
     ReactivePower,
     /// Amperes.
     Current,
+    /// Hertz.
+    Frequency,
+    /// Ohms.
+    Impedance,
+    /// Siemens.
+    Admittance,
+    /// Degrees.
+    Angle,
+    /// Parts of one, written in percent.
+    Portion,
+    /// Nothing: a plain number.
+    Number,
 }
 
 impl Dimension {
-    fn name(self) -> &'static str {
+    /// Its name, the unit for examples and limits, and how many of the smallest unit make one in
+    /// which quantities are computed.
+    const fn about(self) -> (&'static str, &'static str, f64) {
         match self {
-            Self::Time => "time",
-            Self::Rate => "rate",
-            Self::Voltage => "voltage",
-            Self::Power => "power",
-            Self::ReactivePower => "reactive power",
-            Self::Current => "current",
+            Self::Time => ("time", "s", 1e9),
+            Self::Rate => ("rate", "Mbit/s", 1.0),
+            Self::Voltage => ("voltage", "V", 1e3),
+            Self::Power => ("power", "kW", 1.0),
+            Self::ReactivePower => ("reactive power", "kvar", 1.0),
+            Self::Current => ("current", "A", 1e3),
+            Self::Frequency => ("frequency", "Hz", 1.0),
+            Self::Impedance => ("impedance", "ohm", 1e3),
+            Self::Admittance => ("admittance", "S", 1e6),
+            Self::Angle => ("angle", "deg", 1.0),
+            Self::Portion => ("share", "%", 100.0),
+            Self::Number => ("number", "", 1.0),
         }
     }
 
-    fn example(self, number: &str) -> String {
+    pub(crate) const fn name(self) -> &'static str {
+        self.about().0
+    }
+
+    pub(crate) fn example(self, number: &str) -> String {
         match self {
             Self::Time => format!("`{number} s` or `{number} ms`"),
-            Self::Rate => format!("`{number} Mbit/s`"),
-            Self::Voltage => format!("`{number} V`"),
-            Self::Power => format!("`{number} kW`"),
-            Self::ReactivePower => format!("`{number} kvar`"),
-            Self::Current => format!("`{number} A`"),
+            Self::Number => format!("`{number}`"),
+            _ => format!("`{number} {}`", self.about().1),
         }
     }
 }
 
-/// A unit: what it measures, and how many of the base unit (ns, bit/s, V, W, kvar) it is.
-const UNITS: [(&str, Dimension, u64); 18] = [
+/// A unit: what it measures, and how many of the smallest unit of its dimension it is.
+const UNITS: [(&str, Dimension, u64); 29] = [
     ("ns", Dimension::Time, 1),
     ("us", Dimension::Time, 1_000),
     ("ms", Dimension::Time, 1_000_000),
@@ -71,14 +96,25 @@ const UNITS: [(&str, Dimension, u64); 18] = [
     ("kbit/s", Dimension::Rate, 1_000),
     ("Mbit/s", Dimension::Rate, 1_000_000),
     ("Gbit/s", Dimension::Rate, 1_000_000_000),
-    ("V", Dimension::Voltage, 1),
-    ("kV", Dimension::Voltage, 1_000),
+    ("mV", Dimension::Voltage, 1),
+    ("V", Dimension::Voltage, 1_000),
+    ("kV", Dimension::Voltage, 1_000_000),
     ("W", Dimension::Power, 1),
     ("kW", Dimension::Power, 1_000),
     ("MW", Dimension::Power, 1_000_000),
     ("kvar", Dimension::ReactivePower, 1),
-    ("A", Dimension::Current, 1),
-    ("kA", Dimension::Current, 1_000),
+    ("mA", Dimension::Current, 1),
+    ("A", Dimension::Current, 1_000),
+    ("kA", Dimension::Current, 1_000_000),
+    ("Hz", Dimension::Frequency, 1),
+    ("mohm", Dimension::Impedance, 1),
+    ("ohm", Dimension::Impedance, 1_000),
+    ("uS", Dimension::Admittance, 1),
+    ("mS", Dimension::Admittance, 1_000),
+    ("S", Dimension::Admittance, 1_000_000),
+    ("deg", Dimension::Angle, 1),
+    ("%", Dimension::Portion, 1),
+    ("", Dimension::Number, 1),
 ];
 
 /// Names of the units of these dimensions.
@@ -172,6 +208,40 @@ pub fn value(text: &str, unit: &str) -> Result<f64, Fault> {
     }
 }
 
+/// A quantity of relays from `min` to `max`, all in the unit that elements compute with: s, V, A,
+/// Hz, ohm, S, degrees or parts of one. Exponents are allowed: `1e3 A`.
+///
+/// # Errors
+/// When it is no number, has a wrong unit or is out of range.
+pub fn quantity(text: &str, dimension: Dimension, min: f64, max: f64) -> Result<f64, Fault> {
+    let text = text.trim();
+    let (number, unit) = split(text, "-+.,_eE");
+    let factor = factor_of(text, number, unit, dimension)?;
+    let not_a_number = || Fault::new(format!("{} is not a number", quoted(number)), NUMBER_FIX);
+    let parsed = number.parse::<f64>().ok().filter(|value| value.is_finite());
+    let (_, shown, one) = dimension.about();
+    let value = parsed.ok_or_else(not_a_number)? * factor as f64 / one;
+    if (min..=max).contains(&value) {
+        return Ok(value);
+    }
+    let shown_factor = one / factor_of(text, "1", shown, dimension)? as f64;
+    let limits = format!("give {} to {} {shown}", min * shown_factor, max * shown_factor);
+    Err(Fault::new(format!("{} is out of range", quoted(text)), limits.trim_end()))
+}
+
+/// A time of zero or more, such as `90s` or `1.5 h`, as command lines have it.
+///
+/// # Errors
+/// When it is no such time.
+pub fn duration(text: &str) -> Result<Duration, Fault> {
+    quantity(text, Dimension::Time, 0.0, TIME_NS_MAX as f64 / 1e9).map(nanoseconds)
+}
+
+/// Seconds, to the nearest nanosecond.
+pub(crate) fn nanoseconds(seconds: f64) -> Duration {
+    Duration::from_nanos((seconds * 1e9).round() as u64)
+}
+
 fn ns_as(span: VirtualSpan, ns_per_unit: f64) -> f64 {
     span.as_ns() as f64 / ns_per_unit
 }
@@ -179,7 +249,7 @@ fn ns_as(span: VirtualSpan, ns_per_unit: f64) -> f64 {
 /// A plain number without a unit.
 fn plain(text: &str) -> Result<f64, Fault> {
     let text = text.trim();
-    let (number, unit) = split(text);
+    let (number, unit) = split(text, "-+.,_");
     if !unit.is_empty() {
         let what = format!("{} is not a plain number", quoted(text));
         return Err(Fault::new(what, "write the number alone, such as `12`"));
@@ -197,13 +267,22 @@ pub fn share(text: &str) -> Result<f64, Fault> {
     Err(Fault::new(what, "write it as `0.001`"))
 }
 
-/// A whole number from `min` to `max`.
+/// A whole number from `min` to `max`, decimal or hexadecimal (`0x4000`).
 pub fn whole(text: &str, min: u64, max: u64) -> Result<u64, Fault> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = if digits { text.parse().ok() } else { None };
+    let hexadecimal = text.strip_prefix("0x");
+    let number = match hexadecimal {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
     number.filter(|number| (min..=max).contains(number)).ok_or_else(|| {
         let what = format!("{} is not a whole number from {min} to {max}", quoted(text));
-        Fault::new(what, "use digits only, such as `12`")
+        Fault::new(
+            what,
+            match hexadecimal {
+                Some(_) => format!("give 0x{min:x} to 0x{max:x}"),
+                None => "use digits only, such as `12`".into(),
+            },
+        )
     })
 }
 
@@ -217,19 +296,25 @@ pub fn factor(text: &str) -> Result<Tdf, Fault> {
 /// A number and the factor of its unit, which must be of `dimension`.
 fn with_unit(text: &str, dimension: Dimension) -> Result<(Decimal, u64), Fault> {
     let text = text.trim();
-    let (number, unit) = split(text);
+    let (number, unit) = split(text, "-+.,_");
+    let decimal = if number.is_empty() { None } else { Some(Decimal::parse(number)?) };
+    let factor = factor_of(text, number, unit, dimension)?;
+    Ok((decimal.expect("a text without number has no factor"), factor))
+}
+
+/// How many of the smallest unit of `dimension` this unit is; `text` is `number` and `unit`.
+fn factor_of(text: &str, number: &str, unit: &str, dimension: Dimension) -> Result<u64, Fault> {
     if number.is_empty() {
         let what = format!("{} is not a valid {}", quoted(text), dimension.name());
         return Err(Fault::new(what, format!("write it as {}", dimension.example("12"))));
     }
-    let number_read = Decimal::parse(number)?;
-    if unit.is_empty() {
+    if unit.is_empty() && dimension != Dimension::Number {
         let what = format!("{} has no unit", quoted(text));
         return Err(Fault::new(what, format!("write it as {}", dimension.example(number))));
     }
     let of_dimension = || UNITS.iter().filter(|(_, of, _)| *of == dimension);
     if let Some((.., factor)) = of_dimension().find(|(name, ..)| *name == unit) {
-        return Ok((number_read, *factor));
+        return Ok(*factor);
     }
     let what = match UNITS.iter().find(|(name, ..)| *name == unit) {
         Some((_, other, _)) => {
@@ -238,13 +323,16 @@ fn with_unit(text: &str, dimension: Dimension) -> Result<(Decimal, u64), Fault> 
         }
         None => format!("{} is not a unit of {}", quoted(unit), dimension.name()),
     };
+    if dimension == Dimension::Number {
+        return Err(Fault::new(what, "write the number alone, such as `12`"));
+    }
     let names = of_dimension().map(|(name, ..)| *name);
     Err(Fault::new(what, suggest::all(&format!("units of {}", dimension.name()), names)))
 }
 
-/// The number at the begin of a text, and what follows it.
-fn split(text: &str) -> (&str, &str) {
-    let number = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | ',' | '_');
+/// The number with which a text starts, of digits and these characters, and what follows it.
+fn split<'t>(text: &'t str, others: &str) -> (&'t str, &'t str) {
+    let number = |c: char| c.is_ascii_digit() || others.contains(c);
     let end = text.find(|c| !number(c)).unwrap_or(text.len());
     (&text[..end], text[end..].trim_start())
 }
@@ -266,10 +354,7 @@ impl Decimal {
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         if !digits(whole) || !digits(fraction) {
             let what = format!("{} is not a number", quoted(text));
-            return Err(Fault::new(
-                what,
-                "write it with digits and a decimal point, such as `12.5`",
-            ));
+            return Err(Fault::new(what, NUMBER_FIX));
         }
         let (whole, fraction) = (whole.trim_start_matches('0'), fraction.trim_end_matches('0'));
         if whole.len() + fraction.len() > DIGITS_MAX {
@@ -358,6 +443,31 @@ mod tests {
         assert_eq!(value("50", "").unwrap(), 50.0);
         assert!(value("50 %", "").is_err());
         assert!(value("50 kW", "kvar").is_err());
+    }
+
+    #[test]
+    fn quantities_need_a_unit_that_fits() {
+        let read = |text, dimension| quantity(text, dimension, 0.0, 1e6);
+        assert_eq!(read("2 kA", Dimension::Current), Ok(2000.0));
+        assert_eq!(read("+2e3 A", Dimension::Current), Ok(2000.0));
+        assert_eq!(read("12.5ms", Dimension::Time), Ok(0.0125));
+        assert_eq!(read("15 %", Dimension::Portion), Ok(0.15));
+        assert_eq!(read("50 uS", Dimension::Admittance), Ok(50e-6));
+        assert_eq!(read("0.5", Dimension::Number), Ok(0.5));
+        let wrong = |text, dimension| read(text, dimension).unwrap_err().to_string();
+        assert_eq!(wrong("2", Dimension::Current), "`2` has no unit; write it as `2 A`");
+        assert!(wrong("2 kV", Dimension::Current).starts_with("`kV` is a unit of voltage, "));
+        assert!(wrong("much", Dimension::Current).starts_with("`much` is not a valid current; "));
+        assert!(wrong("1e999 A", Dimension::Current).starts_with("`1e999` is not a number; "));
+        assert_eq!(
+            wrong("0.5 A", Dimension::Number),
+            "`A` is a unit of current, where a number is needed; \
+             write the number alone, such as `12`"
+        );
+        assert_eq!(
+            quantity("1 us", Dimension::Time, 0.0001, 0.02).unwrap_err().to_string(),
+            "`1 us` is out of range; give 0.0001 to 0.02 s"
+        );
     }
 
     #[test]

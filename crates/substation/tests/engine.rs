@@ -72,8 +72,8 @@ fn arrival(
 
 /// Breakers that were tripped within half a second of what `samples` make of each number.
 fn trips(block: bool, samples: impl Fn(u32) -> Vec<Arrival>) -> [bool; 2] {
-    let relay = settings::read(SETTINGS).expect("the settings are good");
-    let mut engine = Engine::new(&relay);
+    let relay = settings::read("relay.yaml", SETTINGS).expect("the settings are good");
+    let mut engine = Engine::new(&relay.protection);
     if block {
         engine.block(0);
     }

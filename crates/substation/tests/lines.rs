@@ -73,9 +73,9 @@ fn seconds(number: u32) -> f64 {
 /// Runs a relay for so long on what each of its streams sees; answers when something first
 /// operated, by the place of the element, in s.
 fn operated(text: &str, duration_s: f64, see: impl Fn(f64) -> Vec<Seen>) -> Vec<Option<f64>> {
-    let relay = settings::read(text).expect("the settings are good");
-    let mut engine = Engine::new(&relay);
-    let mut first = vec![None; relay.elements.len()];
+    let relay = settings::read("relay.yaml", text).expect("the settings are good");
+    let mut engine = Engine::new(&relay.protection);
+    let mut first = vec![None; relay.protection.elements.len()];
     for number in 0..(duration_s * f64::from(RATE)) as u32 {
         for (stream, seen) in (0..).zip(see(seconds(number))) {
             engine.sample(&arrival(stream, number, &seen));

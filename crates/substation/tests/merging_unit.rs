@@ -8,7 +8,7 @@ const GOOD: &str = include_str!("data/merging_unit.yaml");
 
 #[test]
 fn a_whole_merging_unit_is_read() {
-    let unit = merging_unit::read(GOOD).expect("the settings are good");
+    let unit = merging_unit::read("unit.yaml", GOOD).expect("the settings are good");
     assert_eq!((unit.name.as_str(), unit.streams.len(), unit.sources.len()), ("bay-Q01", 3, 3));
     let [line, fast, replay] = ["line", "fast", "replay"].map(|name| &unit.streams[name]);
     assert_eq!(
@@ -33,7 +33,7 @@ fn a_whole_merging_unit_is_read() {
 /// What is said of the good settings with one text replaced by another.
 fn said(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "{from}");
-    merging_unit::read(&GOOD.replacen(from, to, 1)).expect_err(to).to_string()
+    merging_unit::read("unit.yaml", &GOOD.replacen(from, to, 1)).expect_err(to).to_string()
 }
 
 #[test]
@@ -42,52 +42,55 @@ fn each_problem_is_told_with_its_line_and_the_way_out() {
         (
             "rate: 14400 Hz",
             "rate: 14400 Hz, asdus: 7",
-            "line 38: streams.fast.asdus: 14400 samples per second are not a whole number of \
-             frames of 7; give a divisor of `rate`",
+            "unit.yaml:38:94: streams.fast.asdus: 14400 samples per second are not a whole \
+             number of frames of 7; give a divisor of `rate`",
         ),
         (
             "source: bay}",
             "source: boy}",
-            "line 38: streams.fast.source: there is no source `boy`; there are: bay, record, capture",
+            "unit.yaml:38:110: streams.fast.source: there is no source `boy`; did you mean `bay`?",
         ),
         (
             "every: 2 s",
             "every: 2.005 s",
-            "line 17: sources.bay.fault.every: it is 100.250 periods, so the wave would jump; give a whole number of periods",
+            "unit.yaml:17:14: sources.bay.fault.every: it is 100.250 periods, so the wave would \
+             jump; give a whole number of periods",
         ),
         (
             "lasts: 300 ms",
             "lasts: 1.6 s",
-            "line 17: sources.bay.fault.every: the next fault would start before this one ends; \
-             give more",
+            "unit.yaml:17:14: sources.bay.fault.every: the next fault would start before this \
+             one ends; give more",
         ),
         (
             "5: 3 %",
             "51: 3 %",
-            "line 12: sources.bay.current_harmonics.51: `51` is not the number of a harmonic; \
-             give 2 to 50",
+            "unit.yaml:12:25: sources.bay.current_harmonics.51: `51` is not the number of a \
+             harmonic; give 2 to 50",
         ),
         (
             "[IA, IB, IC, none, UA, UB, UC, none]",
             "[IA, IB, IC]",
-            "line 29: sources.record.channels: 3 channels; give those of Ia Ib Ic In Ua Ub Uc Un, \
-             with `none` for one that stays zero",
+            "unit.yaml:29:15: sources.record.channels: 3 channels; give those of Ia Ib Ic In Ua \
+             Ub Uc Un, with `none` for one that stays zero",
         ),
         (
             "kind: loss",
             "kind: lost",
-            "line 42: disturbances.lossy.kind: `lost` is not one of the words; there are: loss, \
-             duplicate, reorder, unsynchronised, invalid, questionable, test",
+            "unit.yaml:42:17: disturbances.lossy.kind: `lost` is not one of the allowed words; \
+             did you mean `loss`?",
         ),
         (
             "streams: [line, fast]",
             "streams: [lane]",
-            "line 42: disturbances.lossy.streams: there is no stream `lane`; there are: line, fast, replay",
+            "unit.yaml:42:47: disturbances.lossy.streams[0]: there is no stream `lane`; did you \
+             mean `line`?",
         ),
         (
             "MU02, destination: 01:0c:cd:04:00:02",
             "MU01, destination: 01:0c:cd:04:00:01",
-            "line 38: streams.fast: destination, APPID and svID are those of `line`; give each stream its own",
+            "unit.yaml:38:3: streams.fast: destination, APPID and svID are those of `line`; give \
+             each stream its own",
         ),
     ] {
         assert_eq!(said(from, to), problem, "{to}");
@@ -97,8 +100,11 @@ fn each_problem_is_told_with_its_line_and_the_way_out() {
 #[test]
 fn all_problems_are_told_at_once() {
     let text = "merging_unit: x\nfrequency: 50\nsources: {}\nstreams:\n  a: {rate: 10 Hz}\n";
-    let problems = merging_unit::read(text).expect_err("much is wrong");
-    let lines: Vec<usize> = problems.iter().map(|problem| problem.line).collect();
+    let problems = merging_unit::read("unit.yaml", text).expect_err("much is wrong");
+    let lines: Vec<usize> = problems.iter().filter_map(|problem| problem.line).collect();
     assert_eq!(lines, [2, 5, 5, 5, 5, 5], "{problems}");
-    assert!(merging_unit::read("").is_err() && merging_unit::read("[]").is_err());
+    assert!(
+        merging_unit::read("unit.yaml", "").is_err()
+            && merging_unit::read("unit.yaml", "[]").is_err()
+    );
 }

@@ -16,8 +16,10 @@ fn read(text: &str) -> Station {
 fn streams_and_messages_of_others_are_settings_as_they_come() {
     let (yaml, left_out) = from_scl(&read(BAY), &WANTED);
     assert!(left_out.is_empty());
-    let relay = settings::read(&yaml).unwrap_or_else(|problems| panic!("{problems}\n{yaml}"));
-    let [one, two] = ["MU01_MU_MSVCB01", "MU01_MU_MSVCB02"].map(|name| &relay.streams[name]);
+    let relay =
+        settings::read("relay.yaml", &yaml).unwrap_or_else(|problems| panic!("{problems}\n{yaml}"));
+    let [one, two] =
+        ["MU01_MU_MSVCB01", "MU01_MU_MSVCB02"].map(|name| &relay.protection.streams[name]);
     assert_eq!((one.key.sv_id.as_str(), one.supervision.rate), ("MU01", 4000));
     assert_eq!(one.key.destination.to_string(), "01:0c:cd:04:00:01");
     assert_eq!((two.key.sv_id.as_str(), two.supervision.rate), ("MU01MU/LLN0$MS$MSVCB02", 4800));
@@ -34,15 +36,16 @@ fn streams_and_messages_of_others_are_settings_as_they_come() {
 fn messages_of_its_own_are_published_once_somebody_says_what_their_values_are() {
     let wanted = Wanted { own: Some("REL1"), ..WANTED };
     let (yaml, _) = from_scl(&read(BAY), &wanted);
-    let problems = settings::read(&yaml).expect_err("nobody said").to_string();
+    let problems = settings::read("relay.yaml", &yaml).expect_err("nobody said").to_string();
     assert!(
-        problems.contains("goose.REL1_PROT_trips.signals: `which` is not a signal"),
+        problems.contains("goose.REL1_PROT_trips.signals[0]: `which` is not a signal"),
         "{problems}"
     );
     let completed = yaml.replacen("- which", "- trip Q0", 1).replacen("- which", "- start I>", 1)
         + "elements: {I>: {function: overcurrent, stream: MU01_MU_MSVCB01, pick_up: 1 kA, delay: 0 s}}\n\
            trips: {breakers: {Q0: [I>]}}\n";
-    let relay = settings::read(&completed).unwrap_or_else(|p| panic!("{p}\n{completed}"));
+    let relay =
+        settings::read("relay.yaml", &completed).unwrap_or_else(|p| panic!("{p}\n{completed}"));
     let control = &relay.goose["REL1_PROT_trips"];
     assert_eq!((control.tag.priority(), control.tag.vlan()), (6, 10));
     assert_eq!((control.repeat_min.as_millis(), control.repeat_max.as_millis()), (2, 2000));
@@ -79,7 +82,10 @@ fn blocks_that_lack_something_are_told_with_their_line() {
     // At 60 Hz the first stream has 4800 samples; at 62.51 Hz no whole number.
     let (yaml, left_out) = from_scl(&station, &Wanted { frequency_hz: 62.51, ..WANTED });
     assert_eq!(left_out, ["MU01_MU_MSVCB01: left out: its sampling rate is not supported"]);
-    assert_eq!(settings::read(&yaml).expect("the rest is good").streams.len(), 1);
+    assert_eq!(
+        settings::read("relay.yaml", &yaml).expect("the rest is good").protection.streams.len(),
+        1
+    );
 }
 
 proptest::proptest! {
@@ -91,9 +97,9 @@ proptest::proptest! {
         if let Ok(station) = scl::read(&[&BAY[..at], &text, &BAY[end..]].concat()) {
             let (yaml, _) = from_scl(&station, &WANTED);
             // Two blocks may have become one and the same stream; nothing else can be wrong.
-            if let Err(problems) = settings::read(&yaml) {
+            if let Err(problems) = settings::read("relay.yaml", &yaml) {
                 let twice = |what: &str| what.contains("are those of") || what.contains("is missing");
-                proptest::prop_assert!(problems.iter().all(|p| twice(&p.what)), "{problems}\n{yaml}");
+                proptest::prop_assert!(problems.iter().all(|p| twice(&p.fault.what)), "{problems}\n{yaml}");
             }
         }
     }

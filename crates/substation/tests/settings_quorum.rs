@@ -28,13 +28,13 @@ decides:
 host: {interface: eth1}
 ";
 
-fn told<T: std::fmt::Debug>(result: Result<T, substation::settings::Problems>) -> Vec<String> {
+fn told<T: std::fmt::Debug>(result: Result<T, settings::Problems>) -> Vec<String> {
     result.expect_err("something is wrong").iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn a_harness_beside_a_foreign_relay() {
-    let node = read_node(&format!("{GOOSE}{QUORUM}")).expect("these are good");
+    let node = read_node("a.yaml", &format!("{GOOSE}{QUORUM}")).expect("these are good");
     assert_eq!(node.quorum.protocol, Protocol::Peer);
     assert_eq!(node.quorum.parameters.dwell_before_close.as_millis(), 5);
     let Decides::Goose { interface, entries, expected } = node.decides else {
@@ -48,9 +48,9 @@ fn a_harness_beside_a_foreign_relay() {
 #[test]
 fn goose_of_a_relay_over_a_shared_network_is_refused() {
     let shared = format!("{GOOSE}{QUORUM}").replace("relay0", "eth1");
-    let told = told(read_node(&shared));
+    let told = told(read_node("a.yaml", &shared));
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].starts_with("line 4: decides.interface: GOOSE between relay and harness"));
+    assert!(told[0].starts_with("a.yaml:4:14: decides.interface: GOOSE between relay and harness"));
     assert!(told[0].ends_with("use one that connects only to the relay"), "{told:?}");
 }
 
@@ -71,19 +71,20 @@ quorum:
   dwell_before_close: 2 ms
 host: {priority: 95, canary_priority: 90, core: 1, receive_core: 2}
 ";
-    let told = told(read_node(text));
+    let told = told(read_node("a.yaml", text));
     for (line, word) in [
         (3, "there is no stream `MU2`"),
         (3, "it is above `pick_up`"),
-        (7, "`consensus` is not one of the words"),
-        (7, "`memory` is missing"),
+        (7, "`consensus` is not one of the allowed words"),
+        (6, "`memory` is missing"),
         (10, "`127.0.0.1` is not an address with a port"),
         (12, "lets statements from before an action lead to the next"),
         (13, "a canary that does not run before the node detects nothing"),
-        (13, "unknown key"),
+        (13, "a host has no such key"),
     ] {
-        let is_told =
-            told.iter().any(|one| one.starts_with(&format!("line {line}: ")) && one.contains(word));
+        let is_told = told
+            .iter()
+            .any(|one| one.starts_with(&format!("a.yaml:{line}:")) && one.contains(word));
         assert!(is_told, "line {line}, {word}: {told:#?}");
     }
     assert_eq!(told.len(), 8, "{told:#?}");
@@ -92,19 +93,19 @@ host: {priority: 95, canary_priority: 90, core: 1, receive_core: 2}
 #[test]
 fn two_parties_at_one_address_are_refused() {
     let twice = format!("{GOOSE}{QUORUM}").replace(":7404", ":7402");
-    assert!(told(read_node(&twice))[0].contains("two parties have the same address"));
+    assert!(told(read_node("a.yaml", &twice))[0].contains("two parties have the same address"));
     let mixed = format!("{GOOSE}{QUORUM}").replace("'[::1]:7404'", "127.0.0.1:7404");
-    assert!(told(read_node(&mixed))[0].contains("some are IPv4 and some IPv6"));
+    assert!(told(read_node("a.yaml", &mixed))[0].contains("some are IPv4 and some IPv6"));
 }
 
 #[test]
 fn what_a_breaker_node_and_a_rejuvenator_lack_is_told() {
-    let bare = told(read_breaker("breaker: Q0\ngoose: {}\n"));
+    let bare = told(read_breaker("a.yaml", "breaker: Q0\ngoose: {}\n"));
     assert!(bare.iter().any(|one| one.contains("`quorum` is missing")), "{bare:#?}");
     assert!(bare.iter().any(|one| one.contains("it has no interface to send to")));
-    let breaker = read_breaker(&format!("breaker: Q0\ninitially: open\n{QUORUM}"));
+    let breaker = read_breaker("a.yaml", &format!("breaker: Q0\ninitially: open\n{QUORUM}"));
     let breaker = breaker.expect("these are good");
     assert_eq!((breaker.initially, breaker.goose), (Action::Trip, None));
     let three = "status: 127.0.0.1:1\ninterval: 1 s\nnodes: {0: [a], 1: [b], 3: [d]}\n";
-    assert!(told(read_rejuvenation(three))[0].contains("`2` is missing"));
+    assert!(told(read_rejuvenation("a.yaml", three))[0].contains("`2` is missing"));
 }

@@ -9,29 +9,24 @@ use super::keys::PROFILES;
 use super::values::{check_name, cores, time_positive};
 use crate::profile::{Load, Neighbours, Profile};
 use settings::cursor::{Cursor, Mapping, Placed};
-use settings::document::{self, Kind};
-use settings::problems::{Collector, Fault, quoted};
+use settings::problems::{Fault, quoted};
 use settings::table::Shape;
 use settings::{suggest, words};
 
 /// A period shorter than this is over before a wake-up is; cyclictest stops there too.
 const PERIOD_NS_MIN: u64 = 10_000;
 
-static PROFILES_KIND: Kind = Kind { noun: "file of profiles", least: "`profiles`" };
-
 /// The built-in profiles, in the order in which they are listed.
 pub fn built_in() -> Vec<Profile> {
-    let collector = Collector::new(Path::new("profiles.yaml"));
-    let tree = document::parse(include_str!("profiles.yaml"), &PROFILES_KIND, &collector);
-    let top = tree.as_ref().and_then(|tree| Cursor::top(tree, &PROFILES, &collector).mapping());
-    let mut profiles: Vec<Profile> = Vec::new();
-    for (name, cursor) in top.iter().flat_map(|top| top.named("profiles")) {
-        let known = std::mem::take(&mut profiles);
-        let profile = profile(&name, &cursor, &known);
-        profiles = known;
-        profiles.extend(profile);
-    }
-    let whole = collector.finish(|| profiles);
+    let text = include_str!("profiles.yaml");
+    let whole = settings::cursor::read(Path::new("profiles.yaml"), text, &PROFILES, |top| {
+        let mut profiles: Vec<Profile> = Vec::new();
+        for (name, cursor) in top.named("profiles") {
+            let profile = profile(&name, &cursor, &profiles);
+            profiles.extend(profile);
+        }
+        Some(profiles)
+    });
     whole.expect("the built-in profiles are right, which a test reads")
 }
 

@@ -11,14 +11,11 @@ use super::values::{ns, time_positive};
 use super::{Matrix, PlatformSpec, platforms, profiles};
 use crate::profile::Profile;
 use settings::cursor::{Cursor, Mapping};
-use settings::document::{self, Kind};
-use settings::problems::{Collector, Problems, quoted};
+use settings::problems::{Problems, quoted};
 use settings::{names, suggest, units};
 
 /// Largest file that is read.
 const OCTETS_MAX: u64 = 1 << 20;
-
-static MATRIX_KIND: Kind = Kind { noun: "matrix", least: "`matrix`, `platforms` and `profiles`" };
 
 /// Reads the matrix in a file.
 ///
@@ -47,14 +44,8 @@ pub fn read(file: &Path) -> Result<Matrix, Problems> {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn read_text(text: &str, file: &Path) -> Result<Matrix, Problems> {
-    let collector = Collector::new(file);
-    let tree = document::parse(text, &MATRIX_KIND, &collector);
-    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-    let matrix = tree.as_ref().and_then(|tree| {
-        let top = Cursor::top(tree, &TOP, &collector).mapping()?;
-        matrix(&top, &folder)
-    });
-    collector.finish(|| matrix.expect("a matrix without problems is whole"))
+    let folder = file.parent().unwrap_or(Path::new(""));
+    settings::cursor::read(file, text, &TOP, |top| matrix(top, folder))
 }
 
 fn matrix(top: &Mapping<'_>, folder: &Path) -> Option<Matrix> {

@@ -10,7 +10,6 @@ use clap::Args;
 use serde_json::Value;
 use substation::settings::quorum::{read_breaker, read_node, read_rejuvenation};
 
-use super::span;
 use crate::program::{self, folder_of};
 use crate::quorum::keys::KeysRequest;
 use crate::quorum::meter;
@@ -23,7 +22,7 @@ pub(super) struct Run {
     /// Settings in YAML; paths in them are relative to their folder
     settings: PathBuf,
     /// End after this time, such as `90s`, `500ms` or `24h`
-    #[arg(long, value_parser = span)]
+    #[arg(long, value_parser = settings::units::duration)]
     duration: Option<Duration>,
     /// Print the summary as JSON
     #[arg(long)]
@@ -53,7 +52,7 @@ pub(super) struct Meter {
     #[arg(long)]
     records: Option<PathBuf>,
     /// End after this time, such as `90s`, `500ms` or `24h`
-    #[arg(long, value_parser = span)]
+    #[arg(long, value_parser = settings::units::duration)]
     duration: Option<Duration>,
     /// End when the program that started this one ends
     #[arg(long)]
@@ -75,7 +74,8 @@ pub(super) fn meter(asked: &Meter) -> Result<Exit> {
 
 /// Runs a relay node.
 pub(super) fn node(run: &Run) -> Result<Exit> {
-    let Some(settings) = program::settings(&run.settings, read_node)? else {
+    let Some(settings) = program::settings(&run.settings, |path, text| read_node(path, text))?
+    else {
         return Ok(Exit::BadInput);
     };
     run.all(&settings.name, |folder, stop| run_node(&settings, folder, run.duration, stop))
@@ -83,7 +83,8 @@ pub(super) fn node(run: &Run) -> Result<Exit> {
 
 /// Runs the breaker node.
 pub(super) fn breaker(run: &Run) -> Result<Exit> {
-    let Some(settings) = program::settings(&run.settings, read_breaker)? else {
+    let Some(settings) = program::settings(&run.settings, |path, text| read_breaker(path, text))?
+    else {
         return Ok(Exit::BadInput);
     };
     run.all(&settings.name, |folder, stop| run_breaker(&settings, folder, run.duration, stop))
@@ -103,7 +104,8 @@ pub(super) fn keys(keys: &KeysRequest) -> Result<Exit> {
 /// Replaces nodes by new instances.
 pub(super) fn rejuvenate(arguments: &Rejuvenate) -> Result<Exit> {
     let path = &arguments.settings;
-    let Some(settings) = program::settings(path, read_rejuvenation)? else {
+    let Some(settings) = program::settings(path, |path, text| read_rejuvenation(path, text))?
+    else {
         return Ok(Exit::BadInput);
     };
     let stop = program::stop()?;

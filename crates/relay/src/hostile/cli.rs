@@ -12,7 +12,6 @@ use crate::hostile::insider::{self, Plan};
 use crate::hostile::outsider;
 use crate::program;
 use clap::{Parser, Subcommand};
-use substation::settings::parse_time;
 use substation::settings::quorum::read_node;
 
 /// A hostile relay node and an intruder on the network, for tests.
@@ -42,7 +41,7 @@ enum Command {
         #[arg(long)]
         assumed: Option<u64>,
         /// Duration
-        #[arg(long, value_parser = parse_time)]
+        #[arg(long, value_parser = settings::units::duration)]
         duration: Option<Duration>,
     },
     /// Record all datagrams of the protocol on an interface
@@ -92,7 +91,8 @@ fn command(command: Command) -> anyhow::Result<Exit> {
     let stop = program::stop()?;
     match command {
         Command::Insider { settings, attack, copies, counter, assumed, duration } => {
-            let Some(node) = program::settings(&settings, read_node)? else {
+            let Some(node) = program::settings(&settings, |path, text| read_node(path, text))?
+            else {
                 return Ok(Exit::BadInput);
             };
             let plan = Plan { attack, copies, counter, assumed, duration };

@@ -17,8 +17,8 @@ use iec61850::wire::ethernet::ETHERTYPE_GOOSE;
 use iec61850::wire::{Data, Goose, MacAddress, Quality, Sample, Synchronisation, Tag};
 use os::packet::{Batch, PacketSocket};
 use serde_json::json;
+use settings::units::duration;
 use substation::settings::merging_unit::PublishedStream;
-use substation::settings::parse_time;
 
 use super::alternation::{Alternation, Step};
 use super::disturbance::Fate;
@@ -53,16 +53,16 @@ pub(crate) struct Alternate {
     #[arg(long)]
     actions: u64,
     /// From one step to the next
-    #[arg(long, default_value = "50ms", value_parser = parse_time)]
+    #[arg(long, default_value = "50ms", value_parser = duration)]
     interval: Duration,
     /// Up to this much more, by chance, so that steps fall on all phases of a tick
-    #[arg(long, default_value = "5ms", value_parser = parse_time)]
+    #[arg(long, default_value = "5ms", value_parser = duration)]
     jitter: Duration,
     /// What chance begins with: the same seed, the same steps
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// From the first sample to the first step
-    #[arg(long, default_value = "2s", value_parser = parse_time)]
+    #[arg(long, default_value = "2s", value_parser = duration)]
     settle: Duration,
     /// The low current in A
     #[arg(long, default_value_t = 400.0)]

@@ -17,7 +17,6 @@ use crate::program::{self, folder_of};
 use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand};
 use substation::settings::merging_unit::{self, MergingUnit, STREAMS_MAX};
-use substation::settings::parse_time;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -112,14 +111,14 @@ struct Alike {
     #[arg(long, default_value_t = 50.0)]
     frequency: f64,
     /// Delay of each stream after the previous one, such as 10us
-    #[arg(long, default_value = "0s", value_parser = parse_time)]
+    #[arg(long, default_value = "0s", value_parser = settings::units::duration)]
     phase: Duration,
 }
 
 #[derive(Args)]
 struct How {
     /// Duration, such as 60s [default: that of the settings, or until Ctrl-C]
-    #[arg(long, value_parser = parse_time)]
+    #[arg(long, value_parser = settings::units::duration)]
     duration: Option<Duration>,
     /// Core to run on
     #[arg(long)]
@@ -140,7 +139,9 @@ pub fn main() -> ExitCode {
 fn command(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Check { settings } => {
-            let Some(unit) = program::settings(&settings, merging_unit::read)? else {
+            let Some(unit) =
+                program::settings(&settings, |path, text| merging_unit::read(path, text))?
+            else {
                 return Ok(Exit::BadInput);
             };
             generators(&unit, folder_of(&settings))?;
@@ -159,7 +160,9 @@ fn command(command: Command) -> anyhow::Result<Exit> {
         }
         Command::Expect { settings, relay } => expect(&settings, &relay),
         Command::Run { settings, interface, how } => {
-            let Some(unit) = program::settings(&settings, merging_unit::read)? else {
+            let Some(unit) =
+                program::settings(&settings, |path, text| merging_unit::read(path, text))?
+            else {
                 return Ok(Exit::BadInput);
             };
             publish(&unit, folder_of(&settings), interface.as_deref(), &how)
@@ -169,8 +172,8 @@ fn command(command: Command) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Command::Stream { interface, alike, how, .. } => {
-            let unit = merging_unit::read(&alike.settings());
-            let Some(unit) = program::or_print(Path::new("qcmerge stream"), unit) else {
+            let unit = merging_unit::read("qcmerge stream", &alike.settings());
+            let Some(unit) = program::or_print(unit) else {
                 return Ok(Exit::BadInput);
             };
             publish(&unit, Path::new("."), interface.as_deref(), &how)
@@ -179,10 +182,13 @@ fn command(command: Command) -> anyhow::Result<Exit> {
 }
 
 fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<Exit> {
-    let Some(unit) = program::settings(settings, merging_unit::read)? else {
+    let Some(unit) = program::settings(settings, |path, text| merging_unit::read(path, text))?
+    else {
         return Ok(Exit::BadInput);
     };
-    let Some(relay) = program::settings(relay_path, substation::settings::read)? else {
+    let Some(relay) =
+        program::settings(relay_path, |path, text| substation::settings::read(path, text))?
+    else {
         return Ok(Exit::BadInput);
     };
     let generators = generators(&unit, folder_of(settings))?;

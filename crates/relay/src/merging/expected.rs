@@ -29,7 +29,7 @@ pub(crate) fn trip_after_ns(
 ) -> Option<i64> {
     let streams: Vec<_> = unit.streams.values().collect();
     let mut schedule = Schedule::new(streams.iter().map(|stream| frame::pace(stream)));
-    let mut engine = Engine::new(relay);
+    let mut engine = Engine::new(&relay.protection);
     let (mut due, mut octets, mut inception_ns) = (Vec::new(), Vec::new(), None);
     while let Some(now_ns) = schedule.next_due_ns().filter(|now_ns| *now_ns < SPAN_NS) {
         schedule.take_due(now_ns, &mut due);
@@ -51,7 +51,7 @@ pub(crate) fn trip_after_ns(
                 inception_ns.or(begun.map(|(_, begin_s)| (begin_s * 1e9).round() as i64));
             let decoded = SampledValues::decode(&octets).expect("it was encoded");
             for asdu in decoded.asdus() {
-                let mut known = relay.streams.values();
+                let mut known = relay.protection.streams.values();
                 if let Some(place) = known.position(|s| s.key.matches(&decoded.header, &asdu)) {
                     engine.sample(&Arrival::new(place as u16, now, decoded.header, &asdu));
                 }
@@ -80,8 +80,8 @@ mod tests {
     const RELAY: &str = include_str!("../../../../scenarios/feeder-fault/relay.yaml");
 
     fn expected(unit: &str, relay: &str) -> Option<i64> {
-        let unit = merging_unit::read(unit).expect("the settings are good");
-        let relay = settings::read(relay).expect("the settings are good");
+        let unit = merging_unit::read("unit.yaml", unit).expect("the settings are good");
+        let relay = settings::read("relay.yaml", relay).expect("the settings are good");
         let generators = generators(&unit, Path::new(".")).expect("there are no files");
         trip_after_ns(&unit, &relay, generators)
     }

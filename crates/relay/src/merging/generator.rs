@@ -191,7 +191,7 @@ sources:
 streams:
   bay: {sv_id: MU01, destination: 01:0c:cd:04:00:01, app_id: 0x4000, rate: 4800 Hz, source: bay}
 ";
-        let unit = merging_unit::read(text).unwrap();
+        let unit = merging_unit::read("unit.yaml", text).unwrap();
         let Source::Waveform(waveform) = &unit.sources["bay"] else { unreachable!("it is one") };
         Generator::new(Values::Waves(Waves::new(waveform, RATE)))
     }

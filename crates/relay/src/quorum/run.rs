@@ -90,9 +90,10 @@ fn relay(
     interface: &str,
 ) -> Result<(PacketSocket, Option<Vec<StreamKey>>, Decider)> {
     Ok(match &settings.decides {
-        Decides::Elements { relay, breaker, close_after } => {
-            let keys: Vec<_> = relay.streams.values().map(|stream| stream.key.clone()).collect();
-            let elements = Elements::new(Engine::new(relay), *breaker, *close_after);
+        Decides::Elements { protection, breaker, close_after } => {
+            let keys: Vec<_> =
+                protection.streams.values().map(|stream| stream.key.clone()).collect();
+            let elements = Elements::new(Engine::new(protection), *breaker, *close_after);
             (samples(interface, &keys)?, Some(keys), Decider::Elements(Box::new(elements)))
         }
         Decides::SpaceVector { stream, settings, closes } => {

@@ -89,8 +89,8 @@ mod tests {
                          delay: 0 ms}\ntrips: {breakers: {Q0: [I]}}\n";
 
     fn elements(dead_time: Option<Duration>) -> Elements {
-        let relay = settings::read(RELAY).expect("these are good");
-        Elements::new(Engine::new(&relay), 0, dead_time)
+        let relay = settings::read("relay.yaml", RELAY).expect("these are good");
+        Elements::new(Engine::new(&relay.protection), 0, dead_time)
     }
 
     fn at(ms: u64) -> SampleTime {

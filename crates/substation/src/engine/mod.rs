@@ -17,7 +17,7 @@ use iec61850::stream::{Counters, State};
 
 use crate::protection::Decision;
 use crate::protection::trip::TripLogic;
-use crate::settings::{Element, Relay};
+use crate::settings::{Element, Protection};
 pub use arrival::Arrival;
 use element::{Orders, Running};
 use stream::Subscribed;
@@ -63,20 +63,20 @@ pub struct Engine {
 impl Engine {
     /// Everything at rest.
     #[must_use]
-    pub fn new(relay: &Relay) -> Self {
-        let streams: Vec<Subscribed> = relay
+    pub fn new(protection: &Protection) -> Self {
+        let streams: Vec<Subscribed> = protection
             .streams
             .values()
-            .map(|stream| Subscribed::new(stream, relay.frequency_hz))
+            .map(|stream| Subscribed::new(stream, protection.frequency_hz))
             .collect();
-        let names: Vec<&String> = relay.streams.keys().collect();
-        let breakers: Vec<String> = relay.trips.elements_by_breaker.keys().cloned().collect();
-        let elements: Vec<Running> = relay
+        let names: Vec<&String> = protection.streams.keys().collect();
+        let breakers: Vec<String> = protection.trips.elements_by_breaker.keys().cloned().collect();
+        let elements: Vec<Running> = protection
             .elements
             .values()
             .map(|element| Running::new(element, &names, &breakers))
             .collect();
-        let place = |name: &String| relay.elements.keys().position(|known| known == name);
+        let place = |name: &String| protection.elements.keys().position(|known| known == name);
         let places = |element: &Element| element.guards.iter().filter_map(place).collect();
         let changes_max = streams.len() + 2 * elements.len() + breakers.len();
         Self {
@@ -84,11 +84,11 @@ impl Engine {
             initiated: vec![false; elements.len()],
             seeing: vec![false; elements.len()],
             guarding: vec![false; elements.len()],
-            guards: relay.elements.values().map(places).collect(),
+            guards: protection.elements.values().map(places).collect(),
             ordered: vec![false; breakers.len()],
-            decisions: relay.elements.keys().map(|n| (n.clone(), Decision::NONE)).collect(),
+            decisions: protection.elements.keys().map(|n| (n.clone(), Decision::NONE)).collect(),
             tripped: vec![false; breakers.len()],
-            logic: TripLogic::new(relay.trips.clone()),
+            logic: TripLogic::new(protection.trips.clone()),
             changes: Vec::with_capacity(changes_max),
             streams,
             elements,

@@ -1,39 +1,29 @@
 //! Reads `goose`: the messages that a relay publishes.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use ::settings::Fault;
+use ::settings::cursor::Mapping;
+use ::settings::problems::quoted;
 use iec61850::wire::{Form, Tag};
 
-use super::cursor::Map;
 use super::model::{GooseControl, Mode, Signal, SignalKind};
-use super::problems::{listed, quoted};
+use super::names::Names;
+use super::texts::{group, known, visible};
 
 /// Values that fit into a frame beside the names.
 const SIGNALS_MAX: usize = 256;
 
-/// Names that a signal may have.
-struct Known {
-    elements: Vec<String>,
-    breakers: Vec<String>,
+pub(super) fn read(
+    top: &Mapping<'_>,
+    names: &Names<'_>,
+    mode: Mode,
+) -> BTreeMap<String, GooseControl> {
+    top.by_name("goose", |cursor| one(&cursor.mapping()?, names, mode))
 }
 
-pub(super) fn read(top: &Map<'_>, mode: Mode) -> BTreeMap<String, GooseControl> {
-    let breakers = top.map("trips").map(|trips| trips.names_below("breakers")).unwrap_or_default();
-    let known = Known { elements: top.names_below("elements"), breakers };
-    let mut messages = BTreeMap::new();
-    let Some(all) = top.map("goose") else { return messages };
-    for name in all.names() {
-        let Some(map) = all.map(&name) else { continue };
-        if let Some(message) = one(&map, &known, mode) {
-            messages.insert(name, message);
-        }
-    }
-    messages
-}
-
-fn one(map: &Map<'_>, known: &Known, mode: Mode) -> Option<GooseControl> {
-    let signals = signals(map, known);
+fn one(map: &Mapping<'_>, names: &Names<'_>, mode: Mode) -> Option<GooseControl> {
+    let signals = signals(map, names);
     if mode == Mode::Test {
         for signal in unqualified(&signals) {
             let what = format!("{} would not be marked as a test", quoted(&signal.name));
@@ -44,83 +34,66 @@ fn one(map: &Map<'_>, known: &Known, mode: Mode) -> Option<GooseControl> {
 }
 
 /// A message that says this; what says it is read here.
-pub(super) fn control(map: &Map<'_>, signals: Vec<Signal>) -> Option<GooseControl> {
-    let reference = map.visible_text("reference");
-    let data_set = map.visible_text("data_set");
-    let go_id = map.visible_text("go_id");
-    let destination = map.group_address("destination");
-    let app_id = map.whole("app_id", 0..=0xbfff);
-    let vlan = map.optional_whole("vlan", 0..=4094).unwrap_or(0);
-    let priority = map.optional_whole("priority", 0..=7).unwrap_or(4);
-    let conf_rev = map.whole("conf_rev", 1..=u32::MAX);
-    let repeat_min = map.time("repeat_min", Duration::from_millis(1), Duration::from_secs(1));
-    let repeat_max = map.time("repeat_max", Duration::from_millis(10), Duration::from_secs(60));
-    let form = match map.optional_choice("encoding", &["ordinary", "fixed_length"]) {
-        Some("fixed_length") => Form::FixedLength,
-        _ => Form::Ordinary,
-    };
-    map.finish();
-    let (repeat_min, repeat_max) = (repeat_min?, repeat_max?);
+pub(super) fn control(map: &Mapping<'_>, signals: Vec<Signal>) -> Option<GooseControl> {
+    let (repeat_min, repeat_max) = (map.time("repeat_min")?, map.time("repeat_max")?);
     if repeat_max < repeat_min {
         map.wrong("repeat_max", "it is shorter than `repeat_min`", "make it at least `repeat_min`");
     }
+    let is_fixed = map.is("encoding", "fixed_length");
     Some(GooseControl {
-        reference: reference?,
-        data_set: data_set?,
-        go_id: go_id?,
-        destination: destination?,
-        app_id: app_id? as u16,
-        tag: Tag::new(priority as u8, vlan as u16),
-        conf_rev: conf_rev?,
+        reference: map.parse("reference", visible)?.value,
+        data_set: map.parse("data_set", visible)?.value,
+        go_id: map.parse("go_id", visible)?.value,
+        destination: map.parse("destination", group)?.value,
+        app_id: map.whole("app_id")?.value as u16,
+        tag: tag(map)?,
+        conf_rev: map.whole("conf_rev")?.value as u32,
         repeat_min,
         repeat_max,
-        form,
+        form: if is_fixed { Form::FixedLength } else { Form::Ordinary },
         signals,
     })
 }
 
+/// Priority and VLAN.
+pub(super) fn tag(map: &Mapping<'_>) -> Option<Tag> {
+    Some(Tag::new(map.whole("priority")?.value as u8, map.whole("vlan")?.value as u16))
+}
+
 /// Signals such as `trip Q0`, `start I>` and `operate Z1`.
-fn signals(map: &Map<'_>, known: &Known) -> Vec<Signal> {
-    let texts = map.texts("signals");
-    if texts.len() > SIGNALS_MAX {
-        let what = format!("{} signals do not fit into a frame", texts.len());
+fn signals(map: &Mapping<'_>, names: &Names<'_>) -> Vec<Signal> {
+    let items = map.items("signals");
+    if items.len() > SIGNALS_MAX {
+        let what = format!("{} signals do not fit into a frame", items.len());
         map.wrong("signals", what, format!("publish at most {SIGNALS_MAX} in a message"));
     }
     let mut signals: Vec<Signal> = Vec::new();
-    for text in &texts {
-        if text == "quality" {
-            match signals.last().and_then(quality_of) {
-                Some(quality) => signals.push(quality),
-                None => map.wrong(
-                    "signals",
-                    "there is no signal before this `quality`",
-                    "write it after the signal whose quality it is",
-                ),
-            }
-            continue;
-        }
-        let (kind, name) = match text.split_once(' ') {
-            Some(("trip", name)) => (SignalKind::Trip, name),
-            Some(("start", name)) => (SignalKind::Start, name),
-            Some(("operate", name)) => (SignalKind::Operate, name),
-            _ => {
-                let way_out = "write it as `trip Q0`, `start I>`, `operate I>` or `quality`";
-                map.wrong("signals", format!("{} is not a signal", quoted(text)), way_out);
-                continue;
-            }
-        };
-        let names = match kind {
-            SignalKind::Trip => &known.breakers,
-            _ => &known.elements,
-        };
-        if names.iter().any(|known| known == name) {
-            signals.push(Signal { kind, name: name.into() });
-        } else {
-            let what = format!("{} does not exist", quoted(text));
-            map.wrong("signals", what, listed(names.iter().map(String::as_str)));
-        }
+    for item in &items {
+        let read = item.parse(|text| signal(text, signals.last(), names));
+        signals.extend(read.map(|read| read.value));
     }
     signals
+}
+
+/// A signal, or the quality of the signal before it.
+fn signal(text: &str, before: Option<&Signal>, names: &Names<'_>) -> Result<Signal, Fault> {
+    if text == "quality" {
+        return before.and_then(quality_of).ok_or_else(|| {
+            let fix = "write it after the signal whose quality it is";
+            Fault::new("there is no signal before this `quality`", fix)
+        });
+    }
+    let (kind, name) = text.split_once(' ').unwrap_or((text, ""));
+    let (kind, what, there) = match kind {
+        "trip" => (SignalKind::Trip, ["breaker", "breakers"], &names.breakers),
+        "start" => (SignalKind::Start, ["element", "elements"], &names.elements),
+        "operate" => (SignalKind::Operate, ["element", "elements"], &names.elements),
+        _ => {
+            let fix = "write it as `trip Q0`, `start I>`, `operate I>` or `quality`";
+            return Err(Fault::new(format!("{} is not a signal", quoted(text)), fix));
+        }
+    };
+    Ok(Signal { kind, name: known(name, what, there)? })
 }
 
 /// The quality behind a signal; nothing behind a quality.

@@ -1,7 +1,10 @@
 //! Reads `host`: where and how a relay runs. What it decides does not depend on any of it.
 
-use super::cursor::Map;
-use super::problems::quoted;
+use ::settings::Fault;
+use ::settings::cursor::Mapping;
+use ::settings::problems::quoted;
+
+use super::texts::socket;
 
 /// Where a relay runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,75 +49,44 @@ pub struct Thread {
     pub priority: i32,
 }
 
-/// Priorities without settings: the kernel's own interrupt threads have 50.
-const RECEIVE_PRIORITY: i32 = 80;
-const TASK_PRIORITY: i32 = 75;
-const CANARY_PRIORITY: i32 = 90;
-
-impl Default for Host {
-    /// What holds without settings.
-    fn default() -> Self {
-        Self {
-            interface: None,
-            station_interface: None,
-            receive: Thread { core: None, priority: RECEIVE_PRIORITY },
-            task: Thread { core: None, priority: TASK_PRIORITY },
-            canary_priority: CANARY_PRIORITY,
-            cache_group: None,
-            when_down: WhenDown::Alarm,
-            require_realtime: false,
-            metrics: None,
-            records: None,
-        }
-    }
+pub(super) fn read(top: &Mapping<'_>) -> Option<Host> {
+    let map = top.mapping_or_empty("host")?;
+    let task = thread(&map, "task_core", "task_priority")?;
+    let text = |key| Some(map.text(key)?.value);
+    Some(Host {
+        interface: text("interface"),
+        station_interface: text("station_interface"),
+        receive: thread(&map, "receive_core", "receive_priority")?,
+        canary_priority: canary_priority(&map, task, "task")?,
+        task,
+        cache_group: text("cache_group"),
+        when_down: if map.is("interface_down", "end") { WhenDown::End } else { WhenDown::Alarm },
+        require_realtime: map.is("require_realtime", "yes"),
+        metrics: map.parse("metrics", socket).map(|address| address.value),
+        records: text("records"),
+    })
 }
 
-pub(super) fn read(top: &Map<'_>) -> Host {
-    let mut host = Host::default();
-    let Some(map) = top.map("host") else { return host };
-    host.interface = map.optional_text("interface").map(str::to_owned);
-    host.station_interface = map.optional_text("station_interface").map(str::to_owned);
-    host.receive = thread(&map, ["receive_core", "receive_priority"], RECEIVE_PRIORITY);
-    host.task = thread(&map, ["task_core", "task_priority"], TASK_PRIORITY);
-    host.canary_priority = priority(&map, "canary_priority", CANARY_PRIORITY);
-    if host.canary_priority <= host.task.priority {
-        let what = "a canary that does not run before the task detects nothing";
-        map.wrong("canary_priority", what, format!("give more than {}", host.task.priority));
-    }
-    host.cache_group = cache_group(&map);
-    if map.optional_choice("interface_down", &["alarm", "end"]) == Some("end") {
-        host.when_down = WhenDown::End;
-    }
-    host.require_realtime = map.optional_choice("require_realtime", &["yes", "no"]) == Some("yes");
-    host.metrics = map.optional_text("metrics").and_then(|text| {
-        let address = text.parse().ok();
-        if address.is_none() {
-            let what = format!("`{text}` is not an address with a port");
-            map.wrong("metrics", what, "write it as `127.0.0.1:9462`");
-        }
-        address
-    });
-    host.records = map.optional_text("records").map(str::to_owned);
-    map.finish();
-    host
+pub(super) fn thread(map: &Mapping<'_>, core: &str, priority: &str) -> Option<Thread> {
+    let core = map.whole(core).map(|core| core.value as usize);
+    Some(Thread { core, priority: map.whole(priority)?.value as i32 })
 }
 
-fn thread(map: &Map<'_>, [core, priority_key]: [&str; 2], priority_default: i32) -> Thread {
-    let core = map.optional_whole(core, 0..=1023).map(|core| core as usize);
-    Thread { core, priority: priority(map, priority_key, priority_default) }
-}
-
-fn priority(map: &Map<'_>, key: &str, default: i32) -> i32 {
-    map.optional_whole(key, 1..=98).map_or(default, |priority| priority as i32)
+/// The priority of the canary, which must be above that of the thread beside it.
+pub(super) fn canary_priority(map: &Mapping<'_>, beside: Thread, what: &str) -> Option<i32> {
+    let priority = map.whole("canary_priority")?.value as i32;
+    if priority <= beside.priority {
+        let what = format!("a canary that does not run before the {what} detects nothing");
+        map.wrong("canary_priority", what, format!("give more than {}", beside.priority));
+    }
+    Some(priority)
 }
 
 /// The name of one folder.
-fn cache_group(map: &Map<'_>) -> Option<String> {
-    let group = map.optional_text("cache_group")?;
-    let is_name = group != "." && group != ".." && !group.contains('/');
-    if !is_name {
-        let way_out = "give a folder of /sys/fs/resctrl, without a path";
-        map.wrong("cache_group", format!("{} is not a group", quoted(group)), way_out);
+pub(super) fn cache_group(text: &str) -> Result<(), Fault> {
+    if matches!(text, "" | "." | "..") || text.contains('/') {
+        let fix = "give a folder of /sys/fs/resctrl, without a path";
+        return Err(Fault::new(format!("{} is not a group", quoted(text)), fix));
     }
-    is_name.then(|| group.to_owned())
+    Ok(())
 }

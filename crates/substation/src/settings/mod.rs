@@ -3,94 +3,81 @@
 //!
 //! Settings are right as a whole before anything runs: every quantity has its unit and lies
 //! within the range of its element, every name that is used exists, and all that is wrong is
-//! told at once, each with its line and the way out. Whoever calls reads the file.
+//! reported at once, each with its place and the fix. The caller reads the file.
+//!
+//! The keys and their ranges stand in tables (`keys`, `element_keys`), from which the crate
+//! `settings` checks them.
 //!
 //! [`merging_unit`]: the same for the program that feeds relays. [`quorum`]: for those that act as
 //! one. [`imported`]: settings out of the files of a substation.
 
-mod cursor;
+mod element_keys;
 mod elements;
 mod goose;
 mod host;
 pub mod imported;
+mod keys;
 pub mod merging_unit;
 mod model;
-mod problems;
+mod names;
 pub mod quorum;
 mod streams;
 mod subscriptions;
-mod tree;
-mod units;
+mod texts;
 
-use std::time::Duration;
+use std::path::Path;
+
+use ::settings::Problems;
+use ::settings::cursor::{self, Cursor, Mapping};
 
 pub use host::{Host, Thread, WhenDown};
 pub use model::{
-    Element, Function, GooseControl, Mode, Quantity, Relay, Signal, SignalKind, Stream,
+    Element, Function, GooseControl, Mode, Protection, Quantity, Relay, Signal, SignalKind, Stream,
     SynchronisationNeeded,
 };
-pub use problems::{Problem, Problems};
 pub use subscriptions::{Entry, Subscription};
 
 use crate::protection::trip::Matrix;
-use cursor::Map;
-use problems::Collector;
-use units::Unit;
+use names::Names;
 
-/// Reads the settings of a relay.
+/// Reads the settings of a relay; `file` is where the text is from, for reports.
 ///
 /// # Errors
 /// Everything that is wrong with them.
-pub fn read(text: &str) -> Result<Relay, Problems> {
-    let collector = Collector::default();
-    let relay = tree::parse(text, &collector).and_then(|value| relay(&value, &collector));
-    collector.finish(relay)
+pub fn read(file: impl AsRef<Path>, text: &str) -> Result<Relay, Problems> {
+    cursor::read(file.as_ref(), text, &keys::TOP, relay)
 }
 
-/// A time such as `60 s` or `500ms`, as command lines name it.
-///
-/// # Errors
-/// What is wrong with the text, and the way out.
-pub fn parse_time(text: &str) -> Result<Duration, String> {
-    let seconds = units::parse(text, Unit::Time).map_err(|(what, out)| format!("{what}; {out}"))?;
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|_| format!("{} is not a time; give 0 s or more", problems::quoted(text)))
+fn relay(top: &Mapping<'_>) -> Option<Relay> {
+    top.check();
+    let mode = if top.is("mode", "test") { Mode::Test } else { Mode::On };
+    let names = Names::of(top);
+    let protection = protection(top, &names, mode);
+    let goose = goose::read(top, &names, mode);
+    let subscriptions = subscriptions::read(top, &names);
+    let host = host::read(top)?;
+    let (name, protection) = (top.text("relay")?.value, protection?);
+    Some(Relay { name, mode, protection, goose, subscriptions, host })
 }
 
-fn relay(value: &tree::Value, collector: &Collector) -> Option<Relay> {
-    let top = Map::new(value, "", collector)?;
-    let name = top.text("relay");
-    let frequency_hz = top.quantity("frequency", Unit::Frequency, 45.0..=65.0);
-    let mode = match top.optional_choice("mode", &["on", "test"]) {
-        Some("test") => Mode::Test,
-        _ => Mode::On,
-    };
-    let streams = streams::read(&top, frequency_hz.unwrap_or(50.0), mode);
-    let elements = elements::read(&top);
-    let trips = trips(&top);
-    let goose = goose::read(&top, mode);
-    let subscriptions = subscriptions::read(&top);
-    let host = host::read(&top);
-    top.finish();
-    let (name, frequency_hz) = (name?, frequency_hz?);
-    Some(Relay { name, frequency_hz, mode, streams, elements, trips, goose, subscriptions, host })
+fn protection(top: &Mapping<'_>, names: &Names<'_>, mode: Mode) -> Option<Protection> {
+    let frequency_hz = top.quantity("frequency");
+    let streams = streams::read(top, frequency_hz.unwrap_or(50.0), mode);
+    let elements = elements::read(top, names);
+    Some(Protection { trips: trips(top, names)?, streams, elements, frequency_hz: frequency_hz? })
 }
 
 /// The trip matrix: a breaker for each key, with its elements.
-fn trips(top: &Map<'_>) -> Matrix {
-    let mut matrix = Matrix::default();
-    let elements = top.names_below("elements");
-    let Some(trips) = top.map("trips") else { return matrix };
-    let pulse = trips.optional_time("pulse_min", Duration::ZERO, Duration::from_secs(10));
-    matrix.pulse_min = pulse.unwrap_or(Duration::from_millis(100));
-    matrix.lockout = trips.optional_choice("lockout", &["yes", "no"]) == Some("yes");
-    if let Some(breakers) = trips.map("breakers") {
-        for breaker in breakers.names() {
-            let row = breakers.names_in_list(&breaker, "element", elements.iter());
-            matrix.elements_by_breaker.insert(breaker, row);
-        }
-        breakers.finish();
-    }
-    trips.finish();
-    matrix
+fn trips(top: &Mapping<'_>, names: &Names<'_>) -> Option<Matrix> {
+    let map = top.mapping_or_empty("trips")?;
+    let element = |text: &str| texts::known(text, ["element", "elements"], &names.elements);
+    let row = |cursor: &Cursor<'_>| {
+        let elements = cursor.items()?;
+        Some(elements.iter().filter_map(|item| Some(item.parse(element)?.value)).collect())
+    };
+    Some(Matrix {
+        elements_by_breaker: map.by_name("breakers", row),
+        pulse_min: map.time("pulse_min")?,
+        lockout: map.is("lockout", "yes"),
+    })
 }

@@ -19,22 +19,29 @@ use crate::protection::{
 pub struct Relay {
     /// Its name.
     pub name: String,
-    /// Nominal frequency, in Hz.
-    pub frequency_hz: f64,
     /// Whether it is at work or takes part in a test.
     pub mode: Mode,
-    /// Streams that it subscribes to, by name.
-    pub streams: BTreeMap<String, Stream>,
-    /// Elements by name.
-    pub elements: BTreeMap<String, Element>,
-    /// Which elements trip which breakers.
-    pub trips: Matrix,
+    /// What it sees and when it trips.
+    pub protection: Protection,
     /// GOOSE messages that it publishes, by name.
     pub goose: BTreeMap<String, GooseControl>,
     /// GOOSE messages of other devices, by name.
     pub subscriptions: BTreeMap<String, Subscription>,
     /// Where and how it runs.
     pub host: Host,
+}
+
+/// Streams, and the elements that trip breakers by them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Protection {
+    /// Nominal frequency, in Hz.
+    pub frequency_hz: f64,
+    /// Streams that it subscribes to, by name.
+    pub streams: BTreeMap<String, Stream>,
+    /// Elements by name.
+    pub elements: BTreeMap<String, Element>,
+    /// Which elements trip which breakers.
+    pub trips: Matrix,
 }
 
 /// Whether a relay is at work (`Mod` of LLN0, IEC 61850-7-4 annex A).

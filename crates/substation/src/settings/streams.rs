@@ -1,68 +1,62 @@
 //! Reads `streams`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use ::settings::cursor::{Cursor, Mapping, Placed};
+use ::settings::problems::quoted;
 use iec61850::stream::{Settings, StreamKey};
 
-use super::cursor::Map;
 use super::model::{Mode, Stream, SynchronisationNeeded};
-use super::problems::quoted;
-use super::units::Unit;
+use super::texts::{group, rate, visible};
 
-pub(super) fn read(top: &Map<'_>, frequency_hz: f64, mode: Mode) -> BTreeMap<String, Stream> {
+pub(super) fn read(top: &Mapping<'_>, frequency_hz: f64, mode: Mode) -> BTreeMap<String, Stream> {
+    distinct(top.named("streams"), |map| one(map, frequency_hz, mode), |stream| &stream.key)
+}
+
+/// Streams by name; two with the same key are reported.
+pub(super) fn distinct<S>(
+    all: Vec<(Placed<'_, &str>, Cursor<'_>)>,
+    read: impl Fn(&Mapping<'_>) -> Option<S>,
+    key: impl Fn(&S) -> &StreamKey,
+) -> BTreeMap<String, S> {
     let mut streams = BTreeMap::new();
-    let Some(all) = top.map("streams") else {
-        top.wrong("streams", "`streams` is missing", "add at least one stream");
-        return streams;
-    };
-    for name in all.names() {
-        let Some(stream) = all.map(&name).and_then(|map| one(&map, frequency_hz, mode)) else {
-            continue;
-        };
-        if let Some((other, _)) =
-            streams.iter().find(|(_, known): &(_, &Stream)| known.key == stream.key)
-        {
+    for (name, cursor) in all {
+        let Some(stream) = cursor.mapping().and_then(|map| read(&map)) else { continue };
+        if let Some((other, _)) = streams.iter().find(|(_, known)| key(known) == key(&stream)) {
+            let other: &String = other;
             let what = format!("destination, APPID and svID are those of {}", quoted(other));
-            all.wrong(&name, what, "give each stream its own");
+            name.place.wrong(what, "give each stream its own");
         }
-        streams.insert(name, stream);
+        streams.insert(name.value.to_owned(), stream);
     }
     streams
 }
 
-fn one(map: &Map<'_>, frequency_hz: f64, mode: Mode) -> Option<Stream> {
-    let sv_id = map.visible_text("sv_id");
-    let destination = map.group_address("destination");
-    let app_id = map.whole("app_id", 0x4000..=0x7fff);
-    let rate = map.quantity("rate", Unit::Frequency, 1000.0..=15_360.0);
-    let conf_rev =
-        map.optional_whole("conf_rev", 0..=u32::MAX).or((!map.has("conf_rev")).then_some(1));
-    let late_max =
-        map.optional_time("late_max", Duration::from_micros(100), Duration::from_millis(20));
-    let words = ["none", "local", "global"];
-    let synchronisation = match map.optional_choice("synchronisation", &words) {
-        Some("none") => SynchronisationNeeded::None,
-        Some("local") => SynchronisationNeeded::Local,
-        _ => SynchronisationNeeded::Global,
-    };
-    let simulated = map.optional_choice("simulated", &["yes", "no"]) == Some("yes");
-    map.finish();
-    let rate = rate?;
-    if rate.fract() != 0.0 {
-        map.wrong("rate", "samples per second must be a whole number", "write it as `4000 Hz`");
-    }
-    // One period and what the mimic and the tracking of the frequency add.
-    let recovery_samples = (rate / frequency_hz * 1.25).ceil() as u32;
+/// What distinguishes a stream from others.
+pub(super) fn key(map: &Mapping<'_>) -> Option<StreamKey> {
+    Some(StreamKey {
+        destination: map.parse("destination", group)?.value,
+        app_id: map.whole("app_id")?.value as u16,
+        sv_id: map.parse("sv_id", visible)?.value,
+    })
+}
+
+fn one(map: &Mapping<'_>, frequency_hz: f64, mode: Mode) -> Option<Stream> {
+    let rate = map.parse("rate", rate)?.value;
     let supervision = Settings {
-        rate: rate as u16,
+        rate,
         channels: 8,
-        conf_rev: conf_rev?,
-        late_max: late_max.unwrap_or(Duration::from_millis(3)),
-        recovery_samples,
-        simulated,
+        conf_rev: map.whole("conf_rev")?.value as u32,
+        late_max: map.time("late_max")?,
+        // One period and what the mimic and the tracking of the frequency add.
+        recovery_samples: (f64::from(rate) / frequency_hz * 1.25).ceil() as u32,
+        simulated: map.is("simulated", "yes"),
         takes_tests: mode == Mode::Test,
     };
-    let key = StreamKey { destination: destination?, app_id: app_id? as u16, sv_id: sv_id? };
-    Some(Stream { key, supervision, synchronisation })
+    let synchronisation = match map.choice("synchronisation")?.value {
+        "none" => SynchronisationNeeded::None,
+        "local" => SynchronisationNeeded::Local,
+        _ => SynchronisationNeeded::Global,
+    };
+    Some(Stream { key: key(map)?, supervision, synchronisation })
 }

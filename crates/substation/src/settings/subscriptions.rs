@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use ::settings::Fault;
+use ::settings::cursor::Mapping;
+use ::settings::problems::quoted;
 use iec61850::goose::Expected;
 
-use super::cursor::Map;
-use super::problems::{listed, quoted};
+use super::names::Names;
+use super::texts::{group, known, visible};
 
 /// A message of another device.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,72 +38,45 @@ pub enum Entry {
     Unused,
 }
 
-/// Names that an entry may have.
-struct Known {
-    elements: Vec<String>,
-    failures: Vec<String>,
-    breakers: Vec<String>,
+pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> BTreeMap<String, Subscription> {
+    top.by_name("subscriptions", |cursor| one(&cursor.mapping()?, names))
 }
 
-pub(super) fn read(top: &Map<'_>) -> BTreeMap<String, Subscription> {
-    let known = Known {
-        elements: top.names_below("elements"),
-        failures: top.names_below_where("elements", "function", "breaker_failure"),
-        breakers: top.map("trips").map(|trips| trips.names_below("breakers")).unwrap_or_default(),
-    };
-    let mut subscriptions = BTreeMap::new();
-    let Some(all) = top.map("subscriptions") else { return subscriptions };
-    for name in all.names() {
-        let Some(map) = all.map(&name) else { continue };
-        if let Some(subscription) = one(&map, &known) {
-            subscriptions.insert(name, subscription);
-        }
-    }
-    subscriptions
+fn one(map: &Mapping<'_>, names: &Names<'_>) -> Option<Subscription> {
+    let entries = map.parse_all("entries", |text| entry(text, names));
+    let simulated = map.is("simulated", "yes");
+    Some(Subscription { expected: expected(map, entries.len(), simulated)?, entries })
 }
 
-fn one(map: &Map<'_>, known: &Known) -> Option<Subscription> {
-    let gocb_ref = map.visible_text("reference");
-    let destination = map.group_address("destination");
-    let app_id = map.whole("app_id", 0..=0xbfff);
-    let conf_rev = map.whole("conf_rev", 1..=u32::MAX);
-    let simulated = map.optional_choice("simulated", &["yes", "no"]) == Some("yes");
-    let texts = map.texts("entries");
-    let entries: Vec<Entry> = texts.iter().filter_map(|text| entry(map, text, known)).collect();
-    map.finish();
-    let expected = Expected {
-        destination: destination?,
-        app_id: app_id? as u16,
-        gocb_ref: gocb_ref?,
-        conf_rev: conf_rev?,
-        entries: entries.len() as u32,
+/// A message with so many values.
+pub(super) fn expected(map: &Mapping<'_>, entries: usize, simulated: bool) -> Option<Expected> {
+    Some(Expected {
+        destination: map.parse("destination", group)?.value,
+        app_id: map.whole("app_id")?.value as u16,
+        gocb_ref: map.parse("reference", visible)?.value,
+        conf_rev: map.whole("conf_rev")?.value as u32,
+        entries: entries as u32,
         simulated,
-    };
-    Some(Subscription { expected, entries })
+    })
 }
 
-fn entry(map: &Map<'_>, text: &str, known: &Known) -> Option<Entry> {
+fn entry(text: &str, names: &Names<'_>) -> Result<Entry, Fault> {
     let (kind, name) = text.split_once(' ').unwrap_or((text, ""));
-    let (what, names, make): (_, _, fn(String) -> Entry) = match (kind, name) {
-        ("quality", "") => return Some(Entry::Quality),
-        ("unused", "") => return Some(Entry::Unused),
-        ("position", breaker) if !breaker.is_empty() => {
-            return Some(Entry::Position(breaker.into()));
+    let breaker = || known(name, ["breaker", "breakers"], &names.breakers);
+    let failure = ["breaker failure element", "breaker failure elements"];
+    match (kind, name) {
+        ("quality", "") => Ok(Entry::Quality),
+        ("unused", "") => Ok(Entry::Unused),
+        ("position", breaker) if !breaker.is_empty() => Ok(Entry::Position(breaker.into())),
+        ("block", _) => known(name, ["element", "elements"], &names.elements).map(Entry::Block),
+        ("trip", _) => breaker().map(Entry::Trip),
+        ("initiate", _) => {
+            known(name, failure, &names.elements_with("breaker_failure", None)).map(Entry::Initiate)
         }
-        ("block", _) => ("element", &known.elements, Entry::Block),
-        ("trip", _) => ("breaker", &known.breakers, Entry::Trip),
-        ("initiate", _) => ("breaker failure element", &known.failures, Entry::Initiate),
         _ => {
-            let way_out = "write `position Q0`, `block I>`, `trip Q0`, `initiate BF`, `quality` or \
-                           `unused`";
-            map.wrong("entries", format!("{} is not an entry", quoted(text)), way_out);
-            return None;
+            let fix = "write `position Q0`, `block I>`, `trip Q0`, `initiate BF`, `quality` or \
+                       `unused`";
+            Err(Fault::new(format!("{} is not an entry", quoted(text)), fix))
         }
-    };
-    if names.iter().any(|known| known == name) {
-        return Some(make(name.into()));
     }
-    let way_out = listed(names.iter().map(String::as_str));
-    map.wrong("entries", format!("there is no {what} {}", quoted(name)), way_out);
-    None
 }

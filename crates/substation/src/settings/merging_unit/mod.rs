@@ -6,6 +6,7 @@
 //! (fault records, captures) are named here and read by whoever calls.
 
 mod disturbances;
+mod keys;
 mod read;
 mod sources;
 
@@ -21,9 +22,6 @@ use crate::protection::Complex;
 
 /// Streams that one merging unit may publish: far more than a process bus of 100 Mbit/s carries.
 pub const STREAMS_MAX: usize = 256;
-
-/// Longest time that anything of a merging unit takes: a week.
-const TIME_MAX: Duration = Duration::from_secs(7 * 86_400);
 
 /// All settings of a merging unit.
 #[derive(Clone, PartialEq, Debug)]

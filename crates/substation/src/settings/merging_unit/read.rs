@@ -1,121 +1,77 @@
 //! Reads the settings of a merging unit: names and streams, and the other parts by their files.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::path::Path;
 
-use iec61850::stream::StreamKey;
-use iec61850::wire::{Synchronisation, Tag};
+use ::settings::Problems;
+use ::settings::cursor::{self, Mapping};
+use iec61850::wire::Synchronisation;
 
-use super::super::cursor::Map;
-use super::super::problems::{Collector, Problems, quoted};
-use super::super::tree;
-use super::super::units::Unit;
-use super::{
-    MergingUnit, PublishedStream, STREAMS_MAX, TIME_MAX, TrippedBreaker, disturbances, sources,
-};
+use super::super::goose::tag;
+use super::super::names::below;
+use super::super::streams::{distinct, key};
+use super::super::texts::{group, known, rate, visible};
+use super::keys::TOP;
+use super::{MergingUnit, PublishedStream, STREAMS_MAX, TrippedBreaker, disturbances, sources};
 
-/// Later than this a frame would be one of another sample altogether.
-const PHASE_MAX: Duration = Duration::from_millis(20);
-/// Samples in a frame so that it stays below 1500 octets with the longest name.
-const ASDUS_MAX: u32 = 8;
-
-/// Reads the settings of a merging unit.
+/// Reads the settings of a merging unit; `file` is where the text is from, for reports.
 ///
 /// # Errors
 /// Everything that is wrong with them.
-pub fn read(text: &str) -> Result<MergingUnit, Problems> {
-    let collector = Collector::default();
-    let unit = tree::parse(text, &collector).and_then(|value| unit(&value, &collector));
-    collector.finish(unit)
+pub fn read(file: impl AsRef<Path>, text: &str) -> Result<MergingUnit, Problems> {
+    cursor::read(file.as_ref(), text, &TOP, unit)
 }
 
-fn unit(value: &tree::Value, collector: &Collector) -> Option<MergingUnit> {
-    let top = Map::new(value, "", collector)?;
-    let name = top.text("merging_unit");
-    let frequency_hz = top.quantity("frequency", Unit::Frequency, 45.0..=65.0);
-    let interface = top.has("interface").then(|| top.text("interface")).flatten();
-    let duration = top.optional_time("duration", Duration::from_millis(1), TIME_MAX);
-    let seed = top.optional_whole("seed", 0..=u32::MAX).unwrap_or(1);
-    let sources = sources::read(&top, frequency_hz.unwrap_or(50.0));
-    let streams = streams(&top);
-    let disturbances = disturbances::read(&top);
-    let breaker = top.map("breaker").map(|map| breaker(&map));
-    top.finish();
+fn unit(top: &Mapping<'_>) -> Option<MergingUnit> {
+    top.check();
+    let frequency_hz = top.quantity("frequency");
+    let sources = sources::read(top, frequency_hz.unwrap_or(50.0));
+    let streams = streams(top);
+    let disturbances = disturbances::read(top);
     Some(MergingUnit {
-        name: name?,
+        name: top.text("merging_unit")?.value,
         frequency_hz: frequency_hz?,
-        interface,
-        duration,
-        seed,
+        interface: top.text("interface").map(|name| name.value),
+        duration: top.time("duration"),
+        seed: top.whole("seed")?.value as u32,
         sources,
         streams,
         disturbances,
-        breaker: breaker.flatten(),
+        breaker: top.mapping("breaker").and_then(|map| breaker(&map)),
     })
 }
 
-fn streams(top: &Map<'_>) -> BTreeMap<String, PublishedStream> {
-    let mut streams: BTreeMap<String, PublishedStream> = BTreeMap::new();
-    let sources = top.names_below("sources");
-    let Some(all) = top.map("streams") else {
-        top.wrong("streams", "`streams` is missing", "add at least one stream");
-        return streams;
-    };
-    let names = all.names();
-    if names.len() > STREAMS_MAX {
-        let what = format!("{} streams are too many", names.len());
+fn streams(top: &Mapping<'_>) -> BTreeMap<String, PublishedStream> {
+    let (sources, all) = (below(top, "sources"), top.named("streams"));
+    if all.len() > STREAMS_MAX {
+        let what = format!("{} streams are too many", all.len());
         top.wrong("streams", what, format!("publish at most {STREAMS_MAX} from one program"));
     }
-    for name in names {
-        let Some(stream) = all.map(&name).and_then(|map| stream(&map, &sources)) else { continue };
-        if let Some((other, _)) = streams.iter().find(|(_, known)| known.key == stream.key) {
-            let what = format!("destination, APPID and svID are those of {}", quoted(other));
-            all.wrong(&name, what, "give each stream its own");
-        }
-        streams.insert(name, stream);
-    }
-    streams
+    distinct(all, |map| stream(map, &sources), |stream| &stream.key)
 }
 
-fn stream(map: &Map<'_>, sources: &[String]) -> Option<PublishedStream> {
-    let sv_id = map.visible_text("sv_id");
-    let destination = map.group_address("destination");
-    let app_id = map.whole("app_id", 0x4000..=0x7fff);
-    let rate = map.quantity("rate", Unit::Frequency, 1000.0..=15_360.0);
-    let asdus = map.optional_whole("asdus", 1..=ASDUS_MAX);
-    let conf_rev = map.optional_whole("conf_rev", 0..=u32::MAX).unwrap_or(1);
-    let vlan = map.optional_whole("vlan", 0..=4094).unwrap_or(0);
-    let priority = map.optional_whole("priority", 0..=7).unwrap_or(4);
-    let is_tagged = map.optional_choice("tag", &["yes", "no"]) != Some("no");
-    let phase = map.optional_time("phase", Duration::ZERO, PHASE_MAX).unwrap_or_default();
-    let words = ["none", "local", "global"];
-    let synchronisation = match map.optional_choice("synchronisation", &words) {
-        Some("none") => Synchronisation::None,
-        Some("local") => Synchronisation::Local,
-        _ => Synchronisation::Global,
-    };
-    let source = map.name("source", "source", sources.iter());
-    map.finish();
-    let rate = rate?;
-    if rate.fract() != 0.0 {
-        map.wrong("rate", "samples per second must be a whole number", "write it as `4000 Hz`");
-        return None;
-    }
-    let rate = rate as u16;
-    let asdus = asdus.map_or_else(|| usual_asdus(rate), |asdus| asdus as u8);
+fn stream(map: &Mapping<'_>, sources: &[&str]) -> Option<PublishedStream> {
+    let source = map.parse("source", |text| known(text, ["source", "sources"], sources));
+    let rate = map.parse("rate", rate)?.value;
+    let asdus = map.whole("asdus").map_or_else(|| usual_asdus(rate), |asdus| asdus.value as u8);
     if !rate.is_multiple_of(asdus.into()) {
         let what = format!("{rate} samples per second are not a whole number of frames of {asdus}");
         map.wrong("asdus", what, "give a divisor of `rate`");
     }
+    let tag = tag(map)?;
     Some(PublishedStream {
-        key: StreamKey { destination: destination?, app_id: app_id? as u16, sv_id: sv_id? },
-        tag: is_tagged.then(|| Tag::new(priority as u8, vlan as u16)),
-        conf_rev,
+        key: key(map)?,
+        tag: map.is("tag", "yes").then_some(tag),
+        conf_rev: map.whole("conf_rev")?.value as u32,
         rate,
         asdus,
-        phase,
-        synchronisation,
-        source: source?,
+        phase: map.time("phase")?,
+        synchronisation: match map.choice("synchronisation")?.value {
+            "none" => Synchronisation::None,
+            "local" => Synchronisation::Local,
+            _ => Synchronisation::Global,
+        },
+        source: source?.value,
     })
 }
 
@@ -131,20 +87,13 @@ pub(super) const fn usual_asdus(rate: u16) -> u8 {
     }
 }
 
-fn breaker(map: &Map<'_>) -> Option<TrippedBreaker> {
-    let reference = map.visible_text("reference");
-    let destination = map.group_address("destination");
-    let app_id = map.whole("app_id", 0..=0xbfff);
-    let value = map.optional_whole("value", 0..=255).unwrap_or(0);
-    let opening = map.time("opening", Duration::ZERO, Duration::from_secs(10));
-    let position = map.optional_text("position").map(str::to_owned);
-    map.finish();
+fn breaker(map: &Mapping<'_>) -> Option<TrippedBreaker> {
     Some(TrippedBreaker {
-        reference: reference?,
-        destination: destination?,
-        app_id: app_id? as u16,
-        value: value as usize,
-        opening: opening?,
-        position,
+        reference: map.parse("reference", visible)?.value,
+        destination: map.parse("destination", group)?.value,
+        app_id: map.whole("app_id")?.value as u16,
+        value: map.whole("value")?.value as usize,
+        opening: map.time("opening")?,
+        position: map.text("position").map(|file| file.value),
     })
 }

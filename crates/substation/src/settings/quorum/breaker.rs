@@ -1,25 +1,24 @@
 //! Reads the settings of the breaker node.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::path::Path;
 
+use ::settings::Problems;
+use ::settings::cursor::{self, Mapping};
 use quorum::Action;
 
-use super::super::cursor::Map;
-use super::super::problems::{Collector, Problems};
-use super::super::{GooseControl, goose, tree};
-use super::{NodeHost, Quorum, address, host, quorum};
+use super::super::texts::socket;
+use super::super::{GooseControl, goose};
+use super::keys::BREAKER;
+use super::{NodeHost, Quorum, host, quorum};
 use crate::protection::breaker;
-
-/// Slowest breaker.
-const TRAVEL_MAX: Duration = Duration::from_secs(1);
 
 /// The breaker node.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BreakerNode {
     /// Name of the breaker.
     pub name: String,
-    /// What all nodes of the station are told.
+    /// What all nodes of the station agree on.
     pub quorum: Quorum,
     /// How the breaker stands when this node runs for the first time.
     pub initially: Action,
@@ -27,48 +26,38 @@ pub struct BreakerNode {
     pub breaker: breaker::Settings,
     /// The message that operates the breaker: trip, close, and its position.
     pub goose: Option<GooseControl>,
-    /// Where it tells who is heard and how it stands; none for nowhere.
+    /// Where it reports whom it hears and its state; nowhere if there is none.
     pub status: Option<SocketAddr>,
     /// Where it runs.
     pub host: NodeHost,
 }
 
-/// Reads the settings of a breaker node.
+/// Reads the settings of a breaker node; `file` is where the text is from, for reports.
 ///
 /// # Errors
 /// Everything that is wrong with them.
-pub fn read(text: &str) -> Result<BreakerNode, Problems> {
-    let collector = Collector::default();
-    let node = tree::parse(text, &collector).and_then(|value| node(&value, &collector));
-    collector.finish(node)
+pub fn read(file: impl AsRef<Path>, text: &str) -> Result<BreakerNode, Problems> {
+    cursor::read(file.as_ref(), text, &BREAKER, node)
 }
 
-fn node(value: &tree::Value, collector: &Collector) -> Option<BreakerNode> {
-    let top = Map::new(value, "", collector)?;
-    let name = top.text("breaker");
-    let quorum = quorum(&top);
-    let initially = match top.optional_choice("initially", &["closed", "open"]) {
-        Some("open") => Action::Trip,
-        _ => Action::Close,
-    };
-    let travel = |key| top.optional_time(key, Duration::ZERO, TRAVEL_MAX).unwrap_or_default();
-    let breaker = breaker::Settings { opening: travel("opening"), closing: travel("closing") };
-    let goose = top.map("goose").map(|map| goose::control(&map, Vec::new()));
-    let status = top.optional_text("status").and_then(|text| address(&top, "status", text));
-    let host = host(&top);
-    if goose.is_some() && host.interface.is_none() {
+fn node(top: &Mapping<'_>) -> Option<BreakerNode> {
+    top.check();
+    let (quorum, host) = (quorum(top), host(top)?);
+    if top.has("goose") && host.interface.is_none() {
         let what = "it has no interface to send to";
         top.wrong("goose", what, "add `interface` to `host`");
     }
-    top.finish();
-    let goose = goose.map_or(Some(None), |goose| goose.map(Some));
+    let goose = match top.mapping("goose") {
+        Some(map) => Some(goose::control(&map, Vec::new())?),
+        None => None,
+    };
     Some(BreakerNode {
-        name: name?,
+        name: top.text("breaker")?.value,
         quorum: quorum?,
-        initially,
-        breaker,
-        goose: goose?,
-        status,
+        initially: if top.is("initially", "open") { Action::Trip } else { Action::Close },
+        breaker: breaker::Settings { opening: top.time("opening")?, closing: top.time("closing")? },
+        goose,
+        status: top.parse("status", socket).map(|address| address.value),
         host,
     })
 }

@@ -1,12 +1,15 @@
-//! Settings of what makes relays act as one: a relay node, the breaker node, and who has nodes
-//! born anew. Files (keys, membership, memory) are named here and read by whoever calls.
+//! Settings of what makes relays act as one: a relay node, the breaker node, and the rejuvenator,
+//! which restarts nodes. Files (keys, membership, memory) are named here and read by the caller.
 
 mod breaker;
+mod keys;
 mod node;
 mod rejuvenation;
 
 use std::net::SocketAddr;
 use std::time::Duration;
+
+use ::settings::cursor::Mapping;
 
 pub use breaker::{BreakerNode, read as read_breaker};
 pub use node::{Decides, ForeignEntry, Node, read as read_node};
@@ -15,10 +18,10 @@ pub use rejuvenation::{RejuvenatedNode, RejuvenationSettings, read as read_rejuv
 use quorum::{NODES, Parameters, Party, Protocol};
 
 use super::Thread;
-use super::cursor::Map;
-use super::problems::quoted;
+use super::host::{canary_priority, thread};
+use super::texts::socket;
 
-/// What all nodes of a station are told.
+/// What all nodes of a station must agree on, and the files of this one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Quorum {
     /// By which protocol.
@@ -69,29 +72,11 @@ pub struct NodeHost {
     pub records: Option<String>,
 }
 
-/// Priorities without settings: the kernel's own interrupt threads have 50.
-const PRIORITY: i32 = 75;
-const CANARY_PRIORITY: i32 = 90;
-/// A twentieth of a quarter cycle at 60 Hz.
-const STALL_MIN: Duration = Duration::from_micros(200);
-
-fn quorum(top: &Map<'_>) -> Option<Quorum> {
-    let Some(map) = top.map("quorum") else {
-        top.wrong("quorum", "`quorum` is missing", "add protocol, files and addresses below it");
-        return None;
-    };
-    let protocol = map.choice("protocol", &["arbiter", "peer"]);
-    let protocol = protocol.map(|word| match word {
-        "peer" => Protocol::Peer,
-        _ => Protocol::Arbiter,
-    });
-    let (membership, keys, memory) = (map.text("membership"), map.text("keys"), map.text("memory"));
+fn quorum(top: &Mapping<'_>) -> Option<Quorum> {
+    let map = top.mapping("quorum")?;
     let addresses = addresses(&map);
-    let breaker_address = map.text("breaker_address");
-    let breaker_address = breaker_address.and_then(|text| address(&map, "breaker_address", &text));
     let parameters = parameters(&map);
-    map.finish();
-    let (addresses, breaker_address) = (addresses?, breaker_address?);
+    let (addresses, breaker_address) = (addresses?, map.parse("breaker_address", socket)?.value);
     let mut all: Vec<SocketAddr> = addresses.into_iter().chain([breaker_address]).collect();
     if all.iter().any(|one| one.is_ipv4() != breaker_address.is_ipv4()) {
         map.wrong("addresses", "some are IPv4 and some IPv6", "use one kind for all");
@@ -101,22 +86,22 @@ fn quorum(top: &Map<'_>) -> Option<Quorum> {
         map.wrong("addresses", "two parties have the same address", "give each its own");
     }
     Some(Quorum {
-        protocol: protocol?,
+        protocol: match map.choice("protocol")?.value {
+            "peer" => Protocol::Peer,
+            _ => Protocol::Arbiter,
+        },
         parameters,
-        membership: membership?,
-        keys: keys?,
-        memory: memory?,
+        membership: map.text("membership")?.value,
+        keys: map.text("keys")?.value,
+        memory: map.text("memory")?.value,
         addresses,
         breaker_address,
     })
 }
 
-fn parameters(map: &Map<'_>) -> Parameters {
+fn parameters(map: &Mapping<'_>) -> Parameters {
     let mut parameters = Parameters::default();
-    let (min, max) = (Duration::from_millis(1), Duration::from_secs(10));
-    let set = |key, to: &mut Duration| {
-        *to = map.optional_time(key, min, max).unwrap_or(*to);
-    };
+    let set = |key, to: &mut Duration| *to = map.time(key).unwrap_or(*to);
     set("dwell_before_trip", &mut parameters.dwell_before_trip);
     set("dwell_before_close", &mut parameters.dwell_before_close);
     set("presence_interval", &mut parameters.presence_interval);
@@ -126,54 +111,27 @@ fn parameters(map: &Map<'_>) -> Parameters {
     parameters
 }
 
-fn addresses(map: &Map<'_>) -> Option<[SocketAddr; NODES]> {
-    let texts = map.texts("addresses");
-    let known: Vec<SocketAddr> =
-        texts.iter().filter_map(|text| address(map, "addresses", text)).collect();
-    let count = known.len();
+fn addresses(map: &Mapping<'_>) -> Option<[SocketAddr; NODES]> {
+    let (count, known) = (map.items("addresses").len(), map.parse_all("addresses", socket));
+    let all_read = known.len() == count;
     let known = <[SocketAddr; NODES]>::try_from(known).ok();
-    if known.is_none() && count == texts.len() {
+    if known.is_none() && all_read {
         let what = format!("{count} addresses");
         map.wrong("addresses", what, format!("give those of the {NODES} relay nodes"));
     }
     known
 }
 
-fn address(map: &Map<'_>, key: &str, text: &str) -> Option<SocketAddr> {
-    let address = text.parse().ok();
-    if address.is_none() {
-        let what = format!("{} is not an address with a port", quoted(text));
-        map.wrong(key, what, "write it as `192.0.2.1:7400` or `[2001:db8::1]:7400`");
-    }
-    address
-}
-
-fn host(top: &Map<'_>) -> NodeHost {
-    let mut host = NodeHost {
-        interface: None,
-        thread: Thread { core: None, priority: PRIORITY },
-        canary_priority: CANARY_PRIORITY,
-        stall_min: STALL_MIN,
-        wait_min: None,
-        require_realtime: false,
-        records: None,
-    };
-    let Some(map) = top.map("host") else { return host };
-    host.interface = map.optional_text("interface").map(str::to_owned);
-    host.thread.core = map.optional_whole("core", 0..=1023).map(|core| core as usize);
-    let priority =
-        |key, default| map.optional_whole(key, 1..=98).map_or(default, |priority| priority as i32);
-    host.thread.priority = priority("priority", PRIORITY);
-    host.canary_priority = priority("canary_priority", CANARY_PRIORITY);
-    if host.canary_priority <= host.thread.priority {
-        let what = "a canary that does not run before the node detects nothing";
-        map.wrong("canary_priority", what, format!("give more than {}", host.thread.priority));
-    }
-    let span = |key| map.optional_time(key, Duration::from_micros(1), Duration::from_secs(1));
-    host.stall_min = span("stall_min").unwrap_or(STALL_MIN);
-    host.wait_min = span("wait_min");
-    host.require_realtime = map.optional_choice("require_realtime", &["yes", "no"]) == Some("yes");
-    host.records = map.optional_text("records").map(str::to_owned);
-    map.finish();
-    host
+fn host(top: &Mapping<'_>) -> Option<NodeHost> {
+    let map = top.mapping_or_empty("host")?;
+    let thread = thread(&map, "core", "priority")?;
+    Some(NodeHost {
+        interface: map.text("interface").map(|name| name.value),
+        thread,
+        canary_priority: canary_priority(&map, thread, "node")?,
+        stall_min: map.time("stall_min")?,
+        wait_min: map.time("wait_min"),
+        require_realtime: map.is("require_realtime", "yes"),
+        records: map.text("records").map(|file| file.value),
+    })
 }

@@ -1,0 +1,46 @@
+//! Names by which parts of settings refer to each other, whether the named parts are right or not:
+//! what is wrong with a part is reported once, where it is read.
+
+use ::settings::cursor::{Cursor, Mapping};
+
+/// Names of streams, elements and breakers of a relay.
+pub(super) struct Names<'a> {
+    pub(super) streams: Vec<&'a str>,
+    pub(super) breakers: Vec<&'a str>,
+    pub(super) elements: Vec<&'a str>,
+    /// Function and stream of each element that has them.
+    places: Vec<(&'static str, Option<String>)>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn of(top: &Mapping<'a>) -> Self {
+        let trips = top.mapping("trips");
+        let elements = top.named("elements");
+        Self {
+            streams: below(top, "streams"),
+            breakers: trips.map_or(Vec::new(), |trips| below(&trips, "breakers")),
+            places: elements.iter().map(|(_, element)| place(element)).collect(),
+            elements: elements.into_iter().map(|(name, _)| name.value).collect(),
+        }
+    }
+
+    /// Elements of a function; those of one stream, if one is given.
+    pub(super) fn elements_with(&self, function: &str, stream: Option<&str>) -> Vec<&'a str> {
+        let fits = |place: &(&str, Option<String>)| {
+            place.0 == function && (stream.is_none() || place.1.as_deref() == stream)
+        };
+        let all = self.elements.iter().zip(&self.places);
+        all.filter(|(_, place)| fits(place)).map(|(name, _)| *name).collect()
+    }
+}
+
+/// The names that the user gives below a key.
+pub(super) fn below<'a>(map: &Mapping<'a>, key: &str) -> Vec<&'a str> {
+    map.named(key).into_iter().map(|(name, _)| name.value).collect()
+}
+
+fn place(element: &Cursor<'_>) -> (&'static str, Option<String>) {
+    let Some(map) = element.form() else { return ("", None) };
+    let stream = map.table.find("stream").and_then(|_| map.text("stream"));
+    (map.table.name, stream.map(|stream| stream.value))
+}
