@@ -1,7 +1,7 @@
 //! What IEC 61850 and its neighbours say, without a single system call: frames, streams, messages,
 //! files.
 //!
-//! Nothing here knows what a relay does with it. Whoever has sockets, files and clocks hands in
+//! Nothing here knows what a relay does with it. The caller with sockets, files and clocks hands in
 //! octets, text and times; nothing here reads a clock, opens a file or starts a thread, so that the
 //! same code runs in virtual time, on a real process bus and in a fuzzer.
 //!

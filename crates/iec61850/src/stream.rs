@@ -4,7 +4,7 @@
 //! a row make the stream invalid until as many good samples came as a filter looks back. A frame
 //! that does not follow (replayed, counted back, made up) changes nothing but a counter, unless a
 //! whole run of such frames comes while the stream itself says nothing: then the publisher has
-//! started anew.
+//! started again.
 //!
 //! Times are those of arrival, by one clock. Whether the publisher's clock is right is what
 //! `smpSynch` says; this only counts it.
@@ -17,7 +17,7 @@ use crate::wire::{Asdu, Header, MacAddress, Validity};
 
 /// Frames in a row that make a new beginning believable: more than anybody reorders.
 const RESTART_RUN: u16 = 16;
-/// Silence after which the next frame is a new beginning in any case: `smpCnt` has only told
+/// Silence after which the next frame is a new beginning in any case: `smpCnt` has only shown
 /// fractions of a second.
 const SILENCE_MAX: Duration = Duration::from_millis(500);
 /// How far back duplicates are known from samples out of order.
@@ -28,9 +28,9 @@ const REMEMBERED: u16 = 64;
 pub struct StreamKey {
     /// The group that it is sent to.
     pub destination: MacAddress,
-    /// Its APPID.
+    /// APPID of its frames.
     pub app_id: u16,
-    /// Its name.
+    /// Its svID, the name in each sample.
     pub sv_id: String,
 }
 
@@ -77,7 +77,7 @@ pub struct Counters {
     pub held: u64,
     /// In their place, but later than allowed.
     pub late: u64,
-    /// Arrived before already.
+    /// Samples that had already arrived.
     pub duplicated: u64,
     /// Arrived after their successor.
     pub out_of_order: u64,
@@ -93,7 +93,7 @@ pub struct Counters {
     pub invalid: u64,
     /// Used, with a channel of a test.
     pub test: u64,
-    /// New beginnings.
+    /// Starts of the publisher, also the first.
     pub restarts: u64,
 }
 
@@ -102,12 +102,12 @@ pub struct Counters {
 pub enum Verdict {
     /// Take it, after as many copies of the one before as are missing.
     Use {
-        /// 0 or 1; larger gaps begin anew.
+        /// 0 or 1; larger gaps start again.
         held: u8,
     },
     /// Take it as the first after a gap: forget what was before.
     Begin,
-    /// Leave it.
+    /// The sample is not to be used.
     Drop,
 }
 
@@ -116,7 +116,7 @@ pub enum Verdict {
 pub enum State {
     /// Nothing has come yet.
     Waiting,
-    /// Yes.
+    /// Its samples may be used.
     Valid,
     /// Not before enough good samples came in a row: two or more were missing or late.
     Invalid,
@@ -131,7 +131,7 @@ struct Last {
     arrived: u64,
 }
 
-/// Supervises one stream.
+/// Which samples of one stream may be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Supervision {
     settings: Settings,
@@ -192,7 +192,7 @@ impl Supervision {
         verdict
     }
 
-    /// Time has passed without a sample. Whoever runs a task calls it before looking at the state.
+    /// Time has passed without a sample. A task calls it before looking at the state.
     pub fn poll(&mut self, now: SampleTime) {
         if self.last.is_some_and(|last| self.overdue(&last, now) >= 2) {
             self.in_row = 0;

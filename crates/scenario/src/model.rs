@@ -30,7 +30,7 @@ pub struct Scenario {
     pub variant: Option<String>,
     /// Folder of the file; relative paths count from here.
     pub directory: PathBuf,
-    /// The file itself.
+    /// Path of the scenario's file.
     pub file: PathBuf,
     /// Virtual length of the run, from scenario time zero.
     pub duration: VirtualSpan,
@@ -38,16 +38,16 @@ pub struct Scenario {
     pub settle: VirtualSpan,
     /// Seed of what is random in programs.
     pub seed: u64,
-    /// Time dilation factor.
+    /// Time dilation factor: host seconds per virtual second.
     pub tdf: Tdf,
-    /// When programs are frozen while the clock stands still.
+    /// When programs are frozen while the clock is stopped.
     pub freeze: Freeze,
-    /// How long a processor of the host may be silent before the clock stands still; for ever if
+    /// How long a processor of the host may be silent before the clock is stopped; for ever if
     /// `None`.
     pub stall_guard: Option<HostSpan>,
     /// What `CLOCK_REALTIME` shows at scenario time zero, ns since 1970; the host's if `None`.
     pub realtime_ns: Option<i64>,
-    /// The simulated grid.
+    /// The simulated grid, and what is recorded of it.
     pub plant: Option<::plant::plan::Plan>,
     /// Where programs run, in the order of the file.
     pub nodes: Vec<Node>,
@@ -77,9 +77,9 @@ pub struct Unchecked {
 /// A point that the scenario names.
 #[derive(Clone, Debug)]
 pub struct Mention {
-    /// The point.
+    /// The point that is named.
     pub point: PointName,
-    /// Where.
+    /// Where the scenario names it.
     pub spot: Spot,
     /// Whether something sets it.
     pub written: bool,
@@ -90,7 +90,7 @@ pub struct Mention {
 /// A place where programs run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Node {
-    /// Name.
+    /// Name of the node, also on the network.
     pub name: String,
     /// Address and prefix length of its interface `eth0`, if it is linked.
     pub address: Option<(Ipv4Addr, u8)>,
@@ -103,7 +103,7 @@ pub struct Node {
 /// A point served as a file below `/plant`: `/plant/<point>`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PointFile {
-    /// The point.
+    /// The point that the file shows.
     pub point: PointName,
     /// Whether programs may write it.
     pub writable: bool,
@@ -138,9 +138,9 @@ pub enum OnExit {
 /// Something that happens to the testbed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Event {
-    /// Scenario time.
+    /// When it happens, in scenario time.
     pub at: VirtualSpan,
-    /// What happens.
+    /// What the testbed does then.
     pub what: Happening,
 }
 
@@ -149,7 +149,7 @@ pub struct Event {
 pub enum Happening {
     /// A point of the plant gets a value.
     Set {
-        /// The point.
+        /// The point that gets the value.
         point: PointName,
         /// The value, in the point's unit.
         value: f64,
@@ -163,7 +163,7 @@ pub enum Happening {
 pub struct Requirement {
     /// A sentence for the verdict table.
     pub name: String,
-    /// What is measured.
+    /// What is compared with the limits.
     pub measure: Measure,
     /// Smallest value that meets it, in the unit of the measure.
     pub at_least: Option<f64>,
@@ -203,7 +203,7 @@ pub enum Measure {
         from: String,
         /// Name of the receiving node.
         to: String,
-        /// When.
+        /// The part of the run that counts.
         window: Window,
     },
     /// The longest time (ms) between two frames with payload that one node sends to a TCP or UDP
@@ -217,7 +217,7 @@ pub enum Measure {
         port: u16,
         /// Where the frames are looked at.
         at: End,
-        /// When.
+        /// The part of the run that counts.
         window: Window,
     },
     /// A statistic of the numbers that a program tells, in ms where they are times.
@@ -247,7 +247,7 @@ pub enum End {
 }
 
 impl End {
-    /// Its word.
+    /// The word for it in scenarios.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -260,9 +260,9 @@ impl End {
 /// A window of scenario time; open where `None`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Window {
-    /// Begin.
+    /// Start in scenario time; that of the run if absent.
     pub from: Option<VirtualSpan>,
-    /// End, not included.
+    /// End in scenario time, not included; that of the run if absent.
     pub to: Option<VirtualSpan>,
 }
 

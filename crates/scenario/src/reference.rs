@@ -239,7 +239,7 @@ pub fn reference() -> String {
     page
 }
 
-/// How many lines each statistic of told numbers needs.
+/// How many lines each statistic of reported numbers needs.
 fn lines_needed() -> String {
     let mut text = String::from(
         "\n### told: lines that a statistic needs\n\n\

@@ -89,7 +89,7 @@ fn read_disturbed(
     // Each of them, so that all mistakes are told.
     let wrong = nodes.iter().filter(|node| !world.expect(node, Part::Node)).count();
     let mut named: Vec<String> = nodes.into_iter().map(|node| node.value).collect();
-    // What is measured of a node depends on that, whoever else is named.
+    // What is measured of a node depends on that, whatever else is named.
     for node in measure.map(|measure| measured_at(measure, world)).unwrap_or_default() {
         if !named.contains(node) {
             named.push(node.clone());

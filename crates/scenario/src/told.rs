@@ -10,11 +10,11 @@ use report_kit::statistics::percentile::samples_needed;
 pub enum Statistic {
     /// How many there are.
     Count,
-    /// The smallest.
+    /// The smallest of the numbers.
     Minimum,
-    /// The arithmetic mean.
+    /// The arithmetic mean of the numbers.
     Mean,
-    /// The largest.
+    /// The largest of the numbers.
     Maximum,
     /// The smallest number that this share of all does not exceed (nearest rank).
     Percentile(f64),
@@ -62,7 +62,7 @@ impl Statistic {
         }
     }
 
-    /// Its word.
+    /// The word for it in scenarios.
     #[must_use]
     pub fn name(self) -> &'static str {
         let found = WORDS.iter().find(|(_, statistic)| *statistic == self);

@@ -1,5 +1,5 @@
 //! The documents of the scenario format say what the reader does. With `QCYCLE_BLESS=1` in the
-//! environment they are written anew.
+//! environment they are rewritten.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -87,7 +87,7 @@ impl<'a> Place<'a> {
 pub struct Placed<'a, T> {
     /// What was written, read.
     pub value: T,
-    /// Where it stands.
+    /// Line, column and path of keys, for reports.
     pub place: Place<'a>,
 }
 
@@ -96,7 +96,7 @@ pub struct Placed<'a, T> {
 pub struct Cursor<'a> {
     value: &'a Value,
     shape: &'static Shape,
-    /// Where it stands.
+    /// Line, column and path of keys, for reports.
     pub place: Place<'a>,
 }
 
@@ -295,7 +295,7 @@ pub struct Mapping<'a> {
     entries: &'a [(Key, Value)],
     /// The keys that may stand in it.
     pub table: &'static Table,
-    /// Where it stands.
+    /// Line, column and path of keys, for reports.
     pub place: Place<'a>,
 }
 

@@ -20,7 +20,7 @@ const DEPTH_MAX: usize = 32;
 pub struct Value {
     /// Line and column, each from 1.
     pub at: (usize, usize),
-    /// What it holds.
+    /// The text, items or entries that were written.
     pub content: Content,
 }
 

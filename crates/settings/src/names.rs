@@ -13,7 +13,7 @@ pub enum Names {
     OnNetwork,
     /// Of a scenario, variant or matrix.
     InPaths,
-    /// Of a program.
+    /// Of a program; it becomes part of file names.
     OfProgram,
     /// Of an environment variable.
     OfVariable,

@@ -1,7 +1,7 @@
 //! What is wrong with a scenario, all of it at once.
 //!
-//! Somebody who writes a scenario wants to mend it in one go, so readers report and carry on.
-//! Each problem names its place and the way out; a problem without a way out cannot be made.
+//! Somebody who writes a scenario wants to correct it at once, so readers report and carry on.
+//! Each problem names its place and the fix; a problem without a fix cannot be made.
 //! Texts of the user are quoted short and without control characters, since problems end up on
 //! terminals.
 
@@ -28,25 +28,25 @@ pub struct Problem {
     pub column: Option<usize>,
     /// Path of keys, such as `nodes.sensor.address`; empty at the top.
     pub key: String,
-    /// What is wrong, and the way out.
+    /// What is wrong, and the fix.
     pub fault: Fault,
 }
 
 /// Where something stands in the scenario, for what is found wrong only later.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spot {
-    /// Line, from 1.
+    /// Line in the file, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// Path of keys.
+    /// Path of keys that leads there, such as `nodes.sensor`.
     pub key: String,
 }
 
-/// What is wrong with a text, and the way out, wherever the text stands.
+/// What is wrong with a text, and the fix, wherever the text stands.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Fault {
-    /// What is wrong.
+    /// What is wrong, without its place.
     pub what: String,
     /// What to do about it.
     pub way_out: String,

@@ -20,7 +20,7 @@ pub fn nearest<'a>(written: &str, words: impl IntoIterator<Item = &'a str>) -> O
     near.min_by_key(|(distance, _)| *distance).map(|(_, word)| word)
 }
 
-/// The way out when `written` is none of `words`: `did you mean ...?`, or all of them.
+/// The fix when `written` is none of `words`: `did you mean ...?`, or all of them.
 /// `what` names them in the plural.
 pub fn instead_of<'a>(
     written: &str,

@@ -16,7 +16,7 @@ pub struct Table {
     pub what: &'static str,
     /// Name in the schema, and the heading in the reference.
     pub name: &'static str,
-    /// Its keys.
+    /// Keys that it may have, in the order of the reference page.
     pub keys: &'static [Key],
 }
 
@@ -59,9 +59,9 @@ pub enum Need {
 /// What stands at a key.
 #[derive(Debug)]
 pub enum Shape {
-    /// Any text.
+    /// Any text, taken as written.
     Text,
-    /// A name.
+    /// A name that follows the rule of its kind.
     Name(Names),
     /// A time with its unit.
     Time,
@@ -73,11 +73,11 @@ pub enum Shape {
     Within(Dimension, f64, f64),
     /// A text that the reader's crate knows how to read.
     Written(&'static Syntax),
-    /// A whole number.
+    /// A whole number within limits, decimal or hexadecimal.
     Whole {
         /// The smallest that is accepted.
         min: u64,
-        /// The largest.
+        /// The largest that is accepted.
         max: u64,
     },
     /// A time dilation factor.
@@ -102,7 +102,7 @@ pub enum Shape {
     List(&'static Shape),
     /// One of these, or a list of one or more.
     Several(&'static Shape),
-    /// Two of these.
+    /// A list of exactly two of these.
     Pair(&'static Shape),
     /// A mapping from names that the user gives.
     Named(Names, &'static Shape),
@@ -121,7 +121,7 @@ pub struct Syntax {
     pub check: fn(&str) -> Result<(), Fault>,
 }
 
-/// A key.
+/// A key of a table, on one line.
 pub const fn key(name: &'static str, shape: Shape, need: Need, meaning: &'static str) -> Key {
     Key { name, shape, need, meaning }
 }

@@ -27,23 +27,23 @@ const NUMBER_FIX: &str = "write it with digits and a decimal point, such as `12.
 pub enum Dimension {
     /// Seconds and their parts.
     Time,
-    /// Bits per second.
+    /// Bits per second, exact.
     Rate,
-    /// Volts.
+    /// Volts, root mean square where it alternates.
     Voltage,
-    /// Watts.
+    /// Watts of active power.
     Power,
-    /// Reactive volt-amperes.
+    /// Volt-amperes of reactive power.
     ReactivePower,
-    /// Amperes.
+    /// Amperes, root mean square where it alternates.
     Current,
-    /// Hertz.
+    /// Hertz: of the grid, and samples a second.
     Frequency,
-    /// Ohms.
+    /// Ohms of an impedance or its parts.
     Impedance,
-    /// Siemens.
+    /// Siemens of an admittance or its parts.
     Admittance,
-    /// Degrees.
+    /// Degrees of a full turn's 360.
     Angle,
     /// Parts of one, written in percent.
     Portion,
@@ -141,7 +141,7 @@ pub fn time(text: &str) -> Result<VirtualSpan, Fault> {
 /// How long a guard lets a processor of the host be silent.
 ///
 /// # Errors
-/// What is no such time, and the way out.
+/// When it is no such time.
 pub fn time_of_guard(text: &str) -> Result<HostSpan, Fault> {
     let sensible = |span: VirtualSpan| (100_000..=NS_PER_S).contains(&span.as_ns());
     let span = bounded(text, sensible, "is not a valid guard time", "give 100 us to 1 s")?;

@@ -1,6 +1,6 @@
 //! What a protection relay knows, without a single system call: samples in, decisions out.
 //!
-//! Whoever has sockets and clocks (the relay program, the testbed, a test) hands in samples,
+//! The caller with sockets and clocks (the relay program, the testbed, a test) hands in samples,
 //! messages and times; nothing here reads a clock, opens a file or starts a thread, so that the
 //! same code runs in virtual time and on a real process bus.
 //!

@@ -2,7 +2,7 @@
 //! offset that its moment gives it, the inrush of a transformer, and what a current transformer
 //! makes of a current when it saturates.
 //!
-//! For tests and for merging units that are fed with phasors. It is no network: whoever calls
+//! For tests and for merging units that are fed with phasors. It is no network: the caller
 //! knows the phasors of before and of the fault.
 
 use std::f64::consts::{PI, SQRT_2};
@@ -42,7 +42,8 @@ impl Wave {
     pub fn value(&self, time_s: f64) -> f64 {
         let steady = |phasor: Complex, order: f64, time_s: f64| {
             SQRT_2
-                * (phasor * Complex::polar(1.0, 2.0 * PI * self.frequency_hz * order * time_s)).re
+                * (phasor * Complex::from_polar(1.0, 2.0 * PI * self.frequency_hz * order * time_s))
+                    .re
         };
         let harmonics: f64 = self
             .harmonics
@@ -137,6 +138,7 @@ impl CurrentTransformer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protection::Degrees;
 
     const RATE: f64 = 4000.0;
 
@@ -193,9 +195,8 @@ mod tests {
         for n in 0..200 {
             window.push(inrush(f64::from(n) / RATE, 50.0, 8.0, 0.3, 0.5));
         }
-        let part = |harmonic| {
-            Filter::new(4000, 50.0, harmonic, None).phasor(&window).map(Complex::magnitude)
-        };
+        let part =
+            |harmonic| Filter::new(4000, 50.0, harmonic, None).phasor(&window).map(Complex::norm);
         assert!(part(2).unwrap() > 0.3 * part(1).unwrap());
     }
 }

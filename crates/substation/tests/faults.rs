@@ -12,7 +12,7 @@ use substation::protection::differential::{self, Differential, Side};
 use substation::protection::direction::Way;
 use substation::protection::distance::{self, Distance, Shape};
 use substation::protection::overcurrent::{self, Current, Overcurrent, Timing};
-use substation::protection::{Complex, Measured, Measuring};
+use substation::protection::{Complex, Degrees, Measured, Measuring};
 use substation::waveform::{CurrentTransformer, Fault, Wave, inrush};
 
 const RATE: u32 = 4000;
@@ -139,7 +139,7 @@ fn feeder(place: Option<f64>, angle_deg: f64) -> impl Fn(u32) -> [f64; 8] {
 
 fn largest(measured: &Measured) -> Current {
     let magnitude =
-        |phasors: [Complex; 3]| phasors.map(Complex::magnitude).into_iter().fold(0.0, f64::max);
+        |phasors: [Complex; 3]| phasors.map(Complex::norm).into_iter().fold(0.0, f64::max);
     Current {
         fundamental_a: magnitude(measured.bay.currents),
         second_harmonic_a: magnitude(measured.bay.second_harmonics),

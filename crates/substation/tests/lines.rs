@@ -7,7 +7,7 @@ use iec61850::SampleTime;
 use iec61850::wire::sampled_values::Channels;
 use iec61850::wire::{Asdu, Header, MacAddress, Quality, Sample, Synchronisation};
 use substation::engine::{Arrival, Change, Engine};
-use substation::protection::{Complex, Sequence};
+use substation::protection::{Complex, Degrees, Sequence};
 use substation::settings;
 
 const RATE: u32 = 4000;
@@ -33,7 +33,7 @@ fn seen(current: Complex, voltage: Complex) -> Seen {
 }
 
 fn arrival(stream: u16, number: u32, seen: &Seen) -> Arrival {
-    let turn = Complex::polar(1.0, 2.0 * PI * 50.0 * seconds(number));
+    let turn = Complex::from_polar(1.0, 2.0 * PI * 50.0 * seconds(number));
     let sample = |phasor: Complex, unit: f64, quality| {
         let value = (SQRT_2 * (phasor * turn).re * unit).round() as i32;
         Sample { value, quality }.to_octets()

@@ -3,7 +3,7 @@
 
 use iec61850::comtrade::Record;
 use iec61850::wire::SampledValues;
-use substation::protection::{Complex, Filter, FrequencyTracker, Rms, Sequence, Window};
+use substation::protection::{Complex, Degrees, Filter, FrequencyTracker, Rms, Sequence, Window};
 
 use crate::support;
 
@@ -44,7 +44,7 @@ fn the_capture_has_the_phasors_that_are_published_with_it() {
         let mean = |what: &dyn Fn(usize) -> f64| {
             (0..all[0].len()).map(what).sum::<f64>() / all[0].len() as f64
         };
-        let magnitude = mean(&|index| all[channel][index].magnitude());
+        let magnitude = mean(&|index| all[channel][index].norm());
         let angle_deg = mean(&|index| {
             (all[channel][index] / all[4][index] / Complex::polar_deg(1.0, expected[channel].1))
                 .angle_deg()
@@ -98,7 +98,7 @@ fn a_recorded_fault_recorder_agrees_with_the_relay_that_wrote_it() {
         let errors: Vec<f64> = ours
             .iter()
             .zip(theirs)
-            .map(|(ours, theirs)| ours.magnitude() * ratio / theirs - 1.0)
+            .map(|(ours, theirs)| ours.norm() * ratio / theirs - 1.0)
             .collect();
         let mean = errors.iter().sum::<f64>() / errors.len() as f64;
         let mut sorted: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
@@ -133,10 +133,10 @@ fn tracked_error(rate: u32, frequency_hz: f64) -> f64 {
         }
         let (Some(now), Some(before)) = (phasors(0), phasors(back)) else { continue };
         if sample > rate / 4 {
-            let turned = Complex::polar(1.0, angle);
+            let turned = Complex::from_polar(1.0, angle);
             for (phase, phasor) in now.iter().enumerate() {
                 let expected = (turned * 100.0).turned_deg(-120.0 * phase as f64);
-                worst = worst.max((*phasor - expected).magnitude() / 100.0);
+                worst = worst.max((*phasor - expected).norm() / 100.0);
             }
         }
         tracker.update(Sequence::of(now).positive, Sequence::of(before).positive, back);

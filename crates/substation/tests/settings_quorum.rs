@@ -1,4 +1,4 @@
-//! Settings of relays that act as one: all that is wrong is told at once, with line and way out.
+//! Settings of relays that act as one: all that is wrong is reported at once, with place and fix.
 
 use quorum::{Action, Protocol};
 use substation::settings::quorum::ForeignEntry;

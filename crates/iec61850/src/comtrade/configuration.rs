@@ -24,10 +24,10 @@ pub enum Encoding {
     Float32,
 }
 
-/// An analog channel.
+/// An analog channel, and how its numbers become values.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Analog {
-    /// Its name.
+    /// Name as the recorder has it.
     pub name: String,
     /// Phase, if it is of one.
     pub phase: String,
@@ -45,10 +45,10 @@ pub struct Analog {
     pub is_primary: bool,
 }
 
-/// A digital channel.
+/// A digital channel: a state per sample.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Digital {
-    /// Its name.
+    /// Name as the recorder has it.
     pub name: String,
     /// Its state when all is well.
     pub normal: bool,
@@ -57,7 +57,7 @@ pub struct Digital {
 /// Samples at one rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rate {
-    /// Samples a second.
+    /// Samples per second, in Hz.
     pub hz: f64,
     /// Number of the last sample at this rate, from 1.
     pub last: usize,
@@ -68,7 +68,7 @@ pub struct Rate {
 pub struct Configuration {
     /// Name of the station.
     pub station: String,
-    /// Which recorder.
+    /// Name of the recording device.
     pub recorder: String,
     /// Year of the standard.
     pub revision: Revision,
@@ -125,7 +125,7 @@ impl<'t> Lines<'t> {
 }
 
 impl Configuration {
-    /// Reads a configuration.
+    /// Reads the text of a `.cfg` file.
     ///
     /// # Errors
     /// The first line that is not as it must be.

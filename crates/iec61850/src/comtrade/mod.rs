@@ -19,11 +19,11 @@ use std::fmt;
 /// Why a record cannot be read: where, and what is wrong there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ComtradeError {
-    /// The file.
+    /// The file that is wrong: `cfg` or `dat`.
     pub file: &'static str,
     /// Line, or number of the sample in binary data, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// What is wrong there.
     pub what: String,
 }
 

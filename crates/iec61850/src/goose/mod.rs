@@ -2,7 +2,7 @@
 //! from that whether the publisher is still there (IEC 61850-8-1, clause 18.1.2.5).
 //!
 //! Both only decide: what to send when, and what to make of a message that came. Neither knows a
-//! key: whoever can send on the bus can invent a message with a higher `stNum`, and only IEC
+//! key: anyone who can send on the bus can invent a message with a higher `stNum`, and only IEC
 //! 62351-6 helps against that, which is not here. What was sent before is refused.
 
 mod publisher;

@@ -8,7 +8,7 @@ use crate::time::SampleTime;
 /// Counters and time allowed to live of one message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Counts changes.
+    /// Number of the state, one more at each change.
     pub st_num: u32,
     /// Counts messages since the last change.
     pub sq_num: u32,

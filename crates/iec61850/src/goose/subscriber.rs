@@ -15,7 +15,7 @@ use crate::wire::{Goose, MacAddress, UtcTime};
 pub struct Expected {
     /// The group that it sends to.
     pub destination: MacAddress,
-    /// Its APPID.
+    /// APPID of its frames.
     pub app_id: u16,
     /// Reference of its control block.
     pub gocb_ref: String,
@@ -43,7 +43,7 @@ impl Expected {
 pub struct Counters {
     /// All that arrived from the publisher, or said so.
     pub received: u64,
-    /// A new state.
+    /// Messages with a new state.
     pub changes: u64,
     /// The same state again.
     pub repeated: u64,
@@ -59,18 +59,18 @@ pub struct Counters {
     pub simulated: u64,
     /// Times that the publisher was silent for longer than it allowed.
     pub silences: u64,
-    /// New beginnings.
+    /// Restarts of the publisher.
     pub restarts: u64,
 }
 
 /// What to do with a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reception {
-    /// Take its values.
+    /// Its values are new and to be used.
     Changed,
     /// Its values are known.
     Repeated,
-    /// Leave it.
+    /// It is not to be used.
     Refused,
 }
 
@@ -79,7 +79,7 @@ pub enum Reception {
 pub enum Liveness {
     /// Nothing has come yet.
     Waiting,
-    /// They are.
+    /// They are, and values hold.
     Alive,
     /// Nobody knows: nothing came within the time allowed to live.
     Lost,

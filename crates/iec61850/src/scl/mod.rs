@@ -3,7 +3,7 @@
 //!
 //! A control block stands in two places: what it sends below its device (`LN0`), where it sends it to
 //! below `Communication`. Blocks that lack something, or whose values no frame can have, are left out
-//! and told with their line; everything else of the file is not looked at. The file may come from
+//! and reported with their line; everything else of the file is not looked at. The file may come from
 //! anybody: types declared in it are refused, and so is more than any substation needs.
 
 mod blocks;
@@ -20,12 +20,12 @@ pub const OCTETS_MAX: usize = 64 << 20;
 /// Elements, attributes and texts that are read.
 const NODES_MAX: u32 = 4_000_000;
 
-/// What was found.
+/// Streams and messages that a file describes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Station {
     /// Streams of sampled values.
     pub streams: Vec<StreamBlock>,
-    /// GOOSE messages.
+    /// GOOSE messages, in the order of the file.
     pub messages: Vec<MessageBlock>,
     /// What was left out, with its line and the reason.
     pub left_out: Vec<LeftOut>,
@@ -34,11 +34,11 @@ pub struct Station {
 /// A control block that cannot be used.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LeftOut {
-    /// Line, from 1.
+    /// Line in the file, from 1.
     pub line: u32,
     /// Device, logical device and control block.
     pub block: String,
-    /// Why.
+    /// What it lacks, or what is wrong with it.
     pub why: String,
 }
 
@@ -51,11 +51,11 @@ impl fmt::Display for LeftOut {
 /// Where a control block sends to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Address {
-    /// The group.
+    /// The multicast group that frames are sent to.
     pub destination: MacAddress,
-    /// APPID.
+    /// APPID of its frames.
     pub app_id: u16,
-    /// Priority and VLAN.
+    /// Priority and VLAN of its frames.
     pub tag: Tag,
 }
 
@@ -64,13 +64,13 @@ pub struct Address {
 pub struct StreamBlock {
     /// Device, logical device and control block, as one word.
     pub name: String,
-    /// svID.
+    /// svID, the name in each sample.
     pub sv_id: String,
     /// Where it sends to.
     pub address: Address,
-    /// How often.
+    /// Samples per period or second.
     pub rate: Rate,
-    /// Revision.
+    /// Revision of its configuration.
     pub conf_rev: u32,
 }
 
@@ -86,7 +86,7 @@ pub enum Rate {
 /// A control block of GOOSE.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MessageBlock {
-    /// The device.
+    /// Name of the device (IED) that sends it.
     pub device: String,
     /// Device, logical device and control block, as one word.
     pub name: String,
@@ -98,7 +98,7 @@ pub struct MessageBlock {
     pub go_id: String,
     /// Where it sends to.
     pub address: Address,
-    /// Revision.
+    /// Revision of its configuration.
     pub conf_rev: u32,
     /// First and last interval of repetition, in ms, where they are told.
     pub repeat_ms: [Option<u32>; 2],
@@ -111,7 +111,7 @@ pub struct MessageBlock {
 pub struct Value {
     /// Logical node with prefix and instance, data object and attribute: `XCBR1.Pos.stVal`.
     pub path: String,
-    /// What it is.
+    /// What the relay could use it for.
     pub kind: ValueKind,
 }
 
@@ -138,7 +138,7 @@ impl fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-/// Reads a file.
+/// Reads the text of an SCL file.
 ///
 /// # Errors
 /// When it is not well-formed, declares types of its own, is too large, or is no SCL.

@@ -78,7 +78,7 @@ pub enum Width {
     Bits64,
 }
 
-/// One value, owned.
+/// One value of a data set, owned.
 #[derive(Clone, PartialEq, Debug)]
 #[expect(missing_docs, reason = "the names are those of ISO 9506-2")]
 pub enum Value {
@@ -102,7 +102,7 @@ pub enum Value {
 }
 
 impl<'a> AllData<'a> {
-    /// Checks encoded values.
+    /// Values whose encoding is checked once, here.
     ///
     /// # Errors
     /// The first value that is not as it must be, with its octet in `encoded`.

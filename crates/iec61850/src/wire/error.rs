@@ -44,7 +44,7 @@ pub enum Fault {
     LengthForm,
     /// It is followed by octets that belong to no field.
     Trailing {
-        /// How many.
+        /// How many octets there are.
         octets: usize,
     },
     /// It is no visible string (printable ASCII), or no UTF-8 where that is allowed.
@@ -55,12 +55,12 @@ pub enum Fault {
     Count {
         /// What the frame says.
         stated: u32,
-        /// What was found.
+        /// The value in the frame.
         found: u32,
     },
     /// It is of a type that IEC 61850 reserves or does not know.
     Type {
-        /// Its tag.
+        /// Tag of the unexpected field.
         tag: u8,
     },
     /// It is nested deeper than any data set.

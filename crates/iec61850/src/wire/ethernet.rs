@@ -23,12 +23,12 @@ const APPLICATION_OCTETS: usize = 8;
 /// The bit of the first reserved word that says that a test set made the frame.
 const SIMULATED: u16 = 0x8000;
 
-/// A MAC address.
+/// A MAC address, in the order of transmission.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// All stations.
+    /// The address of all stations at once.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
     /// Whether this is a group address (multicast or broadcast): the first bit on the wire.
@@ -105,7 +105,7 @@ pub struct Header {
     pub source: MacAddress,
     /// Priority and VLAN; the last hop often takes the tag away.
     pub tag: Option<Tag>,
-    /// Which application.
+    /// APPID, which distinguishes applications.
     pub app_id: u16,
     /// The two reserved words as they stand.
     pub reserved: [u16; 2],

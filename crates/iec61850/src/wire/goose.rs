@@ -17,7 +17,7 @@ use super::utc_time::UtcTime;
 /// A decoded message, or one to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Goose<'a> {
-    /// Addresses, tag, APPID.
+    /// Addresses, tag and APPID of the frame.
     pub header: Header,
     /// Reference of the control block.
     pub gocb_ref: &'a str,
@@ -29,7 +29,7 @@ pub struct Goose<'a> {
     pub go_id: &'a str,
     /// When `st_num` was counted up.
     pub t: UtcTime,
-    /// Counts changes.
+    /// Number of the state, one more at each change.
     pub st_num: u32,
     /// Counts messages since the last change.
     pub sq_num: u32,
@@ -39,7 +39,7 @@ pub struct Goose<'a> {
     pub conf_rev: u32,
     /// Whether the publisher needs commissioning: its data mean nothing yet.
     pub nds_com: bool,
-    /// The values.
+    /// Values of the data set, in its order.
     pub all_data: AllData<'a>,
 }
 

@@ -13,7 +13,7 @@ pub struct Quality(pub u32);
 /// What the quality says at first sight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Validity {
-    /// Use it.
+    /// The value may be used.
     Good,
     /// Do not use it.
     Invalid,
@@ -26,7 +26,7 @@ pub enum Validity {
 impl Quality {
     /// Good, and nothing else to say.
     pub const GOOD: Self = Self(0);
-    /// Invalid.
+    /// The value must not be used.
     pub const INVALID: Self = Self(1);
     /// Good, made by a test.
     pub const TEST: Self = Self(1 << 11);

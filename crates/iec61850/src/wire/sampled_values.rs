@@ -21,10 +21,10 @@ pub const ASDUS_MAX: usize = 16;
 /// Octets of value and quality.
 const SAMPLE_OCTETS: usize = 8;
 
-/// A decoded frame.
+/// A frame of sampled values, decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SampledValues<'a> {
-    /// Addresses, tag, APPID.
+    /// Addresses, tag and APPID of the frame.
     pub header: Header,
     first: Asdu<'a>,
     /// The ASDUs behind the first, known to be right.
@@ -49,9 +49,9 @@ pub struct Asdu<'a> {
     pub smp_synch: Synchronisation,
     /// Samples per nominal period, per second, or seconds per sample: `smp_mod` says which.
     pub smp_rate: Option<u16>,
-    /// The channels.
+    /// Currents and voltages with their qualities.
     pub channels: Channels<'a>,
-    /// What `smp_rate` counts.
+    /// What `smp_rate` counts samples per: period or second.
     pub smp_mod: Option<u16>,
     /// Identity of the clock that the publisher follows.
     pub gm_identity: Option<[u8; 8]>,

@@ -149,7 +149,7 @@ skip:
     assert!(said.contains("profile long has a period longer than its duration"), "{said}");
     let said = problems("matrix: m\nplatforms: {}\nprofiles: {tp1: }\n");
     assert!(said.contains("platforms: there is nothing to measure; add some platforms"), "{said}");
-    assert!(problems("").contains("write at least `matrix`, `platforms` and `profiles`"));
+    assert!(problems("").contains("write at least `matrix`, `platforms`, `profiles`"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use substation::protection::Complex;
+use substation::protection::{Complex, Degrees};
 use substation::settings::merging_unit::Plant;
 
 use super::waves::Phases;

@@ -4,7 +4,7 @@
 //! A fault that comes again comes with the same waves: time is counted from the begin of its
 //! episode, and `every` is a whole number of periods, so nothing jumps between two of them.
 
-use substation::protection::Complex;
+use substation::protection::{Complex, Degrees};
 use substation::settings::merging_unit::{Waveform, WaveformFault};
 use substation::waveform::{CurrentTransformer, Fault, Wave};
 

@@ -4,7 +4,7 @@ use iec61850::wire::sampled_values::Channels;
 use iec61850::wire::{
     Asdu, Header, MacAddress, Quality, Sample, SampledValues, Synchronisation, Tag,
 };
-use substation::protection::Complex;
+use substation::protection::{Complex, Degrees};
 use substation::waveform::{Fault, Wave};
 
 /// Samples a second.

@@ -1,4 +1,4 @@
-//! One sample of one stream as it goes from whoever receives to whoever decides: of fixed size,
+//! One sample of one stream as it goes from the receiver to the elements: of fixed size,
 //! so that it fits a queue, and with all that supervision needs.
 
 use iec61850::SampleTime;
@@ -12,7 +12,7 @@ use crate::protection::measure::CHANNELS;
 pub struct Arrival {
     /// Which stream, in the order of the names.
     pub stream: u16,
-    /// When it came.
+    /// When its frame arrived.
     pub at: SampleTime,
     header: Header,
     smp_cnt: u16,

@@ -47,7 +47,7 @@ enum Kind {
     PowerSwing(PowerSwing),
 }
 
-/// What an element is told beside what it sees.
+/// What an element gets beside what it sees.
 #[derive(Debug)]
 pub(super) struct Orders<'e> {
     /// It may not look.
@@ -123,7 +123,7 @@ impl Running {
             Kind::FuseFailure(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::PowerSwing(element) => element.update(now, measured(&both).map(|m| &m.bay)),
             Kind::Voltage(element) => {
-                let phases_v = |m: &Measured| m.bay.voltages.map(Complex::magnitude);
+                let phases_v = |m: &Measured| m.bay.voltages.map(Complex::norm);
                 element.update(now, measured(&voltages).map(phases_v))
             }
             Kind::Frequency(element) => {
@@ -161,8 +161,8 @@ impl Running {
 
 fn current(of: Quantity, measured: &Measured) -> Current {
     let value = |phasors: [Complex; 3]| match of {
-        Quantity::Phases => phasors.map(Complex::magnitude).into_iter().fold(0.0, f64::max),
-        Quantity::Residual => phasors.into_iter().sum::<Complex>().magnitude(),
+        Quantity::Phases => phasors.map(Complex::norm).into_iter().fold(0.0, f64::max),
+        Quantity::Residual => phasors.into_iter().sum::<Complex>().norm(),
     };
     Current {
         fundamental_a: value(measured.bay.currents),

@@ -42,7 +42,7 @@ pub struct Engine {
     streams: Vec<Subscribed>,
     elements: Vec<Running>,
     blocked: Vec<bool>,
-    /// Breaker failure elements that another device told of a trip.
+    /// Breaker failure elements to which another device reported a trip.
     initiated: Vec<bool>,
     /// Elements that have something to look at that they can trust.
     seeing: Vec<bool>,
@@ -61,7 +61,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Everything at rest.
+    /// An engine whose elements are at rest.
     #[must_use]
     pub fn new(protection: &Protection) -> Self {
         let streams: Vec<Subscribed> = protection

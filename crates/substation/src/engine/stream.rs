@@ -122,7 +122,7 @@ impl Subscribed {
         let ahead_s = wrapped(reference.second() - self.second());
         let turn = |phasors: [Complex; 3], order: f64| {
             let angle_rad = 2.0 * PI * measured.bay.frequency_hz * order * ahead_s;
-            phasors.map(|phasor| phasor * Complex::polar(1.0, angle_rad))
+            phasors.map(|phasor| phasor * Complex::from_polar(1.0, angle_rad))
         };
         let charged_s = self.measured(&[VOLTAGES]).map_or(0.0, |_| charging_s);
         let Side { fundamental, second, fifth } =

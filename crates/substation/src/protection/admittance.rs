@@ -6,14 +6,14 @@
 //! sign, when it is not. A coil cancels the susceptance at the fundamental but not at harmonics,
 //! so those of the second to the ninth are added with their imaginary parts, and they tell clearly
 //! what the fundamental hardly does. Sums are kept while the fault lasts, so that one that
-//! strikes again and again is told by all of its strikes.
+//! strikes again and again is known by all of its strikes.
 
 use std::time::Duration;
 
 use iec61850::SampleTime;
 
 use super::Decision;
-use super::complex::Complex;
+use super::complex::{Complex, Degrees};
 use super::timing::{Delay, Level};
 
 /// Highest harmonic that is added.
@@ -21,7 +21,7 @@ pub const HARMONIC_MAX: usize = 9;
 /// Share of the fundamental residual voltage below which a harmonic is only noise.
 const HARMONIC_SHARE_MIN: f64 = 0.005;
 
-/// Settings.
+/// Limits and delay of an admittance element.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     /// Residual voltage `U0` from which there is an earth fault, in V.
@@ -33,7 +33,7 @@ pub struct Settings {
     pub tilt_deg: f64,
     /// Whether harmonics are added.
     pub multi_frequency: bool,
-    /// How long.
+    /// From start to operation.
     pub delay: Duration,
 }
 
@@ -56,14 +56,13 @@ impl Residual {
         if !multi_frequency {
             return fundamental;
         }
-        let noise_v = HARMONIC_SHARE_MIN * self.voltage[0].magnitude();
-        let harmonics =
-            (1..HARMONIC_MAX).filter(|index| self.voltage[*index].magnitude() > noise_v);
+        let noise_v = HARMONIC_SHARE_MIN * self.voltage[0].norm();
+        let harmonics = (1..HARMONIC_MAX).filter(|index| self.voltage[*index].norm() > noise_v);
         fundamental + Complex::new(0.0, harmonics.map(|index| of(index).im).sum())
     }
 }
 
-/// The element.
+/// An admittance element for earth faults.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Admittance {
     settings: Settings,
@@ -87,7 +86,7 @@ impl Admittance {
     /// Looks at the residual quantities.
     pub fn update(&mut self, now: SampleTime, residual: Option<&Residual>) -> Decision {
         let Some(residual) =
-            residual.filter(|residual| self.level.update(residual.voltage[0].magnitude()))
+            residual.filter(|residual| self.level.update(residual.voltage[0].norm()))
         else {
             self.level.reset();
             self.sum = Complex::ZERO;
@@ -95,9 +94,8 @@ impl Admittance {
             return Decision::NONE;
         };
         let admittance = residual.admittance(self.settings.multi_frequency);
-        self.sum = self.sum + admittance;
-        let start =
-            admittance.magnitude() > self.settings.admittance_s_min && self.is_ahead(self.sum);
+        self.sum += admittance;
+        let start = admittance.norm() > self.settings.admittance_s_min && self.is_ahead(self.sum);
         self.delay.update(now, start)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use iec61850::SampleTime;
 
-/// Settings.
+/// How long contacts of a breaker move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// From the order to contacts apart and arc out.
@@ -19,13 +19,13 @@ pub struct Settings {
 pub enum Position {
     /// Between the two ends.
     Intermediate,
-    /// Open.
+    /// Contacts are fully apart.
     Open,
-    /// Closed.
+    /// Contacts are closed, and current can flow.
     Closed,
 }
 
-/// The breaker.
+/// The contacts of a breaker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Breaker {
     settings: Settings,
@@ -35,7 +35,7 @@ pub struct Breaker {
 }
 
 impl Breaker {
-    /// A closed breaker.
+    /// A breaker that is closed and does not move.
     #[must_use]
     pub const fn new(settings: Settings) -> Self {
         Self { settings, is_stuck: false, end: Position::Closed, arrival: None }
@@ -62,7 +62,7 @@ impl Breaker {
         }
     }
 
-    /// Where it is.
+    /// Position of the contacts now.
     #[must_use]
     pub fn position(&self, now: SampleTime) -> Position {
         match self.arrival {

@@ -1,5 +1,5 @@
 //! Breaker failure (50BF, RBRF): a trip was given, and current still flows. First the breaker is
-//! told again, then the breakers round it.
+//! tripped again, then the breakers round it.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use iec61850::SampleTime;
 
 use super::timing::Level;
 
-/// Settings.
+/// Limit and delays of a breaker failure element.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     /// Current above which the breaker is not open, in A.
@@ -27,7 +27,7 @@ pub struct Orders {
     pub backup: bool,
 }
 
-/// The element.
+/// A breaker failure element (50BF).
 #[derive(Clone, PartialEq, Debug)]
 pub struct BreakerFailure {
     settings: Settings,

@@ -35,7 +35,7 @@ struct Constants {
 }
 
 impl Curve {
-    /// All of them.
+    /// All curves, in the order of their standards.
     pub const ALL: [Self; 8] = [
         Self::IecNormalInverse,
         Self::IecVeryInverse,
@@ -96,7 +96,7 @@ impl Curve {
 /// How a start below pick-up is forgotten.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Reset {
-    /// At once.
+    /// It resets at once below pick-up.
     Instantaneous,
     /// As the disc turns back: with the time of the curve, or this one for curves without.
     Inverse(Duration),
@@ -134,7 +134,7 @@ impl Disc {
         self.turned >= 1.0
     }
 
-    /// Back to rest.
+    /// Forgets how far it has come.
     pub fn reset(&mut self) {
         self.turned = 0.0;
     }

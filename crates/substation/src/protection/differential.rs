@@ -14,7 +14,7 @@ use std::time::Duration;
 use iec61850::SampleTime;
 
 use super::Decision;
-use super::complex::Complex;
+use super::complex::{Complex, Degrees};
 use super::symmetrical::Sequence;
 use super::timing::Delay;
 
@@ -57,11 +57,11 @@ pub struct Settings {
 /// Phases of one side, into the protected thing, referred to the common base.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Side {
-    /// Fundamental.
+    /// Fundamental of the phase currents, in A.
     pub fundamental: [Complex; 3],
-    /// Second harmonic.
+    /// Second harmonic of the phase currents, in A.
     pub second: [Complex; 3],
-    /// Fifth harmonic.
+    /// Fifth harmonic of the phase currents, in A.
     pub fifth: [Complex; 3],
 }
 
@@ -97,7 +97,7 @@ impl Side {
     }
 }
 
-/// The element.
+/// A differential element (87).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Differential {
     settings: Settings,
@@ -125,7 +125,7 @@ impl Differential {
         };
         let harmonics_block = (0..3).any(|phase| self.is_blocked_by_harmonics(sides, phase));
         let restraints: [f64; 3] = std::array::from_fn(|phase| {
-            sides.iter().map(|side| side.fundamental[phase].magnitude()).sum::<f64>() / 2.0
+            sides.iter().map(|side| side.fundamental[phase].norm()).sum::<f64>() / 2.0
         });
         let calm = self.follow(now, restraints);
         let differences: [f64; 3] =
@@ -181,10 +181,10 @@ impl Differential {
     /// Whether the largest current and the sum of all others point the same way.
     fn flows_in_twice(&self, sides: &[Side], phase: usize) -> bool {
         let currents = || sides.iter().map(|side| side.fundamental[phase]);
-        let largest = currents().max_by(|a, b| a.square().total_cmp(&b.square()));
+        let largest = currents().max_by(|a, b| a.norm_sqr().total_cmp(&b.norm_sqr()));
         let largest = largest.unwrap_or_default();
         let others = currents().sum::<Complex>() - largest;
-        others.magnitude() > self.settings.pick_up && (largest * others.conjugate()).re > 0.0
+        others.norm() > self.settings.pick_up && (largest * others.conj()).re > 0.0
     }
 
     fn is_blocked_by_harmonics(&self, sides: &[Side], phase: usize) -> bool {
@@ -198,7 +198,7 @@ impl Differential {
 }
 
 fn difference(sides: &[Side], of: impl Fn(&Side) -> Complex) -> f64 {
-    sides.iter().map(of).sum::<Complex>().magnitude()
+    sides.iter().map(of).sum::<Complex>().norm()
 }
 
 #[cfg(test)]
@@ -290,7 +290,7 @@ mod tests {
             let low = side(500.0, 180.0 - 30.0 * f64::from(clock));
             let mut low_with_earth = low;
             for phase in &mut low_with_earth.fundamental {
-                *phase = *phase + Complex::new(400.0, 0.0);
+                *phase += Complex::new(400.0, 0.0);
             }
             for low in [low, low_with_earth] {
                 let sides = [high.referred(0, 100.0), low.referred(clock, 500.0)];
@@ -307,7 +307,7 @@ mod tests {
         let end = |load_deg: f64| {
             let mut end = side(400.0, load_deg);
             for (current, voltage) in end.fundamental.iter_mut().zip(voltages) {
-                *current = *current + voltage * Complex::new(0.0, 100e-6);
+                *current += voltage * Complex::new(0.0, 100e-6);
             }
             end
         };

@@ -7,7 +7,7 @@
 use iec61850::SampleTime;
 
 use super::Decision;
-use super::complex::Complex;
+use super::complex::{Complex, Degrees};
 use super::memory::VoltageMemory;
 use super::overcurrent::{self, Current, Overcurrent};
 use super::symmetrical::Sequence;
@@ -100,15 +100,12 @@ impl Directional {
             // The voltage across the others lags that of the phase by 90 degrees.
             let own = (b - c).turned_deg(90.0) * (1.0 / 3f64.sqrt());
             let of_memory = || remembered.map(|voltage| voltage.turned_deg(-120.0 * phase as f64));
-            let reference = if own.magnitude() >= self.settings.polarising_v_min {
-                Some(own)
-            } else {
-                of_memory()
-            };
+            let reference =
+                if own.norm() >= self.settings.polarising_v_min { Some(own) } else { of_memory() };
             let current = bay.currents[phase];
-            if self.flows(current, reference) && current.magnitude() > largest.fundamental_a {
-                let second_harmonic_a = bay.second_harmonics[phase].magnitude();
-                largest = Current { fundamental_a: current.magnitude(), second_harmonic_a };
+            if self.flows(current, reference) && current.norm() > largest.fundamental_a {
+                let second_harmonic_a = bay.second_harmonics[phase].norm();
+                largest = Current { fundamental_a: current.norm(), second_harmonic_a };
             }
         }
         largest
@@ -117,11 +114,11 @@ impl Directional {
     fn residual(&self, bay: &Bay) -> Current {
         let sum = |phases: [Complex; 3]| phases.into_iter().sum::<Complex>();
         let (current, voltage) = (sum(bay.currents), -sum(bay.voltages));
-        let is_large = voltage.magnitude() >= self.settings.polarising_v_min;
+        let is_large = voltage.norm() >= self.settings.polarising_v_min;
         let flows = self.flows(current, is_large.then_some(voltage));
         Current {
-            fundamental_a: if flows { current.magnitude() } else { 0.0 },
-            second_harmonic_a: sum(bay.second_harmonics).magnitude(),
+            fundamental_a: if flows { current.norm() } else { 0.0 },
+            second_harmonic_a: sum(bay.second_harmonics).norm(),
         }
     }
 
@@ -130,7 +127,7 @@ impl Directional {
     fn flows(&self, current: Complex, reference: Option<Complex>) -> bool {
         let Some(reference) = reference else { return false };
         let middle = reference.turned_deg(-self.settings.characteristic_deg);
-        let off_deg = (current * middle.conjugate()).angle_deg().abs();
+        let off_deg = (current * middle.conj()).angle_deg().abs();
         match self.settings.way {
             Way::Forward => off_deg <= HALF_WIDTH_DEG,
             Way::Reverse => off_deg >= 180.0 - HALF_WIDTH_DEG,

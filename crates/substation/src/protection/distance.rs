@@ -14,7 +14,7 @@ use std::time::Duration;
 use iec61850::SampleTime;
 
 use super::Decision;
-use super::complex::Complex;
+use super::complex::{Complex, Degrees};
 use super::direction::{Bay, Way};
 use super::memory::VoltageMemory;
 use super::symmetrical::Sequence;
@@ -41,7 +41,7 @@ pub enum Shape {
     },
 }
 
-/// Settings.
+/// Zone and conditions of a distance element.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     /// The form.
@@ -109,8 +109,8 @@ impl Distance {
     /// The loops that carry current: phase to phase first, then to earth.
     fn loops(&self, bay: &Bay, reference: Complex) -> [Option<Loop>; 6] {
         let residual: Complex = bay.currents.into_iter().sum();
-        let largest = bay.currents.map(Complex::magnitude).into_iter().fold(0.0, f64::max);
-        let is_earth_fault = residual.magnitude() > EARTH_SHARE_MIN * largest;
+        let largest = bay.currents.map(Complex::norm).into_iter().fold(0.0, f64::max);
+        let is_earth_fault = residual.norm() > EARTH_SHARE_MIN * largest;
         let compensation = self.settings.earth_factor * residual;
         std::array::from_fn(|index| {
             let (first, second) = (index % 3, (index + 1) % 3);
@@ -127,11 +127,11 @@ impl Distance {
                     is_to_earth,
                 }
             };
-            let phase_a = bay.currents[first].magnitude();
+            let phase_a = bay.currents[first].norm();
             let carries = if is_to_earth {
                 is_earth_fault && phase_a > self.settings.current_a_min
             } else {
-                each.current.magnitude() > self.settings.current_a_min
+                each.current.norm() > self.settings.current_a_min
             };
             carries.then_some(each)
         })
@@ -147,7 +147,7 @@ impl Distance {
         match self.settings.shape {
             Shape::Mho => {
                 let missing = reach * current - each.voltage;
-                (missing * each.reference.conjugate()).re > 0.0
+                (missing * each.reference.conj()).re > 0.0
             }
             Shape::Quadrilateral { resistance_ohm, earth_resistance_ohm } => {
                 let resistance_ohm =

@@ -8,7 +8,7 @@
 //! out the decaying offset of a fault (Benmouyal 1995); it is folded into the same coefficients,
 //! and its gain and angle at the tracked frequency are undone.
 //!
-//! The sum is computed anew for each phasor. A recursion saves nothing that a relay would notice
+//! The whole sum is computed for each phasor. A recursion saves nothing that a relay would notice
 //! and drifts with each sample.
 
 use std::f64::consts::{PI, SQRT_2};
@@ -56,7 +56,7 @@ impl Window {
         self.samples[self.next + length - 1]
     }
 
-    /// Forgets everything.
+    /// Starts as if no sample had come.
     pub fn clear(&mut self) {
         self.filled = 0;
     }
@@ -164,7 +164,7 @@ fn weights(period_samples: f64) -> impl Iterator<Item = f64> {
 /// Powers of the number with this angle, from the zeroth on. Each is made of the one before: a
 /// hundred sines are what a task has no time for, and a hundred roundings are far below a sample's.
 fn turns(step_rad: f64) -> impl Iterator<Item = Complex> {
-    let step = Complex::polar(1.0, step_rad);
+    let step = Complex::from_polar(1.0, step_rad);
     std::iter::successors(Some(Complex::ONE), move |turn| Some(*turn * step))
 }
 
@@ -186,9 +186,9 @@ fn make_exact_at(taps: &mut [Complex], step_rad: f64) {
         taps.iter().rev().zip(turns(-sign * step_rad)).map(|(tap, wave)| *tap * wave).sum()
     };
     let (direct, image) = (response(1.0), response(-1.0));
-    let scale = SQRT_2 / (direct.square() - image.square());
+    let scale = SQRT_2 / (direct.norm_sqr() - image.norm_sqr());
     for tap in taps {
-        *tap = (direct.conjugate() * *tap - image * tap.conjugate()) * scale;
+        *tap = (direct.conj() * *tap - image * tap.conj()) * scale;
     }
 }
 
@@ -220,6 +220,7 @@ impl Rms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protection::Degrees;
     use proptest::prelude::*;
 
     const MIMIC: Option<Duration> = Some(Duration::from_millis(45));
@@ -230,7 +231,7 @@ mod tests {
         for back in (0..1000).rev() {
             let angle = -2.0 * PI * frequency_hz / f64::from(rate) * f64::from(back);
             let sample = |(harmonic, phasor): &(f64, Complex)| {
-                SQRT_2 * (*phasor * Complex::polar(1.0, angle * harmonic)).re
+                SQRT_2 * (*phasor * Complex::from_polar(1.0, angle * harmonic)).re
             };
             window.push(parts.iter().map(sample).sum());
         }
@@ -248,7 +249,7 @@ mod tests {
             for offset in [None, MIMIC] {
                 let phasor =
                     |k| Filter::new(4800, frequency_hz, k, offset).phasor(&window).unwrap();
-                let error = |k, expected: Complex| (phasor(k) - expected).magnitude();
+                let error = |k, expected: Complex| (phasor(k) - expected).norm();
                 assert!(error(1, fundamental) < 0.2, "{frequency_hz}: {}", error(1, fundamental));
                 assert!(error(2, second) < 0.5, "{frequency_hz}: {}", error(2, second));
                 assert!(error(5, fifth) < 1.0, "{frequency_hz}: {}", error(5, fifth));
@@ -270,7 +271,7 @@ mod tests {
             let fault = (2.0 * PI * frequency_hz * time_s).cos() - (-time_s / 0.020).exp();
             window.push(if sample < 0 { 0.0 } else { SQRT_2 * fault });
             if let Some(phasor) = filter.phasor(&window) {
-                largest = largest.max(phasor.magnitude());
+                largest = largest.max(phasor.norm());
             }
         }
         largest - 1.0
@@ -307,7 +308,7 @@ mod tests {
             let window = window(rate, frequency_hz, &[(1.0, phasor)]);
             let offset = MIMIC.filter(|_| mimic);
             let measured = Filter::new(rate, frequency_hz, 1, offset).phasor(&window).unwrap();
-            prop_assert!((measured - phasor).magnitude() < 1e-8 * magnitude, "{measured:?}");
+            prop_assert!((measured - phasor).norm() < 1e-8 * magnitude, "{measured:?}");
         }
     }
 }

@@ -39,7 +39,7 @@ impl FrequencyTracker {
         self.frequency_hz
     }
 
-    /// The frequency if the last phasors told it, not when an older one is held.
+    /// The frequency if the last phasors show it, not when an older one is held.
     #[must_use]
     pub fn measured_hz(&self) -> Option<f64> {
         self.is_measured.then_some(self.frequency_hz)
@@ -53,7 +53,7 @@ impl FrequencyTracker {
 
     /// Looks at the phasor of now and of [`FrequencyTracker::back_samples`] before.
     pub fn update(&mut self, now: Complex, before: Complex, back_samples: usize) {
-        let (magnitude, magnitude_before) = (now.magnitude(), before.magnitude());
+        let (magnitude, magnitude_before) = (now.norm(), before.norm());
         let change = (magnitude - magnitude_before).abs();
         self.is_measured = magnitude.min(magnitude_before) >= self.magnitude_min
             && change <= MAGNITUDE_CHANGE_MAX * magnitude.max(magnitude_before);
@@ -63,8 +63,8 @@ impl FrequencyTracker {
         let span_s = back_samples as f64 / f64::from(self.rate);
         // What the phasor would have turned at the present frequency, so that the difference is
         // small and has one meaning.
-        let expected = Complex::polar(1.0, 2.0 * PI * self.frequency_hz * span_s);
-        let excess_rad = (now * (before * expected).conjugate()).angle_rad();
+        let expected = Complex::from_polar(1.0, 2.0 * PI * self.frequency_hz * span_s);
+        let excess_rad = (now * (before * expected).conj()).arg();
         let step_hz = excess_rad / (2.0 * PI * span_s);
         if step_hz.abs() > STEP_HZ_MAX {
             self.is_measured = false;

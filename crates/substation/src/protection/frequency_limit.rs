@@ -1,7 +1,7 @@
 //! Frequency too low or too high (81, PTUF and PTOF).
 //!
 //! It believes the tracker only: while that holds an old frequency, because the voltage is low or
-//! something was switched, the element is blocked, and its delay begins anew.
+//! something was switched, the element is blocked, and its delay starts again.
 
 use std::time::Duration;
 

@@ -75,10 +75,10 @@ impl FuseFailure {
             return Decision::NONE;
         };
         let (voltages, currents) = (Sequence::of(bay.voltages), Sequence::of(bay.currents));
-        let phases = bay.voltages.map(Complex::magnitude);
+        let phases = bay.voltages.map(Complex::norm);
         let is_balanced = unbalance(&voltages) <= self.settings.unbalance_v;
         let is_healthy = is_balanced && phases.iter().all(|v| *v >= self.settings.healthy_v);
-        let current_a = currents.positive.magnitude();
+        let current_a = currents.positive.norm();
         if is_healthy {
             self.recover(now);
         } else {
@@ -122,12 +122,13 @@ impl FuseFailure {
 
 /// The larger of what is not positive sequence.
 fn unbalance(sequence: &Sequence) -> f64 {
-    sequence.negative.magnitude().max(sequence.zero.magnitude())
+    sequence.negative.norm().max(sequence.zero.norm())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protection::Degrees;
 
     const VOLTAGE_V: f64 = 63_500.0;
 

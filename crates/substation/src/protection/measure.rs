@@ -37,7 +37,7 @@ pub struct Measuring {
     residual_hz: f64,
 }
 
-/// What was measured.
+/// Phasors of a stream at one moment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Measured {
     /// Currents in A and voltages in V.

@@ -40,7 +40,7 @@ impl VoltageMemory {
             *self = Self::new(self.healthy_v);
             return;
         };
-        if voltage.magnitude() < self.healthy_v {
+        if voltage.norm() < self.healthy_v {
             self.recent = [None; KEPT];
             return;
         }
@@ -60,7 +60,7 @@ impl VoltageMemory {
     pub fn recall(&self, now: SampleTime, frequency_hz: f64) -> Option<Complex> {
         let (at, voltage) = self.kept.filter(|(at, _)| now.since(*at) <= AGE_MAX)?;
         let turns = now.since(at).as_secs_f64() * frequency_hz;
-        Some(voltage * Complex::polar(1.0, 2.0 * PI * turns.fract()))
+        Some(voltage * Complex::from_polar(1.0, 2.0 * PI * turns.fract()))
     }
 }
 
@@ -72,14 +72,14 @@ mod tests {
     fn the_angle_of_before_the_fault_is_recalled_and_grows_old() {
         let mut memory = VoltageMemory::new(80.0);
         let at = |ms: u64| SampleTime::from_ns(ms * 1_000_000);
-        let turning = |ms: u64| Complex::polar(100.0, 2.0 * PI * 0.05 * ms as f64);
+        let turning = |ms: u64| Complex::from_polar(100.0, 2.0 * PI * 0.05 * ms as f64);
         for ms in 0..200 {
             memory.update(at(ms), Some(turning(ms)));
         }
         for ms in 200..600 {
             memory.update(at(ms), Some(Complex::ZERO));
             let recalled = memory.recall(at(ms), 50.0).unwrap();
-            assert!((recalled - turning(ms)).magnitude() < 1e-6, "{ms}");
+            assert!((recalled - turning(ms)).norm() < 1e-6, "{ms}");
         }
         assert_eq!(memory.recall(at(800), 50.0), None);
         memory.update(at(801), None);

@@ -29,7 +29,7 @@ mod timing;
 pub mod trip;
 pub mod voltage;
 
-pub use complex::Complex;
+pub use complex::{Complex, Degrees};
 pub use filter::{Filter, Rms, Window};
 pub use frequency::FrequencyTracker;
 pub use measure::{Measured, Measuring};

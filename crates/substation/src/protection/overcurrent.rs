@@ -1,6 +1,6 @@
 //! Overcurrent: instantaneous or after a fixed time (50, PIOC; 51 with definite time, PTOC), or
 //! after an inverse time (51, PTOC). Of phases, it looks at the largest; of earth (50N, 51N), at
-//! the residual current, which whoever calls computes or measures.
+//! the residual current, which the caller computes or measures.
 //!
 //! A second harmonic above its share of the fundamental blocks, where the setting asks for it: a
 //! transformer that is switched on draws such a current and is not faulty.
@@ -176,7 +176,7 @@ mod tests {
             assert!(element.update(at(ms), amperes(800.0)).start);
         }
         assert_eq!(element.update(at(20), None), Decision::NONE);
-        // It begins anew: what it saw before the gap says nothing.
+        // It starts again: what it saw before the gap says nothing.
         assert!(!element.update(at(21), amperes(800.0)).operate);
         assert!(element.update(at(41), amperes(800.0)).operate);
     }

@@ -3,7 +3,7 @@
 //!
 //! Two rectangles round the zones: what takes its time between the outer and the inner one is a
 //! swing. While it lasts, the zones that name it are blocked; not any longer when the currents
-//! become unbalanced (a fault that comes meanwhile), when the impedance stands still (a fault of all
+//! become unbalanced (a fault that comes meanwhile), when the impedance does not move (a fault of all
 //! three phases: a swing never rests for long within the zones), or when it lasts too long.
 
 use std::time::Duration;
@@ -22,7 +22,7 @@ const STILL_SHARE_MAX: f64 = 0.05;
 /// How long it must stand still.
 const STILL_TIME: Duration = Duration::from_millis(100);
 
-/// Settings.
+/// Rectangles and times of a power swing element.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     /// How far the inner rectangle reaches along the axis of resistances, to both sides, in ohm.
@@ -52,7 +52,7 @@ enum Place {
     Fault,
 }
 
-/// The element.
+/// A power swing element (68).
 #[derive(Clone, PartialEq, Debug)]
 pub struct PowerSwing {
     settings: Settings,
@@ -75,7 +75,7 @@ impl PowerSwing {
 
     fn follow(&self, now: SampleTime, bay: &Bay) -> Place {
         let (voltages, currents) = (Sequence::of(bay.voltages), Sequence::of(bay.currents));
-        let current_a = currents.positive.magnitude();
+        let current_a = currents.positive.norm();
         if current_a < self.settings.current_a_min {
             return Place::Outside;
         }
@@ -84,7 +84,7 @@ impl PowerSwing {
         if !self.is_within(seen, self.settings.band_ohm) {
             return Place::Outside;
         }
-        let is_balanced = currents.negative.magnitude() <= UNBALANCE_SHARE_MAX * current_a;
+        let is_balanced = currents.negative.norm() <= UNBALANCE_SHARE_MAX * current_a;
         match self.place {
             Place::Fault => Place::Fault,
             _ if !is_balanced => Place::Fault,
@@ -97,7 +97,7 @@ impl PowerSwing {
             Place::Between(begin) => Place::Between(begin),
             Place::Swing { begin, .. } if now.since(begin) > self.settings.hold_max => Place::Fault,
             Place::Swing { begin, from, .. }
-                if (seen - from).magnitude() > STILL_SHARE_MAX * self.settings.resistance_ohm =>
+                if (seen - from).norm() > STILL_SHARE_MAX * self.settings.resistance_ohm =>
             {
                 Place::Swing { begin, moved: now, from: seen }
             }

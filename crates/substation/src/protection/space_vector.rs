@@ -7,7 +7,7 @@
 //! direct current counts in full. Two limits, pick-up and drop-off, keep a steady current from
 //! chattering.
 
-/// Settings.
+/// Limits of the space vector.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     /// Length above which it operates: root mean square value of a symmetrical current, in A.
@@ -16,7 +16,7 @@ pub struct Settings {
     pub drop_off_a: f64,
 }
 
-/// The element.
+/// An instantaneous overcurrent element.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SpaceVector {
     settings: Settings,
@@ -24,7 +24,7 @@ pub struct SpaceVector {
 }
 
 impl SpaceVector {
-    /// Not above.
+    /// An element that has seen no current yet.
     #[must_use]
     pub const fn new(settings: Settings) -> Self {
         Self { settings, is_above: false }

@@ -1,7 +1,7 @@
 //! Symmetrical components (Fortescue 1918): three phasors as a positive, a negative and a zero
 //! sequence, with phase A as the reference.
 
-use super::complex::Complex;
+use super::complex::{Complex, Degrees};
 
 /// Components of three phasors.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -19,7 +19,7 @@ impl Sequence {
     #[must_use]
     pub fn of([a, b, c]: [Complex; 3]) -> Self {
         let turn = Complex::polar_deg(1.0, 120.0);
-        let back = turn.conjugate();
+        let back = turn.conj();
         Self {
             positive: (a + b * turn + c * back) * (1.0 / 3.0),
             negative: (a + b * back + c * turn) * (1.0 / 3.0),
@@ -31,7 +31,7 @@ impl Sequence {
     #[must_use]
     pub fn phases(self) -> [Complex; 3] {
         let turn = Complex::polar_deg(1.0, 120.0);
-        let back = turn.conjugate();
+        let back = turn.conj();
         let Self { positive, negative, zero } = self;
         [
             zero + positive + negative,
@@ -50,8 +50,8 @@ mod tests {
     fn balanced_phases_are_all_positive_sequence() {
         let a = Complex::polar_deg(230.0, 17.0);
         let components = Sequence::of([a, a.turned_deg(-120.0), a.turned_deg(120.0)]);
-        assert!((components.positive - a).magnitude() < 1e-9);
-        assert!(components.negative.magnitude() + components.zero.magnitude() < 1e-9);
+        assert!((components.positive - a).norm() < 1e-9);
+        assert!(components.negative.norm() + components.zero.norm() < 1e-9);
     }
 
     proptest! {
@@ -59,7 +59,7 @@ mod tests {
         fn phases_come_back(parts: [(i32, i32); 3]) {
             let phases = parts.map(|(re, im)| Complex::new(re.into(), im.into()));
             for (phase, again) in phases.iter().zip(Sequence::of(phases).phases()) {
-                prop_assert!((*phase - again).magnitude() < 1e-5);
+                prop_assert!((*phase - again).norm() < 1e-5);
             }
         }
     }

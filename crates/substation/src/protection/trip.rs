@@ -27,7 +27,7 @@ pub struct TripLogic {
 }
 
 impl TripLogic {
-    /// No trips.
+    /// Logic of this matrix, without a trip so far.
     #[must_use]
     pub fn new(matrix: Matrix) -> Self {
         let breakers = matrix.elements_by_breaker.keys();

@@ -1,6 +1,6 @@
 //! Undervoltage and overvoltage (27, PTUV; 59, PTOV).
 //!
-//! Undervoltage looks at the phases that it is told to, any or all, and is blocked while the
+//! Undervoltage looks at the phases that its settings name, any or all, and is blocked while the
 //! voltage is so low that the line is dead: a feeder that is switched off is not faulty.
 
 use std::time::Duration;
@@ -13,22 +13,22 @@ use super::timing::{Delay, Level};
 /// Which side of the threshold is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// Below: 27.
+    /// Operates below the limit: undervoltage (27).
     Under,
-    /// Above: 59.
+    /// Operates above the limit: overvoltage (59).
     Over,
 }
 
 /// How many of the phases must be wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phases {
-    /// One of them.
+    /// One phase beyond the limit suffices.
     Any,
-    /// All three.
+    /// All three phases must be beyond the limit.
     All,
 }
 
-/// Settings.
+/// Limit and delay of a voltage element.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     /// Which side is wrong.
@@ -37,13 +37,13 @@ pub struct Settings {
     pub pick_up_v: f64,
     /// How many phases must be beyond it.
     pub phases: Phases,
-    /// How long.
+    /// From start to operation.
     pub delay: Duration,
     /// Below this voltage of all phases undervoltage is blocked, in V; zero for never.
     pub dead_below_v: f64,
 }
 
-/// The element.
+/// A voltage element (27, 59).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Voltage {
     settings: Settings,

@@ -13,8 +13,8 @@ use crate::protection::distance::Shape;
 use crate::protection::overcurrent::Timing;
 use crate::protection::voltage::{Phases, Side};
 use crate::protection::{
-    Complex, admittance, breaker_failure, differential, direction, distance, frequency_limit,
-    fuse_failure, overcurrent, power_swing, voltage,
+    Complex, Degrees, admittance, breaker_failure, differential, direction, distance,
+    frequency_limit, fuse_failure, overcurrent, power_swing, voltage,
 };
 
 pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> BTreeMap<String, Element> {

@@ -15,7 +15,7 @@ pub struct Host {
     pub station_interface: Option<String>,
     /// The thread that receives.
     pub receive: Thread,
-    /// The protection task.
+    /// The thread that runs the elements.
     pub task: Thread,
     /// Priority of the thread that measures what the host takes away, on the core of the task.
     pub canary_priority: i32,
@@ -36,11 +36,11 @@ pub struct Host {
 pub enum WhenDown {
     /// It says so and waits.
     Alarm,
-    /// It ends.
+    /// It ends, with exit code 12.
     End,
 }
 
-/// A real-time thread.
+/// Core and priority of a real-time thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Thread {
     /// The core that it is bound to.

@@ -17,7 +17,7 @@ use crate::protection::{
 /// All settings of a relay.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Relay {
-    /// Its name.
+    /// Name of the relay, for records and metrics.
     pub name: String,
     /// Whether it is at work or takes part in a test.
     pub mode: Mode,
@@ -38,7 +38,7 @@ pub struct Protection {
     pub frequency_hz: f64,
     /// Streams that it subscribes to, by name.
     pub streams: BTreeMap<String, Stream>,
-    /// Elements by name.
+    /// Protection elements by name.
     pub elements: BTreeMap<String, Element>,
     /// Which elements trip which breakers.
     pub trips: Matrix,
@@ -76,12 +76,12 @@ pub enum SynchronisationNeeded {
     Global,
 }
 
-/// One element.
+/// A protection element with its settings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Element {
     /// Streams that it looks at, one for each side.
     pub streams: Vec<String>,
-    /// What it does.
+    /// Kind of the element, with its settings.
     pub function: Function,
     /// Elements that block it while they see something: a blown fuse, a power swing.
     pub guards: Vec<String>,
@@ -125,7 +125,7 @@ pub enum Function {
     PowerSwing(power_swing::Settings),
 }
 
-/// A GOOSE message.
+/// A GOOSE message that the relay publishes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GooseControl {
     /// Reference of the control block.
@@ -136,9 +136,9 @@ pub struct GooseControl {
     pub go_id: String,
     /// The group that it is sent to.
     pub destination: MacAddress,
-    /// APPID.
+    /// APPID of its frames, 0 to 0xbfff.
     pub app_id: u16,
-    /// Priority and VLAN.
+    /// Priority and VLAN of its frames.
     pub tag: Tag,
     /// Revision of the configuration.
     pub conf_rev: u32,
@@ -155,7 +155,7 @@ pub struct GooseControl {
 /// One value of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Signal {
-    /// What of it.
+    /// Start, operation, trip, or the quality of one.
     pub kind: SignalKind,
     /// Name of the element or breaker, also behind its value.
     pub name: String,

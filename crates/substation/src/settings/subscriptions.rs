@@ -13,7 +13,7 @@ use super::texts::{group, known, visible};
 /// A message of another device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Subscription {
-    /// Which it is.
+    /// Group, control block and number of values, which identify it.
     pub expected: Expected,
     /// What each of its values is for.
     pub entries: Vec<Entry>,
@@ -34,7 +34,7 @@ pub enum Entry {
     Initiate(String),
     /// Quality of the value before it: that is unknown unless this is good and no test.
     Quality,
-    /// Nothing.
+    /// Nothing: the relay does not use the value.
     Unused,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A source makes samples, a stream carries one source to one group, a disturbance spoils streams
 //! for a while, and a breaker that is tripped over GOOSE ends the fault current of sources. Files
-//! (fault records, captures) are named here and read by whoever calls.
+//! (fault records, captures) are named here and read by the caller.
 
 mod disturbances;
 mod keys;
@@ -26,7 +26,7 @@ pub const STREAMS_MAX: usize = 256;
 /// All settings of a merging unit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MergingUnit {
-    /// Its name.
+    /// Name of the merging unit, for messages.
     pub name: String,
     /// Nominal frequency, in Hz.
     pub frequency_hz: f64,
@@ -36,11 +36,11 @@ pub struct MergingUnit {
     pub duration: Option<Duration>,
     /// What the chance of disturbances begins with: the same seed, the same frames.
     pub seed: u32,
-    /// Sources by name.
+    /// Where samples come from, by name.
     pub sources: BTreeMap<String, Source>,
-    /// Streams by name.
+    /// Streams that it publishes, by name.
     pub streams: BTreeMap<String, PublishedStream>,
-    /// Disturbances by name.
+    /// What goes wrong with frames, by name.
     pub disturbances: BTreeMap<String, Disturbance>,
     /// The breaker, if somebody may trip it.
     pub breaker: Option<TrippedBreaker>,
@@ -55,7 +55,7 @@ pub struct PublishedStream {
     pub tag: Option<Tag>,
     /// Revision of the configuration.
     pub conf_rev: u32,
-    /// Samples a second.
+    /// Samples per second, 1000 to 15,360.
     pub rate: u16,
     /// Samples in a frame.
     pub asdus: u8,
@@ -70,7 +70,7 @@ pub struct PublishedStream {
 /// Where samples come from.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Source {
-    /// They are computed.
+    /// They are computed from phasors and faults.
     Waveform(Waveform),
     /// They are those of a record.
     Playback(Playback),
@@ -94,7 +94,7 @@ pub struct Plant {
 /// Three symmetrical phases, and perhaps a fault.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Waveform {
-    /// Frequency, in Hz.
+    /// Frequency of the waves, in Hz.
     pub frequency_hz: f64,
     /// Voltage of phase A to earth at time zero.
     pub voltage: Complex,
@@ -102,9 +102,9 @@ pub struct Waveform {
     pub current: Complex,
     /// Harmonics of currents: number, and share of the fundamental.
     pub current_harmonics: Vec<(u8, f64)>,
-    /// Harmonics of voltages.
+    /// Harmonics of voltages: number, and share of the fundamental.
     pub voltage_harmonics: Vec<(u8, f64)>,
-    /// The fault.
+    /// A fault in the waves; none without it.
     pub fault: Option<WaveformFault>,
     /// Current transformers that saturate; ideal ones if there are none.
     pub transformer: Option<Transformer>,
@@ -150,9 +150,9 @@ pub struct Transformer {
 /// Samples that somebody has recorded, again and again.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Playback {
-    /// The record.
+    /// Files that hold the record.
     pub record: RecordFiles,
-    /// When the fault begins in it, so that it can be told when that was.
+    /// When the fault begins in it, so that its time can be reported.
     pub inception: Option<Duration>,
 }
 
@@ -161,16 +161,16 @@ pub struct Playback {
 pub enum RecordFiles {
     /// A fault record (COMTRADE).
     Comtrade {
-        /// The `.cfg` file.
+        /// The `.cfg` file, which describes channels and rates.
         configuration: String,
-        /// The `.dat` file.
+        /// The `.dat` file, which holds the samples.
         data: String,
         /// Names of its channels for Ia Ib Ic In Ua Ub Uc Un; `none` for one that stays zero.
         channels: Vec<String>,
     },
     /// Sampled values as somebody captured them.
     Capture {
-        /// A libpcap file.
+        /// A libpcap file with frames of sampled values.
         file: String,
         /// Name of the stream in it.
         sv_id: String,
@@ -182,13 +182,13 @@ pub enum RecordFiles {
 /// Something that goes wrong with frames for a while.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Disturbance {
-    /// What.
+    /// What happens to the frames.
     pub kind: DisturbanceKind,
     /// Which streams; all if there are none.
     pub streams: Vec<String>,
     /// Share of the frames that it strikes.
     pub share: f64,
-    /// When it begins.
+    /// From the first frame to its start.
     pub at: Duration,
     /// How long; to the end if nothing is said.
     pub lasts: Option<Duration>,
@@ -220,7 +220,7 @@ pub struct TrippedBreaker {
     pub reference: String,
     /// The group that the message is sent to.
     pub destination: MacAddress,
-    /// APPID.
+    /// APPID of its frames, 0 to 0xbfff.
     pub app_id: u16,
     /// Which of the values is the trip, counted from 0.
     pub value: usize,

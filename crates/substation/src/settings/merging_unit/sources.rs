@@ -8,7 +8,7 @@ use ::settings::problems::quoted;
 
 use super::super::texts::{rate, visible};
 use super::{Plant, Playback, RecordFiles, Source, Transformer, Waveform, WaveformFault};
-use crate::protection::Complex;
+use crate::protection::{Complex, Degrees};
 
 /// How far from a whole number of periods `every` may be, in periods.
 const PERIOD_TOLERANCE: f64 = 1e-6;

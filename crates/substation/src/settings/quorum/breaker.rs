@@ -13,7 +13,7 @@ use super::keys::BREAKER;
 use super::{NodeHost, Quorum, host, quorum};
 use crate::protection::breaker;
 
-/// The breaker node.
+/// The node beside the breaker, which operates it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BreakerNode {
     /// Name of the breaker.
@@ -28,7 +28,7 @@ pub struct BreakerNode {
     pub goose: Option<GooseControl>,
     /// Where it reports whom it hears and its state; nowhere if there is none.
     pub status: Option<SocketAddr>,
-    /// Where it runs.
+    /// Interface and threads of the node.
     pub host: NodeHost,
 }
 

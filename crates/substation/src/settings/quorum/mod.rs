@@ -24,7 +24,7 @@ use super::texts::socket;
 /// What all nodes of a station must agree on, and the files of this one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Quorum {
-    /// By which protocol.
+    /// Who counts votes: the breaker node, or the relays themselves.
     pub protocol: Protocol,
     /// All numbers of the protocol.
     pub parameters: Parameters,

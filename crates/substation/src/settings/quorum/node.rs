@@ -16,16 +16,16 @@ use super::keys::NODE;
 use super::{NodeHost, Quorum, host, quorum};
 use crate::protection::space_vector;
 
-/// A relay node.
+/// One of the four relays that act as one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Node {
-    /// Its name.
+    /// Name of the node, for records.
     pub name: String,
     /// What all nodes of the station are told.
     pub quorum: Quorum,
-    /// What decides.
+    /// What decides whether to trip or close.
     pub decides: Decides,
-    /// Where it runs.
+    /// Interface and threads of the node.
     pub host: NodeHost,
 }
 
@@ -45,7 +45,7 @@ pub enum Decides {
     SpaceVector {
         /// Of the currents of this stream.
         stream: Box<Stream>,
-        /// Its limits.
+        /// Limits of the space vector, in A.
         settings: space_vector::Settings,
         /// Whether a current below the limit is a decision to close.
         closes: bool,
@@ -54,7 +54,7 @@ pub enum Decides {
     Goose {
         /// The interface that leads to that relay and nowhere else.
         interface: String,
-        /// Its message.
+        /// Control block and size of the message that it listens to.
         expected: Expected,
         /// What the values of the message say.
         entries: Vec<ForeignEntry>,
