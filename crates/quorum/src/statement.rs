@@ -262,7 +262,6 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Any statement.
     pub(crate) fn statements() -> impl Strategy<Value = Statement> {
         let subject = (any::<bool>(), any::<u32>(), any::<u16>(), any::<u32>());
         (subject, any::<bool>(), any::<u64>(), any::<u64>()).prop_map(

@@ -41,20 +41,17 @@ pub(crate) fn statement(protocol: Protocol, attempt: Attempt, tick: u64) -> Stat
     Statement { subject: subject(protocol), action, generation, tick: Tick(tick) }
 }
 
-/// A sound vote.
 pub(crate) fn vote(node: NodeId, attempt: Attempt, tick: u64) -> MessageOf<Symbolic> {
     let proof = proof(node, statement(Protocol::Arbiter, attempt, tick));
     Message::Vote { attempt, tick: Tick(tick), proof }
 }
 
-/// A sound share.
 pub(crate) fn share(node: NodeId, attempt: Attempt, tick: u64) -> MessageOf<Symbolic> {
     let [proof, proof_next] =
         [tick, tick + 1].map(|tick| proof(node, statement(Protocol::Peer, attempt, tick)));
     Message::Share { attempt, tick: Tick(tick), proof, proof_next }
 }
 
-/// A sound certificate.
 pub(crate) fn certificate(nodes: [NodeId; 2], attempt: Attempt, tick: u64) -> MessageOf<Symbolic> {
     let statement = statement(Protocol::Peer, attempt, tick);
     let certificate = Certificate::of(nodes.map(|node| proof(node, statement)));
@@ -179,7 +176,6 @@ pub(crate) fn acknowledgement(state: Action, generation: u64, tick: u64) -> Mess
     })
 }
 
-/// The actions among effects.
 pub(crate) fn actions(effects: &[EffectOf<Symbolic>]) -> Vec<Action> {
     effects
         .iter()
@@ -190,7 +186,6 @@ pub(crate) fn actions(effects: &[EffectOf<Symbolic>]) -> Vec<Action> {
         .collect()
 }
 
-/// The messages among effects.
 pub(crate) fn sent(effects: &[Told]) -> Vec<(Party, MessageOf<Symbolic>)> {
     effects
         .iter()
@@ -201,7 +196,6 @@ pub(crate) fn sent(effects: &[Told]) -> Vec<(Party, MessageOf<Symbolic>)> {
         .collect()
 }
 
-/// The evidence among effects.
 pub(crate) fn blamed(effects: &[Told]) -> Vec<Evidence<Proof>> {
     effects
         .iter()

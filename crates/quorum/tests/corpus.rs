@@ -16,7 +16,6 @@ use quorum::{
     Acknowledgement, Action, Attempt, BreakerId, Epoch, Gen, NodeId, Party, StationId, Tick,
 };
 
-/// All files by name.
 fn corpus() -> BTreeMap<String, Vec<u8>> {
     let attempt = Attempt { action: Action::Trip, generation: Gen(0x0102_0304) };
     let tick = Tick(0x0506_0708_090a);

@@ -33,14 +33,12 @@ pub(crate) struct WorkingKey {
 }
 
 impl Proof {
-    /// One bit flipped.
     pub(crate) fn broken(self) -> Self {
         Self { sound: false, ..self }
     }
 }
 
 impl Certificate {
-    /// One bit flipped.
     pub(crate) fn broken(self) -> Self {
         Self { sound: false, ..self }
     }
@@ -57,13 +55,11 @@ impl WorkingKey {
         Self { node, counter, sound: true }
     }
 
-    /// One bit flipped.
     pub(crate) fn broken(self) -> Self {
         Self { sound: false, ..self }
     }
 }
 
-/// What one node holds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Symbolic {
     /// None at the breaker node.

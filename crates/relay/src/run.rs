@@ -3,30 +3,25 @@
 
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use hdrhistogram::Histogram;
-use iec61850::goose::Liveness;
-use iec61850::wire::MacAddress;
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use os::packet::PacketSocket;
 use rtrb::{Consumer, RingBuffer};
 use serde_json::{Value, json};
-use substation::engine::Engine;
 use substation::settings::{Host, Relay, Thread};
 
-use crate::canary::{self, CanaryTicks};
+use crate::canary;
 use crate::exchange::{Collector, exchange, histogram};
 use crate::lines::Lines;
 use crate::links::{Look, Watched};
-use crate::publish::Published;
 use crate::receive::{self, Receiver};
 use crate::records::Names;
-use crate::subscribed::Subscribed;
 use crate::supervise::{Supervisor, TimedThread, Watch, listen};
-use crate::task::{self, Event, PERIOD, Task};
+use crate::task::{self, Event, PERIOD, SharedState, Task};
 use crate::totals::Totals;
 use crate::{clock, metrics, prepare, time};
 
@@ -73,27 +68,9 @@ pub(crate) fn run(
         task::TaskFigures::new(relay.protection.streams.len(), relay.subscriptions.len())
     });
     let (lateness, canary_out) = exchange(histogram);
-    let (canary_ticks, busy_ns) = (CanaryTicks::default(), AtomicU64::new(0));
-    let clock_quality = AtomicU8::new(clock::quality(&os::clock::state().unwrap_or_default()));
+    let shared = SharedState::default();
     let receiver = Receiver::new(relay, to_task, messages_to_task, received);
-    let subscribed = Subscribed::of(relay);
-    let known =
-        subscribed.iter().map(|s| (Liveness::Waiting, vec![None; s.values().len()])).collect();
-    let task = Task {
-        engine: Engine::new(&relay.protection),
-        published: Published::of(relay, MacAddress(goose.address())),
-        subscribed,
-        samples,
-        goose: messages,
-        bus: &goose,
-        events,
-        figures: done,
-        canary: &canary_ticks,
-        clock_quality: &clock_quality,
-        receive_busy_ns: &busy_ns,
-        known,
-        counters: task::Counters::default(),
-    };
+    let task = Task::new(relay, (&goose, &shared), (samples, messages), events, done);
     let mut watch = RelayWatch {
         totals: Totals::new(relay),
         names: Names::of(relay),
@@ -102,24 +79,25 @@ pub(crate) fn run(
         received: receive_out,
         done: task_out,
         lateness: canary_out,
-        clock_quality: &clock_quality,
+        shared: &shared,
         sampled_values: &sampled_values,
         watched,
         server,
         window: Instant::now(),
     };
+    watch.collect();
     let begin = time::own().plus(HEAD_START);
     let canary_thread = Thread { core: host.task.core, priority: host.canary_priority };
     let threads = vec![
         TimedThread::new("receive", host.receive, |ending| {
-            receiver.run(&sampled_values, &goose, &busy_ns, ending)
+            receiver.run(&sampled_values, &goose, &shared.receive_busy_ns, ending)
         }),
         TimedThread::new("task", host.task, move |ending| {
             task.run(begin, ending);
             Ok(())
         }),
         TimedThread::new("canary", canary_thread, |ending| {
-            canary::run(begin, PERIOD, &canary_ticks, ending, lateness);
+            canary::run(begin, PERIOD, &shared.canary, ending, lateness);
             Ok(())
         }),
     ];
@@ -163,7 +141,7 @@ struct RelayWatch<'s> {
     received: Collector<receive::ReceiveFigures>,
     done: Collector<task::TaskFigures>,
     lateness: Collector<Histogram<u64>>,
-    clock_quality: &'s AtomicU8,
+    shared: &'s SharedState,
     sampled_values: &'s PacketSocket,
     watched: Vec<(Watched, &'s PacketSocket)>,
     server: Option<TcpListener>,
@@ -205,7 +183,7 @@ impl RelayWatch<'_> {
     fn collect(&mut self) {
         let totals = &mut self.totals;
         totals.clock = os::clock::state().unwrap_or_default();
-        self.clock_quality.store(clock::quality(&totals.clock), Ordering::Relaxed);
+        self.shared.clock_quality.store(clock::quality(&totals.clock), Ordering::Relaxed);
         self.received.collect(|sheet| totals.receive(sheet));
         self.done.collect(|sheet| totals.task(sheet));
         self.lateness.collect(|lateness| totals.canary(lateness));

@@ -8,10 +8,11 @@ use hdrhistogram::Histogram;
 use iec61850::SampleTime;
 use iec61850::goose::{self, Liveness};
 use iec61850::stream::{self, State};
-use iec61850::wire::{Goose, UtcTime};
+use iec61850::wire::{Goose, MacAddress, UtcTime};
 use quorum::CommonTime;
 use rtrb::{Consumer, Producer};
 use substation::engine::{Arrival, Change, Engine};
+use substation::settings::Relay;
 
 use crate::blame::{Cause, Evidence, cause};
 use crate::canary::{CanaryTicks, at_each_tick, ticks_in};
@@ -75,29 +76,34 @@ impl TaskFigures {
     }
 }
 
+/// What the threads of a relay know of each other without queues.
+#[derive(Debug, Default)]
+pub(crate) struct SharedState {
+    pub(crate) canary: CanaryTicks,
+    /// What the stamps of messages say of the clock.
+    pub(crate) clock_quality: AtomicU8,
+    /// How long the receiving thread was at work.
+    pub(crate) receive_busy_ns: AtomicU64,
+}
+
 /// Everything that the task has and uses.
 #[derive(Debug)]
 pub(crate) struct Task<'t> {
-    pub(crate) engine: Engine,
+    engine: Engine,
     /// Messages that it sends.
-    pub(crate) published: Vec<Published>,
+    published: Vec<Published>,
     /// Messages that it hears.
-    pub(crate) subscribed: Vec<Subscribed>,
-    pub(crate) samples: Consumer<Arrival>,
-    pub(crate) goose: Consumer<GooseFrame>,
+    subscribed: Vec<Subscribed>,
+    /// What of these was reported last.
+    known: Vec<(Liveness, Vec<Option<bool>>)>,
+    samples: Consumer<Arrival>,
+    goose: Consumer<GooseFrame>,
     /// Where messages are sent.
-    pub(crate) bus: &'t PacketSocket,
-    pub(crate) events: Producer<Event>,
-    pub(crate) figures: Filler<TaskFigures>,
-    /// What the canary saw.
-    pub(crate) canary: &'t CanaryTicks,
-    /// What the stamps of messages say of the clock.
-    pub(crate) clock_quality: &'t AtomicU8,
-    /// How long the receiving thread was at work.
-    pub(crate) receive_busy_ns: &'t AtomicU64,
-    /// What of subscriptions was reported last.
-    pub(crate) known: Vec<(Liveness, Vec<Option<bool>>)>,
-    pub(crate) counters: Counters,
+    bus: &'t PacketSocket,
+    events: Producer<Event>,
+    figures: Filler<TaskFigures>,
+    shared: &'t SharedState,
+    counters: Counters,
 }
 
 /// What the task did.
@@ -117,7 +123,32 @@ pub(crate) struct Counters {
     pub(crate) overruns: [u64; 3],
 }
 
-impl Task<'_> {
+impl<'t> Task<'t> {
+    /// A task that has done nothing yet; it sends to `bus`.
+    pub(crate) fn new(
+        relay: &Relay,
+        (bus, shared): (&'t PacketSocket, &'t SharedState),
+        (samples, goose): (Consumer<Arrival>, Consumer<GooseFrame>),
+        events: Producer<Event>,
+        figures: Filler<TaskFigures>,
+    ) -> Self {
+        let subscribed = Subscribed::of(relay);
+        let unknown = |each: &Subscribed| (Liveness::Waiting, vec![None; each.values().len()]);
+        Self {
+            engine: Engine::new(&relay.protection),
+            published: Published::of(relay, MacAddress(bus.address())),
+            known: subscribed.iter().map(unknown).collect(),
+            subscribed,
+            samples,
+            goose,
+            bus,
+            events,
+            figures,
+            shared,
+            counters: Counters::default(),
+        }
+    }
+
     /// Runs cycles from `begin` on until it shall stop.
     pub(crate) fn run(mut self, begin: SampleTime, stop: &AtomicBool) {
         at_each_tick(begin, PERIOD, stop, |tick, due| self.timed_cycle(tick, due));
@@ -128,7 +159,7 @@ impl Task<'_> {
     /// A cycle that was due, and what is measured of it; returns its end.
     fn timed_cycle(&mut self, tick: u64, due: SampleTime) -> SampleTime {
         let (awake, cpu_ns) = (time::own(), os::realtime::thread_cpu_ns());
-        let busy_ns = self.receive_busy_ns.load(Ordering::Relaxed);
+        let busy_ns = self.shared.receive_busy_ns.load(Ordering::Relaxed);
         self.cycle(awake);
         let end = time::own();
         record(&mut self.figures.sheet().lateness, awake.since(due));
@@ -136,12 +167,12 @@ impl Task<'_> {
         let ticks_over = ticks_in(end.since(due), PERIOD);
         if ticks_over > 0 {
             let cpu_ns = (os::realtime::thread_cpu_ns() - cpu_ns).max(0) as u64;
-            let busy_ns = self.receive_busy_ns.load(Ordering::Relaxed) - busy_ns;
+            let busy_ns = self.shared.receive_busy_ns.load(Ordering::Relaxed) - busy_ns;
             self.blame(&Evidence {
                 excess: end.since(due.plus(PERIOD)),
                 elapsed: end.since(due),
                 task_cpu: Duration::from_nanos(cpu_ns),
-                canary_late: self.canary.worst(tick, tick + ticks_over),
+                canary_late: self.shared.canary.worst(tick, tick + ticks_over),
                 receive_busy: Duration::from_nanos(busy_ns),
             });
         }
@@ -172,7 +203,7 @@ impl Task<'_> {
             let event = Event { at, what: What::Change(*change) };
             self.counters.events_lost += u64::from(self.events.push(event).is_err());
         }
-        let clock_quality = self.clock_quality.load(Ordering::Relaxed);
+        let clock_quality = self.shared.clock_quality.load(Ordering::Relaxed);
         let stamp = UtcTime::from_realtime_ns(at.ns(), clock_quality);
         for published in &mut self.published {
             if let Some(frame) = published.step(now, stamp, &self.engine) {

@@ -16,18 +16,15 @@ use crate::support::feeder::{FAULT_A, MergingUnit, RATE};
 use crate::support::paced::publish;
 use crate::support::running::{Relay, count};
 
-/// Settings of a relay for so many of these streams: an element that such a fault starts, and one
+/// Settings of a relay for one of these streams: an element that such a fault starts, and one
 /// that a current 15 % higher would.
-fn settings(streams: u8, records: &str, metrics: &str) -> String {
-    let mut text = String::from("relay: feeder\nfrequency: 50 Hz\nstreams:\n");
-    for number in 1..=streams {
-        text += &format!(
-            "  s{number:02}: {{sv_id: MU{number:02}, destination: '01:0c:cd:04:00:{number:02x}', \
-             app_id: 0x4000, rate: {RATE} Hz, late_max: 20 ms}}\n"
-        );
-    }
-    text += &format!(
-        "elements:
+fn settings(records: &str, metrics: &str) -> String {
+    format!(
+        "relay: feeder
+frequency: 50 Hz
+streams:
+  s01: {{sv_id: MU01, destination: '01:0c:cd:04:00:01', app_id: 0x4000, rate: {RATE} Hz, late_max: 20 ms}}
+elements:
   low: {{function: overcurrent, stream: s01, pick_up: {} A, delay: 10 ms}}
   high: {{function: overcurrent, stream: s01, pick_up: {} A, delay: 0 ms}}
 trips:
@@ -47,18 +44,26 @@ host: {{interface: west, cache_group: nobody-made-it, records: {records}, metric
 ",
         FAULT_A * 0.85,
         FAULT_A * 1.15
-    );
-    text
+    )
+}
+
+/// A relay that runs on a cable with these settings, and the other end of the cable.
+fn start(
+    of_what: &str,
+    text: impl FnOnce(&str, &str) -> String,
+    duration: &str,
+) -> Option<(Relay, PacketSocket)> {
+    if !support::cable(of_what) {
+        return None;
+    }
+    assert!(support::ip("link set dev lo up"));
+    let relay = Relay::start(text, duration);
+    Some((relay, PacketSocket::open("east", ETHERTYPE_SAMPLED_VALUES).expect("it opens")))
 }
 
 #[test]
 fn a_fault_is_tripped_by_goose_and_no_sample_is_lost() {
-    if !support::cable("a relay on a cable") {
-        return;
-    }
-    assert!(support::ip("link set dev lo up"));
-    let relay = Relay::start(|records, metrics| settings(1, records, metrics), "5s");
-    let bus = PacketSocket::open("east", ETHERTYPE_SAMPLED_VALUES).expect("it opens");
+    let Some((relay, bus)) = start("a relay on a cable", settings, "5s") else { return };
     let goose = PacketSocket::open("east", ETHERTYPE_GOOSE).expect("it opens");
     goose.join_all().expect("it joins");
     let unit = MergingUnit::new(1, Some(1.5), 50.0);
@@ -98,12 +103,7 @@ fn a_fault_is_tripped_by_goose_and_no_sample_is_lost() {
 
 #[test]
 fn hostile_frames_change_nothing_but_a_counter() {
-    if !support::cable("hostile frames to a relay") {
-        return;
-    }
-    assert!(support::ip("link set dev lo up"));
-    let relay = Relay::start(|records, metrics| settings(1, records, metrics), "4s");
-    let bus = PacketSocket::open("east", ETHERTYPE_SAMPLED_VALUES).expect("it opens");
+    let Some((relay, bus)) = start("hostile frames to a relay", settings, "4s") else { return };
     let (unit, faulty) = (MergingUnit::new(1, None, 50.0), MergingUnit::new(1, Some(0.0), 50.0));
     let stranger = MergingUnit::new(2, None, 50.0);
     let is_measured = publish(&bus, RATE, RATE, |number| {
@@ -153,12 +153,9 @@ fn of_quality(mut frame: Vec<u8>, quality: [u8; 2]) -> Vec<u8> {
 
 #[test]
 fn a_fault_on_a_stream_that_cannot_be_trusted_trips_nothing_until_it_can() {
-    if !support::cable("untrusted streams to a relay") {
+    let Some((relay, bus)) = start("untrusted streams to a relay", settings, "600s") else {
         return;
-    }
-    assert!(support::ip("link set dev lo up"));
-    let relay = Relay::start(|records, metrics| settings(1, records, metrics), "600s");
-    let bus = PacketSocket::open("east", ETHERTYPE_SAMPLED_VALUES).expect("it opens");
+    };
     let faulty = MergingUnit::new(1, Some(0.0), 50.0);
     let span = RATE * 2 / 5;
     let trusted_from_ns = Cell::new(i64::MAX);
@@ -200,10 +197,6 @@ fn a_fault_on_a_stream_that_cannot_be_trusted_trips_nothing_until_it_can() {
 
 #[test]
 fn a_capture_of_4800_samples_a_second_is_taken_whole() {
-    if !support::cable("a capture to a relay") {
-        return;
-    }
-    assert!(support::ip("link set dev lo up"));
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../iec61850/tests/data");
     let octets = std::fs::read(path.join("sv_9-2le_4800.pcap")).expect("it is there");
     let frames = frames(&octets);
@@ -217,8 +210,7 @@ fn a_capture_of_4800_samples_a_second_is_taken_whole() {
             asdu.sv_id, first.header.destination, first.header.app_id, asdu.conf_rev
         )
     };
-    let relay = Relay::start(text, "3s");
-    let bus = PacketSocket::open("east", ETHERTYPE_SAMPLED_VALUES).expect("it opens");
+    let Some((relay, bus)) = start("a capture to a relay", text, "3s") else { return };
     let is_measured =
         publish(&bus, frames.len() as u32, 4800, |number| vec![frames[number as usize].clone()]);
     let (summary, _) = relay.finish();
@@ -245,11 +237,7 @@ fn frames(octets: &[u8]) -> Vec<Vec<u8>> {
 
 #[test]
 fn ctrl_c_ends_a_relay_with_its_summary_and_nothing_is_left() {
-    if !support::cable("Ctrl-C to a relay") {
-        return;
-    }
-    assert!(support::ip("link set dev lo up"));
-    let relay = Relay::start(|records, metrics| settings(1, records, metrics), "60s");
+    let Some((relay, _bus)) = start("Ctrl-C to a relay", settings, "60s") else { return };
     relay.interrupt();
     let (output, _) = relay.end();
     assert_eq!(output.status.code(), Some(130));
@@ -269,7 +257,7 @@ fn what_is_missing_is_told_with_its_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("relay.yaml");
     let records = folder.path().join("records.jsonl");
-    std::fs::write(&path, settings(1, &records.display().to_string(), "127.0.0.1:9462"))
+    std::fs::write(&path, settings(&records.display().to_string(), "127.0.0.1:9462"))
         .expect("it writes");
     let mut command = Command::new(env!("CARGO_BIN_EXE_qcrelay"));
     let output = command.arg("run").arg(&path).args(["--interface", "nowhere"]).output();
@@ -277,7 +265,7 @@ fn what_is_missing_is_told_with_its_exit_code() {
     assert_eq!(output.status.code(), Some(69));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("interface nowhere cannot be opened"), "{said}");
-    let text = settings(1, &records.display().to_string(), "127.0.0.1:9462");
+    let text = settings(&records.display().to_string(), "127.0.0.1:9462");
     let strict = text.replace("cache_group", "require_realtime: yes, cache_group");
     std::fs::write(&path, strict).expect("it writes");
     let mut command = Command::new(env!("CARGO_BIN_EXE_qcrelay"));
@@ -311,7 +299,7 @@ fn files_of_a_substation_are_imported() {
 fn bad_settings_are_told_by_line_with_their_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("relay.yaml");
-    let wrong = settings(1, "none", "127.0.0.1:9462").replace("delay: 10 ms", "delay: 10");
+    let wrong = settings("none", "127.0.0.1:9462").replace("delay: 10 ms", "delay: 10");
     std::fs::write(&path, wrong).expect("it writes");
     let output = Command::new(env!("CARGO_BIN_EXE_qcrelay")).arg("check").arg(&path).output();
     let output = output.expect("it runs");

@@ -22,13 +22,11 @@ use super::station::{BEGIN, Heard, Network, Node, Said, Station};
 use crate::bench::{Told, subject};
 use crate::symbolic::Symbolic;
 
-/// What is explored.
 #[derive(Debug)]
 pub(crate) struct Alone {
     pub(crate) station: Station,
 }
 
-/// What must never be.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Wrong {
     /// A certificate that is not two distinct nodes' word for what this node attempts now, or of a
@@ -60,7 +58,6 @@ pub(crate) struct State {
     wrong: Option<Wrong>,
 }
 
-/// What may happen next.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// Its clock comes to the next tick.

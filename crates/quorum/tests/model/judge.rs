@@ -4,7 +4,6 @@ use quorum::{Action, Attempt, Gen, Message, NODES, Party, QUORUM, Remembered, Ti
 
 use super::station::{Network, Node, Said, State, Station};
 
-/// What must never be.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Fault {
     /// S1: an action without two distinct nodes that may be believed, one of them correct.

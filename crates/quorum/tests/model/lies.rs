@@ -28,14 +28,12 @@ pub(crate) fn all(station: &Station, state: &State, mut say: impl FnMut(Party, S
     }
 }
 
-/// Who lies.
 pub(crate) struct Liar {
     pub(crate) protocol: Protocol,
     pub(crate) me: NodeId,
 }
 
 impl Liar {
-    /// Its own sound proof.
     pub(crate) fn proof(&self, attempt: Attempt, tick: Tick) -> Proof {
         let Attempt { action, generation } = attempt;
         let subject = subject(self.protocol);

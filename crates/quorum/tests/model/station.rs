@@ -25,7 +25,6 @@ pub(crate) const BEGIN: Tick = Tick(100);
 /// Longer than any run.
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// What the network does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Network {
     /// What was said arrives at any time, any number of times, in any order, or never.
@@ -34,14 +33,12 @@ pub(crate) enum Network {
     Prompt,
 }
 
-/// What is explored.
 #[derive(Debug)]
 pub(crate) struct Station {
     pub(crate) protocol: Protocol,
     pub(crate) parameters: Parameters,
     /// Who is correct, and up from the begin.
     pub(crate) correct: Vec<NodeId>,
-    /// Who lies.
     pub(crate) hostile: NodeId,
     /// How the breaker stands at the begin.
     pub(crate) stands: Action,
@@ -54,7 +51,6 @@ pub(crate) struct Station {
     /// For how many ticks statements that have expired, or are of gens that have passed, may still
     /// arrive. If for none, it is taken for granted that they are refused.
     pub(crate) late_ticks: u64,
-    /// For how many ticks.
     pub(crate) ticks: u64,
     /// How often the breaker can have moved by then.
     pub(crate) moves: u64,
@@ -62,13 +58,11 @@ pub(crate) struct Station {
     pub(crate) evidence: AtomicU64,
 }
 
-/// A correct relay node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Node {
     pub(crate) id: NodeId,
     pub(crate) relay: Relay<Proof, Certificate>,
     pub(crate) keys: [u64; NODES],
-    /// What its clock shows.
     pub(crate) tick: Tick,
     /// At which gen of the breaker its relay decided what it attempts.
     pub(crate) decided: Option<Gen>,
@@ -184,7 +178,6 @@ impl Station {
         keys
     }
 
-    /// Who lies now.
     pub(crate) fn liar(&self, state: &State) -> NodeId {
         match self.heir {
             Some(heir) if state.breaker_keys[self.hostile.index()] != 1 => heir,
@@ -309,7 +302,6 @@ impl Station {
 }
 
 impl Node {
-    /// Takes in an event.
     pub(crate) fn step(&mut self, event: Heard) -> Vec<Told> {
         self.step_counted(event).0
     }

@@ -7,7 +7,6 @@ use super::judge::{self, Fault};
 use super::lies;
 use super::station::{BEGIN, Network, Said, State, Station};
 
-/// What may happen next.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// The clock of a party comes to its next tick.

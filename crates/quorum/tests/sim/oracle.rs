@@ -27,7 +27,6 @@ pub(crate) struct View {
     pub(crate) generation: Option<Gen>,
     /// Whether the breaker node uses its key.
     pub(crate) is_known: bool,
-    /// Whose keys it uses.
     pub(crate) knows: [bool; NODES],
 }
 
@@ -135,7 +134,6 @@ impl Oracle {
         }
     }
 
-    /// Evidence against a node.
     pub(crate) fn blames(&self, node: NodeId) -> Result<(), String> {
         if self.was_hostile[node.index()] {
             return Ok(());

@@ -17,12 +17,13 @@ pub(crate) enum Mode {
 /// How the hostile node goes about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Style {
-    /// Everything, at random.
     Anything,
     /// Completes whatever one correct node attempts, as early and as late as it can.
     Pump,
     /// The right type, one bit flipped, in so many copies.
-    Corrupt { copies: u64 },
+    Corrupt {
+        copies: u64,
+    },
     /// One thing to one peer, another to the next.
     Equivocate,
     /// What a correct node would say, in each tick and before anybody else.
@@ -31,7 +32,6 @@ pub(crate) enum Style {
     Replay,
     /// Two correct instances of one identity, each with its own relay and its own audience.
     Twins,
-    /// Nothing.
     Silent,
 }
 

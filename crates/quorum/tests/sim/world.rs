@@ -44,7 +44,6 @@ pub(crate) struct Node {
     last: Action,
 }
 
-/// What happens next.
 enum What {
     Arrives { to: Party, slot: Option<usize>, datagram: Datagram },
     Wakes { slot: usize },
@@ -58,7 +57,6 @@ enum What {
     TokenDue,
 }
 
-/// Everything.
 pub(crate) struct World {
     pub(crate) plan: Plan,
     pub(crate) mode: Mode,

@@ -13,7 +13,6 @@ fn bench() -> RelayBench {
     RelayBench::new(Protocol::Peer)
 }
 
-/// The certificates among effects.
 fn certified(effects: &[Told]) -> Vec<MessageOf<Symbolic>> {
     let to_breaker = sent(effects).into_iter().filter(|(to, _)| *to == Party::Breaker);
     to_breaker

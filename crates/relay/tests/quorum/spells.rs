@@ -89,7 +89,6 @@ enum Cause {
     Host,
     /// Parties waited for cores that others had, and the host, for at least half of it.
     Waiting,
-    /// Neither.
     Unexplained,
 }
 

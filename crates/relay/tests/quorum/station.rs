@@ -95,7 +95,6 @@ pub(crate) struct Station {
 pub(crate) struct Outcome {
     /// Steps of the current, in their order.
     pub(crate) steps: Vec<Value>,
-    /// Actions of the breaker.
     pub(crate) acted: Vec<Value>,
     /// Attempts of the correct nodes: node, action, gen, when.
     pub(crate) spoke: Vec<(u8, String, u64, u64)>,

@@ -7,14 +7,11 @@ use iec61850::wire::{
 use substation::protection::{Complex, Degrees};
 use substation::waveform::{Fault, Wave};
 
-/// Samples a second.
 pub(crate) const RATE: u32 = 4000;
 /// Root mean square value of the current before the fault and in it.
 pub(crate) const LOAD_A: f64 = 300.0;
-/// See above.
 pub(crate) const FAULT_A: f64 = 5000.0;
 
-/// Frames of one stream.
 pub(crate) struct MergingUnit {
     sv_id: String,
     destination: MacAddress,
