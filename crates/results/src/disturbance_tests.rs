@@ -28,7 +28,7 @@ fn gap(window: Window) -> Measure {
     Measure::LongestGap { from, to, port: 502, at, window }
 }
 
-fn told(member: &str, statistic: Statistic) -> Measure {
+fn reported(member: &str, statistic: Statistic) -> Measure {
     let (member, program) = (member.into(), "poller".into());
     Measure::Told { member, program, statistic, above: None, window: Window::default() }
 }
@@ -74,9 +74,9 @@ fn the_bound_is_a_tenth_of_what_a_requirement_is_about() {
     assert_eq!(bound(last(), None, Some(21.3)), BOUND_DEFAULT);
     assert_eq!(bound(last(), Some(20.0), Some(20.0)), BOUND_DEFAULT);
     assert_eq!(bound(Measure::Minimum(point(), all), Some(2370.0), None), BOUND_DEFAULT);
-    assert_eq!(bound(told("latency_us", Statistic::Maximum), None, Some(20.0)), ms(2));
-    assert_eq!(bound(told("latency_us", Statistic::Count), None, Some(20.0)), BOUND_DEFAULT);
-    assert_eq!(bound(told("score", Statistic::Mean), None, Some(20.0)), BOUND_DEFAULT);
+    assert_eq!(bound(reported("latency_us", Statistic::Maximum), None, Some(20.0)), ms(2));
+    assert_eq!(bound(reported("latency_us", Statistic::Count), None, Some(20.0)), BOUND_DEFAULT);
+    assert_eq!(bound(reported("score", Statistic::Mean), None, Some(20.0)), BOUND_DEFAULT);
     let mut stated = demand(gap(all), None, Some(130.0));
     stated.disturbed.above = Some(ms(70));
     assert_eq!(bound_of(&stated), ms(70));
@@ -143,7 +143,7 @@ fn what_is_shorter_than_a_hundredth_of_a_millisecond_is_told_as_what_it_is() {
 #[test]
 fn lines_that_were_stamped_late_disturb_who_reads_them() {
     let of = |who: &str| Disturbance { cause: Cause::Stamped, ..delay(Some("n1"), who, 4000, 30) };
-    let reads = demand(told("latency_us", Statistic::Count), None, Some(0.0));
+    let reads = demand(reported("latency_us", Statistic::Count), None, Some(0.0));
     let why = |requirement: &Requirement, who| disturbed(requirement, ALL, &watched(vec![of(who)]));
     let text = why(&reads, "poller").unwrap();
     assert!(text.starts_with("`poller` in n1 had its lines stamped late, 30 ms"), "{text}");

@@ -22,7 +22,7 @@ pub struct PlantRecord {
     /// Solutions before zero that are none.
     pub unconverged_at_rest: u64,
     /// When the state of the plant was no solution: begin, and end, which is not included. So many
-    /// of them that they are no more told one by one are one.
+    /// of them that they are no more listed one by one are one.
     pub unconverged_ns: Vec<(i64, i64)>,
     /// The share of a window that may be without a solution.
     pub unconverged_share: f64,

@@ -26,7 +26,7 @@ use super::record::{EndedHow, FORMAT, RunRecord};
 use super::run_data::RunData;
 use super::series::Series;
 use super::table_file;
-use super::told::{self, Told};
+use super::told::{self, ReportedValues};
 use super::verdict::{Verdict, judge};
 use crate::rate;
 use os::files;
@@ -219,7 +219,7 @@ impl RunFolder {
     }
 
     /// What programs reported of the members that requirements name.
-    fn told(&self, record: &RunRecord) -> Result<BTreeMap<(String, String), Told>> {
+    fn reported(&self, record: &RunRecord) -> Result<BTreeMap<(String, String), ReportedValues>> {
         let mut all = BTreeMap::new();
         for demand in &record.scenario.requirements {
             let MeasureRecord::Told { member, program, .. } = &demand.measure else { continue };
@@ -229,9 +229,9 @@ impl RunFolder {
                 continue;
             }
             let log = regular::open(&path).map(BufReader::new);
-            let told = log.and_then(|log| told::read(&Self::log_name(program), log, member));
-            let told = told.with_context(|| format!("reading {}", path.display()))?;
-            all.insert(key, told);
+            let reported = log.and_then(|log| told::read(&Self::log_name(program), log, member));
+            let reported = reported.with_context(|| format!("reading {}", path.display()))?;
+            all.insert(key, reported);
         }
         Ok(all)
     }
@@ -276,9 +276,9 @@ impl RunFolder {
             }
             _ => record.covered_ns,
         };
-        let told = self.told(record)?;
+        let reported = self.reported(record)?;
         Ok(RunData {
-            told,
+            reported,
             watched: self.watched(record)?,
             series_file: self.series_file().to_owned(),
             series,

@@ -11,7 +11,7 @@ use super::frame::Segment;
 use super::run_data::RunData;
 use super::series::Series;
 use super::stream::Streams;
-use super::told::{Told, draw};
+use super::told::{ReportedValues, draw};
 use super::window::Bounds;
 use plant::name::PointName;
 use report_kit::figure::seconds;
@@ -56,7 +56,7 @@ pub(crate) fn measure(measure: &Measure, data: &RunData) -> Result<Finding, Stri
             longest_gap(&polls, window, data)
         }
         Measure::Told { member, program, statistic, above, .. } => {
-            told((program, member), *statistic, *above, window, data)
+            reported((program, member), *statistic, *above, window, data)
         }
     }
 }
@@ -329,17 +329,17 @@ fn longest_gap(polls: &Polls, window: Bounds, data: &RunData) -> Result<Finding,
 }
 
 /// Numbers that a program reported in a window, those above a bound only.
-fn told(
+fn reported(
     (program, member): (&str, &str),
     statistic: Statistic,
     above: Option<f64>,
     window: Bounds,
     data: &RunData,
 ) -> Result<Finding, String> {
-    let told = data.told.get(&(program.to_owned(), member.to_owned()));
-    let told = told.ok_or_else(|| format!("there is no log of {program}"))?;
-    let known = Known::of_log(program, told, data).heeding_plant(window, data);
-    let all = told.times_ns.iter().zip(&told.values);
+    let reported = data.reported.get(&(program.to_owned(), member.to_owned()));
+    let reported = reported.ok_or_else(|| format!("there is no log of {program}"))?;
+    let known = Known::of_log(program, reported, data).heeding_plant(window, data);
+    let all = reported.times_ns.iter().zip(&reported.values);
     let all = all.filter(|(time, _)| window.holds(**time) && **time < known.sound_to_ns);
     let all: Vec<f64> = all.map(|(_, value)| *value).collect();
     if all.is_empty() {
@@ -409,9 +409,9 @@ impl Known {
     }
 
     /// The log of a program says itself what is missing in it.
-    fn of_log(program: &str, told: &Told, data: &RunData) -> Self {
+    fn of_log(program: &str, reported: &ReportedValues, data: &RunData) -> Self {
         let known = Self::of_file(&format!("programs/{program}.log"), data);
-        told.lost.as_ref().map_or(known.clone(), |loss| known.up_to(loss))
+        reported.lost.as_ref().map_or(known.clone(), |loss| known.up_to(loss))
     }
 
     fn up_to(self, loss: &Loss) -> Self {

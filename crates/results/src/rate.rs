@@ -88,9 +88,9 @@ mod tests {
             did(8, dilate(2_500_000)),
         ];
         let changes = rate_changes(&interventions, 2_500_000, &nodes);
-        let told: Vec<_> =
+        let reported: Vec<_> =
             changes.iter().map(|one| (one.from_ns, one.to_ns, one.node.as_deref())).collect();
-        assert_eq!(told, [(2, 5, None), (6, i64::MAX, Some("n1"))]);
+        assert_eq!(reported, [(2, 5, None), (6, i64::MAX, Some("n1"))]);
         assert!(changes.iter().all(|one| one.cause == Cause::Rate));
     }
 

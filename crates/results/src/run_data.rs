@@ -9,7 +9,7 @@ use super::capture::Capture;
 use super::disturbance::Watched;
 use super::doubt::{Loss, PlantRecord};
 use super::series::Series;
-use super::told::Told;
+use super::told::ReportedValues;
 
 /// What verdicts are drawn from.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -23,7 +23,7 @@ pub struct RunData {
     /// Addresses by node.
     pub addresses: BTreeMap<String, Option<Ipv4Addr>>,
     /// What programs reported of members that requirements name, by program and member.
-    pub told: BTreeMap<(String, String), Told>,
+    pub reported: BTreeMap<(String, String), ReportedValues>,
     /// What kept programs from acting in time; `None` if nobody watched.
     pub watched: Option<Watched>,
     /// What the plant did, if there was one.

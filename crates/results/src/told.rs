@@ -15,7 +15,7 @@ use scenario::told::{Statistic, scale_ms};
 
 /// Scenario time and number, in the order of lines.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Told {
+pub struct ReportedValues {
     /// When each line came.
     pub times_ns: Vec<i64>,
     /// What it said, in ms where it is a time.
@@ -57,29 +57,29 @@ pub fn draw(statistic: Statistic, sorted: &[f64]) -> Result<f64, String> {
 }
 
 /// Reads the log of a program, the file `name`, for one member.
-pub fn read(name: &str, log: impl BufRead, member: &str) -> io::Result<Told> {
-    let mut told = Told::default();
+pub fn read(name: &str, log: impl BufRead, member: &str) -> io::Result<ReportedValues> {
+    let mut reported = ReportedValues::default();
     for line in log.lines() {
         let Some(line) = OutputLine::parse(&line?) else { continue };
-        if line.channel == Channel::Lost && told.lost.is_none() {
+        if line.channel == Channel::Lost && reported.lost.is_none() {
             let reason = format!("{name} lacks lines: {}", line.text);
-            told.lost = Some(Loss { file: name.to_owned(), from_ns: line.time_ns, reason });
+            reported.lost = Some(Loss { file: name.to_owned(), from_ns: line.time_ns, reason });
         }
         match said(&line, member) {
             Said::Nothing => {}
             Said::Number(value) => {
-                told.times_ns.push(line.time_ns);
-                told.values.push(value * scale_ms(member).unwrap_or(1.0));
+                reported.times_ns.push(line.time_ns);
+                reported.values.push(value * scale_ms(member).unwrap_or(1.0));
             }
-            Said::NoNumber if told.lost.is_none() => {
+            Said::NoNumber if reported.lost.is_none() => {
                 let text: String = line.text.chars().take(SHOWN).collect();
                 let reason = format!("{name} has a line about `{member}` without a number: {text}");
-                told.lost = Some(Loss { file: name.to_owned(), from_ns: line.time_ns, reason });
+                reported.lost = Some(Loss { file: name.to_owned(), from_ns: line.time_ns, reason });
             }
             Said::NoNumber => {}
         }
     }
-    Ok(told)
+    Ok(reported)
 }
 
 /// Of a line that says no number, in characters.
@@ -127,10 +127,10 @@ mod tests {
                    \x20   1.700000000 out| {\"latency_us\": \"much\"}\n\
                    \x20   1.800000000 out| {broken\n\
                    \x20   2.000000000 out| {\"other\": 3, \"latency_us\": 4200}\n";
-        let told = read("p.log", log.as_bytes(), "latency_us").unwrap();
-        assert_eq!(told.times_ns, [1_500_000_000, 2_000_000_000]);
-        assert_eq!(told.values, [0.8125, 4.2]);
-        let lost = told.lost.unwrap();
+        let reported = read("p.log", log.as_bytes(), "latency_us").unwrap();
+        assert_eq!(reported.times_ns, [1_500_000_000, 2_000_000_000]);
+        assert_eq!(reported.values, [0.8125, 4.2]);
+        let lost = reported.lost.unwrap();
         assert_eq!(lost.from_ns, 1_700_000_000);
         assert!(lost.reason.ends_with("without a number: {\"latency_us\": \"much\"}"), "{lost:?}");
         assert_eq!(read("p.log", log.as_bytes(), "other").unwrap().values, [3.0]);
@@ -157,9 +157,9 @@ mod tests {
         for hole in holes {
             let log =
                 format!("    1.000000000 out| {{\"answer_ms\": 1}}\n    2.000000000 out| {hole}\n");
-            let told = read("p.log", log.as_bytes(), "answer_ms").unwrap();
+            let reported = read("p.log", log.as_bytes(), "answer_ms").unwrap();
             assert_eq!(
-                (told.values, told.lost.map(|lost| lost.from_ns)),
+                (reported.values, reported.lost.map(|lost| lost.from_ns)),
                 (vec![1.0], Some(2_000_000_000)),
                 "{hole}"
             );
@@ -172,8 +172,8 @@ mod tests {
             r#"{"text": "answer_ms"}"#,
         ] {
             let log = format!("    1.000000000 out| {text}\n");
-            let told = read("p.log", log.as_bytes(), "answer_ms").unwrap();
-            assert_eq!((told.values.len(), told.lost), (0, None), "{text}");
+            let reported = read("p.log", log.as_bytes(), "answer_ms").unwrap();
+            assert_eq!((reported.values.len(), reported.lost), (0, None), "{text}");
         }
     }
 

@@ -9,7 +9,7 @@ use super::frame::tests::frame;
 use super::frame::{Segment, TcpPart};
 use super::run_data::RunData;
 use super::series::Series;
-use super::told::Told;
+use super::told::ReportedValues;
 use super::verdict::*;
 use plant::name::PointName;
 use scenario::model::{Disturbed, End, Measure, Requirement, Window};
@@ -59,15 +59,15 @@ fn polls(direction: Direction) -> Capture {
 }
 
 /// A millisecond each 100 ms, but 5 ms at 4 s.
-fn told() -> Told {
+fn reported() -> ReportedValues {
     let times_ns: Vec<i64> = (0..100).map(|k| 100 * k * MS).collect();
     let values = times_ns.iter().map(|time| if *time == 4000 * MS { 5.0 } else { 1.0 }).collect();
-    Told { times_ns, values, lost: None }
+    ReportedValues { times_ns, values, lost: None }
 }
 
 fn run() -> RunData {
     RunData {
-        told: [(("drive".to_owned(), "latency_us".to_owned()), told())].into(),
+        reported: [(("drive".to_owned(), "latency_us".to_owned()), reported())].into(),
         series_file: "series.parquet".into(),
         series: Some(voltage()),
         captures: [
@@ -360,7 +360,7 @@ fn what_a_program_tells_is_judged_and_a_run_cut_short_can_only_miss() {
     assert_eq!(most(Statistic::Maximum, None, 5.0, &whole), (Outcome::Met, Some(5.0)));
     assert_eq!(most(Statistic::Count, Some(4.167), 0.0, &whole), (Outcome::Missed, Some(1.0)));
     assert_eq!(most(Statistic::Mean, None, 1.1, &whole), (Outcome::Met, Some(1.04)));
-    // 99.9 % cannot be told from a hundred.
+    // A hundred do not say anything about 99.9 %.
     assert_eq!(most(Statistic::Percentile(0.999), None, 9.0, &whole).0, Outcome::NotMeasured);
     let cut = cut_at(5000);
     assert_eq!(most(Statistic::Maximum, None, 4.167, &cut).0, Outcome::Missed);

@@ -14,6 +14,15 @@ fn both(root: &Path) -> (RunFolder, RunFolder) {
     (fixture::run(root, false), fixture::run(root, true))
 }
 
+/// A report on both runs, in a folder that vanishes.
+fn written() -> (tempfile::TempDir, std::path::PathBuf) {
+    let root = tempfile::tempdir().unwrap();
+    let (normal, attack) = both(root.path());
+    let page = root.path().join("report.html");
+    report::write(&[normal.path(), attack.path()], &page).unwrap();
+    (root, page)
+}
+
 /// The document after its script ran.
 fn opened(page: &Path) -> String {
     let profile = tempfile::tempdir().unwrap();
@@ -80,10 +89,7 @@ hand(plots[1], "pointermove", 0.4);
 
 #[test]
 fn dragging_zooms_all_charts_and_moving_reads_values() {
-    let root = tempfile::tempdir().unwrap();
-    let (normal, attack) = both(root.path());
-    let page = root.path().join("report.html");
-    report::write(&[normal.path(), attack.path()], &page).unwrap();
+    let (_root, page) = written();
     // The page lets no other script run, so this copy comes without that rule.
     let text = std::fs::read_to_string(&page).unwrap();
     let open = text.replace("Content-Security-Policy", "x-none").replace("</body>", HAND);
@@ -99,10 +105,7 @@ fn dragging_zooms_all_charts_and_moving_reads_values() {
 
 #[test]
 fn the_page_is_whole_without_its_script() {
-    let root = tempfile::tempdir().unwrap();
-    let (normal, attack) = both(root.path());
-    let page = root.path().join("report.html");
-    report::write(&[normal.path(), attack.path()], &page).unwrap();
+    let (_root, page) = written();
     let text = std::fs::read_to_string(&page).unwrap();
     let before_script = text.split("<script").next().unwrap();
     assert_eq!(before_script.matches("<path class=\"trace ").count(), 2 * fixture::CHARTS);
@@ -124,10 +127,7 @@ fn the_page_is_whole_without_its_script() {
 
 #[test]
 fn the_page_refers_to_nothing_outside() {
-    let root = tempfile::tempdir().unwrap();
-    let (normal, attack) = both(root.path());
-    let page = root.path().join("report.html");
-    report::write(&[normal.path(), attack.path()], &page).unwrap();
+    let (_root, page) = written();
     let text = std::fs::read_to_string(&page).unwrap();
     for reference in ["http:", "https:", "//", "@import", "src=", "<link"] {
         assert!(!text.contains(reference), "the page contains `{reference}`");

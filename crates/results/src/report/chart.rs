@@ -116,7 +116,7 @@ pub(super) fn all(runs: &[Loaded]) -> Vec<Chart> {
     charts.extend(total_load(runs));
     charts.sort_by_key(|chart| rank(&chart.point));
     charts.extend(silences(runs));
-    charts.extend(told(runs));
+    charts.extend(reported(runs));
     for chart in &mut charts {
         chart.span_ns = span_ns;
         chart.markers = markers.iter().filter_map(|marker| marker.of(&chart.traces)).collect();
@@ -275,14 +275,14 @@ impl<'a> Silence<'a> {
 }
 
 /// For each member of which a program is asked: what it reported, as it came.
-fn told(runs: &[Loaded]) -> Vec<Chart> {
+fn reported(runs: &[Loaded]) -> Vec<Chart> {
     let mut charts: BTreeMap<(String, String), Chart> = BTreeMap::new();
     for run in runs {
-        for (key, told) in &run.data.told {
+        for (key, values) in &run.data.reported {
             let (program, member) = key;
             let title = format!("{member}, reported by {program}");
             let chart = charts.entry(key.clone()).or_insert_with(|| empty(title, "", unit(member)));
-            let rows = told.times_ns.iter().copied().zip(told.values.iter().copied());
+            let rows = values.times_ns.iter().copied().zip(values.values.iter().copied());
             let source = format!("programs/{program}.log, {member}");
             chart.traces.push(Trace { run: run.number, rows: rows.collect(), source });
         }
