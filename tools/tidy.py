@@ -113,7 +113,6 @@ UNSAFE_MODULES = [
     "crates/runtime/src/*",
     # Descriptors that a role of the program is started with.
     "crates/testbed/src/cli.rs",
-    "crates/testbed/src/devices/mount.rs",
     "crates/testbed/src/nodes/*",
     "crates/testbed/src/run/agent_process.rs",
     "crates/testbed/tests/*",

@@ -213,9 +213,9 @@ mod tests {
         eve.attack(ms(10), [ALICE, BOB]);
         assert_eq!(eve.next(), Some(ms(10)));
         let frames = eve.take_due(ms(10));
-        let told: Vec<_> = frames.iter().map(|frame| arp_of(frame)).collect();
+        let claims: Vec<_> = frames.iter().map(|frame| arp_of(frame)).collect();
         for (victim, claimed, at) in [(ALICE, BOB, 0), (BOB, ALICE, 2)] {
-            let (plain, gratuitous) = (told[at], told[at + 1]);
+            let (plain, gratuitous) = (claims[at], claims[at + 1]);
             for (destination, arp) in [plain, gratuitous] {
                 assert_eq!(destination, victim.mac);
                 assert_eq!(arp.operation, Operation::Reply);

@@ -242,8 +242,8 @@ mod tests {
         assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
         assert!(put(Path::new("/dev/full"), "x").is_err());
         let folder = tempfile::tempdir().unwrap();
-        let told = put(folder.path(), "x").unwrap_err().to_string();
-        assert!(told.ends_with("is a folder; name a file"), "{told}");
+        let error = put(folder.path(), "x").unwrap_err().to_string();
+        assert!(error.ends_with("is a folder; name a file"), "{error}");
         let socket = folder.path().join("socket");
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         assert!(put(&socket, "x").unwrap_err().to_string().contains("is a socket"));

@@ -27,7 +27,6 @@ pub fn command_of(process: i32) -> String {
 
 /// Looks at processes, not too many of which keep a thread waiting.
 struct Glances {
-    /// Processes whose command lines are being read.
     waiting: Mutex<BTreeSet<i32>>,
 }
 

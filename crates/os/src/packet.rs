@@ -434,7 +434,7 @@ impl Batch {
     }
 }
 
-/// The time that the kernel told beside a frame; zero if it told none.
+/// The time that the kernel reported beside a frame; zero if it reported none.
 ///
 /// # Safety
 /// The message must be one that the kernel has filled, and its buffers must still be there.

@@ -183,10 +183,10 @@ mod tests {
         assert_eq!(folder.names().unwrap(), ["one"]);
         let refused =
             |path: &Path, user| Folder::open(path.to_owned(), user).unwrap_err().to_string();
-        let told = refused(&path, own + 1);
+        let error = refused(&path, own + 1);
         assert!(
-            told.contains(&format!("belongs to user {own};")) && told.contains("XDG"),
-            "{told}"
+            error.contains(&format!("belongs to user {own};")) && error.contains("XDG"),
+            "{error}"
         );
         for mode in [0o720, 0o702, 0o777] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();

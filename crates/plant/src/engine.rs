@@ -43,9 +43,7 @@ pub(super) enum Place {
         element: Handle,
         /// Its property, from 1.
         property: i32,
-        /// The numbers it takes.
         number: Number,
-        /// What a write must heed.
         kind: Kind,
     },
 }

@@ -12,7 +12,6 @@ pub(super) enum PointKind {
     Voltage {
         /// Bus and node, in the engine's words: `680.1`.
         node: String,
-        /// Which part of the phasor.
         part: Part,
     },
     /// Current into the first terminal of an element.
@@ -21,7 +20,6 @@ pub(super) enum PointKind {
         element: String,
         /// Phase, 1 to 3.
         phase: u8,
-        /// Which part of the phasor.
         part: Part,
     },
     /// Whether the first terminal of an element is connected: 1, or 0.
@@ -30,7 +28,6 @@ pub(super) enum PointKind {
     Property {
         /// Class and name: `storage.es`.
         element: String,
-        /// Name of the property.
         property: String,
     },
 }

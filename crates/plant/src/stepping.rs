@@ -19,9 +19,7 @@ pub(super) enum Move {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Position {
     done: i64,
-    /// The step whose inputs are set.
     set: i64,
-    /// The next step to record.
     record: i64,
     record_every: i64,
 }

@@ -288,7 +288,7 @@ fn whole_numbers_and_yes_and_no_are_points_too() {
 }
 
 #[test]
-fn a_table_with_a_value_that_its_point_does_not_take_is_told_with_its_line() {
+fn a_table_with_a_value_that_its_point_does_not_take_is_reported_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let (circuit, file) = (folder.path().join("taps.dss"), folder.path().join("taps.csv"));
     std::fs::write(&circuit, TAPS).unwrap();

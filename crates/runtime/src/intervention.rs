@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_did_it_is_told() {
+    fn who_did_it_is_reported() {
         let by = Caller { pid: 7, uid: 1000, command: "qcycle dilate".into(), inside: true };
         let one =
             Intervention { at_ns: 0, action: Action::Dilate { tdf_millionths: 2_500_000 }, by };

@@ -1,7 +1,7 @@
 //! A SIGSYS that somebody sends while the program blocks it.
 //!
 //! The kernel delivers it, as the image never blocks it. So it is queued once more as the signal that
-//! stands for it in the kernel's masks ([`vtime::masks`]), with a mark and all that the kernel told of
+//! stands for it in the kernel's masks ([`vtime::masks`]), with a mark and all that the kernel reported of
 //! it: that one stays pending for as long as the program blocks SIGSYS, and comes to whom the kernel
 //! chooses. Only then does the image take that signal from the program too.
 
@@ -30,7 +30,7 @@ pub(crate) fn is_blocked() -> bool {
 /// Keeps a SIGSYS pending.
 ///
 /// # Safety
-/// `info` must be what the kernel told of the signal.
+/// `info` must be what the kernel reported of the signal.
 #[inline(never)]
 pub(crate) unsafe fn keep(info: *mut SignalInfo) {
     take_stand_in();

@@ -67,7 +67,7 @@ fn stopped(detail: &SignalInfo, info: *mut SignalInfo, frame: &mut SignalFrame) 
         },
         Verdict::Answered(result) => result,
         Verdict::Trapped(data) => {
-            // SAFETY: the kernel's, and what it would have told, had our filter not come first.
+            // SAFETY: the kernel's, and what it would have reported, had our filter not come first.
             unsafe {
                 (*info).data = data.into();
                 delivery::deliver(SIGSYS, Cause::Call, info, frame);

@@ -99,7 +99,6 @@ struct Still {
     not_before: HostTime,
     /// Changes with the factors.
     dilated: Word,
-    /// Changes when the clock runs again.
     resumed: Word,
     /// A stall of the host keeps it from going on. Its end changes the word above too, unless it
     /// comes in this very moment: so it must not be slept on for ever.

@@ -76,6 +76,7 @@ enum Command {
         Its clocks continue from their current values. When this command ends, by Ctrl-C or\n\
         otherwise, the program is detached and continues at host speed; it is never killed.")]
     Attach {
+        /// Process ID.
         #[arg(value_name = "PID", value_parser = process_number)]
         process: i32,
         /// Name of the domain, for `hold`, `release`, `dilate`, `detach` and `ps`.
@@ -144,6 +145,7 @@ enum Command {
         A shell in the node of a program of a run, in host time:\n  \
         nsenter --target PID --net --mount --uts --pid bash")]
     Ps {
+        /// List domains only.
         #[arg(long)]
         domains: bool,
         /// Print the list as JSON.

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn stands_still_while_at_least_one_hold_is_asserted() {
+    fn is_stopped_while_at_least_one_hold_is_asserted() {
         let mut clock = VirtualClock::new(ns(0), Tdf::ONE);
         assert!(clock.hold(ns(100)));
         assert!(!clock.hold(ns(200)));

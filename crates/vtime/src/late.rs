@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_late_is_told_and_once() {
+    fn only_what_is_late_is_reported_and_once() {
         let lateness = Lateness::default();
         for late_ns in [i64::MIN, 0, ON_TIME_NS - 1, 3 * ON_TIME_NS, ON_TIME_NS] {
             lateness.note(late_ns);

@@ -56,15 +56,15 @@ mod tests {
         /// The kernel never has the bit, the program finds it as it left it, and every other bit too.
         #[test]
         fn a_mask_comes_back_as_it_was(mask: u64) {
-            let told = kept(mask);
-            prop_assert_eq!(told & SIGSYS_BIT, 0);
-            let back = shown(told);
+            let kernel_mask = kept(mask);
+            prop_assert_eq!(kernel_mask & SIGSYS_BIT, 0);
+            let back = shown(kernel_mask);
             if mask & SIGSYS_BIT != 0 {
                 prop_assert_eq!(back, mask | STAND_IN_BIT);
             } else if mask & STAND_IN_BIT == 0 {
                 prop_assert_eq!(back, mask);
             }
-            prop_assert_eq!(kept(back), told, "what is shown may be set again");
+            prop_assert_eq!(kept(back), kernel_mask, "what is shown may be set again");
         }
     }
 }

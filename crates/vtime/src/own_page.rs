@@ -164,7 +164,7 @@ impl OwnPage {
             let free = self.mode.load(Ordering::Relaxed) == FREE;
             let clock = if free { &self.free } else { domain };
             if let Some(begun) = clock.begin_read() {
-                // Anew, after the sequence counter of the page that is read.
+                // Read again, after the sequence counter of the page that is read.
                 let mode = self.mode.load(Ordering::Relaxed);
                 let own = (mode == SCALED).then(|| self.line());
                 let taken = take(&ProgramSnapshot { clock: clock.present(), own }, clock);

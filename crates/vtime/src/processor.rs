@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stands_still_with_the_clock_though_the_program_computes() {
+    fn it_is_stopped_with_the_clock_though_the_program_computes() {
         let meters = Meters::new();
         let mut clock = VirtualClock::new(HostTime::ZERO, Tdf::ONE);
         assert_eq!(meters.read(KEY, &now(&clock, 1000), 400, || 400), 400);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stands_still_at_the_horizon() {
+    fn it_is_stopped_at_the_horizon() {
         let meters = Meters::new();
         let mut clock = VirtualClock::new(HostTime::ZERO, Tdf::ONE);
         clock.grant(HostTime::ZERO, VirtualTime::from_ns(1000));

@@ -31,7 +31,7 @@ const BIAS: i64 = 1 << 62;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
 pub enum Query {
-    /// How often a timer has expired beyond what its signal told.
+    /// How often a timer has expired beyond those that its signal reported.
     Overrun = 0,
     /// The period that belongs to the last answer to this thread.
     Period = 1,

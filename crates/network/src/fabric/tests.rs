@@ -89,7 +89,7 @@ fn an_unknown_receiver_is_looked_for_everywhere_and_then_known() {
 }
 
 #[test]
-fn nothing_arrives_while_the_clock_stands_still() {
+fn nothing_arrives_while_the_clock_is_stopped() {
     let mut fabric = Fabric::new(&two_switches(None, vec![]), at(0));
     fabric.receive(0, frame(0, mac(1), 1), at(5));
     for _ in 0..1000 {
@@ -131,8 +131,8 @@ fn an_attack_begins_at_its_time_and_draws_frames_to_the_attacker() {
     let mut fabric = Fabric::new(&two_switches(None, vec![attack]), at(0));
     assert_eq!(fabric.next_at(), Some(at(10 * MS)));
     // Nobody has spoken before, so all four forged replies reach everybody.
-    let told = arrivals(&fabric.poll(at(59 * MS)));
-    assert_eq!(told, [[(2, 12); 4], [(0, 13); 4], [(1, 13); 4]].concat());
+    let arrived = arrivals(&fabric.poll(at(59 * MS)));
+    assert_eq!(arrived, [[(2, 12); 4], [(0, 13); 4], [(1, 13); 4]].concat());
     assert_eq!(fabric.take_taps().len(), 4);
     fabric.receive(0, frame(0, mac(3), 1), at(59 * MS));
     assert!(arrivals(&fabric.poll(at(65 * MS))).iter().all(|(_, ms)| *ms >= 60));

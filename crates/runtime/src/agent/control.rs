@@ -133,9 +133,9 @@ impl Control {
             warnings.push(warning.clone());
             drop(warnings);
             if let Tie::Caller(stream) = &*self.tie.lock() {
-                let told = Reply { id: 0, outcome: Outcome::Warning(warning) };
+                let message = Reply { id: 0, outcome: Outcome::Warning(warning) };
                 // The caller may have closed its end.
-                let _ = stream.as_ref().write_all(line(&told).as_bytes());
+                let _ = stream.as_ref().write_all(line(&message).as_bytes());
             }
         }
     }

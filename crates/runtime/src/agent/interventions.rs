@@ -29,7 +29,7 @@ impl Interventions {
         let before = count.fetch_add(1, Ordering::Relaxed).min(REPORTED_MAX + 1);
         count.fetch_min(REPORTED_MAX + 1, Ordering::Relaxed);
         let action = match before {
-            told if told < REPORTED_MAX => action,
+            reported if reported < REPORTED_MAX => action,
             REPORTED_MAX if !of_clock => Action::Further,
             _ => return None,
         };
@@ -42,14 +42,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_done_without_end_is_told_to_an_end() {
+    fn what_is_done_without_end_is_reported_to_an_end() {
         let interventions = Interventions::default();
         let change = || Action::Dilate { tdf_millionths: 2_000_000 };
         let note = |action| interventions.note(VirtualTime::ZERO, action, Caller::default());
-        let told = |actions: Vec<Action>| actions.into_iter().filter_map(note).collect::<Vec<_>>();
-        let changes = told((0..5000).map(|_| change()).collect());
+        let reported =
+            |actions: Vec<Action>| actions.into_iter().filter_map(note).collect::<Vec<_>>();
+        let changes = reported((0..5000).map(|_| change()).collect());
         assert_eq!(changes.len(), 1001);
         assert_eq!((&changes[999].action, &changes[1000].action), (&change(), &Action::Further));
-        assert_eq!(told((0..5000).map(|_| Action::Hold).collect()).len(), 1000);
+        assert_eq!(reported((0..5000).map(|_| Action::Hold).collect()).len(), 1000);
     }
 }

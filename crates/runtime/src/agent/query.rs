@@ -41,8 +41,8 @@ pub(super) fn detail(domain: &Domain, status: Status, programs: &[Running]) -> D
         EPOCHS.iter().map(|(name, epoch)| ((*name).to_owned(), epochs[*epoch as usize]));
     let clocks: Vec<&Program> = programs.iter().map(|(program, _)| &**program).collect();
     let clocks = domain.clocks_of(&clocks);
-    let told = programs.iter().zip(clocks);
-    let programs = told.map(|(running, clock)| program(state, running, clock));
+    let running = programs.iter().zip(clocks);
+    let programs = running.map(|(running, clock)| program(state, running, clock));
     Detail { status, state, epochs_ns: epochs_ns.collect(), programs: programs.collect() }
 }
 

@@ -61,7 +61,6 @@ pub struct Domain {
 struct State {
     clock: VirtualClock,
     watchers: Vec<Arc<Wake>>,
-    /// Times the clock was stopped.
     stops: u64,
     stalls: Stalls,
     /// Up to when the time that the clock stood for stalls has been added up.
@@ -456,7 +455,7 @@ mod tests {
     use vtime::VirtualSpan;
 
     #[test]
-    fn stands_still_while_held_and_goes_on_where_it_stood() {
+    fn is_stopped_while_held_and_goes_on_where_it_stood() {
         let domain = Domain::new(Start::default()).unwrap();
         let hold = domain.hold();
         std::thread::sleep(Duration::from_millis(5));
@@ -503,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_day_starts_where_it_was_told_to() {
+    fn the_time_of_day_starts_where_it_was_set_to() {
         let start = Start { realtime_ns: Some(1_000_000_000), held: true, ..Start::default() };
         let domain = Domain::new(start).unwrap();
         assert_eq!(domain.reading().realtime_ns - domain.reading().virtual_ns, 1_000_000_000);

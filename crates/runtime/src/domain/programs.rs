@@ -62,7 +62,6 @@ impl Memory {
 #[derive(Debug)]
 struct State {
     clock: OwnClock,
-    /// How often that was published.
     published: u32,
     /// Host time that the domain had been held when the program began to follow it.
     paused_before: HostSpan,

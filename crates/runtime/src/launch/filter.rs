@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_timers_are_told_to_the_agent_by_the_image_alone() {
+    fn calls_of_timers_are_reported_to_the_agent_by_the_image_alone() {
         let code = program();
         let from = |address: usize, sixth| {
             let (number, args) = (libc::SYS_timer_settime, [1, 0, 77, 0, 0, sixth]);

@@ -118,7 +118,6 @@ struct Shared {
     /// Whether a program that has reported an exec stays where it is until it is answered.
     waits_killably: bool,
     freezer: Arc<Freezer>,
-    /// The refusals so far.
     reported: Mutex<BTreeSet<String>>,
     refusals: Sender<String>,
 }

@@ -93,11 +93,9 @@ fn find_own(lines: &str) -> Option<Option<Memory>> {
 /// Which processes can be members of a domain, by what the kernel says without a look at their
 /// memory.
 struct Candidates {
-    /// Users of programs of the domain.
     users: BTreeSet<u32>,
     /// Ancestor of all programs but attached ones.
     agent: pid_t,
-    /// Parents that were looked up.
     parents: RefCell<BTreeMap<pid_t, Option<pid_t>>>,
 }
 

@@ -120,13 +120,19 @@ mod tests {
     }
 
     #[test]
-    fn another_user_another_group_and_capabilities_are_told_by_name() {
-        let told =
+    fn another_user_another_group_and_capabilities_are_reported_by_name() {
+        let missing_rights =
             |privileges: FilePrivileges, credentials| privileges.beyond(credentials).unwrap();
-        assert_eq!(told(FilePrivileges { user: Some(0), ..NOTHING }, USER), "as user 0");
-        assert_eq!(told(FilePrivileges { user: Some(1000), ..NOTHING }, ROOT), "as user 1000");
-        assert_eq!(told(FilePrivileges { group: Some(42), ..NOTHING }, USER), "as group 42");
+        assert_eq!(missing_rights(FilePrivileges { user: Some(0), ..NOTHING }, USER), "as user 0");
+        assert_eq!(
+            missing_rights(FilePrivileges { user: Some(1000), ..NOTHING }, ROOT),
+            "as user 1000"
+        );
+        assert_eq!(
+            missing_rights(FilePrivileges { group: Some(42), ..NOTHING }, USER),
+            "as group 42"
+        );
         let capable = FilePrivileges { capabilities: true, ..NOTHING };
-        assert_eq!(told(capable, USER), "with the capabilities of its file");
+        assert_eq!(missing_rights(capable, USER), "with the capabilities of its file");
     }
 }

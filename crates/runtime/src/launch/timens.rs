@@ -37,15 +37,15 @@ pub(super) fn shift_ns(thread: pid_t, epoch: Epoch) -> io::Result<i64> {
         return Err(io::Error::from_raw_os_error(libc::EAGAIN));
     }
     let ahead = |who: &str| {
-        let told = fs::read_to_string(format!("/proc/{who}/timens_offsets"))?;
-        offset_ns(&told, clock).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+        let offsets = fs::read_to_string(format!("/proc/{who}/timens_offsets"))?;
+        offset_ns(&offsets, clock).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
     };
     Ok(ahead(&who)?.saturating_sub(ahead("self")?))
 }
 
 /// One line of /proc/PID/timens_offsets: a clock, seconds and nanoseconds.
-fn offset_ns(told: &str, clock: &str) -> Option<i64> {
-    let line = told.lines().find_map(|line| line.trim().strip_prefix(clock))?;
+fn offset_ns(offsets: &str, clock: &str) -> Option<i64> {
+    let line = offsets.lines().find_map(|line| line.trim().strip_prefix(clock))?;
     let mut numbers = line.split_ascii_whitespace().map(str::parse::<i64>);
     let (seconds, ns) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
     Some(seconds.saturating_mul(1_000_000_000).saturating_add(ns))
@@ -57,9 +57,12 @@ mod tests {
 
     #[test]
     fn offsets_are_read_as_the_kernel_tells_them() {
-        let told = "monotonic         86400         5\nboottime          -60    999999999\n";
-        assert_eq!(offset_ns(told, "monotonic"), Some(86_400_000_000_005));
-        assert_eq!(offset_ns(told, "boottime"), Some(-59_000_000_001));
-        assert_eq!((offset_ns(told, "tai"), offset_ns("monotonic x y", "monotonic")), (None, None));
+        let offsets = "monotonic         86400         5\nboottime          -60    999999999\n";
+        assert_eq!(offset_ns(offsets, "monotonic"), Some(86_400_000_000_005));
+        assert_eq!(offset_ns(offsets, "boottime"), Some(-59_000_000_001));
+        assert_eq!(
+            (offset_ns(offsets, "tai"), offset_ns("monotonic x y", "monotonic")),
+            (None, None)
+        );
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A call that the filter stops while SIGSYS is blocked or has its default action kills the
 //! program. So in every mask that a program sets another signal stands for that one
-//! ([`vtime::masks`]), and what a program wants done with SIGSYS is written down instead of told to
+//! ([`vtime::masks`]), and what a program wants done with SIGSYS is written down instead of passed to
 //! the kernel.
 
 use core::mem::MaybeUninit;

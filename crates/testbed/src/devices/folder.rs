@@ -26,7 +26,6 @@ pub(super) enum Answer {
     Set {
         file: usize,
         value: f64,
-        /// Octets of the write.
         length: usize,
     },
     /// The write is no number; the reply is `EINVAL`.

@@ -4,9 +4,13 @@ use std::ffi::CString;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use os::namespaces;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::mount::{MountFlags, mount};
+use rustix::process::getegid;
 
 /// Mounts a FUSE file system on `target` in the mount namespace of the calling thread and
 /// answers the device to pass to [`serve`](super::serve). Until that runs, a program that looks into
@@ -22,45 +26,26 @@ pub fn mount_here(target: &Path) -> io::Result<OwnedFd> {
         .open("/dev/fuse")
         .map_err(|error| explained(&error, "open /dev/fuse (is the kernel module fuse loaded?)"))?;
     let device = OwnedFd::from(device);
-    let path = CString::new(target.as_os_str().as_bytes())?;
     let (user, group) = user();
     let options = CString::new(format!(
         "fd={},rootmode=40000,user_id={user},group_id={group},allow_other,default_permissions",
         device.as_raw_fd()
     ))?;
-    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC | libc::MS_NOATIME;
-    // SAFETY: all texts end in zero and live until the call returns.
-    let mounted = unsafe {
-        libc::mount(
-            c"plant".as_ptr(),
-            path.as_ptr(),
-            c"fuse.quartercycle".as_ptr(),
-            flags,
-            options.as_ptr().cast(),
-        )
-    };
-    if mounted != 0 {
-        let doing = format!("mount the plant's points on {}", target.display());
-        return Err(explained(&io::Error::last_os_error(), &doing));
-    }
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::NOATIME;
+    mount("plant", target, "fuse.quartercycle", flags, options.as_c_str()).map_err(|error| {
+        explained(&error.into(), &format!("mount the plant's points on {}", target.display()))
+    })?;
     Ok(device)
 }
 
 pub(super) fn user() -> (u32, u32) {
-    // SAFETY: these take nothing and cannot fail.
-    unsafe { (libc::geteuid(), libc::getegid()) }
+    (namespaces::effective_user(), getegid().as_raw())
 }
 
 /// Makes reads of `device` answer at once: a request may be withdrawn between the moment it is
 /// announced and the moment it is read.
 pub(super) fn set_nonblocking(device: &impl AsFd) -> io::Result<()> {
-    let fd = device.as_fd().as_raw_fd();
-    // SAFETY: the descriptor is open; these commands take and give integers.
-    let set = unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        flags < 0 || libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) < 0
-    };
-    if set { Err(io::Error::last_os_error()) } else { Ok(()) }
+    Ok(fcntl_setfl(device, fcntl_getfl(device)? | OFlags::NONBLOCK)?)
 }
 
 fn explained(error: &io::Error, doing: &str) -> io::Error {

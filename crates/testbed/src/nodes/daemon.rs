@@ -95,9 +95,7 @@ struct Agent {
     network: Option<Emulator>,
     files: Vec<(String, Server)>,
     programs: Arc<Programs>,
-    /// What programs write, by their names.
     outputs: Vec<(String, JoinHandle<()>)>,
-    /// While the clock runs.
     guard: Option<Guard>,
     watch: Option<Watch>,
     /// Kept for what they do when they are dropped.

@@ -207,7 +207,7 @@ pub struct FinalReport {
     pub access: Option<ReadAccount>,
     /// Processor time of the agent in seconds.
     pub agent_cpu_s: f64,
-    /// Programs whose last output is not told.
+    /// Programs whose last output was not reported in time.
     #[serde(default)]
     pub unheard: Vec<String>,
 }

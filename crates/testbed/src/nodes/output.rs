@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_told_when_it_is_whole() {
+    fn a_line_is_reported_when_it_is_whole() {
         let mut lines = Lines::default();
         assert_eq!(lines.take(b"one\ntw"), "one\n");
         assert_eq!(lines.take(b"o"), "");
@@ -146,9 +146,9 @@ mod tests {
     fn a_line_without_end_takes_no_memory_without_end() {
         let mut lines = Lines::default();
         let piece = [b'x'; 10_000];
-        let told: String = (0..10).map(|_| lines.take(&piece)).collect();
-        let lengths: Vec<usize> = told.lines().map(str::len).collect();
+        let text: String = (0..10).map(|_| lines.take(&piece)).collect();
+        let lengths: Vec<usize> = text.lines().map(str::len).collect();
         assert_eq!(lengths, [LINE_LENGTH_MAX; 6]);
-        assert_eq!(lines.rest().len() + told.len(), 100_000 + 7);
+        assert_eq!(lines.rest().len() + text.len(), 100_000 + 7);
     }
 }

@@ -32,9 +32,7 @@ struct Queue<W> {
 
 #[derive(Debug, Default)]
 struct Turns {
-    /// The number of the next to come.
     next: u64,
-    /// The number of who may write.
     serving: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Takes down what keeps programs from acting in time and what others do to the domain, and says
+//! Records what keeps programs from acting in time and what others do to the domain, and says
 //! it when it matters.
 //!
 //! All goes into a file as it comes, a bounded summary into the record. Nothing of it is lost
@@ -22,7 +22,7 @@ use scenario::model::Scenario;
 const LONGEST_MAX: usize = 20;
 /// Interventions that the record names one by one; an agent reports no more of each kind.
 const INTERVENTIONS_MAX: usize = 4000;
-/// Delays below this are never told one by one, those above this always.
+/// Delays below this are never reported one by one, those above this always.
 const REPORTED_NS: (i64, i64) = (100_000, 500_000);
 /// A delay is reported one by one if it is at least this part of the least bound.
 const REPORTED_PART: i64 = 5;
@@ -61,7 +61,7 @@ impl Disturbances {
         self.load = Load::now();
     }
 
-    /// Takes down what an agent reports, in time of the domain. Returns a warning if it cannot be
+    /// Records what an agent reports, in time of the domain. Returns a warning if it cannot be
     /// written.
     pub(super) fn note(&mut self, to_ns: i64, mut new: Vec<Disturbance>) -> Option<String> {
         let writer = self.writer.as_mut()?;

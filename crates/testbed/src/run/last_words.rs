@@ -19,8 +19,8 @@ const LINE_CHARS_MAX: usize = 240;
 /// Octets read from the end of a log.
 const TAIL_OCTETS: u64 = 64 * 1024;
 
-/// Takes down the last words of each program that failed.
-pub(super) fn take_down(record: &mut RunRecord, folder: &RunFolder) {
+/// Records the last words of each program that failed.
+pub(super) fn record(record: &mut RunRecord, folder: &RunFolder) {
     for program in record.programs.iter_mut().filter(|program| has_failed(program)) {
         program.last_words = last_lines(&tail(&folder.program_log(&program.name)));
     }
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_lines_of_standard_error_are_told_and_those_of_output_only_without_any() {
+    fn the_last_lines_of_standard_error_are_reported_and_those_of_output_only_without_any() {
         let line = |channel: &str, text: &str| format!("    1.000000000 {channel}| {text}\n");
         let many: String = (0..20).map(|n| line("err", &format!("error {n}"))).collect();
         let log = format!("cut off{many}{}", line("out", "bye"));

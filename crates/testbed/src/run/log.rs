@@ -13,7 +13,7 @@ use vtime::VirtualSpan;
 pub(super) struct Log {
     file: File,
     begun: Instant,
-    /// Lines that could not be written and are not told of yet.
+    /// Lines that could not be written and are not reported yet.
     missing: u64,
     /// Scenario time of the first line that was lost, and why.
     lost: Option<(Option<VirtualSpan>, String)>,

@@ -59,7 +59,6 @@ fn loss(program: &str, from_ns: i64, reason: &str) -> Loss {
 struct Log<F = File> {
     path: PathBuf,
     file: F,
-    /// Octets that it may still take.
     left: usize,
     /// Octets that were taken whole.
     length: u64,
@@ -274,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_writes_too_much_is_told_of_once() {
+    fn a_program_that_writes_too_much_is_reported_of_once() {
         let mut log = Log::new(PathBuf::new(), Disk { octets: Vec::new(), room: 10_000 }, 30);
         log.write(1_000_000, &output(1, "one\ntwo\n"));
         assert_eq!(log.first, None);

@@ -74,12 +74,12 @@ impl Registers {
         let is_in_it = self.0.regs[8] == number.cast_unsigned();
         let makes_again = self.0.pc + SYSCALL.len() as u64 == address;
         let interrupted = self.0.pc == address && self.result() == -i64::from(libc::EINTR);
-        let told = is_in_it && (makes_again || interrupted);
-        if told {
+        let in_vain_wait = is_in_it && (makes_again || interrupted);
+        if in_vain_wait {
             self.0.pc = address;
             self.0.regs[0] = (-i64::from(libc::ENOSYS)).cast_unsigned();
         }
-        told
+        in_vain_wait
     }
 
     /// The system call that the thread was stopped in: not known here.

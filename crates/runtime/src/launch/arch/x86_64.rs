@@ -67,11 +67,11 @@ impl Registers {
         /// `EINTR`, and those of `linux/errno.h` with which the kernel makes a call again.
         const INTERRUPTED: [i64; 5] = [4, 512, 513, 514, 516];
         let is_in_it = self.0.rip == address && self.0.orig_rax as i64 == number;
-        let told = is_in_it && INTERRUPTED.contains(&-self.result());
-        if told {
+        let in_vain_wait = is_in_it && INTERRUPTED.contains(&-self.result());
+        if in_vain_wait {
             self.make_again(in_vain, 0);
         }
-        told
+        in_vain_wait
     }
 
     /// The system call that the thread was stopped in, as the kernel has left it: number,

@@ -18,7 +18,6 @@ use crate::domain::host_now;
 pub(super) struct Asleep {
     /// Scheduler's time, in nanoseconds.
     since: i64,
-    /// Processor whose time that is.
     processor: usize,
     /// How often it has fallen asleep so far.
     times: u64,
@@ -120,7 +119,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(100));
         let process = std::process::id().cast_signed();
         let Some(asleep) = look(process, thread) else {
-            println!("not measured: this kernel does not tell, or the thread did not sleep");
+            println!("not measured: this kernel does not report it, or the thread did not sleep");
             return;
         };
         let since = asleep.since(&mut Clocks::default()).unwrap();

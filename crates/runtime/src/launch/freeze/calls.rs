@@ -126,10 +126,10 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_of_the_image_is_told_instead() {
+    fn a_wait_of_the_image_is_ended_instead() {
         let inside = IMAGE as u64 + 0x100;
-        let told = Some(FROZEN_CALL as i64);
-        assert_eq!(again(at(libc::SYS_epoll_pwait2, inside), -4), told);
+        let frozen = Some(FROZEN_CALL as i64);
+        assert_eq!(again(at(libc::SYS_epoll_pwait2, inside), -4), frozen);
         // What it makes without a time of its own is made again.
         let plain = again(at(libc::SYS_epoll_pwait, inside), -4);
         assert_eq!(plain, Some(libc::SYS_epoll_pwait));

@@ -93,7 +93,6 @@ struct State {
     new: Vec<(Identity, HostTime)>,
     /// How programs are frozen, and why not better.
     chosen: Option<(Method, String)>,
-    /// Somebody wants to know that.
     is_choice_requested: bool,
     closing: bool,
     worker: Option<JoinHandle<()>>,

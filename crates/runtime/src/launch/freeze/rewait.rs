@@ -2,7 +2,7 @@
 //!
 //! A wait of the image is a native call with the host time that is left at the present factors.
 //! One that becomes less makes that too long, so threads in such calls are stopped for a moment and
-//! the image told that it has waited in vain; the clock is stopped meanwhile, so that nobody is late.
+//! the image learns that it has waited in vain; the clock is stopped meanwhile, so that nobody is late.
 //!
 //! A thread that runs may be on its way into such a call with a time that it has worked out before.
 //! It is looked at again until it sleeps, or has computed for longer than that way takes.

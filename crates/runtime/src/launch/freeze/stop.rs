@@ -20,7 +20,6 @@ use crate::launch::tracee::{ptrace, registers_of, set_registers_of};
 #[derive(Debug, Default)]
 pub(super) struct Stopper {
     threads: BTreeMap<pid_t, Traced>,
-    /// Calls that restart because of us.
     restarted: u64,
 }
 
@@ -76,7 +75,7 @@ impl Stopper {
         self.look_at(requested.map(|(thread, _)| *thread).collect());
     }
 
-    /// As [`Self::look`], also at those that have stopped: their parents are not told of the end
+    /// As [`Self::look`], also at those that have stopped: their parents are not notified of the end
     /// of one that was killed since before this thread is.
     pub(super) fn look_at_all(&mut self) {
         self.look_at(self.threads.keys().copied().collect());
@@ -168,11 +167,11 @@ fn restart_call(thread: pid_t) -> io::Result<bool> {
 /// whether.
 fn end_wait(thread: pid_t, wait: SyscallState) -> io::Result<bool> {
     let mut registers = registers_of(thread)?;
-    let told = registers.waited_in_vain(wait.number, wait.address, FROZEN_CALL as i64);
-    if told {
+    let has_ended = registers.waited_in_vain(wait.number, wait.address, FROZEN_CALL as i64);
+    if has_ended {
         set_registers_of(thread, &registers)?;
     }
-    Ok(told)
+    Ok(has_ended)
 }
 
 #[cfg(test)]
@@ -182,7 +181,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn a_stopped_thread_stands_still_and_nobody_is_told() {
+    fn a_stopped_thread_is_stopped_and_nobody_is_notified() {
         let mut busy = Command::new("sh")
             .args(["-c", "while :; do :; done"])
             .stdin(Stdio::null())

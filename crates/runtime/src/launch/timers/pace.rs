@@ -2,7 +2,7 @@
 //!
 //! A timer with a period of a nanosecond is always due. The kernel lets such a one expire when
 //! somebody looks; the agent would do nothing else. So after a round with such timers it rests for
-//! as long as the round took, and what falls due meanwhile is counted and told at once. A round is
+//! as long as the round took, and what falls due meanwhile is counted and delivered at once. A round is
 //! short, so that rests are. Timers that are slow, or expire once, put nothing off.
 
 use vtime::{HostSpan, HostTime, ProgramSpan};

@@ -1,4 +1,4 @@
-//! One POSIX timer, timer_create(2), and how often it has expired beyond what its signal told.
+//! One POSIX timer, timer_create(2), and how often it has expired beyond those that its signal reported.
 
 use libc::c_int;
 use vtime::page::Epoch;
@@ -104,7 +104,7 @@ mod tests {
     fn kinds_of_notification_are_those_of_the_kernel() {
         assert_eq!(sigevent(0, 10, 7), Some((Some((10, 7)), false)));
         assert_eq!(sigevent(4, 10, 7), Some((Some((10, 7)), true)));
-        assert_eq!(sigevent(1, 0, 7), Some((None, false)), "nobody is told");
+        assert_eq!(sigevent(1, 0, 7), Some((None, false)), "nobody is notified");
         for (kind, signal) in [(0, 0), (0, 65), (2, -1), (3, 10), (5, 10), (8, 10), (1 << 31, 10)] {
             assert_eq!(sigevent(kind, signal, 7), None, "{kind} {signal}");
         }

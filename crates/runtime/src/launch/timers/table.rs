@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn setting_anew_replaces() {
+    fn setting_again_replaces() {
         let mut table = Table::default();
         table.set('a', 1, Some(at(100)), span(7));
         assert_eq!(table.get('a', at(30)), Setting { left: span(70), period: span(7) });

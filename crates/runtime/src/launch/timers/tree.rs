@@ -77,7 +77,6 @@ pub(super) struct Timers {
     descriptors: BTreeMap<u64, Descriptor>,
     /// Their numbers in the order of [`TimerFd::order`], to find one among thousands.
     order: Vec<u64>,
-    /// How many of them each program has.
     taken: BTreeMap<Lane, usize>,
     posix: BTreeMap<(pid_t, c_int), PosixTimer>,
     intervals: BTreeMap<pid_t, Identity>,

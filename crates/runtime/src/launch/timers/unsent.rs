@@ -10,7 +10,6 @@ use vtime::{HostSpan, HostTime, VirtualSpan, VirtualTime};
 const AGAIN: HostSpan = HostSpan::from_ns(1_000_000);
 
 pub(super) struct Unsent<K> {
-    /// How many, and since when.
     expirations: BTreeMap<K, (u64, VirtualTime)>,
     tried: HostTime,
 }

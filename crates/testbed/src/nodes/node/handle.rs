@@ -107,8 +107,8 @@ impl NodeHandle {
 
     /// Begins to end everything in it; dropping waits for that.
     pub(in crate::nodes) fn close(&self) {
-        // SAFETY: takes numbers; the descriptor is open. The node reads the end of the socket.
-        unsafe { libc::shutdown(self.socket.as_raw_fd(), libc::SHUT_RDWR) };
+        // The node reads the end of the socket; fails if it is gone.
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
     }
 
     /// A second handle on the socket, for the thread that waits for events.

@@ -133,17 +133,13 @@ fn make(make: &Make) -> anyhow::Result<Vec<OwnedFd>> {
 struct Node {
     socket: OwnedFd,
     gate: Gate,
-    /// The input of all programs.
     null: File,
     processes: File,
     first: First,
     /// Programs to start, in this order, each when the one before has come to its exec.
     waiting: VecDeque<(Start, Vec<OwnedFd>)>,
-    /// Programs that are about to be there.
     beginnings: Vec<Starting>,
-    /// When the last of them was started.
     started: HostTime,
-    /// Name by process number.
     programs: BTreeMap<i32, String>,
 }
 

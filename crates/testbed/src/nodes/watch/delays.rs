@@ -6,7 +6,6 @@
 //! now: it is worth another look, and if that reports no more it is assumed to have waited since then.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
 
 use vtime::late::Late;
 use vtime::{HostTime, VirtualTime};
@@ -96,11 +95,11 @@ impl Delay {
 /// What comes less late than this came as late as sleepers come.
 const STANDS_NS: i64 = 1_000_000;
 
-/// How long somebody stood between two moments who slept or computed for the time that is `spent`, and
+/// How long somebody stood between two moments who slept or computed for the time that is `spent_ns`, and
 /// waited for a processor: in virtual time, of which none passes in a hold.
-pub(super) fn stood_ns(before: Moment, now: Moment, spent: Duration, waited_ns: i64) -> i64 {
+pub(super) fn stood_ns(before: Moment, now: Moment, spent_ns: i64, waited_ns: i64) -> i64 {
     let host_ns = (now.host - before.host).as_ns();
-    let stood_ns = host_ns - i64::try_from(spent.as_nanos()).unwrap_or(i64::MAX) - waited_ns;
+    let stood_ns = host_ns.saturating_sub(spent_ns) - waited_ns;
     let passed_ns = (now.at.as_ns() - before.at.as_ns()).max(0);
     if stood_ns < STANDS_NS {
         return 0;
@@ -274,7 +273,7 @@ mod tests {
             at: VirtualTime::from_ns(at_ms * 1_000_000),
             tdf_millionths: 1_000_000,
         };
-        let nap = Duration::from_millis(10);
+        let nap = 10_000_000;
         let stood = |at_ms, waited_ms: i64| {
             stood_ns(moment(0, 0), moment(410, at_ms), nap, waited_ms * 1_000_000) / 1_000_000
         };

@@ -24,11 +24,9 @@ pub(super) type Party = (Option<String>, String);
 #[derive(Debug)]
 pub(super) struct Ledger {
     pending: BTreeMap<(Party, Cause), Disturbance>,
-    /// Delays of at least this are long.
     least_ns: i64,
     /// Long ones are added up for so long.
     add_up_ns: i64,
-    /// Told since that was last changed.
     reported: u32,
 }
 
@@ -118,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_delay_is_told_at_once_and_short_ones_by_their_sum() {
+    fn a_long_delay_is_reported_at_once_and_short_ones_by_their_sum() {
         let mut ledger = Ledger::new(MS);
         ledger.add(party("late"), Cause::Waited, &delay(0, 2 * MS));
         ledger.add(party("idle"), Cause::Waited, &delay(0, 0));
@@ -142,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_though_it_took_no_time() {
+    fn a_refusal_is_reported_though_it_took_no_time() {
         let mut ledger = Ledger::new(MS);
         ledger.note(party("poor"), Cause::Refused, 50 * MS, 50 * MS);
         ledger.note(party("poor"), Cause::Refused, 50 * MS, 100 * MS);
@@ -162,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_of_delays_is_told_in_so_many_lines_and_none_is_forgotten() {
+    fn a_day_of_delays_is_reported_in_so_many_lines_and_none_is_forgotten() {
         let mut ledger = Ledger::new(MS);
         let (mut lines, mut lost_ns) = (0, 0);
         let looks = 24 * 3600 * 20;

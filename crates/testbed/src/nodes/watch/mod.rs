@@ -39,6 +39,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use os::realtime::thread_cpu_ns;
 use os::run_delay::RunDelay;
 use vtime::late::Late;
 
@@ -150,14 +151,12 @@ impl Place {
 struct Round {
     domain: Arc<Domain>,
     places: Vec<Place>,
-    /// The node of each program.
     programs: BTreeMap<String, String>,
     ledger: Ledger,
     owner: Arc<Owner>,
     /// When late waits and the agent's own lateness were taken last.
     taken: Moment,
     reported: Instant,
-    /// If programs have a network.
     neighbours: Option<Neighbours>,
     /// What this thread waits for a processor, if the kernel counts it.
     own_delay: Option<RunDelay>,
@@ -188,9 +187,9 @@ impl Round {
     fn run(&mut self, stopped: &Receiver<()>) {
         self.own_delay = RunDelay::of_this_thread();
         loop {
-            let (before, ran) = (self.now(), threads::own_processor_time());
+            let (before, ran) = (self.now(), thread_cpu_ns());
             self.look(false);
-            self.note_stand(before, threads::own_processor_time().saturating_sub(ran));
+            self.note_stand(before, thread_cpu_ns() - ran);
             let next = self.places.iter().map(|place| place.next).min().unwrap_or(self.reported);
             if self.naps_until(next.min(Instant::now() + EVERY), stopped) {
                 break;
@@ -207,7 +206,7 @@ impl Round {
             if stopped.recv_timeout(nap) == Err(RecvTimeoutError::Disconnected) {
                 return true;
             }
-            self.note_stand(before, nap);
+            self.note_stand(before, i64::try_from(nap.as_nanos()).unwrap_or(i64::MAX));
             if Instant::now() >= until {
                 return false;
             }
@@ -220,10 +219,10 @@ impl Round {
     }
 
     /// Notes that more time has passed than this thread has slept or computed, or waited.
-    fn note_stand(&mut self, (before, waited_before_ns): (Moment, i64), spent: Duration) {
+    fn note_stand(&mut self, (before, waited_before_ns): (Moment, i64), spent_ns: i64) {
         let (now, waited_ns) = self.now();
         let waited_ns = waited_ns - waited_before_ns;
-        let largest_ns = delays::stood_ns(before, now, spent, waited_ns);
+        let largest_ns = delays::stood_ns(before, now, spent_ns, waited_ns);
         let late = Delay::late(before, now, Late { largest_ns, sum_ns: largest_ns });
         self.ledger.add((None, ALL.to_owned()), Cause::Late, &late);
     }

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
-use std::time::Duration;
+
+use os::process::threads_of;
 
 use super::delays::{Counts, Reading, State};
 
@@ -96,14 +97,6 @@ pub(super) fn are_counted() -> bool {
     is_counted && fs::exists("/proc/thread-self/children").unwrap_or(false)
 }
 
-/// How long the calling thread has computed. clock_gettime(2)
-pub(super) fn own_processor_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a live structure; every Linux has the clock.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
-}
-
 fn parse_counts(schedstat: &str) -> Option<Counts> {
     let mut numbers = schedstat.split_whitespace().map(str::parse);
     let (ran_ns, waited_ns) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
@@ -118,11 +111,6 @@ fn state(stat: &str) -> State {
         Some('T' | 't') => State::Stopped,
         _ => State::Other,
     }
-}
-
-fn threads_of(process: i32) -> Vec<i32> {
-    let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// The children of a process, each with the name of its parent.
@@ -166,7 +154,7 @@ mod tests {
         let own = std::process::id().cast_signed();
         let begun = BTreeMap::from([(child.id().cast_signed(), "shell".to_owned())]);
         let mut tree = Tree::of_node(own);
-        let until = std::time::Instant::now() + Duration::from_secs(20);
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
         let found = loop {
             let readings = tree.read(&begun);
             let of_shell = readings.iter().filter(|reading| reading.who == "shell").count();

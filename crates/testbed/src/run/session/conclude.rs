@@ -1,4 +1,4 @@
-//! The end of a run: what there is to say of it is written down, judged and told.
+//! The end of a run: what there is to say of it is written down, judged and printed.
 
 use std::fs;
 
@@ -55,7 +55,7 @@ impl Session<'_> {
             self.warn(None, text);
         }
         self.record.disturbances = Some(self.disturbances.record(self.run_cpu_s()));
-        last_words::take_down(&mut self.record, &self.folder);
+        last_words::record(&mut self.record, &self.folder);
         if options.csv
             && let Err(error) = self.write_csv()
         {

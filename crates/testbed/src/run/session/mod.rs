@@ -378,7 +378,7 @@ impl<'s> Session<'s> {
         over
     }
 
-    /// Takes down what the agent reports; the run is over if it says so.
+    /// Records what the agent reports; the run is over if it says so.
     fn note(&mut self, report: Report) -> Option<Over> {
         match report {
             Report::Started { program, at_ns } => {
@@ -462,7 +462,7 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Takes down that a file lacks something, and from when on.
+    /// Records that a file lacks something, and from when on.
     fn lose(&mut self, loss: Loss) {
         let at = VirtualSpan::from_ns(loss.from_ns);
         self.warn(Some(at), format!("from {at} on {}", loss.reason));
