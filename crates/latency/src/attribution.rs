@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::cell::{Cause, Cell, Detector, MarkKind, Samples, Stall, Thread};
 
-/// Most samples that are told one by one.
+/// Most samples that are listed one by one.
 const WORST: usize = 12;
 /// A stall must cover at least this share of a latency to explain it.
 const COVERED_MIN: f64 = 0.5;

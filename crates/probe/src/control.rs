@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-/// Shared by a measurement and whoever controls it; safe to use in a handler of a signal.
+/// Shared by a measurement and what controls it; safe to use in a handler of a signal.
 #[derive(Debug, Default)]
 pub struct Control {
     stop: AtomicBool,

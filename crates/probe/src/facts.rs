@@ -54,7 +54,7 @@ impl Facts {
         Self::of(&Host::this())
     }
 
-    /// Those of a host that is told by its files.
+    /// Those of a host, by its files.
     pub fn of(host: &Host) -> Self {
         let kernel = |file: &str| host.text(&format!("/proc/sys/kernel/{file}"));
         let processors = host.text("/proc/cpuinfo").unwrap_or_default();

@@ -14,7 +14,7 @@ impl Host {
         Self::below(Path::new("/"))
     }
 
-    /// A machine that is told by the files below a folder.
+    /// A machine that the files below a folder describe.
     pub fn below(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }

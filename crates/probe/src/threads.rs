@@ -72,7 +72,7 @@ impl Threads {
             waiting.push(Waiting { role, begin, handle });
         }
         drop(says);
-        // Each says one thing; whoever waits for a begin that never comes, ends.
+        // Each says one thing; a thread that waits for a begin that never comes, ends.
         let ready = hears.iter().take(waiting.len()).collect::<Result<_, String>>()?;
         Ok(Self { waiting, ready })
     }

@@ -4,9 +4,9 @@
 //! the list that vendors' guides agree on (kernel, scheduler, processor, memory, container,
 //! virtual machine, network, time) and then measures what reading cannot know: how late threads
 //! wake up on the chosen cores. Each item is judged by a pure function of a tree of files, so that
-//! any host can be told from a folder; only [`measured`] runs anything.
+//! any host can be described by a folder; only [`measured`] runs anything.
 //!
-//! It changes nothing. Every item that is not in order names the command that mends it.
+//! It changes nothing. Every item that is not in order names the command that improves it.
 
 mod container;
 mod ethtool;

@@ -175,7 +175,7 @@ fn neighbours(keys: &Mapping<'_>) -> Option<Neighbours> {
 }
 
 fn loads(keys: &Mapping<'_>) -> Option<Vec<Load>> {
-    // All are read before one that is wrong ends it, so that each mistake is told.
+    // All are read before one that is wrong ends it, so that each mistake is reported.
     let loads: Vec<Option<Load>> = keys.items("loads").iter().map(load).collect();
     loads.into_iter().collect()
 }

@@ -138,12 +138,12 @@ fn reasons(cells: &[Digest]) -> Vec<String> {
     let mut sentences = Vec::new();
     for cell in cells {
         let of = || cell.verdicts.iter().filter(|verdict| verdict.limit.group != Group::Service);
-        let mut told: Vec<&str> = Vec::new();
+        let mut known: Vec<&str> = Vec::new();
         for verdict in of().filter(|verdict| verdict.outcome != Outcome::Met) {
             // The same lack of samples need not be printed four times.
-            if !told.contains(&verdict.reason.as_str()) {
+            if !known.contains(&verdict.reason.as_str()) {
                 sentences.push(sentence(cell, verdict));
-                told.push(&verdict.reason);
+                known.push(&verdict.reason);
             }
         }
         let met = of().filter(|verdict| verdict.outcome == Outcome::Met);

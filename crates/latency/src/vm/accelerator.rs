@@ -17,7 +17,7 @@ use super::kernel::Kernel;
 use super::machine::{Execution, MEMORY_MIB_MIN, Machine};
 
 const DEVICE: &str = "/dev/kvm";
-/// Of what a failing QEMU says, this much is told.
+/// Of what a failing QEMU says, this much is reported.
 const WORDS_MAX: usize = 300;
 
 /// Boots a guest with this kernel under KVM.

@@ -1,7 +1,7 @@
 //! Archives in the format that the kernel unpacks as its first file system: cpio, "newc".
 //!
 //! The same entries give the same octets: times are zero, everything belongs to root, and inodes
-//! are counted. So two guests that are told the same start from the same memory, without which no
+//! are counted. So two guests with the same order start from the same memory, without which no
 //! two runs of a deterministic guest would be equal. Archives may follow one another in one file;
 //! the kernel unpacks them all, later ones over earlier ones.
 //!

@@ -1,6 +1,6 @@
-//! A virtual machine as QEMU is told of it: a decision, taken without touching anything.
+//! A virtual machine as arguments of QEMU: a decision, taken without touching anything.
 //!
-//! The guest's virtual serial port is QEMU's standard output and input, so that whoever starts it
+//! The guest's virtual serial port is QEMU's standard output and input, so that the program that starts it
 //! holds the stream of the probe in hand; the console of the guest is its standard error.
 //!
 //! Under **emulation by count** (QEMU's icount) a guest instruction takes 2^[`SHIFT`] ns, whatever

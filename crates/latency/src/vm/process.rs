@@ -30,7 +30,7 @@ pub(super) fn end_with_this_thread(command: &mut Command) {
         if told != 0 {
             return Err(io::Error::last_os_error());
         }
-        // MeasurementEnd already, before it could be told.
+        // The parent has ended before the kernel knew whom to watch.
         if std::os::unix::process::parent_id() != parent {
             return Err(io::ErrorKind::BrokenPipe.into());
         }

@@ -9,7 +9,7 @@
 use super::task::Policy;
 use crate::stream::{Cause, Detector};
 
-/// Steal time is told in ticks of this length: shorter stalls are known only to be within one.
+/// Steal time is counted in ticks of this length: shorter stalls are known only to be within one.
 const STEAL_TICK_NS: i64 = 10_000_000;
 
 /// What is known about a stall.

@@ -50,15 +50,15 @@ fn import(engine: Engine, root: &Path, name: &str) -> Result<()> {
         .spawn()
         .context("cannot start tar, which makes the image")?;
     let archive = tar.stdout.take().context("tar gave no output")?;
-    let told = Command::new(engine.name())
+    let import = Command::new(engine.name())
         .args(["import", "-", name])
         .stdin(archive)
         .output()
         .with_context(|| format!("cannot start {}", engine.name()))?;
     let packed = tar.wait().context("cannot wait for tar")?;
-    let said = String::from_utf8_lossy(&told.stderr);
+    let said = String::from_utf8_lossy(&import.stderr);
     let last = said.lines().last().unwrap_or("it gave no reason").to_owned();
-    ensure!(packed.success() && told.status.success(), "{} import: {last}", engine.name());
+    ensure!(packed.success() && import.status.success(), "{} import: {last}", engine.name());
     Ok(())
 }
 

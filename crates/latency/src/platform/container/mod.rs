@@ -79,9 +79,9 @@ impl Container {
                 Err(Refusal::missing(format!("{name} is not installed"), way_out))
             }
             Err(error) => Err(anyhow::Error::from(error).context(name).into()),
-            Ok(told) if told.status.success() => Ok(()),
-            Ok(told) => {
-                let said = String::from_utf8_lossy(&told.stderr);
+            Ok(answer) if answer.status.success() => Ok(()),
+            Ok(answer) => {
+                let said = String::from_utf8_lossy(&answer.stderr);
                 let reason = said.lines().last().unwrap_or("it gave no reason").to_owned();
                 Err(Refusal::missing(format!("{name}: {reason}"), "start its engine"))
             }

@@ -69,7 +69,7 @@ impl Level {
 impl Line {
     fn wired(wired: &WiredLines) -> io::Result<Self> {
         let chip = open_chip(&wired.chip)?;
-        let of = |line: u32| move |error| told(&wired.chip, line, &error);
+        let of = |line: u32| move |error| with_line(&wired.chip, line, &error);
         // The output first: it is low before edges are counted.
         let output = Output::open(&chip, wired.output).map_err(of(wired.output))?;
         let input = Input::open(&chip, wired.input).map_err(of(wired.input))?;
@@ -81,7 +81,8 @@ impl Line {
         let level = Level::Pull(pull);
         level.set(false)?;
         let chip = open_chip(lines.chip())?;
-        let input = Input::open(&chip, line).map_err(|error| told(lines.chip(), line, &error))?;
+        let input =
+            Input::open(&chip, line).map_err(|error| with_line(lines.chip(), line, &error))?;
         Ok(Self::new(input, level, Some(Arc::clone(lines))))
     }
 
@@ -135,7 +136,7 @@ fn chips() -> Vec<String> {
     chips
 }
 
-fn told(chip: &str, line: u32, error: &io::Error) -> io::Error {
+fn with_line(chip: &str, line: u32, error: &io::Error) -> io::Error {
     let why = match error.raw_os_error() {
         Some(libc::EBUSY) => "in use by another process: see `gpioinfo`",
         Some(libc::EINVAL) => "the line does not exist, or not with this direction",

@@ -2,7 +2,7 @@
 //!
 //! They are folders of configfs, and writing a file of sysfs pulls a line up or down. They go with
 //! the measurement. One that is killed cannot take its own down, so each has the number of its
-//! process and when that began in its name: the next measurement takes down those of processes that
+//! process and when that began in its name: the next measurement removes those of processes that
 //! are no more.
 //!
 //! `Documentation/admin-guide/gpio/gpio-sim.rst` of the kernel.
@@ -33,7 +33,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Makes so many lines, and takes down what killed measurements have left.
+    /// Makes so many lines, and removes what killed measurements have left.
     ///
     /// # Errors
     /// Which module is missing, and how to get it; that this user may not.
