@@ -51,7 +51,7 @@ enum Standing {
 
 /// How a node makes itself heard.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Voice<P, C> {
+enum ProtocolState<P, C> {
     Arbiter(Arbiter),
     Peer(Peer<P, C>),
 }
@@ -61,7 +61,7 @@ enum Voice<P, C> {
 pub struct Relay<P, C> {
     speaker: Speaker,
     standing: Standing,
-    voice: Voice<P, C>,
+    protocol: ProtocolState<P, C>,
     /// In which tick it last spoke, while it attempts something.
     spoke: Option<Tick>,
     inquiry: Inquiry,
@@ -83,14 +83,14 @@ where
         counter: u64,
         counters: Counters,
     ) -> Self {
-        let voice = match speaker.subject.protocol {
-            Protocol::Arbiter => Voice::Arbiter(Arbiter::default()),
-            Protocol::Peer => Voice::Peer(Peer::new()),
+        let protocol = match speaker.subject.protocol {
+            Protocol::Arbiter => ProtocolState::Arbiter(Arbiter::default()),
+            Protocol::Peer => ProtocolState::Peer(Peer::new()),
         };
         Self {
             speaker,
             standing: Standing::Unknown { relay, decided: None },
-            voice,
+            protocol,
             spoke: None,
             inquiry: Inquiry::new(now),
             announcements: Announcements::new(now, speaker.me, counter, &speaker.parameters),
@@ -161,9 +161,9 @@ where
 
     /// What has expired counts no more, and leaves no trace.
     fn expire(&mut self, tick: Tick) {
-        match &mut self.voice {
-            Voice::Arbiter(arbiter) => arbiter.forget(tick),
-            Voice::Peer(peer) => peer.expire(tick, &self.speaker),
+        match &mut self.protocol {
+            ProtocolState::Arbiter(arbiter) => arbiter.forget(tick),
+            ProtocolState::Peer(peer) => peer.expire(tick, &self.speaker),
         }
         self.keys.renew(tick);
     }
@@ -259,7 +259,7 @@ where
                 self.standing = Standing::Known { state, generation: by.generation };
             }
         }
-        if let Voice::Peer(peer) = &mut self.voice {
+        if let ProtocolState::Peer(peer) = &mut self.protocol {
             peer.reached(by.generation);
         }
         self.attempt_changed(now, before);
@@ -285,7 +285,7 @@ where
 
     /// Shares made with a key that is no longer used are worth nothing.
     fn forget(&mut self, node: NodeId) {
-        if let Voice::Peer(peer) = &mut self.voice {
+        if let ProtocolState::Peer(peer) = &mut self.protocol {
             peer.forget(node);
         }
     }
@@ -315,8 +315,8 @@ where
         scheme: &mut S,
         effects: &mut Vec<EffectOf<S>>,
     ) -> Result<(), Refusal> {
-        let (Voice::Peer(peer), Standing::Known { state, generation }) =
-            (&mut self.voice, self.standing)
+        let (ProtocolState::Peer(peer), Standing::Known { state, generation }) =
+            (&mut self.protocol, self.standing)
         else {
             return Err(Refusal::Misdirected);
         };
@@ -341,9 +341,9 @@ where
             return;
         }
         self.spoke = Some(tick);
-        match &mut self.voice {
-            Voice::Arbiter(voice) => voice.speak(tick, attempt, &self.speaker, scheme, effects),
-            Voice::Peer(voice) => voice.speak(tick, attempt, &self.speaker, scheme, effects),
+        match &mut self.protocol {
+            ProtocolState::Arbiter(by) => by.speak(tick, attempt, &self.speaker, scheme, effects),
+            ProtocolState::Peer(by) => by.speak(tick, attempt, &self.speaker, scheme, effects),
         }
     }
 

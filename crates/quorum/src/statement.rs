@@ -126,10 +126,7 @@ pub enum Protocol {
 impl Protocol {
     /// Its octet in statements.
     pub const fn octet(self) -> u8 {
-        match self {
-            Self::Arbiter => 1,
-            Self::Peer => 2,
-        }
+        self as u8 + 1
     }
 
     /// The protocol of an octet, if it is one.
@@ -162,10 +159,7 @@ impl Action {
 
     /// Its octet in statements and datagrams.
     pub const fn octet(self) -> u8 {
-        match self {
-            Self::Trip => 1,
-            Self::Close => 2,
-        }
+        self as u8 + 1
     }
 
     /// The action of an octet, if it is one.
