@@ -102,6 +102,7 @@ fn twice(kernel: GuestKernel, order: &Order) -> Option<Cell> {
 }
 
 #[test]
+#[ignore = "long: it boots guests"]
 fn debians_kernels_boot_and_two_runs_that_count_are_equal_to_the_octet() {
     let idle = order(200_000_000, &[]);
     let beside_hackbench = order(200_000_000, &["hackbench --loops 10000"]);
@@ -140,6 +141,7 @@ const LEFT_BEHIND: &str = "my $left = '/sys/kernel/config/gpio-sim/qcprobe-99999
 
 /// The kernel of a guest simulates a line, and each edge of it reaches user space with its stamp.
 #[test]
+#[ignore = "long: it boots guests"]
 fn edges_of_a_simulated_line_are_counted_and_stamped_in_a_guest() {
     let Some((mut vm, _)) = prepared(&spec(GuestKernel::Stock, Accelerator::Icount)) else {
         return;
@@ -180,6 +182,7 @@ fn edges_of_a_simulated_line_are_counted_and_stamped_in_a_guest() {
 /// Real programs of the profiles, with what they load of this host, on two emulated cores of which
 /// each is a thread of its own here, bound, urgent, and with memory that is locked.
 #[test]
+#[ignore = "long: it boots guests"]
 fn a_guest_has_the_loads_of_this_host_and_its_place_on_it() {
     let host = probe::cores::chosen(&probe::Host::this(), None).unwrap();
     let pinned = VmSpec {
@@ -233,6 +236,7 @@ fn huge_pages_that_are_not_there_are_told_with_the_way_to_them() {
 }
 
 #[test]
+#[ignore = "long: it boots guests"]
 fn a_guest_ends_when_told_and_leaves_nothing() {
     let Some((mut vm, _)) = prepared(&spec(GuestKernel::Stock, Accelerator::Auto)) else { return };
     let long = order(3_600_000_000_000, &["sleep 86400"]);

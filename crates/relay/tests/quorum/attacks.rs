@@ -18,11 +18,13 @@ const ACTIONS: u64 = 3;
 const ALONE: Duration = Duration::from_millis(150);
 
 #[test]
+#[ignore = "long: a station of relays"]
 fn no_attack_in_the_arbiter_protocol_changes_anything() {
     attack("arbiter");
 }
 
 #[test]
+#[ignore = "long: a station of relays"]
 fn no_attack_in_the_peer_protocol_changes_anything() {
     attack("peer");
 }
@@ -63,6 +65,7 @@ fn attack(protocol: &str) {
 /// Its shares are sound to whoever knows its key, and certificates with them are worth nothing to the
 /// breaker node, which does not.
 #[test]
+#[ignore = "long: a station of relays"]
 fn who_keeps_its_key_from_the_breaker_node_stops_nothing() {
     let Some(mut station) = Station::new("a key withheld", "peer", "two-signatures") else {
         return;

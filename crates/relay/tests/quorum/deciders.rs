@@ -14,6 +14,7 @@ use crate::support::ip;
 
 /// An overcurrent element trips, and its drop-off closes again.
 #[test]
+#[ignore = "long: a station of relays"]
 fn elements_decide() {
     for protocol in ["arbiter", "peer"] {
         let name = format!("{protocol}, elements");
@@ -33,6 +34,7 @@ fn elements_decide() {
 /// Harnesses beside relays of somebody else: two that agree are obeyed, one alone is not, and
 /// neither is what a test set says.
 #[test]
+#[ignore = "long: a station of relays"]
 fn relays_of_somebody_else_decide() {
     for protocol in ["arbiter", "peer"] {
         let name = format!("{protocol}, foreign relays");

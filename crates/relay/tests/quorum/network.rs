@@ -5,6 +5,7 @@ use super::spells::Spells;
 use super::station::{Station, number};
 
 #[test]
+#[ignore = "long: a station of relays"]
 fn a_flood_without_keys_changes_nothing_and_holds_nobody_up() {
     for protocol in ["arbiter", "peer"] {
         let name = format!("{protocol}, flood");
@@ -26,6 +27,7 @@ fn a_flood_without_keys_changes_nothing_and_holds_nobody_up() {
 }
 
 #[test]
+#[ignore = "long: a station of relays"]
 fn a_recording_of_a_whole_run_is_worth_nothing() {
     for protocol in ["arbiter", "peer"] {
         let name = format!("{protocol}, replay");

@@ -17,6 +17,7 @@ const REJUVENATIONS: u64 = 16;
 const VOTES_WITHIN: usize = 8;
 
 #[test]
+#[ignore = "long: a station of relays"]
 fn rebirth_under_load_loses_and_doubles_nothing() {
     let wanted = std::env::var("QCYCLE_REJUVENATIONS");
     let wanted = wanted.map_or(REJUVENATIONS, |text| text.parse().expect("a number"));
@@ -144,6 +145,7 @@ fn tell(name: &str, rebirths: &[Rebirth], actions: usize, mut first_votes_ms: Ve
 }
 
 #[test]
+#[ignore = "long: a station of relays"]
 fn a_breaker_node_that_comes_back_goes_on_where_it_was() {
     for protocol in ["arbiter", "peer"] {
         let name = format!("{protocol}, breaker node again");

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::protocol::{Call, Detail, Outcome, Reply, Request, Status, VERSION};
 use super::{peer, registry};
+use crate::launch::attach::may_be_in_a_domain;
 
 /// How long an agent may take to say how things stand.
 const LOOK_LONGEST: Duration = Duration::from_secs(5);
@@ -179,7 +180,11 @@ pub fn of_process(process: i32) -> anyhow::Result<Option<Detail>> {
             DomainInfo::Silent(other) => silent.push(other.silent),
         }
     }
-    if silent.is_empty() { Ok(None) } else { bail!(silent.join("; ")) }
+    // One that does not answer matters only to those that may be in it.
+    if silent.is_empty() || !may_be_in_a_domain(process) {
+        return Ok(None);
+    }
+    bail!(silent.join("; "))
 }
 
 /// How all domains of this user stand with their programs, by name.

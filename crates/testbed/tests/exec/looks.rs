@@ -32,7 +32,11 @@ fn an_agent_that_was_stopped_keeps_nobody_from_seeing_the_others() {
     let table = in_time("ps", qcycle(&["ps"])).out;
     let json = in_time("ps --json", qcycle(&["ps", "--json"])).out;
     let asked = in_time("query", qcycle(&["query", "stopped"]));
+    let foreign = Running::start(In::Native, "", "sleep".as_ref(), &["1000"]);
+    let foreign_id = foreign.child.id().to_string();
+    let held = in_time("hold", qcycle(&["hold", &foreign_id]));
     signal(libc::SIGCONT);
+    assert!(held.err.contains("is not in one of your time domains"), "{}", held.err);
     let row = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap_or_default();
     assert!(row("lively ").contains("running"), "{table}");
     let silent = row("stopped ");
@@ -45,7 +49,7 @@ fn an_agent_that_was_stopped_keeps_nobody_from_seeing_the_others() {
     assert_eq!(domain("lively").unwrap()["state"], "running");
     assert_eq!(asked.end, 69, "{}", asked.err);
     assert!(asked.err.contains("has not answered"), "{}", asked.err);
-    drop((stopped, lively));
+    drop((stopped, lively, foreign));
 }
 
 /// The kernel waits for a page of the process when somebody reads its command line, and waits for

@@ -74,6 +74,15 @@ pub struct Attached {
     pub stood_ns: i64,
 }
 
+/// Whether the image of a domain is mapped into a process; also `true` where that cannot be read.
+#[must_use]
+pub fn may_be_in_a_domain(process: pid_t) -> bool {
+    fs::read_to_string(format!("/proc/{process}/maps")).map_or_else(
+        |error| error.kind() != io::ErrorKind::NotFound,
+        |maps| facts::image_slot(&maps) == ImageSlot::InADomain,
+    )
+}
+
 /// Stops a process and all that comes from it, but for those kept out. Only the thread that does
 /// this may go on with it.
 ///
