@@ -129,7 +129,7 @@ fn announce(session: &Session) {
         spoken(length_ns / 1_000_000_000)
     );
     for warning in &session.run().warnings {
-        terminal::err!("warning: {}: {}; {}", warning.name, warning.found, warning.remedy);
+        terminal::err!("warning: {}: {}; {}", warning.name, warning.found, warning.fix);
     }
 }
 

@@ -52,8 +52,9 @@ pub struct Warning {
     pub name: String,
     /// What was found, and what that does.
     pub found: String,
-    /// What to do about it.
-    pub remedy: String,
+    /// Command or setting that corrects it.
+    #[serde(rename = "remedy")]
+    pub fix: String,
 }
 
 /// How a cell stands.
@@ -69,8 +70,8 @@ pub struct CellState {
     #[serde(default)]
     pub reason: String,
     /// What to do about it.
-    #[serde(default)]
-    pub way_out: String,
+    #[serde(rename = "way_out", default)]
+    pub fix: String,
     /// How many samples there are.
     #[serde(default)]
     pub samples: u64,
@@ -123,7 +124,7 @@ impl LatencyRun {
             profile: cell.profile.name.clone(),
             state: State::Waiting,
             reason: String::new(),
-            way_out: String::new(),
+            fix: String::new(),
             samples: 0,
         };
         Self {
@@ -144,7 +145,7 @@ impl LatencyRun {
             matches!(cell.state, State::NotMeasured | State::Failed) && cell.samples == 0
         };
         let absent = |cell: &CellState| {
-            let words = [cell.reason.as_str(), cell.way_out.as_str()];
+            let words = [cell.reason.as_str(), cell.fix.as_str()];
             let words: Vec<&str> = words.into_iter().filter(|words| !words.is_empty()).collect();
             Absent { name: cell.name(), reason: words.join("; ") }
         };

@@ -139,5 +139,5 @@ fn a_machine_behind_ssh() {
     else {
         panic!("a machine that does not answer cannot be measured")
     };
-    assert!(why.reason.contains("nobody") && why.way_out.contains("ssh nobody"), "{why}");
+    assert!(why.reason.contains("nobody") && why.fix.contains("ssh nobody"), "{why}");
 }

@@ -231,7 +231,7 @@ fn huge_pages_that_are_not_there_are_told_with_the_way_to_them() {
     let Err(Refusal::NotMeasured(why)) = Vm::new(&huge, &static_probe::binary()).prepare() else {
         panic!("no host of this test has a terabyte of huge pages")
     };
-    let is_told = why.way_out.contains("vm.nr_hugepages") || why.way_out.contains("qemu");
+    let is_told = why.fix.contains("vm.nr_hugepages") || why.fix.contains("qemu");
     assert!(is_told, "{why}");
 }
 

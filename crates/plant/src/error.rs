@@ -186,13 +186,13 @@ impl PlantError {
             Self::Profile { message, .. } => message.clone(),
             _ => self.to_string(),
         };
-        let (what, way_out) = match self {
+        let (what, fix) = match self {
             Self::ReadOnly { .. } => {
                 (&*text, "set a load, generator or storage unit, such as `load.d611.kW`")
             }
             Self::Circuit { .. } => (&*text, "correct the circuit"),
             _ => text.split_once("; ").unwrap_or((&text, "write a different one")),
         };
-        Fault::new(what, way_out)
+        Fault::new(what, fix)
     }
 }

@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_library_names_the_folders_and_the_way_out() {
+    fn a_missing_library_names_the_folders_and_the_fix() {
         let text = find(None, &["/opt/a".into(), "/opt/b".into()]).unwrap_err().to_string();
         for part in ["/opt/a", "/opt/b", "pip install dss_python_backend==0.14.5", "make setup"] {
             assert!(text.contains(part), "{part} is not in: {text}");

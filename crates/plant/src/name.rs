@@ -41,8 +41,8 @@ pub fn point(text: &str) -> Result<PointName, Fault> {
     if well_formed {
         return Ok(PointName(text.to_owned()));
     }
-    let way_out = "write it as `bus.680.v1` (phase 1 to 3) or `load.d611.kW`";
-    Err(Fault::new(format!("{} is not a point name", quoted(text)), way_out))
+    let fix = "write it as `bus.680.v1` (phase 1 to 3) or `load.d611.kW`";
+    Err(Fault::new(format!("{} is not a point name", quoted(text)), fix))
 }
 
 /// Points are compared without case, as the engine does.

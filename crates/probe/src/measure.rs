@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_is_not_there_is_named_with_a_way_out() {
+    fn a_core_that_is_not_there_is_named_with_a_fix() {
         let error = measure(&Plan { cores: vec![0, 1000], ..plan() }).unwrap_err().to_string();
         assert!(error.starts_with("core 1000: ") && error.contains("taskset"), "{error}");
     }

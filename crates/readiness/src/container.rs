@@ -42,7 +42,7 @@ fn real_time(host: &Host) -> Item {
 
 fn quota(host: &Host) -> Item {
     let name = "quota";
-    let remedy = "give the container its own cores (cpuset) instead of a quota";
+    let fix = "give the container its own cores (cpuset) instead of a quota";
     let found = |quota: i64, period: i64| {
         format!("{quota} of {period} µs: tasks stop for the rest of each period")
     };
@@ -50,13 +50,13 @@ fn quota(host: &Host) -> Item {
         && let Some((quota, period)) = max.split_once(' ')
         && let (Ok(quota), Ok(period)) = (quota.parse(), period.parse())
     {
-        return Item::fail(GROUP, name, found(quota, period), remedy);
+        return Item::fail(GROUP, name, found(quota, period), fix);
     }
     if let Some(folder) = host.control_group("cpu")
         && let Some(quota @ 0..) = host.number(&format!("{folder}/cpu.cfs_quota_us"))
     {
         let period = host.number(&format!("{folder}/cpu.cfs_period_us")).unwrap_or(0);
-        return Item::fail(GROUP, name, found(quota, period), remedy);
+        return Item::fail(GROUP, name, found(quota, period), fix);
     }
     Item::ok(GROUP, name, "none")
 }
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(items[0].found, "yes (Docker)");
         let failed: Vec<&str> = items[1..].iter().map(|item| item.found.as_str()).collect();
         assert!(items[1..].iter().all(|item| item.grade == Grade::Fail), "{failed:?}");
-        assert!(items[1].remedy.as_ref().unwrap().contains("/sys/fs/cgroup/cpu/box/cpu.rt_"));
+        assert!(items[1].fix.as_ref().unwrap().contains("/sys/fs/cgroup/cpu/box/cpu.rt_"));
         assert!(failed[1].starts_with("50000 of 100000 µs"));
         assert_eq!(failed[2], "0, not core 1");
     }

@@ -43,33 +43,33 @@ pub struct Item {
     pub grade: Grade,
     /// What was found, and what that does to deadlines.
     pub found: String,
-    /// Command or setting that improves it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remedy: Option<String>,
+    /// Command or setting that corrects it.
+    #[serde(rename = "remedy", skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
 }
 
 impl Item {
     pub(super) fn ok(group: &'static str, name: &str, found: impl Into<String>) -> Self {
-        Self { group, name: name.to_owned(), grade: Grade::Ok, found: found.into(), remedy: None }
+        Self { group, name: name.to_owned(), grade: Grade::Ok, found: found.into(), fix: None }
     }
 
     pub(super) fn warn(
         group: &'static str,
         name: &str,
         found: impl Into<String>,
-        remedy: impl Into<String>,
+        fix: impl Into<String>,
     ) -> Self {
-        let remedy = Some(remedy.into());
-        Self { grade: Grade::Warn, remedy, ..Self::ok(group, name, found) }
+        let fix = Some(fix.into());
+        Self { grade: Grade::Warn, fix, ..Self::ok(group, name, found) }
     }
 
     pub(super) fn fail(
         group: &'static str,
         name: &str,
         found: impl Into<String>,
-        remedy: impl Into<String>,
+        fix: impl Into<String>,
     ) -> Self {
-        Self { grade: Grade::Fail, ..Self::warn(group, name, found, remedy) }
+        Self { grade: Grade::Fail, ..Self::warn(group, name, found, fix) }
     }
 
     pub(super) fn unknown(group: &'static str, name: &str, why: impl Into<String>) -> Self {
@@ -104,7 +104,7 @@ impl Report {
     }
 }
 
-/// The table for people: a line for each item, and one below it for the remedy.
+/// The table for people: a line for each item, and one below it for the fix.
 impl fmt::Display for Report {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
@@ -116,10 +116,10 @@ impl fmt::Display for Report {
                 group = item.group;
                 writeln!(text, "{group}")?;
             }
-            let Item { name, grade, found, remedy, .. } = item;
+            let Item { name, grade, found, fix, .. } = item;
             writeln!(text, "  {:<12} {name:<width$}  {found}", grade.word())?;
-            if let Some(remedy) = remedy {
-                writeln!(text, "{indent}fix: {remedy}")?;
+            if let Some(fix) = fix {
+                writeln!(text, "{indent}fix: {fix}")?;
             }
         }
         let [ok, unknown, warn, fail] = [Grade::Ok, Grade::NotMeasured, Grade::Warn, Grade::Fail]

@@ -120,7 +120,7 @@ fn callbacks(host: &Host, cores: &Cores) -> Item {
 }
 
 /// An item about a list that should hold all chosen cores.
-fn without(name: &str, list: &str, cores: &Cores, effect: &str, remedy: &str) -> Item {
+fn without(name: &str, list: &str, cores: &Cores, effect: &str, fix: &str) -> Item {
     // Options such as isolcpus may begin with flags, and the kernel writes ` (null)` for none.
     let numbers: Vec<&str> =
         list.split(',').filter(|part| part.starts_with(|c: char| c.is_ascii_digit())).collect();
@@ -129,7 +129,7 @@ fn without(name: &str, list: &str, cores: &Cores, effect: &str, remedy: &str) ->
     if missing.is_empty() {
         Item::ok(GROUP, name, format!("{listed}"))
     } else {
-        Item::warn(GROUP, name, format!("not core {missing}: {effect}"), remedy)
+        Item::warn(GROUP, name, format!("not core {missing}: {effect}"), fix)
     }
 }
 
@@ -279,6 +279,6 @@ mod tests {
         assert!(graded(&items, "idle states").1.starts_with("C10 takes 890 µs"));
         assert_eq!(graded(&items, "clock source").0, Grade::Fail);
         let mended = items.iter().filter(|item| item.grade > Grade::NotMeasured);
-        assert!(mended.clone().count() > 5 && mended.clone().all(|item| item.remedy.is_some()));
+        assert!(mended.clone().count() > 5 && mended.clone().all(|item| item.fix.is_some()));
     }
 }

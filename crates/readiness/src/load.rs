@@ -121,7 +121,7 @@ impl Load {
             return item;
         }
         let found = format!("{}; measured under load, not the host's readiness", item.found);
-        Item { grade: Grade::NotMeasured, found, remedy: None, ..item }
+        Item { grade: Grade::NotMeasured, found, fix: None, ..item }
     }
 
     fn words(&self) -> String {
@@ -190,7 +190,7 @@ mod tests {
         let late = || Item::fail(GROUP, "wake-up latency", "max 9000 µs", "correct it");
         assert_eq!(quiet.beside(late()).grade, Grade::Fail);
         let told = busy.beside(late());
-        assert_eq!((told.grade, told.remedy.clone()), (Grade::NotMeasured, None));
+        assert_eq!((told.grade, told.fix.clone()), (Grade::NotMeasured, None));
         assert!(told.found.contains("measured under load, not the host's readiness"), "{told:?}");
         let good = Item::ok(GROUP, "wake-up latency", "max 12 µs");
         assert_eq!(busy.beside(good.clone()), good);

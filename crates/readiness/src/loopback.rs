@@ -147,12 +147,12 @@ fn judge(measured: &Loop) -> Item {
         us(f64::from(max)),
         measured.sent
     );
-    let remedy = "see the items of kernel, scheduler and processor above; if they are ok, the \
+    let fix = "see the items of kernel, scheduler and processor above; if they are ok, the \
                   host (steal time)";
     if lost > 0 || p99 > f64::from(CYCLE_NS) {
-        Item::fail(GROUP, NAME, found, remedy)
+        Item::fail(GROUP, NAME, found, fix)
     } else if max > CYCLE_NS {
-        Item::warn(GROUP, NAME, found, remedy)
+        Item::warn(GROUP, NAME, found, fix)
     } else {
         Item::ok(GROUP, NAME, found)
     }

@@ -67,13 +67,13 @@ fn wakeups(measured: &io::Result<Measured>, duration: Duration) -> Item {
         duration.as_secs_f64(),
         measured.warnings.iter().map(|text| format!("; {text}")).collect::<String>(),
     );
-    let remedy = "see the items above; if they are ok, the firmware or the host (steal time)";
+    let fix = "see the items above; if they are ok, the firmware or the host (steal time)";
     if max <= WAKEUP_NS_GOOD {
         Item::ok(GROUP, name, found)
     } else if max <= WAKEUP_NS_MAX {
-        Item::warn(GROUP, name, found, remedy)
+        Item::warn(GROUP, name, found, fix)
     } else {
-        Item::fail(GROUP, name, found, remedy)
+        Item::fail(GROUP, name, found, fix)
     }
 }
 

@@ -79,8 +79,8 @@ fn allowed(held: u64, (bit, name, what): (u32, &str, &str)) -> Item {
     if held & (1 << bit) != 0 {
         return Item::ok(GROUP, name, format!("held: {what}"));
     }
-    let remedy = format!("setcap {}+ep on the program", name.to_lowercase());
-    Item::warn(GROUP, name, format!("not held: {what}"), remedy)
+    let fix = format!("setcap {}+ep on the program", name.to_lowercase());
+    Item::warn(GROUP, name, format!("not held: {what}"), fix)
 }
 
 fn huge_pages(host: &Host) -> Item {

@@ -103,8 +103,8 @@ fn drops(host: &Host, interface: &str) -> Item {
     if counted.is_empty() {
         return Item::ok(GROUP, name, "none since the interface came up");
     }
-    let remedy = "use larger rings, less load on the receiving core, or a different cable";
-    Item::warn(GROUP, name, format!("since the interface came up: {}", counted.join(", ")), remedy)
+    let fix = "use larger rings, less load on the receiving core, or a different cable";
+    Item::warn(GROUP, name, format!("since the interface came up: {}", counted.join(", ")), fix)
 }
 
 fn stamps(stamps: Option<bool>) -> Item {
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(at("1-2").grade, Grade::Ok);
         assert_eq!(coalescing("eth0", Some(3)).grade, Grade::Ok);
         assert_eq!(coalescing("eth0", Some(200)).grade, Grade::Warn);
-        assert_eq!(rings("eth0", Some((256, 4096))).remedy.unwrap(), "ethtool -G eth0 rx 4096");
+        assert_eq!(rings("eth0", Some((256, 4096))).fix.unwrap(), "ethtool -G eth0 rx 4096");
         assert_eq!(rings("eth0", Some((512, 512))).grade, Grade::Ok);
         let error = must_exist(&host, "eth1").unwrap_err().to_string();
         assert_eq!(error, "there is no interface eth1; available are eth0");

@@ -51,9 +51,9 @@ fn siblings(host: &Host, cores: &Cores) -> Item {
         return Item::ok(GROUP, name, "each core has one");
     }
     let found = format!("{} share a core: each delays the other", shared.join(" and "));
-    let remedy =
+    let fix =
         "`nosmt` on the kernel command line, or echo off > /sys/devices/system/cpu/smt/control";
-    Item::warn(GROUP, name, found, remedy)
+    Item::warn(GROUP, name, found, fix)
 }
 
 fn governor(host: &Host, cores: &Cores) -> Item {
@@ -137,8 +137,8 @@ fn hypervisor(host: &Host) -> Item {
     }
     let vendor = host.text("/sys/class/dmi/id/sys_vendor").unwrap_or_else(|| "unknown".to_owned());
     let found = format!("yes ({vendor}): the host may stop a core at any time");
-    let remedy = "pin each virtual processor to a core of its own, with SCHED_FIFO and huge pages";
-    Item::warn(GROUP, name, found, remedy)
+    let fix = "pin each virtual processor to a core of its own, with SCHED_FIFO and huge pages";
+    Item::warn(GROUP, name, found, fix)
 }
 
 /// Matters on a host of virtual machines: an idle virtual processor is polled for, not put to

@@ -92,8 +92,8 @@ pub(super) fn reserve(host: &Host) -> Item {
     let found = format!(
         "starving ordinary tasks take a core from SCHED_FIFO for {runtime_ms} of {period_ms} ms"
     );
-    let remedy = format!("for core in {folder}/cpu*; do echo 0 > $core/runtime; done");
-    Item::warn(GROUP, name, found, remedy)
+    let fix = format!("for core in {folder}/cpu*; do echo 0 > $core/runtime; done");
+    Item::warn(GROUP, name, found, fix)
 }
 
 /// The first two numbers of the release of the kernel.
@@ -104,11 +104,11 @@ fn release(host: &Host) -> Option<(u32, u32)> {
 }
 
 /// An item about a setting that should be 0.
-fn switch(host: &Host, name: &str, file: &str, effect: &str, remedy: &str) -> Item {
+fn switch(host: &Host, name: &str, file: &str, effect: &str, fix: &str) -> Item {
     match host.number(file) {
         None => Item::ok(GROUP, name, "this kernel has none"),
         Some(0) => Item::ok(GROUP, name, "off"),
-        Some(_) => Item::warn(GROUP, name, format!("on: {effect}"), remedy),
+        Some(_) => Item::warn(GROUP, name, format!("on: {effect}"), fix),
     }
 }
 
@@ -134,8 +134,8 @@ fn receive_buffer(host: &Host) -> Item {
     if octets >= RECEIVE_BUFFER_OCTETS {
         return Item::ok(GROUP, name, found);
     }
-    let remedy = format!("sysctl -w net.core.rmem_max={RECEIVE_BUFFER_OCTETS}");
-    Item::warn(GROUP, name, found, remedy)
+    let fix = format!("sysctl -w net.core.rmem_max={RECEIVE_BUFFER_OCTETS}");
+    Item::warn(GROUP, name, found, fix)
 }
 
 fn busy_poll(host: &Host) -> Item {

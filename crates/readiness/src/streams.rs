@@ -79,18 +79,18 @@ fn judge(heard: &Heard, refused: u64) -> Item {
     let (none, local) = (named(0), named(1));
     let malformed =
         if refused == 0 { String::new() } else { format!("; {refused} malformed frames") };
-    let remedy = "connect these merging units to the grandmaster of the substation (PTP or 1 PPS)";
+    let fix = "connect these merging units to the grandmaster of the substation (PTP or 1 PPS)";
     if heard.is_empty() {
         let seconds = LISTEN.as_secs();
         return Item::unknown(GROUP, NAME, format!("no stream in {seconds} s{malformed}"));
     }
     if !none.is_empty() {
         let found = format!("not synchronised: {}{malformed}", none.join(", "));
-        return Item::fail(GROUP, NAME, found, remedy);
+        return Item::fail(GROUP, NAME, found, fix);
     }
     if !local.is_empty() {
         let found = format!("only to a local clock: {}{malformed}", local.join(", "));
-        return Item::warn(GROUP, NAME, found, remedy);
+        return Item::warn(GROUP, NAME, found, fix);
     }
     let count = heard.len();
     Item::ok(GROUP, NAME, format!("{count} streams, all to a global clock{malformed}"))

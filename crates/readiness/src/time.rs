@@ -62,23 +62,23 @@ fn offset(answer: Option<&str>) -> Item {
         return Item::unknown(GROUP, name, why);
     };
     let found = format!("{:.3} µs, port {state}", ns / 1000.0);
-    let remedy =
+    let fix =
         "see the log of ptp4l: path delay, a switch without transparent clock, a lost grandmaster";
     // The grandmaster itself has nobody to be away from.
     let is_settled = matches!(state, "SLAVE" | "MASTER" | "GRAND_MASTER");
     match ns.abs() {
         away if is_settled && away <= OFFSET_NS_GOOD => Item::ok(GROUP, name, found),
-        away if is_settled && away <= OFFSET_NS_MAX => Item::warn(GROUP, name, found, remedy),
-        _ => Item::fail(GROUP, name, found, remedy),
+        away if is_settled && away <= OFFSET_NS_MAX => Item::warn(GROUP, name, found, fix),
+        _ => Item::fail(GROUP, name, found, fix),
     }
 }
 
-fn daemon(running: &[String], name: &str, effect: &str, remedy: &str) -> Item {
+fn daemon(running: &[String], name: &str, effect: &str, fix: &str) -> Item {
     if running.iter().any(|process| process == name) {
         return Item::ok(GROUP, name, format!("runs: {effect}"));
     }
     let found = "does not run: streams of several merging units cannot be compared by time";
-    Item::warn(GROUP, name, found, remedy)
+    Item::warn(GROUP, name, found, fix)
 }
 
 fn hardware_clock(host: &Host) -> Item {

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_names_itself_and_the_way_out() {
+    fn a_file_that_cannot_be_written_names_itself_and_the_fix() {
         let error = Lines::open(Path::new("/dev/null/records.jsonl")).expect_err("no folder");
         let said = error.to_string();
         assert!(said.contains("/dev/null/records.jsonl") && said.contains("use a different file"));

@@ -210,7 +210,7 @@ fn a_killed_run_is_reported_from_what_it_left() {
 }
 
 #[test]
-fn what_is_no_run_is_refused_with_the_way_out() {
+fn what_is_no_run_is_refused_with_the_fix() {
     let root = tempfile::tempdir().unwrap();
     let page = root.path().join("report.html");
     let error = report::write(&[root.path()], &page).unwrap_err().to_string();

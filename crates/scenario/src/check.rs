@@ -40,8 +40,8 @@ impl World<'_> {
             Some(other) => format!("is {}, not {}", other.with_article(), part.with_article()),
             None => format!("is not {}", part.with_article()),
         };
-        let way_out = suggest::instead_of(&name.value, part.plural(), self.network.names(part));
-        name.place.wrong(format!("{} {is}", quoted(&name.value)), way_out);
+        let fix = suggest::instead_of(&name.value, part.plural(), self.network.names(part));
+        name.place.wrong(format!("{} {is}", quoted(&name.value)), fix);
         false
     }
 
@@ -61,8 +61,8 @@ impl World<'_> {
     /// Reports a measure of frames if none are kept.
     pub(super) fn expect_captures(&self, measure: &Mapping<'_>) {
         if !self.captures {
-            let way_out = "remove `capture: none`";
-            measure.place.wrong("this measures frames, but captures are off", way_out);
+            let fix = "remove `capture: none`";
+            measure.place.wrong("this measures frames, but captures are off", fix);
         }
     }
 
@@ -87,9 +87,9 @@ impl World<'_> {
                 .iter()
                 .map(|link| format!("{}-{}", link.from, link.to))
                 .collect();
-            let way_out = suggest::all("links", pairs.iter().map(String::as_str));
+            let fix = suggest::all("links", pairs.iter().map(String::as_str));
             let what = format!("there is no link between {} and {}", quoted(one), quoted(other));
-            ends[0].place.wrong(what, way_out);
+            ends[0].place.wrong(what, fix);
         }
         link
     }
@@ -99,8 +99,8 @@ impl World<'_> {
         let is_there = self.programs.contains_key(&name.value);
         if !is_there {
             let names = self.programs.keys().map(String::as_str);
-            let way_out = suggest::instead_of(&name.value, "programs", names);
-            name.place.wrong(format!("{} is not a program", quoted(&name.value)), way_out);
+            let fix = suggest::instead_of(&name.value, "programs", names);
+            name.place.wrong(format!("{} is not a program", quoted(&name.value)), fix);
         }
         is_there
     }

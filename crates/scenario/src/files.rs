@@ -29,7 +29,7 @@ impl Places {
         let path = self.directory.join(text);
         let fault = |reason: String| {
             let what = format!("the file {} {reason}", quoted(text));
-            Fault::new(what, self.way_out_of_missing(text))
+            Fault::new(what, self.fix_of_missing(text))
         };
         if path.is_dir() {
             return Err(fault("is a folder".into()));
@@ -72,7 +72,7 @@ impl Places {
                 }
                 None => {
                     let what = format!("the program {} does not exist", quoted(text));
-                    Err(Fault::new(what, self.way_out_of_missing(text)))
+                    Err(Fault::new(what, self.fix_of_missing(text)))
                 }
             };
         }
@@ -87,7 +87,7 @@ impl Places {
     }
 
     /// A file of a similar name in the same folder, or where paths count from.
-    fn way_out_of_missing(&self, text: &str) -> String {
+    fn fix_of_missing(&self, text: &str) -> String {
         let path = self.directory.join(text);
         let folder = path.parent().and_then(|folder| folder.read_dir().ok());
         let mut names: Vec<String> = folder
@@ -140,8 +140,8 @@ mod tests {
         assert_eq!(places.program("relay").unwrap(), bin.join("relay"));
         assert_eq!(places.program("own").unwrap(), directory.join("own"));
         assert_eq!(places.program("tools/probe").unwrap(), directory.join("tools/probe"));
-        assert!(places.program("plain").unwrap_err().way_out.contains("chmod"));
-        assert_eq!(places.program("tools/prob").unwrap_err().way_out, "did you mean `probe`?");
+        assert!(places.program("plain").unwrap_err().fix.contains("chmod"));
+        assert_eq!(places.program("tools/prob").unwrap_err().fix, "did you mean `probe`?");
         for missing in ["data", "tools", "./relay", "x\0y", ""] {
             assert!(places.program(missing).is_err(), "{missing}");
         }

@@ -149,8 +149,8 @@ fn add_link(mapping: &Mapping<'_>, from: &str, to: &str, read: &mut Read<'_>) {
     if [from, to].iter().all(|end| read.parts.get(*end) == Some(&Part::Switch)) {
         if let Some(path) = read.between_switches.path(from, to) {
             let what = format!("switches form a loop: {} - {from}", path.join(" - "));
-            let way_out = "remove one of its links; there is no spanning tree protocol";
-            return mapping.place.wrong(what, way_out);
+            let fix = "remove one of its links; there is no spanning tree protocol";
+            return mapping.place.wrong(what, fix);
         }
         read.between_switches.connect(from, to);
     }

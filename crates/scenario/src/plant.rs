@@ -97,12 +97,12 @@ pub(super) fn refuse_results(point: &Placed<'_, PointName>) {
 }
 
 /// Reports points that come twice in a list.
-pub(super) fn refuse_twice(points: &[Placed<'_, PointName>], what: &str, way_out: &str) {
+pub(super) fn refuse_twice(points: &[Placed<'_, PointName>], what: &str, fix: &str) {
     let mut lines = BTreeMap::new();
     for point in points {
         if let Some(line) = lines.insert(name::point_key(&point.value), point.place.line()) {
             let what = format!("{what} `{}`, the other one on line {line}", point.value.0);
-            point.place.wrong(what, way_out);
+            point.place.wrong(what, fix);
         }
     }
 }

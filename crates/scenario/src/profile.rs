@@ -39,8 +39,8 @@ pub(super) fn check(
         Some(Ok(header)) => header,
         Some(Err(fault)) => return report(Some(1), fault),
         None => {
-            let way_out = "start it with a line of column names";
-            return report(None, Fault::new("the file is empty", way_out));
+            let fix = "start it with a line of column names";
+            return report(None, Fault::new("the file is empty", fix));
         }
     };
     if header.starts_with('\u{feff}') {
@@ -125,15 +125,15 @@ fn time_of_row(line: &str, columns: &Columns<'_>, last_s: f64) -> Result<f64, Fa
 }
 
 fn number(column: &str, cell: &str) -> Result<f64, Fault> {
-    let wrong = |reason: &str, way_out: &str| {
+    let wrong = |reason: &str, fix: &str| {
         let what = format!("{} in column {} {reason}", quoted(cell), quoted(column));
-        Err(Fault::new(what, way_out))
+        Err(Fault::new(what, fix))
     };
     match cell.parse::<f64>() {
         Ok(number) if number.is_finite() && number.abs() <= VALUE_MAX => Ok(number),
         Ok(number) if number.is_finite() => {
-            let way_out = format!("write a number from -{VALUE_MAX:e} to {VALUE_MAX:e}");
-            wrong("is not a plausible value for a grid", &way_out)
+            let fix = format!("write a number from -{VALUE_MAX:e} to {VALUE_MAX:e}");
+            wrong("is not a plausible value for a grid", &fix)
         }
         _ => wrong("is not a number", "write it with digits and a decimal point, such as `12.5`"),
     }

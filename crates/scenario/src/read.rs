@@ -303,7 +303,7 @@ fn refuse_duration(top: &Mapping<'_>, options: &Options) {
 /// When programs are frozen.
 fn freeze(text: &str) -> Result<Freeze, Fault> {
     text.parse().map_err(|error: String| {
-        let (what, way_out) = error.split_once("; ").unwrap_or((&error, "choose a different one"));
-        Fault::new(what, way_out)
+        let (what, fix) = error.split_once("; ").unwrap_or((&error, "choose a different one"));
+        Fault::new(what, fix)
     })
 }

@@ -54,8 +54,8 @@ fn read_requirement(
     if let (Some(least), Some(most)) = (&at_least, &at_most)
         && least.value > most.value
     {
-        let way_out = "swap the bounds, or correct one";
-        most.place.wrong("`at_most` is smaller than `at_least`, so no value meets both", way_out);
+        let fix = "swap the bounds, or correct one";
+        most.place.wrong("`at_most` is smaller than `at_least`, so no value meets both", fix);
     }
     if let Some(least) = &at_least {
         refuse_too_late(least, &measure, world);
@@ -205,15 +205,14 @@ fn read_window(form: &Mapping<'_>, world: &World<'_>) -> Window {
         let what = format!("the window ends at {}, which is not after its start", to.value);
         to.place.wrong(what, "make `to` later than `from`");
     }
-    let way_out = "keep the window within the run, or increase `duration`";
+    let fix = "keep the window within the run, or increase `duration`";
     if let Some(duration) = world.duration {
         if let Some(from) = from.as_ref().filter(|from| from.value >= duration) {
             let what = format!("the window starts at the end of the run ({duration}) or later");
-            from.place.wrong(what, way_out);
+            from.place.wrong(what, fix);
         }
         if let Some(to) = to.as_ref().filter(|to| to.value > duration) {
-            to.place
-                .wrong(format!("the window ends after the run, which ends at {duration}"), way_out);
+            to.place.wrong(format!("the window ends after the run, which ends at {duration}"), fix);
         }
     }
     Window { from: from.map(|from| from.value), to: to.map(|to| to.value) }

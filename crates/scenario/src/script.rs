@@ -23,12 +23,12 @@ pub(super) fn check(program: &Path, written: &str, search: &[PathBuf]) -> Result
             quoted(written),
             quoted(name)
         );
-        let way_out = if name.len() < interpreter.len() {
+        let fix = if name.len() < interpreter.len() {
             "it has Windows line endings: save it with Unix line endings"
         } else {
             "install it, or correct the first line of the program"
         };
-        Err(Fault::new(what, way_out))
+        Err(Fault::new(what, fix))
     };
     if !Path::new(interpreter).is_file() {
         return missing(interpreter);

@@ -42,8 +42,8 @@ pub struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// Reports what is wrong here.
-    pub fn wrong(&self, what: impl Into<String>, way_out: impl Into<String>) {
-        self.report(Fault::new(what, way_out));
+    pub fn wrong(&self, what: impl Into<String>, fix: impl Into<String>) {
+        self.report(Fault::new(what, fix));
     }
 
     /// Reports what is wrong here.
@@ -249,15 +249,12 @@ fn choose(forms: &Forms, entries: &[(Key, Value)]) -> ControlFlow<Fault, &'stati
             let near = entries.iter().find_map(|(key, _)| {
                 suggest::nearest(&key.text, tags()).map(|tag| (&key.text, tag))
             });
-            let way_out = match near {
+            let fix = match near {
                 Some((key, tag)) => format!("did you mean `{tag}` by {}?", quoted(key)),
                 None => suggest::all(forms.what, tags()),
             };
             let names: Vec<String> = tags().map(|tag| format!("`{tag}`")).collect();
-            ControlFlow::Break(Fault::new(
-                format!("one of {} is needed", names.join(", ")),
-                way_out,
-            ))
+            ControlFlow::Break(Fault::new(format!("one of {} is needed", names.join(", ")), fix))
         }
         [one, another, ..] => {
             let what = format!("`{}` and `{}` exclude each other", one.tag(), another.tag());
@@ -403,9 +400,9 @@ impl<'a> Mapping<'a> {
     }
 
     /// Reports something about a key, or about the mapping if the key is not there.
-    pub fn wrong(&self, key: &str, what: impl Into<String>, way_out: impl Into<String>) {
+    pub fn wrong(&self, key: &str, what: impl Into<String>, fix: impl Into<String>) {
         let place = self.cursor(key).map_or_else(|| self.place.clone(), |cursor| cursor.place);
-        place.wrong(what, way_out);
+        place.wrong(what, fix);
     }
 
     /// Reports keys that mean nothing in this file, because of what is said elsewhere.
@@ -440,7 +437,7 @@ impl<'a> Mapping<'a> {
                 let path = key_path(&self.place.path, &key.text);
                 let place = Place { at: key.at, path, ..self.place.clone() };
                 let what = format!("{} has no such key", self.table.what);
-                place.wrong(what, self.way_out_of_unknown(&key.text, forms));
+                place.wrong(what, self.fix_of_unknown(&key.text, forms));
             }
         }
         self.table
@@ -454,7 +451,7 @@ impl<'a> Mapping<'a> {
         self.place.wrong(what, format!("add `{}`: {}", key.name, key.shape.what()));
     }
 
-    fn way_out_of_unknown(&self, key: &str, forms: Option<&Forms>) -> String {
+    fn fix_of_unknown(&self, key: &str, forms: Option<&Forms>) -> String {
         let absent = self.table.names().filter(|name| !self.has(name));
         if let Some(name) = suggest::nearest(key, absent) {
             return format!("did you mean `{name}`?");

@@ -56,16 +56,16 @@ pub fn parse(text: &str, table: &'static Table, collector: &Collector) -> Option
             Err(error) => {
                 let at = (error.marker().line(), error.marker().col() + 1);
                 let what = format!("not valid YAML: {}", error.info());
-                let way_out = "check indentation, brackets and quotes here and just above";
-                collector.report(at, "", Fault::new(what, way_out));
+                let fix = "check indentation, brackets and quotes here and just above";
+                collector.report(at, "", Fault::new(what, fix));
                 return None;
             }
         }
     }
     if composer.root.is_none() {
         let least: Vec<String> = table.required().map(|key| format!("`{}`", key.name)).collect();
-        let way_out = format!("write at least {}", least.join(", "));
-        collector.report((1, 1), "", Fault::new("the file is empty", way_out));
+        let fix = format!("write at least {}", least.join(", "));
+        collector.report((1, 1), "", Fault::new("the file is empty", fix));
     }
     composer.root
 }
@@ -118,8 +118,8 @@ impl Composer<'_> {
                 self.refuse(at, "aliases (`*name`) are not expanded", "write the value out")
             }
             Event::DocumentStart(_) if self.root.is_some() => {
-                let way_out = format!("keep one {} per file", self.table.name);
-                self.refuse(at, "a second document starts here", &way_out)
+                let fix = format!("keep one {} per file", self.table.name);
+                self.refuse(at, "a second document starts here", &fix)
             }
             Event::Scalar(text, style, ..) => self.scalar(at, &text, style),
             Event::SequenceStart(..) => self.open(at, Collection::List(Vec::new())),
@@ -149,8 +149,8 @@ impl Composer<'_> {
             return self.refuse(at, "a list or mapping is used as a key", "use text as the key");
         }
         if self.open.len() == DEPTH_MAX {
-            let way_out = format!("{} does not need this much nesting", self.table.what);
-            return self.refuse(at, "nested too deeply", &way_out);
+            let fix = format!("{} does not need this much nesting", self.table.what);
+            return self.refuse(at, "nested too deeply", &fix);
         }
         self.open.push(Open { at, collection });
         Some(())
@@ -207,8 +207,8 @@ impl Composer<'_> {
         self.refuse(at, "tags (`!name`) have no meaning here", "leave the tag out")
     }
 
-    fn refuse(&self, at: (usize, usize), what: &str, way_out: &str) -> Option<()> {
-        self.collector.report(at, &self.path(), Fault::new(what, way_out));
+    fn refuse(&self, at: (usize, usize), what: &str, fix: &str) -> Option<()> {
+        self.collector.report(at, &self.path(), Fault::new(what, fix));
         None
     }
 }

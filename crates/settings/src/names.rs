@@ -63,8 +63,8 @@ impl Names {
         let mut others: Vec<String> = others.chars().map(|other| format!("`{other}`")).collect();
         others.reverse();
         let others = others.join(", ");
-        let way_out = format!("use letters, digits and {others}, a letter or digit first");
-        Err(Fault::new(format!("{} is not a valid name", quoted(text)), way_out))
+        let fix = format!("use letters, digits and {others}, a letter or digit first");
+        Err(Fault::new(format!("{} is not a valid name", quoted(text)), fix))
     }
 }
 

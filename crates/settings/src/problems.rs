@@ -49,7 +49,7 @@ pub struct Fault {
     /// What is wrong, without its place.
     pub what: String,
     /// What to do about it.
-    pub way_out: String,
+    pub fix: String,
 }
 
 impl Problems {
@@ -82,15 +82,15 @@ impl Problems {
     }
 
     /// A problem of a file as a whole.
-    pub fn of_file(file: &Path, what: impl Into<String>, way_out: impl Into<String>) -> Self {
-        Self::of_data(file, None, Fault::new(what, way_out))
+    pub fn of_file(file: &Path, what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::of_data(file, None, Fault::new(what, fix))
     }
 }
 
 impl Fault {
     /// What is wrong, and the fix.
-    pub fn new(what: impl Into<String>, way_out: impl Into<String>) -> Self {
-        Self { what: what.into(), way_out: way_out.into() }
+    pub fn new(what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { what: what.into(), fix: fix.into() }
     }
 }
 
@@ -119,7 +119,7 @@ impl fmt::Display for Problem {
 
 impl fmt::Display for Fault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}; {}", self.what, self.way_out)
+        write!(out, "{}; {}", self.what, self.fix)
     }
 }
 

@@ -172,14 +172,10 @@ fn bounded(
     text: &str,
     holds: impl Fn(VirtualSpan) -> bool,
     what: &str,
-    way_out: &str,
+    fix: &str,
 ) -> Result<VirtualSpan, Fault> {
     let span = time(text)?;
-    if holds(span) {
-        Ok(span)
-    } else {
-        Err(Fault::new(format!("{} {what}", quoted(text)), way_out))
-    }
+    if holds(span) { Ok(span) } else { Err(Fault::new(format!("{} {what}", quoted(text)), fix)) }
 }
 
 /// A rate in bits per second, such as `100 Mbit/s`.
@@ -412,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_gets_its_own_way_out() {
+    fn every_mistake_gets_its_own_fix() {
         let said = |text: &str| time(text).unwrap_err().to_string();
         assert_eq!(said("12"), "`12` has no unit; write it as `12 s` or `12 ms`");
         assert_eq!(

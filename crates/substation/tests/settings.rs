@@ -35,7 +35,7 @@ fn said(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn each_problem_is_told_with_its_line_and_the_way_out() {
+fn each_problem_is_told_with_its_line_and_the_fix() {
     for (from, to, problem) in [
         (
             "2 kA",

@@ -476,7 +476,7 @@ fn a_load_that_is_not_there_is_named_with_how_to_get_it() {
     let cell = bench.state("native.loaded");
     assert_eq!(cell.state, State::NotMeasured, "{}", said(&output));
     assert!(cell.reason.contains("no-such-load"), "{}", cell.reason);
-    assert_eq!(cell.way_out, "apt-get install such-loads");
+    assert_eq!(cell.fix, "apt-get install such-loads");
     assert_eq!(bench.state("native.bare").state, State::Done);
 }
 

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_is_refused_with_the_way_out_and_nonsense_by_its_line() {
+    fn a_summary_is_refused_with_the_fix_and_nonsense_by_its_line() {
         let text = std::fs::read_to_string(format!("{FILES}/cyclictest-summary.txt")).unwrap();
         let refused = read(&text, Hints::default()).unwrap_err().to_string();
         assert!(refused.contains("--histogram"), "{refused}");

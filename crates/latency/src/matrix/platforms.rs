@@ -60,8 +60,8 @@ pub(super) fn platform(
         if found.is_none() {
             let names = built_in.iter().map(|platform| platform.name.as_str());
             let what = format!("{} is not a built-in platform", quoted(name.value));
-            let way_out = suggest::instead_of(name.value, "built-in platforms", names);
-            name.place.wrong(what, format!("{way_out}; or describe it under its name"));
+            let fix = suggest::instead_of(name.value, "built-in platforms", names);
+            name.place.wrong(what, format!("{fix}; or describe it under its name"));
         }
         return found;
     }

@@ -43,8 +43,8 @@ pub(super) fn profile(
         let found = find(name.value).cloned();
         if found.is_none() {
             let what = format!("{} is not a built-in profile", quoted(name.value));
-            let way_out = suggest::instead_of(name.value, "built-in profiles", names());
-            name.place.wrong(what, format!("{way_out}; or describe it under its name"));
+            let fix = suggest::instead_of(name.value, "built-in profiles", names());
+            name.place.wrong(what, format!("{fix}; or describe it under its name"));
         }
         return found;
     }

@@ -119,8 +119,8 @@ fn skip(
         if names.contains(&found.value.as_str()) {
             return Some(found.value);
         }
-        let way_out = suggest::instead_of(&found.value, what, names);
-        found.place.wrong(format!("{} is not in this matrix", quoted(&found.value)), way_out);
+        let fix = suggest::instead_of(&found.value, what, names);
+        found.place.wrong(format!("{} is not in this matrix", quoted(&found.value)), fix);
         None
     };
     let names = platforms.iter().map(|platform| platform.name.as_str()).collect();

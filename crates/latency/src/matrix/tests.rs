@@ -105,7 +105,7 @@ fn a_profile_with_the_cores_of_a_platform_is_an_order() {
 }
 
 #[test]
-fn each_mistake_is_told_with_its_place_and_the_way_out() {
+fn each_mistake_is_told_with_its_place_and_the_fix() {
     let text = "\
 matrix: a b
 duration: 30

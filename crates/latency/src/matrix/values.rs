@@ -16,13 +16,13 @@ pub(super) fn cores(keys: &Mapping<'_>, words: &[&'static str]) -> Option<CoreCh
             _ => {
                 let cores = text.parse().map_err(|error: anyhow::Error| {
                     let instead = suggest::nearest(text, words.iter().copied());
-                    let way_out = match instead {
+                    let fix = match instead {
                         Some(word) => format!("did you mean `{word}`?"),
                         None => {
                             format!("write `{}`, or cores as `1` or `0-2,5`", words.join("`, `"))
                         }
                     };
-                    Fault::new(error.to_string(), way_out)
+                    Fault::new(error.to_string(), fix)
                 })?;
                 return Ok(CoreChoice::These(cores));
             }

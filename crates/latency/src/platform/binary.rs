@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_static_one_is_preferred_and_a_missing_one_is_told_with_the_way_out() {
+    fn a_static_one_is_preferred_and_a_missing_one_is_told_with_the_fix() {
         let folder = tempfile::tempdir().unwrap();
         let own = folder.path().join("release/qcycle");
         let musl = format!("{}-unknown-linux-musl/release", env::consts::ARCH);

@@ -80,19 +80,19 @@ pub struct NotMeasured {
     /// What is missing.
     pub reason: String,
     /// What to do about it.
-    pub way_out: String,
+    pub fix: String,
 }
 
 impl Refusal {
     /// Something is missing here.
-    pub fn missing(reason: impl Into<String>, way_out: impl Into<String>) -> Self {
-        Self::NotMeasured(NotMeasured { reason: reason.into(), way_out: way_out.into() })
+    pub fn missing(reason: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::NotMeasured(NotMeasured { reason: reason.into(), fix: fix.into() })
     }
 }
 
 impl fmt::Display for NotMeasured {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "{}; {}", self.reason, self.way_out)
+        write!(to, "{}; {}", self.reason, self.fix)
     }
 }
 

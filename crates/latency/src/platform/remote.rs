@@ -83,9 +83,9 @@ impl Platform for Remote {
             Ok(facts) => facts,
             Err(_) => {
                 let reason = format!("{}: {}", self.spec.host, ending.last_words());
-                let way_out = "set `folder` to one where programs may run, and QCYCLE_PROBE to a \
+                let fix = "set `folder` to one where programs may run, and QCYCLE_PROBE to a \
                                probe for that machine";
-                return Err(Refusal::missing(reason, way_out));
+                return Err(Refusal::missing(reason, fix));
             }
         };
         let online = facts.cores_online.context("it does not report its cores")?;

@@ -72,8 +72,8 @@ impl Vm {
         let host = cores::chosen(&Host::this(), None)?;
         let missing = own.without(&host);
         if !missing.is_empty() {
-            let way_out = "change `host_cores` of the platform";
-            return Err(Refusal::missing(format!("core {missing} does not exist here"), way_out));
+            let fix = "change `host_cores` of the platform";
+            return Err(Refusal::missing(format!("core {missing} does not exist here"), fix));
         }
         let others = if self.spec.exclusive { host.without(own) } else { own.clone() };
         Ok((Some(own.clone()), Some(others)))

@@ -28,25 +28,25 @@ const SILENCE_MAX: Duration = Duration::from_secs(300);
 pub(super) struct Outcome {
     pub(super) state: State,
     pub(super) reason: String,
-    pub(super) way_out: String,
+    pub(super) fix: String,
     pub(super) samples: u64,
 }
 
 impl Outcome {
     /// Nothing yet but what was measured in vain before.
     pub(super) fn begun(samples: u64) -> Self {
-        let (reason, way_out) = (String::new(), String::new());
-        Self { state: State::Running, reason, way_out, samples }
+        let (reason, fix) = (String::new(), String::new());
+        Self { state: State::Running, reason, fix, samples }
     }
 
     pub(super) fn refused(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::NotMeasured(NotMeasured { reason, way_out }) => {
-                Self { state: State::NotMeasured, reason, way_out, samples: 0 }
+            Refusal::NotMeasured(NotMeasured { reason, fix }) => {
+                Self { state: State::NotMeasured, reason, fix, samples: 0 }
             }
             Refusal::Failed(error) => {
                 let reason = format!("{error:#}");
-                Self { state: State::Failed, reason, way_out: String::new(), samples: 0 }
+                Self { state: State::Failed, reason, fix: String::new(), samples: 0 }
             }
         }
     }
@@ -102,8 +102,8 @@ fn start_neighbours(
 ) -> Result<Vec<Attended>, Refusal> {
     let Some(neighbours) = &what.cell.profile.neighbours else { return Ok(Vec::new()) };
     let Some(cores) = platform.neighbour_cores() else {
-        let way_out = "neighbours are containers or virtual machines: use such a platform";
-        return Err(Refusal::missing("this platform has no neighbours", way_out));
+        let fix = "neighbours are containers or virtual machines: use such a platform";
+        return Err(Refusal::missing("this platform has no neighbours", fix));
     };
     let order = what.cell.profile.neighbour(&cores);
     let order = order.map_err(|error| Refusal::missing(error.to_string(), "choose other cores"))?;
@@ -167,9 +167,9 @@ fn take(what: &Measurement<'_>, ending: &Ending, marks: Vec<Mark>) -> Result<Out
     if !is_longer && what.samples_before > 0 {
         let reason = format!("the earlier part with {} samples is kept", what.samples_before);
         let samples = what.samples_before;
-        return Ok(Outcome { state: State::Cut, reason, way_out: String::new(), samples });
+        return Ok(Outcome { state: State::Cut, reason, fix: String::new(), samples });
     }
-    Ok(Outcome { state, reason, way_out: String::new(), samples })
+    Ok(Outcome { state, reason, fix: String::new(), samples })
 }
 
 fn no_stream(what: &Measurement<'_>, ending: &Ending) -> Refusal {
@@ -179,11 +179,8 @@ fn no_stream(what: &Measurement<'_>, ending: &Ending) -> Refusal {
         // What runc and the engines on top of it say where the shares of all groups together would
         // be more than there is (`Documentation/scheduler/sched-rt-group.rst`).
         if why.contains("cpu.rt_runtime_us") {
-            let way_out = "lower `real_time` of the platform, or end other groups with a share";
-            return Refusal::missing(
-                "this share of real time is not available on this host",
-                way_out,
-            );
+            let fix = "lower `real_time` of the platform, or end other groups with a share";
+            return Refusal::missing("this share of real time is not available on this host", fix);
         }
         return Refusal::Failed(anyhow::anyhow!("the probe sent nothing; {why}"));
     }

@@ -164,12 +164,8 @@ impl Session {
             cell.write(&folder)?;
             fs::remove_file(folder.join(STREAM)).context("cannot remove a journal")?;
             let reason = "the run was killed meanwhile".to_owned();
-            let outcome = Outcome {
-                state: State::Cut,
-                reason,
-                way_out: String::new(),
-                samples: cell.count(),
-            };
+            let outcome =
+                Outcome { state: State::Cut, reason, fix: String::new(), samples: cell.count() };
             self.note(index, outcome)?;
         }
         Ok(())
@@ -178,8 +174,7 @@ impl Session {
     fn note(&mut self, index: usize, outcome: Outcome) -> Result<()> {
         let cell = &mut self.run.cells[index];
         cell.state = outcome.state;
-        (cell.reason, cell.way_out, cell.samples) =
-            (outcome.reason, outcome.way_out, outcome.samples);
+        (cell.reason, cell.fix, cell.samples) = (outcome.reason, outcome.fix, outcome.samples);
         self.run.write(&self.folder)
     }
 }

@@ -59,7 +59,7 @@ impl Progress {
         if matches!(cell.state, State::Done | State::Cut) {
             line += &format!(", {} samples", cell.samples);
         }
-        for words in [&cell.reason, &cell.way_out].into_iter().filter(|words| !words.is_empty()) {
+        for words in [&cell.reason, &cell.fix].into_iter().filter(|words| !words.is_empty()) {
             line += &format!("; {words}");
         }
         terminal::err!("{line}");

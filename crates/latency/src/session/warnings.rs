@@ -9,7 +9,7 @@ pub(super) fn of_this_machine() -> Vec<Warning> {
     let warning = |item: readiness::Item| Warning {
         name: item.name,
         found: item.found,
-        remedy: item.remedy.unwrap_or_default(),
+        fix: item.fix.unwrap_or_default(),
     };
     items
         .into_iter()

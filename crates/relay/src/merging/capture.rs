@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_is_refused_with_the_way_out() {
+    fn what_is_no_capture_is_refused_with_the_fix() {
         let said = |octets: &[u8], sv_id: &str| read(octets, sv_id, 4800).unwrap_err().to_string();
         assert!(said(b"", "x").contains("editcap"));
         assert!(said(&[0x0a; 100], "x").contains("editcap"));

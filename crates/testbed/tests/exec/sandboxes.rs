@@ -43,8 +43,8 @@ fn signals_in_the_place_of_calls_are_refused_in_one_clear_line() {
     let guest = c("sandbox", Link::Dynamic);
     let printed = run(&mut command(In::Virtual("1"), &guest, &["dispatch"]));
     assert_eq!((printed.out.as_str(), printed.end), ("EINVAL\n", 0));
-    let way_out = "; run it outside the domain, or without that";
-    let told = format!("qcycle: refused {}: it requests {WHY}{way_out}\n", guest.display());
+    let fix = "; run it outside the domain, or without that";
+    let told = format!("qcycle: refused {}: it requests {WHY}{fix}\n", guest.display());
     assert_eq!(printed.err, told);
 
     let mut native = Running::start(In::Native, "dispatch", &guest, &["dispatch"]);

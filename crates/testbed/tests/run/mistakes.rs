@@ -50,7 +50,7 @@ const MISTAKES: &[(&[&str], i32, &[&str])] = &[
 ];
 
 #[test]
-fn each_mistake_is_told_with_the_way_out_and_its_exit_code() {
+fn each_mistake_is_told_with_the_fix_and_its_exit_code() {
     let place = Place::new(SCENARIO);
     for (written, code, words) in MISTAKES {
         let output = place.qcycle(written).output().unwrap();

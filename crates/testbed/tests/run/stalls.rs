@@ -146,7 +146,7 @@ fn a_program_in_the_foreground_is_guarded_as_well() {
 }
 
 #[test]
-fn a_guard_that_makes_no_sense_is_refused_with_the_way_out() {
+fn a_guard_that_makes_no_sense_is_refused_with_the_fix() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_qcycle"));
     let output = command.args(["exec", "--stall-guard", "2 s", "--", "true"]).output();
     let told = output.expect("qcycle").stderr;

@@ -92,7 +92,7 @@ fn a_result_cannot_be_set_and_that_is_told_at_the_start() {
 
 /// Nowhere on the machine: PATH holds a `python3` that has no engine beside it.
 #[test]
-fn an_engine_that_is_missing_is_told_with_the_way_out() {
+fn an_engine_that_is_missing_is_told_with_the_fix() {
     let place = Place::new(SCENARIO);
     let bin = place.path().join("elsewhere/bin");
     fs::create_dir_all(&bin).unwrap();

@@ -178,7 +178,7 @@ fn programs_alone_run_as_an_ordinary_user() {
 }
 
 #[test]
-fn a_device_that_the_user_may_not_open_is_named_with_the_way_out() {
+fn a_device_that_the_user_may_not_open_is_named_with_the_fix() {
     if !possible() {
         return;
     }
@@ -227,7 +227,7 @@ fn the_case_runs_as_an_ordinary_user() {
 
 /// In a user namespace that grants no further ones.
 #[test]
-fn a_host_without_user_namespaces_is_told_with_the_way_out() {
+fn a_host_without_user_namespaces_is_told_with_the_fix() {
     if !possible() {
         return;
     }

@@ -75,8 +75,8 @@ impl Container {
         command.args(question).stdin(Stdio::null());
         match command.output() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let way_out = format!("apt-get install {}", engine::package(self.spec.engine));
-                Err(Refusal::missing(format!("{name} is not installed"), way_out))
+                let fix = format!("apt-get install {}", engine::package(self.spec.engine));
+                Err(Refusal::missing(format!("{name} is not installed"), fix))
             }
             Err(error) => Err(anyhow::Error::from(error).context(name).into()),
             Ok(answer) if answer.status.success() => Ok(()),
