@@ -357,7 +357,7 @@ fn what_is_wrong_is_told_and_nothing_is_sent() {
     };
     let (code, told) = said(&DISTURBED.replace("5 %", "5"), &["check"]);
     assert_eq!((code, told.lines().count()), (Some(65), 3), "{told}");
-    assert!(told.contains("line 9: disturbances.lost.share: `5` has no unit"), "{told}");
+    assert!(told.contains("bay.yaml:9:29: disturbances.lost.share: `5` has no unit"), "{told}");
     let (code, told) = said(DISTURBED, &["run"]);
     assert!(code == Some(69) && told.contains("no interface; give one with"), "{told}");
     let (code, told) = said(DISTURBED, &["run", "--interface", "nowhere"]);
