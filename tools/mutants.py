@@ -133,7 +133,7 @@ def compile_tests(folder: Path, explores: bool) -> str | None:
 def passes(folder: Path, check: str) -> str | None:
     """Whether a check passes: None if it does, else the line that says why not. A check that does
     not exist raises."""
-    command = [str(folder / "checks"), "--exact", check, "--test-threads", "1"]
+    command = [str(folder / "checks"), "--exact", check, "--include-ignored", "--test-threads", "1"]
     environment = {**os.environ, "QUORUM_EVENTS": EVENTS, "RUST_BACKTRACE": "0"}
     result = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True,

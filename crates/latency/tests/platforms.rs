@@ -86,6 +86,7 @@ fn container(engine: Engine) -> Container {
 }
 
 #[test]
+#[ignore = "long: a static probe is built, and measures"]
 fn this_machine() {
     let spec = NativeSpec { cores: CoreChoice::All };
     let mut native = Native::new(&spec, &static_probe::binary());
@@ -94,6 +95,7 @@ fn this_machine() {
 }
 
 #[test]
+#[ignore = "long: a static probe is built, and measures"]
 fn containers_of_each_engine() {
     for engine in [Engine::Runc, Engine::Podman, Engine::Docker] {
         measures(&mut container(engine));
@@ -101,6 +103,7 @@ fn containers_of_each_engine() {
 }
 
 #[test]
+#[ignore = "long: a static probe is built, and measures"]
 fn neighbours_are_containers_too_and_end_with_the_last_word() {
     let mut platform = container(Engine::Runc);
     let Some(cores) = prepare(&mut platform) else { return };
@@ -119,6 +122,7 @@ fn neighbours_are_containers_too_and_end_with_the_last_word() {
 }
 
 #[test]
+#[ignore = "long: a static probe is built, and measures"]
 fn a_machine_behind_ssh() {
     let Some(server) = ssh_server::Server::start() else { return };
     let spec = RemoteSpec {

@@ -196,6 +196,7 @@ fn a_fault_on_a_stream_that_cannot_be_trusted_trips_nothing_until_it_can() {
 }
 
 #[test]
+#[ignore = "long: a capture is played in its own time"]
 fn a_capture_of_4800_samples_a_second_is_taken_whole() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../iec61850/tests/data");
     let octets = std::fs::read(path.join("sv_9-2le_4800.pcap")).expect("it is there");

@@ -228,6 +228,7 @@ fn says_all_cells(run: &Path, said: &str) {
 }
 
 #[test]
+#[ignore = "long: a static probe is built, and measures"]
 fn ctrl_c_keeps_what_was_measured_and_the_run_goes_on_where_it_stood() {
     let bench = Bench::new();
     let matrix = format!(
@@ -380,6 +381,7 @@ fn stall_core_0(done: std::sync::mpsc::Receiver<()>) -> bool {
 }
 
 #[test]
+#[ignore = "long: a static probe is built, and measures"]
 fn an_urgent_task_on_the_core_of_the_probe_is_blamed_by_name_in_all_that_is_said() {
     let bench = Bench::new();
     let matrix = "matrix: stalled\nduration: 1 h\nplatforms: {native: }\n\
@@ -394,6 +396,7 @@ fn an_urgent_task_on_the_core_of_the_probe_is_blamed_by_name_in_all_that_is_said
 }
 
 #[test]
+#[ignore = "long: a static probe is built, and measures"]
 fn a_stop_of_the_whole_probe_is_told_as_that_in_all_that_is_said() {
     let bench = Bench::new();
     let matrix = format!(
@@ -425,6 +428,7 @@ esac
 "#;
 
 #[test]
+#[ignore = "long: a static probe is built, and measures"]
 fn engines_are_told_to_import_run_and_remove_and_no_more_rights_than_listed() {
     use std::os::unix::fs::PermissionsExt as _;
     let bench = Bench::new();
@@ -466,6 +470,7 @@ fn engines_are_told_to_import_run_and_remove_and_no_more_rights_than_listed() {
 }
 
 #[test]
+#[ignore = "long: a static probe is built, and measures"]
 fn a_load_that_is_not_there_is_named_with_how_to_get_it() {
     let bench = Bench::new();
     let load = "loads: [{run: no-such-load --much, package: such-loads}]";
@@ -481,6 +486,7 @@ fn a_load_that_is_not_there_is_named_with_how_to_get_it() {
 }
 
 #[test]
+#[ignore = "long: a static probe is built, and measures"]
 fn mistakes_are_told_before_anything_starts() {
     let bench = Bench::new();
     let output = bench.measure("matrix: m\nplatforms: {nativ: }\nprofiles: {tp1: }\n");

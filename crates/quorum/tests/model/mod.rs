@@ -55,6 +55,7 @@ where
 
 /// A hostile node, two correct ones, and one in recovery all the time.
 #[test]
+#[ignore = "long: millions of states"]
 fn arbiter_two_up() {
     let station = Station::new(Protocol::Arbiter, Network::Any, 2, 5, 3);
     let checker = explore("arbiter_two_up", station);
@@ -63,6 +64,7 @@ fn arbiter_two_up() {
 
 /// A hostile node and three correct ones.
 #[test]
+#[ignore = "long: millions of states"]
 fn arbiter_three_up() {
     explore("arbiter_three_up", Station::new(Protocol::Arbiter, Network::Any, 3, 1, 1));
 }
@@ -92,6 +94,7 @@ fn arbiter_progress() {
 
 /// A relay node on its own, and all that its peers can say to it.
 #[test]
+#[ignore = "long: millions of states"]
 fn peer_node() {
     let checker = explore("peer_node", Alone::new(3, 1));
     let evidence = &checker.model().station.evidence;
@@ -120,6 +123,7 @@ fn peer_whole() {
 
 /// The breaker moves in time, from either state.
 #[test]
+#[ignore = "long: millions of states"]
 fn peer_progress() {
     for stands in [Action::Trip, Action::Close] {
         let station = Station::new(Protocol::Peer, Network::Prompt, 2, 4, 2);

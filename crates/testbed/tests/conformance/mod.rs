@@ -20,6 +20,7 @@ use cells::{Cell, Findings, Language, Outcomes, Place};
 const WORKERS: usize = 4;
 
 #[test]
+#[ignore = "long: a thousand programs"]
 fn each_call_in_each_condition_is_as_the_table_says() {
     beside_others();
     let languages = Language::there();
@@ -44,7 +45,7 @@ fn each_call_in_each_condition_is_as_the_table_says() {
     assert!(
         table == known,
         "docs/reference/conformance.md differs from the findings here; if these are right, write \
-         it again: QCYCLE_BLESS=1 cargo test -p testbed conformance::each"
+         it again: QCYCLE_BLESS=1 cargo test -p testbed conformance::each -- --ignored"
     );
 }
 

@@ -9,10 +9,10 @@ const HEAD: &str = "\
 # Conformance
 
 What calls do in virtual time that they do not do natively. This page is written by the test that
-makes them, and compared with what it finds in every run of `make test`; to regenerate it:
+makes them, and compared with what it finds in every run of `make test-long`; to regenerate it:
 
 ```
-QCYCLE_BLESS=1 cargo test -p testbed conformance::each
+QCYCLE_BLESS=1 cargo test -p testbed conformance::each -- --ignored
 ```
 
 Each row is a call; a clock behind it is the one that it is about, `ABSTIME` means an absolute time,

@@ -55,8 +55,10 @@ use runtime::domain::{Domain, host_now};
 
 /// Host time between two looks at a node.
 const EVERY: Duration = Duration::from_millis(50);
-/// A look may take this part of the time until the next one of the same node.
-const COST_PART: u32 = 50;
+/// A look may take this part of a processor until the next one of the same node.
+const COST_PART: i64 = 50;
+/// However much a look takes, so often is a node looked at.
+const RARELY: Duration = Duration::from_millis(500);
 /// Host time for which the last look waits for those to run that want to.
 const PATIENCE: Duration = Duration::from_millis(500);
 const AGAIN: Duration = Duration::from_millis(5);
@@ -162,6 +164,12 @@ struct Round {
     own_delay: Option<RunDelay>,
 }
 
+/// How long after a look that took so much of a processor the next one is. Not the time that it took:
+/// looks take long on a busy host, which is the one to watch closely.
+fn until_next(cost_ns: i64) -> Duration {
+    Duration::from_nanos((cost_ns * COST_PART).unsigned_abs()).clamp(EVERY, RARELY)
+}
+
 impl Round {
     fn new(
         domain: Arc<Domain>,
@@ -230,10 +238,10 @@ impl Round {
     fn look(&mut self, is_last: bool) {
         let (names, served) = (self.names(), self.domain.lateness().served());
         for place in &mut self.places {
-            let begun = Instant::now();
-            if !is_last && begun < place.next {
+            if !is_last && Instant::now() < place.next {
                 continue;
             }
+            let ran_ns = thread_cpu_ns();
             let begun_by = if place.node.is_some() { &names } else { &served };
             let readings = place.read(begun_by, is_last);
             let delays = place.delays.look(moment(&self.domain), readings, is_last);
@@ -252,7 +260,7 @@ impl Round {
                 };
                 self.ledger.add(key, cause, &delay);
             }
-            place.next = Instant::now() + EVERY.max(begun.elapsed() * COST_PART);
+            place.next = Instant::now() + until_next(thread_cpu_ns() - ran_ns);
         }
         self.take_lateness();
         let now = moment(&self.domain);
@@ -310,4 +318,16 @@ fn moment(domain: &Domain) -> Moment {
 /// What a thread of the agent does for programs, if anything.
 fn own_thread(name: &str) -> Option<&'static str> {
     OWN_THREADS.iter().find(|(own, _)| *own == name).map(|(_, does)| *does)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_looked_at_often_whatever_a_look_costs() {
+        assert_eq!(until_next(0), EVERY);
+        assert_eq!(until_next(4_000_000), Duration::from_millis(200));
+        assert_eq!(until_next(60_000_000), RARELY);
+    }
 }
