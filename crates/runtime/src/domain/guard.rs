@@ -251,9 +251,10 @@ mod tests {
         const SLICES: u32 = 250;
         let _alone = TAKES.lock();
         let domain = Domain::new(Start::default()).unwrap();
+        // Before the guard: on a busy machine there are stalls as soon as it is there.
+        let (begun, before) = (Instant::now(), domain.now());
         let guard = domain.guard(HostSpan::from_ns(1_000_000)).unwrap();
         let processor = os::realtime::allowed_cores().unwrap()[0];
-        let (begun, before) = (Instant::now(), domain.now());
         let takes_slices = || {
             begin(processor).then(|| {
                 for _ in 0..SLICES {
