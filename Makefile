@@ -11,7 +11,7 @@ PYTHON := .venv/bin/python
 # A target whose programs need no loader, so that a container holds the program alone.
 MUSL := $(shell uname -m)-unknown-linux-musl
 # Most tests wait most of the time: more of them at once than there are processors.
-cargo_test = PATH="$$PWD/.venv/bin:$$PATH" RUST_TEST_THREADS=$$((3 * $$(nproc))) \
+cargo_test = PATH="$$PWD/.venv/bin:$$PATH" RUST_TEST_THREADS=$$((2 * $$(nproc))) \
 	cargo test --locked --no-fail-fast $(CRATES)
 # The tests that `make test-aarch64` runs; empty: all of tests/exec.
 TESTS ?=

@@ -56,10 +56,10 @@ fn an_interface_that_goes_down_is_an_alarm_and_comes_again() {
     relay.interrupt();
     let (code, _, states) = end(relay, "west");
     assert_eq!(code, Some(130));
-    assert_eq!(
-        (&states[..3], states.last().map(String::as_str)),
-        (&["up", "down", "up"].map(str::to_owned)[..], Some("no carrier"),)
-    );
+    // Between down and up it may be seen while its carrier is not there yet.
+    let mut states = states.iter().map(String::as_str);
+    assert_eq!((states.next(), states.next()), (Some("up"), Some("down")), "{states:?}");
+    assert!(states.any(|state| state == "up") && states.last() == Some("no carrier"));
 }
 
 #[test]

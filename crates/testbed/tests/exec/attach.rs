@@ -23,17 +23,40 @@ impl Attached {
         Self::again(process, name, false)
     }
 
+    /// A guest that is attached to after `delay_ms`; once more if it ended before, which happens on a
+    /// busy machine.
+    fn while_it_runs(start: impl Fn() -> Running, delay_ms: u64, name: &str) -> (Running, Self) {
+        for _ in 0..20 {
+            let guest = start();
+            sleep_ms(delay_ms);
+            if let Some(attached) = Self::tried(guest.child.id(), name, false) {
+                return (guest, attached);
+            }
+            assert_eq!(guest.finish().end, 0);
+        }
+        panic!("{name}: it always ended before it was attached to");
+    }
+
     /// Takes a process in that was perhaps detached before.
     fn again(process: u32, name: &str, again: bool) -> Self {
+        Self::tried(process, name, again).expect("it is attached to")
+    }
+
+    /// `None` if it could not be attached to.
+    fn tried(process: u32, name: &str, again: bool) -> Option<Self> {
         let mut command = qcycle(&["attach", "--name", name, &process.to_string()]);
         let mut child = command.stdout(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
+        if line.is_empty() {
+            child.wait().unwrap();
+            return None;
+        }
         assert!(line.starts_with(&format!("attached {name}")), "{line}");
         assert_eq!(line.ends_with(" again\n"), again, "{line}");
         println!("{}", line.trim_end());
-        Self { child, stdout, domain: Domain::of(name) }
+        Some(Self { child, stdout, domain: Domain::of(name) })
     }
 
     fn ask(&mut self, call: Call) -> i64 {
@@ -75,10 +98,13 @@ const HOLD_MS: u64 = 1500;
 #[test]
 fn waits_in_progress_end_at_their_time_and_see_neither_the_stop_nor_a_hold() {
     for link in [Link::Dynamic, Link::Static] {
-        let mut guest = Running::start(In::Native, "", &c("waits", link), &["plain", "1200"]);
-        assert_eq!(guest.line(), "ready");
-        sleep_ms(300);
-        let mut attached = Attached::to(guest.child.id(), &format!("waits-{link:?}"));
+        let start = || {
+            let mut guest = Running::start(In::Native, "", &c("waits", link), &["plain", "1200"]);
+            assert_eq!(guest.line(), "ready");
+            guest
+        };
+        let name = format!("waits-{link:?}");
+        let (guest, mut attached) = Attached::while_it_runs(start, 300, &name);
         let stood = attached.ask(Call::Hold);
         sleep_ms(HOLD_MS);
         assert_eq!(attached.ask(Call::Status), stood);
@@ -200,9 +226,9 @@ fn goroutines_that_sleep_are_not_early() {
 fn programs_that_start_threads_and_children_all_the_time_are_taken_in_whole() {
     for seed in 0..8u64 {
         let storm = c("storm", Link::Dynamic);
-        let guest = Running::start(In::Native, "", &storm, &["6", "40", &seed.to_string()]);
-        sleep_ms(5 + 13 * seed);
-        let attached = Attached::to(guest.child.id(), &format!("storm-{seed}"));
+        let start = || Running::start(In::Native, "", &storm, &["6", "40", &seed.to_string()]);
+        let name = format!("storm-{seed}");
+        let (guest, attached) = Attached::while_it_runs(start, 5 + 13 * seed, &name);
         let printed = guest.finish();
         assert_eq!(printed.end, 0, "{}", printed.out);
         attached.last();

@@ -203,7 +203,10 @@ impl Terminal {
         let is_running = |process: &str| {
             let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
             let fields: Vec<_> = stat.rsplit(") ").next().unwrap_or("").split(' ').collect();
-            process != session && fields.get(3) == Some(&session.as_str()) && fields[0] != "T"
+            process != session
+                && fields.get(3) == Some(&session.as_str())
+                // Or has ended, and its parent is stopped.
+                && !["T", "Z"].contains(&fields[0])
         };
         let processes = || std::fs::read_dir("/proc").unwrap().flatten();
         let any_running =
