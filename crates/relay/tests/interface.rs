@@ -59,7 +59,7 @@ fn an_interface_that_goes_down_is_an_alarm_and_comes_again() {
     // Between down and up it may be seen while its carrier is not there yet.
     let mut states = states.iter().map(String::as_str);
     assert_eq!((states.next(), states.next()), (Some("up"), Some("down")), "{states:?}");
-    assert!(states.any(|state| state == "up") && states.last() == Some("no carrier"));
+    assert!(states.any(|state| state == "up") && states.next_back() == Some("no carrier"));
 }
 
 #[test]
