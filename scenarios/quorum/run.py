@@ -8,7 +8,8 @@ evaluation goes on where it stopped.
 
 Usage: run.py --programs FOLDER --qcycle FILE [--actions 1000000] [--mode virtual real] ...
 FOLDER holds qcrelay, qcmerge and qchostile. Exit codes: 0 met, 2 no such condition or an output of
-other settings, 10 missed, 12 a part did not run as it should, 130 interrupted.
+other settings, 10 missed, 12 a part did not run as it should, 69 a program or a right is missing,
+130 interrupted.
 The merging unit waits for the breaker before its next step, so an action that never comes ends its
 part early. A part in which a program ended early, a node never spoke or a hostile one did no harm
 did not run, whatever the breaker did. What a cell must do to be met is in `verdict.py`.
@@ -29,6 +30,11 @@ import page
 import part as parts
 import records
 import verdict
+
+# Of all cases; programs are started by their own paths.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import command_line
+from command_line import within
 
 MET, BAD_USE, MISSED, PART_FAILED, INTERRUPTED = 0, 2, 10, 12, 130
 RESULT = "result.json"
@@ -73,15 +79,18 @@ def line(found: Any) -> str:
 def arguments() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    count, ms = within(int, 1, 1_000_000_000), within(float, 1, 10_000)
     parser.add_argument("--programs", type=Path, required=True)
     parser.add_argument("--qcycle", type=Path, required=True)
-    parser.add_argument("--actions", type=int, default=1_000_000, help="for each cell")
-    parser.add_argument("--part", type=int, default=50_000, help="actions that are run at once")
+    parser.add_argument("--actions", type=count, default=1_000_000, help="for each cell")
+    parser.add_argument("--part", type=count, default=50_000, help="actions that are run at once")
     # The dwell, and room for an action of twice the usual length.
-    parser.add_argument("--interval", type=float, default=4.0, help="between actions, in ms")
-    parser.add_argument("--jitter", type=float, default=0.5, help="up to so much more, in ms")
-    parser.add_argument("--dwell", type=float, default=3.0, help="of the breaker node, in ms")
-    parser.add_argument("--tdf", type=float, default=2.0, help="host seconds per virtual second")
+    parser.add_argument("--interval", type=ms, default=4.0, help="between actions, in ms")
+    at_most = within(float, 0, 10_000)
+    parser.add_argument("--jitter", type=at_most, default=0.5, help="up to so much more, in ms")
+    parser.add_argument("--dwell", type=ms, default=3.0, help="of the breaker node, in ms")
+    tdf = within(float, 0.01, 1000)
+    parser.add_argument("--tdf", type=tdf, default=2.0, help="host seconds per virtual second")
     parser.add_argument("--mode", nargs="+", choices=cells.MODES, default=list(cells.MODES))
     parser.add_argument(
         "--protocol", nargs="+", choices=cells.PROTOCOLS, default=list(cells.PROTOCOLS)
@@ -90,7 +99,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--beyond", action="store_true", help="also the condition that was not published: a flood"
     )
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=within(int, 0, 1_000_000_000), default=1)
     parser.add_argument("--output", type=Path, default=Path("runs/quorum"))
     return parser.parse_args()
 
@@ -99,7 +108,7 @@ def main() -> int:
     """Runs all that is not done; Ctrl-C and SIGTERM end it, and leave nothing running."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return evaluate(arguments())
+        return command_line.ended(lambda: evaluate(arguments()))
     except KeyboardInterrupt:
         print("interrupted; the same command goes on from here", flush=True)
         return INTERRUPTED
@@ -116,6 +125,7 @@ def evaluate(asked: argparse.Namespace) -> int:
         hint = "" if asked.beyond else f"; --beyond adds {cells.FLOOD}"
         print(f"no condition has {asked.only!r} in its name: {names}{hint}", file=sys.stderr)
         return BAD_USE
+    command_line.need_programs(asked, "qcrelay", "qcmerge", "qchostile")
     try:
         todo = {
             cell: parts.planned(cell, pace, asked.part, asked.seed, output / cell.folder)

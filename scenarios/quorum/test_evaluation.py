@@ -1,5 +1,7 @@
 """Tests of the evaluation, on records made by hand."""
 
+import contextlib
+import io
 import json
 import shlex
 import tempfile
@@ -561,6 +563,30 @@ class Cells(unittest.TestCase):
         self.assertEqual(page.flooded([at_another_pace, found(cells.FLOOD, 1)]), "")
         told = ["no fault-free cell of the same pace to compare with"]
         self.assertEqual(verdict.missed(found(cells.FLOOD, 1), [at_another_pace]), told)
+
+
+class CommandLine(unittest.TestCase):
+    """What is wrong ends in a line that says what corrects it, and nothing is run."""
+
+    def test_numbers_have_a_range_and_programs_are_there(self) -> None:
+        for words, code, what in (
+            (["--actions", "0"], 2, "--actions: '0' is not a whole number from 1 to 1000000000"),
+            (["--actions", "-5"], 2, "from 1 to"),
+            (["--part", "0"], 2, "from 1 to"),
+            (["--interval", "0"], 2, "from 1 to 10000"),
+            (["--jitter", "-1"], 2, "from 0 to 10000"),
+            (["--dwell", "nan"], 2, "a number from 1 to 10000"),
+            (["--tdf", "0"], 2, "from 0.01 to 1000"),
+            (["--seed", "-1"], 2, "from 0 to"),
+            ([], 69, "nope: there is no such program; fix: build it (cargo build"),
+        ):
+            given = ["run.py", "--programs", "nope", "--qcycle", "nope", *words]
+            said = io.StringIO()
+            with mock.patch("sys.argv", given), contextlib.redirect_stderr(said):
+                with self.assertRaises(SystemExit) as ended:
+                    run.main()
+            self.assertEqual(ended.exception.code, code, words)
+            self.assertIn(what, said.getvalue())
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ did is told, and not held against the relay. Needs root. Writes results.json aft
 that an interrupted run keeps what it has, and report.html.
 
 Usage: run.py --programs FOLDER --qcycle FILE [--streams 20 30] [--duration 60] [--only alone]
-FOLDER holds qcmerge and qcrelay, both static. Exit codes: 0 met, 10 missed, 12 a case did not run.
+FOLDER holds qcmerge and qcrelay, both static. Exit codes: 0 met, 10 missed, 11 a case
+could not be measured, 12 a case did not run, 69 a program or a right is missing.
 """
 
 import argparse
@@ -25,10 +26,15 @@ from typing import Any, NamedTuple
 
 import page
 
+# Of all cases; programs are started by their own paths.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import command_line
+from command_line import within
+
 RATE = 4800
 # A relay is there before the first frame and after the last one, in s.
 MARGIN_S = 3
-MET, MISSED, PART_FAILED = 0, 10, 12
+MET, MISSED, NOT_MEASURED, PART_FAILED = 0, 10, 11, 12
 # From the kernel's stamp to the receiving thread, to the task, of a cycle, and what the host takes.
 TIMES = ("receive", "age", "task", "canary")
 CONTAINER = Path(__file__).resolve().parents[2] / "tools/container.py"
@@ -177,20 +183,24 @@ def run(case: Case, programs: Path, qcycle: Path, duration_s: int, folder: Path)
     return {"case": str(case), "met": is_met} | told | figures
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--programs", type=Path, required=True)
     parser.add_argument("--qcycle", type=Path, required=True)
-    parser.add_argument("--streams", type=int, nargs="+", default=[20, 30])
-    parser.add_argument("--duration", type=int, default=60)
+    parser.add_argument("--streams", type=within(int, 1, 255), nargs="+", default=[20, 30])
+    parser.add_argument("--duration", type=within(int, 1, 86_400), default=60, help="in s")
     parser.add_argument("--only", default="", help="cases with this in their name, such as `alone`")
     parser.add_argument("--output", type=Path, default=Path("runs/relay-load"))
-    told = parser.parse_args()
+    told = parser.parse_args(words)
     results: list[Any] = []
     unmeasured: list[Any] = []
     code = MET
     everything = [case for case in cases(told.streams) if told.only in str(case)]
+    if not everything:
+        names = "; ".join(map(str, cases(told.streams)))
+        parser.error(f"argument --only: no case has {told.only!r} in its name: {names}")
+    command_line.need_programs(told, "qcmerge", "qcrelay")
     for number, case in enumerate(everything):
         lacking = missing(case)
         if lacking is not None:
@@ -211,6 +221,8 @@ def main() -> int:
             code = MISSED
         write(told.output, results, unmeasured)
     write(told.output, results, unmeasured)
+    if unmeasured and code == MET:
+        code = NOT_MEASURED
     print(f"report: {told.output / 'report.html'}")
     return code
 
@@ -225,4 +237,4 @@ def write(output: Path, results: list[Any], unmeasured: list[Any]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command_line.ended(main))

@@ -1,7 +1,12 @@
 """Tests of run.py and its page, without running anything."""
 
+import contextlib
+import io
+import tempfile
 import unittest
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import page
 import run
@@ -49,6 +54,45 @@ class Verdicts(unittest.TestCase):
     def test_histograms_of_two_relays_are_one(self) -> None:
         both = run.added([[[1000, 1], [3000, 2]], [[2000, 5], [3000, 1]]])
         self.assertEqual(both, [[1000, 1], [2000, 5], [3000, 3]])
+
+
+class CommandLine(unittest.TestCase):
+    """What is wrong ends in a line that says what corrects it, and nothing is run."""
+
+    def refused(self, *words: str) -> tuple[Any, str]:
+        """Exit code, and what was said."""
+        said = io.StringIO()
+        given = ["--programs", "nope", "--qcycle", "nope", *words]
+        with contextlib.redirect_stderr(said), self.assertRaises(SystemExit) as ended:
+            run.main(given)
+        return ended.exception.code, said.getvalue()
+
+    def test_numbers_have_a_range_and_a_case_has_a_name(self) -> None:
+        for words, range_ in (
+            (("--streams", "0"), "from 1 to 255"),
+            (("--streams", "20", "256"), "from 1 to 255"),
+            (("--duration", "-5"), "from 1 to 86400"),
+            (("--duration", "1.5"), "from 1 to 86400"),
+            (("--only", "nope"), "no case has 'nope' in its name: 20 streams, veth, alone, native"),
+        ):
+            code, said = self.refused(*words)
+            self.assertEqual(code, 2, words)
+            self.assertIn(range_, said)
+
+    def test_programs_that_are_missing_are_named(self) -> None:
+        code, said = self.refused()
+        self.assertEqual((code, said.count("\n")), (69, 1))
+        self.assertIn("nope: there is no such program; fix: build it (cargo build", said)
+
+    def test_what_could_not_be_measured_is_not_met(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for program in ("qcycle", "qcmerge", "qcrelay"):
+                (folder / program).touch(mode=0o755)
+            words = ["--programs", name, "--qcycle", f"{name}/qcycle", "--output", name]
+            with mock.patch("run.missing", lambda _: "no runc"):
+                with contextlib.redirect_stdout(io.StringIO()):
+                    self.assertEqual(run.main(words), run.NOT_MEASURED)
 
 
 class Page(unittest.TestCase):

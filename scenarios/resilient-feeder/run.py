@@ -6,7 +6,7 @@ one report of all cases. Nothing of a case is left in the folder of the scenario
 
 Usage: run.py --programs FOLDER --qcycle FILE [--output runs/resilient-feeder]
 FOLDER holds qcrelay, qcmerge and qchostile. Exit codes are those of `qcycle run`, the worst of all
-cases: 0 met, 10 missed, 11 not measured.
+cases: 0 met, 10 missed, 11 not measured; 69 also if a program is missing.
 """
 
 import argparse
@@ -16,6 +16,10 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
+
+# Of all cases; programs are started by their own paths.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import command_line
 
 HERE = Path(__file__).resolve().parent
 CIRCUIT = HERE.parent / "voltage-stability" / "vt13.dss"
@@ -89,6 +93,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--qcycle", type=Path, required=True)
     parser.add_argument("--output", type=Path, default=Path("runs/resilient-feeder"))
     asked = parser.parse_args(words)
+    command_line.need_programs(asked, "qcrelay", "qcmerge", "qchostile")
     output = asked.output.resolve()
     worst, folders = 0, []
     for case in CASES:
@@ -104,4 +109,4 @@ def main(words: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command_line.ended(main))

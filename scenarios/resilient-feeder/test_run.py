@@ -4,8 +4,11 @@ It runs in virtual time, where how long the host takes does not matter.
 """
 
 import argparse
+import contextlib
+import io
 import json
 import os
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -34,6 +37,22 @@ class Interrupted(unittest.TestCase):
                 self.assertRaises(KeyboardInterrupt, run.run, run.CASES[0], asked, folder)
             self.assertTrue((folder / "scenario.yaml").exists())
             self.assertEqual(list(folder.glob("*.secret")), [])
+
+
+class Missing(unittest.TestCase):
+    """Programs that are not there, and commands that fail."""
+
+    def test_they_are_named_in_one_line(self) -> None:
+        for main, what in (
+            (lambda: run.main(["--programs", "nope", "--qcycle", "nope"]), "nope: there is no such"),
+            (lambda: subprocess.run(["false"], check=True).returncode, "`false` ended with 1; fix: "),
+            (lambda: os.rmdir("/nowhere/at all") or 0, "/nowhere/at all: No such file"),
+        ):
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said), self.assertRaises(SystemExit) as ended:
+                run.command_line.ended(main)
+            self.assertEqual((ended.exception.code, said.getvalue().count("\n")), (69, 1))
+            self.assertIn(what, said.getvalue())
 
 
 class Whole(unittest.TestCase):
