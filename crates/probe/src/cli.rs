@@ -1,20 +1,21 @@
 //! The command line of `qcprobe`. Exit codes are those of `qcycle`.
 
+use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Read, Write};
+use std::io::{self, BufRead as _, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use terminal::exit::Exit;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Parser, Subcommand};
 use strum::VariantNames as _;
 
 use crate::attend::{self, Tended};
 use crate::control::Control;
 use crate::cores::{self, Cores};
-use crate::plan::BadPlan;
+use crate::plan::{BadPlan, PERIOD_NS_MIN, PRIORITIES, SPAN_NS_MAX};
 use crate::stream::{NotAStream, Outcome, Reader};
 use crate::sys::signal;
 use crate::{Facts, Host, Kind, Plan, WiredLines, init, run, show};
@@ -56,7 +57,7 @@ enum Command {
     /// Keep a load running; started by `attend`
     #[command(hide = true)]
     Keep {
-        #[arg(long)]
+        #[arg(long, value_parser = process)]
         parent: u32,
         #[arg(long)]
         cores: Option<Cores>,
@@ -84,7 +85,7 @@ struct RunArguments {
     #[arg(long, value_parser = kind)]
     probe: Option<Kind>,
     /// One thread for each of these cores, such as `0-2,5`; without a plan: all of this process
-    #[arg(long)]
+    #[arg(long, value_parser = some_cores)]
     cores: Option<Cores>,
     /// SCHED_FIFO priority, 1 to 99, or `none` for ordinary threads
     #[arg(long, value_parser = priority)]
@@ -150,10 +151,24 @@ pub fn main() -> ExitCode {
 fn code_of(error: &anyhow::Error) -> Exit {
     if error.is::<BadPlan>() || error.is::<NotAStream>() {
         Exit::BadInput
+    } else if error.is::<BadOption>() {
+        Exit::Usage
     } else {
         Exit::BrokenSetup
     }
 }
+
+/// An option with which a plan cannot be, by its name and not by the key of the plan.
+#[derive(Debug)]
+struct BadOption(BadPlan);
+
+impl fmt::Display for BadOption {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "--{}: {}", self.0.key.trim_end_matches("_ns"), self.0.problem)
+    }
+}
+
+impl std::error::Error for BadOption {}
 
 fn measure(arguments: &RunArguments) -> Result<Exit> {
     let plan = arguments.plan()?;
@@ -180,9 +195,13 @@ fn measure(arguments: &RunArguments) -> Result<Exit> {
             Ok(Exit::NotMeasured)
         }
         Err(error) => {
-            if error.kind() != io::ErrorKind::BrokenPipe {
-                terminal::err!("qcprobe: writing the stream: {error}");
-            }
+            let place = arguments.output.display();
+            let fix = if error.kind() == io::ErrorKind::BrokenPipe {
+                "have its reader read it to the end, or give a file with --output"
+            } else {
+                "give another file with --output"
+            };
+            terminal::err!("qcprobe: writing the stream to {place}: {error}; fix: {fix}");
             Ok(Exit::PartFailed)
         }
     }
@@ -236,13 +255,16 @@ fn print_facts() -> Result<Exit> {
 }
 
 fn print_stream(path: &Path) -> Result<Exit> {
+    let unreadable = || format!("{}: give a file that `qcprobe run` wrote", path.display());
     let from: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {
-        Box::new(File::open(path).with_context(|| format!("{}", path.display()))?)
+        Box::new(File::open(path).with_context(unreadable)?)
     };
-    let reader =
-        Reader::new(BufReader::new(from)).with_context(|| format!("{}", path.display()))?;
+    let mut from = BufReader::new(from);
+    // A folder can be opened, and not be read.
+    from.fill_buf().with_context(unreadable)?;
+    let reader = Reader::new(from).with_context(|| format!("{}", path.display()))?;
     let shown = show::Shown::of(reader);
     terminal::print(format_args!("{shown}"));
     Ok(Exit::Done)
@@ -273,7 +295,8 @@ impl RunArguments {
         plan.record_switches |= self.record_switches;
         plan.split |= self.split;
         plan.gpio = self.gpio.clone().or(plan.gpio);
-        plan.check()?;
+        // The plan that was given is right by itself.
+        plan.check().map_err(BadOption)?;
         Ok(plan)
     }
 }
@@ -313,24 +336,48 @@ fn priority(text: &str) -> Result<Priority, String> {
     if text == "none" {
         return Ok(Priority(None));
     }
-    let priority = text.parse().map_err(|_| "1 to 99, or `none`".to_owned())?;
-    Ok(Priority(Some(priority)))
+    let number = text.parse().ok().filter(|number| PRIORITIES.contains(number));
+    number.map(|number| Priority(Some(number))).ok_or_else(|| "give 1 to 99, or `none`".to_owned())
 }
 
-/// A time such as `250us`, in ns.
+fn process(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "give the number of a process".to_owned())
+}
+
+fn some_cores(text: &str) -> Result<Cores> {
+    let cores: Cores = text.parse()?;
+    ensure!(!cores.is_empty(), "give at least one core, such as `0-2,5`");
+    Ok(cores)
+}
+
+/// A period or a duration, such as `250us` or `1.5 h`, in ns: the times that `qcycle` reads too.
 fn span_ns(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(char::is_alphabetic);
-    let factor: u64 = match &text[digits.len()..] {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let factor = match unit.trim_start() {
         "ns" => 1,
         "us" => 1_000,
         "ms" => 1_000_000,
         "s" => 1_000_000_000,
         "min" => 60_000_000_000,
         "h" => 3_600_000_000_000,
-        _ => return Err("write a whole number and ns, us, ms, s, min or h".to_owned()),
+        _ => return Err("write a number and ns, us, ms, s, min or h".to_owned()),
     };
-    let number: u64 = digits.parse().map_err(|_| format!("`{digits}` is not a whole number"))?;
-    number.checked_mul(factor).ok_or_else(|| "that is too long".to_owned())
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    if whole.is_empty() || fraction.is_empty() || fraction.contains('.') {
+        return Err(format!("`{number}` is not a number; write it as `12` or `12.5`"));
+    }
+    let fraction = fraction.trim_end_matches('0');
+    let digits = format!("{whole}{fraction}").parse::<u128>().ok();
+    let ns = digits.and_then(|digits| {
+        let (product, divisor) =
+            (digits.checked_mul(factor)?, 10_u128.checked_pow(fraction.len() as u32)?);
+        (product % divisor == 0).then_some(product / divisor)
+    });
+    let ns = ns.and_then(|ns| u64::try_from(ns).ok());
+    ns.filter(|ns| (PERIOD_NS_MIN..=SPAN_NS_MAX).contains(ns))
+        .ok_or_else(|| "give whole nanoseconds, from 10us to 87600h".to_owned())
 }
 
 #[cfg(test)]
@@ -347,8 +394,18 @@ mod tests {
     fn times_have_a_unit() {
         assert_eq!(span_ns("250us"), Ok(250_000));
         assert_eq!(span_ns("8h"), Ok(28_800_000_000_000));
-        for wrong in ["", "5", "1.5s", "ms", "-1s", "99999999999h", "5 s"] {
+        for (text, ns) in
+            [("0.5s", 500_000_000), (" 1 s ", 1_000_000_000), ("1.50 h", 5_400_000_000_000)]
+        {
+            assert_eq!(span_ns(text), Ok(ns), "{text}");
+        }
+        let finer = "0.00000000001 s";
+        for wrong in ["", "5", "1.s", ".5s", "1.5.5s", "ms", "-1s", "0s", "9us", "87601h", finer] {
             assert!(span_ns(wrong).is_err(), "{wrong}");
+        }
+        let nines = "9".repeat(50);
+        for wrong in [format!("{nines}h"), format!("1.{nines}s")] {
+            assert!(span_ns(&wrong).unwrap_err().starts_with("give whole nanoseconds, from 10us"));
         }
     }
 
@@ -378,6 +435,18 @@ mod tests {
         assert_eq!((plan.period_ns, plan.priority, plan.pinned), (10_000_000, None, false));
         assert!(plan.stall_meter && plan.lock_memory);
         assert_eq!(of(&[]).unwrap().priority, Some(50));
-        assert_eq!(code_of(&of(&["--priority", "100"]).unwrap_err()), Exit::BadInput);
+        for (options, said) in [
+            (
+                ["--period", "11s"],
+                "--duration: 10000000000 ns; give one period, 11000000000 ns, to ",
+            ),
+            (["--gpio", "gpiochip0:1:2"], "--gpio: the probe is timer; only gpio has lines"),
+        ] {
+            let error = of(&options).unwrap_err();
+            assert_eq!(code_of(&error), Exit::Usage);
+            assert!(error.to_string().starts_with(said), "{error}");
+        }
+        std::fs::write(path, r#"{"priority": 0}"#).unwrap();
+        assert_eq!(code_of(&of(&[]).unwrap_err()), Exit::BadInput);
     }
 }

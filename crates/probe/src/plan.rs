@@ -9,11 +9,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Of SCHED_FIFO (sched(7)).
-const PRIORITIES: std::ops::RangeInclusive<i32> = 1..=99;
+pub(crate) const PRIORITIES: std::ops::RangeInclusive<i32> = 1..=99;
 /// Shorter than this a period is over before a wake-up is; cyclictest stops there too, ns.
-const PERIOD_NS_MIN: u64 = 10_000;
+pub(crate) const PERIOD_NS_MIN: u64 = 10_000;
 /// Ten years: sums with times of a clock stay far from the end of an `i64`, ns.
-const SPAN_NS_MAX: u64 = 10 * 365 * 86_400 * 1_000_000_000;
+pub(crate) const SPAN_NS_MAX: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 /// More threads than this are a mistake, not a machine.
 const CORES_MAX: usize = 4096;
 
@@ -148,8 +148,8 @@ pub struct WiredLines {
 /// A plan that cannot be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadPlan {
-    key: &'static str,
-    problem: String,
+    pub(crate) key: &'static str,
+    pub(crate) problem: String,
 }
 
 impl WiredLines {
@@ -201,11 +201,15 @@ impl Plan {
             return bad("priority", format!("{priority}; 1 to 99, or null for none"));
         }
         if !(PERIOD_NS_MIN..=SPAN_NS_MAX).contains(&self.period_ns) {
-            return bad("period_ns", format!("{}; at least {PERIOD_NS_MIN}", self.period_ns));
+            return bad(
+                "period_ns",
+                format!("{} ns; give {PERIOD_NS_MIN} to {SPAN_NS_MAX}", self.period_ns),
+            );
         }
         if !(self.period_ns..=SPAN_NS_MAX).contains(&self.duration_ns) {
             let (duration, period) = (self.duration_ns, self.period_ns);
-            return bad("duration_ns", format!("{duration}; at least one period ({period})"));
+            let range = format!("give one period, {period} ns, to {SPAN_NS_MAX}");
+            return bad("duration_ns", format!("{duration} ns; {range}"));
         }
         match &self.gpio {
             Some(lines) if self.probe == Kind::Gpio => lines.check(self.cores.len()),

@@ -31,6 +31,7 @@ fn start(plan: &Plan, output: &Path) -> Child {
         .arg(output)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("cargo has built qcprobe");
     let plan = serde_json::to_vec(plan).expect("a plan is JSON");
@@ -149,6 +150,11 @@ fn a_reader_that_goes_away_ends_it() {
     let mut child = start(&Plan { duration_ns: 3_600_000_000_000, ..modest() }, Path::new("-"));
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(12));
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    let expected =
+        "writing the stream to -: Broken pipe (os error 32); fix: have its reader read it";
+    assert!(said.contains(expected), "{said}");
 }
 
 #[test]
@@ -164,6 +170,29 @@ fn a_stream_is_shown_and_what_is_none_is_refused() {
     let refused = qcprobe().arg("show").arg(&file).output().unwrap();
     assert_eq!(refused.status.code(), Some(65));
     assert!(String::from_utf8(refused.stderr).unwrap().contains("does not begin with `QCS1`"));
+    let refused = qcprobe().arg("show").arg(folder.path()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(69), "a folder");
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains(": give a file that `qcprobe run` wrote: Is a directory"), "{said}");
+}
+
+#[test]
+fn an_option_out_of_range_is_refused_with_its_name_and_range() {
+    for (option, value, range) in [
+        ("--priority", "0", "1 to 99, or `none`"),
+        ("--priority", "null", "1 to 99, or `none`"),
+        ("--period", "0s", "from 10us to 87600h"),
+        ("--duration", "87601h", "from 10us to 87600h"),
+        ("--cores", "", "at least one core"),
+    ] {
+        let refused = qcprobe().args(["run", option, value]).output().expect("it starts");
+        let said = String::from_utf8(refused.stderr).expect("text");
+        assert_eq!(refused.status.code(), Some(64), "{option} {value}: {said}");
+        assert!(said.contains(option) && said.contains(range), "{said}");
+    }
+    let refused = qcprobe().args(["keep", "--parent", "x", "--", "true"]).output();
+    let said = String::from_utf8(refused.expect("it starts").stderr).expect("text");
+    assert!(said.contains("give the number of a process"), "{said}");
 }
 
 #[test]
