@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use terminal::exit::Exit;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, Parser, Subcommand};
 use strum::VariantNames as _;
 
@@ -184,7 +184,8 @@ fn measure(arguments: &RunArguments) -> Result<Exit> {
         run(&plan, io::stdout().lock(), &control).map(|(_, outcome)| outcome)
     } else {
         let path = &arguments.output;
-        let file = File::create(path).with_context(|| format!("{}", path.display()))?;
+        let fix = "give a file that can be written with --output";
+        let file = File::create(path).map_err(fixed_by(path, fix))?;
         run(&plan, OnDisk(file), &control).map(|(_, outcome)| outcome)
     };
     match ended {
@@ -255,15 +256,15 @@ fn print_facts() -> Result<Exit> {
 }
 
 fn print_stream(path: &Path) -> Result<Exit> {
-    let unreadable = || format!("{}: give a file that `qcprobe run` wrote", path.display());
+    let unreadable = fixed_by(path, "give a file that `qcprobe run` wrote");
     let from: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {
-        Box::new(File::open(path).with_context(unreadable)?)
+        Box::new(File::open(path).map_err(&unreadable)?)
     };
     let mut from = BufReader::new(from);
     // A folder can be opened, and not be read.
-    from.fill_buf().with_context(unreadable)?;
+    from.fill_buf().map_err(&unreadable)?;
     let reader = Reader::new(from).with_context(|| format!("{}", path.display()))?;
     let shown = show::Shown::of(reader);
     terminal::print(format_args!("{shown}"));
@@ -301,13 +302,18 @@ impl RunArguments {
     }
 }
 
+/// An error of a file with its place and fix.
+fn fixed_by(path: &Path, fix: &str) -> impl Fn(io::Error) -> anyhow::Error {
+    move |error| anyhow!("{}: {error}; fix: {fix}", path.display())
+}
+
 fn read_plan(path: &Path) -> Result<Plan> {
     let text = if path == Path::new("-") {
         io::read_to_string(io::stdin())
     } else {
         std::fs::read_to_string(path)
     };
-    let text = text.with_context(|| format!("{}", path.display()))?;
+    let text = text.map_err(fixed_by(path, "give a file with a plan as JSON"))?;
     Plan::from_json(&text).with_context(|| format!("{}", path.display()))
 }
 
