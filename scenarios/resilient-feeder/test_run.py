@@ -39,6 +39,14 @@ class Interrupted(unittest.TestCase):
             self.assertEqual(list(folder.glob("*.secret")), [])
 
 
+class Worst(unittest.TestCase):
+    """The exit code of all cases."""
+
+    def test_a_missed_case_is_worse_than_a_disturbed_one(self) -> None:
+        ordered = [0, 11, 13, 10, 12, 65, 69, 130]
+        self.assertEqual(sorted(sorted(ordered), key=run.badness), ordered)
+
+
 class Missing(unittest.TestCase):
     """Programs that are not there, and commands that fail."""
 
