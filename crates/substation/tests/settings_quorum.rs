@@ -99,6 +99,43 @@ fn two_parties_at_one_address_are_refused() {
 }
 
 #[test]
+fn addresses_to_which_nothing_can_be_sent_are_refused() {
+    for (address, said) in [
+        ("'[::1]:0'", "has port 0; give a port from 1 to 65535"),
+        ("'[::]:7404'", "is the address of nobody; give that of the host"),
+        ("'[ff02::1]:7404'", "is the address of many; give that of one host"),
+    ] {
+        for place in ["'[::1]:7403'", "'[::1]:7404'"] {
+            let wrong = format!("{GOOSE}{QUORUM}").replace(place, address);
+            let told = told(read_node("a.yaml", &wrong));
+            assert!(told[0].starts_with("a.yaml:1") && told[0].contains(said), "{told:#?}");
+        }
+    }
+    let status = told(read_rejuvenation("a.yaml", "status: 127.0.0.1:0\n"));
+    assert!(status[2].contains("status: `127.0.0.1:0` has port 0"), "{status:#?}");
+}
+
+#[test]
+fn an_empty_file_and_an_unknown_word_are_told_of_what_they_are() {
+    let least = |told: Vec<String>| told[0].clone();
+    for (told, keys) in [
+        (least(told(read_node("a", ""))), "`node`, `quorum`, `decides`"),
+        (least(told(read_breaker("a", ""))), "`breaker`, `quorum`"),
+        (least(told(read_rejuvenation("a", ""))), "`status`, `interval`, `nodes`"),
+        (
+            least(told(substation::settings::merging_unit::read("a", ""))),
+            "`merging_unit`, `frequency`, `sources`, `streams`",
+        ),
+    ] {
+        assert!(told.ends_with(&format!("the file is empty; write at least {keys}")), "{told}");
+    }
+    let magic = "node: A\nfrequency: 60 Hz\nstreams: {}\ndecides: {by: magic}\n";
+    let told = told(read_node("a.yaml", &format!("{magic}{QUORUM}")));
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(told[0].starts_with("a.yaml:4:10: decides: `by` is `magic`"), "{told:#?}");
+}
+
+#[test]
 fn what_a_breaker_node_and_a_rejuvenator_lack_is_told() {
     let bare = told(read_breaker("a.yaml", "breaker: Q0\ngoose: {}\n"));
     assert!(bare.iter().any(|one| one.contains("`quorum` is missing")), "{bare:#?}");

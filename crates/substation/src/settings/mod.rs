@@ -36,6 +36,7 @@ pub use model::{
     SynchronisationNeeded,
 };
 pub use subscriptions::{Entry, Subscription};
+pub use texts::{socket, visible};
 
 use crate::protection::trip::Matrix;
 use names::Names;

@@ -1,6 +1,6 @@
 //! Texts with a syntax of their own in settings: what goes into frames, addresses, sampling rates.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use ::settings::Fault;
 use ::settings::problems::quoted;
@@ -28,6 +28,11 @@ pub(super) const SOCKET: Shape = Shape::Written(&Syntax {
     what: "an address with a port, such as `192.0.2.1:7400`",
     check: |text| socket(text).map(drop),
 });
+/// The address of a party.
+pub(super) const PARTY: Shape = Shape::Written(&Syntax {
+    what: "an address of a host with a port, such as `192.0.2.1:7400`",
+    check: |text| party(text).map(drop),
+});
 /// Samples a second.
 pub(super) const RATE: Shape = Shape::Written(&Syntax {
     what: "a whole number of samples per second, such as `4000 Hz`",
@@ -41,7 +46,11 @@ pub(super) fn filled(text: &str) -> Result<String, Fault> {
     }
 }
 
-pub(super) fn visible(text: &str) -> Result<String, Fault> {
+/// A text that goes into frames.
+///
+/// # Errors
+/// When it is empty, too long, or has other characters than a frame.
+pub fn visible(text: &str) -> Result<String, Fault> {
     if text.len() <= 129 && text.bytes().all(|octet| matches!(octet, 0x20..=0x7e)) {
         return filled(text);
     }
@@ -57,11 +66,37 @@ pub(super) fn group(text: &str) -> Result<MacAddress, Fault> {
     })
 }
 
-pub(super) fn socket(text: &str) -> Result<SocketAddr, Fault> {
-    text.parse().map_err(|_| {
+/// An address of one host, with a port.
+///
+/// # Errors
+/// When it is no such address.
+pub fn socket(text: &str) -> Result<SocketAddr, Fault> {
+    let address: SocketAddr = text.parse().map_err(|_| {
         let what = format!("{} is not an address with a port", quoted(text));
         Fault::new(what, "write it as `192.0.2.1:7400` or `[2001:db8::1]:7400`")
-    })
+    })?;
+    if address.port() == 0 {
+        return Err(Fault::new(
+            format!("{} has port 0", quoted(text)),
+            "give a port from 1 to 65535",
+        ));
+    }
+    let ip = address.ip();
+    if ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST) {
+        let what = format!("{} is the address of many", quoted(text));
+        return Err(Fault::new(what, "give that of one host"));
+    }
+    Ok(address)
+}
+
+/// The address of a party, to which others send.
+pub(super) fn party(text: &str) -> Result<SocketAddr, Fault> {
+    let address = socket(text)?;
+    if address.ip().is_unspecified() {
+        let what = format!("{} is the address of nobody", quoted(text));
+        return Err(Fault::new(what, "give that of the host on which the party runs"));
+    }
+    Ok(address)
 }
 
 pub(super) fn rate(text: &str) -> Result<u16, Fault> {

@@ -9,7 +9,7 @@ use super::super::keys::{
     APP_ID, CONF_REV, CORE, DESTINATION, ELEMENTS, NOMINAL_HZ, ORDERS, PRIORITY_OF_THREAD,
     REFERENCE, STREAMS, TRIPS,
 };
-use super::super::texts::{SOCKET, TEXT, YES_NO};
+use super::super::texts::{PARTY, SOCKET, TEXT, YES_NO};
 
 /// What stands at the top of the file of a relay node.
 pub(super) static NODE: Shape = Of(&RELAY_NODE);
@@ -94,8 +94,8 @@ static QUORUM: Table = Table {
         key("membership", TEXT, Required, "file with the membership"),
         key("keys", TEXT, Required, "file with the secrets of this party"),
         key("memory", TEXT, Required, "file with what a restart needs"),
-        key("addresses", Several(&SOCKET), Required, "of the relay nodes, in their order"),
-        key("breaker_address", SOCKET, Required, "of the breaker node"),
+        key("addresses", Several(&PARTY), Required, "of the relay nodes, in their order"),
+        key("breaker_address", PARTY, Required, "of the breaker node"),
         key("dwell_before_trip", SPAN, Optional, "least time from an action to the next trip"),
         key("dwell_before_close", SPAN, Optional, "least time from an action to the next close"),
         key("presence_interval", SPAN, Optional, "between signs of life"),

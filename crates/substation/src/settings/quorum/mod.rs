@@ -19,7 +19,7 @@ use quorum::{NODES, Parameters, Party, Protocol};
 
 use super::Thread;
 use super::host::{canary_priority, thread};
-use super::texts::socket;
+use super::texts::party;
 
 /// What all nodes of a station must agree on, and the files of this one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,7 +76,7 @@ fn quorum(top: &Mapping<'_>) -> Option<Quorum> {
     let map = top.mapping("quorum")?;
     let addresses = addresses(&map);
     let parameters = parameters(&map);
-    let (addresses, breaker_address) = (addresses?, map.parse("breaker_address", socket)?.value);
+    let (addresses, breaker_address) = (addresses?, map.parse("breaker_address", party)?.value);
     let mut all: Vec<SocketAddr> = addresses.into_iter().chain([breaker_address]).collect();
     if all.iter().any(|one| one.is_ipv4() != breaker_address.is_ipv4()) {
         map.wrong("addresses", "some are IPv4 and some IPv6", "use one kind for all");
@@ -112,7 +112,7 @@ fn parameters(map: &Mapping<'_>) -> Parameters {
 }
 
 fn addresses(map: &Mapping<'_>) -> Option<[SocketAddr; NODES]> {
-    let (count, known) = (map.items("addresses").len(), map.parse_all("addresses", socket));
+    let (count, known) = (map.items("addresses").len(), map.parse_all("addresses", party));
     let all_read = known.len() == count;
     let known = <[SocketAddr; NODES]>::try_from(known).ok();
     if known.is_none() && all_read {
