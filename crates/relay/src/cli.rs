@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 use terminal::exit::Exit;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 use clap::{Parser, Subcommand};
 use iec61850::scl;
 use substation::settings::imported::{self, Wanted};
@@ -27,7 +27,7 @@ Examples:
   qcrelay import bay.cid --own REL1 > relay.yaml
   qcrelay top 127.0.0.1:9462
 
-Exit codes: 0 done, 12 a part died, 64 usage, 65 bad settings, 69 something is missing on this \
+Exit codes: 0 done, 12 a part failed, 64 usage, 65 bad settings, 69 something is missing on this \
 host, 130 interrupted.";
 
 #[derive(Parser)]
@@ -48,7 +48,7 @@ enum Command {
         #[arg(long)]
         interface: Option<String>,
         /// End after this time, such as `90s`, `500ms` or `24h`
-        #[arg(long, value_parser = ::settings::units::duration)]
+        #[arg(long, value_parser = ::settings::units::duration_positive)]
         duration: Option<Duration>,
         /// Print the summary as JSON
         #[arg(long)]
@@ -74,7 +74,7 @@ enum Command {
         /// File in SCL
         file: PathBuf,
         /// Nominal frequency, which is not in these files
-        #[arg(long, default_value_t = 50.0, value_name = "HZ")]
+        #[arg(long, default_value_t = 50.0, value_name = "HZ", value_parser = program::frequency_hz)]
         frequency: f64,
         /// Device that the relay represents: its messages are published, those of others received
         #[arg(long, value_name = "IED")]
@@ -83,7 +83,7 @@ enum Command {
     /// Show the metrics of a running relay, once a second
     Top {
         /// Address of its metrics
-        #[arg(default_value = "127.0.0.1:9462")]
+        #[arg(default_value = "127.0.0.1:9462", value_parser = settings::socket)]
         address: SocketAddr,
         /// Show them once and exit
         #[arg(long)]
@@ -108,9 +108,9 @@ fn command(command: Command) -> Result<Exit> {
             else {
                 return Ok(Exit::BadInput);
             };
-            let (streams, elements) =
-                (relay.protection.streams.len(), relay.protection.elements.len());
-            terminal::out!("{}: no errors: {streams} streams, {elements} elements", path.display());
+            let streams = program::counted(relay.protection.streams.len(), "stream");
+            let elements = program::counted(relay.protection.elements.len(), "element");
+            terminal::out!("{}: no errors: {streams}, {elements}", path.display());
             Ok(Exit::Done)
         }
         Command::Run { settings: path, interface, duration, json } => {
@@ -124,7 +124,12 @@ fn command(command: Command) -> Result<Exit> {
         }
         Command::Import { file, frequency, own } => import(&file, frequency, own.as_deref()),
         Command::Top { address, once } => loop {
-            let metrics = top::fetch(address).with_context(|| format!("asking {address}"))?;
+            let metrics = top::fetch(address).map_err(|error| {
+                anyhow!(
+                    "no relay answers at {address} ({error}): start one, or give the address that \
+                     its settings name in `metrics`"
+                )
+            })?;
             let page = top::page(&metrics);
             if once {
                 terminal::print(format_args!("{page}"));
@@ -155,10 +160,6 @@ fn run_it(relay: &Relay, duration: Option<Duration>, json: bool) -> Result<Exit>
 
 /// Prints what a file says; what it lacks goes to the terminal.
 fn import(path: &Path, frequency_hz: f64, own: Option<&str>) -> Result<Exit> {
-    if !(45.0..=65.0).contains(&frequency_hz) {
-        terminal::err!("qcrelay: --frequency {frequency_hz} is out of range: give 45 to 65");
-        return Ok(Exit::Usage);
-    }
     let station = match scl::read(&program::text(path, scl::OCTETS_MAX as u64)?) {
         Ok(station) => station,
         Err(error) => {

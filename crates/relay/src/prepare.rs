@@ -2,13 +2,33 @@
 
 use std::fs::read_to_string;
 use std::path::Path;
+use std::thread;
 
+use anyhow::{Result, bail};
 use substation::settings::Thread;
 
 use crate::cache;
 
 /// Octets of receive buffer below which a pause of a tenth of a second loses frames.
 const BUFFER_OCTETS_MIN: usize = 16 << 20;
+
+/// Refuses cores on which no thread of this program may run: what was asked of them would be done
+/// elsewhere.
+pub(crate) fn cores(asked: &[usize]) -> Result<()> {
+    for &core in asked {
+        // Another thread, because nothing brings back what the calling one was bound to.
+        let tried = thread::spawn(move || os::realtime::pin(core)).join().expect("it only tries");
+        if let Err(error) = tried {
+            let online = read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+            bail!(
+                "core {core} cannot be used ({error}): this machine has the cores {}; use one of \
+                 those that the cpuset of the control group allows",
+                online.trim()
+            );
+        }
+    }
+    Ok(())
+}
 
 /// Binds the calling thread, gives it its priority and its share of the cache; answers what was
 /// refused, with the fix.

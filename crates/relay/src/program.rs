@@ -1,8 +1,11 @@
 //! What all programs of this crate do first and last: read the command line and settings, catch
 //! signals, and end with an exit code.
 
+use std::error::Error;
+use std::fmt::{self, Display};
 use std::fs::File;
 use std::io::Read as _;
+use std::net::SocketAddrV4;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,14 +13,42 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::Parser;
-use settings::Problems;
+use settings::problems::quoted;
+use settings::units::{self, Dimension};
+use settings::{Fault, Problems};
 use terminal::exit::Exit;
 
 /// Octets of settings that are read.
 const SETTINGS_OCTETS_MAX: u64 = 16 << 20;
 
+/// An error that does not mean that something is missing on this host.
+#[derive(Debug)]
+struct Refused {
+    exit: Exit,
+    text: String,
+}
+
+impl Display for Refused {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.text)
+    }
+}
+
+impl Error for Refused {}
+
+/// A command line that makes no sense.
+pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
+    Refused { exit: Exit::Usage, text: text.into() }.into()
+}
+
+/// Settings or data that are wrong.
+pub(crate) fn bad_input(text: impl Into<String>) -> anyhow::Error {
+    Refused { exit: Exit::BadInput, text: text.into() }.into()
+}
+
 /// The main function of a program: `run` does what its command line says. An error is printed with
-/// the name of the program, and means that something is missing on this host.
+/// the name of the program, and means that something is missing on this host, unless it is made by
+/// [`usage`] or [`bad_input`].
 pub(crate) fn main<C: Parser>(name: &str, run: impl FnOnce(C) -> Result<Exit>) -> ExitCode {
     let arguments = match C::try_parse() {
         Ok(arguments) => arguments,
@@ -30,7 +61,7 @@ pub(crate) fn main<C: Parser>(name: &str, run: impl FnOnce(C) -> Result<Exit>) -
     };
     terminal::exit_code(run(arguments).unwrap_or_else(|error| {
         terminal::err!("{name}: {error:#}");
-        Exit::BrokenSetup
+        error.downcast_ref::<Refused>().map_or(Exit::BrokenSetup, |refused| refused.exit)
     }))
 }
 
@@ -52,12 +83,69 @@ pub(crate) fn end(failure: Option<String>, stop: &AtomicBool) -> Exit {
     if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done }
 }
 
+/// A file of at most so many octets and one.
+pub(crate) fn octets(path: &Path, octets_max: u64) -> Result<Vec<u8>> {
+    let mut octets = Vec::new();
+    let mut take = || File::open(path)?.take(octets_max + 1).read_to_end(&mut octets);
+    take().map_err(|error| unreadable(path, &error))?;
+    Ok(octets)
+}
+
+/// A file that is missing, or kept from this user.
+pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> anyhow::Error {
+    anyhow!(
+        "{} cannot be read ({error}); give the path of a file that you may read",
+        path.display()
+    )
+}
+
 /// A text of at most so many octets and one.
 pub(crate) fn text(path: &Path, octets_max: u64) -> Result<String> {
-    let mut text = String::new();
-    let mut take = || File::open(path)?.take(octets_max + 1).read_to_string(&mut text);
-    take().map_err(|error| anyhow!("{} cannot be read ({error})", path.display()))?;
-    Ok(text)
+    String::from_utf8(octets(path, octets_max)?).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.iter().filter(|octet| **octet == b'\n').count() + 1;
+        let path = path.display();
+        bad_input(format!("{path}: line {line} is not UTF-8; save the file as UTF-8"))
+    })
+}
+
+/// Reads whole numbers within limits from a command line.
+pub(crate) fn whole<T: TryFrom<u64>>(
+    min: u64,
+    max: u64,
+) -> impl Fn(&str) -> Result<T, Fault> + Clone + Send + Sync {
+    move |text| {
+        let number = units::whole(text, min, max)?;
+        Ok(T::try_from(number).ok().expect("the limits are those of its type"))
+    }
+}
+
+/// Reads the number of a core from a command line.
+pub(crate) fn core(text: &str) -> Result<usize, Fault> {
+    whole(0, 1023)(text)
+}
+
+/// Reads a priority of SCHED_FIFO from a command line.
+pub(crate) fn priority(text: &str) -> Result<i32, Fault> {
+    whole(1, 99)(text)
+}
+
+/// Reads the frequency of a grid in Hz from a command line.
+pub(crate) fn frequency_hz(text: &str) -> Result<f64, Fault> {
+    units::quantity(text, Dimension::Number, 45.0, 65.0)
+}
+
+/// Reads an IPv4 address with a port from a command line.
+pub(crate) fn ipv4(text: &str) -> Result<SocketAddrV4, Fault> {
+    text.parse().map_err(|_| {
+        let what = format!("{} is not an IPv4 address with a port", quoted(text));
+        Fault::new(what, "write it as `192.0.2.1:7400`")
+    })
+}
+
+/// `1 stream`, `2 streams`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The settings of a file; none after printing all problems.

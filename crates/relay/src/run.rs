@@ -55,7 +55,7 @@ pub(crate) fn run(
     if station != interface {
         watched.push((Watched::new(station, host.when_down), &goose));
     }
-    let server = host.metrics.map(listen).transpose().context("serving metrics")?;
+    let server = host.metrics.map(|address| listen(address, "metrics")).transpose()?;
     let records = host.records.as_deref().map(|path| Lines::open(Path::new(path))).transpose()?;
     let (mut warnings, _awake) = prepare::process();
     warnings.extend(prepare::receive_buffer(sampled_values.receive_buffer_octets()));

@@ -120,9 +120,17 @@ impl Drop for SetWhenDropped<'_> {
     }
 }
 
-/// Listens for those whom a look answers.
-pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let listener = TcpListener::bind(address)?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
+/// Listens for those whom a look answers, at an address that stands at this key of the settings.
+pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<TcpListener> {
+    let listen = || {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    };
+    listen().map_err(|error: io::Error| {
+        anyhow!(
+            "{address} cannot be served ({error}): give `{key}` an address of this host and a port \
+             that is free"
+        )
+    })
 }

@@ -367,6 +367,8 @@ fn what_is_wrong_is_told_and_nothing_is_sent() {
         "{kind: capture, file: none.pcap, sv_id: MU01, rate: 4000 Hz}",
     );
     let (code, told) = said(&record, &["check"]);
-    assert!(code == Some(69) && told.contains("none.pcap: No such file"), "{told}");
+    assert_eq!(code, Some(65), "{told}");
+    assert!(told.contains("bay.yaml:5:8: sources.bay: "), "{told}");
+    assert!(told.contains("none.pcap cannot be read (No such file"), "{told}");
     assert_eq!(said(DISTURBED, &["check"]), (Some(0), String::new()));
 }

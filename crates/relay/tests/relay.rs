@@ -266,6 +266,17 @@ fn what_is_missing_is_told_with_its_exit_code() {
     assert_eq!(output.status.code(), Some(69));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("interface nowhere cannot be opened"), "{said}");
+    let elsewhere = settings(&records.display().to_string(), "192.0.2.1:9462");
+    std::fs::write(&path, elsewhere).expect("it writes");
+    // Without a route at all the kernel takes any address.
+    assert!(support::ip("link set dev lo up"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_qcrelay"));
+    let output = command.arg("run").arg(&path).args(["--duration", "1s"]).output();
+    let output = output.expect("it runs");
+    assert_eq!(output.status.code(), Some(69));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("192.0.2.1:9462 cannot be served (Cannot assign"), "{said}");
+    assert!(said.contains("give `metrics` an address of this host"), "{said}");
     let text = settings(&records.display().to_string(), "127.0.0.1:9462");
     let strict = text.replace("cache_group", "require_realtime: yes, cache_group");
     std::fs::write(&path, strict).expect("it writes");

@@ -233,6 +233,20 @@ pub fn duration(text: &str) -> Result<Duration, Fault> {
     quantity(text, Dimension::Time, 0.0, TIME_NS_MAX as f64 / 1e9).map(nanoseconds)
 }
 
+/// As [`duration`], of more than zero.
+///
+/// # Errors
+/// When it is no such time.
+pub fn duration_positive(text: &str) -> Result<Duration, Fault> {
+    match duration(text)? {
+        Duration::ZERO => {
+            let what = format!("{} is not a positive time", quoted(text));
+            Err(Fault::new(what, "give more than zero"))
+        }
+        duration => Ok(duration),
+    }
+}
+
 /// Seconds, to the nearest nanosecond.
 pub(crate) fn nanoseconds(seconds: f64) -> Duration {
     Duration::from_nanos((seconds * 1e9).round() as u64)
@@ -394,6 +408,14 @@ mod tests {
 
     fn ns(text: &str) -> i64 {
         time(text).unwrap().as_ns()
+    }
+
+    #[test]
+    fn durations_of_command_lines_are_more_than_zero() {
+        assert_eq!(duration_positive("1 s"), Ok(Duration::from_secs(1)));
+        assert_eq!(duration("0s"), Ok(Duration::ZERO));
+        let refused = duration_positive("0 ms").unwrap_err().to_string();
+        assert_eq!(refused, "`0 ms` is not a positive time; give more than zero");
     }
 
     #[test]

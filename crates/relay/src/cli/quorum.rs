@@ -10,11 +10,12 @@ use clap::Args;
 use serde_json::Value;
 use substation::settings::quorum::{read_breaker, read_node, read_rejuvenation};
 
+use crate::prepare;
 use crate::program::{self, folder_of};
 use crate::quorum::keys::KeysRequest;
 use crate::quorum::meter;
 use crate::quorum::rejuvenate::Rejuvenator;
-use crate::quorum::run::{run_breaker, run_node};
+use crate::quorum::run::{check_breaker, check_node, run_breaker, run_node};
 
 /// Arguments of `qcrelay node` and `qcrelay breaker`.
 #[derive(Debug, Args)]
@@ -22,12 +23,12 @@ pub(super) struct Run {
     /// Settings in YAML; paths in them are relative to their folder
     settings: PathBuf,
     /// End after this time, such as `90s`, `500ms` or `24h`
-    #[arg(long, value_parser = settings::units::duration)]
+    #[arg(long, value_parser = settings::units::duration_positive)]
     duration: Option<Duration>,
-    /// Print the summary as JSON
+    /// Print the summary, which is JSON, on one line
     #[arg(long)]
     json: bool,
-    /// Only check the settings
+    /// Only check the settings and the files that they name
     #[arg(long)]
     check: bool,
     /// End when the program that started this one ends
@@ -46,13 +47,13 @@ pub(super) struct Rejuvenate {
 #[derive(Debug, Args)]
 pub(super) struct Meter {
     /// Cores to measure
-    #[arg(required = true)]
+    #[arg(required = true, value_parser = program::core)]
     cores: Vec<usize>,
     /// File that records are appended to
     #[arg(long)]
     records: Option<PathBuf>,
     /// End after this time, such as `90s`, `500ms` or `24h`
-    #[arg(long, value_parser = settings::units::duration)]
+    #[arg(long, value_parser = settings::units::duration_positive)]
     duration: Option<Duration>,
     /// End when the program that started this one ends
     #[arg(long)]
@@ -64,6 +65,7 @@ pub(super) fn meter(asked: &Meter) -> Result<Exit> {
     if asked.end_with_parent {
         os::realtime::end_with_parent().context("ending with the parent")?;
     }
+    prepare::cores(&asked.cores)?;
     let stop = program::stop()?;
     terminal::out!(
         "{}",
@@ -78,7 +80,8 @@ pub(super) fn node(run: &Run) -> Result<Exit> {
     else {
         return Ok(Exit::BadInput);
     };
-    run.all(&settings.name, |folder, stop| run_node(&settings, folder, run.duration, stop))
+    let check = |folder: &Path| check_node(&settings, folder);
+    run.all(&settings.name, check, |folder, stop| run_node(&settings, folder, run.duration, stop))
 }
 
 /// Runs the breaker node.
@@ -87,7 +90,10 @@ pub(super) fn breaker(run: &Run) -> Result<Exit> {
     else {
         return Ok(Exit::BadInput);
     };
-    run.all(&settings.name, |folder, stop| run_breaker(&settings, folder, run.duration, stop))
+    let check = |folder: &Path| check_breaker(&settings, folder);
+    run.all(&settings.name, check, |folder, stop| {
+        run_breaker(&settings, folder, run.duration, stop)
+    })
 }
 
 /// Makes keys.
@@ -117,9 +123,11 @@ impl Run {
     fn all(
         &self,
         name: &str,
+        check: impl FnOnce(&Path) -> Result<()>,
         run: impl FnOnce(&Path, &AtomicBool) -> Result<(Value, Option<String>)>,
     ) -> Result<Exit> {
         if self.check {
+            check(folder_of(&self.settings))?;
             terminal::out!("{}: no errors: {name}", self.settings.display());
             return Ok(Exit::Done);
         }

@@ -10,7 +10,7 @@ use terminal::exit::Exit;
 use crate::hostile::attack::Attack;
 use crate::hostile::insider::{self, Plan};
 use crate::hostile::outsider;
-use crate::program;
+use crate::program::{self, whole};
 use clap::{Parser, Subcommand};
 use substation::settings::quorum::read_node;
 
@@ -32,16 +32,16 @@ enum Command {
         #[arg(long, value_enum)]
         attack: Attack,
         /// Number of valid-looking copies sent with each message
-        #[arg(long, default_value_t = 0)]
+        #[arg(long, default_value_t = 0, value_parser = whole::<u32>(0, u32::MAX.into()))]
         copies: u32,
         /// Number of its working keys; a number that was used before makes them old keys
-        #[arg(long, default_value_t = 1)]
+        #[arg(long, default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
         counter: u64,
         /// Number of the next action of the breaker, if the keys are not valid for asking
-        #[arg(long)]
+        #[arg(long, value_parser = whole::<u64>(0, u64::MAX))]
         assumed: Option<u64>,
         /// Duration
-        #[arg(long, value_parser = settings::units::duration)]
+        #[arg(long, value_parser = settings::units::duration_positive)]
         duration: Option<Duration>,
     },
     /// Record all datagrams of the protocol on an interface
@@ -56,28 +56,28 @@ enum Command {
         /// File with the datagrams
         file: PathBuf,
         /// Packets per second
-        #[arg(long, default_value_t = 10_000)]
+        #[arg(long, default_value_t = 10_000, value_parser = whole::<u32>(1, u32::MAX.into()))]
         rate: u32,
     },
     /// Send datagrams that are valid except for their tag, with a forged source address
     Flood {
         /// Forged source address
-        #[arg(long)]
+        #[arg(long, value_parser = program::ipv4)]
         from: SocketAddrV4,
         /// Address to flood
-        #[arg(long)]
+        #[arg(long, value_parser = program::ipv4)]
         to: SocketAddrV4,
         /// Number of the alleged sender; 4 is the breaker node
-        #[arg(long)]
+        #[arg(long, value_parser = whole::<u8>(0, 4))]
         sender: u8,
-        /// Number of the recipient
-        #[arg(long)]
+        /// Number of the recipient, another one
+        #[arg(long, value_parser = whole::<u8>(0, 4))]
         recipient: u8,
         /// Key epoch
-        #[arg(long, default_value_t = 1)]
+        #[arg(long, default_value_t = 1, value_parser = whole::<u32>(0, u32::MAX.into()))]
         epoch: u32,
         /// Datagrams per second
-        #[arg(long, default_value_t = 100_000)]
+        #[arg(long, default_value_t = 100_000, value_parser = whole::<u32>(1, u32::MAX.into()))]
         rate: u32,
     },
 }
@@ -108,6 +108,10 @@ fn command(command: Command) -> anyhow::Result<Exit> {
             terminal::out!("{}", outsider::replay(&file, rate, &stop)?);
         }
         Command::Flood { from, to, sender, recipient, epoch, rate } => {
+            if sender == recipient {
+                let what = format!("--sender and --recipient are both {sender}");
+                return Err(program::usage(format!("{what}; give two parties")));
+            }
             let about = (sender, recipient, epoch);
             terminal::out!("{}", outsider::flood((from, to), about, rate, &stop)?);
         }

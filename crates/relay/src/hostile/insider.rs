@@ -40,7 +40,7 @@ pub(crate) struct Plan {
 /// Attacks until `stop`; answers what was said and heard. Files are relative to `folder`.
 pub(crate) fn run(quorum: &Quorum, folder: &Path, plan: Plan, stop: &AtomicBool) -> Result<Value> {
     let identity = Identity::read(quorum, folder)?;
-    let me = identity.node()?;
+    let me = identity.node(quorum)?;
     let (membership, channels, keyring) = identity.born(plan.counter)?;
     let subject = membership.subject(quorum.protocol);
     let (events, _unread) = RingBuffer::new(EVENTS_MAX);

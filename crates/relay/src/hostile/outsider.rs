@@ -4,7 +4,7 @@
 //!
 //! raw(7).
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
@@ -15,6 +15,7 @@ use anyhow::{Context as _, Result};
 use os::packet::{Batch, PacketSocket, wait};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, ipproto};
 
+use crate::program::{self, bad_input};
 use crate::quorum::records::hexadecimal;
 
 /// EtherType of IPv4.
@@ -27,6 +28,8 @@ const HEAD_OCTETS: usize = 20 + 8;
 const DESTINATION_AT: usize = 16;
 /// What datagrams of this protocol begin with.
 const MAGIC: &[u8] = b"QCQ1";
+/// Octets of a recording that are read.
+const RECORDING_OCTETS_MAX: u64 = 1 << 32;
 /// Frames that are taken, or packets that are given, before the clock is looked at.
 const AT_ONCE: usize = 64;
 /// How soon it notices that it shall stop.
@@ -55,15 +58,28 @@ pub(crate) fn record(interface: &str, path: &Path, stop: &AtomicBool) -> Result<
 
 /// Sends recorded packets again and again, so many a second, until `stop`; answers how many.
 pub(crate) fn replay(path: &Path, rate: u32, stop: &AtomicBool) -> Result<u64> {
-    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let mut packets: Vec<Vec<u8>> = text.lines().filter_map(octets_of).collect();
-    packets.retain(|packet| packet.len() >= HEAD_OCTETS);
+    let mut packets = recording(path)?;
     for packet in &mut packets {
         // A host leaves the checksum of its own datagrams to the interface, so what was recorded may
         // not be right; none at all is.
         packet[HEAD_OCTETS - 2..HEAD_OCTETS].fill(0);
     }
     send(&packets, rate, stop)
+}
+
+/// The packets of a recording.
+fn recording(path: &Path) -> Result<Vec<Vec<u8>>> {
+    let text = program::text(path, RECORDING_OCTETS_MAX)?;
+    let wrong = |line, what| {
+        let path = path.display();
+        bad_input(format!("{path}:{line}: {what}; give a file that `qchostile record` wrote"))
+    };
+    let packets = text.lines().zip(1_usize..).map(|(digits, line)| {
+        let packet = octets_of(digits).filter(|packet| packet.len() >= HEAD_OCTETS);
+        packet.ok_or_else(|| wrong(line, "this is not a recorded packet"))
+    });
+    let packets = packets.collect::<Result<Vec<_>>>()?;
+    if packets.is_empty() { Err(wrong(1, "there are no packets")) } else { Ok(packets) }
 }
 
 /// Sends made-up datagrams from one address to another, so many a second, until `stop`; answers how
@@ -150,6 +166,20 @@ mod tests {
         let octets: Vec<u8> = (0..=255).collect();
         assert_eq!(octets_of(&hexadecimal(&octets)), Some(octets));
         assert_eq!(octets_of("0g"), None);
+    }
+
+    #[test]
+    fn what_is_no_recording_is_refused_with_its_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("recording");
+        let packet = hexadecimal(&[0; HEAD_OCTETS]);
+        for (text, line) in [(format!("{packet}\nrelay: F1\n"), 2), (String::new(), 1)] {
+            std::fs::write(&path, text).expect("it writes");
+            let refused = recording(&path).expect_err("it is no recording").to_string();
+            assert!(refused.contains(&format!("recording:{line}: ")), "{refused}");
+        }
+        std::fs::write(&path, packet).expect("it writes");
+        assert_eq!(recording(&path).expect("a recording"), [[0; HEAD_OCTETS]]);
     }
 
     #[test]

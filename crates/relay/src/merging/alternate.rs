@@ -10,15 +10,17 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::Args;
 use iec61850::stream::StreamKey;
 use iec61850::wire::ethernet::ETHERTYPE_GOOSE;
 use iec61850::wire::{Data, Goose, MacAddress, Quality, Sample, Synchronisation, Tag};
 use os::packet::{Batch, PacketSocket};
 use serde_json::json;
-use settings::units::duration;
+use settings::Fault;
+use settings::units::{self, Dimension, duration, duration_positive};
 use substation::settings::merging_unit::PublishedStream;
+use substation::settings::visible;
 
 use super::alternation::{Alternation, Step};
 use super::disturbance::Fate;
@@ -26,6 +28,7 @@ use super::frame;
 use super::generator::Samples;
 use super::publisher::next_second_ns;
 use crate::exchange::histogram;
+use crate::program::{self, usage, whole};
 
 /// Samples later than this are left out: no merging unit sends them, and a relay that hears of the
 /// past decides on the past.
@@ -44,34 +47,34 @@ pub(crate) struct Alternate {
     #[arg(long)]
     interface: String,
     /// Samples a second
-    #[arg(long, default_value_t = 4800, value_parser = clap::value_parser!(u16).range(1000..=15_360))]
+    #[arg(long, default_value_t = 4800, value_parser = whole::<u16>(1000, 15_360))]
     rate: u16,
     /// Frequency in Hz
-    #[arg(long, default_value_t = 60.0)]
+    #[arg(long, default_value_t = 60.0, value_parser = program::frequency_hz)]
     frequency: f64,
     /// How many steps; odd ones go up, even ones down
-    #[arg(long)]
+    #[arg(long, value_parser = whole::<u64>(1, u64::MAX))]
     actions: u64,
     /// From one step to the next
-    #[arg(long, default_value = "50ms", value_parser = duration)]
+    #[arg(long, default_value = "50ms", value_parser = duration_positive)]
     interval: Duration,
     /// Up to this much more, by chance, so that steps fall on all phases of a tick
     #[arg(long, default_value = "5ms", value_parser = duration)]
     jitter: Duration,
     /// What chance begins with: the same seed, the same steps
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
     seed: u64,
     /// From the first sample to the first step
     #[arg(long, default_value = "2s", value_parser = duration)]
     settle: Duration,
     /// The low current in A
-    #[arg(long, default_value_t = 400.0)]
+    #[arg(long, default_value_t = 400.0, value_parser = amperes)]
     load: f64,
     /// The high current in A
-    #[arg(long, default_value_t = 5000.0)]
+    #[arg(long, default_value_t = 5000.0, value_parser = amperes)]
     fault: f64,
     /// Name of the stream
-    #[arg(long, default_value = "MU01")]
+    #[arg(long, default_value = "MU01", value_parser = visible)]
     sv_id: String,
     /// Wait for the breaker after each step: reference of the GOOSE message of the breaker node, sent to
     /// 01:0c:cd:01:00:01
@@ -171,7 +174,13 @@ impl Alternate {
     fn interval(&self) -> anyhow::Result<[u64; 2]> {
         let least = samples(self.interval, self.rate);
         if least == 0 {
-            bail!("an interval of {:?} is shorter than a sample: give more", self.interval);
+            let what = format!("--interval {:?} is shorter than a sample", self.interval);
+            return Err(usage(format!("{what}; give at least 1 ms")));
+        }
+        if self.load >= self.fault {
+            let Self { load, fault, .. } = self;
+            let what = format!("--load {load} is not below --fault {fault}, so nothing would step");
+            return Err(usage(format!("{what}; give a lower --load or a higher --fault")));
         }
         Ok([least, least + samples(self.jitter, self.rate)])
     }
@@ -243,6 +252,11 @@ impl Followed {
 /// Whether the last step was followed, if somebody follows.
 fn has_followed(breaker: &mut Option<Followed>, is_up: bool) -> anyhow::Result<bool> {
     breaker.as_mut().map_or(Ok(true), |breaker| breaker.has_followed(is_up))
+}
+
+/// Reads a current from a command line: up to what a sample of 9-2LE can carry.
+fn amperes(text: &str) -> Result<f64, Fault> {
+    units::quantity(text, Dimension::Number, 0.0, 1e6)
 }
 
 fn samples(span: Duration, rate: u16) -> u64 {

@@ -13,7 +13,8 @@ use crate::merging::alternate::Alternate;
 use crate::merging::expected::trip_after_ns;
 use crate::merging::files::generators;
 use crate::merging::publisher::Publisher;
-use crate::program::{self, folder_of};
+use crate::prepare;
+use crate::program::{self, whole};
 use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand};
 use substation::settings::merging_unit::{self, MergingUnit, STREAMS_MAX};
@@ -83,10 +84,10 @@ enum Command {
         #[command(flatten)]
         alternate: Alternate,
         /// Core to run on
-        #[arg(long)]
+        #[arg(long, value_parser = program::core)]
         core: Option<usize>,
         /// SCHED_FIFO priority, 1 to 99
-        #[arg(long, value_parser = clap::value_parser!(i32).range(1..=99))]
+        #[arg(long, value_parser = program::priority)]
         priority: Option<i32>,
     },
     /// Check settings and list all errors
@@ -99,16 +100,16 @@ enum Command {
 #[derive(Args)]
 struct Alike {
     /// Number of streams
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=STREAMS_MAX as i64))]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u16>(1, STREAMS_MAX as u64))]
     streams: u16,
     /// Samples per second: 4000, 4800 and 14400 are usual
-    #[arg(long, default_value_t = 4800, value_parser = clap::value_parser!(u16).range(1000..=15_360))]
+    #[arg(long, default_value_t = 4800, value_parser = whole::<u16>(1000, 15_360))]
     rate: u16,
     /// Samples per frame [default: that of the profile of the rate]
-    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=8))]
+    #[arg(long, value_parser = whole::<u8>(1, 8))]
     asdus: Option<u8>,
     /// Frequency in Hz
-    #[arg(long, default_value_t = 50.0)]
+    #[arg(long, default_value_t = 50.0, value_parser = program::frequency_hz)]
     frequency: f64,
     /// Delay of each stream after the previous one, such as 10us
     #[arg(long, default_value = "0s", value_parser = settings::units::duration)]
@@ -118,13 +119,13 @@ struct Alike {
 #[derive(Args)]
 struct How {
     /// Duration, such as 60s [default: that of the settings, or until Ctrl-C]
-    #[arg(long, value_parser = settings::units::duration)]
+    #[arg(long, value_parser = settings::units::duration_positive)]
     duration: Option<Duration>,
     /// Core to run on
-    #[arg(long)]
+    #[arg(long, value_parser = program::core)]
     core: Option<usize>,
     /// SCHED_FIFO priority, 1 to 99
-    #[arg(long, value_parser = clap::value_parser!(i32).range(1..=99))]
+    #[arg(long, value_parser = program::priority)]
     priority: Option<i32>,
     /// Print the summary as JSON
     #[arg(long)]
@@ -144,11 +145,13 @@ fn command(command: Command) -> anyhow::Result<Exit> {
             else {
                 return Ok(Exit::BadInput);
             };
-            generators(&unit, folder_of(&settings))?;
-            terminal::out!("{}: {} streams, no errors", settings.display(), unit.streams.len());
+            generators(&unit, &settings)?;
+            let streams = program::counted(unit.streams.len(), "stream");
+            terminal::out!("{}: {streams}, no errors", settings.display());
             Ok(Exit::Done)
         }
         Command::Alternate { alternate, core, priority } => {
+            prepare::cores(core.as_slice())?;
             let is_over = program::stop()?;
             let figures = alternate.run(&is_over, || {
                 for warning in become_real_time(core, priority) {
@@ -165,7 +168,7 @@ fn command(command: Command) -> anyhow::Result<Exit> {
             else {
                 return Ok(Exit::BadInput);
             };
-            publish(&unit, folder_of(&settings), interface.as_deref(), &how)
+            publish(&unit, &settings, interface.as_deref(), &how)
         }
         Command::Stream { alike, settings_only: true, .. } => {
             terminal::print(format_args!("{}", alike.settings()));
@@ -176,7 +179,7 @@ fn command(command: Command) -> anyhow::Result<Exit> {
             let Some(unit) = program::or_print(unit) else {
                 return Ok(Exit::BadInput);
             };
-            publish(&unit, Path::new("."), interface.as_deref(), &how)
+            publish(&unit, Path::new(""), interface.as_deref(), &how)
         }
     }
 }
@@ -191,7 +194,7 @@ fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<Exit> {
     else {
         return Ok(Exit::BadInput);
     };
-    let generators = generators(&unit, folder_of(settings))?;
+    let generators = generators(&unit, settings)?;
     match trip_after_ns(&unit, &relay, generators) {
         Some(after_ns) => terminal::out!("{:.6}", after_ns as f64 / 1e6),
         None => bail!("no fault of these sources trips this relay within a minute"),
@@ -201,15 +204,16 @@ fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<Exit> {
 
 fn publish(
     unit: &MergingUnit,
-    folder: &Path,
+    settings: &Path,
     interface: Option<&str>,
     how: &How,
 ) -> anyhow::Result<Exit> {
     let Some(interface) = interface.or(unit.interface.as_deref()) else {
         bail!("no interface; give one with `--interface` or `interface:` in the settings");
     };
+    prepare::cores(how.core.as_slice())?;
     let is_over = program::stop()?;
-    let generators = generators(unit, folder)?;
+    let generators = generators(unit, settings)?;
     let said = || format!("interface {interface} (publishing needs CAP_NET_RAW)");
     let publisher = Publisher::new(unit, interface, generators).with_context(said)?;
     let (tell, lines) = channel::<String>();

@@ -82,7 +82,7 @@ mod tests {
     fn expected(unit: &str, relay: &str) -> Option<i64> {
         let unit = merging_unit::read("unit.yaml", unit).expect("the settings are good");
         let relay = settings::read("relay.yaml", relay).expect("the settings are good");
-        let generators = generators(&unit, Path::new(".")).expect("there are no files");
+        let generators = generators(&unit, Path::new("")).expect("there are no files");
         trip_after_ns(&unit, &relay, generators)
     }
 

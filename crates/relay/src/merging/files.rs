@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use iec61850::comtrade::Record;
+use settings::Spot;
 use substation::settings::merging_unit::{MergingUnit, Playback, RecordFiles, Source};
 
 use super::capture;
@@ -14,11 +14,16 @@ use super::generator::{Generator, Values};
 use super::plant::PhasorWaves;
 use super::playback::{self, Channels};
 use super::waves::Waves;
+use crate::program::{self, bad_input, folder_of};
 
-/// A generator for each source and rate that a stream uses; files are found from `folder`.
+/// Octets of a record that are read.
+const RECORD_OCTETS_MAX: u64 = 1 << 32;
+
+/// A generator for each source and rate that a stream uses; files are found from the folder of
+/// `settings`.
 pub(crate) fn generators(
     unit: &MergingUnit,
-    folder: &Path,
+    settings: &Path,
 ) -> anyhow::Result<BTreeMap<(String, u16), Generator>> {
     let mut generators = BTreeMap::new();
     for stream in unit.streams.values() {
@@ -28,9 +33,12 @@ pub(crate) fn generators(
         let values = match &unit.sources[&stream.source] {
             Source::Waveform(waveform) => Values::Waves(Waves::new(waveform, stream.rate)),
             Source::Plant(_) => Values::Plant(PhasorWaves::new(unit.frequency_hz, stream.rate)),
-            Source::Playback(settings) => {
-                let said = || format!("source {}", stream.source);
-                Values::Playback(playback(settings, folder, stream.rate).with_context(said)?)
+            Source::Playback(source) => {
+                let played = playback(source, folder_of(settings), stream.rate);
+                Values::Playback(played.map_err(|error| {
+                    let (file, Spot { line, column, key }) = (settings.display(), &source.spot);
+                    bad_input(format!("{file}:{line}:{column}: {key}: {error:#}"))
+                })?)
             }
         };
         place.insert(Generator::new(values));
@@ -45,7 +53,7 @@ fn playback(settings: &Playback, folder: &Path, rate: u16) -> anyhow::Result<pla
         }
         RecordFiles::Capture { file, sv_id, rate } => {
             let path = folder.join(file);
-            let octets = fs::read(&path).with_context(|| path.display().to_string())?;
+            let octets = program::octets(&path, RECORD_OCTETS_MAX)?;
             let captured =
                 capture::read(&octets, sv_id, *rate).with_context(|| path.display().to_string())?;
             (captured.channels, f64::from(*rate))
@@ -61,8 +69,8 @@ fn comtrade(
     data: &Path,
     names: &[String],
 ) -> anyhow::Result<(Channels, f64)> {
-    let text = fs::read(configuration).with_context(|| configuration.display().to_string())?;
-    let octets = fs::read(data).with_context(|| data.display().to_string())?;
+    let text = program::octets(configuration, RECORD_OCTETS_MAX)?;
+    let octets = program::octets(data, RECORD_OCTETS_MAX)?;
     let record = Record::parse(&String::from_utf8_lossy(&text), &octets)
         .with_context(|| configuration.display().to_string())?;
     let [rate] = record.configuration.rates[..] else {

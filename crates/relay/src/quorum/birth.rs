@@ -1,18 +1,20 @@
 //! From files of keys to what a party runs on. The root secrets of a relay node are in memory for
 //! this moment only: they certify new working keys, and are wiped.
 
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use quorum::certificate::Keyring;
 use quorum::channel::Channels;
 use quorum::keys::{Membership, RootSecrets, Secret, Working};
 use quorum::{NodeId, Party};
 use substation::settings::quorum::Quorum;
 use zeroize::{Zeroize as _, Zeroizing};
+
+use crate::program::{self, bad_input};
 
 /// What a party is made of before it runs.
 #[derive(Debug)]
@@ -25,22 +27,24 @@ impl Identity {
     /// Reads membership and keys, whose paths are relative to `folder`.
     pub(crate) fn read(quorum: &Quorum, folder: &Path) -> Result<Self> {
         let path = folder.join(&quorum.membership);
-        let place = || path.display().to_string();
-        let text = fs::read_to_string(&path).with_context(place)?;
-        let membership = Membership::read(&text).with_context(place)?;
+        let membership = membership(&path)?;
         let path = folder.join(&quorum.keys);
         let root = secrets(&path)?;
         if let Some(misfit) = root.misfit(&membership) {
-            bail!("{} and {}: {misfit}", quorum.membership, path.display());
+            let (one, other) = (&quorum.membership, path.display());
+            return Err(bad_input(format!("{one} and {other}: {misfit}")));
         }
         Ok(Self { membership, root })
     }
 
     /// The relay node that it is of.
-    pub(crate) fn node(&self) -> Result<NodeId> {
+    pub(crate) fn node(&self, quorum: &Quorum) -> Result<NodeId> {
         match self.root.party {
             Party::Relay(node) => Ok(node),
-            Party::Breaker => bail!("these are keys of the breaker node: run `qcrelay breaker`"),
+            Party::Breaker => {
+                let what = "these are keys of the breaker node; give `keys` those of a relay node";
+                Err(bad_input(format!("{}: {what}", quorum.keys)))
+            }
         }
     }
 
@@ -51,9 +55,10 @@ impl Identity {
     }
 
     /// What the breaker node runs on.
-    pub(crate) fn of_breaker(self) -> Result<(Membership, Channels, Keyring)> {
+    pub(crate) fn of_breaker(self, quorum: &Quorum) -> Result<(Membership, Channels, Keyring)> {
         if self.root.party != Party::Breaker {
-            bail!("these are keys of a relay node: run `qcrelay node`");
+            let what = "these are keys of a relay node; give `keys` those of the breaker node";
+            return Err(bad_input(format!("{}: {what}", quorum.keys)));
         }
         let working = Working::of_breaker(&self.root, &self.membership);
         self.working(working)
@@ -61,7 +66,7 @@ impl Identity {
 
     fn working(self, working: Option<Working>) -> Result<(Membership, Channels, Keyring)> {
         let Self { membership, root } = self;
-        let unusable = || anyhow!("the membership has an invalid key: generate the keys again");
+        let unusable = || bad_input("the membership has an invalid key; generate the keys again");
         let working = working.ok_or_else(unusable)?;
         let keyring = Keyring::new(&membership, &working, root.share.as_ref());
         let keyring = keyring.map_err(|_| unusable())?;
@@ -70,10 +75,19 @@ impl Identity {
     }
 }
 
+/// Octets of a membership that are read; one has some thousand.
+const MEMBERSHIP_OCTETS_MAX: u64 = 1 << 20;
+
+/// Reads a membership.
+pub(crate) fn membership(path: &Path) -> Result<Membership> {
+    let text = program::text(path, MEMBERSHIP_OCTETS_MAX)?;
+    Membership::read(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))
+}
+
 /// Reads a file of secrets, which nobody else may be able to read.
 pub(crate) fn secrets(path: &Path) -> Result<RootSecrets> {
     let place = || path.display().to_string();
-    let mut file = File::open(path).with_context(place)?;
+    let mut file = File::open(path).map_err(|error| program::unreadable(path, &error))?;
     let metadata = file.metadata().with_context(place)?;
     if metadata.permissions().mode() & 0o077 != 0 {
         bail!(
@@ -84,8 +98,14 @@ pub(crate) fn secrets(path: &Path) -> Result<RootSecrets> {
     }
     // Never grows, so that no part of it is left behind elsewhere.
     let mut text = Zeroizing::new(String::with_capacity(metadata.len() as usize + 1));
-    file.read_to_string(&mut text).with_context(place)?;
-    RootSecrets::read(&text).with_context(place)
+    file.read_to_string(&mut text).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => {
+            let what = "these are not secrets; use the file as `qcrelay keys` wrote it";
+            bad_input(format!("{}: {what}", place()))
+        }
+        _ => program::unreadable(path, &error),
+    })?;
+    RootSecrets::read(&text).map_err(|error| bad_input(format!("{}: {error}", place())))
 }
 
 /// Octets from the kernel, for one use.

@@ -22,6 +22,8 @@ use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::program;
+
 /// Octets of a slot: a page, which the kernel takes whole or not at all.
 const SLOT_OCTETS: usize = 4096;
 
@@ -86,11 +88,7 @@ impl Memory {
         }
         let mut octets = Vec::new();
         file.read_to_end(&mut octets).with_context(place)?;
-        let newest = octets.chunks(SLOT_OCTETS).filter_map(read_slot::<T>);
-        let newest = newest.max_by_key(|slot| slot.number);
-        if newest.is_none() && octets.iter().any(|octet| *octet != 0) {
-            bail!("{}: this is not the memory of a node; use a different file", path.display());
-        }
+        let newest = newest::<T>(path, &octets)?;
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
         let memory = Self {
             file: Arc::new(file),
@@ -162,6 +160,28 @@ impl Disk {
         }
         Ok(())
     }
+}
+
+/// Refuses a file that is the memory of nobody of this kind. One that is not there yet is as good as
+/// an empty one.
+pub(crate) fn check<T: DeserializeOwned>(path: &Path) -> Result<()> {
+    match std::fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(program::unreadable(path, &error)),
+        Ok(octets) => newest::<T>(path, &octets).map(drop),
+    }
+}
+
+/// What was written last; nothing in a file that is new.
+fn newest<T: DeserializeOwned>(path: &Path, octets: &[u8]) -> Result<Option<Slot<'static, T>>> {
+    let slots = octets.chunks(SLOT_OCTETS).filter_map(read_slot::<T>);
+    let newest = slots.max_by_key(|slot| slot.number);
+    if newest.is_none() && octets.iter().any(|octet| *octet != 0) {
+        let path = path.display();
+        let what = "this is not the memory of this party; give `memory` a different file";
+        return Err(program::bad_input(format!("{path}: {what}")));
+    }
+    Ok(newest)
 }
 
 fn read_slot<T: DeserializeOwned>(octets: &[u8]) -> Option<Slot<'static, T>> {

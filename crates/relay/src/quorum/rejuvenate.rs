@@ -61,7 +61,9 @@ impl<'s> Rejuvenator<'s> {
         };
         for node in NodeId::ALL {
             let command = &settings.nodes[node.index()].command;
-            all.bear(node).with_context(|| format!("{node} cannot be started: {command:?}"))?;
+            all.bear(node).with_context(|| {
+                format!("{node} cannot be started with {command:?}; correct its command in `nodes`")
+            })?;
         }
         Ok(all)
     }

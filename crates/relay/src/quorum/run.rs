@@ -26,7 +26,7 @@ use super::breaker::{self, BreakerLoop};
 use super::bus::Bus;
 use super::frames::Frames;
 use super::harness::{Harness, WaitQueue};
-use super::memory::{Disk, Memory};
+use super::memory::{self, Disk, Memory};
 use super::node::{self, Node, Seeds};
 use super::operate::Operator;
 use super::records::{NodeEvent, What};
@@ -43,6 +43,20 @@ const EVENTS_MAX: usize = 4096;
 /// Time between two looks of the canary: an eighth of a quarter cycle at 60 Hz.
 const CANARY_PERIOD: Duration = Duration::from_micros(500);
 
+/// Checks the files that the settings of a relay node name; they are relative to `folder`.
+pub(crate) fn check_node(settings: &NodeSettings, folder: &Path) -> Result<()> {
+    let quorum = &settings.quorum;
+    Identity::read(quorum, folder)?.node(quorum)?;
+    memory::check::<node::Remembered>(&folder.join(&quorum.memory))
+}
+
+/// As [`check_node`], for the breaker node.
+pub(crate) fn check_breaker(settings: &BreakerNode, folder: &Path) -> Result<()> {
+    let quorum = &settings.quorum;
+    Identity::read(quorum, folder)?.of_breaker(quorum)?;
+    memory::check::<breaker::Remembered>(&folder.join(&quorum.memory))
+}
+
 /// Runs a relay node until `stop`, or for `duration`; files are relative to `folder`.
 pub(crate) fn run_node(
     settings: &NodeSettings,
@@ -52,7 +66,7 @@ pub(crate) fn run_node(
 ) -> Result<(Value, Option<String>)> {
     let (quorum, host) = (&settings.quorum, &settings.host);
     let identity = Identity::read(quorum, folder)?;
-    let me = identity.node()?;
+    let me = identity.node(quorum)?;
     let interface = match &settings.decides {
         Decides::Goose { interface, .. } => Some(interface.as_str()),
         _ => host.interface.as_deref(),
@@ -135,7 +149,7 @@ pub(crate) fn run_breaker(
     let (memory, found) = Memory::open(&folder.join(&quorum.memory))?;
     let ordered = found.as_ref().and_then(breaker::Remembered::order);
     let remembered = breaker::Remembered::or_new(found, settings.initially, &identity.membership);
-    let (membership, mut channels, keyring) = identity.of_breaker()?;
+    let (membership, mut channels, keyring) = identity.of_breaker(quorum)?;
     // Nodes that run on have seen its numbers up to some time ago.
     channels.number_after(time::common().ns());
     let (queues, events, waits) = queues(host);
@@ -145,7 +159,7 @@ pub(crate) fn run_breaker(
     let message = settings.goose.as_ref().zip(socket.as_ref().map(|(_, socket)| socket));
     let operator = Operator::new(settings.breaker, (remembered.state(), ordered), message);
     let shown = Arc::new(Shown::default());
-    let status = settings.status.map(listen).transpose().context("serving the status")?;
+    let status = settings.status.map(|address| listen(address, "status")).transpose()?;
     let disk = memory.disk();
     let about = (membership.subject(quorum.protocol), quorum.parameters);
     let work = BreakerLoop::new(harness, about, operator, (memory, remembered), shown.clone())

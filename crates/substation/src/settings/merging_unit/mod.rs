@@ -15,6 +15,7 @@ use std::time::Duration;
 
 pub use read::read;
 
+use ::settings::Spot;
 use iec61850::stream::StreamKey;
 use iec61850::wire::{MacAddress, Synchronisation, Tag};
 
@@ -154,6 +155,8 @@ pub struct Playback {
     pub record: RecordFiles,
     /// When the fault begins in it, so that its time can be reported.
     pub inception: Option<Duration>,
+    /// Where its source stands, for what is wrong with the files.
+    pub spot: Spot,
 }
 
 /// A record by its files, relative to the settings.

@@ -120,11 +120,11 @@ fn comtrade(map: &Mapping<'_>) -> Option<Playback> {
     }
     let (configuration, data) = (map.text("configuration")?.value, map.text("data")?.value);
     let record = RecordFiles::Comtrade { configuration, data, channels };
-    Some(Playback { record, inception: map.time("inception") })
+    Some(Playback { record, inception: map.time("inception"), spot: map.place.spot() })
 }
 
 fn capture(map: &Mapping<'_>) -> Option<Playback> {
     let (file, sv_id) = (map.text("file")?.value, map.parse("sv_id", visible)?.value);
     let record = RecordFiles::Capture { file, sv_id, rate: map.parse("rate", rate)?.value };
-    Some(Playback { record, inception: map.time("inception") })
+    Some(Playback { record, inception: map.time("inception"), spot: map.place.spot() })
 }
