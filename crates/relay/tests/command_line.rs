@@ -104,6 +104,7 @@ fn files_that_a_node_names_are_checked() {
         fs::write(folder.path().join(name), text).expect("it writes");
     };
     check(QCRELAY, folder.path(), "keys . --station 7", 0, "key epoch 1");
+    check(QCRELAY, folder.path(), "keys . --station 7 --epoch 1 --force", 64, "not above epoch 1");
     let breaker = "breaker: Q0\nquorum: {protocol: peer, membership: membership, \
                    keys: breaker.secret, memory: memory, breaker_address: 127.0.0.1:7404, \
                    addresses: [127.0.0.1:7400, 127.0.0.1:7401, 127.0.0.1:7402, 127.0.0.1:7403]}\n";

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use quorum::dealer::generate;
-use quorum::keys::Membership;
 use quorum::wire::CertificateKind;
 use quorum::{BreakerId, Epoch, Party, StationId};
 
-use super::birth::seed;
+use super::birth::{membership, secrets, seed};
+use crate::program::{usage, whole};
 
 /// The file that all parties have in common.
 pub(crate) const MEMBERSHIP: &str = "membership";
@@ -26,13 +26,13 @@ pub(crate) struct KeysRequest {
     /// Folder for the files
     folder: PathBuf,
     /// Number of the station
-    #[arg(long)]
+    #[arg(long, value_parser = whole::<u32>(0, u32::MAX.into()))]
     pub(crate) station: u32,
     /// Number of the breaker in it
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u16>(0, u16::MAX.into()))]
     pub(crate) breaker: u16,
-    /// Key epoch [default: the one after that of the replaced keys, or 1]
-    #[arg(long)]
+    /// Key epoch, above that of the replaced keys [default: the one after it, or 1]
+    #[arg(long, value_parser = whole::<u32>(0, u32::MAX.into()))]
     epoch: Option<u32>,
     /// Kind of certificates of the Peer Protocol
     #[arg(long, value_enum, default_value_t = Certificate::TwoSignatures)]
@@ -91,10 +91,7 @@ impl KeysRequest {
                 path.display()
             );
         }
-        let epoch = match self.epoch.map(Epoch) {
-            Some(epoch) => epoch,
-            None => next_epoch(&paths[0])?,
-        };
+        let epoch = self.epoch(&paths)?;
         let (station, breaker) = (StationId(self.station), BreakerId(self.breaker));
         let station = generate(station, epoch, breaker, self.certificate.into(), &seed()?);
         // The membership last: a party that finds it finds all.
@@ -105,18 +102,40 @@ impl KeysRequest {
         File::open(folder).and_then(|folder| folder.sync_all()).context("writing keys to disk")?;
         Ok((epoch, paths))
     }
+
+    /// The epoch of the new keys, above that of all that they replace: what was signed in an epoch
+    /// that comes again would be valid again.
+    fn epoch(&self, paths: &[PathBuf]) -> Result<Epoch> {
+        let known = paths.iter().filter_map(|path| epoch_of(path));
+        let Some(asked) = self.epoch else {
+            let known = known.collect::<Result<Vec<_>>>();
+            let highest =
+                known.context("these keys are to be replaced; give --epoch, above theirs")?;
+            let highest = highest.into_iter().max().unwrap_or(Epoch(0));
+            return highest.0.checked_add(1).map(Epoch).ok_or_else(|| {
+                usage("there is no epoch after that of these keys; use a different folder and station")
+            });
+        };
+        match known.filter_map(Result::ok).max() {
+            Some(highest) if asked <= highest.0 => Err(usage(format!(
+                "--epoch {asked} is not above epoch {} of the keys that it replaces; give a larger \
+                 one, or leave --epoch out",
+                highest.0
+            ))),
+            _ => Ok(Epoch(asked)),
+        }
+    }
 }
 
-fn next_epoch(membership: &Path) -> Result<Epoch> {
-    let text = match fs::read_to_string(membership) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Epoch(1)),
-        // An epoch that was used already would be worse than none.
-        text => text.with_context(|| membership.display().to_string())?,
-    };
-    let known = Membership::read(&text).with_context(|| {
-        format!("{} is to be replaced; give its epoch with --epoch", membership.display())
-    })?;
-    Ok(Epoch(known.epoch.0.saturating_add(1)))
+/// The epoch of the keys in a file; none if it is not there.
+fn epoch_of(path: &Path) -> Option<Result<Epoch>> {
+    path.exists().then(|| {
+        if path.ends_with(MEMBERSHIP) {
+            Ok(membership(path)?.epoch)
+        } else {
+            Ok(secrets(path)?.epoch)
+        }
+    })
 }
 
 /// Writes a file beside its place and moves it there, so that it is whole or not there at all.
@@ -141,7 +160,6 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::quorum::birth::secrets;
 
     fn wanted(folder: &Path) -> KeysRequest {
         KeysRequest {
@@ -160,8 +178,7 @@ mod tests {
         let wanted = wanted(&folder.path().join("keys"));
         let (epoch, paths) = wanted.make().expect("keys");
         assert_eq!((epoch, paths.len()), (Epoch(1), 6));
-        let text = fs::read_to_string(&paths[0]).expect("a membership");
-        let membership = Membership::read(&text).expect("a membership");
+        let membership = membership(&paths[0]).expect("a membership");
         for (path, party) in paths[1..].iter().zip(Party::ALL) {
             let mode = path.metadata().expect("a file").permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{}", path.display());
@@ -184,7 +201,15 @@ mod tests {
         assert_eq!(fs::read(folder.path().join("node-2.secret")).expect("secrets"), before);
         wanted.force = true;
         assert_eq!(wanted.make().expect("keys").0, Epoch(2));
+        for epoch in [1, 2] {
+            wanted.epoch = Some(epoch);
+            let refused = wanted.make().expect_err("epoch 2 is there").to_string();
+            assert!(refused.contains("is not above epoch 2 of the keys"), "{refused}");
+        }
         wanted.epoch = Some(9);
         assert_eq!(wanted.make().expect("keys").0, Epoch(9));
+        fs::remove_file(folder.path().join(MEMBERSHIP)).expect("it is there");
+        wanted.epoch = None;
+        assert_eq!(wanted.make().expect("keys").0, Epoch(10), "secrets have their epoch too");
     }
 }
