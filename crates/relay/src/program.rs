@@ -99,6 +99,16 @@ pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> anyhow::Error {
     )
 }
 
+/// Makes a file, or empties the one that is there.
+pub(crate) fn create(path: &Path) -> Result<File> {
+    File::create(path).with_context(|| {
+        format!(
+            "{} cannot be written: give a file in a folder that you may write to",
+            path.display()
+        )
+    })
+}
+
 /// A text of at most so many octets and one.
 pub(crate) fn text(path: &Path, octets_max: u64) -> Result<String> {
     String::from_utf8(octets(path, octets_max)?).map_err(|error| {
@@ -167,4 +177,18 @@ pub(crate) fn or_print<T>(read: Result<T, Problems>) -> Option<T> {
 /// The folder of settings, to which paths in them are relative.
 pub(crate) fn folder_of(settings: &Path) -> &Path {
     settings.parent().unwrap_or(Path::new(""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named_with_the_fix() {
+        let refused = format!("{:#}", create(Path::new("/nowhere/steps")).unwrap_err());
+        assert!(
+            refused.starts_with("/nowhere/steps cannot be written: give a file in"),
+            "{refused}"
+        );
+    }
 }

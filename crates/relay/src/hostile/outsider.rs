@@ -4,7 +4,6 @@
 //!
 //! raw(7).
 
-use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
@@ -38,7 +37,7 @@ const WAIT: Duration = Duration::from_millis(50);
 /// Records packets with datagrams of the protocol until `stop`; answers how many.
 pub(crate) fn record(interface: &str, path: &Path, stop: &AtomicBool) -> Result<u64> {
     let socket = PacketSocket::open(interface, ETHERTYPE_IPV4).context("opening the interface")?;
-    let mut out = BufWriter::new(File::create(path).with_context(|| path.display().to_string())?);
+    let mut out = BufWriter::new(program::create(path)?);
     let (mut batch, mut count) = (Batch::new(AT_ONCE), 0);
     terminal::err!("qchostile: begins");
     while !stop.load(Ordering::Relaxed) {

@@ -107,8 +107,7 @@ impl Alternate {
         let socket = PacketSocket::open(&self.interface, 0).with_context(|| {
             format!("interface {} (publishing needs CAP_NET_RAW)", self.interface)
         })?;
-        let file =
-            File::create(&self.records).with_context(|| self.records.display().to_string())?;
+        let file = program::create(&self.records)?;
         let (tell, steps) = channel();
         let writer = thread::spawn(move || write(&steps, BufWriter::new(file)));
         // Threads inherit what they begin with.
