@@ -195,6 +195,7 @@ pub fn disturbed(requirement: &Requirement, window: Bounds, watched: &Watched) -
     if let Some(moment) = worst_moment(&befell).filter(|moment| moment.sum_ns > bound_ns) {
         let others = match moment.count {
             1 => String::new(),
+            2 => format!(" ({} together with 1 other)", ms(moment.sum_ns)),
             count => format!(" ({} together with {} others)", ms(moment.sum_ns), count - 1),
         };
         return Some(format!("{}{others}; the limit is {}", moment.worst, ms(bound_ns)));
@@ -264,6 +265,17 @@ fn most_lost<'a>(befell: &[&'a Disturbance], window: Bounds) -> Option<(&'a Dist
 }
 
 impl Disturbance {
+    /// Cuts off what lay before a moment. No delay is then longer than the time that is left.
+    pub fn begin_at(&mut self, from_ns: i64) {
+        if self.from_ns >= from_ns {
+            return;
+        }
+        let lost_ns = self.lost_within(Bounds { from_ns, to_ns: i64::MAX });
+        (self.from_ns, self.to_ns) = (from_ns, self.to_ns.max(from_ns.saturating_add(1)));
+        self.longest_ns = self.longest_ns.min(self.to_ns - from_ns);
+        self.lost_ns = lost_ns.max(self.longest_ns);
+    }
+
     /// The part of its delays that lay in a window, if they were spread evenly.
     fn lost_within(&self, window: Bounds) -> i64 {
         let length_ns = self.to_ns.saturating_sub(self.from_ns);

@@ -55,6 +55,19 @@ fn watched(disturbances: Vec<Disturbance>) -> Watched {
     Watched { to_ns: 10_000 * MS, disturbances }
 }
 
+#[test]
+fn what_lay_before_the_run_is_cut_off() {
+    let mut waited = delay(None, "network", -1_500, 5_500);
+    waited.to_ns = 4_000 * MS;
+    waited.begin_at(0);
+    assert_eq!((waited.from_ns, waited.to_ns), (0, 4_000 * MS));
+    assert_eq!((waited.longest_ns, waited.lost_ns), (4_000 * MS, 4_000 * MS));
+    let within = delay(None, "network", 10, 5);
+    let mut same = within.clone();
+    same.begin_at(0);
+    assert_eq!(same, within);
+}
+
 /// Why a requirement that each gap is below 100 ms is disturbed by these.
 fn why(disturbances: Vec<Disturbance>) -> Option<String> {
     let requirement = demand(gap(Window::default()), None, Some(100.0));
@@ -109,7 +122,7 @@ fn waits_of_several_at_one_moment_add_up_and_those_of_one_do_not() {
     let together = vec![delay(Some("n1"), poller, 1000, 6), delay(Some("n2"), server, 1020, 5)];
     let why = why(together).unwrap();
     assert!(
-        why.starts_with("`poller` in n1 waited") && why.contains("(11 ms together with 1 others)"),
+        why.starts_with("`poller` in n1 waited") && why.contains("(11 ms together with 1 other)"),
         "{why}"
     );
 }
