@@ -15,7 +15,7 @@ use settings::table::{Forms, Table};
 const INTRODUCTION: &str = "\
 # scenario.yaml
 
-A scenario is one YAML file in a folder with its data and programs. The whole file is checked before anything starts, and all errors are reported at once, each as `file:line:column: key: what is wrong; the fix`. `qcycle run --dry-run SCENARIO` does only these checks: it compiles the circuit, checks that every point exists, and starts nothing. Scenario time is zero when the plant's recorded data begin, after \
+A scenario is one YAML file in a folder with its data and programs. The whole file is checked before anything starts, and all errors are reported at once, each as `file:line:column: key: what is wrong; the fix`. What only the plant's engine knows, such as whether a point exists, is checked last, when nothing else is wrong. `qcycle run --dry-run SCENARIO` does only these checks: it compiles the circuit, checks that every point exists, and starts nothing. Scenario time is zero when the plant's recorded data begin, after \
 `settle`.
 
 This page and [the JSON Schema](scenario.schema.json) are generated from the same table as the parser. Editors with a YAML language server use the schema after a first line such as
