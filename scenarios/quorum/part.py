@@ -199,7 +199,7 @@ def command(part: Part, tools: Tools) -> list[str]:
         script = folder / f"{name}{ran.SCRIPT}"
         text = f"cd {shlex.quote(str(folder))} && {where} || exit 1\n{run}\n"
         script.write_text(f"{text}echo $? >{name}{ran.ENDED}\n", encoding="utf-8")
-        return f"sh {shlex.quote(str(script))}"
+        return f"exec sh {shlex.quote(str(script))}"
 
     told = [str(tools.qcycle), "bus", "--wiring", "bridge", "--publisher", inside("unit")]
     for name in found:

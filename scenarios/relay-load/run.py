@@ -154,10 +154,10 @@ def run(case: Case, programs: Path, qcycle: Path, duration_s: int, folder: Path)
     stream = f"stream --interface bus0 --streams {case.streams} --rate {RATE}"
     publisher = f"{programs}/qcmerge {stream} --duration {duration_s}s --core 1 --priority 60 --json"
     command = [str(qcycle), "bus", "--wiring", case.wiring]
-    command += ["--publisher", f"{publisher} >{folder}/merge.json"]
+    command += ["--publisher", f"exec {publisher} >{folder}/merge.json"]
     for number in range(case.relays):
         relay = command_of_relay(case, programs, duration_s, number, folder)
-        command += ["--relay", f"{relay} >{folder}/relay{number}.json"]
+        command += ["--relay", f"exec {relay} >{folder}/relay{number}.json"]
     load = None
     if case.load == "hackbench":
         # Far more rounds than it can do in the time.

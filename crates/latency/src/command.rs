@@ -41,7 +41,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     matrix: Option<PathBuf>,
     /// How long each cell is measured, such as '30 s' or 8h, overriding the matrix.
-    #[arg(long, value_parser = settings::units::time_positive, conflicts_with = "resume")]
+    #[arg(long, value_parser = settings::units::time_positive, conflicts_with = "resume",
+        allow_hyphen_values = true)]
     duration: Option<VirtualSpan>,
     /// Only this profile of the matrix, or a built-in one; may be repeated.
     #[arg(long = "profile", value_name = "NAME", conflicts_with = "resume")]
@@ -62,7 +63,7 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     /// List platforms, profiles and cells with descriptions, and measure nothing.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "resume", "output"])]
     list: bool,
 }
 
@@ -227,6 +228,10 @@ fn chosen<T: Clone>(
     if names.is_empty() {
         return Ok(own);
     }
+    let is_twice = |(index, name): &(usize, &String)| names[..*index].contains(name);
+    if let Some((_, twice)) = names.iter().enumerate().find(is_twice) {
+        return Err(Refused::Words(format!("`{twice}` is named twice; name it once")));
+    }
     let all = || own.iter().chain(&built_in);
     let find = |wanted: &String| {
         all().find(|one| name(one) == wanted).cloned().ok_or_else(|| {
@@ -334,6 +339,8 @@ mod tests {
         let other = Arguments { profiles: words(&["x"]), ..Arguments::default() };
         let problem = asked(&other).unwrap_err();
         assert_eq!(problem.matches("tp1,").count(), 1, "{problem}");
+        let twice = Arguments { profiles: words(&["tp1", "tp2", "tp1"]), ..Arguments::default() };
+        assert_eq!(asked(&twice).unwrap_err(), "`tp1` is named twice; name it once");
         let duration = Some(VirtualSpan::from_ns(1_000));
         let problem = asked(&Arguments { duration, ..Arguments::default() }).unwrap_err();
         assert!(problem.contains("shorter than a period of tp1"), "{problem}");

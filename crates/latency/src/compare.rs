@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::cell::Cell;
 use super::digest::{Demands, Digest};
-use super::run_folder::{CELLS, cell_names};
+use super::run_folder::{CELLS, cell_names, no_cells};
 use super::table::columns;
 use report_kit::statistics::{Comparison, Distribution};
 
@@ -76,6 +76,11 @@ impl Compared {
         let [ours, theirs] = [first, second].map(cell_names);
         let (ours, theirs) = (ours?, theirs?);
         let pairs = matched(&ours, &theirs);
+        for (folder, names) in [(first, &ours), (second, &theirs)] {
+            if names.is_empty() {
+                bail!("{}", no_cells(folder));
+            }
+        }
         if pairs.is_empty() {
             bail!(
                 "{} and {} have no cell in common: {} and {}",
@@ -257,5 +262,8 @@ mod tests {
         write(first.path(), "c", 2_000);
         let refused = Compared::read(first.path(), second.path(), &Demands::default()).unwrap_err();
         assert!(refused.to_string().contains("no cell in common"), "{refused}");
+        let nowhere = first.path().join("nope");
+        let refused = Compared::read(second.path(), &nowhere, &Demands::default()).unwrap_err();
+        assert!(refused.to_string().contains("nope has no cells"), "{refused}");
     }
 }

@@ -159,10 +159,19 @@ impl LatencyRun {
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(RECORD);
         let text = fs::read_to_string(&path).with_context(|| {
-            format!("{} is not the run of a matrix: {RECORD}", folder.display())
+            format!("{} is not the run of a matrix: {RECORD} cannot be read", folder.display())
         })?;
-        let run: Self = serde_json::from_str(&text)
-            .with_context(|| format!("{} is not valid", path.display()))?;
+        let wrong = || format!("{} is not valid", path.display());
+        let value: serde_json::Value = serde_json::from_str(&text).with_context(wrong)?;
+        // Runs of scenarios have a record of this name too.
+        if value.get("matrix").is_none() {
+            bail!(
+                "{} is not the run of a matrix; give a folder that `qcycle latency` made \
+                 (`qcycle report` shows those of `qcycle run`)",
+                folder.display()
+            );
+        }
+        let run: Self = serde_json::from_value(value).with_context(wrong)?;
         if run.format != FORMAT {
             bail!("{} has format {}, but this program reads {FORMAT}", path.display(), run.format);
         }
@@ -199,6 +208,9 @@ mod tests {
         run.write(folder.path()).unwrap();
         let error = LatencyRun::read(folder.path()).unwrap_err().to_string();
         assert!(error.contains("format 2"), "{error}");
+        fs::write(folder.path().join(RECORD), "{\"format\": 1, \"scenario\": {}}").unwrap();
+        let error = LatencyRun::read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("a folder that `qcycle latency` made"), "{error}");
         let error = LatencyRun::read(&folder.path().join("x")).unwrap_err().to_string();
         assert!(error.contains("not the run of a matrix"), "{error}");
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Subcommand;
 
 use super::compare::Compared;
@@ -12,8 +12,8 @@ use super::matrix;
 use super::record::{self, LatencyRun};
 use super::report::{PAGE, Report, Run};
 use super::verdict;
-use settings::units;
-use terminal::exit::Exit;
+use settings::{names, units};
+use terminal::exit::{BadUsage, Exit};
 
 /// The page on two runs, in the folder of the second one.
 const COMPARE_PAGE: &str = "compare.html";
@@ -65,8 +65,9 @@ pub(crate) enum ResultsCommand {
         /// The files; each becomes the cell PLATFORM.NAME-OF-THE-FILE.
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// Name of the platform.
-        #[arg(long, default_value = "imported")]
+        /// Name of the platform, as in a matrix.
+        #[arg(long, default_value = "imported", value_parser = names::in_paths,
+            allow_hyphen_values = true)]
         platform: String,
         /// Folder of the run; the cells are added to existing ones.
         #[arg(long, short, default_value = "runs/imported")]
@@ -75,7 +76,7 @@ pub(crate) enum ResultsCommand {
         #[arg(long, value_enum, default_value_t)]
         unit: Unit,
         /// Time between the samples of a list; needed for charts over time.
-        #[arg(long, value_parser = units::time)]
+        #[arg(long, value_parser = units::time_positive, allow_hyphen_values = true)]
         period: Option<vtime::VirtualSpan>,
         /// Limits for the verdicts.
         #[command(flatten)]
@@ -90,10 +91,11 @@ pub(crate) enum ResultsCommand {
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct Judged {
     /// Additional latency limit, such as 'breaker=2 ms'; may be repeated.
-    #[arg(long = "limit", value_name = "NAME=TIME")]
-    pub limits: Vec<String>,
+    #[arg(long = "limit", value_name = "NAME=TIME", value_parser = limit)]
+    pub limits: Vec<(String, u64)>,
     /// Percent of all activations that must be in time.
-    #[arg(long, value_name = "PERCENT", default_value_t = 99.9)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 99.9, value_parser = share,
+        allow_hyphen_values = true)]
     pub share: f64,
 }
 
@@ -101,28 +103,32 @@ impl Judged {
     /// The demands, those of the field with one's own.
     ///
     /// # Errors
-    /// If a limit is no name with a time, or the share is no share.
+    /// If two limits have one name.
     pub(crate) fn demands(&self) -> Result<Demands> {
-        anyhow::ensure!(
-            self.share > 0.0 && self.share < 100.0,
-            "--share {}: give more than 0 and less than 100 percent; no measurement can guarantee \
-             all",
-            self.share
-        );
         let mut demands = Demands { share: self.share / 100.0, ..Demands::default() };
-        for limit in &self.limits {
-            let (name, time) = limit.split_once('=').with_context(|| {
-                format!("--limit {limit}: give a name and a time, such as 'breaker=2 ms'")
-            })?;
-            let time = units::time(time.trim())
-                .map_err(|error| anyhow::anyhow!("--limit {limit}: {error}"))?;
-            let budget_ns = u64::try_from(time.as_ns()).ok().filter(|ns| *ns > 0);
-            let budget_ns =
-                budget_ns.with_context(|| format!("--limit {limit}: give a time above zero"))?;
-            demands.limits.push(verdict::own(name.trim(), budget_ns));
+        for (index, (name, budget_ns)) in self.limits.iter().enumerate() {
+            if self.limits[..index].iter().any(|(other, _)| other == name) {
+                let what = format!("two limits have the name `{name}`; give each --limit its own");
+                return Err(BadUsage(what).into());
+            }
+            demands.limits.push(verdict::own(name, *budget_ns));
         }
         Ok(demands)
     }
+}
+
+fn limit(text: &str) -> Result<(String, u64)> {
+    let Some((name, time)) = text.split_once('=').filter(|(name, _)| !name.trim().is_empty())
+    else {
+        anyhow::bail!("give a name and a time, such as 'breaker=2 ms'");
+    };
+    let budget = units::time_positive(time.trim())?;
+    Ok((name.trim().to_owned(), budget.as_ns().unsigned_abs()))
+}
+
+fn share(text: &str) -> Result<f64, &'static str> {
+    let share = text.parse().ok().filter(|share| *share > 0.0 && *share < 100.0);
+    share.ok_or("give more than 0 and less than 100 percent; no measurement can guarantee all")
 }
 
 impl ResultsCommand {
@@ -165,10 +171,11 @@ fn known(folder: &Path, demands: &mut Demands) -> Result<Run> {
     if !folder.join(record::RECORD).exists() {
         return Ok(Run::default());
     }
+    let run = LatencyRun::read(folder)?;
     let matrix = matrix::read(&folder.join(record::MATRIX));
     let matrix = matrix.map_err(|problems| anyhow::anyhow!("{problems}"))?;
     demands.limits.extend(matrix.own_limits());
-    Ok(LatencyRun::read(folder)?.for_report())
+    Ok(run.for_report())
 }
 
 /// Writes page and tables, and tells it in the terminal.
@@ -187,21 +194,29 @@ pub(super) fn tell(report: &Report, json: bool) -> Result<Exit> {
 mod tests {
     use super::*;
 
-    fn judged(limits: &[&str], share: f64) -> Result<Demands> {
-        Judged { limits: limits.iter().map(|&limit| limit.to_owned()).collect(), share }.demands()
+    fn judged(limits: &[&str], percent: &str) -> Result<Demands> {
+        let limits = limits.iter().map(|text| limit(text)).collect::<Result<_>>()?;
+        Judged { limits, share: share(percent).map_err(anyhow::Error::msg)? }.demands()
     }
 
     #[test]
     fn own_limits_are_a_name_and_a_time() {
-        let demands = judged(&["breaker=2 ms", "task = 250 us"], 99.99).unwrap();
+        let demands = judged(&["breaker=2 ms", "task = 250 us"], "99.99").unwrap();
         let own = &demands.limits[demands.limits.len() - 2..];
         assert_eq!((own[0].name.as_str(), own[0].budget_ns), ("breaker", 2_000_000));
         assert_eq!((own[1].name.as_str(), own[1].budget_ns), ("task", 250_000));
         assert!((demands.share - 0.9999).abs() < 1e-12);
-        for (limit, share) in [("2 ms", 99.9), ("a=fast", 99.9), ("a=0 s", 99.9), ("a=1 s", 100.0)]
-        {
-            let refused = judged(&[limit], share).unwrap_err().to_string();
-            assert!(refused.contains("--limit") || refused.contains("--share"), "{refused}");
+        for (limits, share, said) in [
+            (&["2 ms"][..], "99.9", "a name and a time"),
+            (&["=2 ms"], "99.9", "a name and a time"),
+            (&["a=fast"], "99.9", "`fast`"),
+            (&["a=0 s"], "99.9", "`0 s` is not a positive time"),
+            (&["a=1 s"], "100", "less than 100 percent"),
+            (&["a=1 s"], "x", "less than 100 percent"),
+            (&["a=1 s", "a=2 s"], "99.9", "two limits have the name `a`"),
+        ] {
+            let refused = judged(limits, share).unwrap_err().to_string();
+            assert!(refused.contains(said), "{refused}");
         }
     }
 }

@@ -9,6 +9,15 @@ use super::cell::RECORD;
 /// The folder of cells within that of a run.
 pub const CELLS: &str = "cells";
 
+/// What is wrong with a folder without cells, and the fix.
+pub(crate) fn no_cells(folder: &Path) -> String {
+    format!(
+        "{} has no cells; `qcycle latency` measures them, `qcycle latency import` imports results \
+         of other tools",
+        folder.display()
+    )
+}
+
 /// The names of the cells of a run.
 pub fn cell_names(folder: &Path) -> Result<Vec<String>> {
     let name = |path: PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -47,6 +47,20 @@ pub fn make_private_all(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Refuses something else where a folder belongs.
+///
+/// # Errors
+/// If there is something that is no folder; with what to do about it.
+pub fn refuse_file(folder: &Path) -> Result<()> {
+    if folder.exists() && !folder.is_dir() {
+        bail!(
+            "{} is not a folder; name a folder, which is made if it is missing",
+            folder.display()
+        );
+    }
+    Ok(())
+}
+
 /// Whether a path still leads to the file that was written to, and that has so many octets: others may
 /// have put another one in its place, or cut it (`logrotate` with `copytruncate`).
 pub fn is_as_written(file: &File, path: &Path, octets: u64) -> bool {
@@ -244,6 +258,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = put(folder.path(), "x").unwrap_err().to_string();
         assert!(error.ends_with("is a folder; name a file"), "{error}");
+        refuse_file(folder.path()).unwrap();
+        refuse_file(&folder.path().join("new")).unwrap();
+        let error = refuse_file(Path::new("/dev/null")).unwrap_err().to_string();
+        assert!(error.starts_with("/dev/null is not a folder; name a folder"), "{error}");
         let socket = folder.path().join("socket");
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         assert!(put(&socket, "x").unwrap_err().to_string().contains("is a socket"));

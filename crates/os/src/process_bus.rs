@@ -82,7 +82,7 @@ impl ProcessBus {
     /// and when macvlan does not take its cutoff.
     pub fn lay(wiring: Wiring, relays: usize) -> anyhow::Result<Self> {
         if relays == 0 || wiring == Wiring::Veth && relays > 1 {
-            bail!("{relays} relays on {wiring:?}: a cable takes one, the others one or more");
+            bail!("{relays} relays: a cable (veth) takes one, a bridge or macvlan one or more");
         }
         let make = |_| NetworkNamespace::new();
         let bus = Self {

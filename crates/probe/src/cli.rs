@@ -125,9 +125,12 @@ pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Nothing is left to be done about a terminal that is gone.
-            let _ = error.print();
             let asked = !error.use_stderr();
+            if asked {
+                terminal::print(format_args!("{}", error.render()));
+            } else {
+                terminal::err!("{}", error.render().to_string().trim_end());
+            }
             return terminal::exit_code(if asked { Exit::Done } else { Exit::Usage });
         }
     };

@@ -53,9 +53,12 @@ pub(crate) fn main<C: Parser>(name: &str, run: impl FnOnce(C) -> Result<Exit>) -
     let arguments = match C::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // A pipe that is closed is no reason to fail differently.
-            let _closed = error.print();
             let asked = !error.use_stderr();
+            if asked {
+                terminal::print(format_args!("{}", error.render()));
+            } else {
+                terminal::err!("{}", error.render().to_string().trim_end());
+            }
             return terminal::exit_code(if asked { Exit::Done } else { Exit::Usage });
         }
     };

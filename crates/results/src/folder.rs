@@ -55,6 +55,7 @@ impl RunFolder {
         if !is_plain_name(case) {
             bail!("`{case}` is not a valid case name: use letters, digits, `-`, `_` and `.`");
         }
+        files::refuse_file(root)?;
         fs::create_dir_all(root).with_context(|| format!("creating {}", root.display()))?;
         let mut number = highest_number(root, case)? + 1;
         let path = loop {
@@ -79,11 +80,15 @@ impl RunFolder {
     /// When there is no `run.json`.
     pub fn open(path: &Path) -> Result<Self> {
         let record = path.join(RECORD);
-        if !record.is_file() {
-            bail!(
+        match fs::metadata(&record) {
+            Ok(found) if found.is_file() => {}
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                bail!("{} cannot be read ({error}); ask its owner for access", record.display())
+            }
+            _ => bail!(
                 "{} is not a run folder: it has no {RECORD}; give a folder that `qcycle run` made",
                 path.display()
-            );
+            ),
         }
         Ok(Self { path: path.to_owned() })
     }
@@ -139,6 +144,11 @@ impl RunFolder {
         if format != Some(u64::from(FORMAT)) {
             let format = format.map_or("no format".into(), |number| format!("format {number}"));
             bail!("{} has {format}, and this qcycle reads {FORMAT}", path.display());
+        }
+        // Runs of matrices have a record of this name too.
+        if value.get("matrix").is_some() {
+            let folder = self.path.display();
+            bail!("{folder} is a run of `qcycle latency`; use `qcycle latency report {folder}`");
         }
         let record: RunRecord = serde_json::from_value(value).with_context(context)?;
         Ok(record)

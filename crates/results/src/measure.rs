@@ -355,7 +355,7 @@ fn reported(
         Statistic::Minimum => (f64::NEG_INFINITY, value),
         Statistic::Mean | Statistic::Percentile(_) => (f64::NEG_INFINITY, f64::INFINITY),
     };
-    let remark = format!("of {} lines", all.len());
+    let remark = format!("of {} line{}", all.len(), if all.len() == 1 { "" } else { "s" });
     Ok(Finding::exact(value, remark).short(shortfall.as_ref(), lowest, highest))
 }
 

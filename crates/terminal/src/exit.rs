@@ -1,6 +1,20 @@
 //! Exit codes of all programs, by name. Scripts and CI distinguish a missed requirement from a broken
 //! set-up by them. The numbers from 64 to 74 follow `sysexits.h`.
 
+use std::fmt;
+
+/// A command line that makes no sense, found after its words were read: what is wrong, and the fix.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadUsage(pub String);
+
+impl fmt::Display for BadUsage {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadUsage {}
+
 /// How a program ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]

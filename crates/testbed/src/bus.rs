@@ -9,7 +9,7 @@ use std::process::{Child, Command};
 use anyhow::Context;
 
 use os::process_bus::{NetworkNamespace, ProcessBus, Wiring};
-use terminal::exit::Exit;
+use terminal::exit::{BadUsage, Exit};
 
 /// What to run, and on what.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,6 +24,10 @@ pub struct Options {
 
 /// Starts relays and publisher, and waits until all have ended by themselves.
 pub fn run(options: &Options) -> anyhow::Result<Exit> {
+    if options.wiring == Wiring::Veth && options.relays.len() > 1 {
+        let what = "--wiring veth: a cable takes one --relay; use bridge or macvlan for more";
+        return Err(BadUsage(what.to_owned()).into());
+    }
     let bus = ProcessBus::lay(options.wiring, options.relays.len())?;
     let ends = bus.relays.iter().zip(&options.relays);
     let mut programs: Vec<(&String, Child)> =
@@ -42,8 +46,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
 
 fn start<'c>(end: &NetworkNamespace, command: &'c String) -> anyhow::Result<(&'c String, Child)> {
     let mut shell = Command::new("sh");
-    // In place of the shell, so that what ends with this program is the command.
-    end.host(shell.args(["-c", &format!("exec {command}")]))?;
+    end.host(shell.args(["-c", command]))?;
     let child = shell.spawn().with_context(|| command.clone())?;
     Ok((command, child))
 }

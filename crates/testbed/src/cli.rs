@@ -17,7 +17,7 @@ use runtime::agent::target::{self, Target};
 use runtime::agent::{attach, client, exec, keep, listing, registry};
 use runtime::domain::{Freeze, Start};
 use runtime::launch::freeze::{self, FreezeConfig, Method};
-use terminal::exit::Exit;
+use terminal::exit::{BadUsage, Exit};
 use testbed::nodes::{daemon, node};
 use testbed::{bus, run};
 use vtime::{HostSpan, Tdf, VirtualSpan};
@@ -44,17 +44,17 @@ enum Command {
         The exit code and the signals are those of the program; 126 and 127 if it cannot start.")]
     Exec {
         /// Name of the domain, for `hold`, `release`, `dilate`, `query` and `ps`.
-        #[arg(long)]
+        #[arg(long, value_parser = domain_name, allow_hyphen_values = true)]
         name: Option<String>,
         /// Time dilation factor: host seconds per virtual second, 0.01 to 1000.
-        #[arg(long, default_value_t = Tdf::ONE)]
+        #[arg(long, default_value_t = Tdf::ONE, allow_hyphen_values = true)]
         tdf: Tdf,
         /// Time of day at the start, as 2019-06-03T12:00:00Z [default: now].
         #[arg(long, value_parser = scenario::moment)]
         start: Option<i64>,
         /// When programs are frozen together with their clocks: `off`, `strict`, or in holds longer
         /// than a time, such as `5 ms`.
-        #[arg(long, default_value_t = Freeze::default())]
+        #[arg(long, default_value = "1ms")]
         freeze: Freeze,
         /// Method of freezing: `cgroup-v2`, `cgroup-v1` or `ptrace` [default: the first that
         /// works].
@@ -62,7 +62,7 @@ enum Command {
         freeze_by: Option<Method>,
         /// Stop the clock when a processor of the host has not responded for this host time, 100 us
         /// to 1 s, so that stalls of the host take no virtual time [default: no guard].
-        #[arg(long, value_parser = settings::units::time_of_guard)]
+        #[arg(long, value_parser = settings::units::time_of_guard, allow_hyphen_values = true)]
         stall_guard: Option<HostSpan>,
         /// The program and its arguments; `--` is only needed if its name begins with `-`.
         #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
@@ -77,13 +77,13 @@ enum Command {
         otherwise, the program is detached and continues at host speed; it is never killed.")]
     Attach {
         /// Process ID.
-        #[arg(value_name = "PID", value_parser = process_number)]
+        #[arg(value_name = "PID", value_parser = process_number, allow_negative_numbers = true)]
         process: i32,
         /// Name of the domain, for `hold`, `release`, `dilate`, `detach` and `ps`.
-        #[arg(long)]
+        #[arg(long, value_parser = domain_name, allow_hyphen_values = true)]
         name: Option<String>,
         /// Time dilation factor: host seconds per virtual second, 0.01 to 1000.
-        #[arg(long, default_value_t = Tdf::ONE)]
+        #[arg(long, default_value_t = Tdf::ONE, allow_hyphen_values = true)]
         tdf: Tdf,
     },
     /// Detach the programs of a domain: they continue at host speed, and holds no longer apply.
@@ -120,7 +120,7 @@ enum Command {
     Dilate {
         /// Time dilation factor, 0.01 to 1000: host seconds per virtual second of a domain, or
         /// virtual seconds of its domain per second of a program.
-        #[arg(long)]
+        #[arg(long, allow_hyphen_values = true)]
         tdf: Tdf,
         /// Process ID, name of a domain, or DOMAIN/PROGRAM; `qcycle ps` lists them.
         #[arg(value_name = "PID|NAME")]
@@ -160,7 +160,7 @@ enum Command {
         Exit codes: 0 all requirements met, 10 one missed, 11 one not measured, 12 a part failed,\n\
         13 one disturbed (the machine or another process delayed programs),\n\
         64 wrong command line, 65 wrong scenario (nothing was started), 69 something is missing on\n\
-        this machine, 70 a bug in qcycle, 130 interrupted (recorded data are kept).")]
+        this machine, 74 output could not be written, 130 interrupted (recorded data are kept).")]
     Run {
         /// The scenario: a file, or a folder with a `scenario.yaml`.
         scenario: PathBuf,
@@ -171,15 +171,15 @@ enum Command {
         #[arg(long, default_value = "runs")]
         runs: PathBuf,
         /// Virtual length, overriding the scenario's, such as '10 s'.
-        #[arg(long, value_parser = settings::units::time)]
+        #[arg(long, value_parser = settings::units::time_positive, allow_hyphen_values = true)]
         duration: Option<VirtualSpan>,
         /// Seed for programs (`QCYCLE_SEED`), a whole number, overriding the scenario's; nothing in
         /// the testbed itself is random.
-        #[arg(long, value_parser = seed)]
+        #[arg(long, value_parser = seed, allow_hyphen_values = true)]
         seed: Option<u64>,
         /// Time dilation factor, overriding the scenario's: host seconds per virtual second, 0.01
         /// to 1000.
-        #[arg(long)]
+        #[arg(long, allow_hyphen_values = true)]
         tdf: Option<Tdf>,
         /// Also write the recorded points as CSV.
         #[arg(long)]
@@ -190,7 +190,8 @@ enum Command {
         copy_inputs: bool,
         /// Repeat the run while a requirement is disturbed, at most this many times; the last run
         /// counts.
-        #[arg(long, default_value_t = 0, value_name = "TIMES")]
+        #[arg(long, default_value_t = 0, value_name = "TIMES", value_parser = times,
+            allow_hyphen_values = true)]
         repeat_disturbed: u32,
         /// Print the record of the run as JSON.
         #[arg(long)]
@@ -214,11 +215,14 @@ enum Command {
     /// Run a publisher and relays on a process bus of kernel links, in host time.
     #[command(after_help = "Example:\n  \
         qcycle bus --wiring macvlan \\\n    \
-        --publisher 'qcmerge stream --interface bus0 --streams 20 --duration 60s --json \
+        --publisher 'exec qcmerge stream --interface bus0 --streams 20 --duration 60s --json \
         >merge.json' \\\n    \
-        --relay 'qcrelay run relay.yaml --interface bus0 --duration 63s --json >relay.json'\n\n\
-        Each is a shell command in its own network namespace, where the interface is bus0. Needs \
-        root. Nothing is left behind, even after a kill.")]
+        --relay 'exec qcrelay run relay.yaml --interface bus0 --duration 63s --json >relay.json'\n\n\
+        Each is run by `sh -c` in its own network namespace, where the interface is bus0. Needs \
+        root.\n\
+        If qcycle is killed, each shell is too, but not what it has started: begin a command \
+        with `exec`\n\
+        if it must end with qcycle. The links vanish with the last process on them.")]
     Bus {
         /// `veth` (one relay), `bridge`, or `macvlan` with a cutoff of -1, which is read back.
         #[arg(long)]
@@ -247,13 +251,14 @@ enum Command {
         #[arg(conflicts_with_all = ["cores", "interface", "duration", "json"])]
         scenario: Option<PathBuf>,
         /// Cores of the protection tasks, such as 1 or 0-2,5 [default: all of this process].
-        #[arg(long)]
+        #[arg(long, value_parser = cores, allow_hyphen_values = true)]
         cores: Option<readiness::Cores>,
         /// Interface of the process bus.
         #[arg(long)]
         interface: Option<String>,
         /// How long to measure wake-ups.
-        #[arg(long, default_value = "20 s", value_parser = settings::units::time_positive)]
+        #[arg(long, default_value = "20s", value_parser = settings::units::time_positive,
+            allow_hyphen_values = true)]
         duration: VirtualSpan,
         /// Print the list as JSON.
         #[arg(long)]
@@ -319,13 +324,12 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => {
             let asked = !error.use_stderr();
             if asked {
-                // Nothing can be said on a closed stream.
-                let _ = error.print();
+                terminal::print(format_args!("{}", error.render()));
             } else {
                 // It repeats what was typed, or what the shell made of it.
                 terminal::err!("{}", error.render().to_string().trim_end());
             }
-            return if asked { ExitCode::SUCCESS } else { code(Exit::Usage) };
+            return code(if asked { Exit::Done } else { Exit::Usage });
         }
     };
     match dispatch(arguments.command) {
@@ -333,7 +337,12 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => {
             terminal::err!("qcycle: {error:#}");
             let is_data = error.chain().any(|cause| cause.is::<latency::import::BadImport>());
-            code(if is_data { Exit::BadInput } else { Exit::BrokenSetup })
+            let is_usage = error.chain().any(|cause| cause.is::<BadUsage>());
+            code(match (is_data, is_usage) {
+                (true, _) => Exit::BadInput,
+                (_, true) => Exit::Usage,
+                _ => Exit::BrokenSetup,
+            })
         }
     }
 }
@@ -402,7 +411,12 @@ fn dispatch(command: Command) -> anyhow::Result<Exit> {
             let output = output.unwrap_or_else(|| runs[0].join("report.html"));
             let runs: Vec<&Path> = runs.iter().map(PathBuf::as_path).collect();
             let written = report::write(&runs, &output)?;
-            terminal::out!("report: {} ({} charts)", output.display(), written.charts);
+            terminal::out!(
+                "report: {} ({} chart{})",
+                output.display(),
+                written.charts,
+                if written.charts == 1 { "" } else { "s" }
+            );
             Ok(Exit::Done)
         }
         Command::Bus { wiring, publisher, relays } => {
@@ -505,7 +519,7 @@ fn detach(target: &Target) -> anyhow::Result<Exit> {
             Some(found) => call_and_print(&found.status.name, Call::Detach, false),
             None => {
                 anyhow::bail!(
-                    "process {process} is not in one of your domains; `qcycle ps` lists them"
+                    "process {process} is not in one of your time domains; `qcycle ps` lists them"
                 )
             }
         },
@@ -531,6 +545,21 @@ fn print_result<T: serde::Serialize>(
 
 fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("give a whole number from 0 to {}, such as 12", u64::MAX))
+}
+
+fn times(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("give a whole number from 0 to {}, such as 5", u32::MAX))
+}
+
+fn domain_name(text: &str) -> anyhow::Result<String> {
+    registry::check_name(text)?;
+    Ok(text.to_owned())
+}
+
+fn cores(text: &str) -> anyhow::Result<readiness::Cores> {
+    let cores: readiness::Cores = text.parse()?;
+    anyhow::ensure!(!cores.is_empty(), "no core was given; give some, such as `1` or `0-2,5`");
+    Ok(cores)
 }
 
 fn process_number(text: &str) -> Result<i32, String> {

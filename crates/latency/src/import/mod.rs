@@ -146,6 +146,7 @@ pub fn import(
         }
         cells.push(cell);
     }
+    files::refuse_file(folder)?;
     files::make_private_all(folder).with_context(|| format!("making {}", folder.display()))?;
     for cell in &cells {
         cell.write(&folder.join(CELLS).join(cell.name()))?;

@@ -30,7 +30,7 @@ use anyhow::{Result, bail};
 
 use super::cell::Cell;
 use super::digest::{Demands, Digest};
-use super::run_folder::cell_folders;
+use super::run_folder::{cell_folders, no_cells};
 use super::verdict::{Group, Limit, Quantity, Verdict};
 use report_kit::outcome::Outcome;
 use report_kit::page::Page;
@@ -90,11 +90,7 @@ impl Report {
             cells.push(Digest::of(&Cell::read(&path)?, demands));
         }
         if cells.is_empty() && run.absent.is_empty() {
-            bail!(
-                "{} has no cells; `qcycle latency` measures them, `qcycle latency import` imports \
-                 results of other tools",
-                folder.display()
-            );
+            bail!("{}", no_cells(folder));
         }
         Ok(Self { folder: folder.to_owned(), cells, absent: run.absent.clone() })
     }

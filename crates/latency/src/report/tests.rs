@@ -112,6 +112,11 @@ fn text_page_and_tables_have_the_marks_and_the_causes() {
     ] {
         assert!(text.contains(said), "`{said}` is not in\n{text}");
     }
+    // The limit that decides explains why nothing was measured.
+    let mut demands = Demands::default();
+    demands.limits.push(verdict::own("breaker", 2_000_000));
+    let own = Report::read(folder.path(), &Run::default(), &demands).unwrap().text();
+    assert!(own.contains("vm.tp3, breaker: not measured"), "{own}");
     // Parts are shown where they are known, under the marks of their cell.
     let told: Vec<&str> = text.lines().filter(|line| line.contains(", pass <x>")).collect();
     assert_eq!(told.len(), 1, "{text}");

@@ -139,7 +139,10 @@ fn reasons(cells: &[Digest]) -> Vec<String> {
     for cell in cells {
         let of = || cell.verdicts.iter().filter(|verdict| verdict.limit.group != Group::Service);
         let mut known: Vec<&str> = Vec::new();
-        for verdict in of().filter(|verdict| verdict.outcome != Outcome::Met) {
+        let mut unmet: Vec<&Verdict> = of().filter(|of| of.outcome != Outcome::Met).collect();
+        // Own limits decide, so they come first.
+        unmet.sort_by_key(|verdict| verdict.limit.group);
+        for verdict in unmet {
             // The same lack of samples need not be printed four times.
             if !known.contains(&verdict.reason.as_str()) {
                 sentences.push(sentence(cell, verdict));

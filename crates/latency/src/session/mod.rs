@@ -42,6 +42,7 @@ impl Session {
     /// A new run, in a new folder.
     pub(crate) fn begin(folder: &Path, matrix: Matrix, build: Build) -> Result<Self> {
         let wrong = || format!("cannot make {}", folder.display());
+        files::refuse_file(folder)?;
         files::make_private_all(folder).with_context(wrong)?;
         if fs::read_dir(folder).with_context(wrong)?.next().is_some() {
             let folder = folder.display();

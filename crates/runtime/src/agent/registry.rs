@@ -233,7 +233,11 @@ pub(super) fn name_for(program: &str, number: i32) -> String {
     format!("{}-{number}", if base.is_empty() { "program" } else { &base })
 }
 
-fn check_name(name: &str) -> anyhow::Result<()> {
+/// Refuses a name that no domain can have.
+///
+/// # Errors
+/// What is wrong with it, and what names are made of.
+pub fn check_name(name: &str) -> anyhow::Result<()> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.starts_with('.') || !name.chars().all(fits) {
         bail!("`{name}` is not a valid domain name: use letters, digits, `-`, `_` and `.`");

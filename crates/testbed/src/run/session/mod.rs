@@ -97,7 +97,8 @@ pub fn run(scenario: &Scenario, options: &Options) -> Result<Exit, Failure> {
             }
             return Ok(exit);
         }
-        progress_line(&format!("the run was disturbed and is repeated, at most {left} more times"));
+        let times = if left == 1 { "once" } else { &format!("{left} times") };
+        progress_line(&format!("the run was disturbed and is repeated, at most {times} more"));
         left -= 1;
     }
 }
