@@ -115,7 +115,9 @@ fn programs_of_a_bus_run_and_their_failure_is_told() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 1);
     let output = run("cd / && echo one; echo two");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("one\ntwo\n"), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    // A relay of the bus prints in between.
+    assert!(["one", "two"].iter().all(|line| text.lines().any(|one| one == *line)), "{text}");
     let output = run("true && false");
     assert_eq!(output.status.code(), Some(12));
     assert!(String::from_utf8_lossy(&output.stderr).contains("false"));

@@ -221,7 +221,7 @@ fn a_disturbed_run_is_repeated_in_a_folder_of_its_own_and_the_last_one_counts() 
     let runs = place.runs();
     assert!((2..=6).contains(&runs.len()), "{runs:?}");
     assert!(
-        run.err.contains("the run was disturbed and is repeated, at most 5 more times"),
+        run.err.contains("the run was disturbed and is repeated, at most 5 times more"),
         "{}",
         run.err
     );
