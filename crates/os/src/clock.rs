@@ -38,3 +38,14 @@ pub fn state() -> io::Result<ClockState> {
         tai_offset_s: timex.tai,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_knows_its_clock() {
+        let known = state().unwrap();
+        assert!(known.error_us_max < 3_600_000_000, "{known:?}");
+    }
+}

@@ -137,7 +137,7 @@ impl SolveEvents {
 }
 
 thread_local! {
-    /// The calls of the engine that this thread solves with, and what that events. An engine calls
+    /// The calls of the engine that this thread solves with, and what that reports. An engine calls
     /// back on the thread that called it.
     static SOLVING: RefCell<Option<(Calls, SolveEvents)>> = const { RefCell::new(None) };
 }

@@ -50,6 +50,7 @@ pub(crate) fn bad_input(text: impl Into<String>) -> anyhow::Error {
 /// the name of the program, and means that something is missing on this host, unless it is made by
 /// [`usage`] or [`bad_input`].
 pub(crate) fn main<C: Parser>(name: &str, run: impl FnOnce(C) -> Result<Exit>) -> ExitCode {
+    terminal::exit::abort_on_panic();
     let arguments = match C::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -86,11 +87,17 @@ pub(crate) fn end(failure: Option<String>, stop: &AtomicBool) -> Exit {
     if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done }
 }
 
-/// A file of at most so many octets and one.
+/// A file of at most so many octets.
 pub(crate) fn octets(path: &Path, octets_max: u64) -> Result<Vec<u8>> {
     let mut octets = Vec::new();
     let mut take = || File::open(path)?.take(octets_max + 1).read_to_end(&mut octets);
     take().map_err(|error| unreadable(path, &error))?;
+    if octets.len() as u64 > octets_max {
+        let path = path.display();
+        return Err(bad_input(format!(
+            "{path}: larger than {octets_max} octets; give a smaller file"
+        )));
+    }
     Ok(octets)
 }
 
@@ -112,7 +119,7 @@ pub(crate) fn create(path: &Path) -> Result<File> {
     })
 }
 
-/// A text of at most so many octets and one.
+/// A text of at most so many octets.
 pub(crate) fn text(path: &Path, octets_max: u64) -> Result<String> {
     String::from_utf8(octets(path, octets_max)?).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];

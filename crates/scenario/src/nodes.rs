@@ -158,10 +158,9 @@ fn address(text: &str) -> Result<(Ipv4Addr, u8), Fault> {
     let Ok(address) = address.parse::<Ipv4Addr>() else {
         return refuse("is not an IPv4 address");
     };
-    let (min, max) = (u64::from(*PREFIX_LENGTHS.start()), u64::from(*PREFIX_LENGTHS.end()));
-    let Some(prefix) =
-        units::whole(prefix, min, max).ok().and_then(|length| u8::try_from(length).ok())
-    else {
+    // Not in hexadecimal, as addresses are written.
+    let length = prefix.parse::<u8>().ok().filter(|_| !prefix.starts_with('+'));
+    let Some(prefix) = length.filter(|length| PREFIX_LENGTHS.contains(length)) else {
         return refuse("has no prefix length from 1 to 30");
     };
     let host = u32::from(address) & (u32::MAX >> prefix);

@@ -280,16 +280,17 @@ pub fn share(text: &str) -> Result<f64, Fault> {
 /// A whole number from `min` to `max`, decimal or hexadecimal (`0x4000`).
 pub fn whole(text: &str, min: u64, max: u64) -> Result<u64, Fault> {
     let hexadecimal = text.strip_prefix("0x");
-    let number = match hexadecimal {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    };
+    let (digits, radix) = hexadecimal.map_or((text, 10), |digits| (digits, 16));
+    // The parser of the standard library also takes a sign.
+    let is_number = digits.chars().all(|digit| digit.is_digit(radix));
+    let number = is_number.then(|| u64::from_str_radix(digits, radix).ok()).flatten();
     number.filter(|number| (min..=max).contains(number)).ok_or_else(|| {
         let what = format!("{} is not a whole number from {min} to {max}", quoted(text));
         Fault::new(
             what,
             match hexadecimal {
                 Some(_) => format!("give 0x{min:x} to 0x{max:x}"),
+                None if number.is_some() => format!("give {min} to {max}"),
                 None => "use digits only, such as `12`".into(),
             },
         )
@@ -485,6 +486,19 @@ mod tests {
         assert_eq!(
             quantity("1 us", Dimension::Time, 0.0001, 0.02).unwrap_err().to_string(),
             "`1 us` is out of range; give 0.0001 to 0.02 s"
+        );
+    }
+
+    #[test]
+    fn whole_numbers_are_digits_within_their_limits() {
+        assert_eq!((whole("12", 0, 20), whole("0x4000", 0, 0x7fff)), (Ok(12), Ok(0x4000)));
+        for text in ["+5", "-5", "0x+5", "0x", "", "1.0", "99999999999999999999"] {
+            assert!(whole(text, 0, u64::MAX).is_err(), "{text}");
+        }
+        let fix = |text| whole(text, 1, 20).unwrap_err().fix;
+        assert_eq!(
+            (fix("21").as_str(), fix("0x15").as_str()),
+            ("give 1 to 20", "give 0x1 to 0x14")
         );
     }
 

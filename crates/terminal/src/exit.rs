@@ -41,3 +41,14 @@ pub enum Exit {
     /// Ended by Ctrl-C or a signal; what was recorded is kept.
     Interrupted = 130,
 }
+
+/// Ends the program at a panic of any of its threads: the first thing that a program does. A thread
+/// that is gone while the others continue could leave a run without what it was to record. Released
+/// programs abort anyway; those of development unwind, as tests do.
+pub fn abort_on_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        std::process::abort();
+    }));
+}

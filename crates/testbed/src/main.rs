@@ -5,5 +5,6 @@ mod cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    terminal::exit::abort_on_panic();
     cli::main()
 }

@@ -324,8 +324,8 @@ fn read_stalls(path: &Path) -> Result<Vec<Stall>> {
                 core: cores[row],
                 at_ns: times[row],
                 length_ns: lengths[row],
-                seen_by: named(&seen_by[row])?,
-                cause: named(&causes[row])?,
+                seen_by: named("detected by", &seen_by[row])?,
+                cause: named("of kind", &causes[row])?,
                 who: who[row].clone(),
                 evidence: evidence[row].clone(),
             });
@@ -335,8 +335,8 @@ fn read_stalls(path: &Path) -> Result<Vec<Stall>> {
     Ok(stalls)
 }
 
-fn named<T: FromStr>(word: &str) -> Result<T> {
-    word.parse().ok().with_context(|| format!("a stall of kind `{word}`"))
+fn named<T: FromStr>(how: &str, word: &str) -> Result<T> {
+    word.parse().ok().with_context(|| format!("a stall {how} `{word}`"))
 }
 
 #[cfg(test)]

@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    terminal::exit::abort_on_panic();
     probe::cli::main()
 }

@@ -1,7 +1,7 @@
-//! Nodes destroyed and born anew under load, and a breaker node that comes back.
+//! Nodes destroyed and replaced under load, and a breaker node that comes back.
 //!
-//! `QCYCLE_REJUVENATIONS=1000 cargo test --release -p relay --test main quorum::rebirth -- --nocapture` is the
-//! long version of the first test, and prints how long a reborn node takes to its first vote.
+//! The long version of the first test (`QCYCLE_REJUVENATIONS=1000`, see `docs/internals/quorum.md`)
+//! prints how long a reborn node takes to its first vote.
 
 use std::fs;
 

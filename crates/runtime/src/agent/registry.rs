@@ -239,7 +239,7 @@ pub(super) fn name_for(program: &str, number: i32) -> String {
 /// What is wrong with it, and what names are made of.
 pub fn check_name(name: &str) -> anyhow::Result<()> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || name.starts_with('.') || !name.chars().all(fits) {
+    if name.is_empty() || name.starts_with(['.', '-']) || !name.chars().all(fits) {
         bail!("`{name}` is not a valid domain name: use letters, digits, `-`, `_` and `.`");
     }
     if name.chars().all(|c| c.is_ascii_digit()) {
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn names_that_are_no_file_names_are_refused() {
-        for name in ["", "..", "a/b", ".hidden", "a b", "4711", &"x".repeat(49)] {
+        for name in ["", "..", "a/b", ".hidden", "--tdf", "a b", "4711", &"x".repeat(49)] {
             assert!(check_name(name).is_err(), "{name:?}");
         }
         assert!(check_name("voltage-stability_1.a").is_ok());

@@ -27,12 +27,16 @@ impl Attached {
     /// busy machine.
     fn while_it_runs(start: impl Fn() -> Running, delay_ms: u64, name: &str) -> (Running, Self) {
         for _ in 0..20 {
-            let guest = start();
+            let mut guest = start();
             sleep_ms(delay_ms);
             if let Some(attached) = Self::tried(guest.child.id(), name, false) {
                 return (guest, attached);
             }
-            assert_eq!(guest.finish().end, 0);
+            let ended = guest.child.try_wait().unwrap();
+            assert!(
+                ended.is_some_and(|status| status.success()),
+                "{name}: it cannot be attached to"
+            );
         }
         panic!("{name}: it always ended before it was attached to");
     }
@@ -50,7 +54,7 @@ impl Attached {
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
         if line.is_empty() {
-            child.wait().unwrap();
+            assert_eq!(end(child.wait().unwrap()), 69);
             return None;
         }
         assert!(line.starts_with(&format!("attached {name}")), "{line}");

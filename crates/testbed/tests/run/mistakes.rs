@@ -65,6 +65,7 @@ const MISTAKES: &[(&[&str], i32, &[&str])] = &[
     (&["attach", "-5"], 64, &["-5", "give a process ID"]),
     (&["exec"], 64, &["<PROGRAM>"]),
     (&["exec", "--name", "a b", "true"], 64, &["not a valid domain name"]),
+    (&["exec", "--name", "--tdf", "true"], 64, &["not a valid domain name"]),
     (&["exec", "no-such-program"], 127, &["cannot start no-such-program"]),
     (&["exec", "--start", "yesterday", "date"], 64, &["2019-06-03T12:00:00Z"]),
     (&["exec", "--freeze", "sometimes", "date"], 64, &["`off`, `strict`"]),
