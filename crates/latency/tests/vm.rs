@@ -222,6 +222,7 @@ fn a_guest_has_the_loads_of_this_host_and_its_place_on_it() {
 }
 
 #[test]
+#[ignore = "long: a static probe is built"]
 fn huge_pages_that_are_not_there_are_told_with_the_way_to_them() {
     let huge = VmSpec {
         huge_pages: true,
