@@ -252,6 +252,7 @@ fn a_key_that_makes_no_sense_is_refused() {
 
 /// Nobody takes frames while it stands: what the poller sent meanwhile is seen late and all at once.
 #[test]
+#[ignore = "long: it has the machine to itself for ten seconds"]
 fn a_testbed_that_is_stopped_for_a_while_judges_nothing_of_it() {
     if !harness::is_root() {
         return;
@@ -280,6 +281,7 @@ fn a_testbed_that_is_stopped_for_a_while_judges_nothing_of_it() {
 
 /// Whoever it was that stopped it, or whatever it waits for.
 #[test]
+#[ignore = "long: it has the machine to itself for ten seconds"]
 fn who_is_stopped_or_blocked_in_the_kernel_is_not_judged() {
     if !harness::is_root() {
         return;
