@@ -215,7 +215,8 @@ impl Process {
     }
 
     fn open_as(number: pid_t, flags: c_uint) -> io::Result<Self> {
-        let number = Pid::from_raw(number).ok_or_else(gone)?;
+        let number = Some(number).filter(|number| *number > 0);
+        let number = number.and_then(Pid::from_raw).ok_or_else(gone)?;
         Ok(Self { handle: pidfd_open(number, PidfdFlags::from_bits_retain(flags))? })
     }
 
@@ -234,8 +235,11 @@ impl Process {
         let _ = self.signal(libc::SIGKILL, None);
     }
 
-    /// A copy of a descriptor of the process.
+    /// A copy of a descriptor of the process, whose number may be what a program has named.
     pub fn descriptor(&self, fd: c_int) -> io::Result<OwnedFd> {
+        if fd < 0 {
+            return Err(io::Error::from_raw_os_error(libc::EBADF));
+        }
         Ok(pidfd_getfd(&self.handle, fd, PidfdGetfdFlags::empty())?)
     }
 }
@@ -268,5 +272,17 @@ mod tests {
         }
         shell.wait().unwrap();
         assert_eq!(parent_of(root.number), None);
+    }
+
+    #[test]
+    fn numbers_that_programs_name_may_be_anything() {
+        let own = Process::open(std::process::id().cast_signed()).unwrap();
+        for fd in [-1, i32::MIN, i32::MAX] {
+            assert_eq!(own.descriptor(fd).unwrap_err().raw_os_error(), Some(libc::EBADF), "{fd}");
+        }
+        assert!(own.descriptor(0).is_ok());
+        for process in [0, -1, i32::MIN] {
+            assert!(Process::open(process).is_err(), "{process}");
+        }
     }
 }
