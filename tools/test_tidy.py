@@ -28,6 +28,8 @@ CLEAN = {
     "crates/testbed/Cargo.toml": TESTBED + 'vtime = {}\nlibc = "0.2"\n',
     "crates/testbed/src/report/mod.rs": "//! No unsafe { } here, unshare( neither.\n"
     "#![forbid(unsafe_code)]\nuse crate::results::Folder; // as crate::run says\n",
+    "crates/vtime/src/page.rs": "/// `struct page`\nstruct Page;\n/// The page of a clock.\n#[repr(C)]\npub struct Clock;\n",
+    "crates/testbed/src/cli.rs": "#[derive(Args)]\nstruct X {\n    /// Rate in Hz\n    rate: u32,\n}\n",
     "crates/network/src/tap.rs": "unsafe { libc::ioctl(fd, libc::SIOCSIFFLAGS) };\n",
 }
 
@@ -56,7 +58,9 @@ PLANTED = [
     ("crates/testbed/src/run/mod.rs", 1, "libc::SIOCSIFADDR;\n", "`SIOCSIFADDR`"),
     ("crates/testbed/src/run/mod.rs", 1, 'Command::new("ip")\n', "Command::new"),
     ("crates/testbed/src/run/mod.rs", 3, "\n\nunsafe { x() };\n", "`unsafe {`"),
-    ("crates/vtime/src/lib.rs", 1, "pub unsafe fn x() {}\n", "`unsafe fn`"),
+    ("crates/vtime/src/lib.rs", 1, "unsafe fn x() {}\n", "`unsafe fn`"),
+    ("crates/vtime/src/lib.rs", 2, "\npub fn x() {}\n", "without docs"),
+    ("crates/vtime/src/lib.rs", 1, "/// The page.\nstruct Page;\n", "`/// The page.`"),
     ("crates/testbed/src/lib.rs", 1, 'format!("{a:<26}{b}")\n', "`{a:<26}{`"),
     ("crates/testbed/src/cli.rs", 2, "\nprintln!();\n#[cfg(test)]\neprint!();\n", "`println!`"),
     ("docs/guide.md", 2, "\n[layout](ARCHITECTURE.md)\n", "no file ARCHITECTURE.md"),

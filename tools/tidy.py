@@ -124,6 +124,11 @@ PADDED = r"\{[\w.]*:[<>^]?\d+\}\{"
 # Where a program may print by itself: nowhere but where all others do.
 PRINTING_MODULES = ["crates/terminal/*", "crates/*/src/*tests.rs", "crates/*/src/*harness.rs"]
 PRINTS = r"\be?print(?:ln)?!"
+# What needs docs; fields and variants only where their names do not say all.
+PUBLIC_ITEM = r"pub (?:const |unsafe |async |extern \"C\" )*(?:fn|struct|enum|trait|type|const|static|union)\b"
+# Three words or fewer, unless they name something (`struct iovec`) or a unit (Hz, ms).
+SHORT_DOC = r"///(?: [^\s`]+){1,3}"
+HELP = r"derive\([^)]*\b(?:Args|Parser|Subcommand|ValueEnum)\b"
 UNSAFE = r"\bunsafe\s*(?:\{|fn\b|impl\b|extern\b|trait\b|\()"
 
 
@@ -161,7 +166,9 @@ class Tree(NamedTuple):
 
 def check(tree: Tree) -> list[Finding]:
     """All findings of all rules."""
-    rules = [words, sizes, crates, built_from, modules, network, unsafe, columns, prints, links, named, folders]
+    rules = [
+        words, sizes, crates, built_from, modules, network, unsafe, columns, prints, docs, links, named, folders,
+    ]
     return sorted(finding for rule in rules for finding in rule(tree))
 
 
@@ -269,6 +276,23 @@ def prints(tree: Tree) -> Iterator[Finding]:
         if not matches(path, PRINTING_MODULES):
             program = "\n".join(code_of(text)).split("#[cfg(test)]")[0]
             yield from banned(path, program, PRINTS, instead)
+
+
+def docs(tree: Tree) -> Iterator[Finding]:
+    """Public items have docs, and docs say more than the name."""
+    for path, text in tree.texts("crates/*/src/*.rs"):
+        lines = [line.strip() for line in text.splitlines()]
+        # Doc comments of a command line are its help, where short is good.
+        is_help = re.search(HELP, text)
+        is_test = matches(path, PRINTING_MODULES)
+        for number, line in enumerate(lines):
+            before = lines[number - 1] if number else ""
+            after = lines[number + 1] if number + 1 < len(lines) else ""
+            if re.match(PUBLIC_ITEM, line) and not is_test and not before.startswith(("///", "#[")):
+                yield Finding(path, number + 1, "a public item without docs", "what it is, with units and errors")
+            alone = not before.startswith("///") and not after.startswith("///")
+            if re.fullmatch(SHORT_DOC, line) and alone and not is_help:
+                yield Finding(path, number + 1, f"`{line}`", "a name that says it, or a sentence that says more")
 
 
 def links(tree: Tree) -> Iterator[Finding]:

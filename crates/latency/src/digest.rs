@@ -76,7 +76,6 @@ pub struct Digest {
     pub return_period_ns: i64,
     /// Who is to blame for what was late.
     pub attribution: Attribution,
-    /// Each limit, judged.
     pub verdicts: Vec<Verdict>,
     /// What the probe found about its host.
     pub facts: Value,
@@ -123,7 +122,6 @@ pub struct Pictures {
 /// A bin of a histogram.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bin {
-    /// From here, ns.
     pub from_ns: f64,
     /// Up to here, ns.
     pub to_ns: f64,
@@ -136,7 +134,6 @@ pub struct Bin {
 pub struct Stretch {
     /// When the latest one was due, ns since the cell began.
     pub at_ns: i64,
-    /// Their mean, ns.
     pub mean_ns: f64,
     /// The latest one, ns.
     pub max_ns: u32,

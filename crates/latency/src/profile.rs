@@ -55,7 +55,6 @@ pub struct Profile {
 /// Cores of a platform that is not known yet.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum CoreChoice {
-    /// All of them.
     #[default]
     All,
     /// The second half, rounded down: on a host that keeps the first half for itself.
@@ -64,14 +63,12 @@ pub enum CoreChoice {
     Probe,
     /// All but the cores of the probe.
     Others,
-    /// These.
     These(Cores),
 }
 
 /// A program that keeps a platform busy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Load {
-    /// Program and arguments.
     pub words: Vec<String>,
     /// Where it may run.
     pub cores: CoreChoice,

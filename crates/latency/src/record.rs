@@ -85,13 +85,11 @@ pub enum State {
     Waiting,
     /// It is being measured, or was when the run was killed.
     Running,
-    /// Measured as planned.
     Done,
     /// Measured for a part of its time.
     Cut,
     /// This host cannot measure it.
     NotMeasured,
-    /// Something went wrong.
     Failed,
 }
 

@@ -8,7 +8,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Of SCHED_FIFO (sched(7)).
 pub(crate) const PRIORITIES: std::ops::RangeInclusive<i32> = 1..=99;
 /// Shorter than this a period is over before a wake-up is; cyclictest stops there too, ns.
 pub(crate) const PERIOD_NS_MIN: u64 = 10_000;

@@ -18,7 +18,6 @@ use super::{
 
 /// What happens to a breaker node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum BreakerEvent<P, C, K> {
     /// A message came through the channel, which has found out from whom.
     Received { from: NodeId, message: Message<P, C, K> },
@@ -32,7 +31,6 @@ pub type BreakerEventOf<S> =
 
 /// What a breaker node must find again after a restart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Remembered {
     pub state: Action,
     /// The number of the next one.

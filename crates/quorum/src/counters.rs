@@ -18,7 +18,6 @@ pub struct Counters {
 
 /// What a key with this counter is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Admission {
     /// Newer than any that was used.
     New,

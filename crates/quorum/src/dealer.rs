@@ -14,7 +14,6 @@ use crate::wire::{CertificateKind, PARTIES};
 
 /// All keys of a station.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Station {
     pub membership: Membership,
     /// For each relay node, and for the breaker node.

@@ -4,7 +4,6 @@ use super::{Action, Evidence, Gen, Message, NodeId, Party, Scheme};
 
 /// One thing to be done, in the order in which they come.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Effect<P, C, K> {
     /// Move the breaker. To be done, and gen and action written down where a restart finds them,
     /// before anything that follows.

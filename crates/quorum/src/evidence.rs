@@ -10,7 +10,6 @@ use super::{NodeId, Statement};
 
 /// Something that a node should not have said.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Evidence<P> {
     pub node: NodeId,
     pub misdeed: Misdeed<P>,
@@ -18,7 +17,6 @@ pub struct Evidence<P> {
 
 /// What a node should not have said.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Misdeed<P> {
     /// A proof that does not prove the statement that it came with.
     WrongProof { statement: Statement, proof: P },

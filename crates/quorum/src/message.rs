@@ -10,7 +10,6 @@ use super::{Action, Gen, NODES, NodeId, Tick};
 
 /// Who sends or receives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Party {
     Relay(NodeId),
     Breaker,
@@ -27,7 +26,6 @@ pub struct Attempt {
 
 /// One message; `P` is a proof of one node, `C` a certificate of two, `K` a certified working key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Message<P, C, K> {
     /// Arbiter Protocol, relay node to breaker node: this one is for it.
     Vote {

@@ -19,7 +19,6 @@ use super::{
 
 /// What happens to a relay node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Event<P, C, K> {
     /// The relay decides that the breaker be in this state. A relay whose elements operate decides
     /// so again in each of its cycles; a command to close is one decision.

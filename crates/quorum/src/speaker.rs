@@ -4,7 +4,6 @@ use super::{Attempt, NodeId, Parameters, Statement, Subject, Tick};
 
 /// Who speaks, about what, by which rules.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Speaker {
     pub me: NodeId,
     /// Of which breaker, by which protocol, under which keys.

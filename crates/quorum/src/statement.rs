@@ -142,7 +142,6 @@ impl Protocol {
 /// What a breaker can be ordered to do; also the state that it is in afterwards. Trip is the lesser,
 /// so that it stands before close wherever actions are ordered.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Action {
     Trip,
     Close,
@@ -174,7 +173,6 @@ impl Action {
 
 /// What all statements of one breaker, protocol and key epoch have in common.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Subject {
     pub protocol: Protocol,
     pub station: StationId,
@@ -185,7 +183,6 @@ pub struct Subject {
 
 /// What a relay puts its name to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Statement {
     /// Of which breaker, by which protocol, under which keys.
     pub subject: Subject,

@@ -11,7 +11,6 @@ use terminal::exit::Exit;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
-    /// In order.
     Ok,
     /// Nothing can be said on this host; the item says why.
     NotMeasured,

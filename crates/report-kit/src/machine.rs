@@ -15,7 +15,6 @@ pub struct Machine {
     pub cpu_model: String,
     /// Cores that this process may use.
     pub cores: usize,
-    /// Memory in bytes.
     pub memory_bytes: u64,
     /// Clock source of the kernel, such as `tsc`.
     pub clock_source: String,

@@ -24,13 +24,9 @@ pub const GROUP_ROWS: usize = 65_536;
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// 32-bit whole numbers.
     Int32,
-    /// 64-bit whole numbers.
     Int64,
-    /// Floating point.
     Double,
-    /// Text in UTF-8.
     Text,
 }
 
@@ -48,13 +44,10 @@ impl Kind {
 /// The values of a column in a group of rows.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Values {
-    /// 32-bit whole numbers.
     Int32(Vec<i32>),
-    /// 64-bit whole numbers.
     Int64(Vec<i64>),
     /// Floating point; NaN where there is none.
     Double(Vec<f64>),
-    /// Text in UTF-8.
     Text(Vec<String>),
 }
 

@@ -27,7 +27,6 @@ pub struct Demand {
 /// What is measured; see [`Measure`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "each is described at `Measure`")]
 pub enum MeasureRecord {
     Minimum {
         point: PointName,

@@ -14,7 +14,6 @@ pub struct Segment {
     pub source: SocketAddrV4,
     /// The address and port that it goes to.
     pub destination: SocketAddrV4,
-    /// Bytes of payload.
     pub payload: u32,
     /// What TCP adds; `None` for UDP.
     pub tcp: Option<TcpPart>,

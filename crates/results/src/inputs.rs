@@ -24,7 +24,6 @@ pub struct Input {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// The scenario.
     Scenario,
     /// The circuit, or what it redirects to or reads.
     Circuit,

@@ -18,9 +18,7 @@ use report_kit::figure::seconds_to_ns;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, strum::Display, strum::EnumString)]
 #[strum(serialize_all = "lowercase")]
 pub enum Channel {
-    /// Standard output.
     Out,
-    /// Standard error.
     Err,
     /// Not the program: lines are missing from here on.
     Lost,

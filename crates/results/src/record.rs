@@ -108,7 +108,6 @@ pub struct ScenarioRecord {
 /// Something that happened to the testbed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EventRecord {
-    /// Scenario time.
     pub at_ns: i64,
     /// What, in a few words: they stand beside a marker in charts.
     pub what: String,
@@ -231,9 +230,7 @@ impl WallAccount {
 /// Host time that reads of plant points took.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReadAccount {
-    /// Number of reads.
     pub count: u64,
-    /// Median, in microseconds.
     pub median_us: f64,
     /// 99th percentile, in microseconds.
     pub p99_us: f64,

@@ -18,9 +18,7 @@ pub struct RunData {
     pub series_file: String,
     /// Recorded points, if any were.
     pub series: Option<Series>,
-    /// Captures by node.
     pub captures: BTreeMap<String, Capture>,
-    /// Addresses by node.
     pub addresses: BTreeMap<String, Option<Ipv4Addr>>,
     /// What programs reported of members that requirements name, by program and member.
     pub reported: BTreeMap<(String, String), ReportedValues>,

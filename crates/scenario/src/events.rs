@@ -77,7 +77,6 @@ fn link(event: &Mapping<'_>, world: &World<'_>) -> Option<Happening> {
     Some(Happening::Network(plan::EventKind::Link { from, to, up: state?.value == "up" }))
 }
 
-/// Two names.
 fn names_of_pair<'a>(event: &Mapping<'a>, key: &str) -> Option<[Placed<'a, String>; 2]> {
     let name = |text: &str| -> Result<String, Fault> { Ok(text.to_owned()) };
     let [one, other] = event.cursor(key)?.pair()?;

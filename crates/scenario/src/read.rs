@@ -71,7 +71,6 @@ pub fn variants(file_or_folder: &Path) -> Result<Vec<String>, Problems> {
 /// The text of a scenario and where it comes from.
 struct Source {
     text: String,
-    /// Absolute.
     file: PathBuf,
     directory: PathBuf,
     /// As the user gave it.

@@ -47,7 +47,6 @@ struct Section {
     tables: &'static [(&'static str, Keys)],
 }
 
-/// Keys to list.
 enum Keys {
     Of(&'static Table),
     OneOf(&'static Forms),

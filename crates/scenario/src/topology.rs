@@ -12,7 +12,6 @@ pub(super) struct Topology {
 }
 
 impl Topology {
-    /// Adds a link.
     pub(super) fn connect(&mut self, from: &str, to: &str) {
         for (one, other) in [(from, to), (to, from)] {
             self.neighbours.entry(one.to_owned()).or_default().insert(other.to_owned());

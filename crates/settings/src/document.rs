@@ -31,7 +31,6 @@ pub enum Content {
     Empty,
     /// A scalar as written, without its quotes.
     Text(String),
-    /// A sequence.
     List(Vec<Value>),
     /// A mapping, in the order of the file.
     Mapping(Vec<(Key, Value)>),

@@ -12,7 +12,6 @@ use crate::protection::Complex;
 /// A current or voltage of one phase.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Wave {
-    /// Frequency, in Hz.
     pub frequency_hz: f64,
     /// Root mean square value and angle before the fault, at time zero.
     pub before: Complex,

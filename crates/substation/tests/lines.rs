@@ -11,7 +11,6 @@ use substation::protection::{Complex, Degrees, Sequence};
 use substation::settings;
 
 const RATE: u32 = 4000;
-/// Phase to earth.
 const VOLTAGE_V: f64 = 63_500.0;
 
 /// What a merging unit sees at a moment: positive and other sequences of currents and voltages.
@@ -22,7 +21,6 @@ struct Seen {
     voltage_quality: Quality,
 }
 
-/// Three balanced phases.
 fn balanced(phasor: Complex) -> [Complex; 3] {
     Sequence { positive: phasor, ..Sequence::default() }.phases()
 }

@@ -109,7 +109,6 @@ impl Bench {
         all.filter(|(_, variables)| is_one(variables)).map(|(process, _)| process).collect()
     }
 
-    /// Their names.
     fn processes(&self) -> Vec<String> {
         let name = |id| fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
         self.process_numbers().into_iter().map(name).collect()

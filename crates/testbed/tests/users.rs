@@ -24,7 +24,6 @@ struct Stage {
     users: [User; 2],
 }
 
-/// Somebody.
 #[derive(Clone)]
 struct User {
     number: u32,

@@ -7,7 +7,6 @@ const CHANNELS_MAX: usize = 10_000;
 
 /// Year of the standard that a record follows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Revision {
     Of1991,
     Of1999,
@@ -16,7 +15,6 @@ pub enum Revision {
 
 /// How the data file is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(missing_docs, reason = "the names are those of the standard")]
 pub enum Encoding {
     Ascii,
     Binary,

@@ -204,7 +204,6 @@ impl<'v> Writer<'v> {
         self.out.push(tag);
     }
 
-    /// A whole field.
     pub(super) fn field(&mut self, tag: u8, value: &[u8]) {
         let mark = self.mark();
         self.octets(value);

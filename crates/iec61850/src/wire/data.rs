@@ -25,7 +25,6 @@ pub struct AllData<'a> {
 
 /// One value in a frame.
 #[derive(Clone, Copy, PartialEq, Debug)]
-#[expect(missing_docs, reason = "the names are those of ISO 9506-2")]
 pub enum Data<'a> {
     Array(Elements<'a>),
     Structure(Elements<'a>),
@@ -70,7 +69,6 @@ pub enum Form {
 
 /// Width of an integer type.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Width {
     Bits8,
     Bits16,
@@ -80,7 +78,6 @@ pub enum Width {
 
 /// One value of a data set, owned.
 #[derive(Clone, PartialEq, Debug)]
-#[expect(missing_docs, reason = "the names are those of ISO 9506-2")]
 pub enum Value {
     Array(Vec<Value>),
     Structure(Vec<Value>),

@@ -69,7 +69,6 @@ pub enum Fault {
 
 /// A field of a frame, by the name of its standard.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[expect(missing_docs, reason = "the names are those of the standards")]
 pub enum Field {
     Ethernet,
     EtherType,

@@ -64,7 +64,6 @@ pub struct Cell {
 /// meter saw a gap.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stall {
-    /// On which core.
     pub core: i32,
     /// When it began, ns since the cell began.
     pub at_ns: i64,
@@ -102,7 +101,6 @@ pub struct Thread {
     pub number: i32,
     /// Which core it was bound to; none: to no single one.
     pub core: Option<i32>,
-    /// Its samples.
     pub samples: Samples,
     /// Periods without a sample, samples that did not arrive, and what the thread itself used.
     pub counts: Counts,

@@ -23,7 +23,6 @@ pub struct Part {
     pub name: String,
     /// Samples in which it is known.
     pub count: u64,
-    /// The shortest, ns.
     pub minimum: f64,
     /// Half of them are shorter, ns.
     pub median: f64,
@@ -31,7 +30,6 @@ pub struct Part {
     pub p99: f64,
     /// 99.9 % of them are shorter, ns.
     pub p99_9: f64,
-    /// The longest, ns.
     pub maximum: f64,
 }
 

@@ -18,7 +18,6 @@ use report_kit::machine::utc;
 /// What came of a measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
-    /// All that arrived.
     pub cell: Cell,
     /// How the stream ended.
     pub ended: MeasurementEnd,
@@ -27,7 +26,6 @@ pub struct Measured {
 /// How a measurement ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MeasurementEnd {
-    /// As planned.
     Finished,
     /// By Ctrl-C or SIGTERM.
     Interrupted,

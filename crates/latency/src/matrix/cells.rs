@@ -9,7 +9,6 @@ use crate::verdict::{self, Limit};
 pub struct Coordinates<'a> {
     /// Where it is measured.
     pub platform: &'a PlatformSpec,
-    /// Under which conditions.
     pub profile: &'a Profile,
 }
 

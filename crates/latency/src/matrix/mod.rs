@@ -103,7 +103,6 @@ pub enum Engine {
 /// Options of containers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContainerSpec {
-    /// What runs them.
     pub engine: Engine,
     /// Cores of the container: all, or a list.
     pub cores: CoreChoice,
@@ -119,9 +118,7 @@ pub struct ContainerSpec {
 )]
 #[strum(serialize_all = "lowercase")]
 pub enum GuestKernel {
-    /// Debian's ordinary one.
     Stock,
-    /// Debian's PREEMPT_RT one.
     Rt,
 }
 
@@ -133,7 +130,6 @@ pub enum GuestKernel {
 pub enum Accelerator {
     /// KVM if a guest boots with it, else emulation.
     Auto,
-    /// KVM.
     Kvm,
     /// Emulation (QEMU's Tiny Code Generator).
     Tcg,
@@ -144,13 +140,10 @@ pub enum Accelerator {
 /// Options of virtual machines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VmSpec {
-    /// Which kernel.
     pub kernel: GuestKernel,
     /// What carries out the instructions.
     pub accelerator: Accelerator,
-    /// Virtual processors.
     pub cores: usize,
-    /// Memory, MiB.
     pub memory_mib: u64,
     /// Cores of this machine, one for each virtual processor; none: wherever it likes.
     pub host_cores: Option<Cores>,

@@ -70,14 +70,12 @@ pub enum Role {
 pub enum Refusal {
     /// This host cannot measure it, and nothing is wrong.
     NotMeasured(NotMeasured),
-    /// Something went wrong.
     Failed(anyhow::Error),
 }
 
 /// What a host lacks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NotMeasured {
-    /// What is missing.
     pub reason: String,
     /// What to do about it.
     pub fix: String,

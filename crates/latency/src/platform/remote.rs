@@ -19,7 +19,6 @@ use probe::Cores;
 
 /// What the far side says once the program is there; all before it is the chatter of a login.
 const READY: &[u8] = b"qcprobe is there\n";
-/// Longest chatter, octets.
 const CHATTER_MAX: u64 = 1 << 20;
 
 /// A machine behind ssh.

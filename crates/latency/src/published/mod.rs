@@ -32,9 +32,7 @@ pub(crate) struct PublishedMaximum {
     pub study: &'static str,
     /// What was measured, and under which load.
     pub system: String,
-    /// Mean, µs.
     pub mean_us: f64,
-    /// Maximum, µs.
     pub max_us: f64,
 }
 

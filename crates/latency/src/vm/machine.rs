@@ -45,7 +45,6 @@ pub(crate) struct Machine {
     pub execution: Execution,
     /// Its virtual processors; one if it is counted.
     pub cores: usize,
-    /// Its memory, MiB.
     pub memory_mib: u64,
     /// Whether the memory consists of huge pages.
     pub huge_pages: bool,

@@ -24,7 +24,6 @@ pub enum Operation {
 /// One packet of ARP for IPv4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arp {
-    /// Request or reply.
     pub operation: Operation,
     /// Hardware address of the sender.
     pub sender_mac: MacAddress,

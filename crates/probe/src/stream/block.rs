@@ -12,7 +12,6 @@ pub(super) enum Tag {
     Header,
     /// Binary: samples of one thread.
     Samples,
-    /// JSON: anything rare.
     Note,
     /// JSON: nothing comes after it.
     End,

@@ -53,7 +53,6 @@ pub enum Note {
 /// saw a gap.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stall {
-    /// Which core.
     pub core: usize,
     /// When it began, ns since the stream began. For a late wake-up, the intended time.
     pub at_ns: i64,
@@ -187,9 +186,7 @@ pub struct Counts {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CoreTime {
-    /// Which core.
     pub core: usize,
-    /// In programs, ms.
     pub user_ms: u64,
     /// In the kernel for programs, ms.
     pub system_ms: u64,
@@ -210,7 +207,6 @@ pub struct Gaps {
     pub bin_ns: u64,
     /// Bins that are not empty: index, count. The last bin of the histogram holds all above it.
     pub bins: Vec<(u32, u64)>,
-    /// The longest, ns.
     pub max_ns: u64,
 }
 
@@ -227,7 +223,6 @@ pub struct End {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// As planned.
     Finished,
     /// By Ctrl-C or SIGTERM; what there is, is whole.
     Interrupted,

@@ -12,7 +12,6 @@ use super::{End, Header, MAGIC, Note, Samples, samples};
 pub enum Item {
     /// Samples of one thread.
     Samples(Samples),
-    /// Anything rare.
     Note(Box<Note>),
     /// The end, as it should be: the last item.
     End(End),

@@ -11,7 +11,6 @@ use libc::{SIGCHLD, SIGHUP, SIGINT, SIGKILL, SIGTERM};
 pub(crate) enum KeeperSignal {
     /// A child has ended.
     Child,
-    /// It shall end.
     End,
 }
 

@@ -18,7 +18,6 @@ pub struct RootKey {
 /// What certificates are verified with, beyond working keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a program has one or two of them")]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum CertificateKeys {
     TwoSignatures,
     /// FROST: points of Ed25519.
@@ -39,7 +38,6 @@ pub enum CertificateKeys {
 
 /// The public keys of all parties of a station.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Membership {
     pub station: StationId,
     /// Counts the sets of root keys of a station.

@@ -11,7 +11,6 @@ use crate::statement::{Epoch, NodeId, StationId};
 
 /// Root secrets of one party.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct RootSecrets {
     pub party: Party,
     pub station: StationId,

@@ -10,7 +10,6 @@ use crate::hex;
 
 /// What is wrong with the text of a key file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct TextError {
     /// Line, from 1; one after the last if something is missing.
     pub line: usize,

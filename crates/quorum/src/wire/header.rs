@@ -72,7 +72,6 @@ impl fmt::Display for Party {
 
 /// What a datagram is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[expect(missing_docs, reason = "each is the name of its message")]
 pub enum Kind {
     Vote,
     Share,
@@ -117,7 +116,6 @@ impl Kind {
 
 /// What a datagram begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Header {
     pub kind: Kind,
     /// Who says that it sends it.

@@ -17,7 +17,6 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, ipproto};
 use crate::program::{self, bad_input};
 use crate::quorum::records::hexadecimal;
 
-/// EtherType of IPv4.
 const ETHERTYPE_IPV4: u16 = 0x0800;
 /// Octets of Ethernet, before a packet.
 const ETHERNET_OCTETS: usize = 14;

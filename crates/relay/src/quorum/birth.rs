@@ -78,7 +78,6 @@ impl Identity {
 /// Octets of a membership that are read; one has some thousand.
 const MEMBERSHIP_OCTETS_MAX: u64 = 1 << 20;
 
-/// Reads a membership.
 pub(crate) fn membership(path: &Path) -> Result<Membership> {
     let text = program::text(path, MEMBERSHIP_OCTETS_MAX)?;
     Membership::read(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))

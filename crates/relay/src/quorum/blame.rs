@@ -10,7 +10,6 @@ use quorum::{CommonTime, Evidence, Misdeed, NODES};
 const AT_ONCE: u64 = 64;
 /// Time after which there is one more: some 100 kB a day from a node that does all there is.
 const REFILL: Duration = Duration::from_secs(600);
-/// Kinds of misdeeds.
 const KINDS: usize = 3;
 
 /// What was noted of all nodes.

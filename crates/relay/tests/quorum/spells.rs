@@ -9,7 +9,6 @@ use super::station::{Outcome, Station, number};
 
 /// Actions with the attack, and as many without, unless more are asked for.
 const ACTIONS: u64 = 30;
-/// Spells of both.
 const SPELLS: u64 = 3;
 /// How many times as long an action may take, at the median: an attack takes processor time from
 /// everybody on the machine that it runs on. One that was held up by it would wait for ticks.

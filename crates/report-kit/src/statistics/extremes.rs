@@ -26,13 +26,10 @@ const DRAWS: usize = 400;
 /// A maximum that is exceeded once in so many blocks, on average.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReturnLevel {
-    /// Blocks measured.
     pub blocks: usize,
-    /// Samples in each.
     pub block_samples: usize,
     /// The maximum of so many blocks together is asked for.
     pub period_blocks: f64,
-    /// The estimate, ns.
     pub level: f64,
     /// Lower end of its confidence interval, ns.
     pub lower: f64,

@@ -14,7 +14,6 @@ use super::{CONFIDENCE, Distribution};
 pub struct Summary {
     /// Samples it rests on.
     pub count: u64,
-    /// The least sample.
     pub minimum: f64,
     /// The outermost sample not below the box by more than 1.5 times its height.
     pub lower_whisker: f64,
@@ -22,7 +21,6 @@ pub struct Summary {
     pub lower_quartile: f64,
     /// Half of the samples is below.
     pub median: f64,
-    /// Arithmetic mean.
     pub mean: f64,
     /// Half the width of the 95 % confidence interval of the mean; it assumes independent samples.
     pub mean_confidence: f64,
@@ -32,9 +30,7 @@ pub struct Summary {
     pub upper_quartile: f64,
     /// The outermost sample not above the box by more than 1.5 times its height.
     pub upper_whisker: f64,
-    /// The greatest sample.
     pub maximum: f64,
-    /// Between the whiskers.
     pub maximum_jitter: f64,
 }
 

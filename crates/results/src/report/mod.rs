@@ -42,7 +42,6 @@ const SCRIPT: &str = include_str!("page.js");
 pub struct Written {
     /// Charts in the report.
     pub charts: usize,
-    /// Lines in them.
     pub traces: usize,
 }
 

@@ -15,7 +15,6 @@ const RECLOSURE: Duration = Duration::from_secs(2);
 /// When a breaker that was tripped is closed again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reclosure {
-    /// Nothing was tripped.
     Idle,
     /// The elements have dropped off at this time.
     Dead(SampleTime),

@@ -26,7 +26,6 @@ pub(super) const VOLTAGES: Range<usize> = 4..7;
 /// Newest samples of two streams further apart than this are not compared.
 const APART_MAX: Duration = Duration::from_millis(3);
 
-/// A stream.
 #[derive(Clone, Debug)]
 pub(super) struct Subscribed {
     supervision: Supervision,

@@ -13,7 +13,6 @@ const MULTIPLE_MAX: f64 = 30.0;
 
 /// A curve of the standards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[expect(missing_docs, reason = "the names are those of the standards")]
 pub enum Curve {
     IecNormalInverse,
     IecVeryInverse,

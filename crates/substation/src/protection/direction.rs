@@ -36,11 +36,8 @@ pub enum Polarisation {
 /// Settings.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
-    /// The overcurrent.
     pub overcurrent: overcurrent::Settings,
-    /// Where.
     pub way: Way,
-    /// What is compared.
     pub polarisation: Polarisation,
     /// By how much the current lags the voltage of its phase (or the residual voltage turned
     /// round) in the middle of ahead, in degrees.
@@ -54,7 +51,6 @@ pub struct Settings {
 pub struct Bay {
     /// Phase currents out of the busbar, in A.
     pub currents: [Complex; 3],
-    /// Their second harmonics.
     pub second_harmonics: [Complex; 3],
     /// Phase voltages to earth, in V.
     pub voltages: [Complex; 3],

@@ -44,11 +44,9 @@ pub enum Shape {
 /// Zone and conditions of a distance element.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
-    /// The form.
     pub shape: Shape,
     /// How far it reaches: positive sequence impedance of the protected piece of line, in ohm.
     pub reach: Complex,
-    /// Where.
     pub way: Way,
     /// `(Z0 - Z1) / (3 Z1)` of the line: how much more the residual current drops.
     pub earth_factor: Complex,
@@ -56,7 +54,6 @@ pub struct Settings {
     pub current_a_min: f64,
     /// Voltage from which the positive sequence is remembered, in V.
     pub healthy_v: f64,
-    /// How long.
     pub delay: Duration,
 }
 

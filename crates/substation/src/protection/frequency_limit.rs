@@ -21,7 +21,6 @@ pub struct Settings {
     pub side: Side,
     /// The threshold, in Hz.
     pub pick_up_hz: f64,
-    /// How long.
     pub delay: Duration,
 }
 

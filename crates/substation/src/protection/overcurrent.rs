@@ -28,7 +28,6 @@ pub enum Timing {
 /// Settings.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
-    /// Pick-up, in A.
     pub pick_up_a: f64,
     /// How long it takes.
     pub timing: Timing,

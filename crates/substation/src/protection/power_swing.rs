@@ -42,12 +42,15 @@ pub struct Settings {
 /// Where the impedance is, and how it came there.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Place {
-    /// Outside of both.
     Outside,
     /// Between both, since then.
     Between(SampleTime),
     /// A swing since then, which last moved at that time, away from that impedance.
-    Swing { begin: SampleTime, moved: SampleTime, from: Complex },
+    Swing {
+        begin: SampleTime,
+        moved: SampleTime,
+        from: Complex,
+    },
     /// Something else, until it has left both.
     Fault,
 }

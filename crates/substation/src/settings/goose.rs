@@ -55,7 +55,6 @@ pub(super) fn control(map: &Mapping<'_>, signals: Vec<Signal>) -> Option<GooseCo
     })
 }
 
-/// Priority and VLAN.
 pub(super) fn tag(map: &Mapping<'_>) -> Option<Tag> {
     Some(Tag::new(map.whole("priority")?.value as u8, map.whole("vlan")?.value as u16))
 }

@@ -98,7 +98,6 @@ pub enum Quantity {
 
 /// What an element does, with its settings.
 #[derive(Clone, PartialEq, Debug)]
-#[expect(missing_docs, reason = "each is the element of its module")]
 pub enum Function {
     Overcurrent {
         of: Quantity,

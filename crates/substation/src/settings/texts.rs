@@ -18,7 +18,6 @@ pub(super) const VISIBLE: Shape = Shape::Written(&Syntax {
     what: "a text of at most 129 printable ASCII characters",
     check: |text| visible(text).map(drop),
 });
-/// A multicast address.
 pub(super) const GROUP: Shape = Shape::Written(&Syntax {
     what: "a multicast address, such as `01:0c:cd:04:00:01`",
     check: |text| group(text).map(drop),
@@ -33,7 +32,6 @@ pub(super) const PARTY: Shape = Shape::Written(&Syntax {
     what: "an address of a host with a port, such as `192.0.2.1:7400`",
     check: |text| party(text).map(drop),
 });
-/// Samples a second.
 pub(super) const RATE: Shape = Shape::Written(&Syntax {
     what: "a whole number of samples per second, such as `4000 Hz`",
     check: |text| rate(text).map(drop),

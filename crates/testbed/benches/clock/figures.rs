@@ -16,7 +16,6 @@ pub(crate) struct Pair {
 /// One row of the table.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Figure {
-    /// What was measured.
     pub(crate) name: String,
     /// Unit of `median` and `p99`.
     pub(crate) unit: String,
@@ -24,7 +23,6 @@ pub(crate) struct Figure {
     pub(crate) median: f64,
     /// 99th percentile of all samples (nearest rank; the largest if there are under 100).
     pub(crate) p99: f64,
-    /// Samples.
     pub(crate) n: usize,
     /// Name of the row that `ratio` refers to.
     pub(crate) compared_to: Option<String>,

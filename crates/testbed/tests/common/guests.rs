@@ -122,7 +122,6 @@ fn compile(command: &mut Command) {
 /// Where a guest runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum In {
-    /// As ever.
     Native,
     /// In a domain of its own with this time dilation factor.
     Virtual(&'static str),
@@ -237,7 +236,6 @@ impl Running {
         self.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    /// Closes its input.
     pub(crate) fn say_no_more(&mut self) {
         drop(self.stdin.take());
     }

@@ -140,7 +140,6 @@ impl Cell {
 
 /// What came of each call in each phase, in words.
 pub(crate) type Outcomes = BTreeMap<(String, String), String>;
-/// Of all cells.
 pub(crate) type Findings = BTreeMap<Cell, Outcomes>;
 
 /// All that is to be run in one place.

@@ -64,7 +64,6 @@ impl Place {
         Self { folder, host: Host::now() }
     }
 
-    /// Where everything is.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -191,7 +190,6 @@ pub(crate) struct Running<'p> {
 }
 
 impl Running<'_> {
-    /// The runner.
     pub(crate) fn process(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }
@@ -286,7 +284,6 @@ impl Finished {
         self
     }
 
-    /// Its exit code.
     pub(crate) fn code(&self) -> i32 {
         self.status.code().unwrap_or_else(|| panic!("ended by {:?}", self.status.signal()))
     }
@@ -308,12 +305,10 @@ impl Finished {
         self
     }
 
-    /// Its folder.
     pub(crate) fn folder(&self) -> RunFolder {
         RunFolder::open(self.folder.as_ref().expect("it said where its folder is")).unwrap()
     }
 
-    /// Its record.
     pub(crate) fn record(&self) -> RunRecord {
         self.folder().record().unwrap()
     }

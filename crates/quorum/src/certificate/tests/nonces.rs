@@ -7,7 +7,6 @@ use crate::wire::{Commitment, SLOTS};
 const A: NodeId = NodeId::ALL[0];
 const B: NodeId = NodeId::ALL[1];
 
-/// The base point.
 const BASE: [u8; 32] = {
     let mut octets = [0x66; 32];
     octets[0] = 0x58;

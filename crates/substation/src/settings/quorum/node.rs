@@ -41,7 +41,6 @@ pub enum Decides {
         /// From the end of a trip to the decision to close; never if there is none.
         close_after: Option<Duration>,
     },
-    /// One instantaneous element.
     SpaceVector {
         /// Of the currents of this stream.
         stream: Box<Stream>,
