@@ -28,20 +28,8 @@ help: ## list these commands
 setup: ## install what the demo needs and is not there
 	@tools/setup.sh demo
 
-setup-test:
-	@tools/setup.sh test
-
-setup-container:
-	@tools/setup.sh container
-
-setup-aarch64:
-	@tools/setup.sh aarch64
-
-setup-bench:
-	@tools/setup.sh bench
-
-setup-conformance:
-	@tools/setup.sh conformance
+setup-test setup-bench setup-conformance setup-container setup-aarch64: setup-%:
+	@tools/setup.sh $*
 
 demo: setup ## run the voltage-stability case, normal and under attack, and draw the report
 	cargo build --locked --release -p testbed

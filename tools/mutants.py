@@ -51,13 +51,6 @@ class Mutant(NamedTuple):
     killed_by: list[str]
 
 
-class Verdict(NamedTuple):
-    """What came of a mutant: empty if it died of each of its checks."""
-
-    mutant: Mutant
-    problems: list[str]
-
-
 def mutants() -> list[Mutant]:
     """The table."""
     return [Mutant(**row) for row in tomllib.loads(MUTANTS.read_text())["mutant"]]
@@ -166,11 +159,9 @@ def judge(mutant: Mutant | None, names: list[str]) -> list[str]:
 
 def table(rows: list[Mutant]) -> str:
     """The table of the page."""
-    lines = ["| mistake | checks that fail |", "|---|---|"]
-    for row in rows:
-        checks = ", ".join(f"`{check}`" for check in row.killed_by)
-        lines.append(f"| {row.name} | {checks} |")
-    return "\n".join(lines)
+    checks = (", ".join(f"`{check}`" for check in row.killed_by) for row in rows)
+    lines = (f"| {row.name} | {named} |" for row, named in zip(rows, checks, strict=True))
+    return "\n".join(["| mistake | checks that fail |", "|---|---|", *lines])
 
 
 def page(text: str, rows: list[Mutant]) -> str:
@@ -192,9 +183,8 @@ def main(arguments: list[str]) -> int:
     problems = judge(None, checks)
     if not problems:
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            for row, found in zip(
-                chosen, pool.map(lambda row: judge(row, row.killed_by), chosen), strict=True
-            ):
+            judged = pool.map(lambda row: judge(row, row.killed_by), chosen)
+            for row, found in zip(chosen, judged, strict=True):
                 print(f"{'LIVES' if found else 'killed'}: {row.name}", flush=True)
                 problems += [f"{row.name}: {problem}" for problem in found]
     for problem in problems:

@@ -44,9 +44,7 @@ class Bundles(unittest.TestCase):
     """Bundles of a small program."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def probe(self, *options: str) -> Path:
         """The small program, compiled."""

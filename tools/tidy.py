@@ -77,9 +77,6 @@ NO_FOREIGN_CRATES = ["vtime", "shim"]
 CRATE_LINES_MAX = 15_000
 # What was so when it was written.
 HISTORY = ["CHANGELOG.md"]
-# Circles that are one idea in two files.
-CIRCLES = {
-}
 
 # Where the host's network may be changed, and the calls that change it.
 NETWORK_MODULES = [
@@ -119,8 +116,6 @@ UNSAFE_MODULES = [
     "crates/*/src/*tests.rs",
     "crates/*/src/*harness.rs",
 ]
-# A column that a long text fills leaves no blank before the next one.
-PADDED = r"\{[\w.]*:[<>^]?\d+\}\{"
 # Where a program may print by itself: nowhere but where all others do.
 PRINTING_MODULES = ["crates/terminal/*", "crates/*/src/*tests.rs", "crates/*/src/*harness.rs"]
 PRINTS = r"\be?print(?:ln)?!"
@@ -129,7 +124,17 @@ PUBLIC_ITEM = r"pub (?:const |unsafe |async |extern \"C\" )*(?:fn|struct|enum|tr
 # Three words or fewer, unless they name something (`struct iovec`) or a unit (Hz, ms).
 SHORT_DOC = r"///(?: [^\s`]+){1,3}"
 HELP = r"derive\([^)]*\b(?:Args|Parser|Subcommand|ValueEnum)\b"
-UNSAFE = r"\bunsafe\s*(?:\{|fn\b|impl\b|extern\b|trait\b|\()"
+# (modules in which it is allowed, what is banned from the code of all others, what to do instead)
+CODE = [
+    (NETWORK_MODULES, NETWORK_CHANGES, "call the crates that also undo it: network, runtime, os"),
+    (
+        UNSAFE_MODULES,
+        r"\bunsafe\s*(?:\{|fn\b|impl\b|extern\b|trait\b|\()",
+        "a safe function of a module on the list in tools/tidy.py",
+    ),
+    # A column that a long text fills leaves no blank before the next one.
+    ([], r"\{[\w.]*:[<>^]?\d+\}\{", "a blank between columns"),
+]
 
 
 class Finding(NamedTuple):
@@ -167,7 +172,7 @@ class Tree(NamedTuple):
 def check(tree: Tree) -> list[Finding]:
     """All findings of all rules."""
     rules = [
-        words, sizes, crates, built_from, modules, network, unsafe, columns, prints, docs, links, named, folders,
+        words, sizes, crates, built_from, modules, code, prints, docs, links, named, folders,
     ]
     return sorted(finding for rule in rules for finding in rule(tree))
 
@@ -243,30 +248,15 @@ def modules(tree: Tree) -> Iterator[Finding]:
             what = f"a circle: {', '.join('::'.join((*level, name)) for name in circle)}"
             where = "/".join((f"crates/{crate}/src", *level, circle[-1]))
             path = f"{where}.rs" if f"{where}.rs" in tree.paths else f"{where}/mod.rs"
-            if (crate, *level, *circle) not in CIRCLES:
-                yield Finding(path, 1, what, "move what both need into a module below both")
+            yield Finding(path, 1, what, "move what both need into a module below both")
 
 
-def network(tree: Tree) -> Iterator[Finding]:
-    """Who may change the host's network."""
-    instead = "call the crates that also undo it: network, runtime, os"
-    for path, text in tree.texts("crates/*.rs"):
-        if not matches(path, NETWORK_MODULES):
-            yield from banned(path, "\n".join(code_of(text)), NETWORK_CHANGES, instead)
-
-
-def unsafe(tree: Tree) -> Iterator[Finding]:
-    """Where `unsafe` may be."""
-    instead = "a safe function of a module on the list in tools/tidy.py"
+def code(tree: Tree) -> Iterator[Finding]:
+    """What code may hold in some modules only: `CODE`."""
     for path, text in tree.texts("*.rs"):
-        if not matches(path, UNSAFE_MODULES):
-            yield from banned(path, "\n".join(code_of(text)), UNSAFE, instead)
-
-
-def columns(tree: Tree) -> Iterator[Finding]:
-    """Columns that would run into each other."""
-    for path, text in tree.texts("*.rs"):
-        yield from banned(path, "\n".join(code_of(text)), PADDED, "a blank between columns")
+        for allowed, pattern, instead in CODE:
+            if not matches(path, allowed):
+                yield from banned(path, code_of(text), pattern, instead)
 
 
 def prints(tree: Tree) -> Iterator[Finding]:
@@ -274,7 +264,7 @@ def prints(tree: Tree) -> Iterator[Finding]:
     instead = "terminal::out!, err!, print or print_json: a closed output is no reason to abort"
     for path, text in tree.texts("crates/*/src/*.rs"):
         if not matches(path, PRINTING_MODULES):
-            program = "\n".join(code_of(text)).split("#[cfg(test)]")[0]
+            program = code_of(text).split("#[cfg(test)]")[0]
             yield from banned(path, program, PRINTS, instead)
 
 
@@ -371,10 +361,9 @@ def banned(path: str, text: str, pattern: str, instead: str) -> Iterator[Finding
             yield Finding(path, number, f"`{found[0].strip()}`", instead)
 
 
-def code_of(text: str) -> Iterator[str]:
-    """The lines of a Rust file without comments."""
-    for line in text.splitlines():
-        yield re.sub(r"(?:^|\s)//.*", "", line)
+def code_of(text: str) -> str:
+    """A Rust file without comments."""
+    return re.sub(r"(?m)(?:^|[^\S\n])//.*", "", text)
 
 
 def line_of(text: str, pattern: str) -> int:

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import math
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -84,19 +85,13 @@ def summary(values: Iterable[float]) -> dict[str, Any]:
 
 def histogram(ordered: list[float]) -> list[tuple[float, int]]:
     """Upper bound in µs and count of each bin that is not empty."""
-    counts: dict[int, int] = {}
-    for value in ordered:
-        place = math.ceil(math.log2(max(value, 1)) * BINS)
-        counts[place] = counts.get(place, 0) + 1
+    counts = Counter(math.ceil(math.log2(max(value, 1)) * BINS) for value in ordered)
     return [(2 ** (place / BINS), counts[place]) for place in sorted(counts)]
 
 
 def figures(actions: list[Action], extra: int, tdf: float) -> dict[str, Any]:
     """All that the report shows of a cell, in whose time the host took `tdf` seconds for one."""
-    causes: dict[str, int] = {}
-    for action in actions:
-        if action.cause:
-            causes[action.cause] = causes.get(action.cause, 0) + 1
+    causes = Counter(action.cause for action in actions if action.cause)
     came = [action for action in actions if action.came]
     # Whoever computes alone on a processor is faster in virtual time by this factor: with all
     # cryptography on the way at the speed of this host, an action takes this long at most.
@@ -109,11 +104,11 @@ def figures(actions: list[Action], extra: int, tdf: float) -> dict[str, Any]:
         "host_speed": summary(a.ours_us + slower * a.parts_us[CRYPTOGRAPHY] for a in came),
         "parts": dict(zip(PARTS, means(came), strict=True)),
         "asked": len(actions),
-        "never_came": causes.get(NEVER, 0),
+        "never_came": causes[NEVER],
         "not_asked_for": extra,
         "causes": causes,
-        "not_the_host": sum(count for cause, count in causes.items() if cause != STALL),
-        "unexplained": causes.get(UNEXPLAINED, 0),
+        "not_the_host": causes.total() - causes[STALL],
+        "unexplained": causes[UNEXPLAINED],
         "over_limit": over(came),
         "series": thinned([(a.at_s, a.ours_us) for a in came]),
     }

@@ -235,10 +235,8 @@ def end_with_parent() -> None:
 
 def wait(program: Any, seconds: float) -> None:
     """Until it ends, or for so long."""
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         program.wait(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        pass
 
 
 def end(program: Any) -> None:

@@ -36,10 +36,8 @@ class Cells(unittest.TestCase):
         for name in NEEDED:
             there = (PROGRAMS / name).exists()
             self.assertTrue(there, f"{name} is missing: cargo build -p relay -p testbed")
-        kept = tempfile.TemporaryDirectory()
-        self.addCleanup(kept.cleanup)
         # With what a shell takes apart if it is not quoted.
-        self.output = Path(kept.name) / "all cells"
+        self.output = Path(self.enterContext(tempfile.TemporaryDirectory())) / "all cells"
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Begins an evaluation of ten actions, as shells do in the background."""

@@ -192,9 +192,7 @@ class Ran(unittest.TestCase):
     pace = cells.Pace(2, 4, 0, 3, 2)
 
     def setUp(self) -> None:
-        kept = tempfile.TemporaryDirectory()
-        self.addCleanup(kept.cleanup)
-        self.folder = Path(kept.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         done = [acted("trip", 0, 1), acted("close", 4, 1)]
         self.actions, _ = match([step(1, 0), step(2, 4)], done)
 

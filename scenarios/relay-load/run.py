@@ -20,6 +20,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -118,9 +119,9 @@ def judge(merge: Any, relays: list[Any]) -> tuple[bool, dict[str, Any]]:
 
 def added(histograms: Iterable[list[list[int]]]) -> list[list[int]]:
     """Upper bounds in ns and counts of several histograms together."""
-    counts: dict[int, int] = {}
-    for bound_ns, count in (bin_ for histogram in histograms for bin_ in histogram):
-        counts[bound_ns] = counts.get(bound_ns, 0) + count
+    counts: Counter[int] = Counter()
+    for histogram in histograms:
+        counts.update(dict(histogram))
     return [[bound_ns, counts[bound_ns]] for bound_ns in sorted(counts)]
 
 

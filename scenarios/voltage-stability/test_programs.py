@@ -23,11 +23,8 @@ class Programs(unittest.TestCase):
     """Sensor and controller talk to each other."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.wind = Path(folder.name) / "wind"
-        self.storage = Path(folder.name) / "storage"
-        self.output = Path(folder.name) / "output"
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.wind, self.storage, self.output = (folder / n for n in ("wind", "storage", "output"))
         self.wind.write_text("3000.5\n")
 
     def start(self, program: str, *arguments: str) -> subprocess.Popen:

@@ -74,19 +74,16 @@ def run_suite(
         run(place, [])
     for place in here:
         for _ in range(1, compare.TRIES):
-            apart = compare.differing(native, seen[place.name])
-            known = seen[place.name]
-            unknown = [t for t in apart if not compare.is_known(suite.name, t, known, KNOWN)]
-            if not (unknown := [test for test in unknown if test != places.WHOLE]):
+            comparison = compare.compare(suite.name, native, seen[place.name], KNOWN)
+            unknown = [one.test for one in comparison.unknown if one.test != places.WHOLE]
+            if not unknown:
                 break
             run(places.NATIVE, unknown)
             run(place, unknown)
-    comparisons = {}
-    for place in here:
-        comparison = compare.compare(suite.name, native, seen[place.name], KNOWN)
-        comparison.holds = holds[place.name]
-        comparisons[place.name] = comparison
-    return comparisons
+    return {
+        place.name: compare.compare(suite.name, native, seen[place.name], KNOWN, holds[place.name])
+        for place in here
+    }
 
 
 def tell(

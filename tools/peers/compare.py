@@ -48,44 +48,27 @@ def add(seen: Seen, outcomes: dict[str, str]) -> None:
         seen.setdefault(test, set()).add(outcome)
 
 
-def differing(native: Seen, here: Seen) -> list[str]:
-    """Tests of which no outcome was seen in both places, in order."""
-    tests = native.keys() | here.keys()
-    return sorted(test for test in tests if not at(native, test) & at(here, test))
-
-
-def compare(suite: str, native: Seen, here: Seen, known: list[Known]) -> Comparison:
+def compare(
+    suite: str, native: Seen, here: Seen, known: list[Known], holds: int = 0
+) -> Comparison:
     """Sorts all tests of a suite."""
-    comparison = Comparison()
-    apart = set(differing(native, here))
+    comparison = Comparison(holds=holds)
     for test in sorted(native.keys() | here.keys()):
-        both = sorted(at(native, test)), sorted(at(here, test))
-        if test not in apart:
-            if both[0] == both[1]:
-                comparison.same += 1
-                comparison.passed += both[0] == [PASSED]
-            else:
-                comparison.unsteady.append(Difference(test, *both))
-        elif reason := reason_of(suite, test, at(here, test), known):
+        there, seen = native.get(test, {ABSENT}), here.get(test, {ABSENT})
+        both = sorted(there), sorted(seen)
+        if there == seen:
+            comparison.same += 1
+            comparison.passed += seen == {PASSED}
+        elif there & seen:
+            comparison.unsteady.append(Difference(test, *both))
+        elif reason := reason_of(suite, test, seen, known):
             comparison.known.append(Difference(test, *both, reason))
         else:
             comparison.unknown.append(Difference(test, *both))
     return comparison
 
 
-def is_known(suite: str, test: str, here: Seen, known: list[Known]) -> bool:
-    """Whether an entry is about what was seen of a test."""
-    return reason_of(suite, test, at(here, test), known) != ""
-
-
-def at(seen: Seen, test: str) -> set[str]:
-    """Outcomes of a test."""
-    return seen.get(test, {ABSENT})
-
-
 def reason_of(suite: str, test: str, here: set[str], known: list[Known]) -> str:
     """Why a test may end as it does; empty if no entry is about it."""
-    for entry in known:
-        if entry.suite == suite and fnmatchcase(test, entry.test) and here == {entry.outcome}:
-            return entry.reason
-    return ""
+    about = (one for one in known if one.suite == suite and fnmatchcase(test, one.test))
+    return next((one.reason for one in about if here == {one.outcome}), "")

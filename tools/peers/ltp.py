@@ -87,9 +87,8 @@ def all_suites(environment: Mapping[str, str] = os.environ) -> list[Suite]:
     # Tests run elsewhere, so a path from here would lead nowhere.
     root = Path(environment.get("LTPROOT", "/opt/ltp")).absolute()
     posix = posix_folder(environment.get("OPEN_POSIX_TESTSUITE"), root)
-    return [suite("ltp", name, root, posix) for name in LTP] + [
-        suite("open-posix", name, root, posix) for name in OPEN_POSIX
-    ]
+    kinds = {"ltp": LTP, "open-posix": OPEN_POSIX}
+    return [suite(kind, name, root, posix) for kind, names in kinds.items() for name in names]
 
 
 def version(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -181,7 +180,5 @@ def posix_commands(folder: Path) -> dict[str, str]:
 
 def group_of(test: str, groups: dict[str, str]) -> str | None:
     """The first group that has a test."""
-    for name, patterns in groups.items():
-        if any(fnmatchcase(test, pattern) for pattern in patterns.split()):
-            return name
-    return None
+    has = (name for name in groups if any(fnmatchcase(test, p) for p in groups[name].split()))
+    return next(has, None)

@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -75,7 +75,10 @@ def run_in(place: Place, run: Run, qcycle: str, output: Path) -> tuple[dict[str,
     with open(output, "wb") as file:
         with started(command, run.folder, {**os.environ, **environment}, file) as process:
             with held_again_and_again(place, qcycle, domain) as holds:
-                code = wait(process, run.longest_s)
+                # It has no exit code if it takes too long.
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(run.longest_s)
+                code = process.returncode
     text = output.read_text(errors="replace")
     if place.in_nodes:
         folder = nodes.run_folder(text, output.parent)
@@ -108,14 +111,6 @@ def isolation() -> list[str]:
     """Options of `unshare`: an ordinary user needs a user namespace as well."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     return [*user, *ISOLATE]
-
-
-def wait(process: subprocess.Popen[bytes], longest_s: float) -> int | None:
-    """Its exit code; `None` if it takes too long."""
-    try:
-        return process.wait(longest_s)
-    except subprocess.TimeoutExpired:
-        return None
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The page and the JSON that say how it went. Nothing in them is written by hand."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 
 from .compare import Comparison, Difference
 from .places import ALL
@@ -26,22 +27,11 @@ def as_json(
 ) -> dict[str, object]:
     """Everything, for programs."""
     suites = {
-        suite: {place: vars_of(comparison) for place, comparison in places.items()}
+        suite: {place: asdict(comparison) for place, comparison in places.items()}
         for suite, places in results.items()
     }
-    unknown = count_unknown(results)
-    told = {"versions": versions, "suites": suites, "not_run": not_run, "unknown": unknown}
-    return {**told, **figures}
-
-
-def vars_of(comparison: Comparison) -> dict[str, object]:
-    """A comparison in words of JSON."""
-    lists = {
-        key: [vars(difference) for difference in getattr(comparison, key)]
-        for key in ("unsteady", "known", "unknown")
-    }
-    numbers = {key: getattr(comparison, key) for key in ("same", "passed", "holds")}
-    return {**numbers, **lists}
+    told = {"versions": versions, "suites": suites, "not_run": not_run}
+    return {**told, "unknown": count_unknown(results), **figures}
 
 
 def count_unknown(results: Results) -> int:

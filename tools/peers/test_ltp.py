@@ -69,9 +69,7 @@ def script(path: Path, text: str) -> None:
 
 class Fakes(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.root = self.folder / "an ltp"
         for name, text in TESTS.items():
             script(self.root / "testcases/bin" / name, text)

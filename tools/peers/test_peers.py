@@ -107,9 +107,7 @@ class Places(unittest.TestCase):
     def setUp(self) -> None:
         if subprocess.run(["unshare", *places.isolation(), "true"], capture_output=True).returncode:
             self.skipTest("not run: no namespaces may be made here")
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def test_a_suite_that_says_nothing_is_unfinished(self) -> None:
         run = Run(["false"], self.folder, {}, outcomes.of_go)

@@ -1,4 +1,4 @@
-"""What the soak tests share: where the programs are, how a scenario is run, and a busy host.
+"""What the soak tests share: where the programs are, and how a scenario is run.
 
 The soak tests (`make soak`) take minutes to an hour, and ask what no quick test can: whether
 verdicts stand beside hostile programs, load and other users. Each file is one question. What a
@@ -7,11 +7,8 @@ machine lacks is a skip that says so, never a pass.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import subprocess
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,16 +35,3 @@ def run(scenario: Path, runs: Path, *options: str) -> Ran:
     except json.JSONDecodeError:
         record = {}
     return Ran(done.returncode, record, done.stdout + done.stderr)
-
-
-@contextlib.contextmanager
-def busy(programs: int) -> Iterator[None]:
-    """Keeps processors busy with so many programs that never wait, until the block ends."""
-    spin = [sys.executable, "-c", "while True: pass"]
-    spinners = [subprocess.Popen(spin) for _ in range(programs)]
-    try:
-        yield
-    finally:
-        for spinner in spinners:
-            spinner.kill()
-            spinner.wait()
