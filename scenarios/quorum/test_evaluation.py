@@ -47,6 +47,13 @@ def match(steps: list[Any], done: list[Any], evidence: Evidence = NOTHING) -> An
     return records.match(steps, done, {}, evidence)
 
 
+def cell_of(takes_ms: float, protocol: str, condition: str, mode: str) -> Any:
+    """The figures of a cell with one action."""
+    actions, extra = match([step(1, 0)], [acted("trip", 0, takes_ms)])
+    found = figures.figures(actions, extra, 1) | cells.Cell(protocol, condition, mode)._asdict()
+    return found | {"pace": {"actions": 1, "tdf": 4}, "doubts": [], "wrong_tags": 77}
+
+
 def slices(count: int, us: int, from_ms: float, every_ms: float) -> Any:
     """So many slices of the same length, in µs."""
     begins = (int((from_ms + number * every_ms) * MS) for number in range(count))
@@ -490,7 +497,6 @@ class Cells(unittest.TestCase):
                 self.assertTrue(words[len(core)].startswith("a folder/qc"), command)
 
     def test_in_virtual_time_the_mean_has_a_limit(self) -> None:
-        actions, extra = match([step(1, 0)], [acted("trip", 0, 1)])
         for mode, protocol, mean, is_missed in (
             ("virtual", "arbiter", 900, False),
             ("virtual", "arbiter", 901, True),
@@ -498,16 +504,13 @@ class Cells(unittest.TestCase):
             ("virtual", "peer", 1101, True),
             ("real", "arbiter", 901, False),
         ):
-            found = figures.figures(actions, extra, 1) | {"pace": {"actions": 1}}
-            found |= cells.Cell(protocol, "byzantine", mode)._asdict()
+            found = cell_of(1, protocol, "byzantine", mode)
             found["published"] |= {"mean": mean}
             told = verdict.missed(found, [])
             self.assertEqual([f"mean {mean} µs" in words for words in told], [True] * is_missed)
 
     def test_the_line_of_a_cell_names_what_was_missed(self) -> None:
-        actions, extra = match([step(1, 0)], [acted("trip", 0, 6)])
-        found = figures.figures(actions, extra, 1) | {"pace": {"actions": 1}, "doubts": []}
-        found |= cells.Cell("peer", "fault-free", "real")._asdict() | {"not_the_host": 1}
+        found = cell_of(6, "peer", "fault-free", "real") | {"not_the_host": 1}
         found["missed"] = verdict.missed(found, [])
         self.assertTrue(run.line(found).endswith("missed: over the limit and not by the host"))
         self.assertTrue(run.line(found | {"missed": []}).endswith(": met"))
@@ -515,13 +518,10 @@ class Cells(unittest.TestCase):
         self.assertIn("causes are not known (records were lost)", doubted)
 
     def test_the_page_has_ours_beside_the_published_and_marks_what_was_missed(self) -> None:
-        actions, extra = match([step(1, 0)], [acted("trip", 0, 6)])
-        found = figures.figures(actions, extra, 1)
-        found |= cells.Cell("peer", "fault-free", "virtual")._asdict()
-        found["pace"] = {"actions": 1, "tdf": 4}
+        found = cell_of(6, "peer", "fault-free", "virtual")
         found["kept_out"] = {"count": 3, "total_s": 0.06, "longest_ms": 40.5}
         found["missed"] = verdict.missed(found, [])
-        found |= {"met": not found["missed"], "doubts": []}
+        found["met"] = not found["missed"]
         text = page.page("a host", [found])
         self.assertEqual(text.count("<span class=missed>"), 1)
         self.assertIn("Bommareddy et al. 2023, realtime kernel", text)
@@ -535,9 +535,7 @@ class Cells(unittest.TestCase):
         self.assertIn("10.0.0.2:7400 --to 10.0.0.5:7400", cells.scenario(flood, pace, Path("p"), 1))
 
         def found(condition: str, takes_ms: float) -> Any:
-            actions, extra = match([step(1, 0)], [acted("trip", 0, takes_ms)])
-            one = figures.figures(actions, extra, 1) | flood._replace(condition=condition)._asdict()
-            return one | {"pace": {"actions": 1, "tdf": 4}, "wrong_tags": 77}
+            return cell_of(takes_ms, "peer", condition, "real")
 
         without = found(cells.FAULT_FREE, 1)
         for takes_ms, word in ((1.9, "met"), (2.1, "missed")):

@@ -55,7 +55,9 @@ def prepare(case: Case, programs: Path, folder: Path) -> None:
     shutil.copy(CIRCUIT, folder)
     for name in COPIED:
         shutil.copy(HERE / name, folder)
-    scenario = (HERE / case.scenario).read_text(encoding="utf-8").replace("NAME", case.name)
+    common = (HERE / "common.yaml").read_text(encoding="utf-8")
+    scenario = (HERE / case.scenario).read_text(encoding="utf-8")
+    scenario = scenario.replace("NAME", case.name).replace("COMMON\n", common)
     (folder / "scenario.yaml").write_text(scenario, encoding="utf-8")
     node = (HERE / "node.yaml").read_text(encoding="utf-8")
     for number in range(4):
