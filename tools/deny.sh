@@ -21,7 +21,9 @@ main() {
         echo "deny: not measured: cargo-deny $VERSION is not there (see above)"
         exit 0
     fi
-    find_program
+    # The pinned version, which the set-up has found or built.
+    PROGRAM=$TOOLS/bin/cargo-deny
+    [ -x "$PROGRAM" ] || PROGRAM=$(command -v cargo-deny)
     deny check licenses bans sources || failed=1
     if [ -n "${QCYCLE_ADVISORIES:-}" ]; then
         take_given
@@ -29,7 +31,7 @@ main() {
     if why=$(timeout $PATIENCE "$PROGRAM" --locked --config "$config" fetch db 2>&1); then
         deny --offline check advisories || failed=1
     else
-        echo "advisories: not measured: the database cannot be fetched ($(reason "$why"));" \
+        echo "advisories: not measured: the database cannot be fetched ($(grep '[^[:space:]]' <<< "$why" | tail -n 1));" \
             "name a clone of it in QCYCLE_ADVISORIES"
     fi
     exit $failed
@@ -50,17 +52,6 @@ take_given() {
     sed "s|^db-path = .*|db-path = \"$folder\"|" deny.toml > "$config"
     export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$QCYCLE_ADVISORIES.insteadOf"
     export GIT_CONFIG_VALUE_0=$DATABASE
-}
-
-# The program of the pinned version, which the set-up has found or built.
-find_program() {
-    PROGRAM=$TOOLS/bin/cargo-deny
-    [ -x "$PROGRAM" ] || PROGRAM=$(command -v cargo-deny)
-}
-
-# The last line that says something.
-reason() {
-    grep -v '^[[:space:]]*$' <<< "$1" | tail -n 1
 }
 
 main

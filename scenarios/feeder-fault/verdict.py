@@ -1,18 +1,12 @@
 #!/usr/bin/env python3
 """Says whether a relay tripped a feeder in time, and where the time went.
 
-The time from the inception of a fault to the trip at the merging unit has two parts. The filter and
-the element need the one by themselves, however fast the relay is: `qcmerge expect` computes it by
-giving the same samples to the same engine without a clock. Software, scheduling and the network
-add the other, and only that one is judged.
+README.md has the two parts of that time, and what makes a late trip disturbed.
 
 Usage: verdict.py MERGE.json FILTER_MS [--software-max MS]
 MERGE.json is what `qcmerge run --json` printed, FILTER_MS what `qcmerge expect` did. Exit codes: 0
 met, 10 missed, 11 not measured, 13 disturbed, as those of `qcycle run`; 65 if MERGE.json is no such
 file.
-
-A trip that is late by no more than the merging unit was is disturbed: the relay cannot trip on
-samples that have not been sent. A fault without a trip is missed all the same.
 """
 
 import argparse

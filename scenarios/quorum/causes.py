@@ -6,15 +6,9 @@ virtual time the canaries), and for how long their threads were ready and others
 the host had not taken. The host is also its kernel, where that keeps the meter itself, which comes before
 all others, from a core for a millisecond. Several slices add up; what two cores lost at once counts once.
 
-A core that the host takes again and again is a queue that grows: whoever waits behind others there
-waits longer than ever. What an action waited beyond the longest wait of all actions that the host left
-alone is put down to the host as well, up to what it took of the parties' cores meanwhile and just
-before, and nobody has counted: what is taken of a core delays the work behind it by no more than that.
-
-A cause explains an action over the limit if without it the action would have been in time, the host
-being asked first; or if it is the largest and covers at least half of what the action took beyond the
-median: whoever has lost half may have lost a tick with it. If only all together do, there are several.
-Otherwise the action is unexplained, and the rest says by how much.
+README.md, Causes, has the rules: what counts as the queue behind a host stall (what is taken of a core
+delays the work behind it by no more than that), and which cause explains an action (whoever has lost
+half of its time may have lost a tick with it).
 """
 
 from bisect import bisect_left

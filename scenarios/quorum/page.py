@@ -1,7 +1,7 @@
 """The page of an evaluation, drawn from the results of its cells: a table beside the published
 figures, every action over time, and histograms.
 
-One file, nothing fetched. Published figures are read from the tables beside this file.
+One file, nothing fetched.
 """
 
 import csv

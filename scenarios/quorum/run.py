@@ -1,18 +1,14 @@
 #!/usr/bin/env python3
 """Four relays act as one: how long an action takes, in five conditions and two protocols.
 
-Each cell alternates trip and close. `virtual` runs all programs in virtual time over an emulated
-network (`qcycle run`), `real` in host time over a bridge of this host (`qcycle bus`); both need
-root. A cell is run in parts, and a part that is done is not run again, so an interrupted
-evaluation goes on where it stopped.
+README.md says what is run, what a cell must do to be met, and which parts are run again.
 
 Usage: run.py --programs FOLDER --qcycle FILE [--actions 1000000] [--mode virtual real] ...
 FOLDER holds qcrelay, qcmerge and qchostile. Exit codes: 0 met, 2 no such condition or an output of
 other settings, 10 missed, 12 a part did not run as it should, 69 a program or a right is missing,
 130 interrupted.
 The merging unit waits for the breaker before its next step, so an action that never comes ends its
-part early. A part in which a program ended early, a node never spoke or a hostile one did no harm
-did not run, whatever the breaker did. What a cell must do to be met is in `verdict.py`.
+part early.
 """
 
 import argparse

@@ -1,11 +1,8 @@
 #!/usr/bin/env python3
 """How a relay takes many streams on this host: wirings and kinds of load side by side.
 
-Each case runs a merging unit and one or two relays on a process bus of its own (`qcycle bus`), in
-host time, natively or in a container. A case is met when nothing was lost on the way and no cycle
-of the relay's task was longer than a millisecond through a fault of the relay's own; what the host
-did is told, and not held against the relay. Needs root. Writes results.json after each case, so
-that an interrupted run keeps what it has, and report.html.
+README.md says what is run, and when a case is met. Needs root. Writes results.json after each case,
+so that an interrupted run keeps what it has, and report.html.
 
 Usage: run.py --programs FOLDER --qcycle FILE [--streams 20 30] [--duration 60] [--only alone]
 FOLDER holds qcmerge and qcrelay, both static. Exit codes: 0 met, 10 missed, 11 a case

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A fault on a feeder, and what a hostile relay can do about it: as one of four, and alone.
 
-Makes a folder for each case, with settings, circuit and fresh keys, runs it (`qcycle run`), and draws
-one report of all cases. Nothing of a case is left in the folder of the scenario.
+Makes a folder for each case, with settings, circuit and fresh keys; nothing of a case is left in the
+folder of the scenario. README.md says what is run.
 
 Usage: run.py --programs FOLDER --qcycle FILE [--output runs/resilient-feeder]
 FOLDER holds qcrelay, qcmerge and qchostile. Exit codes are those of `qcycle run`, the worst of all
