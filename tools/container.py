@@ -95,7 +95,6 @@ def is_static(binary: Path) -> bool:
 
 
 def main() -> int:
-    """Reads the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--binary", type=Path, required=True)
     parser.add_argument("--bundle", type=Path, required=True)

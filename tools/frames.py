@@ -23,7 +23,6 @@ def frames(capture: bytes) -> Iterator[bytes]:
 
 
 def main() -> int:
-    """Writes them."""
     target, source = Path(sys.argv[1]), Path(sys.argv[2])
     target.mkdir(parents=True, exist_ok=True)
     for path in sorted(source.rglob("*.pcap")):

@@ -42,8 +42,6 @@ CHECK_SECONDS_MAX = 1800
 
 
 class Mutant(NamedTuple):
-    """One mistake."""
-
     name: str
     file: str
     before: str
@@ -52,7 +50,6 @@ class Mutant(NamedTuple):
 
 
 def mutants() -> list[Mutant]:
-    """The table."""
     return [Mutant(**row) for row in tomllib.loads(MUTANTS.read_text())["mutant"]]
 
 
@@ -158,7 +155,6 @@ def judge(mutant: Mutant | None, names: list[str]) -> list[str]:
 
 
 def table(rows: list[Mutant]) -> str:
-    """The table of the page."""
     checks = (", ".join(f"`{check}`" for check in row.killed_by) for row in rows)
     lines = (f"| {row.name} | {named} |" for row, named in zip(rows, checks, strict=True))
     return "\n".join(["| mistake | checks that fail |", "|---|---|", *lines])

@@ -41,13 +41,10 @@ def run(command: list[str | Path]) -> subprocess.CompletedProcess[str]:
 
 
 class Bundles(unittest.TestCase):
-    """Bundles of a small program."""
-
     def setUp(self) -> None:
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def probe(self, *options: str) -> Path:
-        """The small program, compiled."""
         source, binary = self.folder / "probe.c", self.folder / "probe"
         source.write_text(PROBE, encoding="utf-8")
         subprocess.run(["cc", *options, "-o", binary, source], check=True)

@@ -170,7 +170,6 @@ class Tree(NamedTuple):
 
 
 def check(tree: Tree) -> list[Finding]:
-    """All findings of all rules."""
     rules = [
         words, sizes, crates, built_from, modules, code, prints, docs, links, named, folders,
     ]
@@ -222,12 +221,10 @@ def built_from(tree: Tree) -> Iterator[Finding]:
     if path in tree.paths:
         text = tree.text(path) or ""
         listed = set(re.findall(r'^    "([\w-]+)",$', text, re.MULTILINE))
+        graph = {crate: set(used) for crate, used in CRATES.items()}
         # The image is part of the runtime, as a file.
-        parts, waiting = {"shim"}, ["testbed", "shim"]
-        while waiting:
-            crate = waiting.pop()
-            parts.add(crate)
-            waiting += [used for used in CRATES[crate] if used not in parts]
+        graph["runtime"].add("shim")
+        parts = {"testbed", *circles.reachable(graph, "testbed")}
         for crate in sorted(parts ^ listed):
             yield Finding(path, 1, f"{crate} in BUILT_FROM or not", "what the table of crates says")
 
@@ -367,7 +364,6 @@ def code_of(text: str) -> str:
 
 
 def line_of(text: str, pattern: str) -> int:
-    """The line of the first match."""
     found = re.search(pattern, text)
     return text.count("\n", 0, found.start()) + 1 if found else 1
 

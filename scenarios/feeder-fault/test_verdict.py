@@ -25,8 +25,6 @@ def merge(*trips_ns: int | None, late_ms: float = 0, dropped: int = 0) -> Any:
 
 
 class Verdicts(unittest.TestCase):
-    """What is said of trips."""
-
     def test_only_what_software_adds_is_judged(self) -> None:
         code, lines = verdict(merge(11_000_000, 13_500_000), 10.0, 4.0)
         self.assertEqual(code, MET)

@@ -72,7 +72,6 @@ def taken_ms(merge: Any) -> float:
 
 
 def main() -> int:
-    """Reads the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("merge", type=argparse.FileType(encoding="utf-8"))
     ms = within(float, 0, 60_000)

@@ -63,25 +63,20 @@ class Pace(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One combination."""
-
     protocol: str
     condition: str
     mode: str
 
     @property
     def folder(self) -> str:
-        """Name of its folder."""
         return f"{self.mode}-{self.protocol}-{self.condition.replace(' ', '-')}"
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """Nodes that take part."""
         return CONDITIONS[self.condition][0]
 
     @property
     def hostile(self) -> int | None:
-        """The node that is hostile."""
         return CONDITIONS[self.condition][1]
 
 

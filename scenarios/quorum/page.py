@@ -7,7 +7,7 @@ One file, nothing fetched.
 import csv
 import html
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +38,6 @@ svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 
 
 def page(host: str, found: list[Any]) -> str:
-    """The page."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
         "<meta name=viewport content='width=device-width, initial-scale=1'>",
@@ -88,25 +87,24 @@ def table(found: list[Any]) -> str:
     head = ["condition", "protocol", "time", "verdict", "definition", "actions", "min", "mean"]
     head += [*shown, "max", "over limit", "not by the host", "unexplained", "never came"]
     head += ["not asked for"]
-    rows = [[*head]]
+    rows: list[list[Any]] = []
     for condition in cells.CONDITIONS:
         for one in (one for one in found if one["condition"] == condition):
             rows += [ours(one, shown), other(one, "published", "published", shown)]
             if one["mode"] == "virtual":
                 rows.append(other(one, "host_speed", "ours, slower cryptography", shown))
         rows += [published_row(one, shown) for one in published(condition)]
-    drawn = "<tr>" + "".join(f"<th>{name}" for name in rows[0])
-    for values in rows[1:]:
+    drawn = []
+    for values in rows:
         kind = "published" if values[2].startswith("Bommareddy") else ""
-        drawn += row([*values, *[""] * (len(head) - len(values))], kind)
-    return f"<div class=scroll><table class=all>{drawn}</table></div>"
+        drawn.append(row([*values, *[""] * (len(head) - len(values))], kind))
+    return scrolled(head, drawn, "all")
 
 
 def ours(one: Any, shown: list[str]) -> list[Any]:
     """A cell by our definition."""
-    word = "met" if one["met"] else "missed"
     why = "".join(f"<br>{html.escape(words)}" for words in one["missed"])
-    cell = [one["condition"], one["protocol"], mode(one), f"<span class={word}>{word}</span>{why}"]
+    cell = [one["condition"], one["protocol"], mode(one), f"{verdict(one['met'])}{why}"]
     tail = [one["not_the_host"], one["unexplained"], one["never_came"], one["not_asked_for"]]
     return [*cell, "ours", *times(one["ours"], shown), *tail]
 
@@ -155,10 +153,21 @@ def published(condition: str) -> list[Published]:
 
 
 def published_row(one: Published, shown: list[str]) -> list[Any]:
-    """As a row of the table."""
     figures: dict[str, Any] = {"min": one.least, "mean": one.mean, "max": one.most}
     figures |= {"count": 1_000_000, "over": one.over}
     return ["", one.protocol, one.source, "", "published", *times(figures, shown)]
+
+
+def verdict(is_met: bool) -> str:
+    """A verdict, which stands out if it is bad."""
+    word = "met" if is_met else "missed"
+    return f"<span class={word}>{word}</span>"
+
+
+def scrolled(head: Iterable[str], rows: Iterable[str], kind: str = "") -> str:
+    """A table that may be wider than the page."""
+    names = "".join(f"<th>{name}" for name in head)
+    return f"<div class=scroll><table class='{kind}'><tr>{names}{''.join(rows)}</table></div>"
 
 
 def row(values: Sequence[Any], kind: str = "") -> str:
@@ -228,12 +237,11 @@ def flooded(found: list[Any]) -> str:
         return ""
     shown = [key for key in LATER if any(key in later for _, later in pairs)]
     head = ["protocol", "time", "verdict", "refused", *shown]
-    drawn = "<tr>" + "".join(f"<th>{name}" for name in head)
+    rows = []
     for one, later in pairs:
-        word = "missed" if too_late(one, found) else "met"
-        verdict = f"<span class={word}>{word}</span>"
         us = (f"{later[key]:+.0f}" if key in later else "" for key in shown)
-        drawn += row([one["protocol"], mode(one), verdict, one["wrong_tags"], *us])
+        word = verdict(not too_late(one, found))
+        rows.append(row([one["protocol"], mode(one), word, one["wrong_tags"], *us]))
     told = (
         f"{cells.FLOOD_RATE:,} datagrams a second, right up to their tag, at the breaker node under "
         f"the address of node {cells.FLOODED_AS}. By how many µs actions take longer than in the "
@@ -241,31 +249,25 @@ def flooded(found: list[Any]) -> str:
         "all is not judged: one stall of the host decides it, in one of the two runs. Without an "
         "action that the host left alone, in both, it is missed."
     )
-    return f"<h2>Under a flood</h2><p>{told}</p><div class=scroll><table>{drawn}</table></div>"
+    return f"<h2>Under a flood</h2><p>{told}</p>{scrolled(head, rows)}"
 
 
 def where(found: list[Any]) -> str:
     """On what the time of an action goes, on average."""
-    head = "".join(f"<th>{name}" for name in ["condition", "protocol", "time", *PARTS])
-    rows = [
-        row([one["condition"], one["protocol"], mode(one), *spent(one)])
+    head = ["condition", "protocol", "time", *PARTS]
+    means = (
+        [one["condition"], one["protocol"], mode(one), *(f"{one['parts'][p]:.0f}" for p in PARTS)]
         for condition in cells.CONDITIONS
         for one in found
         if one["condition"] == condition and one["ours"]["count"]
-    ]
+    )
     told = (
         "Mean in µs, by our definition, on the way of the vote or certificate that completed the "
         "action. Network: to the relay and to the breaker node. Another relay: whose share was "
         "needed. Tick: until a message was said again. Cryptography: proofs and certificates, "
         "wherever they are made and checked."
     )
-    table = f"<table><tr>{head}{''.join(rows)}</table>"
-    return f"<h2>Where the time goes</h2><p>{told}</p><div class=scroll>{table}</div>"
-
-
-def spent(one: Any) -> list[str]:
-    """Means of the parts."""
-    return [f"{one['parts'][name]:.0f}" for name in PARTS]
+    return f"<h2>Where the time goes</h2><p>{told}</p>{scrolled(head, map(row, means))}"
 
 
 def causes(found: list[Any]) -> str:
@@ -290,8 +292,8 @@ def each(found: list[Any]) -> str:
     slow = [(one, action) for one in found for action in one["over_limit"]]
     if not slow:
         return ""
-    names = ["condition", "protocol", "time", "action", "took", "cause", *slow[0][1]["lost"]]
-    head = "".join(f"<th>{name}" for name in [*names, "rest", *(f"in: {part}" for part in PARTS)])
+    head = ["condition", "protocol", "time", "action", "took", "cause", *slow[0][1]["lost"], "rest"]
+    head += [f"in: {part}" for part in PARTS]
     rows = [
         row(
             [
@@ -314,8 +316,7 @@ def each(found: list[Any]) -> str:
         "covers half of what the action took beyond the median. Rest: what nothing accounts for, "
         "such as ticks that were missed."
     )
-    table = f"<table><tr>{head}{''.join(rows)}</table>"
-    return f"<p>{told}</p><div class=scroll>{table}</div>"
+    return f"<p>{told}</p>{scrolled(head, rows)}"
 
 
 def charts(condition: str, found: list[Any]) -> str:
@@ -424,7 +425,6 @@ def ticks(high: float) -> list[float]:
 
 
 def grid(x1: float, y1: float, x2: float, y2: float) -> str:
-    """A line of the grid."""
     ends = f"x1={x1:.1f} y1={y1:.1f} x2={x2:.1f} y2={y2:.1f}"
     return f"<line {ends} stroke=currentColor stroke-opacity=0.15 />"
 

@@ -162,7 +162,6 @@ def wrong_tags(folder: Path) -> int:
 
 
 def keys(tools: Tools, folder: Path) -> None:
-    """Makes the keys of all parties."""
     asked = [tools.programs / "qcrelay", "keys", folder, "--station", "7", "--breaker", "1"]
     subprocess.run([*asked, "--force"], check=True, stdout=subprocess.DEVNULL)
 
@@ -183,7 +182,6 @@ def meter(part: Part, tools: Tools) -> Iterator[None]:
 
 
 def command(part: Part, tools: Tools) -> list[str]:
-    """What runs it."""
     folder = part.folder
     if part.cell.mode == "virtual":
         return [str(tools.qcycle), "run", str(folder / "scenario.yaml"), "--runs", f"{folder}/runs"]

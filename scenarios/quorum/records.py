@@ -242,7 +242,6 @@ def explained(actions: list[Action]) -> list[Action]:
 
 
 def usual(came: list[Action]) -> Usual:
-    """How these are."""
     cryptography = (action.parts_us[PARTS.index(CRYPTOGRAPHY)] for action in came)
     waits = [action.lost_us[1] for action in came if action.left_alone]
     return Usual(

@@ -61,7 +61,6 @@ def conclude(cell: Any, pace: Any, seed: int, done: list[Any], others: list[Any]
 
 
 def line(found: Any) -> str:
-    """A cell in a line."""
     ours = found["ours"]
     figure = f"mean {ours['mean']:.0f}, max {ours['max']:.0f} µs" if ours["count"] else "no action"
     whole = f"{found['never_came']} never came, {found['not_asked_for']} not asked for"
@@ -73,7 +72,6 @@ def line(found: Any) -> str:
 
 
 def arguments() -> argparse.Namespace:
-    """Reads the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     count, ms = within(int, 1, 1_000_000_000), within(float, 1, 10_000)
     parser.add_argument("--programs", type=Path, required=True)
@@ -160,7 +158,6 @@ def told(part_s: float, after_s: float) -> None:
 
 
 def words(seconds: float) -> str:
-    """A time in words."""
     if seconds >= 5400:
         return f"{seconds / 3600:.1f} h"
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(seconds, 0):.0f} s"

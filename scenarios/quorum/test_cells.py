@@ -30,8 +30,6 @@ LONG = ("--actions", "100000", "--part", "100000")
 
 @unittest.skipUnless(os.geteuid() == 0, "cells need root, for namespaces and real-time threads")
 class Cells(unittest.TestCase):
-    """What `run.py` does."""
-
     def setUp(self) -> None:
         for name in NEEDED:
             there = (PROGRAMS / name).exists()

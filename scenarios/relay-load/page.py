@@ -34,7 +34,6 @@ svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 
 
 def page(whole: Any) -> str:
-    """The page."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
         "<meta name=viewport content='width=device-width, initial-scale=1'>",
@@ -144,6 +143,5 @@ def chart(kind: str, name: str, pair: dict[str, Any]) -> str:
 
 
 def line(x1: float, y1: float, x2: float, y2: float) -> str:
-    """A line of the grid."""
     ends = f"x1={x1:.1f} y1={y1:.1f} x2={x2:.1f} y2={y2:.1f}"
     return f"<line {ends} stroke=currentColor stroke-opacity=0.15 />"

@@ -39,8 +39,6 @@ CONTAINER = Path(__file__).resolve().parents[2] / "tools/container.py"
 
 
 class Case(NamedTuple):
-    """One run."""
-
     streams: int
     wiring: str
     relays: int
@@ -182,7 +180,6 @@ def run(case: Case, programs: Path, qcycle: Path, duration_s: int, folder: Path)
 
 
 def main(words: list[str] | None = None) -> int:
-    """Reads the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--programs", type=Path, required=True)
     parser.add_argument("--qcycle", type=Path, required=True)

@@ -35,8 +35,6 @@ def result(place: str, *relays: Any) -> Any:
 
 
 class Verdicts(unittest.TestCase):
-    """What is said of cases."""
-
     def test_a_loss_at_any_relay_and_an_overrun_of_its_own_are_missed_and_the_hosts_are_not(self) -> None:
         self.assertTrue(run.judge(MERGE, [relay(100, host=7), relay(100)])[0])
         is_met, figures = run.judge(MERGE, [relay(100), relay(98)])
@@ -96,8 +94,6 @@ class CommandLine(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
-    """What is drawn."""
-
     def test_a_curve_is_the_share_that_took_longer(self) -> None:
         self.assertEqual(page.exceeded([[1000, 3], [2000, 1]]), [(1000, 0.25)])
 

@@ -96,7 +96,6 @@ def badness(code: int) -> int:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Runs all cases."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--programs", type=Path, required=True)
     parser.add_argument("--qcycle", type=Path, required=True)

@@ -113,7 +113,6 @@ async def control(options: argparse.Namespace) -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
     parser = argparse.ArgumentParser(description="Commands the storage unit.")
     parser.add_argument("--sensor", required=True, metavar="ADDRESS")
     parser.add_argument("--port", type=int, default=5020, help="of the sensor (5020)")

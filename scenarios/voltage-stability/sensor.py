@@ -81,7 +81,6 @@ async def serve(options: argparse.Namespace) -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
     parser = argparse.ArgumentParser(description="Serves the wind power over Modbus/TCP.")
     parser.add_argument("--listen", default="0.0.0.0", metavar="ADDRESS")
     parser.add_argument("--port", type=int, default=5020, help="0: any free one (5020)")

@@ -50,7 +50,6 @@ def measure(qcycle: str, scratch: Path, seconds: int) -> dict[str, list[Figures]
 
 
 def run(place: places.Place, qcycle: str, scratch: Path, seconds: int) -> Figures:
-    """Runs iperf3 in a place."""
     script = str(Path(__file__).parent / "programs/iperf3.sh")
     environment = {"IPERF_SECONDS": str(seconds)}
     iperf = Run([], scratch, environment, of_iperf, ["sh", script])
@@ -95,7 +94,6 @@ def problems(figures: dict[str, list[Figures]]) -> list[str]:
 
 
 def section(figures: dict[str, list[Figures]], seconds: int) -> list[str]:
-    """For the page."""
     rows = [
         f"| {name} | {run.bits_per_s / 1e6:.3f} | {run.sent_again} | {run.share_again:.3%} "
         f"| {run.withheld} | {run.holds} |"

@@ -10,8 +10,6 @@ from .outcomes import BROKEN, FAILED, SKIPPED
 
 
 class Known(NamedTuple):
-    """One difference that is meant."""
-
     suite: str
     test: str
     outcome: str

@@ -23,12 +23,10 @@ ON_LOOPBACK = '"$@" server & server=$!; "$@" client 127.0.0.1; kill $server; wai
 
 
 def all_programs() -> list[Suite]:
-    """The programs, each as a suite."""
     return [program(name) for name in PROGRAMS]
 
 
 def program(name: str) -> Suite:
-    """One program as a suite."""
     interpreter = sys.executable if name.endswith(".py") else "sh"
     command = [interpreter, str(FOLDER / name)]
 

@@ -85,7 +85,6 @@ def suites_not_run(not_run: dict[str, str]) -> Iterable[str]:
 
 
 def row(suite: str, place: str, comparison: Comparison) -> str:
-    """One suite in one place."""
     lists = [len(getattr(comparison, key)) for key in ("unsteady", "known", "unknown")]
     tests = comparison.same + sum(lists)
     numbers = " | ".join(map(str, [tests, comparison.same, comparison.passed, *lists, comparison.holds]))
@@ -104,7 +103,6 @@ def differences(results: Results, key: str) -> Iterable[str]:
 
 
 def line(suite: str, place: str, difference: Difference) -> str:
-    """One difference."""
     native, here = (" or ".join(outcomes) for outcomes in (difference.native, difference.here))
     reason = f": {difference.reason}" if difference.reason else ""
     return f"- `{suite}`, `{difference.test}`: {native} natively, {here} in `{place}`{reason}."

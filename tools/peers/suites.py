@@ -77,7 +77,6 @@ def versions() -> dict[str, str]:
 
 
 def cpython(module: str) -> Suite:
-    """A module of CPython's tests."""
 
     def run(tests: list[str], scratch: Path) -> Run:
         results = scratch / "results.xml"
@@ -97,7 +96,6 @@ def cpython(module: str) -> Suite:
 
 
 def go(package: str) -> Suite:
-    """A package of Go's standard library."""
     binary = package.replace("/", "_") + ".test"
 
     def build(scratch: Path) -> None:

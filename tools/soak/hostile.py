@@ -149,7 +149,6 @@ def change_priorities(chance: random.Random) -> None:
 
 
 def kinds(chance: random.Random) -> dict[str, Callable[[], None]]:
-    """Each kind by its name."""
     return {
         "spin": spin,
         "fork-storm": fork_storm,
@@ -165,7 +164,6 @@ def kinds(chance: random.Random) -> dict[str, Callable[[], None]]:
 
 
 def main() -> None:
-    """Does what is asked for."""
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     kinds(random.Random(seed))[sys.argv[1]]()
 

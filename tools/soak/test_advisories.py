@@ -64,8 +64,6 @@ def database(folder: Path, package: str) -> Path:
 
 
 class Advisories(unittest.TestCase):
-    """What `make deny` says."""
-
     def test_everything_that_is_used_may_be_used(self) -> None:
         """Licences, bans and sources always; advisories where the database can be had."""
         code, said = measured()

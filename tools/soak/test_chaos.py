@@ -100,8 +100,6 @@ variants:
 
 
 class Chaos(unittest.TestCase):
-    """The pair beside hostile programs."""
-
     @unittest.skipUnless(os.geteuid() == 0, "not measured: the hostile ones are to have all rights")
     @unittest.skipUnless(shutil.which("cc"), "not measured: there is no C compiler")
     def test_a_verdict_beside_hostile_programs_is_right_or_disturbed(self) -> None:

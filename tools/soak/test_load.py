@@ -60,8 +60,6 @@ def load() -> Iterator[None]:
 
 
 class Load(unittest.TestCase):
-    """The case beside load."""
-
     @unittest.skipUnless(os.geteuid() == 0, "not measured: namespaces need root")
     @unittest.skipUnless(shutil.which("stress-ng"), "not measured: stress-ng is not installed")
     @unittest.skipUnless(shutil.which("cc"), "not measured: there is no C compiler")
