@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from os.path import commonprefix
 
 Module = tuple[str, ...]
 Graph = dict[str, set[str]]
@@ -73,9 +74,7 @@ def circles(files: dict[str, str]) -> list[tuple[Module, list[str]]]:
         for target in used(text, here):
             while target and target not in modules:
                 target = target[:-1]
-            shared = 0
-            while shared < min(len(here), len(target)) and here[shared] == target[shared]:
-                shared += 1
+            shared = len(commonprefix([here, target]))
             if shared < len(here) and shared < len(target):
                 levels[here[:shared]][here[shared]].add(target[shared])
     found = [(level, circle) for level, graph in levels.items() for circle in knots(graph)]
@@ -85,14 +84,8 @@ def circles(files: dict[str, str]) -> list[tuple[Module, list[str]]]:
 def knots(graph: Graph) -> list[list[str]]:
     """Who reaches each other (strongly connected, more than one)."""
     reach = {start: reachable(graph, start) for start in graph}
-    seen: set[str] = set()
-    found = []
-    for one in sorted(graph):
-        circle = sorted(other for other in reach[one] if one in reach.get(other, set()))
-        if len(circle) > 1 and one not in seen:
-            seen.update(circle)
-            found.append(circle)
-    return found
+    back = ((other for other in reach[one] if one in reach.get(other, set())) for one in graph)
+    return [list(circle) for circle in sorted({tuple(sorted(one)) for one in back}) if len(circle) > 1]
 
 
 def reachable(graph: Graph, start: str) -> set[str]:

@@ -15,14 +15,14 @@ BROKEN, UNSUPPORTED = "broken", "unsupported"
 # A test that one run knows and the other one does not.
 ABSENT = "absent"
 
-GO_BEGUN = re.compile(r"^=== RUN +(\S+)$")
+GO_BEGUN = re.compile(r"^=== RUN +(?P<test>\S+)$")
 # Not only at the beginning of a line: what a test prints without a line end comes before it.
-GO_ENDED = re.compile(r"--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$")
+GO_ENDED = re.compile(r"--- (?P<how>PASS|FAIL|SKIP): (?P<test>\S+) \([0-9.]+s\)$")
 GO_WORDS = {"PASS": PASSED, "FAIL": FAILED, "SKIP": SKIPPED}
 
 # What `each.sh` says around each test.
-BEGUN = re.compile(r"^begun (\S+)$")
-ENDED = re.compile(r"^ended (\S+): (\d+)$")
+BEGUN = re.compile(r"^begun (?P<test>\S+)$")
+ENDED = re.compile(r"^ended (?P<test>\S+): (?P<how>\d+)$")
 # Exit codes of `timeout`, and of a shell that finds no such program or may not start it.
 TIMED_OUT, NOT_THERE = 124, (126, 127)
 # What a shell adds to the number of the signal that ended a program, and the last signal.
@@ -53,23 +53,24 @@ def of_junit(text: str) -> dict[str, str]:
 
 def of_go(text: str) -> dict[str, str]:
     """Outcomes from the output of a Go test binary with `-test.v`."""
-    outcomes: dict[str, str] = {}
-    for line in text.splitlines():
-        if begun := GO_BEGUN.match(line):
-            outcomes.setdefault(begun[1], UNFINISHED)
-        elif ended := GO_ENDED.search(line):
-            outcomes[ended[2]] = GO_WORDS[ended[1]]
-    return outcomes
+    return of_lines(text, GO_BEGUN, GO_ENDED, lambda word: GO_WORDS[word])
 
 
 def of_exit_codes(text: str, meaning: Callable[[int], str]) -> dict[str, str]:
     """Outcomes from the output of `each.sh`, by what an exit code means in a suite."""
+    return of_lines(text, BEGUN, ENDED, lambda code: meaning(int(code)))
+
+
+def of_lines(
+    text: str, begun: re.Pattern[str], ended: re.Pattern[str], meaning: Callable[[str], str]
+) -> dict[str, str]:
+    """Outcomes from lines that say which test has begun, and which has ended how."""
     outcomes: dict[str, str] = {}
     for line in text.splitlines():
-        if begun := BEGUN.match(line):
-            outcomes.setdefault(begun[1], UNFINISHED)
-        elif ended := ENDED.match(line):
-            outcomes[ended[1]] = meaning(int(ended[2]))
+        if found := begun.search(line):
+            outcomes.setdefault(found["test"], UNFINISHED)
+        elif found := ended.search(line):
+            outcomes[found["test"]] = meaning(found["how"])
     return outcomes
 
 

@@ -18,7 +18,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 # The page that a program shares with its agent, on x86-64 and on AArch64.
@@ -73,15 +72,15 @@ def exec_storm() -> None:
         subprocess.run(["/bin/true"], check=False)
 
 
-def scribble(chance: random.Random) -> None:
+def scribble() -> None:
     """Writes nonsense into the page that it shares with its agent."""
     with open("/proc/self/maps", encoding="ascii") as maps:
         mapped = {int(line.split("-")[0], 16) for line in maps}
     pages = [page for page in OWN_PAGES if page in mapped]
     while True:
         for page in pages:
-            at = chance.randrange(0, PAGE, 8)
-            ctypes.c_uint64.from_address(page + at).value = chance.getrandbits(64)
+            at = random.randrange(0, PAGE, 8)
+            ctypes.c_uint64.from_address(page + at).value = random.getrandbits(64)
         time.sleep(0.0005)
 
 
@@ -134,12 +133,12 @@ def flood_files() -> None:
             print("x" * 200, flush=True)
 
 
-def change_priorities(chance: random.Random) -> None:
+def change_priorities() -> None:
     """Computes with one priority after another, real-time ones for a moment."""
     while True:
         with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, 0, chance.randrange(-20, 20))
-        is_urgent = chance.random() < 0.1
+            os.setpriority(os.PRIO_PROCESS, 0, random.randrange(-20, 20))
+        is_urgent = random.random() < 0.1
         with contextlib.suppress(OSError):
             policy = os.SCHED_FIFO if is_urgent else os.SCHED_OTHER
             os.sched_setscheduler(0, policy, os.sched_param(50 if is_urgent else 0))
@@ -148,25 +147,10 @@ def change_priorities(chance: random.Random) -> None:
             pass
 
 
-def kinds(chance: random.Random) -> dict[str, Callable[[], None]]:
-    return {
-        "spin": spin,
-        "fork-storm": fork_storm,
-        "timer-flood": timer_flood,
-        "exec-storm": exec_storm,
-        "scribble": lambda: scribble(chance),
-        "signal-storm": signal_storm,
-        "map-churn": map_churn,
-        "hog-descriptors": hog_descriptors,
-        "flood-files": flood_files,
-        "change-priorities": lambda: change_priorities(chance),
-    }
-
-
-def main() -> None:
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    kinds(random.Random(seed))[sys.argv[1]]()
-
+EACH = [spin, fork_storm, timer_flood, exec_storm, scribble, signal_storm, map_churn]
+EACH += [hog_descriptors, flood_files, change_priorities]
+KINDS = {kind.__name__.replace("_", "-"): kind for kind in EACH}
 
 if __name__ == "__main__":
-    main()
+    random.seed(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    KINDS[sys.argv[1]]()

@@ -55,7 +55,7 @@ KNOWN = {"fine": "met", "outage": "missed"}
 
 def drawn(seed: int) -> list[str]:
     """Who is there in a run."""
-    everybody = [*hostile.kinds(random.Random()), *AIMED]
+    everybody = [*hostile.KINDS, *AIMED]
     return ASKED or random.Random(seed).sample(everybody, AT_A_TIME)
 
 
