@@ -33,20 +33,17 @@ For a test.
 """
 
 
-def deny(database: Path | None = None) -> tuple[int, str]:
-    """Runs the check, with a database of advisories that is on this machine."""
-    environment = dict(os.environ)
-    if database is not None:
-        environment["QCYCLE_ADVISORIES"] = str(database)
-    done = subprocess.run(
-        [ROOT / "tools/deny.sh"], capture_output=True, text=True, check=False, env=environment
-    )
-    return done.returncode, done.stdout + done.stderr
+def deny(environment: dict[str, str], project: Path = ROOT) -> tuple[int, str, str]:
+    """Runs the check: exit code, output and errors."""
+    check = project / "tools/deny.sh"
+    done = subprocess.run(check, capture_output=True, text=True, check=False, env=environment)
+    return done.returncode, done.stdout, done.stderr
 
 
 def measured() -> tuple[int, str]:
     """The same, where cargo-deny is there or can be built."""
-    code, said = deny()
+    code, out, errors = deny(dict(os.environ))
+    said = out + errors
     if "deny: not measured" in said:
         raise unittest.SkipTest(said.splitlines()[-1])
     return code, said
@@ -79,9 +76,10 @@ class Advisories(unittest.TestCase):
         measured()
         for package, code in (("anyhow", 1), ("nobody-uses-this", 0)):
             with tempfile.TemporaryDirectory() as folder:
-                found = deny(database(Path(folder), package))
-                self.assertEqual(found[0], code, found[1])
-                self.assertEqual("RUSTSEC-2099-0001" in found[1], code == 1, found[1])
+                advisories = {"QCYCLE_ADVISORIES": str(database(Path(folder), package))}
+                ended, out, errors = deny(os.environ | advisories)
+                self.assertEqual(ended, code, out + errors)
+                self.assertEqual("RUSTSEC-2099-0001" in out + errors, code == 1, out + errors)
 
     def test_without_what_it_needs_it_says_that_nothing_was_measured(self) -> None:
         """As on a fresh machine without a network."""
@@ -92,16 +90,11 @@ class Advisories(unittest.TestCase):
                 shutil.copy(ROOT / name, project / name)
             (Path(folder) / "cargo").write_text("#!/bin/sh\n[ $1 = --version ] && echo cargo 9999.0.0\n")
             (Path(folder) / "cargo").chmod(0o755)
-            done = subprocess.run(
-                [project / "tools/deny.sh"],
-                capture_output=True,
-                text=True,
-                check=False,
-                env={"PATH": f"{folder}:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": folder},
-            )
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("deny: not measured: cargo-deny", done.stdout)
-        self.assertIn("could not be built", done.stderr)
+            path = f"{folder}:/usr/bin:/bin:/usr/sbin:/sbin"
+            code, out, errors = deny({"PATH": path, "HOME": folder}, project)
+        self.assertEqual(code, 0, errors)
+        self.assertIn("deny: not measured: cargo-deny", out)
+        self.assertIn("could not be built", errors)
 
 
 if __name__ == "__main__":
