@@ -74,12 +74,9 @@ fuzz-calls: setup-test ## make random calls natively and in virtual time; SEEDS=
 	QCYCLE_FUZZ_SEEDS=$(SEEDS) cargo test --locked -p testbed --test main conformance::fuzz -- --ignored --nocapture
 
 bench: setup-bench ## compare programs in virtual time with native ones; writes target/bench.json
-	cargo bench --locked $(CRATES) --bench decode
-	cargo bench --locked $(CRATES) --bench cyclictest
-	cargo bench --locked $(CRATES) --bench certificates
+	cargo bench --locked $(CRATES) --bench decode --bench certificates --bench cyclictest \
+		--bench pause --bench latency
 	cargo bench --locked $(CRATES) --bench clock -- $(bench_prefix)
-	cargo bench --locked $(CRATES) --bench pause
-	cargo bench --locked $(CRATES) --bench latency
 
 conformance: setup-conformance ## run peers' own tests and programs in virtual time; LTPROOT=folder of LTP; writes a page
 	cargo build --locked --release -p testbed

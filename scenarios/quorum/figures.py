@@ -93,6 +93,7 @@ def figures(actions: list[Action], extra: int, tdf: float) -> dict[str, Any]:
     """All that the report shows of a cell, in whose time the host took `tdf` seconds for one."""
     causes = Counter(action.cause for action in actions if action.cause)
     came = [action for action in actions if action.came]
+    alone = [action.ours_us for action in came if action.left_alone]
     # Whoever computes alone on a processor is faster in virtual time by this factor: with all
     # cryptography on the way at the speed of this host, an action takes this long at most.
     slower = tdf - 1
@@ -100,7 +101,7 @@ def figures(actions: list[Action], extra: int, tdf: float) -> dict[str, Any]:
         "ours": summary(a.ours_us for a in came),
         "published": summary(a.published_us for a in came),
         # One stall of the host decides how long the longest of all takes; of these it is no cause.
-        "left_alone": longest(a.ours_us for a in came if a.left_alone),
+        "left_alone": {"count": len(alone), "max": max(alone, default=None)},
         "host_speed": summary(a.ours_us + slower * a.parts_us[CRYPTOGRAPHY] for a in came),
         "parts": dict(zip(PARTS, means(came), strict=True)),
         "asked": len(actions),
@@ -112,12 +113,6 @@ def figures(actions: list[Action], extra: int, tdf: float) -> dict[str, Any]:
         "over_limit": over(came),
         "series": thinned([(a.at_s, a.ours_us) for a in came]),
     }
-
-
-def longest(values: Iterable[float]) -> dict[str, Any]:
-    """How many, and the longest, in µs."""
-    found = list(values)
-    return {"count": len(found), "max": max(found, default=None)}
 
 
 def over(came: list[Action]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ import csv
 import html
 import math
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from records import LIMIT_US, PARTS
 from verdict import LATER, LATER_MAX_US, PERCENTILES, later_us, too_late, without_flood
 
 COLOURS = {"arbiter": "#2563eb", "peer": "#d97706"}
+# Of the figures of one definition.
+extremes = itemgetter("min", "mean", "max")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 200, 58, 16, 10, 34
 STYLE = """
 :root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
@@ -181,7 +184,7 @@ def comparison(found: list[Any]) -> str:
     rows: list[tuple[str, str, tuple[float, float, float]]] = []
     for condition in cells.CONDITIONS:
         cell_rows = [
-            (f"{one['protocol']}, {mode(one)}", COLOURS[one["protocol"]], extremes(one))
+            (f"{one['protocol']}, {mode(one)}", COLOURS[one["protocol"]], extremes(one["published"]))
             for one in found
             if one["condition"] == condition and one["published"]["count"]
         ]
@@ -218,12 +221,6 @@ def comparison(found: list[Any]) -> str:
         drawn += f"<circle cx={mean:.1f} cy={y:.1f} r=4 fill={colour} />"
     caption = "minimum, mean and maximum by the published definition; grey: published; red: limit"
     return "<h2>Beside the published figures</h2>" + figure(drawn, caption, width, height)
-
-
-def extremes(one: Any) -> tuple[float, float, float]:
-    """Minimum, mean and maximum of a cell."""
-    figures = one["published"]
-    return figures["min"], figures["mean"], figures["max"]
 
 
 def flooded(found: list[Any]) -> str:

@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -166,17 +166,23 @@ def keys(tools: Tools, folder: Path) -> None:
     subprocess.run([*asked, "--force"], check=True, stdout=subprocess.DEVNULL)
 
 
-@contextlib.contextmanager
-def meter(part: Part, tools: Tools) -> Iterator[None]:
+def meter(part: Part, tools: Tools) -> contextlib.AbstractContextManager[Any]:
     """Has what the host takes of each core measured meanwhile."""
     cores = sorted({str(core) for core in cells.parties(part.cell).values()})
     asked = [tools.programs / "qcrelay", "meter", *cores, "--records", part.folder / records.METER]
-    with open(part.folder / "meter.json", "w", encoding="utf-8") as said:
+    return started(asked, part.folder / records.METER_SAID)
+
+
+@contextlib.contextmanager
+def started(asked: Sequence[str | Path], said: Path) -> Iterator[Any]:
+    """A program that runs meanwhile; what it says goes into a file."""
+    with open(said, "w", encoding="utf-8") as out:
+        # A session of its own: Ctrl-C is for this program, which ends the other one in its time.
         program = subprocess.Popen(
-            asked, stdout=said, stderr=said, start_new_session=True, preexec_fn=end_with_parent
+            asked, stdout=out, stderr=out, start_new_session=True, preexec_fn=end_with_parent
         )
         try:
-            yield
+            yield program
         finally:
             end(program)
 
@@ -210,18 +216,11 @@ def attend(part: Part, asked: list[str], tell: Callable[[float], None]) -> int:
     """Runs a command until it ends, and answers its exit code; what it says goes into the
     folder."""
     until = time.monotonic() + part.wall_s + PATIENCE_S
-    with open(part.folder / "said.txt", "w", encoding="utf-8") as said:
-        # A session of its own: Ctrl-C is for this program, which ends the other one in its time.
-        program = subprocess.Popen(
-            asked, stdout=said, stderr=said, start_new_session=True, preexec_fn=end_with_parent
-        )
-        try:
-            while program.poll() is None and time.monotonic() < until:
-                tell(part.wall_s * (1 - progress(part)))
-                wait(program, TELL_EVERY_S)
-        finally:
-            end(program)
-    return program.returncode
+    with started(asked, part.folder / "said.txt") as program:
+        while program.poll() is None and time.monotonic() < until:
+            tell(part.wall_s * (1 - progress(part)))
+            wait(program, TELL_EVERY_S)
+    return int(program.returncode)
 
 
 def end_with_parent() -> None:

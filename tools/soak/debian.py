@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import common
@@ -53,15 +52,6 @@ exec "$@"
 """
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended, and what it printed."""
-
-    code: int
-    out: str
-    err: str
-
-
 def missing() -> str:
     """Why no system can be made or entered here; empty if one can."""
     if os.geteuid() != 0:
@@ -91,14 +81,14 @@ def apart(command: list[str | Path], *also: str) -> list[str | Path]:
     return ["unshare", "--mount", "--propagation", "private", *also, "--", *command]
 
 
-def run(system: Path, command: list[str], seconds: int) -> Ended:
+def run(system: Path, command: list[str], seconds: int) -> subprocess.CompletedProcess[str]:
     """Runs a command in a system, where the folder of `qcycle` is /opt."""
     enter = ["sh", "-c", ENTER, "enter", system, common.QCYCLE.parent, *command]
     environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
     # With the first of its processes, which has a namespace of processes to itself, all of it ends.
     limit = ["timeout", "--signal=KILL", str(seconds)]
     isolated = apart(enter, "--net", "--pid", "--fork", "--kill-child")
-    done = subprocess.run(
+    return subprocess.run(
         [*limit, *isolated],
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -107,4 +97,3 @@ def run(system: Path, command: list[str], seconds: int) -> Ended:
         env=environment,
         check=False,
     )
-    return Ended(done.returncode, done.stdout, done.stderr)

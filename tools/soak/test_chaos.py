@@ -1,9 +1,8 @@
 """Ten hostile programs in one node, a measured pair in two others: is the pair's verdict ever wrong?
 
-The pair is that of `scenarios/minimal`, whose verdicts are known: a poller that keeps asking every
-20 ms meets its deadline of 50 ms, and one whose link is down for half a second misses it. Beside
-hostile programs each verdict must be the known one or `disturbed`, never the other one. It depends on the
-pair alone: that hostile programs keep each other waiting is their own affair.
+The pair is that of `scenarios/minimal`, whose verdicts are known. Beside hostile programs each must be
+the known one or `disturbed`, never the other one. It depends on the pair alone: that hostile programs
+keep each other waiting is their own affair.
 
 Some hostile programs take all that they can get (`hostile.py`), others are aimed at the agent that all
 nodes share: they write into the page that they share with it, have it read memory and files that

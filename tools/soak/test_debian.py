@@ -134,17 +134,18 @@ class Programs(unittest.TestCase):
     def compare(self, system: Path, case: Case) -> None:
         """One case in all ways."""
         native = debian.run(system, command("natively", case), SECONDS)
-        self.assertTrue(native.out, native.err)
+        self.assertTrue(native.stdout, native.stderr)
         for way in ["exec", "attach"]:
             with self.subTest(way=way):
                 ended = debian.run(system, command(way, case), SECONDS)
-                refusals = re.findall(r"^qcycle: refused .*$", ended.err, re.MULTILINE)
-                self.assertNotEqual(ended.code, -9, f"it did not end: {ended}")
+                refusals = re.findall(r"^qcycle: refused .*$", ended.stderr, re.MULTILINE)
+                self.assertNotEqual(ended.returncode, -9, f"it did not end: {ended}")
                 if case.refused:
                     self.assertEqual(len(refusals), 1, ended)
                     self.assertIn(case.refused, refusals[0])
                 else:
-                    self.assertEqual((native.out, native.code), (ended.out, ended.code), ended)
+                    self.assertEqual(native.stdout, ended.stdout, ended)
+                    self.assertEqual(native.returncode, ended.returncode, ended)
                     self.assertEqual(refusals, [], ended)
 
 
