@@ -30,7 +30,3 @@ class Circles(unittest.TestCase):
             "b_tests.rs": "use crate::a::A;",
         }
         self.assertEqual(circles.circles(files), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -85,7 +85,3 @@ class Bundles(unittest.TestCase):
         self.assertEqual((lines["raw"], lines["locked"], lines["written"]), ("1", "0", "0"))
         self.assertEqual(lines["arguments"], "2 hello")
         self.assertEqual(lines["fifo"], "0")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -28,7 +28,3 @@ class Page(unittest.TestCase):
                 source = mutants.CRATE / "src" / row.file
                 self.assertEqual(source.read_text().count(row.before), 1)
                 self.assertTrue(row.killed_by)
-
-
-if __name__ == "__main__":
-    unittest.main()

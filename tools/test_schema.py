@@ -112,7 +112,3 @@ class Schema(unittest.TestCase):
         measure = {"maximum": "line.l.i1"}
         demand = [{"name": "the current", "measure": measure, **bounds}]
         self.assertEqual(faults({**GOOD, "requirements": demand}), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

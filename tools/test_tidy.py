@@ -101,7 +101,3 @@ class Tidy(unittest.TestCase):
             (Path(folder) / "capture.pcap").write_bytes(b"\xa1\xb2TODO\xff")
             tree = tidy.Tree(Path(folder), ["capture.pcap"])
             self.assertEqual(list(tidy.words(tree)), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -76,7 +76,3 @@ class CommandLine(unittest.TestCase):
             code, line = self.run_on("{}", *words)
             self.assertEqual(code, 2, words)
             self.assertIn("is not a number from 0 to 60000", line)
-
-
-if __name__ == "__main__":
-    unittest.main()

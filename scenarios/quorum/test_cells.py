@@ -174,7 +174,3 @@ def running_in(folder: Path) -> list[str]:
         except OSError:
             continue
     return [command for command in found if str(HERE / "run.py") not in command]
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -583,7 +583,3 @@ class CommandLine(unittest.TestCase):
                     run.main()
             self.assertEqual(ended.exception.code, code, words)
             self.assertIn(what, said.getvalue())
-
-
-if __name__ == "__main__":
-    unittest.main()

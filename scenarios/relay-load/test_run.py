@@ -106,7 +106,3 @@ class Page(unittest.TestCase):
         self.assertIn("a &lt;host&gt;", text)
         self.assertEqual(text.count("<span class=missed>"), 1)
         self.assertIn("<li>x: no runc", text)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -96,7 +96,3 @@ class Whole(unittest.TestCase):
             lines = (output / name / "breaker.jsonl").read_text(encoding="utf-8").splitlines()
             blamed = [one for one in map(json.loads, lines) if one["event"] == "blamed"]
             self.assertEqual({one["node"] for one in blamed}, {3}, name)
-
-
-if __name__ == "__main__":
-    unittest.main()

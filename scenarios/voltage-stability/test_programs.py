@@ -175,7 +175,3 @@ async def take_turns(work_s: list[float]) -> list[float]:
             break
         await asyncio.sleep(work_s[len(begun) - 1])
     return begun
-
-
-if __name__ == "__main__":
-    unittest.main()

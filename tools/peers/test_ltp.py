@@ -268,7 +268,3 @@ class Skipped(unittest.TestCase):
         everything = tool.suites.all_suites() + ltp.all_suites() + tool.programs.all_programs()
         for suite in everything:
             self.assertIn(f"`{suite.name}`", page)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -164,7 +164,3 @@ def sleeping(mark: str) -> list[str]:
         except OSError:
             pass
     return found
-
-
-if __name__ == "__main__":
-    unittest.main()

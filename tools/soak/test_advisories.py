@@ -95,7 +95,3 @@ class Advisories(unittest.TestCase):
         self.assertEqual(code, 0, errors)
         self.assertIn("deny: not measured: cargo-deny", out)
         self.assertIn("could not be built", errors)
-
-
-if __name__ == "__main__":
-    unittest.main()

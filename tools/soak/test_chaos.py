@@ -131,7 +131,3 @@ class Chaos(unittest.TestCase):
         programs: Any = ran.record["programs"]
         hostile_ones = [one for one in programs if one["node"] == "hostile"]
         return {one["name"]: one["end"] for one in hostile_ones if one["end"]["how"] != "stopped"}
-
-
-if __name__ == "__main__":
-    unittest.main()

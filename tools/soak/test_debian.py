@@ -147,7 +147,3 @@ class Programs(unittest.TestCase):
                     self.assertEqual(native.stdout, ended.stdout, ended)
                     self.assertEqual(native.returncode, ended.returncode, ended)
                     self.assertEqual(refusals, [], ended)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -96,7 +96,3 @@ class Load(unittest.TestCase):
         self.assertIn(verdict["outcome"], (known, "disturbed"), verdict)
         if verdict["outcome"] == "disturbed":
             self.assertRegex(verdict["reason"], r"(waited|woke|computed|late|tdf).*the limit is")
-
-
-if __name__ == "__main__":
-    unittest.main()
