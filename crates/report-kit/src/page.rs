@@ -21,7 +21,6 @@ pub struct Page {
     pub body: Markup,
     /// Style besides that of all reports.
     pub style: &'static str,
-    /// What the script draws from.
     pub data: serde_json::Value,
     /// The only script that may run.
     pub script: &'static str,

@@ -13,14 +13,12 @@ use super::{CONFIDENCE, Distribution, binomial};
 /// The percentiles that are reported.
 pub const SHARES: [f64; 4] = [0.99, 0.999, 0.9999, 0.999_99];
 
-/// One percentile, ns.
+/// A percentile in ns, with its confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Percentile {
     /// The share of samples below, as 0.999.
     pub share: f64,
-    /// The percentile of the samples.
     pub value: f64,
-    /// Lower end of its confidence interval.
     pub lower: f64,
     /// Upper end; `None` if there are too few samples to give one.
     pub upper: Option<f64>,
