@@ -31,15 +31,11 @@ const NEVER_NS: f64 = u32::MAX as f64;
 /// What must not be exceeded.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Limit {
-    /// Of which service or task.
     pub name: String,
-    /// Who sets the limit.
     pub group: Group,
-    /// What it is a limit on.
     pub quantity: Quantity,
     /// The budget for all of it, of which latency here is one part, ns.
     pub budget_ns: u64,
-    /// Where it is written.
     pub source: String,
 }
 
@@ -47,7 +43,6 @@ pub struct Limit {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {
-    /// Those that the user asks for.
     Own,
     /// Of protection and control in power grids.
     Grid,
@@ -67,15 +62,11 @@ pub enum Quantity {
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Verdict {
-    /// The limit that is judged.
     pub limit: Limit,
-    /// Whether it is kept.
     pub outcome: Outcome,
-    /// The statistic that decides.
     pub statistic: String,
     /// Its value, ns; none: there are too few samples for it.
     pub value_ns: Option<f64>,
-    /// The share of the budget that it eats.
     pub eats: Option<f64>,
     /// What it leaves of the budget for network and processing, ns; negative: it lacks so much.
     pub leaves_ns: Option<f64>,
@@ -83,56 +74,41 @@ pub struct Verdict {
     pub samples: u64,
     /// So many are needed to say that it is met.
     pub samples_needed: u64,
-    /// How many were later than the whole budget.
     pub over: u64,
     pub reason: String,
 }
 
+impl Limit {
+    fn new(name: &str, group: Group, quantity: Quantity, budget_ns: u64, source: &str) -> Self {
+        Self { name: name.to_owned(), group, quantity, budget_ns, source: source.to_owned() }
+    }
+}
+
 /// The limits of the field.
 pub(crate) fn limits() -> Vec<Limit> {
-    const TASK_NS: u64 = 1_000_000;
-    const TT6_NS: u64 = 3_000_000;
-    const QUARTER_60_NS: u64 = 4_166_667;
-    const QUARTER_50_NS: u64 = 5_000_000;
-    let of = |name: &str, budget_ns, source: &str| Limit {
-        name: name.to_owned(),
-        group: Group::Grid,
-        quantity: Quantity::Latency,
-        budget_ns,
-        source: source.to_owned(),
-    };
-    let mut limits = vec![
-        of("protection task, 1 ms", TASK_NS, "cycle of a protection task"),
-        of("TT6, 3 ms", TT6_NS, "IEC 61850-5, transfer time class TT6"),
-        of("quarter cycle at 60 Hz", QUARTER_60_NS, "a quarter of 1/60 s"),
-        of("quarter cycle at 50 Hz", QUARTER_50_NS, "a quarter of 1/50 s"),
+    let grid = [
+        ("protection task, 1 ms", 1_000_000, "cycle of a protection task"),
+        ("TT6, 3 ms", 3_000_000, "IEC 61850-5, transfer time class TT6"),
+        ("quarter cycle at 60 Hz", 4_166_667, "a quarter of 1/60 s"),
+        ("quarter cycle at 50 Hz", 5_000_000, "a quarter of 1/50 s"),
     ];
-    for requirement in published::requirements() {
-        let budget_ns = |ms: f64| (ms * 1e6).round() as u64;
-        for (quantity, ms) in
-            [(Quantity::Latency, requirement.latency_ms), (Quantity::Jitter, requirement.jitter_ms)]
-        {
-            limits.push(Limit {
-                name: requirement.service.clone(),
-                group: Group::Service,
-                quantity,
-                budget_ns: budget_ns(ms),
-                source: "Queiroz 2023".to_owned(),
-            });
-        }
-    }
-    limits
+    let of_grid = |(name, budget_ns, source)| {
+        Limit::new(name, Group::Grid, Quantity::Latency, budget_ns, source)
+    };
+    let of_service = |service: published::Requirement| {
+        let both = [(Quantity::Latency, service.latency_ms), (Quantity::Jitter, service.jitter_ms)];
+        both.map(|(quantity, ms)| {
+            let budget_ns = (ms * 1e6).round() as u64;
+            Limit::new(&service.service, Group::Service, quantity, budget_ns, "Queiroz 2023")
+        })
+    };
+    let services = published::requirements().into_iter().flat_map(of_service);
+    grid.into_iter().map(of_grid).chain(services).collect()
 }
 
 /// A limit on latency that the user asks for.
 pub(crate) fn own(name: &str, budget_ns: u64) -> Limit {
-    Limit {
-        name: name.to_owned(),
-        group: Group::Own,
-        quantity: Quantity::Latency,
-        budget_ns,
-        source: "asked for".to_owned(),
-    }
+    Limit::new(name, Group::Own, Quantity::Latency, budget_ns, "asked for")
 }
 
 /// The activations of a cell: its samples, what was missed because of them, and what was lost.
@@ -333,23 +309,15 @@ mod tests {
 
     /// A cell at a period of 10 ms.
     fn cell(latency_ns: Vec<u32>) -> Cell {
-        let at = (0..latency_ns.len() as i64).map(|index| index * 10_000_000).collect();
-        let samples = Samples::Kept { at, latency_ns };
         Cell {
-            threads: vec![Thread { samples, ..Thread::default() }],
+            threads: vec![Samples::periodic(10_000_000, latency_ns).into()],
             method: Method { period_ns: Some(10_000_000), ..Method::default() },
             ..Cell::default()
         }
     }
 
     fn limit(quantity: Quantity, budget_ns: u64) -> Vec<Limit> {
-        vec![Limit {
-            name: "own".into(),
-            group: Group::Own,
-            quantity,
-            budget_ns,
-            source: "here".into(),
-        }]
+        vec![Limit::new("own", Group::Own, quantity, budget_ns, "here")]
     }
 
     fn all(cell: &Cell) -> Distribution {
@@ -372,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_samples_are_no_verdict_and_the_number_needed_is_told() {
+    fn too_few_samples_are_no_verdict_and_the_number_needed_is_given() {
         let verdict = judged(&cell(vec![500_000; 3_687]), 1_000_000);
         assert_eq!((verdict.outcome, verdict.value_ns), (Outcome::NotMeasured, None));
         assert_eq!(verdict.reason, "too few samples: 3687, but 3688 are needed, so 37 s like this");
@@ -413,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn an_activation_that_never_came_has_no_time_to_be_told() {
+    fn an_activation_that_never_came_has_no_time_to_be_printed() {
         let mut late = cell(vec![500_000; 4_000]);
         late.threads[0].counts = Counts { missed: 4, ..Counts::default() };
         let verdict = judged(&late, 1_000_000);

@@ -30,7 +30,7 @@ fn plan(cores: &Cores, priority: Option<i32>) -> Plan {
 }
 
 /// Prepares a platform; `None` with the reason on standard error where this machine cannot.
-fn prepare(platform: &mut dyn Platform) -> Option<Cores> {
+pub(crate) fn prepare(platform: &mut dyn Platform) -> Option<Cores> {
     match platform.prepare() {
         Ok(cores) => Some(cores),
         Err(Refusal::NotMeasured(why)) => {

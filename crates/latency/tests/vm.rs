@@ -1,9 +1,10 @@
 //! Guests from the package of a kernel to a cell: they boot Debian's ordinary and PREEMPT_RT kernels
-//! with the probe as their first program, measure idle and beside a load, and end when told.
+//! with the probe as their first program, measure idle and beside a load, and end when asked to.
 //!
 //! Guests that count instructions are the same whatever else this host does, so what is asserted of
-//! them holds exactly: two runs are equal to the octet. How long anything took is told, not judged.
+//! them holds exactly: two runs are equal to the octet. How long anything took is printed, not judged.
 
+use crate::platforms::prepare;
 use crate::static_probe;
 use std::io::Read as _;
 use std::time::Instant;
@@ -35,14 +36,8 @@ fn spec(kernel: GuestKernel, accelerator: Accelerator) -> VmSpec {
 /// QEMU and no way to a kernel.
 fn prepared(spec: &VmSpec) -> Option<(Vm, Cores)> {
     let mut vm = Vm::new(spec, &static_probe::binary());
-    match vm.prepare() {
-        Ok(cores) => Some((vm, cores)),
-        Err(Refusal::NotMeasured(why)) => {
-            eprintln!("not tested: {why}");
-            None
-        }
-        Err(Refusal::Failed(error)) => panic!("{error:#}"),
-    }
+    let cores = prepare(&mut vm)?;
+    Some((vm, cores))
 }
 
 fn order(duration_ns: u64, loads: &[&str]) -> Order {
@@ -131,8 +126,8 @@ fn says_which_kernel_it_was(cell: &Cell, kernel: GuestKernel) {
     assert!(line.contains("quartercycle.sha256="), "{line}");
 }
 
-/// Leaves simulated lines as a measurement does that was killed, and fails if the next one does not take
-/// them down: that one begins three seconds after this, of which the start of perl takes one.
+/// Leaves simulated lines as a measurement does that was killed, and fails if the next one does not remove
+/// them: that one begins three seconds after this, of which the start of perl takes one.
 const LEFT_BEHIND: &str = "my $left = '/sys/kernel/config/gpio-sim/qcprobe-999999-1'; \
      mkdir $left and mkdir qq($left/bank) or die; \
      my $live; open $live, '>', qq($left/live) and print $live 1 and close $live or die; \
@@ -172,9 +167,9 @@ fn edges_of_a_simulated_line_are_counted_and_stamped_in_a_guest() {
         let parts: Option<Vec<i64>> = sample.stamps.parts(sample.latency_ns, 2).collect();
         assert_eq!(parts.map(|parts| parts.iter().sum()), Some(sample.latency_ns), "{sample:?}");
     }
-    let told: Vec<_> = cell.parts.iter().map(|part| (&*part.name, part.count)).collect();
+    let parts: Vec<_> = cell.parts.iter().map(|part| (&*part.name, part.count)).collect();
     let all = counts.taken;
-    assert_eq!(told, [("raise", all), ("receive", all), ("whole", all)]);
+    assert_eq!(parts, [("raise", all), ("receive", all), ("whole", all)]);
     eprintln!("parts, ns: {:?}", cell.parts);
     assert!(vm.marks().iter().any(|mark| mark.kind == MarkKind::Emulated));
 }
@@ -208,7 +203,7 @@ fn a_guest_has_the_loads_of_this_host_and_its_place_on_it() {
     let (said, ending) = said(attended, began);
     let cell = cell(&said, &ending);
     assert!(cell.count() > 0 && ending.loads_missing().is_empty(), "{ending:?}");
-    // Two neighbours beside it: as many guests, each with loads only, until they are told to end.
+    // Two neighbours beside it: as many guests, each with loads only, until they are asked to end.
     let neighbour = Order { plan: None, ..order.clone() };
     let mut neighbours: Vec<_> = (0..2)
         .map(|number| vm.attend(&neighbour, Role::Neighbour(number)).unwrap_or_else(|_| panic!()))
@@ -223,7 +218,7 @@ fn a_guest_has_the_loads_of_this_host_and_its_place_on_it() {
 
 #[test]
 #[ignore = "long: a static probe is built"]
-fn huge_pages_that_are_not_there_are_told_with_the_way_to_them() {
+fn huge_pages_that_are_not_there_are_reported_with_the_way_to_them() {
     let huge = VmSpec {
         huge_pages: true,
         memory_mib: 1 << 20,
@@ -232,13 +227,13 @@ fn huge_pages_that_are_not_there_are_told_with_the_way_to_them() {
     let Err(Refusal::NotMeasured(why)) = Vm::new(&huge, &static_probe::binary()).prepare() else {
         panic!("no host of this test has a terabyte of huge pages")
     };
-    let is_told = why.fix.contains("vm.nr_hugepages") || why.fix.contains("qemu");
-    assert!(is_told, "{why}");
+    let has_fix = why.fix.contains("vm.nr_hugepages") || why.fix.contains("qemu");
+    assert!(has_fix, "{why}");
 }
 
 #[test]
 #[ignore = "long: it boots guests"]
-fn a_guest_ends_when_told_and_leaves_nothing() {
+fn a_guest_ends_when_asked_to_and_leaves_nothing() {
     let Some((mut vm, _)) = prepared(&spec(GuestKernel::Stock, Accelerator::Auto)) else { return };
     let long = order(3_600_000_000_000, &["sleep 86400"]);
     let mut attended = begin(&mut vm, &long);

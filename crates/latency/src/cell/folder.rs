@@ -3,6 +3,7 @@
 //!
 //! `cell.json` is written last, so a folder with one is complete.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -10,9 +11,8 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::{Cell, CoreTime, Counts, Gaps, Mark, MarkKind, Method, Part, Samples, Stall, Thread};
+use super::{Cell, Counts, Mark, MarkKind, Samples, Stall, Thread};
 use report_kit::parquet_table::{self, GROUP_ROWS, Kind, Values, Writer};
 use report_kit::statistics::Distribution;
 
@@ -51,25 +51,14 @@ const STALLS_SCHEMA: [(&str, Kind); 7] = [
     ("evidence", Kind::Text),
 ];
 
-/// `cell.json`.
+/// `cell.json`: what a cell is, but for its samples and stalls, and how many of these there are.
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct Record<'c> {
     format: u32,
-    platform: String,
-    profile: String,
-    began: String,
-    method: Method,
-    marks: Vec<Mark>,
+    #[serde(flatten)]
+    cell: Cow<'c, Cell>,
     threads: Vec<ThreadRecord>,
-    /// Cells of before there were parts have none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    parts: Vec<Part>,
     stalls: usize,
-    cores: Vec<CoreTime>,
-    gaps: Vec<Gaps>,
-    warnings: Vec<String>,
-    plan: Value,
-    facts: Value,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -95,7 +84,7 @@ impl Cell {
         os::files::replace(&folder.join(RECORD), |to| to.write_all(text.as_bytes()))
     }
 
-    fn record(&self) -> Record {
+    fn record(&self) -> Record<'_> {
         let thread = |thread: &Thread| ThreadRecord {
             number: thread.number,
             core: thread.core,
@@ -105,19 +94,9 @@ impl Cell {
         };
         Record {
             format: FORMAT,
-            platform: self.platform.clone(),
-            profile: self.profile.clone(),
-            began: self.began.clone(),
-            method: self.method.clone(),
-            marks: self.marks.clone(),
+            cell: Cow::Borrowed(self),
             threads: self.threads.iter().map(thread).collect(),
-            parts: self.parts.clone(),
             stalls: self.stalls.len(),
-            cores: self.cores.clone(),
-            gaps: self.gaps.clone(),
-            warnings: self.warnings.clone(),
-            plan: self.plan.clone(),
-            facts: self.facts.clone(),
         }
     }
 
@@ -178,7 +157,7 @@ impl Cell {
     /// Reads it from its folder.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(RECORD);
-        let record = || -> Result<Record> {
+        let record = || -> Result<Record<'_>> {
             let record: Record = serde_json::from_str(&fs::read_to_string(&path)?)?;
             if record.format != FORMAT {
                 bail!("its format is {}, but this program reads {FORMAT}", record.format);
@@ -188,7 +167,8 @@ impl Cell {
         let record = record().with_context(|| {
             format!("reading {} (every cell measured by `qcycle latency` has one)", path.display())
         })?;
-        let mut cell = empty(&record);
+        let mut cell = record.cell.into_owned();
+        cell.threads = record.threads.iter().map(ThreadRecord::empty).collect();
         read_samples(&mut cell, &folder.join(SAMPLES))?;
         if record.threads.iter().any(|thread| thread.counted) {
             read_histogram(&mut cell, &folder.join(HISTOGRAM))?;
@@ -209,31 +189,16 @@ impl Cell {
     }
 }
 
-fn empty(record: &Record) -> Cell {
-    let thread = |of: &ThreadRecord| Thread {
-        number: of.number,
-        core: of.core,
-        samples: if of.counted {
-            Samples::Counted(Distribution::default())
-        } else {
-            Samples::default()
-        },
-        counts: of.counts.clone(),
-    };
-    Cell {
-        platform: record.platform.clone(),
-        profile: record.profile.clone(),
-        began: record.began.clone(),
-        method: record.method.clone(),
-        plan: record.plan.clone(),
-        facts: record.facts.clone(),
-        marks: record.marks.clone(),
-        threads: record.threads.iter().map(thread).collect(),
-        parts: record.parts.clone(),
-        stalls: Vec::new(),
-        cores: record.cores.clone(),
-        gaps: record.gaps.clone(),
-        warnings: record.warnings.clone(),
+impl ThreadRecord {
+    /// The thread, whose samples are to be read.
+    fn empty(&self) -> Thread {
+        let counted = Samples::Counted(Distribution::default());
+        Thread {
+            number: self.number,
+            core: self.core,
+            samples: if self.counted { counted } else { Samples::default() },
+            counts: self.counts.clone(),
+        }
     }
 }
 
@@ -341,7 +306,7 @@ fn named<T: FromStr>(how: &str, word: &str) -> Result<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cause, Detector};
+    use super::super::{Cause, CoreTime, Detector, Gaps, Method, Part};
     use serde_json::json;
 
     use super::*;
@@ -418,13 +383,13 @@ mod tests {
         assert!(refused().contains("cell.json") && refused().contains("qcycle latency"));
         cell().write(folder.path()).unwrap();
         let text = fs::read_to_string(folder.path().join(RECORD)).unwrap();
-        for (from, to, told) in [
+        for (from, to, said) in [
             ("\"format\": 1", "\"format\": 7", "format is 7"),
             ("\"samples\": 70000", "\"samples\": 70001", "70000 of 70001"),
             ("\"number\": 0", "\"number\": 4", "thread 0 is not"),
         ] {
             fs::write(folder.path().join(RECORD), text.replace(from, to)).unwrap();
-            assert!(refused().contains(told), "{}", refused());
+            assert!(refused().contains(said), "{}", refused());
         }
     }
 

@@ -21,14 +21,10 @@ pub(crate) const WHOLE: &str = "whole";
 pub struct Part {
     /// As [`Kind::parts`] calls it, or [`WHOLE`].
     pub name: String,
-    /// Samples in which it is known.
     pub count: u64,
     pub minimum: f64,
-    /// Half of them are shorter, ns.
     pub median: f64,
-    /// 99 % of them are shorter, ns.
     pub p99: f64,
-    /// 99.9 % of them are shorter, ns.
     pub p99_9: f64,
     pub maximum: f64,
 }

@@ -19,7 +19,6 @@ use report_kit::machine::utc;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     pub cell: Cell,
-    /// How the stream ended.
     pub ended: MeasurementEnd,
 }
 
@@ -33,7 +32,6 @@ pub enum MeasurementEnd {
     Cut(String),
     /// The platform lacks what the probe needs: the reason, and the way out.
     NotMeasured(String),
-    /// Something went wrong: what.
     Failed(String),
 }
 
@@ -73,7 +71,6 @@ struct Taking {
     next: Vec<u64>,
     /// Samples of each thread that did not arrive or made no sense.
     lost: Vec<u64>,
-    /// Latencies that were too long to store.
     long: u64,
     parting: Parting,
 }
@@ -260,7 +257,7 @@ mod tests {
     }
 
     /// Two blocks of one thread with two samples lost between, a stall, and what the cores did.
-    fn told(end: Option<Outcome>) -> Vec<u8> {
+    fn said(end: Option<Outcome>) -> Vec<u8> {
         let mut writer = Writer::new(Vec::new(), &header()).unwrap();
         writer.samples(1, 0, &[sample(1_000, 70), sample(2_000, -4)]).unwrap();
         writer.samples(1, 4, &[sample(5_000, 1 << 40), sample(4_000, 9)]).unwrap();
@@ -296,7 +293,7 @@ mod tests {
 
     #[test]
     fn samples_stalls_and_what_justifies_marks_come_out_of_the_stream() {
-        let Measured { cell, ended } = measured(&told(Some(Outcome::Finished)));
+        let Measured { cell, ended } = measured(&said(Some(Outcome::Finished)));
         assert_eq!(ended, MeasurementEnd::Finished);
         assert_eq!(
             (cell.name().as_str(), cell.began.as_str()),
@@ -325,10 +322,10 @@ mod tests {
 
     #[test]
     fn a_stream_that_was_cut_off_is_a_cell_with_a_mark() {
-        let Measured { cell, ended } = measured(&told(None));
+        let Measured { cell, ended } = measured(&said(None));
         assert!(matches!(ended, MeasurementEnd::Cut(_)) && cell.is_marked(MarkKind::Cut));
         assert_eq!(cell.count(), 3);
-        let stopped = measured(&told(Some(Outcome::Interrupted)));
+        let stopped = measured(&said(Some(Outcome::Interrupted)));
         assert!(stopped.cell.is_marked(MarkKind::Cut));
         assert!(Cell::from_stream(&b"nonsense"[..], "native", "tp1").is_err());
     }

@@ -132,12 +132,12 @@ fn max(thread: &Value, unit_ns: f64) -> Option<u32> {
 
 /// What the tool tells about the machine.
 fn facts(all: &Value) -> Value {
-    let told = |key: &str| {
+    let said = |key: &str| {
         all.get(key).cloned().map(|value| (key.trim_end_matches(':').to_owned(), value))
     };
     let mut facts: Map<String, Value> = ["cmdline:", "start_time", "end_time", "rt_test_version:"]
         .into_iter()
-        .filter_map(told)
+        .filter_map(said)
         .collect();
     if let Some(system) = all.get("sysinfo").and_then(Value::as_object) {
         facts.extend(system.clone());

@@ -26,12 +26,9 @@ use report_kit::statistics::Distribution;
 /// What times in a file are counted in, where the file itself does not tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
 pub enum Unit {
-    /// Nanoseconds.
     Ns,
-    /// Microseconds.
     #[default]
     Us,
-    /// Milliseconds.
     Ms,
 }
 
@@ -73,7 +70,6 @@ fn bad<T>(what: impl Into<String>) -> Result<T, BadImport> {
 /// What a file tells.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Found {
-    /// Which program wrote it.
     tool: &'static str,
     threads: Vec<Thread>,
     marks: Vec<Mark>,
@@ -253,12 +249,12 @@ mod tests {
         assert_eq!(cell.method.probe, "cyclictest");
         assert_eq!((cell.method.priority, cell.method.period_ns), (Some(80), Some(1_000_000)));
         let text = std::fs::read_to_string(format!("{FILES}/cyclictest.json")).unwrap();
-        let told: Value = serde_json::from_str(&text).unwrap();
+        let said: Value = serde_json::from_str(&text).unwrap();
         for (thread, number) in cell.threads.iter().zip(["0", "1"]) {
-            let told = &told["thread"][number];
-            assert_eq!(Some(thread.samples.count()), told["cycles"].as_u64());
+            let said = &said["thread"][number];
+            assert_eq!(Some(thread.samples.count()), said["cycles"].as_u64());
             let max = thread.samples.distribution().max().map(|ns| u64::from(ns) / 1_000);
-            assert_eq!(max, told["max"].as_u64());
+            assert_eq!(max, said["max"].as_u64());
         }
         let short = text.replacen("\"cycles\": 300", "\"cycles\": 310", 1);
         let short = read(&short, Hints::default()).unwrap();

@@ -80,8 +80,8 @@ fn cyclictest_verbose(text: &str) -> Option<Found> {
     let mut samples: Vec<(Times, Vec<u32>)> = Vec::new();
     let interval_ns = |thread: usize| -> i64 {
         let name = format!("Thread {thread} Interval:");
-        let told = text.lines().find_map(|line| line.strip_prefix(name.as_str()));
-        let us: i64 = told.and_then(|us| us.trim().parse().ok()).unwrap_or(1_000);
+        let said = text.lines().find_map(|line| line.strip_prefix(name.as_str()));
+        let us: i64 = said.and_then(|us| us.trim().parse().ok()).unwrap_or(1_000);
         us.clamp(1, 1 << 40) * 1_000
     };
     let mut intervals_ns: Vec<i64> = Vec::new();
@@ -158,11 +158,9 @@ fn xenomai(text: &str) -> Result<Found, BadImport> {
         latency_ns.push(ns(max * 1e3));
     }
     // `RTS|` is the summary, which holds no maxima that the lines above do not.
-    let at = (1..=latency_ns.len() as i64).map(|second| second * 1_000_000_000).collect();
-    let thread = Thread { samples: Samples::Kept { at, latency_ns }, ..Thread::default() };
     Ok(Found {
         tool: "xenomai latency",
-        threads: vec![thread],
+        threads: vec![Samples::periodic(1_000_000_000, latency_ns).into()],
         marks: vec![Mark::new(MarkKind::MaximaOnly, "each second")],
         ..Found::default()
     })
@@ -209,21 +207,11 @@ fn table(text: &str, hints: Hints) -> Result<Found, BadImport> {
     if width == 1 {
         let latency_ns: Vec<u32> = values.iter().map(|value| ns(value * unit_ns)).collect();
         let samples = match hints.period_ns {
-            Some(period_ns) => Samples::Kept {
-                at: (1..=latency_ns.len() as i64).map(|n| n.saturating_mul(period_ns)).collect(),
-                latency_ns,
-            },
+            Some(period_ns) => Samples::periodic(period_ns, latency_ns),
             None => Samples::Counted(Distribution::of(&latency_ns)),
         };
-        let thread = Thread { samples, ..Thread::default() };
-        let period_ns = hints.period_ns;
-        return Ok(Found {
-            tool: "list of samples",
-            threads: vec![thread],
-            period_ns,
-            marks,
-            ..Found::default()
-        });
+        let (tool, threads, period_ns) = ("list of samples", vec![samples.into()], hints.period_ns);
+        return Ok(Found { tool, threads, period_ns, marks, ..Found::default() });
     }
     let counts = values.chunks_exact(width).flat_map(|row| &row[1..]);
     if let Some(count) = counts.copied().find(|count| !(0.0..COUNT_MAX).contains(count)) {

@@ -1,11 +1,10 @@
 //! Reads what stands below `platforms`: a name alone means a built-in one.
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use probe::Cores;
 
-use super::values::{check_name, cores, ns};
+use super::values::{check_name, chosen, cores, ns, priority, yes};
 use super::{
     Accelerator, ContainerSpec, Engine, GuestKernel, NativeSpec, PlatformKind, PlatformSpec,
     RemoteSpec, VmSpec,
@@ -78,11 +77,6 @@ pub(super) fn platform(
     Some(PlatformSpec { name: name.value.to_owned(), kind })
 }
 
-/// A word that stands for a variant: the tables of keys take their words from the variants.
-fn chosen<T: FromStr>(options: &Mapping<'_>, key: &'static str) -> Option<T> {
-    options.choice(key)?.value.parse().ok()
-}
-
 fn container(options: &Mapping<'_>) -> Option<ContainerSpec> {
     let engine = chosen(options, "engine");
     let real_time_ns = options.parse("real_time", |text| {
@@ -93,12 +87,12 @@ fn container(options: &Mapping<'_>) -> Option<ContainerSpec> {
         }
         Ok(ns(share))
     });
-    let exclusive = options.choice("sharing").map(|word| word.value == "exclusive");
+    let exclusive = options.is("sharing", "exclusive");
     let cores = cores(options, &["all"]);
     Some(ContainerSpec {
         engine: engine?,
         cores: cores?,
-        exclusive: exclusive?,
+        exclusive,
         real_time_ns: real_time_ns?.value,
     })
 }
@@ -115,18 +109,17 @@ fn vm(options: &Mapping<'_>) -> Option<VmSpec> {
             Err(Fault::new(what, "write `any`, or cores as `1` or `0-2,5`"))
         }
     });
-    let exclusive = options.choice("sharing").map(|word| word.value == "exclusive");
-    let priority = options.whole("priority").and_then(|whole| i32::try_from(whole.value).ok());
-    let yes = |key| options.choice(key).map(|word| word.value == "yes");
-    let (huge_pages, lock_memory) = (yes("huge_pages"), yes("lock_memory"));
+    let priority = priority(options, "priority");
+    let (huge_pages, lock_memory) = (yes(options, "huge_pages"), yes(options, "lock_memory"));
+    let exclusive = options.is("sharing", "exclusive");
     Some(VmSpec {
         kernel: kernel?,
         accelerator: accelerator?,
         cores: cores?,
         memory_mib: memory_mib?.value,
         host_cores: host_cores?.value,
-        exclusive: exclusive?,
-        priority: priority.map(|priority| Some(priority).filter(|priority| *priority > 0))?,
+        exclusive,
+        priority: priority?,
         huge_pages: huge_pages?,
         lock_memory: lock_memory?,
     })

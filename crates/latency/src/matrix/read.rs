@@ -101,7 +101,7 @@ fn matrix(top: &Mapping<'_>, folder: &Path) -> Option<Matrix> {
 fn check_lengths(top: &Mapping<'_>, matrix: &Matrix) {
     for profile in &matrix.profiles {
         let duration_ns = profile.duration_ns.unwrap_or(matrix.duration_ns);
-        if duration_ns < profile.period_ns {
+        if duration_ns < profile.plan.period_ns {
             let what = format!("profile {} has a period longer than its duration", profile.name);
             top.place.wrong(what, "give a longer `duration`");
         }

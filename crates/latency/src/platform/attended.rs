@@ -173,7 +173,7 @@ impl Ending {
     }
 }
 
-/// The last lines that it said, taken down by a thread of their own. Nobody waits for that thread:
+/// The last lines that it said, recorded by a thread of their own. Nobody waits for that thread:
 /// a program that escaped may keep the pipe open.
 #[derive(Clone, Default)]
 struct Said {

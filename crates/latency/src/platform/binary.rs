@@ -13,7 +13,6 @@ use os::elf;
 /// Names the file, for those who keep it elsewhere.
 const VARIABLE: &str = "QCYCLE_PROBE";
 const NAME: &str = "qcprobe";
-/// What to do where there is none.
 const WAY_OUT: &str = "build it with `make probe`";
 
 /// The program that is carried to where a cell is measured.
@@ -56,7 +55,7 @@ impl Binary {
         Some(Self { path: path.to_owned(), is_static })
     }
 
-    /// Where it lies.
+    /// Where it lies, static or not.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_static_one_is_preferred_and_a_missing_one_is_told_with_the_fix() {
+    fn a_static_one_is_preferred_and_a_missing_one_is_reported_with_the_fix() {
         let folder = tempfile::tempdir().unwrap();
         let own = folder.path().join("release/qcycle");
         let musl = format!("{}-unknown-linux-musl/release", env::consts::ARCH);

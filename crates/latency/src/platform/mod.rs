@@ -33,7 +33,7 @@ pub use scratch::sweep;
 
 /// One place to measure at. What it puts anywhere it takes away when it is dropped.
 pub trait Platform: fmt::Debug {
-    /// Gets ready, and answers the cores that plans may name. Asked once, before the first cell.
+    /// Gets ready, and returns the cores that plans may name. Asked once, before the first cell.
     ///
     /// # Errors
     /// When nothing can be measured here: what is missing, and what to do about it.
@@ -59,7 +59,6 @@ pub trait Platform: fmt::Debug {
 /// What an order is to a platform.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// The measured side: it has a plan.
     Measured,
     /// A neighbour with this number, from 0: it has loads only, and runs until its input ends.
     Neighbour(usize),
@@ -77,7 +76,6 @@ pub enum Refusal {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NotMeasured {
     pub reason: String,
-    /// What to do about it.
     pub fix: String,
 }
 

@@ -16,7 +16,7 @@ pub struct Native {
 }
 
 impl Native {
-    /// By a description.
+    /// As a matrix describes it, with the probe that is run there.
     pub fn new(spec: &NativeSpec, binary: &Binary) -> Self {
         Self { spec: spec.clone(), binary: binary.clone() }
     }

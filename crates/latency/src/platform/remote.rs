@@ -29,7 +29,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// By a description.
+    /// As a matrix describes it, with the probe that is run there.
     pub fn new(spec: &RemoteSpec, binary: &Binary) -> Self {
         Self { spec: spec.clone(), binary: binary.clone() }
     }

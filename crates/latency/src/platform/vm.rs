@@ -8,6 +8,7 @@
 use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
+use os::process;
 use probe::attend::Order;
 use probe::{Cores, Host, cores};
 
@@ -41,7 +42,7 @@ struct Ready {
 }
 
 impl Vm {
-    /// By a description.
+    /// As a matrix describes it, with the probe that is run there.
     pub fn new(spec: &VmSpec, binary: &Binary) -> Self {
         Self { spec: spec.clone(), binary: binary.clone(), ready: None }
     }
@@ -173,7 +174,6 @@ fn needs_lines(order: &Order) -> bool {
     plan.is_some_and(|plan| plan.probe == probe::Kind::Gpio && plan.gpio.is_none())
 }
 
-/// What to do where no kernel can be had.
 const WAY_TO_KERNEL: &str = "run once with a network, on a host with Debian packages";
 
 fn check_qemu() -> Result<(), Refusal> {
@@ -191,6 +191,6 @@ fn check_qemu() -> Result<(), Refusal> {
 /// A line of `/proc/meminfo`; 0 if there is none.
 fn meminfo(host: &Host, key: &str) -> u64 {
     let text = host.text("/proc/meminfo").unwrap_or_default();
-    let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
-    value.and_then(|value| value.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+    let value = process::field(&text, key).and_then(|value| value.split_whitespace().next());
+    value.and_then(|number| number.parse().ok()).unwrap_or_default()
 }

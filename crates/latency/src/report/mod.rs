@@ -36,7 +36,7 @@ use report_kit::outcome::Outcome;
 use report_kit::page::Page;
 use terminal::exit::Exit;
 
-/// The page.
+/// The page of a run, in its folder.
 pub const PAGE: &str = "report.html";
 /// A row for each cell and thread, for spreadsheets.
 pub const CELLS_CSV: &str = "cells.csv";
@@ -51,12 +51,10 @@ const SCRIPT: &str = include_str!("page.js");
 pub struct Absent {
     /// `vm-rt.tp5`.
     pub name: String,
-    /// Why not, and how to change that.
     pub reason: String,
 }
 
 impl Absent {
-    /// Its platform and its profile.
     fn parts(&self) -> (&str, &str) {
         self.name.split_once('.').unwrap_or((&self.name, ""))
     }
@@ -65,11 +63,8 @@ impl Absent {
 /// All that is said of a run.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Report {
-    /// The folder of the run.
     pub folder: PathBuf,
-    /// Its cells, in their order.
     pub cells: Vec<Digest>,
-    /// Cells that could not be measured.
     pub absent: Vec<Absent>,
 }
 
@@ -78,7 +73,6 @@ pub struct Report {
 pub struct Run {
     /// Names of cells in the order of the matrix; others follow.
     pub order: Vec<String>,
-    /// Cells that could not be measured.
     pub absent: Vec<Absent>,
 }
 
@@ -97,8 +91,8 @@ impl Report {
 
     /// Writes the page and the tables into the folder of the run.
     pub fn write(&self) -> Result<()> {
-        cells_file::write_csv(&self.cells, &self.folder.join(CELLS_CSV))?;
-        cells_file::write_parquet(&self.cells, &self.folder.join(CELLS_PARQUET))?;
+        let [csv, parquet] = [CELLS_CSV, CELLS_PARQUET].map(|name| self.folder.join(name));
+        cells_file::write(&self.cells, &csv, &parquet)?;
         let page = Page {
             title: sections::title(self),
             body: sections::body(self),

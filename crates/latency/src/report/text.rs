@@ -53,7 +53,7 @@ fn figures(report: &Report) -> String {
             Some(s) => {
                 row.push(count_text(s.count));
                 row.extend(layout(s).map(three));
-                row.push(percentile(cell, 0.999));
+                row.push(cell.percentile(0.999).map_or_else(|| "-".to_owned(), three));
                 row.push(three(s.maximum));
             }
             None => row.extend(std::iter::repeat_n("-".to_owned(), figures)),
@@ -68,12 +68,6 @@ fn figures(report: &Report) -> String {
         rows.push(row);
     }
     columns(&rows)
-}
-
-/// A percentile that the samples are enough for.
-fn percentile(cell: &Digest, share: f64) -> String {
-    let found = cell.percentiles.iter().find(|of| of.share == share && of.upper.is_some());
-    found.map_or_else(|| "-".to_owned(), |of| three(of.value))
 }
 
 /// How latencies divide, a row for each part; empty if no cell knows it.

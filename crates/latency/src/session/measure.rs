@@ -13,7 +13,7 @@ use super::progress::Progress;
 use super::pump::Pump;
 use crate::cell::stream::MeasurementEnd;
 use crate::cell::{Cell, Mark, MarkKind};
-use crate::matrix::Coordinates;
+use crate::matrix::{Coordinates, Matrix};
 use crate::platform::{Attended, Ending, NotMeasured, Platform, Refusal, Role};
 use crate::record::{STREAM, State};
 
@@ -54,12 +54,9 @@ impl Outcome {
 
 /// How a cell is measured.
 pub(super) struct Measurement<'a> {
+    pub(super) matrix: &'a Matrix,
     pub(super) cell: Coordinates<'a>,
-    /// Cores of the platform.
     pub(super) cores: &'a Cores,
-    pub(super) duration_ns: u64,
-    pub(super) settle_ns: u64,
-    /// Where the cell goes.
     pub(super) folder: &'a Path,
     /// Samples of it that are there already, from a time that it was cut.
     pub(super) samples_before: u64,
@@ -74,7 +71,7 @@ pub(super) fn measure(
 ) -> Result<Outcome, Refusal> {
     let profile = what.cell.profile;
     let order = profile
-        .order(what.cores, what.duration_ns, what.settle_ns)
+        .order(what.cores, what.matrix.duration_ns, what.matrix.settle_ns)
         .map_err(|error| Refusal::missing(error.to_string(), "choose other cores"))?;
     fs::create_dir_all(what.folder)
         .with_context(|| format!("cannot make {}", what.folder.display()))?;
@@ -114,11 +111,12 @@ fn start_neighbours(
 /// Waits for the end of a stream, and asks for it when this run shall end, or the far side hangs.
 fn listen(attended: &mut Attended, pump: &Pump, interrupt: &Interrupt, progress: &mut Progress) {
     let (mut octets, mut heard, mut asked) = (0, Instant::now(), false);
-    while !pump.seen().is_over() && !interrupt.is_urgent() {
+    while !pump.seen().is_over && !interrupt.is_urgent() {
         std::thread::sleep(LOOK_EVERY);
-        progress.show(pump.seen());
-        if pump.seen().octets() > octets {
-            (octets, heard) = (pump.seen().octets(), Instant::now());
+        let seen = pump.seen();
+        progress.show(seen);
+        if seen.octets > octets {
+            (octets, heard) = (seen.octets, Instant::now());
         }
         let hangs = heard.elapsed() > SILENCE_MAX;
         if (interrupt.is_asked() || hangs) && !asked {
@@ -145,18 +143,12 @@ fn take(what: &Measurement<'_>, ending: &Ending, marks: Vec<Mark>) -> Result<Out
     };
     let mut cell = measured.cell;
     marks.into_iter().for_each(|mark| cell.mark(mark));
-    let state = match &measured.ended {
-        MeasurementEnd::Finished => State::Done,
-        MeasurementEnd::Interrupted | MeasurementEnd::Cut(_) => State::Cut,
-        MeasurementEnd::NotMeasured(_) => State::NotMeasured,
-        MeasurementEnd::Failed(_) => State::Failed,
-    };
-    let reason = match measured.ended {
-        MeasurementEnd::Finished => String::new(),
-        MeasurementEnd::Interrupted => "interrupted".to_owned(),
-        MeasurementEnd::Cut(why)
-        | MeasurementEnd::NotMeasured(why)
-        | MeasurementEnd::Failed(why) => why,
+    let (state, reason) = match measured.ended {
+        MeasurementEnd::Finished => (State::Done, String::new()),
+        MeasurementEnd::Interrupted => (State::Cut, "interrupted".to_owned()),
+        MeasurementEnd::Cut(why) => (State::Cut, why),
+        MeasurementEnd::NotMeasured(why) => (State::NotMeasured, why),
+        MeasurementEnd::Failed(why) => (State::Failed, why),
     };
     let samples = cell.count();
     let is_longer = samples > what.samples_before || state == State::Done;

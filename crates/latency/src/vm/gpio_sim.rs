@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use super::kernel::Kernel;
 use super::package;
@@ -79,12 +79,12 @@ fn make(package: &str, making: &Path) -> Result<PathBuf> {
     Ok(ready)
 }
 
-/// Builds the module for the kernel of a package.
 fn build(name: &str, version: &str, making: &Path) -> Result<PathBuf> {
     let headers = name.replacen("linux-image-", "linux-headers-", 1);
     let content = making.join("headers");
     fs::create_dir(&content)?;
     let needed = package::dependencies(&headers, "linux-")?;
+    ensure!(!needed.is_empty(), "the package lists of this host have no {headers}");
     for package in needed.iter().map(String::as_str).chain([&*headers]) {
         package::unpack(&fetched(package, version, making)?, &["*"], &content)?;
     }
@@ -106,7 +106,6 @@ fn build(name: &str, version: &str, making: &Path) -> Result<PathBuf> {
     Ok(module)
 }
 
-/// Takes the files of the module out of the source of the kernel.
 fn take_sources(name: &str, version: &str, making: &Path, place: &Path) -> Result<()> {
     let release = release(name).with_context(|| format!("{name} names no release"))?;
     let source = fetched(&format!("linux-source-{release}"), version, making)?;

@@ -31,7 +31,6 @@ const FILES: [&str; 2] = ["*/boot/vmlinuz-*", "*/kernel/drivers/*/virtio*.ko*"];
 pub(crate) struct Kernel {
     pub image: PathBuf,
     pub modules: Vec<PathBuf>,
-    /// Where they are from.
     pub origin: Origin,
 }
 
@@ -42,7 +41,6 @@ pub(crate) struct Origin {
     pub metapackage: String,
     /// The file of the package: its name, version and architecture.
     pub package: String,
-    /// The SHA-256 of that file.
     pub sha256: String,
 }
 
@@ -68,7 +66,9 @@ impl Kernel {
     fn newest_in(cache: &Path, metapackage: &str) -> Result<Self> {
         fs::create_dir_all(cache).with_context(|| format!("cannot make {}", cache.display()))?;
         let _lock = lock(cache)?;
-        let wanted = package::behind(metapackage, "linux-image-");
+        // What a metapackage stands for today is the first kernel that it depends on.
+        let wanted = package::dependencies(metapackage, "linux-image-");
+        let wanted = wanted.map(|names| names.into_iter().next());
         if let Ok(Some(name)) = &wanted
             && let Some(kernel) = kept(cache, |kernel| kernel.is_of(name))
         {
@@ -94,7 +94,6 @@ impl Kernel {
         self.origin.package.split('_').next() == Some(package)
     }
 
-    /// A kernel of the cache.
     fn read(folder: &Path) -> Option<Self> {
         let text = fs::read_to_string(folder.join("package.json")).ok()?;
         let origin = serde_json::from_str(&text).ok()?;

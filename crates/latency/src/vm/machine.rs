@@ -41,12 +41,10 @@ impl Execution {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Machine {
-    /// How instructions are carried out.
     pub execution: Execution,
     /// Its virtual processors; one if it is counted.
     pub cores: usize,
     pub memory_mib: u64,
-    /// Whether the memory consists of huge pages.
     pub huge_pages: bool,
     /// Whether the memory is kept from being paged out.
     pub lock_memory: bool,

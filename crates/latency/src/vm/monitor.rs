@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     /// A QEMU that says these lines, one for each that it hears after the first.
-    fn qemu(lines: &'static [&'static str]) -> (Monitor, std::thread::JoinHandle<Vec<String>>) {
+    fn qemu(lines: Vec<String>) -> (Monitor, std::thread::JoinHandle<Vec<String>>) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let thread = std::thread::spawn(move || {
             let mut heard = Vec::new();
@@ -150,23 +150,19 @@ mod tests {
 
     #[test]
     fn processors_come_in_order_and_events_between_answers_are_kept() {
-        let answer = concat!(
-            r#"{"event": "RESUME"}"#,
-            "\n",
-            r#"{"event": "VSERPORT_CHANGE", "data": {"open": true, "id": "port"}}"#,
-            "\n",
-            r#"{"return": [{"cpu-index": 1, "thread-id": 78}, {"cpu-index": 0, "thread-id": 77}]}"#,
-            "\n"
-        );
-        let (mut monitor, thread) = qemu(Box::leak(Box::new([GREETING, DONE, answer])));
+        let processors =
+            r#"{"return": [{"cpu-index": 1, "thread-id": 78}, {"cpu-index": 0, "thread-id": 77}]}"#;
+        let answer = format!("{{\"event\": \"RESUME\"}}\n{OPEN}\n{processors}\n");
+        let (mut monitor, thread) = qemu(vec![GREETING.into(), DONE.into(), answer]);
         assert_eq!(monitor.processors().unwrap(), [77, 78]);
         monitor.wait_for_port(Duration::ZERO).unwrap();
         assert!(thread.join().unwrap()[1].contains("query-cpus-fast"));
     }
 
     #[test]
-    fn an_end_and_a_refusal_are_told() {
-        let (mut monitor, _thread) = qemu(&[GREETING, DONE, "{\"error\": {\"desc\": \"no\"}}\n"]);
+    fn an_end_and_a_refusal_are_reported() {
+        let (mut monitor, _thread) =
+            qemu([GREETING, DONE, "{\"error\": {\"desc\": \"no\"}}\n"].map(str::to_owned).into());
         let error = monitor.begin().unwrap_err().to_string();
         assert!(error.contains("cont") && error.contains("no"), "{error}");
         let error = monitor.wait_for_port(Duration::from_secs(9)).unwrap_err().to_string();
