@@ -250,7 +250,6 @@ fn folder(arguments: &Arguments, matrix: &Matrix) -> Result<PathBuf> {
     make_first(iter::once(runs.join(&name)).chain(numbered))
 }
 
-/// What there is, and what would be measured.
 fn listing(matrix: &Matrix) -> String {
     let mut text = String::from("built-in platforms:\n");
     for platform in matrix::built_in_platforms() {

@@ -171,8 +171,8 @@ pub(crate) fn judge(
     let pace = pace(cell);
     let judge_one = |limit: &Limit| {
         let mut verdict = match limit.quantity {
-            Quantity::Latency => latency(&activations, limit, share, &pace),
-            Quantity::Jitter => jitter(samples, limit, &pace),
+            Quantity::Latency => latency(&activations, limit, share, pace),
+            Quantity::Jitter => jitter(samples, limit, pace),
         };
         if let Some(mark) = cell.marks.iter().find(|mark| mark.kind.forbids_verdict()) {
             verdict.outcome = Outcome::NotMeasured;
@@ -185,7 +185,7 @@ pub(crate) fn judge(
     limits.iter().map(judge_one).collect()
 }
 
-fn latency(activations: &Distribution, limit: &Limit, share: f64, pace: &Pace) -> Verdict {
+fn latency(activations: &Distribution, limit: &Limit, share: f64, pace: Pace) -> Verdict {
     let budget_ns = limit.budget_ns as f64;
     let over = activations.count()
         - activations.up_to(u32::try_from(limit.budget_ns).unwrap_or(u32::MAX - 1));
@@ -213,7 +213,7 @@ fn latency(activations: &Distribution, limit: &Limit, share: f64, pace: &Pace) -
             (Outcome::NotMeasured, Some(upper).filter(timed), why)
         }
         Some(Percentile { upper: None, .. }) => {
-            (Outcome::NotMeasured, None, pace.too_few(samples, needed))
+            (Outcome::NotMeasured, None, too_few(samples, needed, pace))
         }
     };
     Verdict {
@@ -230,7 +230,7 @@ fn latency(activations: &Distribution, limit: &Limit, share: f64, pace: &Pace) -
     }
 }
 
-fn jitter(samples: &Distribution, limit: &Limit, pace: &Pace) -> Verdict {
+fn jitter(samples: &Distribution, limit: &Limit, pace: Pace) -> Verdict {
     let budget_ns = limit.budget_ns as f64;
     let (count, needed) = (samples.count(), samples_needed(JITTER_SHARE));
     let found = Summary::of(samples).filter(|_| count >= needed);
@@ -241,7 +241,7 @@ fn jitter(samples: &Distribution, limit: &Limit, pace: &Pace) -> Verdict {
             let outside = count - inside(samples, &summary);
             (outcome, Some(value), format!("{outside} of {count} samples are outside the whiskers"))
         }
-        None => (Outcome::NotMeasured, None, pace.too_few(count, needed)),
+        None => (Outcome::NotMeasured, None, too_few(count, needed, pace)),
     };
     Verdict {
         limit: limit.clone(),
@@ -263,31 +263,24 @@ fn inside(samples: &Distribution, summary: &Summary) -> u64 {
     samples.up_to(summary.upper_whisker as u32) - below
 }
 
-/// How fast a cell takes samples, to say how long one must measure.
-struct Pace {
-    threads: usize,
-    period_ns: Option<i64>,
-}
+/// How fast a cell takes samples, to say how long one must measure: its period in ns, and how many
+/// threads take them; `None` where that is not known.
+type Pace = Option<(i64, usize)>;
 
 fn pace(cell: &Cell) -> Pace {
     let timed = cell.threads.iter().filter(|thread| matches!(thread.samples, Samples::Kept { .. }));
-    Pace { threads: timed.count(), period_ns: cell.method.period_ns }
+    Some((cell.method.period_ns?, timed.count())).filter(|(_, threads)| *threads > 0)
 }
 
-impl Pace {
-    fn too_few(&self, count: u64, needed: u64) -> String {
-        let so_long = match self.period_ns {
-            Some(period_ns) if self.threads > 0 => {
-                let seconds = needed as f64 * period_ns as f64 / 1e9 / self.threads as f64;
-                format!(", so {} s like this", figure(seconds.ceil()))
-            }
-            _ => String::new(),
-        };
-        format!("too few samples: {count}, but {needed} are needed{so_long}")
-    }
+fn too_few(count: u64, needed: u64, pace: Pace) -> String {
+    let so_long = pace.map_or_else(String::new, |(period_ns, threads)| {
+        let seconds = needed as f64 * period_ns as f64 / 1e9 / threads as f64;
+        format!(", so {} s like this", figure(seconds.ceil()))
+    });
+    format!("too few samples: {count}, but {needed} are needed{so_long}")
 }
 
-/// The same, where it may be that of an activation which never came.
+/// As [`ms`], where it may be the latency of an activation which never came.
 fn ms_or_never(ns: f64) -> String {
     if ns < NEVER_NS { ms(ns) } else { "missed entirely".to_owned() }
 }

@@ -9,11 +9,11 @@ use crate::static_probe;
 use std::io::Read as _;
 use std::time::Instant;
 
-use latency::cell::stream::MeasurementEnd;
-use latency::cell::{Cell, MarkKind};
+use latency::cell::{Cell, MarkKind, Outcome};
 use latency::matrix::{Accelerator, GuestKernel, VmSpec};
 use latency::platform::vm::Vm;
 use latency::platform::{Attended, Ending, Platform as _, Refusal, Role};
+use os::process;
 use probe::attend::{Load, Order};
 use probe::stream::{Item, Reader};
 use probe::{Cores, Kind, Plan};
@@ -72,7 +72,7 @@ fn said(mut attended: Attended, began: Instant) -> (Vec<u8>, Ending) {
 fn cell(octets: &[u8], ending: &Ending) -> Cell {
     let measured = Cell::from_stream(octets, "vm", "test");
     let measured = measured.unwrap_or_else(|error| panic!("{error}: {:?}", ending.said));
-    assert_eq!(measured.ended, MeasurementEnd::Finished, "{ending:?}");
+    assert_eq!(measured.ended, Ok(Outcome::Finished), "{ending:?}");
     measured.cell
 }
 
@@ -245,43 +245,36 @@ fn a_guest_ends_when_asked_to_and_leaves_nothing() {
     let ending = attended.finish();
     assert!(ending.status.is_some_and(|status| status.success()), "{ending:?}");
     let measured = Cell::from_stream(said.as_slice(), "vm", "test").unwrap();
-    assert_eq!(measured.ended, MeasurementEnd::Interrupted);
+    assert_eq!(measured.ended, Ok(Outcome::Interrupted));
     assert!(measured.cell.count() > 0 && measured.cell.is_marked(MarkKind::Cut));
 
     // One that nobody wants any more.
     drop(begin(&mut vm, &long));
-    assert_eq!(guests(), Vec::<String>::new());
+    assert_eq!(guests(), Vec::<i32>::new());
 }
 
-/// Guests that are children of this thread, which ends them with itself: their process numbers.
-fn guests() -> Vec<String> {
+/// Guests that are children of this thread, which ends them with itself.
+fn guests() -> Vec<i32> {
     let own = std::fs::read_to_string("/proc/thread-self/children").unwrap();
-    let is_guest = |id: &&str| {
-        std::fs::read_to_string(format!("/proc/{id}/comm"))
-            .is_ok_and(|name| name.starts_with("qemu"))
-    };
-    own.split_whitespace().filter(is_guest).map(str::to_owned).collect()
+    let children = own.split_whitespace().map(|number| number.parse().unwrap());
+    children.filter(|child| process::name_of(*child).starts_with("qemu")).collect()
 }
 
 /// Priority of each thread of the guests of this thread that is of SCHED_FIFO, and the one core that it
 /// is bound to.
 fn urgent_threads() -> Vec<(i32, usize)> {
-    let threads = guests().into_iter().flat_map(|guest| {
-        let tasks = std::fs::read_dir(format!("/proc/{guest}/task")).unwrap();
-        tasks.map(|task| task.unwrap().path())
-    });
-    let text = |path: &std::path::Path, file| std::fs::read_to_string(path.join(file)).unwrap();
-    let urgent = threads.filter_map(|thread| {
-        let stat = text(&thread, "stat");
+    let threads_of = |guest| process::threads_of(guest).into_iter().map(move |one| (guest, one));
+    let urgent = guests().into_iter().flat_map(threads_of).filter_map(|(guest, thread)| {
+        let stat = process::text_of(guest, thread, "stat").unwrap();
         // Behind the name: fields 40 and 41 of proc_pid_stat(5) are the priority and the class.
         let (_, fields) = stat.rsplit_once(')').unwrap();
         let field = |number: usize| {
             fields.split_whitespace().nth(number - 3).unwrap().parse::<i32>().unwrap()
         };
-        let status = text(&thread, "status");
-        let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        let status = process::status_of(thread);
+        let allowed = process::field(&status, "Cpus_allowed_list").unwrap();
         (field(41) == libc::SCHED_FIFO)
-            .then(|| (field(40), allowed.unwrap().trim().parse().expect("bound to one core")))
+            .then(|| (field(40), allowed.parse().expect("bound to one core")))
     });
     urgent.collect()
 }

@@ -1,6 +1,6 @@
 //! One line of the list: what was found, what it means, and the command that improves it.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use serde::Serialize;
 
@@ -114,19 +114,18 @@ impl Report {
 /// The table for people: a line for each item, and one below it for the fix.
 impl fmt::Display for Report {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::new();
         let mut group = "";
         let width = self.items.iter().map(|item| item.name.chars().count()).max().unwrap_or(0);
         let indent = " ".repeat(2 + 13 + width + 2);
         for item in &self.items {
             if item.group != group {
                 group = item.group;
-                writeln!(text, "{group}")?;
+                writeln!(to, "{group}")?;
             }
             let Item { name, finding: Finding { grade, found, fix }, .. } = item;
-            writeln!(text, "  {:<12} {name:<width$}  {found}", grade.word())?;
+            writeln!(to, "  {:<12} {name:<width$}  {found}", grade.word())?;
             if let Some(fix) = fix {
-                writeln!(text, "{indent}fix: {fix}")?;
+                writeln!(to, "{indent}fix: {fix}")?;
             }
         }
         let [ok, unknown, warn, fail] = [Grade::Ok, Grade::NotMeasured, Grade::Warn, Grade::Fail]
@@ -140,9 +139,8 @@ impl fmt::Display for Report {
         } else {
             "ready"
         };
-        writeln!(text, "cores {}: {verdict}", self.cores)?;
-        write!(text, "{ok} ok, {warn} warn, {fail} fail, {unknown} not measured")?;
-        to.write_str(&text)
+        writeln!(to, "cores {}: {verdict}", self.cores)?;
+        write!(to, "{ok} ok, {warn} warn, {fail} fail, {unknown} not measured")
     }
 }
 

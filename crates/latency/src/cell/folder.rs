@@ -57,18 +57,17 @@ struct Record<'c> {
     format: u32,
     #[serde(flatten)]
     cell: Cow<'c, Cell>,
-    threads: Vec<ThreadRecord>,
+    threads: Vec<ThreadRecord<'c>>,
     stalls: usize,
 }
 
 #[derive(Serialize, Deserialize)]
-struct ThreadRecord {
-    number: i32,
-    core: Option<i32>,
+struct ThreadRecord<'c> {
+    #[serde(flatten)]
+    thread: Cow<'c, Thread>,
     /// Whether the samples are in the histogram.
     counted: bool,
     samples: u64,
-    counts: Counts,
 }
 
 impl Cell {
@@ -85,12 +84,10 @@ impl Cell {
     }
 
     fn record(&self) -> Record<'_> {
-        let thread = |thread: &Thread| ThreadRecord {
-            number: thread.number,
-            core: thread.core,
+        let thread = |thread| ThreadRecord {
+            thread: Cow::Borrowed(thread),
             counted: matches!(thread.samples, Samples::Counted(_)),
             samples: thread.samples.count(),
-            counts: thread.counts.clone(),
         };
         Record {
             format: FORMAT,
@@ -189,16 +186,15 @@ impl Cell {
     }
 }
 
-impl ThreadRecord {
+impl ThreadRecord<'_> {
     /// The thread, whose samples are to be read.
     fn empty(&self) -> Thread {
-        let counted = Samples::Counted(Distribution::default());
-        Thread {
-            number: self.number,
-            core: self.core,
-            samples: if self.counted { counted } else { Samples::default() },
-            counts: self.counts.clone(),
-        }
+        let samples = if self.counted {
+            Samples::Counted(Distribution::default())
+        } else {
+            Samples::default()
+        };
+        Thread { samples, ..(*self.thread).clone() }
     }
 }
 

@@ -4,12 +4,6 @@
 //! to doubt it: how the samples were made, on what, what took the processor away meanwhile, and the
 //! [marks](Mark) under which every figure of it stands. Eight hours at 10 ms are 2.9 million samples
 //! a core, so a sample takes four octets and the times, which mostly follow a period, nearly none.
-//!
-//! - `times`: rising times as stretches of equal steps
-//! - `mark`: what one must know before trusting a cell
-//! - `split`: how the latency divides into sending, the stack and receiving
-//! - [`stream`]: a cell from what a probe says
-//! - `folder`: a cell as files, written and read again
 
 mod folder;
 mod mark;
@@ -22,9 +16,9 @@ use serde_json::Value;
 
 pub use folder::RECORD;
 pub use mark::{Mark, MarkKind};
-pub use probe::stream::{Cause, CoreTime, Counts, Detector, Gaps};
+pub use probe::stream::{Cause, CoreTime, Counts, Detector, Gaps, Outcome};
 pub use split::Part;
-pub use stream::{Measured, MeasurementEnd};
+pub use stream::Measured;
 pub use times::Times;
 
 use report_kit::statistics::Distribution;
@@ -101,11 +95,12 @@ pub struct Method {
 }
 
 /// What one thread of the probe measured.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Thread {
     pub number: i32,
     /// Which core it was bound to; none: to no single one.
     pub core: Option<i32>,
+    #[serde(skip)]
     pub samples: Samples,
     /// Periods without a sample, samples that did not arrive, and what the thread itself used.
     pub counts: Counts,

@@ -6,7 +6,7 @@
 
 use std::io::Read;
 
-use probe::stream::{Counts, Header, Item, NotAStream, Note, Outcome, Reader, Samples as Block};
+use probe::stream::{Header, Item, NotAStream, Note, Outcome, Reader, Samples as Block};
 use probe::{Facts, Plan};
 use serde_json::Value;
 
@@ -19,20 +19,8 @@ use report_kit::machine::utc;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     pub cell: Cell,
-    pub ended: MeasurementEnd,
-}
-
-/// How a measurement ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum MeasurementEnd {
-    Finished,
-    /// By Ctrl-C or SIGTERM.
-    Interrupted,
-    /// The stream ended without saying so, or was damaged: how.
-    Cut(String),
-    /// The platform lacks what the probe needs: the reason, and the way out.
-    NotMeasured(String),
-    Failed(String),
+    /// What the probe said of its end; or how the stream ended without saying so, or was damaged.
+    pub ended: Result<Outcome, String>,
 }
 
 impl Cell {
@@ -44,20 +32,13 @@ impl Cell {
     ) -> Result<Measured, NotAStream> {
         let reader = Reader::new(from)?;
         let mut taking = Taking::new(reader.header(), platform, profile);
-        let mut ended = MeasurementEnd::Finished;
+        let mut ended = Ok(Outcome::Finished);
         for item in reader {
             match item {
                 Item::Samples(block) => taking.samples(&block),
                 Item::Note(note) => taking.note(*note),
-                Item::Cut(how) => ended = MeasurementEnd::Cut(how),
-                Item::End(end) => {
-                    ended = match end.outcome {
-                        Outcome::Finished => MeasurementEnd::Finished,
-                        Outcome::Interrupted => MeasurementEnd::Interrupted,
-                        Outcome::NotMeasured(why) => MeasurementEnd::NotMeasured(why),
-                        Outcome::Failed(what) => MeasurementEnd::Failed(what),
-                    }
-                }
+                Item::Cut(how) => ended = Err(how),
+                Item::End(end) => ended = Ok(end.outcome),
             }
         }
         Ok(Measured { cell: taking.finish(&ended), ended })
@@ -128,7 +109,11 @@ impl Taking {
             }),
             // Both count from the beginning, so the last one says it all.
             Note::Counts { threads, .. } => {
-                threads.into_iter().for_each(|counts| self.count(counts));
+                for counts in threads {
+                    if let Some(thread) = self.cell.threads.get_mut(counts.thread) {
+                        thread.counts = counts;
+                    }
+                }
             }
             Note::Cores { cores, .. } => self.cell.cores = cores,
             Note::Gaps(gaps) => add_gaps(&mut self.cell.gaps, gaps),
@@ -140,13 +125,7 @@ impl Taking {
         }
     }
 
-    fn count(&mut self, counts: Counts) {
-        if let Some(thread) = self.cell.threads.get_mut(counts.thread) {
-            thread.counts = counts;
-        }
-    }
-
-    fn finish(self, ended: &MeasurementEnd) -> Cell {
+    fn finish(self, ended: &Result<Outcome, String>) -> Cell {
         let mut cell = self.cell;
         cell.parts = self.parting.finish();
         for (thread, lost) in cell.threads.iter_mut().zip(self.lost) {
@@ -164,9 +143,9 @@ impl Taking {
             cell.mark(Mark::new(MarkKind::Stolen, format!("{stolen_ms} ms")));
         }
         match ended {
-            MeasurementEnd::Finished | MeasurementEnd::NotMeasured(_) => {}
-            MeasurementEnd::Interrupted => cell.mark(Mark::new(MarkKind::Cut, "interrupted")),
-            MeasurementEnd::Cut(how) | MeasurementEnd::Failed(how) => {
+            Ok(Outcome::Finished | Outcome::NotMeasured(_)) => {}
+            Ok(Outcome::Interrupted) => cell.mark(Mark::new(MarkKind::Cut, "interrupted")),
+            Ok(Outcome::Failed(how)) | Err(how) => {
                 cell.mark(Mark::new(MarkKind::Cut, how));
             }
         }
@@ -294,7 +273,7 @@ mod tests {
     #[test]
     fn samples_stalls_and_what_justifies_marks_come_out_of_the_stream() {
         let Measured { cell, ended } = measured(&said(Some(Outcome::Finished)));
-        assert_eq!(ended, MeasurementEnd::Finished);
+        assert_eq!(ended, Ok(Outcome::Finished));
         assert_eq!(
             (cell.name().as_str(), cell.began.as_str()),
             ("native.tp1", "1970-01-01T00:00:00.000Z")
@@ -323,7 +302,7 @@ mod tests {
     #[test]
     fn a_stream_that_was_cut_off_is_a_cell_with_a_mark() {
         let Measured { cell, ended } = measured(&said(None));
-        assert!(matches!(ended, MeasurementEnd::Cut(_)) && cell.is_marked(MarkKind::Cut));
+        assert!(ended.is_err() && cell.is_marked(MarkKind::Cut));
         assert_eq!(cell.count(), 3);
         let stopped = measured(&said(Some(Outcome::Interrupted)));
         assert!(stopped.cell.is_marked(MarkKind::Cut));

@@ -4,9 +4,6 @@
 //! People have years of results in the formats of these tools. Read as cells they get the same
 //! tables, verdicts and reports. What a tool leaves out is marked: a histogram that ends below the
 //! maximum hides how late the rest was, so the rest counts as late as the maximum.
-//!
-//! - `json`: what tools write as JSON
-//! - `text`: what they print
 
 mod json;
 mod text;
@@ -67,16 +64,9 @@ fn bad<T>(what: impl Into<String>) -> Result<T, BadImport> {
     Err(BadImport(what.into()))
 }
 
-/// What a file tells.
-#[derive(Clone, PartialEq, Debug, Default)]
-struct Found {
-    tool: &'static str,
-    threads: Vec<Thread>,
-    marks: Vec<Mark>,
-    priority: Option<i32>,
-    period_ns: Option<i64>,
-    pinned: bool,
-    facts: Value,
+/// How a tool measured whose files say no more.
+fn by(tool: &str) -> Method {
+    Method { probe: tool.to_owned(), ..Method::default() }
 }
 
 /// Reads what a program measured. Names of platform and profile are the caller's; hints are asked
@@ -86,31 +76,17 @@ struct Found {
 /// If the text is in no known format, or has no samples; with what to do about it.
 pub fn read(text: &str, hints: Hints) -> Result<Cell, BadImport> {
     let is_json = text.trim_start().starts_with('{');
-    let found = if is_json { json::read(text)? } else { text::read(text, hints)? };
-    if found.threads.iter().all(|thread| thread.samples.count() == 0) {
+    let mut cell = if is_json { json::read(text)? } else { text::read(text, hints)? };
+    let tool = &cell.method.probe;
+    if cell.threads.iter().all(|thread| thread.samples.count() == 0) {
         return bad(format!(
-            "{} wrote only a summary here, no samples; have it write a histogram or every sample \
-             (cyclictest: --histogram=1000, with --json as well; or --verbose)",
-            found.tool
+            "{tool} wrote only a summary here, no samples; have it write a histogram or every sample \
+             (cyclictest: --histogram=1000, with --json as well; or --verbose)"
         ));
     }
-    let mut cell = Cell {
-        method: Method {
-            probe: found.tool.to_owned(),
-            priority: found.priority,
-            period_ns: found.period_ns,
-            duration_ns: None,
-            pinned: found.pinned,
-        },
-        facts: if found.facts.is_null() {
-            json!({ "imported_from": found.tool })
-        } else {
-            found.facts
-        },
-        threads: found.threads,
-        ..Cell::default()
-    };
-    found.marks.into_iter().for_each(|mark| cell.mark(mark));
+    if cell.facts.is_null() {
+        cell.facts = json!({ "imported_from": tool });
+    }
     cell.mark(MarkKind::NoMeter.into());
     Ok(cell)
 }

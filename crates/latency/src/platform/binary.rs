@@ -5,7 +5,7 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
 use super::Refusal;
 use os::elf;
@@ -38,14 +38,12 @@ impl Binary {
             Some(path) => vec![PathBuf::from(path)],
             None => places(own),
         };
-        let mut found: Vec<Self> = places.iter().filter_map(|path| Self::at(path)).collect();
-        found.sort_by_key(|binary| !binary.is_static);
-        let Some(first) = found.into_iter().next() else {
+        let found = places.iter().filter_map(|path| Self::at(path));
+        found.min_by_key(|binary| !binary.is_static).with_context(|| {
             let places: Vec<String> =
                 places.iter().map(|path| path.display().to_string()).collect();
-            bail!("there is no {NAME} in {}; {WAY_OUT}", places.join(" or "));
-        };
-        Ok(first)
+            format!("there is no {NAME} in {}; {WAY_OUT}", places.join(" or "))
+        })
     }
 
     /// The one that lies there; `None` if it is no program.

@@ -30,6 +30,6 @@ impl Platform for Native {
     fn attend(&mut self, order: &Order, _: Role) -> Result<Attended, Refusal> {
         let mut command = Command::new(self.binary.path());
         command.arg("attend");
-        Ok(Attended::start(command, order, ())?)
+        Ok(Attended::start(command, order)?)
     }
 }

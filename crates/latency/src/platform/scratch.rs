@@ -102,12 +102,11 @@ fn remove(folder: &Path) {
     let containers = fs::read_to_string(folder.join(CONTAINERS)).unwrap_or_default();
     let containers = containers.lines().filter_map(|line| line.split_once(' '));
     for (engine, name) in containers.filter(|(engine, name)| is_named(engine, name)) {
-        let mut command = Command::new(engine);
-        command.args(["rm", "--force", name]);
-        quietly(command);
-        let mut command = Command::new(engine);
-        command.args(["image", "rm", "--force", name]);
-        quietly(command);
+        for words in [&["rm"][..], &["image", "rm"]] {
+            let mut command = Command::new(engine);
+            command.args(words).args(["--force", name]);
+            quietly(command);
+        }
     }
     let _ = fs::remove_dir_all(folder);
 }
@@ -117,8 +116,10 @@ fn is_named(engine: &str, name: &str) -> bool {
     ENGINES.iter().any(|known| known.name() == engine) && name.starts_with("quartercycle-")
 }
 
-fn quietly(mut command: Command) {
-    let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+/// Runs a program without its words, and returns whether it did what it should.
+pub(super) fn quietly(mut command: Command) -> bool {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 #[cfg(test)]

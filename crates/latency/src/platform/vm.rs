@@ -5,13 +5,14 @@
 //! guest here, the processor is emulated, which is marked: those times are a model's. A neighbour is
 //! another guest, on the same cores of this machine or on others.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Context as _;
 use os::process;
 use probe::attend::Order;
 use probe::{Cores, Host, cores};
 
+use super::scratch::quietly;
 use super::{Attended, Binary, Platform, Refusal, Role};
 use crate::cell::{Mark, MarkKind};
 use crate::matrix::{Accelerator, VmSpec};
@@ -164,7 +165,7 @@ impl Platform for Vm {
         }
         let guest = Guest { kernel, machine, placement };
         let (command, launch) = guest.command(self.binary.path(), order)?;
-        Ok(Attended::start_ordered(command, (), |_, _| launch.begin())?)
+        Ok(Attended::start_ordered(command, |_, _| launch.begin())?)
     }
 }
 
@@ -178,14 +179,12 @@ const WAY_TO_KERNEL: &str = "run once with a network, on a host with Debian pack
 
 fn check_qemu() -> Result<(), Refusal> {
     let mut command = Command::new(QEMU);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        _ => Err(Refusal::missing(
-            format!("{QEMU} is not installed, or it does not run"),
-            "apt-get install qemu-system-x86",
-        )),
+    command.arg("--version");
+    if quietly(command) {
+        return Ok(());
     }
+    let reason = format!("{QEMU} is not installed, or it does not run");
+    Err(Refusal::missing(reason, "apt-get install qemu-system-x86"))
 }
 
 /// A line of `/proc/meminfo`; 0 if there is none.

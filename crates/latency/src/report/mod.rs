@@ -3,13 +3,6 @@
 //! Cells are read one after the other and become digests; everything here is made of those, so a
 //! matrix of dozens of cells of eight hours needs the memory of one. The page is one file that asks
 //! nothing of anybody; its pictures are there without a script.
-//!
-//! - `text`: tables for the terminal
-//! - `compared`: the page on two runs
-//! - `cells_file`: one row for each cell, as CSV and Parquet
-//! - `sections`, `tables`: what is written and tabulated on the page
-//! - `words`: how both write figures and causes
-//! - `boxes`, `histogram`, `tail`, `series`: pictures; `plots`, `scale`: what they share
 
 mod boxes;
 mod cells_file;

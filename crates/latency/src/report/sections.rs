@@ -239,7 +239,6 @@ fn cell(cell: &Digest, number: usize, limits: &[(String, f64)]) -> Markup {
     }
 }
 
-/// What there is to say of the samples of a cell.
 fn samples(cell: &Digest, number: usize, limits: &[(String, f64)]) -> Markup {
     html! {
         @if let Some(over_time) = series::svg(cell, limits) {

@@ -11,8 +11,7 @@ use probe::Cores;
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::pump::Pump;
-use crate::cell::stream::MeasurementEnd;
-use crate::cell::{Cell, Mark, MarkKind};
+use crate::cell::{self, Cell, Mark, MarkKind};
 use crate::matrix::{Coordinates, Matrix};
 use crate::platform::{Attended, Ending, NotMeasured, Platform, Refusal, Role};
 use crate::record::{STREAM, State};
@@ -82,13 +81,13 @@ pub(super) fn measure(
     let ending = attended.finish();
     pump.finish().with_context(|| format!("cannot write {STREAM}"))?;
     let mut marks = platform.marks();
-    let missing = ending.loads_missing().into_iter();
-    marks.extend(missing.map(|load| Mark::new(MarkKind::LoadMissing, load)));
+    let missing = |ending: &Ending, kind| -> Vec<Mark> {
+        ending.loads_missing().into_iter().map(|load| Mark::new(kind, load)).collect()
+    };
+    marks.extend(missing(&ending, MarkKind::LoadMissing));
     for mut neighbour in neighbours {
         neighbour.stop();
-        let ending = neighbour.finish();
-        let missing = ending.loads_missing().into_iter();
-        marks.extend(missing.map(|load| Mark::new(MarkKind::NeighboursMissing, load)));
+        marks.extend(missing(&neighbour.finish(), MarkKind::NeighboursMissing));
     }
     take(what, &ending, marks)
 }
@@ -144,11 +143,11 @@ fn take(what: &Measurement<'_>, ending: &Ending, marks: Vec<Mark>) -> Result<Out
     let mut cell = measured.cell;
     marks.into_iter().for_each(|mark| cell.mark(mark));
     let (state, reason) = match measured.ended {
-        MeasurementEnd::Finished => (State::Done, String::new()),
-        MeasurementEnd::Interrupted => (State::Cut, "interrupted".to_owned()),
-        MeasurementEnd::Cut(why) => (State::Cut, why),
-        MeasurementEnd::NotMeasured(why) => (State::NotMeasured, why),
-        MeasurementEnd::Failed(why) => (State::Failed, why),
+        Ok(cell::Outcome::Finished) => (State::Done, String::new()),
+        Ok(cell::Outcome::Interrupted) => (State::Cut, "interrupted".to_owned()),
+        Err(why) => (State::Cut, why),
+        Ok(cell::Outcome::NotMeasured(why)) => (State::NotMeasured, why),
+        Ok(cell::Outcome::Failed(why)) => (State::Failed, why),
     };
     let samples = cell.count();
     let is_longer = samples > what.samples_before || state == State::Done;

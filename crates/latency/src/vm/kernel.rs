@@ -124,18 +124,14 @@ fn kept(cache: &Path, holds: impl Fn(&Kernel) -> bool) -> Option<Kernel> {
 
 fn fetch(name: &str, metapackage: &str, cache: &Path) -> Result<Kernel> {
     // Below one name while it is not whole: what an interruption leaves is removed the next time.
-    let making = cache.join("unfinished");
-    remove(&making)?;
-    fs::create_dir(&making).with_context(|| format!("cannot make {}", making.display()))?;
+    let making = make(cache, "unfinished")?;
     let package = package::fetch(name, &making)?;
     let file = package.file_name().and_then(|file| file.to_str());
     let file = file.context("the file of a package has no name")?.to_owned();
     let sha256 = sha256(&fs::read(&package)?);
-    let content = making.join("content");
-    fs::create_dir(&content)?;
+    let content = make(&making, "content")?;
     package::unpack(&package, &FILES, &content)?;
-    let whole = making.join("kernel");
-    fs::create_dir(&whole)?;
+    let whole = make(&making, "kernel")?;
     take(&content, &whole)?;
     let origin = Origin { metapackage: metapackage.to_owned(), package: file, sha256 };
     fs::write(whole.join("package.json"), serde_json::to_string_pretty(&origin)?)?;
@@ -168,6 +164,14 @@ pub(super) fn lock(cache: &Path) -> Result<File> {
     let lock = File::create(cache.join("lock")).context("cannot make a lock in the cache")?;
     lock.lock().context("cannot lock the cache of kernels")?;
     Ok(lock)
+}
+
+/// An empty folder of this name.
+pub(super) fn make(parent: &Path, name: &str) -> Result<PathBuf> {
+    let folder = parent.join(name);
+    remove(&folder)?;
+    fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder)
 }
 
 pub(super) fn remove(folder: &Path) -> Result<()> {

@@ -138,7 +138,7 @@ impl Platform for Container {
             }
             engine => engine::command(engine, scratch, &root, &share, &binds, &name)?,
         };
-        Ok(Attended::start(command, order, ())?)
+        Ok(Attended::start(command, order)?)
     }
 }
 
