@@ -56,15 +56,13 @@ pub(crate) struct Compared {
     pub first: String,
     pub second: String,
     pub pairs: Vec<Pair>,
-    /// Names of cells that only one has.
     pub unmatched: Vec<String>,
 }
 
 impl Compared {
     /// Reads and compares two runs.
     pub(crate) fn read(first: &Path, second: &Path, demands: &Demands) -> Result<Self> {
-        let [ours, theirs] = [first, second].map(cell_names);
-        let (ours, theirs) = (ours?, theirs?);
+        let (ours, theirs) = (cell_names(first)?, cell_names(second)?);
         let pairs = matched(&ours, &theirs);
         for (folder, names) in [(first, &ours), (second, &theirs)] {
             if names.is_empty() {

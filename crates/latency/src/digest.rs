@@ -55,7 +55,6 @@ pub struct Digest {
     pub method: Method,
     pub summary: Option<Summary>,
     pub percentiles: Vec<Percentile>,
-    /// How the latency divides, where the kernel noted it, and the whole beside it.
     pub parts: Vec<Part>,
     pub threads: Vec<ThreadDigest>,
     /// After an eighth, a quarter, a half and all of it.

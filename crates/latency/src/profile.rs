@@ -19,7 +19,6 @@ const CORES_WORD: &str = "{cores}";
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Profile {
     pub name: String,
-    /// What it is for.
     pub description: String,
     /// Where it is defined.
     pub source: String,

@@ -68,7 +68,6 @@ pub struct CellState {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "lowercase")]
 pub enum State {
-    /// It was not its turn yet.
     Waiting,
     /// It is being measured, or was when the run was killed.
     Running,

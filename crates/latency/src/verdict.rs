@@ -192,17 +192,15 @@ fn latency(activations: &Distribution, limit: &Limit, share: f64, pace: Pace) ->
     let samples = activations.count();
     let needed = samples_needed(share);
     let found = Percentile::of(activations, share);
-    let budget = ms(budget_ns);
+    let later = format!("{over} of {samples} later than {}", ms(budget_ns));
     let timed = |ns: &f64| *ns < NEVER_NS;
     let (outcome, value_ns, reason) = match found {
         None => (Outcome::NotMeasured, None, "there are no samples".to_owned()),
         Some(Percentile { upper: Some(upper), .. }) if upper <= budget_ns && timed(&upper) => {
-            let why = format!("{over} of {samples} later than {budget}");
-            (Outcome::Met, Some(upper), why)
+            (Outcome::Met, Some(upper), later)
         }
         Some(Percentile { lower, upper, .. }) if lower > budget_ns || !timed(&lower) => {
-            let why = format!("{over} of {samples} later than {budget}");
-            (Outcome::Missed, upper.filter(timed).or(Some(lower).filter(timed)), why)
+            (Outcome::Missed, upper.filter(timed).or(Some(lower).filter(timed)), later)
         }
         Some(Percentile { lower, upper: Some(upper), .. }) => {
             let why = format!(

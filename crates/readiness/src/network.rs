@@ -77,14 +77,11 @@ fn rings(interface: &str, ring: Option<(u32, u32)>) -> Finding {
 
 fn drops(host: &Host, interface: &str) -> Finding {
     let counters = ["rx_dropped", "rx_missed_errors", "rx_fifo_errors", "rx_crc_errors"];
-    let count = |counter: &&str| {
-        host.number(&format!("/sys/class/net/{interface}/statistics/{counter}")).unwrap_or(0)
+    let counted = |counter: &str| {
+        let count = host.number(&format!("/sys/class/net/{interface}/statistics/{counter}"))?;
+        (count > 0).then(|| format!("{counter} {count}"))
     };
-    let counted: Vec<String> = counters
-        .iter()
-        .filter(|counter| count(counter) > 0)
-        .map(|counter| format!("{counter} {}", count(counter)))
-        .collect();
+    let counted: Vec<String> = counters.into_iter().filter_map(counted).collect();
     if counted.is_empty() {
         return Finding::ok("none since the interface came up");
     }

@@ -43,15 +43,12 @@ fn supply(host: &Host) -> Finding {
 }
 
 fn siblings(host: &Host, cores: &Cores) -> Finding {
-    let mut shared = Vec::new();
-    for core in cores.iter() {
+    let siblings = |core: usize| {
         let file = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
-        let siblings: Cores =
-            host.text(&file).and_then(|list| list.parse().ok()).unwrap_or_default();
-        if siblings.len() > 1 {
-            shared.push(siblings.to_string());
-        }
-    }
+        let siblings: Cores = host.text(&file)?.parse().ok()?;
+        (siblings.len() > 1).then(|| siblings.to_string())
+    };
+    let mut shared: Vec<String> = cores.iter().filter_map(siblings).collect();
     shared.dedup();
     if shared.is_empty() {
         return Finding::ok("each core has one");

@@ -62,13 +62,9 @@ pub struct PlatformSpec {
 /// What a platform is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PlatformKind {
-    /// This machine, as it is.
     Native(NativeSpec),
-    /// Containers on this machine.
     Container(ContainerSpec),
-    /// Virtual machines on this machine.
     Vm(VmSpec),
-    /// A machine that ssh reaches.
     Remote(RemoteSpec),
 }
 
@@ -148,7 +144,6 @@ pub struct VmSpec {
     /// Of SCHED_FIFO, of the threads of virtual processors; none: ordinary threads.
     pub priority: Option<i32>,
     pub huge_pages: bool,
-    /// Whether the memory is kept from being paged out.
     pub lock_memory: bool,
 }
 

@@ -4,47 +4,32 @@ use std::path::{Path, PathBuf};
 
 use probe::Cores;
 
+use super::keys::ALL_BUILT_IN;
 use super::values::{check_name, chosen, cores, ns, priority, yes};
-use super::{
-    Accelerator, ContainerSpec, Engine, GuestKernel, NativeSpec, PlatformKind, PlatformSpec,
-    RemoteSpec, VmSpec,
-};
-use crate::profile::CoreChoice;
+use super::{ContainerSpec, NativeSpec, PlatformKind, PlatformSpec, RemoteSpec, VmSpec};
 use settings::cursor::{Cursor, Mapping, Placed};
 use settings::problems::{Fault, quoted};
 use settings::{suggest, units};
 
+/// In the order in which they are listed; all that is not said is as the tables say.
+const BUILT_IN: &str = "\
+platforms:
+  native: {native: {}}
+  container: {container: {engine: runc}}
+  docker: {container: {engine: docker}}
+  podman: {container: {engine: podman}}
+  vm: {vm: {kernel: stock}}
+  vm-rt: {vm: {kernel: rt}}
+";
+
 /// The built-in platforms, in the order in which they are listed.
 pub fn built_in() -> Vec<PlatformSpec> {
-    let container = |engine| {
-        let cores = CoreChoice::All;
-        let real_time_ns = 500_000_000;
-        PlatformKind::Container(ContainerSpec { engine, cores, exclusive: false, real_time_ns })
-    };
-    let vm = |kernel| {
-        let accelerator = Accelerator::Auto;
-        PlatformKind::Vm(VmSpec {
-            kernel,
-            accelerator,
-            cores: 2,
-            memory_mib: 512,
-            host_cores: None,
-            exclusive: false,
-            priority: None,
-            huge_pages: false,
-            lock_memory: false,
-        })
-    };
-    let native = PlatformKind::Native(NativeSpec { cores: CoreChoice::All });
-    let all = [
-        ("native", native),
-        ("container", container(Engine::Runc)),
-        ("docker", container(Engine::Docker)),
-        ("podman", container(Engine::Podman)),
-        ("vm", vm(GuestKernel::Stock)),
-        ("vm-rt", vm(GuestKernel::Rt)),
-    ];
-    all.map(|(name, kind)| PlatformSpec { name: name.to_owned(), kind }).into()
+    let whole =
+        settings::cursor::read(Path::new("platforms.yaml"), BUILT_IN, &ALL_BUILT_IN, |top| {
+            let named = top.named("platforms");
+            named.iter().map(|(name, cursor)| platform(name, cursor, &[], Path::new(""))).collect()
+        });
+    whole.expect("the built-in platforms are right, which a test reads")
 }
 
 pub(super) fn platform(

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use probe::WiredLines;
 
-use super::keys::PROFILES;
+use super::keys::ALL_BUILT_IN;
 use super::values::{check_name, chosen, cores, priority, time_positive, yes};
 use crate::profile::{Load, Neighbours, Profile};
 use settings::cursor::{Cursor, Mapping, Placed};
@@ -19,11 +19,10 @@ const PERIOD_NS_MIN: u64 = 10_000;
 /// The built-in profiles, in the order in which they are listed.
 pub fn built_in() -> Vec<Profile> {
     let text = include_str!("profiles.yaml");
-    let whole = settings::cursor::read(Path::new("profiles.yaml"), text, &PROFILES, |top| {
+    let whole = settings::cursor::read(Path::new("profiles.yaml"), text, &ALL_BUILT_IN, |top| {
         let mut profiles: Vec<Profile> = Vec::new();
         for (name, cursor) in top.named("profiles") {
-            let profile = profile(&name, &cursor, &profiles);
-            profiles.extend(profile);
+            profiles.push(profile(&name, &cursor, &profiles)?);
         }
         Some(profiles)
     });

@@ -99,16 +99,13 @@ impl<E: Into<anyhow::Error>> From<E> for Refusal {
 }
 
 /// The platform that a matrix describes.
-///
-/// # Errors
-/// For kinds of platforms that this version does not measure.
-pub fn of(spec: &PlatformSpec, binary: &Binary) -> Result<Box<dyn Platform>, Refusal> {
-    Ok(match &spec.kind {
+pub fn of(spec: &PlatformSpec, binary: &Binary) -> Box<dyn Platform> {
+    match &spec.kind {
         PlatformKind::Native(native) => Box::new(native::Native::new(native, binary)),
         PlatformKind::Container(container) => {
             Box::new(container::Container::new(container, binary))
         }
         PlatformKind::Remote(remote) => Box::new(remote::Remote::new(remote, binary)),
         PlatformKind::Vm(vm) => Box::new(vm::Vm::new(vm, binary)),
-    })
+    }
 }

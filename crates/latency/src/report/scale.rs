@@ -88,14 +88,8 @@ pub(super) fn share_text(share: f64) -> String {
 /// A count with its thousands apart.
 pub(super) fn count_text(count: u64) -> String {
     let digits = count.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let text = |group| std::str::from_utf8(group).expect("digits are ASCII");
+    digits.as_bytes().rchunks(3).rev().map(text).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

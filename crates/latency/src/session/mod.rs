@@ -167,7 +167,7 @@ struct Site {
 impl Site {
     fn prepare(spec: &PlatformSpec, binary: &Binary) -> Self {
         let prepare = || {
-            let mut platform = platform::of(spec, binary)?;
+            let mut platform = platform::of(spec, binary);
             let cores = platform.prepare()?;
             Ok((platform, cores))
         };

@@ -37,7 +37,6 @@ pub(crate) struct Kernel {
 /// Where a kernel is from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Origin {
-    /// The metapackage that was asked for.
     pub metapackage: String,
     /// The file of the package: its name, version and architecture.
     pub package: String,

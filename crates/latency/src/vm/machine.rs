@@ -46,7 +46,6 @@ pub(crate) struct Machine {
     pub cores: usize,
     pub memory_mib: u64,
     pub huge_pages: bool,
-    /// Whether the memory is kept from being paged out.
     pub lock_memory: bool,
 }
 

@@ -50,11 +50,10 @@ impl Container {
     }
 
     fn share(&self, order: &Order, role: Role) -> Result<Share, Refusal> {
-        let (host, own) = self.cores.as_ref().context("a platform is prepared first")?;
+        let (_, own) = self.cores.as_ref().context("a platform is prepared first")?;
         let (cores, real_time_ns) = match role {
             Role::Measured => (own.clone(), Some(self.spec.real_time_ns)),
-            Role::Neighbour(_) if self.spec.exclusive => (host.without(own), None),
-            Role::Neighbour(_) => (host.clone(), None),
+            Role::Neighbour(_) => (self.neighbour_cores().unwrap_or_default(), None),
         };
         if cores.is_empty() {
             let reason = format!("the container uses all cores ({own})");
