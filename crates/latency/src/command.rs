@@ -307,14 +307,14 @@ mod tests {
         let asked_for =
             Arguments { platforms, profiles: words(&["alonso"]), ..Arguments::default() };
         assert_eq!(asked(&asked_for).unwrap(), ["native.alonso", "container.alonso"]);
-        let wrong = Arguments { profiles: words(&["alonzo"]), ..Arguments::default() };
-        let problem = asked(&wrong).unwrap_err();
+        let refused = |profiles: &[&str]| {
+            asked(&Arguments { profiles: words(profiles), ..Arguments::default() }).unwrap_err()
+        };
+        let problem = refused(&["alonzo"]);
         assert_eq!(problem, "`alonzo` is not one of the profiles; did you mean `alonso`?");
-        let other = Arguments { profiles: words(&["x"]), ..Arguments::default() };
-        let problem = asked(&other).unwrap_err();
+        let problem = refused(&["x"]);
         assert_eq!(problem.matches("tp1,").count(), 1, "{problem}");
-        let twice = Arguments { profiles: words(&["tp1", "tp2", "tp1"]), ..Arguments::default() };
-        assert_eq!(asked(&twice).unwrap_err(), "`tp1` is named twice; name it once");
+        assert_eq!(refused(&["tp1", "tp2", "tp1"]), "`tp1` is named twice; name it once");
         let duration = Some(VirtualSpan::from_ns(1_000));
         let problem = asked(&Arguments { duration, ..Arguments::default() }).unwrap_err();
         assert!(problem.contains("shorter than a period of tp1"), "{problem}");

@@ -123,7 +123,11 @@ impl Digest {
     pub fn of(cell: &Cell, demands: &Demands) -> Self {
         let length_ns = length_ns(cell);
         let (over_time, all) = portions(cell, length_ns);
-        let kept: Option<Vec<&[u32]>> = cell.threads.iter().map(|t| kept(&t.samples)).collect();
+        let kept = cell.threads.iter().map(|thread| match &thread.samples {
+            Samples::Kept { latency_ns, .. } => Some(latency_ns.as_slice()),
+            Samples::Counted(_) => None,
+        });
+        let kept: Option<Vec<&[u32]>> = kept.collect();
         let summary = Summary::of(&all);
         let percentiles = SHARES.iter().filter_map(|share| Percentile::of(&all, *share)).collect();
         let mut marks = cell.marks.clone();
@@ -179,13 +183,6 @@ fn length_ns(cell: &Cell) -> i64 {
         Samples::Counted(_) => None,
     };
     cell.threads.iter().filter_map(|thread| last(&thread.samples)).max().unwrap_or(0).max(0)
-}
-
-fn kept(samples: &Samples) -> Option<&[u32]> {
-    match samples {
-        Samples::Kept { latency_ns, .. } => Some(latency_ns),
-        Samples::Counted(_) => None,
-    }
 }
 
 /// A cell from which what is asked cannot be said bears a mark.

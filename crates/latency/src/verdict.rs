@@ -67,6 +67,7 @@ pub struct Verdict {
     pub statistic: String,
     /// Its value, ns; none: there are too few samples for it.
     pub value_ns: Option<f64>,
+    /// The share of the budget that it eats.
     pub eats: Option<f64>,
     /// What it leaves of the budget for network and processing, ns; negative: it lacks so much.
     pub leaves_ns: Option<f64>,
@@ -74,6 +75,7 @@ pub struct Verdict {
     pub samples: u64,
     /// So many are needed to say that it is met.
     pub samples_needed: u64,
+    /// How many were later than the whole budget.
     pub over: u64,
     pub reason: String,
 }

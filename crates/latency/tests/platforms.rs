@@ -8,7 +8,7 @@ use crate::static_probe;
 use std::io::Read as _;
 
 use latency::cell::{Cell, Outcome};
-use latency::matrix::{ContainerSpec, Engine, NativeSpec, RemoteSpec};
+use latency::matrix::{ContainerSpec, Engine, RemoteSpec};
 use latency::platform::container::Container;
 use latency::platform::native::Native;
 use latency::platform::remote::Remote;
@@ -90,8 +90,7 @@ fn container(engine: Engine) -> Container {
 #[test]
 #[ignore = "long: a static probe is built, and measures"]
 fn this_machine() {
-    let spec = NativeSpec { cores: CoreChoice::All };
-    let mut native = Native::new(&spec, &static_probe::binary());
+    let mut native = Native::new(&CoreChoice::All, &static_probe::binary());
     measures(&mut native);
     assert_eq!(native.neighbour_cores(), None);
 }

@@ -12,7 +12,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Counts, Mark, MarkKind, Samples, Stall, Thread};
+use super::{Cell, Mark, MarkKind, Samples, Stall, Thread};
 use report_kit::parquet_table::{self, GROUP_ROWS, Kind, Values, Writer};
 use report_kit::statistics::Distribution;
 
@@ -302,7 +302,7 @@ fn named<T: FromStr>(how: &str, word: &str) -> Result<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cause, CoreTime, Detector, Gaps, Method, Part};
+    use super::super::{Cause, CoreTime, Counts, Detector, Gaps, Method, Part};
     use serde_json::json;
 
     use super::*;

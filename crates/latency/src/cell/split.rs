@@ -16,7 +16,7 @@ use report_kit::statistics::summary::quantile;
 /// What the whole is called among the parts.
 pub(crate) const WHOLE: &str = "whole";
 
-/// One part of a latency, over all samples of a cell in which it is known.
+/// One part of a latency, over all samples of a cell in which it is known, ns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Part {
     /// As [`Kind::parts`] calls it, or [`WHOLE`].

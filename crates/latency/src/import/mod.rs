@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::cell::{Cell, Mark, MarkKind, Method, Samples, Thread};
 use super::run_folder::CELLS;
@@ -193,6 +193,8 @@ fn with_last_bin(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/imports");

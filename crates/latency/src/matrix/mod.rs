@@ -62,16 +62,11 @@ pub struct PlatformSpec {
 /// What a platform is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PlatformKind {
-    Native(NativeSpec),
+    /// This machine: which of its cores to use.
+    Native(CoreChoice),
     Container(ContainerSpec),
     Vm(VmSpec),
     Remote(RemoteSpec),
-}
-
-/// Options of this machine.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NativeSpec {
-    pub cores: CoreChoice,
 }
 
 /// The program that runs containers.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use probe::Cores;
 
 use super::keys::ALL_BUILT_IN;
-use super::values::{check_name, chosen, cores, ns, priority, yes};
-use super::{ContainerSpec, NativeSpec, PlatformKind, PlatformSpec, RemoteSpec, VmSpec};
+use super::values::{check_name, chosen, cores, priority, yes};
+use super::{ContainerSpec, PlatformKind, PlatformSpec, RemoteSpec, VmSpec};
 use settings::cursor::{Cursor, Mapping, Placed};
 use settings::problems::{Fault, quoted};
 use settings::{suggest, units};
@@ -53,7 +53,7 @@ pub(super) fn platform(
     let tag = form.table.tag();
     let options = form.mapping(tag)?;
     let kind = match tag {
-        "native" => PlatformKind::Native(NativeSpec { cores: cores(&options, &["all"])? }),
+        "native" => PlatformKind::Native(cores(&options, &["all"])?),
         "container" => PlatformKind::Container(container(&options)?),
         "vm" => PlatformKind::Vm(vm(&options)?),
         "remote" => PlatformKind::Remote(remote(&options, folder)?),
@@ -70,7 +70,7 @@ fn container(options: &Mapping<'_>) -> Option<ContainerSpec> {
             let what = format!("{} is more than a second", quoted(text));
             return Err(Fault::new(what, "it is a share of each second: `500 ms`"));
         }
-        Ok(ns(share))
+        Ok(share.unsigned_abs())
     });
     let exclusive = options.is("sharing", "exclusive");
     let cores = cores(options, &["all"]);

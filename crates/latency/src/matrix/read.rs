@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::keys::TOP;
-use super::values::{ns, time_positive};
+use super::values::time_positive;
 use super::{Matrix, PlatformSpec, platforms, profiles};
 use crate::profile::Profile;
 use settings::cursor::{Cursor, Mapping};
@@ -52,7 +52,8 @@ fn matrix(top: &Mapping<'_>, folder: &Path) -> Option<Matrix> {
     let name = top.parse("matrix", names::in_paths);
     let description = top.text("description");
     let duration_ns = top.parse("duration", time_positive);
-    let settle_ns = top.parse("settle", |text| Ok(ns(units::time_not_negative(text)?.as_ns())));
+    let settle_ns =
+        top.parse("settle", |text| Ok(units::time_not_negative(text)?.as_ns().unsigned_abs()));
     let built_in = platforms::built_in();
     let platforms = top.named("platforms");
     let platforms = platforms.iter();

@@ -48,8 +48,8 @@ fn write_matrix(matrix: &Matrix, to: &mut String) -> fmt::Result {
 fn write_platform(platform: &PlatformSpec, to: &mut String) -> fmt::Result {
     writeln!(to, "  {}:", quoted(&platform.name))?;
     match &platform.kind {
-        PlatformKind::Native(native) => {
-            writeln!(to, "    native: {{cores: {}}}", quoted(&native.cores.to_string()))
+        PlatformKind::Native(cores) => {
+            writeln!(to, "    native: {{cores: {}}}", quoted(&cores.to_string()))
         }
         PlatformKind::Container(container) => {
             writeln!(to, "    container:")?;

@@ -49,11 +49,7 @@ pub(super) fn yes(keys: &Mapping<'_>, key: &str) -> Option<bool> {
 }
 
 pub(super) fn time_positive(text: &str) -> Result<u64, Fault> {
-    Ok(ns(units::time_positive(text)?.as_ns()))
-}
-
-pub(super) fn ns(ns: i64) -> u64 {
-    ns.unsigned_abs()
+    Ok(units::time_positive(text)?.as_ns().unsigned_abs())
 }
 
 pub(super) fn check_name(name: &Placed<'_, &str>) {

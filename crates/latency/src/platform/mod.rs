@@ -7,9 +7,6 @@
 //! that program to where it shall run, to connect its input and output, and to take away what it
 //! had to put there. Since the input is a pipe that only this process holds, a killed `qcycle` ends
 //! everything, wherever it runs.
-//!
-//! Another kind of platform, a hypervisor or a board behind a probe of its own, is another
-//! [`Platform`]; nothing else changes.
 
 mod attended;
 mod binary;
@@ -101,7 +98,7 @@ impl<E: Into<anyhow::Error>> From<E> for Refusal {
 /// The platform that a matrix describes.
 pub fn of(spec: &PlatformSpec, binary: &Binary) -> Box<dyn Platform> {
     match &spec.kind {
-        PlatformKind::Native(native) => Box::new(native::Native::new(native, binary)),
+        PlatformKind::Native(cores) => Box::new(native::Native::new(cores, binary)),
         PlatformKind::Container(container) => {
             Box::new(container::Container::new(container, binary))
         }

@@ -125,7 +125,7 @@ impl Platform for Vm {
     }
 
     fn marks(&self) -> Vec<Mark> {
-        let emulated = self.ready.iter().filter(|ready| ready.execution.is_emulated());
+        let emulated = self.ready.iter().filter(|ready| ready.execution != Execution::Kvm);
         emulated.map(|ready| Mark::new(MarkKind::Emulated, &*ready.why)).collect()
     }
 

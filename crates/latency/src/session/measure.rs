@@ -32,10 +32,8 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Nothing yet but what was measured in vain before.
-    pub(super) fn begun(samples: u64) -> Self {
-        let (reason, fix) = (String::new(), String::new());
-        Self { state: State::Running, reason, fix, samples }
+    pub(super) fn new(state: State, reason: impl Into<String>, samples: u64) -> Self {
+        Self { state, reason: reason.into(), fix: String::new(), samples }
     }
 
     pub(super) fn refused(refusal: Refusal) -> Self {
@@ -43,10 +41,7 @@ impl Outcome {
             Refusal::NotMeasured(NotMeasured { reason, fix }) => {
                 Self { state: State::NotMeasured, reason, fix, samples: 0 }
             }
-            Refusal::Failed(error) => {
-                let reason = format!("{error:#}");
-                Self { state: State::Failed, reason, fix: String::new(), samples: 0 }
-            }
+            Refusal::Failed(error) => Self::new(State::Failed, format!("{error:#}"), 0),
         }
     }
 }
@@ -157,10 +152,9 @@ fn take(what: &Measurement<'_>, ending: &Ending, marks: Vec<Mark>) -> Result<Out
     fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     if !is_longer && what.samples_before > 0 {
         let reason = format!("the earlier part with {} samples is kept", what.samples_before);
-        let samples = what.samples_before;
-        return Ok(Outcome { state: State::Cut, reason, fix: String::new(), samples });
+        return Ok(Outcome::new(State::Cut, reason, what.samples_before));
     }
-    Ok(Outcome { state, reason, fix: String::new(), samples })
+    Ok(Outcome::new(state, reason, samples))
 }
 
 fn no_stream(what: &Measurement<'_>, ending: &Ending) -> Refusal {

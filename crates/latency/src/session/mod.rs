@@ -2,8 +2,8 @@
 //!
 //! A cell that is complete is never measured again, so that a run that was interrupted, killed, or cut
 //! off with its machine is resumed where it stood; one that was cut is measured again, and the longer
-//! of both is kept. What goes wrong with one cell, or is missing for it,
-//! is written down and keeps no other cell from being measured.
+//! of both is kept. What goes wrong with one cell, or is missing for it, is written down and keeps no
+//! other cell from being measured.
 
 mod interrupt;
 mod measure;
@@ -95,7 +95,7 @@ impl Session {
             let folder = cell_folder(&self.folder, &cell.name());
             let duration = Duration::from_nanos(matrix.duration_ns(cell));
             progress.begin(index + 1, &cell.name(), duration);
-            self.note(index, Outcome::begun(samples_before))?;
+            self.note(index, Outcome::new(State::Running, "", samples_before))?;
             // The one before is dropped first: they may want the same cores.
             if site.as_ref().is_none_or(|site| site.name != cell.platform.name) {
                 drop(site.take());
@@ -142,10 +142,8 @@ impl Session {
             }
             cell.write(&folder)?;
             fs::remove_file(folder.join(STREAM)).context("cannot remove a journal")?;
-            let reason = "the run was killed meanwhile".to_owned();
-            let outcome =
-                Outcome { state: State::Cut, reason, fix: String::new(), samples: cell.count() };
-            self.note(index, outcome)?;
+            let reason = "the run was killed meanwhile";
+            self.note(index, Outcome::new(State::Cut, reason, cell.count()))?;
         }
         Ok(())
     }

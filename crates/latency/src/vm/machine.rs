@@ -32,13 +32,6 @@ pub(crate) enum Execution {
     Counted,
 }
 
-impl Execution {
-    /// Whether times of the guest are a model's.
-    pub(crate) const fn is_emulated(self) -> bool {
-        matches!(self, Self::Emulated | Self::Counted)
-    }
-}
-
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Machine {
     pub execution: Execution,

@@ -21,6 +21,7 @@ pub struct Comparison {
     pub greater: f64,
     /// Of the rank test, two-sided: how likely ranks this different are if nothing differs.
     pub rank_p: f64,
+    /// Greatest distance between the two cumulative distributions.
     pub distance: f64,
     /// Of the Kolmogorov-Smirnov test.
     pub distance_p: f64,

@@ -31,6 +31,7 @@ pub struct ReturnLevel {
     /// The maximum of so many blocks together is asked for.
     pub period_blocks: f64,
     pub level: f64,
+    /// Ends of its confidence interval, ns.
     pub lower: f64,
     pub upper: f64,
 }

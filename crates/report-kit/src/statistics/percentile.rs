@@ -19,8 +19,9 @@ pub struct Percentile {
     /// The share of samples below, as 0.999.
     pub share: f64,
     pub value: f64,
+    /// Lower end of its confidence interval.
     pub lower: f64,
-    /// Upper end; `None` if there are too few samples to give one.
+    /// Upper end of its confidence interval; `None` if there are too few samples to give one.
     pub upper: Option<f64>,
 }
 
@@ -102,17 +103,11 @@ mod tests {
     /// enclose the true percentile.
     #[test]
     fn intervals_hold_the_truth_as_often_as_they_say() {
-        let mut state = 0x2545_F491_4F6C_DD1D_u64;
-        let mut draw = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 40) as u32
-        };
+        let mut random = random::Random::new(0x2545_F491_4F6C_DD1D);
         let truth = 0.99 * f64::from(1 << 24);
         let enclosed = (0..1000)
             .filter(|_| {
-                let samples: Vec<u32> = (0..600).map(|_| draw()).collect();
+                let samples: Vec<u32> = (0..600).map(|_| (random.number() >> 40) as u32).collect();
                 let found = Percentile::of(&Distribution::of(&samples), 0.99).unwrap();
                 found.lower <= truth && found.upper.is_none_or(|upper| truth <= upper)
             })
