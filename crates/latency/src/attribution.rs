@@ -94,13 +94,13 @@ impl<'c> Stalls<'c> {
     }
 
     fn blame(&self, thread: &Thread, at_ns: i64, latency_ns: u32) -> Blamed {
-        let (cause, who) = self.cause(thread.core, at_ns, i64::from(latency_ns));
+        let (cause, who) = self.cause(thread.core, at_ns, latency_ns);
         let (thread, core) = (thread.number, thread.core);
         Blamed { thread, core, at_ns, latency_ns, cause, who }
     }
 
-    fn cause(&self, core: Option<i32>, at_ns: i64, latency_ns: i64) -> (Cause, String) {
-        let end_ns = at_ns.saturating_add(latency_ns);
+    fn cause(&self, core: Option<i32>, at_ns: i64, latency_ns: u32) -> (Cause, String) {
+        let end_ns = at_ns.saturating_add(i64::from(latency_ns));
         let earliest_ns = at_ns.saturating_sub(self.longest_ns);
         let first = self.stalls.partition_point(|stall| stall.at_ns < earliest_ns);
         let meanwhile = self.stalls[first..].iter().take_while(|stall| stall.at_ns < end_ns);
@@ -111,7 +111,7 @@ impl<'c> Stalls<'c> {
             let own = stall.seen_by == Detector::Wakeup && stall.at_ns == at_ns;
             (stall.cause != Cause::Unknown, own, covered(stall))
         };
-        let enough = |stall: &&Stall| covered(stall) as f64 >= COVERED_MIN * latency_ns as f64;
+        let enough = |stall: &&Stall| covered(stall) as f64 >= COVERED_MIN * f64::from(latency_ns);
         match here.filter(enough).max_by_key(rank) {
             Some(stall) => (stall.cause, stall.who.clone()),
             None if self.metered => (Cause::Unknown, "no stall was detected".to_owned()),

@@ -4,6 +4,8 @@
 //! read one after the other, and of each there remains this: figures, verdicts, causes, and what the
 //! pictures are drawn from. Tables, pages and JSON are made of digests and of nothing else.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -227,13 +229,9 @@ fn bins(all: &Distribution) -> Vec<Bin> {
         let near = (ns.log10() * BINS_PER_DECADE).floor() as i32;
         (near - 1..=near + 1).rev().find(|index| edge(*index) <= ns).unwrap_or(near)
     };
-    let mut bins: Vec<(i32, u64)> = Vec::new();
+    let mut bins: BTreeMap<i32, u64> = BTreeMap::new();
     for (ns, count) in all.counts() {
-        let index = index_of(ns);
-        match bins.last_mut() {
-            Some((last, total)) if *last == index => *total += count,
-            _ => bins.push((index, count)),
-        }
+        *bins.entry(index_of(ns)).or_default() += count;
     }
     bins.into_iter()
         .map(|(index, count)| Bin { from_ns: edge(index), to_ns: edge(index + 1), count })

@@ -6,7 +6,6 @@
 //! program are data, in `profiles.yaml`.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use anyhow::{Result, bail, ensure};
 
@@ -33,7 +32,8 @@ pub struct Profile {
 }
 
 /// Cores of a platform that is not known yet.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum CoreChoice {
     #[default]
     All,
@@ -41,6 +41,7 @@ pub enum CoreChoice {
     Half,
     Probe,
     Others,
+    #[strum(to_string = "{0}")]
     These(Cores),
 }
 
@@ -59,24 +60,7 @@ pub struct Neighbours {
     pub loads: Vec<Load>,
 }
 
-impl fmt::Display for CoreChoice {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::All => to.write_str("all"),
-            Self::Half => to.write_str("half"),
-            Self::Probe => to.write_str("probe"),
-            Self::Others => to.write_str("others"),
-            Self::These(cores) => cores.fmt(to),
-        }
-    }
-}
-
 impl Load {
-    /// The program, without its arguments.
-    pub fn program(&self) -> &str {
-        self.words.first().map_or("", String::as_str)
-    }
-
     /// This load on a platform with the cores `all`, of which the probe has `probe`.
     fn order(&self, all: &Cores, probe: &Cores) -> Result<probe::attend::Load> {
         let cores = self.cores.of(all, probe)?;
@@ -151,6 +135,8 @@ impl Profile {
     pub fn programs(&self) -> BTreeSet<(&str, &str)> {
         let next_door = self.neighbours.iter().flat_map(|neighbours| &neighbours.loads);
         let loads = self.loads.iter().chain(next_door);
-        loads.map(|load| (load.program(), load.package.as_str())).collect()
+        loads
+            .map(|load| (load.words.first().map_or("", String::as_str), load.package.as_str()))
+            .collect()
     }
 }

@@ -19,6 +19,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use probe::Cores;
+use strum::{Display, EnumString, IntoStaticStr, VariantNames};
 
 use super::profile::{CoreChoice, Profile};
 use super::verdict::{self, Limit};
@@ -70,17 +71,7 @@ pub enum PlatformKind {
 }
 
 /// The program that runs containers.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Debug,
-    strum::IntoStaticStr,
-    strum::Display,
-    strum::EnumString,
-    strum::VariantNames,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, IntoStaticStr, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum Engine {
     /// The reference of the OCI runtime specification, from a bundle.
@@ -101,9 +92,7 @@ pub struct ContainerSpec {
 }
 
 /// Which kernel a guest boots.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, strum::Display, strum::EnumString, strum::VariantNames,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum GuestKernel {
     Stock,
@@ -111,9 +100,7 @@ pub enum GuestKernel {
 }
 
 /// What carries out the instructions of a guest.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, strum::Display, strum::EnumString, strum::VariantNames,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum Accelerator {
     /// KVM if a guest boots with it, else emulation.

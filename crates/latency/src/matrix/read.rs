@@ -55,16 +55,17 @@ fn matrix(top: &Mapping<'_>, folder: &Path) -> Option<Matrix> {
     let settle_ns =
         top.parse("settle", |text| Ok(units::time_not_negative(text)?.as_ns().unsigned_abs()));
     let built_in = platforms::built_in();
-    let platforms = top.named("platforms");
-    let platforms = platforms.iter();
-    let platforms: Vec<Option<PlatformSpec>> = platforms
+    let platforms = top
+        .named("platforms")
+        .iter()
         .map(|(name, cursor)| platforms::platform(name, cursor, &built_in, folder))
-        .collect();
+        .collect::<Vec<Option<PlatformSpec>>>();
     let built_in = profiles::built_in();
-    let profiles = top.named("profiles");
-    let profiles = profiles.iter();
-    let profiles: Vec<Option<Profile>> =
-        profiles.map(|(name, cursor)| profiles::profile(name, cursor, &built_in)).collect();
+    let profiles = top
+        .named("profiles")
+        .iter()
+        .map(|(name, cursor)| profiles::profile(name, cursor, &built_in))
+        .collect::<Vec<Option<Profile>>>();
     for (key, count) in [("platforms", platforms.len()), ("profiles", profiles.len())] {
         if let Some(cursor) = top.cursor(key).filter(|_| count == 0) {
             cursor.place.wrong("there is nothing to measure", format!("add some {key}"));

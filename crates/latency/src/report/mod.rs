@@ -96,11 +96,6 @@ impl Report {
         page.write(&self.folder.join(PAGE))
     }
 
-    /// All of it for the terminal.
-    pub fn text(&self) -> String {
-        text::report(self)
-    }
-
     /// The verdicts that the answer rests on: own limits if there are any, else those of the grid.
     fn deciding(&self) -> impl Iterator<Item = (&Digest, &Verdict)> {
         let group = self.deciding_group();

@@ -241,7 +241,7 @@ pub(super) fn extremes(cell: &Digest) -> Markup {
                 tr {
                     (row_head("return level")) (number(NONE)) td { (NONE) }
                     td {
-                        "too few consecutive samples: " (count_text(extremes::samples_needed() as u64))
+                        "too few consecutive samples: " (count_text(extremes::SAMPLES_NEEDED as u64))
                         " of each thread are needed"
                     }
                 }

@@ -12,33 +12,35 @@ use crate::verdict::{Group, Quantity, Verdict, ms};
 use report_kit::figure::figure;
 use report_kit::outcome::Outcome;
 
-/// All of a run.
-pub(super) fn report(report: &Report) -> String {
-    let mut out = String::new();
-    if !report.cells.is_empty() {
-        out.push_str(&figures(report));
-        out.push('\n');
-        out.push_str(&verdicts(&report.cells));
-        for sentence in reasons(&report.cells) {
-            let _ = writeln!(out, "{sentence}");
+impl Report {
+    /// All of it for the terminal.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        if !self.cells.is_empty() {
+            out.push_str(&figures(self));
+            out.push('\n');
+            out.push_str(&verdicts(&self.cells));
+            for sentence in reasons(&self.cells) {
+                let _ = writeln!(out, "{sentence}");
+            }
+            for sentence in self.cells.iter().filter_map(latest) {
+                let _ = writeln!(out, "{sentence}");
+            }
+            out.push_str(&parts(&self.cells));
         }
-        for sentence in report.cells.iter().filter_map(latest) {
-            let _ = writeln!(out, "{sentence}");
+        for absent in &self.absent {
+            let _ = writeln!(out, "{}: not measured: {}", absent.name, absent.reason);
         }
-        out.push_str(&parts(&report.cells));
+        for cell in &self.cells {
+            for mark in &cell.marks {
+                let _ = writeln!(out, "mark: {}: {mark}", cell.name);
+            }
+            for warning in &cell.warnings {
+                let _ = writeln!(out, "warning: {}: {warning}", cell.name);
+            }
+        }
+        out
     }
-    for absent in &report.absent {
-        let _ = writeln!(out, "{}: not measured: {}", absent.name, absent.reason);
-    }
-    for cell in &report.cells {
-        for mark in &cell.marks {
-            let _ = writeln!(out, "mark: {}: {mark}", cell.name);
-        }
-        for warning in &cell.warnings {
-            let _ = writeln!(out, "warning: {}: {warning}", cell.name);
-        }
-    }
-    out
 }
 
 fn figures(report: &Report) -> String {

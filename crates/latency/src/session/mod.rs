@@ -63,12 +63,10 @@ impl Session {
         let run = LatencyRun::read(folder)?;
         let path = folder.join(MATRIX);
         let matrix = matrix::read(&path)?;
-        let names = |cells: Vec<String>| cells.join(", ");
-        let (now, then) = (
-            names(matrix.cells().map(|cell| cell.name()).collect()),
-            names(run.cells.iter().map(CellState::name).collect()),
-        );
+        let now: Vec<String> = matrix.cells().map(|cell| cell.name()).collect();
+        let then: Vec<String> = run.cells.iter().map(CellState::name).collect();
         if now != then {
+            let (now, then) = (now.join(", "), then.join(", "));
             bail!(
                 "{} has the cells {now}, but {RECORD} has {then}; restore the matrix, or start a \
                  new run",

@@ -22,6 +22,7 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct StreamCounts {
     pub(super) octets: u64,
     pub(super) samples: u64,
+    /// The greatest latency so far.
     pub(super) max_ns: i64,
     pub(super) is_over: bool,
 }

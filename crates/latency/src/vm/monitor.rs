@@ -3,6 +3,7 @@
 //! Three things are asked of it: which threads are the virtual processors, to begin, and whether the
 //! guest has opened its port, which tells that it has booted. Each wait has a limit.
 
+use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -90,7 +91,7 @@ impl Monitor {
                 }
                 Ok(_) => bail!(GONE),
                 // What came of a line is kept.
-                Err(error) if is_timeout(&error) => {}
+                Err(error) if matches!(error.kind(), Interrupted | TimedOut | WouldBlock) => {}
                 Err(error) => return Err(error).context(GONE),
             }
         }
@@ -98,11 +99,6 @@ impl Monitor {
 }
 
 const GONE: &str = "QEMU has ended";
-
-fn is_timeout(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
-}
 
 fn is_port_open(event: &Value) -> bool {
     event["event"] == "VSERPORT_CHANGE" && event["data"]["open"] == true

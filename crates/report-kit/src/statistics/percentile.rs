@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::summary::quantile;
-use super::{CONFIDENCE, Distribution, binomial};
+use super::{Distribution, TAIL, binomial};
 
 /// The percentiles that are reported.
 pub const SHARES: [f64; 4] = [0.99, 0.999, 0.9999, 0.999_99];
@@ -29,8 +29,7 @@ impl Percentile {
     /// Of samples; `None` of none.
     pub fn of(samples: &Distribution, share: f64) -> Option<Self> {
         let last = samples.count().checked_sub(1)?;
-        let tail = (1.0 - CONFIDENCE) / 2.0;
-        let (lower, upper) = binomial::enclosing(samples.count(), share, tail);
+        let (lower, upper) = binomial::enclosing(samples.count(), share, TAIL);
         // The value lies between two samples, which of few samples may be further out than the interval.
         let place = last as f64 * share;
         let lower = lower.saturating_sub(1).min(place.floor() as u64);
@@ -46,8 +45,7 @@ impl Percentile {
 
 /// So many samples give a percentile an upper end: fewer may all lie below it.
 pub fn samples_needed(share: f64) -> u64 {
-    let tail = (1.0 - CONFIDENCE) / 2.0;
-    (tail.ln() / share.ln()).ceil() as u64
+    (TAIL.ln() / share.ln()).ceil() as u64
 }
 
 #[cfg(test)]
