@@ -19,15 +19,12 @@ const COVERED_MIN: f64 = 0.5;
 /// A late sample, and who is to blame.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Blamed {
-    /// Thread of the probe.
     pub thread: i32,
     /// Its core; none: it was bound to no single one.
     pub core: Option<i32>,
     /// When it was due, ns since the cell began.
     pub at_ns: i64,
-    /// How late it was, ns.
     pub latency_ns: u32,
-    /// Who is to blame.
     pub cause: Cause,
     /// Whom exactly, or why nobody is.
     pub who: String,
@@ -38,7 +35,6 @@ pub struct Blamed {
 pub struct Attribution {
     /// What counts as late, ns.
     pub limit_ns: u32,
-    /// How many samples were later than that.
     pub late: u64,
     /// How many of these each is to blame for.
     pub causes: BTreeMap<Cause, u64>,
@@ -98,27 +94,24 @@ impl<'c> Stalls<'c> {
     }
 
     fn blame(&self, thread: &Thread, at_ns: i64, latency_ns: u32) -> Blamed {
-        let (cause, who) = self.cause(thread.core, at_ns, i64::from(latency_ns));
+        let (cause, who) = self.cause(thread.core, at_ns, latency_ns);
         let (thread, core) = (thread.number, thread.core);
         Blamed { thread, core, at_ns, latency_ns, cause, who }
     }
 
-    fn cause(&self, core: Option<i32>, at_ns: i64, latency_ns: i64) -> (Cause, String) {
-        let end_ns = at_ns.saturating_add(latency_ns);
+    fn cause(&self, core: Option<i32>, at_ns: i64, latency_ns: u32) -> (Cause, String) {
+        let end_ns = at_ns.saturating_add(i64::from(latency_ns));
         let earliest_ns = at_ns.saturating_sub(self.longest_ns);
         let first = self.stalls.partition_point(|stall| stall.at_ns < earliest_ns);
         let meanwhile = self.stalls[first..].iter().take_while(|stall| stall.at_ns < end_ns);
         // A thread on no single core may have been held up on any.
         let here = meanwhile.filter(|stall| core.is_none_or(|core| core == stall.core));
-        let covered = |stall: &Stall| {
-            let stall_end_ns = stall.at_ns.saturating_add(stall.length_ns);
-            (stall_end_ns.min(end_ns) - stall.at_ns.max(at_ns)).max(0)
-        };
+        let covered = |stall: &Stall| (stall.end_ns().min(end_ns) - stall.at_ns.max(at_ns)).max(0);
         let rank = |stall: &&Stall| {
             let own = stall.seen_by == Detector::Wakeup && stall.at_ns == at_ns;
             (stall.cause != Cause::Unknown, own, covered(stall))
         };
-        let enough = |stall: &&Stall| covered(stall) as f64 >= COVERED_MIN * latency_ns as f64;
+        let enough = |stall: &&Stall| covered(stall) as f64 >= COVERED_MIN * f64::from(latency_ns);
         match here.filter(enough).max_by_key(rank) {
             Some(stall) => (stall.cause, stall.who.clone()),
             None if self.metered => (Cause::Unknown, "no stall was detected".to_owned()),
@@ -178,10 +171,10 @@ mod tests {
             stall(1, 500, 1, Detector::Meter, Cause::Host),
         ];
         let found = Attribution::of(&cell(&[(20, 11), (50, 9)], stalls), 1_000_000);
-        let told: Vec<(Cause, &str)> =
+        let blamed: Vec<(Cause, &str)> =
             found.worst[..2].iter().map(|blamed| (blamed.cause, blamed.who.as_str())).collect();
         assert_eq!(
-            told,
+            blamed,
             [(Cause::Stopped, "stopped at 203"), (Cause::Unknown, "no stall was detected")]
         );
     }

@@ -1,7 +1,7 @@
 //! `qcycle latency`: from words on the command line to a run, its report, and an exit code.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, iter};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -16,14 +16,15 @@ use super::profile::Profile;
 use super::record::State;
 use super::report::Report;
 use super::results_command::{Judged, ResultsCommand, tell};
+use super::run_folder::make_first;
 use super::session::{Interrupt, Session};
 use super::verdict;
-use os::files;
 use report_kit::machine::utc_now;
 use report_kit::page::distinct;
 use report_kit::statistics::percentile::samples_needed;
+use settings::problems::Problems;
 use settings::suggest;
-use terminal::exit::Exit;
+use terminal::exit::{BadUsage, Exit};
 
 /// The profiles of a run without a matrix: two minutes together, where each has two threads or more.
 const DEFAULT_PROFILES: [&str; 4] = ["tp1", "tp2", "tp3", "tp4"];
@@ -67,14 +68,6 @@ pub struct Arguments {
     list: bool,
 }
 
-/// Why nothing was measured.
-enum Refused {
-    /// A word that means nothing.
-    Words(String),
-    /// A matrix with problems.
-    Matrix(String),
-}
-
 /// Does what was asked.
 pub fn run(arguments: Arguments, build: Build) -> Result<Exit> {
     match arguments.results {
@@ -89,15 +82,12 @@ fn measure(arguments: &Arguments, build: Build) -> Result<Exit> {
         Some(folder) => Session::resume(folder)?,
         None => {
             let matrix = match matrix(arguments) {
-                Ok(matrix) => matrix,
-                Err(Refused::Words(problem)) => {
-                    terminal::err!("qcycle: {problem}");
-                    return Ok(Exit::Usage);
-                }
-                Err(Refused::Matrix(problems)) => {
-                    terminal::err!("{problems}");
+                Err(error) if error.is::<Problems>() => {
+                    // They name their file themselves.
+                    terminal::err!("{error}");
                     return Ok(Exit::BadInput);
                 }
+                matrix => matrix?,
             };
             if arguments.list {
                 terminal::print(format_args!("{}", listing(&matrix)));
@@ -115,8 +105,8 @@ fn measure(arguments: &Arguments, build: Build) -> Result<Exit> {
 }
 
 fn announce(session: &Session) {
-    let matrix = session.matrix();
-    let cells = matrix.cells().zip(&session.run().cells);
+    let Session { folder, matrix, run } = session;
+    let cells = matrix.cells().zip(&run.cells);
     let open: Vec<u64> = cells
         .filter(|(_, state)| state.state != State::Done)
         .map(|(cell, _)| matrix.duration_ns(cell) + matrix.settle_ns)
@@ -124,12 +114,12 @@ fn announce(session: &Session) {
     let length_ns = open.iter().copied().fold(0, u64::saturating_add);
     terminal::err!(
         "{}: {} of {} cells to measure, about {}; Ctrl-C stops and keeps the results so far",
-        session.folder().display(),
+        folder.display(),
         open.len(),
-        session.run().cells.len(),
+        run.cells.len(),
         spoken(length_ns / 1_000_000_000)
     );
-    for warning in &session.run().warnings {
+    for warning in &run.warnings {
         terminal::err!("warning: {}: {}; {}", warning.name, warning.found, warning.fix);
     }
 }
@@ -141,10 +131,9 @@ fn finish(
     json: bool,
     is_interrupted: bool,
 ) -> Result<Exit> {
-    let folder = session.folder();
-    let run = session.run();
+    let Session { folder, matrix, run } = session;
     let known = run.for_report();
-    demands.limits.extend(session.matrix().own_limits());
+    demands.limits.extend(matrix.own_limits());
     if run.cells.iter().all(|cell| cell.samples == 0) && known.absent.is_empty() {
         terminal::err!(
             "nothing was measured; continue with qcycle latency --resume {}",
@@ -165,11 +154,9 @@ fn finish(
 }
 
 /// What is to be measured, by the file and the words on the command line.
-fn matrix(arguments: &Arguments) -> Result<Matrix, Refused> {
+fn matrix(arguments: &Arguments) -> Result<Matrix> {
     let mut matrix = match &arguments.matrix {
-        Some(file) => {
-            matrix::read(file).map_err(|problems| Refused::Matrix(problems.to_string()))?
-        }
+        Some(file) => matrix::read(file)?,
         // Without cores nothing can be measured, which is reported later.
         None => built_in(&probe::cores::chosen(&probe::Host::this(), None).unwrap_or_default()),
     };
@@ -183,9 +170,9 @@ fn matrix(arguments: &Arguments) -> Result<Matrix, Refused> {
         matrix.duration_ns = duration.as_ns().unsigned_abs();
         matrix.profiles.iter_mut().for_each(|profile| profile.duration_ns = None);
     }
-    if let Some(short) = matrix.profiles.iter().find(|p| matrix.duration_ns < p.period_ns) {
+    if let Some(short) = matrix.profiles.iter().find(|p| matrix.duration_ns < p.plan.period_ns) {
         let problem = format!("--duration is shorter than a period of {}", short.name);
-        return Err(Refused::Words(problem));
+        return Err(BadUsage(problem).into());
     }
     Ok(matrix)
 }
@@ -214,7 +201,7 @@ fn built_in(cores: &Cores) -> Matrix {
 fn long_enough_ns(profile: &Profile, cores: &Cores) -> u64 {
     let threads = profile.cores.of(cores, &Cores::default()).map_or(1, |cores| cores.len().max(1));
     let samples = samples_needed(verdict::SHARE).div_ceil(threads as u64);
-    ((samples * profile.period_ns).div_ceil(1_000_000_000) + 1) * 1_000_000_000
+    ((samples * profile.plan.period_ns).div_ceil(1_000_000_000) + 1) * 1_000_000_000
 }
 
 /// Those of the matrix with these names, or built-in ones; all of the matrix if there are no names.
@@ -224,13 +211,13 @@ fn chosen<T: Clone>(
     built_in: Vec<T>,
     what: &str,
     name: impl Fn(&T) -> &String,
-) -> Result<Vec<T>, Refused> {
+) -> Result<Vec<T>> {
     if names.is_empty() {
         return Ok(own);
     }
     let is_twice = |(index, name): &(usize, &String)| names[..*index].contains(name);
     if let Some((_, twice)) = names.iter().enumerate().find(is_twice) {
-        return Err(Refused::Words(format!("`{twice}` is named twice; name it once")));
+        return Err(BadUsage(format!("`{twice}` is named twice; name it once")).into());
     }
     let all = || own.iter().chain(&built_in);
     let find = |wanted: &String| {
@@ -238,7 +225,7 @@ fn chosen<T: Clone>(
             // Those of the matrix may be built-in ones by name.
             let known = distinct(all().map(|one| name(one).as_str()));
             let instead = suggest::instead_of(wanted, what, known);
-            Refused::Words(format!("`{wanted}` is not one of the {what}; {instead}"))
+            BadUsage(format!("`{wanted}` is not one of the {what}; {instead}")).into()
         })
     };
     names.iter().map(find).collect()
@@ -259,21 +246,10 @@ fn folder(arguments: &Arguments, matrix: &Matrix) -> Result<PathBuf> {
         "latency" => format!("latency-{stamp}"),
         name => format!("latency-{name}-{stamp}"),
     };
-    for number in 1.. {
-        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
-        let folder = runs.join(format!("{name}{suffix}"));
-        match files::make_private(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot make {}", folder.display()));
-            }
-        }
-    }
-    unreachable!("numbers do not end")
+    let numbered = (2..).map(|number| runs.join(format!("{name}-{number}")));
+    make_first(iter::once(runs.join(&name)).chain(numbered))
 }
 
-/// What there is, and what would be measured.
 fn listing(matrix: &Matrix) -> String {
     let mut text = String::from("built-in platforms:\n");
     for platform in matrix::built_in_platforms() {
@@ -305,10 +281,8 @@ mod tests {
     use super::*;
 
     fn asked(arguments: &Arguments) -> Result<Vec<String>, String> {
-        match matrix(arguments) {
-            Ok(matrix) => Ok(matrix.cells().map(|cell| cell.name()).collect()),
-            Err(Refused::Words(problem) | Refused::Matrix(problem)) => Err(problem),
-        }
+        let matrix = matrix(arguments).map_err(|error| error.to_string())?;
+        Ok(matrix.cells().map(|cell| cell.name()).collect())
     }
 
     fn words(words: &[&str]) -> Vec<String> {
@@ -333,14 +307,14 @@ mod tests {
         let asked_for =
             Arguments { platforms, profiles: words(&["alonso"]), ..Arguments::default() };
         assert_eq!(asked(&asked_for).unwrap(), ["native.alonso", "container.alonso"]);
-        let wrong = Arguments { profiles: words(&["alonzo"]), ..Arguments::default() };
-        let problem = asked(&wrong).unwrap_err();
+        let refused = |profiles: &[&str]| {
+            asked(&Arguments { profiles: words(profiles), ..Arguments::default() }).unwrap_err()
+        };
+        let problem = refused(&["alonzo"]);
         assert_eq!(problem, "`alonzo` is not one of the profiles; did you mean `alonso`?");
-        let other = Arguments { profiles: words(&["x"]), ..Arguments::default() };
-        let problem = asked(&other).unwrap_err();
+        let problem = refused(&["x"]);
         assert_eq!(problem.matches("tp1,").count(), 1, "{problem}");
-        let twice = Arguments { profiles: words(&["tp1", "tp2", "tp1"]), ..Arguments::default() };
-        assert_eq!(asked(&twice).unwrap_err(), "`tp1` is named twice; name it once");
+        assert_eq!(refused(&["tp1", "tp2", "tp1"]), "`tp1` is named twice; name it once");
         let duration = Some(VirtualSpan::from_ns(1_000));
         let problem = asked(&Arguments { duration, ..Arguments::default() }).unwrap_err();
         assert!(problem.contains("shorter than a period of tp1"), "{problem}");

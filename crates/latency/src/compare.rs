@@ -22,13 +22,10 @@ const SMALL: f64 = 0.06;
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Pair {
-    /// Of the first run.
     pub first: Digest,
-    /// Of the second run.
     pub second: Digest,
     /// What differs; none: one of them has no samples.
     pub comparison: Option<Comparison>,
-    /// The difference in a word.
     pub change: Change,
 }
 
@@ -36,13 +33,9 @@ pub(crate) struct Pair {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Change {
-    /// No difference that is worth a word.
     Alike,
-    /// The second run wakes up earlier.
     Earlier,
-    /// The second run wakes up later.
     Later,
-    /// One of them has no samples.
     NotMeasured,
 }
 
@@ -60,21 +53,16 @@ impl Change {
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Compared {
-    /// Folder of the first run.
     pub first: String,
-    /// Folder of the second run.
     pub second: String,
-    /// Cells that both have.
     pub pairs: Vec<Pair>,
-    /// Names of cells that only one has.
     pub unmatched: Vec<String>,
 }
 
 impl Compared {
     /// Reads and compares two runs.
     pub(crate) fn read(first: &Path, second: &Path, demands: &Demands) -> Result<Self> {
-        let [ours, theirs] = [first, second].map(cell_names);
-        let (ours, theirs) = (ours?, theirs?);
+        let (ours, theirs) = (cell_names(first)?, cell_names(second)?);
         let pairs = matched(&ours, &theirs);
         for (folder, names) in [(first, &ours), (second, &theirs)] {
             if names.is_empty() {
@@ -174,11 +162,7 @@ pub(super) fn row(pair: &Pair) -> Vec<String> {
     let us = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), |ns| format!("{:.1}", ns / 1e3));
     let mut row = vec![name];
     row.extend(both.map(|of| us(of.summary.map(|s| s.median))));
-    let percentile = |of: &Digest| {
-        let mut all = of.percentiles.iter().filter(|p| p.share == 0.999 && p.upper.is_some());
-        all.next().map(|p| p.value)
-    };
-    row.extend(both.map(|of| us(percentile(of))));
+    row.extend(both.map(|of| us(of.percentile(0.999))));
     row.extend(both.map(|of| us(of.summary.map(|s| s.maximum))));
     match &pair.comparison {
         Some(of) => row.extend([
@@ -202,19 +186,15 @@ pub(super) fn row(pair: &Pair) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::{MarkKind, Samples, Thread};
+    use super::super::cell::{MarkKind, Samples};
     use super::*;
 
     fn write(run: &Path, name: &str, from_ns: u32) {
         let latency_ns: Vec<u32> = (0..4_000).map(|index| from_ns + index % 1_000).collect();
-        let at = (1..=4_000).map(|index| index * 1_000_000).collect();
         let mut cell = Cell {
             platform: name.into(),
             profile: "tp1".into(),
-            threads: vec![Thread {
-                samples: Samples::Kept { at, latency_ns },
-                ..Thread::default()
-            }],
+            threads: vec![Samples::periodic(1_000_000, latency_ns).into()],
             ..Cell::default()
         };
         if name == "vm" {

@@ -4,16 +4,18 @@
 //! read one after the other, and of each there remains this: figures, verdicts, causes, and what the
 //! pictures are drawn from. Tables, pages and JSON are made of digests and of nothing else.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
 use super::attribution::Attribution;
-use super::cell::{Cell, Counts, Gaps, Mark, MarkKind, Method, Part, Samples, Stall};
+use super::cell::{Cell, Counts, Mark, MarkKind, Method, Part, Samples, Stall, Thread};
 use super::over_time::{Portion, portions};
 use super::verdict::{self, Limit, Verdict, percent};
 use report_kit::page::distinct;
 use report_kit::statistics::percentile::{SHARES, samples_needed};
-use report_kit::statistics::{Distribution, Percentile, ReturnLevel, Summary, extremes};
+use report_kit::statistics::{Distribution, Percentile, ReturnLevel, Summary};
 
 /// Stretches of time of a picture over time; with more, columns of pixels would run together.
 const STRETCHES: usize = 600;
@@ -29,7 +31,6 @@ const RETURN_TIMES: f64 = 10.0;
 /// By what cells are judged.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Demands {
-    /// What must not be exceeded.
     pub limits: Vec<Limit>,
     /// The share of activations that must be in time.
     pub share: f64,
@@ -46,27 +47,17 @@ impl Default for Demands {
 pub struct Digest {
     /// `native.tp1`.
     pub name: String,
-    /// Name of the platform.
     pub platform: String,
-    /// Name of the profile, which sets the conditions.
     pub profile: String,
-    /// When it began, UTC.
     pub began: String,
     /// From its beginning to its last sample, ns; 0: unknown.
     pub length_ns: i64,
-    /// What one must know before trusting it.
     pub marks: Vec<Mark>,
-    /// What the probe warned of.
     pub warnings: Vec<String>,
-    /// How the samples were made.
     pub method: Method,
-    /// All samples; none: there are none.
     pub summary: Option<Summary>,
-    /// High percentiles of all samples.
     pub percentiles: Vec<Percentile>,
-    /// How the latency divides, where the kernel noted it, and the whole beside it.
     pub parts: Vec<Part>,
-    /// Each thread by itself.
     pub threads: Vec<ThreadDigest>,
     /// After an eighth, a quarter, a half and all of it.
     pub over_time: Vec<Portion>,
@@ -74,12 +65,9 @@ pub struct Digest {
     pub return_level: Option<ReturnLevel>,
     /// For so long, ns.
     pub return_period_ns: i64,
-    /// Who is to blame for what was late.
     pub attribution: Attribution,
     pub verdicts: Vec<Verdict>,
-    /// What the probe found about its host.
     pub facts: Value,
-    /// What its pictures are drawn from.
     #[serde(skip)]
     pub pictures: Pictures,
 }
@@ -87,13 +75,9 @@ pub struct Digest {
 /// What is said of a thread.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ThreadDigest {
-    /// Number of the thread.
     pub thread: i32,
-    /// The core that it is bound to.
     pub core: Option<i32>,
-    /// Statistics of its samples.
     pub summary: Option<Summary>,
-    /// Periods and samples that it counted.
     pub counts: Counts,
     /// The longest gap that it saw while it was busy, ns.
     pub longest_gap_ns: Option<u64>,
@@ -109,7 +93,6 @@ impl ThreadDigest {
 /// What the pictures of a cell are drawn from.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Pictures {
-    /// How many samples lie in each bin.
     pub bins: Vec<Bin>,
     /// Which share of samples took longer than a latency, ns; both monotone.
     pub tail: Vec<(f64, f64)>,
@@ -123,9 +106,7 @@ pub struct Pictures {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bin {
     pub from_ns: f64,
-    /// Up to here, ns.
     pub to_ns: f64,
-    /// Number of samples in it.
     pub count: u64,
 }
 
@@ -144,7 +125,11 @@ impl Digest {
     pub fn of(cell: &Cell, demands: &Demands) -> Self {
         let length_ns = length_ns(cell);
         let (over_time, all) = portions(cell, length_ns);
-        let kept: Option<Vec<&[u32]>> = cell.threads.iter().map(|t| kept(&t.samples)).collect();
+        let kept = cell.threads.iter().map(|thread| match &thread.samples {
+            Samples::Kept { latency_ns, .. } => Some(latency_ns.as_slice()),
+            Samples::Counted(_) => None,
+        });
+        let kept: Option<Vec<&[u32]>> = kept.collect();
         let summary = Summary::of(&all);
         let percentiles = SHARES.iter().filter_map(|share| Percentile::of(&all, *share)).collect();
         let mut marks = cell.marks.clone();
@@ -187,26 +172,19 @@ impl Digest {
         distinct(self.marks.iter().map(|mark| mark.kind.words())).join(", ")
     }
 
-    /// Samples that a thread needs for an estimate of the maximum.
-    pub fn samples_for_return_level() -> usize {
-        extremes::samples_needed()
+    /// A percentile that the samples are enough for.
+    pub(super) fn percentile(&self, share: f64) -> Option<f64> {
+        let found = self.percentiles.iter().find(|of| of.share == share && of.upper.is_some());
+        found.map(|of| of.value)
     }
 }
 
-/// From the beginning to the last sample.
 fn length_ns(cell: &Cell) -> i64 {
     let last = |samples: &Samples| match samples {
         Samples::Kept { at, .. } => at.last(),
         Samples::Counted(_) => None,
     };
     cell.threads.iter().filter_map(|thread| last(&thread.samples)).max().unwrap_or(0).max(0)
-}
-
-fn kept(samples: &Samples) -> Option<&[u32]> {
-    match samples {
-        Samples::Kept { latency_ns, .. } => Some(latency_ns),
-        Samples::Counted(_) => None,
-    }
 }
 
 /// A cell from which what is asked cannot be said bears a mark.
@@ -224,27 +202,22 @@ fn late_ns(limits: &[Limit]) -> u32 {
 }
 
 fn threads(cell: &Cell, all: &Distribution) -> Vec<ThreadDigest> {
-    let gap = |gaps: &&Gaps, number: i32| i32::try_from(gaps.thread) == Ok(number);
-    let only = cell.threads.len() == 1;
-    cell.threads
-        .iter()
-        .map(|thread| ThreadDigest {
-            thread: thread.number,
-            core: thread.core,
-            summary: if only {
-                Summary::of(all)
-            } else {
-                Summary::of(&thread.samples.distribution())
-            },
-            counts: thread.counts.clone(),
-            longest_gap_ns: cell
-                .gaps
-                .iter()
-                .filter(|gaps| gap(gaps, thread.number))
-                .map(|gaps| gaps.max_ns)
-                .max(),
-        })
-        .collect()
+    let longest_gap_ns = |number: i32| {
+        let own = cell.gaps.iter().filter(|gaps| i32::try_from(gaps.thread) == Ok(number));
+        own.map(|gaps| gaps.max_ns).max()
+    };
+    let summary = |samples: &Samples| match cell.threads.len() {
+        1 => Summary::of(all),
+        _ => Summary::of(&samples.distribution()),
+    };
+    let digest = |thread: &Thread| ThreadDigest {
+        thread: thread.number,
+        core: thread.core,
+        summary: summary(&thread.samples),
+        counts: thread.counts.clone(),
+        longest_gap_ns: longest_gap_ns(thread.number),
+    };
+    cell.threads.iter().map(digest).collect()
 }
 
 /// Bins of equal width on a logarithmic scale. Zero lies in the first one.
@@ -256,13 +229,9 @@ fn bins(all: &Distribution) -> Vec<Bin> {
         let near = (ns.log10() * BINS_PER_DECADE).floor() as i32;
         (near - 1..=near + 1).rev().find(|index| edge(*index) <= ns).unwrap_or(near)
     };
-    let mut bins: Vec<(i32, u64)> = Vec::new();
+    let mut bins: BTreeMap<i32, u64> = BTreeMap::new();
     for (ns, count) in all.counts() {
-        let index = index_of(ns);
-        match bins.last_mut() {
-            Some((last, total)) if *last == index => *total += count,
-            _ => bins.push((index, count)),
-        }
+        *bins.entry(index_of(ns)).or_default() += count;
     }
     bins.into_iter()
         .map(|(index, count)| Bin { from_ns: edge(index), to_ns: edge(index + 1), count })
@@ -322,16 +291,13 @@ fn longest(stalls: &[Stall]) -> Vec<Stall> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::Thread;
     use super::*;
 
     fn cell(latency_ns: Vec<u32>) -> Cell {
-        let at = (1..=latency_ns.len() as i64).map(|index| index * 1_000_000).collect();
-        let samples = Samples::Kept { at, latency_ns };
         Cell {
             platform: "native".into(),
             profile: "tp1".into(),
-            threads: vec![Thread { samples, ..Thread::default() }],
+            threads: vec![Samples::periodic(1_000_000, latency_ns).into()],
             ..Cell::default()
         }
     }

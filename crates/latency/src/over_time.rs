@@ -17,7 +17,6 @@ const DIVISORS: [i64; 4] = [8, 4, 2, 1];
 pub struct Portion {
     /// Its share of the whole is one part in so many.
     pub divisor: i64,
-    /// Its end, ns since the cell began.
     pub until_ns: i64,
     /// The samples of all threads that were due by then; none: there were none.
     pub summary: Option<Summary>,
@@ -58,19 +57,15 @@ fn due(samples: &Samples, from_ns: i64, until_ns: i64) -> Distribution {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::Thread;
     use super::*;
-
-    fn thread(latency_ns: Vec<u32>) -> Thread {
-        let at = (1..=latency_ns.len() as i64).map(|index| index * 10).collect();
-        Thread { samples: Samples::Kept { at, latency_ns }, ..Thread::default() }
-    }
 
     #[test]
     fn each_portion_holds_the_one_before_and_the_last_one_all() {
         let mut late = vec![5; 800];
         late[700] = 90;
-        let cell = Cell { threads: vec![thread(late), thread(vec![6; 800])], ..Cell::default() };
+        let threads =
+            [late, vec![6; 800]].map(|latency_ns| Samples::periodic(10, latency_ns).into());
+        let cell = Cell { threads: threads.into(), ..Cell::default() };
         let (portions, all) = portions(&cell, 8_000);
         let counts: Vec<u64> = portions.iter().map(|of| of.summary.unwrap().count).collect();
         assert_eq!(counts, [198, 398, 798, 1600]);
@@ -82,8 +77,7 @@ mod tests {
     #[test]
     fn a_histogram_has_only_a_whole() {
         let samples = Samples::Counted(Distribution::of(&[1, 2, 3]));
-        let cell =
-            Cell { threads: vec![Thread { samples, ..Thread::default() }], ..Cell::default() };
+        let cell = Cell { threads: vec![samples.into()], ..Cell::default() };
         let (portions, all) = portions(&cell, 0);
         assert_eq!((portions.len(), portions[0].divisor, all.count()), (1, 1, 3));
     }

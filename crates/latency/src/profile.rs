@@ -6,7 +6,6 @@
 //! program are data, in `profiles.yaml`.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use anyhow::{Result, bail, ensure};
 
@@ -16,53 +15,33 @@ use probe::Cores;
 const CORES_WORD: &str = "{cores}";
 
 /// Conditions of a measurement.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Profile {
-    /// What it is called.
     pub name: String,
-    /// What it is for.
     pub description: String,
     /// Where it is defined.
     pub source: String,
-    /// What is waited for.
-    pub probe: probe::Kind,
-    /// Of SCHED_FIFO; none: an ordinary thread.
-    pub priority: Option<i32>,
-    /// Between two samples of a thread, ns.
-    pub period_ns: u64,
+    /// The plan of the probe, but for its cores and its length.
+    pub plan: probe::Plan,
     /// Where the probe has a thread each.
     pub cores: CoreChoice,
-    /// Whether each thread is bound to its core.
-    pub pinned: bool,
-    /// Whether memory is locked.
-    pub lock_memory: bool,
-    /// Whether processors are kept out of deep idle states.
-    pub hold_awake: bool,
-    /// Whether a thread on each core notes when it was taken away.
-    pub stall_meter: bool,
-    /// Whether the kernel stamps what is sent and received, where the probe does so.
-    pub split: bool,
-    /// Lines of a board for the probe of edges.
-    pub gpio: Option<probe::WiredLines>,
-    /// What runs beside the probe.
     pub loads: Vec<Load>,
-    /// What runs next door.
     pub neighbours: Option<Neighbours>,
     /// How long, ns; none: as long as the matrix says.
     pub duration_ns: Option<u64>,
 }
 
 /// Cores of a platform that is not known yet.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum CoreChoice {
     #[default]
     All,
     /// The second half, rounded down: on a host that keeps the first half for itself.
     Half,
-    /// The cores of the probe.
     Probe,
-    /// All but the cores of the probe.
     Others,
+    #[strum(to_string = "{0}")]
     These(Cores),
 }
 
@@ -70,39 +49,18 @@ pub enum CoreChoice {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Load {
     pub words: Vec<String>,
-    /// Where it may run.
     pub cores: CoreChoice,
-    /// What to install where it is missing.
     pub package: String,
 }
 
 /// Other containers or virtual machines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Neighbours {
-    /// Number of the neighbours.
     pub count: usize,
-    /// What runs in each.
     pub loads: Vec<Load>,
 }
 
-impl fmt::Display for CoreChoice {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::All => to.write_str("all"),
-            Self::Half => to.write_str("half"),
-            Self::Probe => to.write_str("probe"),
-            Self::Others => to.write_str("others"),
-            Self::These(cores) => cores.fmt(to),
-        }
-    }
-}
-
 impl Load {
-    /// The program, without its arguments.
-    pub fn program(&self) -> &str {
-        self.words.first().map_or("", String::as_str)
-    }
-
     /// This load on a platform with the cores `all`, of which the probe has `probe`.
     fn order(&self, all: &Cores, probe: &Cores) -> Result<probe::attend::Load> {
         let cores = self.cores.of(all, probe)?;
@@ -147,18 +105,9 @@ impl Profile {
     ) -> Result<probe::attend::Order> {
         let on = self.cores.of(cores, &Cores::default())?;
         let plan = probe::Plan {
-            probe: self.probe,
             cores: on.iter().collect(),
-            priority: self.priority,
-            period_ns: self.period_ns,
             duration_ns: self.duration_ns.unwrap_or(duration_ns),
-            lock_memory: self.lock_memory,
-            hold_awake: self.hold_awake,
-            pinned: self.pinned,
-            stall_meter: self.stall_meter,
-            split: self.split,
-            gpio: self.gpio.clone(),
-            ..probe::Plan::default()
+            ..self.plan.clone()
         };
         if let Err(problem) = plan.check() {
             bail!("profile {}: {problem}", self.name);
@@ -186,6 +135,8 @@ impl Profile {
     pub fn programs(&self) -> BTreeSet<(&str, &str)> {
         let next_door = self.neighbours.iter().flat_map(|neighbours| &neighbours.loads);
         let loads = self.loads.iter().chain(next_door);
-        loads.map(|load| (load.program(), load.package.as_str())).collect()
+        loads
+            .map(|load| (load.words.first().map_or("", String::as_str), load.package.as_str()))
+            .collect()
     }
 }

@@ -27,32 +27,23 @@ const FORMAT: u32 = 1;
 /// A run of a matrix.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LatencyRun {
-    /// Version of this format.
     pub format: u32,
-    /// Name of the matrix.
     pub matrix: String,
-    /// A paragraph for the report.
     pub description: String,
     /// When it began first, UTC.
     pub started: String,
-    /// The machine that ran `qcycle`.
     pub machine: Machine,
-    /// Versions of what took part.
     pub versions: Versions,
     /// What one must know before trusting any figure of it, with what to do about it.
     pub warnings: Vec<Warning>,
-    /// All cells, in the order in which they are measured.
     pub cells: Vec<CellState>,
 }
 
 /// A setting of this machine that costs latency.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Warning {
-    /// What it is about.
     pub name: String,
-    /// What was found, and what that does.
     pub found: String,
-    /// Command or setting that corrects it.
     #[serde(rename = "remedy")]
     pub fix: String,
 }
@@ -60,35 +51,30 @@ pub struct Warning {
 /// How a cell stands.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CellState {
-    /// Name of the platform.
     pub platform: String,
-    /// Name of the profile.
     pub profile: String,
-    /// How far its measurement is.
     pub state: State,
     /// Why, where there is something to say.
     #[serde(default)]
     pub reason: String,
-    /// What to do about it.
     #[serde(rename = "way_out", default)]
     pub fix: String,
-    /// How many samples there are.
     #[serde(default)]
     pub samples: u64,
 }
 
 /// How a cell stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "lowercase")]
 pub enum State {
-    /// It was not its turn yet.
     Waiting,
     /// It is being measured, or was when the run was killed.
     Running,
     Done,
     /// Measured for a part of its time.
     Cut,
-    /// This host cannot measure it.
+    #[strum(serialize = "not measured")]
     NotMeasured,
     Failed,
 }
@@ -96,14 +82,7 @@ pub enum State {
 impl State {
     /// As tables write it.
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Running => "running",
-            Self::Done => "done",
-            Self::Cut => "cut",
-            Self::NotMeasured => "not measured",
-            Self::Failed => "failed",
-        }
+        self.into()
     }
 }
 

@@ -172,8 +172,7 @@ fn known(folder: &Path, demands: &mut Demands) -> Result<Run> {
         return Ok(Run::default());
     }
     let run = LatencyRun::read(folder)?;
-    let matrix = matrix::read(&folder.join(record::MATRIX));
-    let matrix = matrix.map_err(|problems| anyhow::anyhow!("{problems}"))?;
+    let matrix = matrix::read(&folder.join(record::MATRIX))?;
     demands.limits.extend(matrix.own_limits());
     Ok(run.for_report())
 }

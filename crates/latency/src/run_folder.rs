@@ -1,5 +1,6 @@
-//! Where the cells of a run lie within its folder.
+//! The folder of a run, and where its cells lie within it.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -8,6 +9,20 @@ use super::cell::RECORD;
 
 /// The folder of cells within that of a run.
 pub const CELLS: &str = "cells";
+
+/// Makes the first of these folders that is not there yet, for its owner alone.
+pub(crate) fn make_first(mut folders: impl Iterator<Item = PathBuf>) -> Result<PathBuf> {
+    loop {
+        let folder = folders.next().context("no name is left for a folder")?;
+        match os::files::make_private(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot make {}", folder.display()));
+            }
+        }
+    }
+}
 
 /// What is wrong with a folder without cells, and the fix.
 pub(crate) fn no_cells(folder: &Path) -> String {
@@ -30,7 +45,7 @@ pub fn cell_folders(folder: &Path, order: &[String]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let entries = match std::fs::read_dir(&cells) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(found),
         Err(error) => return Err(error).with_context(|| format!("reading {}", cells.display())),
     };
     for entry in entries {

@@ -31,15 +31,11 @@ const NEVER_NS: f64 = u32::MAX as f64;
 /// What must not be exceeded.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Limit {
-    /// Of which service or task.
     pub name: String,
-    /// Who sets the limit.
     pub group: Group,
-    /// What it is a limit on.
     pub quantity: Quantity,
     /// The budget for all of it, of which latency here is one part, ns.
     pub budget_ns: u64,
-    /// Where it is written.
     pub source: String,
 }
 
@@ -47,7 +43,6 @@ pub struct Limit {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {
-    /// Those that the user asks for.
     Own,
     /// Of protection and control in power grids.
     Grid,
@@ -67,11 +62,8 @@ pub enum Quantity {
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Verdict {
-    /// The limit that is judged.
     pub limit: Limit,
-    /// Whether it is kept.
     pub outcome: Outcome,
-    /// The statistic that decides.
     pub statistic: String,
     /// Its value, ns; none: there are too few samples for it.
     pub value_ns: Option<f64>,
@@ -88,51 +80,37 @@ pub struct Verdict {
     pub reason: String,
 }
 
+impl Limit {
+    fn new(name: &str, group: Group, quantity: Quantity, budget_ns: u64, source: &str) -> Self {
+        Self { name: name.to_owned(), group, quantity, budget_ns, source: source.to_owned() }
+    }
+}
+
 /// The limits of the field.
 pub(crate) fn limits() -> Vec<Limit> {
-    const TASK_NS: u64 = 1_000_000;
-    const TT6_NS: u64 = 3_000_000;
-    const QUARTER_60_NS: u64 = 4_166_667;
-    const QUARTER_50_NS: u64 = 5_000_000;
-    let of = |name: &str, budget_ns, source: &str| Limit {
-        name: name.to_owned(),
-        group: Group::Grid,
-        quantity: Quantity::Latency,
-        budget_ns,
-        source: source.to_owned(),
-    };
-    let mut limits = vec![
-        of("protection task, 1 ms", TASK_NS, "cycle of a protection task"),
-        of("TT6, 3 ms", TT6_NS, "IEC 61850-5, transfer time class TT6"),
-        of("quarter cycle at 60 Hz", QUARTER_60_NS, "a quarter of 1/60 s"),
-        of("quarter cycle at 50 Hz", QUARTER_50_NS, "a quarter of 1/50 s"),
+    let grid = [
+        ("protection task, 1 ms", 1_000_000, "cycle of a protection task"),
+        ("TT6, 3 ms", 3_000_000, "IEC 61850-5, transfer time class TT6"),
+        ("quarter cycle at 60 Hz", 4_166_667, "a quarter of 1/60 s"),
+        ("quarter cycle at 50 Hz", 5_000_000, "a quarter of 1/50 s"),
     ];
-    for requirement in published::requirements() {
-        let budget_ns = |ms: f64| (ms * 1e6).round() as u64;
-        for (quantity, ms) in
-            [(Quantity::Latency, requirement.latency_ms), (Quantity::Jitter, requirement.jitter_ms)]
-        {
-            limits.push(Limit {
-                name: requirement.service.clone(),
-                group: Group::Service,
-                quantity,
-                budget_ns: budget_ns(ms),
-                source: "Queiroz 2023".to_owned(),
-            });
-        }
-    }
-    limits
+    let of_grid = |(name, budget_ns, source)| {
+        Limit::new(name, Group::Grid, Quantity::Latency, budget_ns, source)
+    };
+    let of_service = |service: published::Requirement| {
+        let both = [(Quantity::Latency, service.latency_ms), (Quantity::Jitter, service.jitter_ms)];
+        both.map(|(quantity, ms)| {
+            let budget_ns = (ms * 1e6).round() as u64;
+            Limit::new(&service.service, Group::Service, quantity, budget_ns, "Queiroz 2023")
+        })
+    };
+    let services = published::requirements().into_iter().flat_map(of_service);
+    grid.into_iter().map(of_grid).chain(services).collect()
 }
 
 /// A limit on latency that the user asks for.
 pub(crate) fn own(name: &str, budget_ns: u64) -> Limit {
-    Limit {
-        name: name.to_owned(),
-        group: Group::Own,
-        quantity: Quantity::Latency,
-        budget_ns,
-        source: "asked for".to_owned(),
-    }
+    Limit::new(name, Group::Own, Quantity::Latency, budget_ns, "asked for")
 }
 
 /// The activations of a cell: its samples, what was missed because of them, and what was lost.
@@ -195,8 +173,8 @@ pub(crate) fn judge(
     let pace = pace(cell);
     let judge_one = |limit: &Limit| {
         let mut verdict = match limit.quantity {
-            Quantity::Latency => latency(&activations, limit, share, &pace),
-            Quantity::Jitter => jitter(samples, limit, &pace),
+            Quantity::Latency => latency(&activations, limit, share, pace),
+            Quantity::Jitter => jitter(samples, limit, pace),
         };
         if let Some(mark) = cell.marks.iter().find(|mark| mark.kind.forbids_verdict()) {
             verdict.outcome = Outcome::NotMeasured;
@@ -209,24 +187,22 @@ pub(crate) fn judge(
     limits.iter().map(judge_one).collect()
 }
 
-fn latency(activations: &Distribution, limit: &Limit, share: f64, pace: &Pace) -> Verdict {
+fn latency(activations: &Distribution, limit: &Limit, share: f64, pace: Pace) -> Verdict {
     let budget_ns = limit.budget_ns as f64;
     let over = activations.count()
         - activations.up_to(u32::try_from(limit.budget_ns).unwrap_or(u32::MAX - 1));
     let samples = activations.count();
     let needed = samples_needed(share);
     let found = Percentile::of(activations, share);
-    let budget = ms(budget_ns);
+    let later = format!("{over} of {samples} later than {}", ms(budget_ns));
     let timed = |ns: &f64| *ns < NEVER_NS;
     let (outcome, value_ns, reason) = match found {
         None => (Outcome::NotMeasured, None, "there are no samples".to_owned()),
         Some(Percentile { upper: Some(upper), .. }) if upper <= budget_ns && timed(&upper) => {
-            let why = format!("{over} of {samples} later than {budget}");
-            (Outcome::Met, Some(upper), why)
+            (Outcome::Met, Some(upper), later)
         }
         Some(Percentile { lower, upper, .. }) if lower > budget_ns || !timed(&lower) => {
-            let why = format!("{over} of {samples} later than {budget}");
-            (Outcome::Missed, upper.filter(timed).or(Some(lower).filter(timed)), why)
+            (Outcome::Missed, upper.filter(timed).or(Some(lower).filter(timed)), later)
         }
         Some(Percentile { lower, upper: Some(upper), .. }) => {
             let why = format!(
@@ -237,7 +213,7 @@ fn latency(activations: &Distribution, limit: &Limit, share: f64, pace: &Pace) -
             (Outcome::NotMeasured, Some(upper).filter(timed), why)
         }
         Some(Percentile { upper: None, .. }) => {
-            (Outcome::NotMeasured, None, pace.too_few(samples, needed))
+            (Outcome::NotMeasured, None, too_few(samples, needed, pace))
         }
     };
     Verdict {
@@ -254,7 +230,7 @@ fn latency(activations: &Distribution, limit: &Limit, share: f64, pace: &Pace) -
     }
 }
 
-fn jitter(samples: &Distribution, limit: &Limit, pace: &Pace) -> Verdict {
+fn jitter(samples: &Distribution, limit: &Limit, pace: Pace) -> Verdict {
     let budget_ns = limit.budget_ns as f64;
     let (count, needed) = (samples.count(), samples_needed(JITTER_SHARE));
     let found = Summary::of(samples).filter(|_| count >= needed);
@@ -265,7 +241,7 @@ fn jitter(samples: &Distribution, limit: &Limit, pace: &Pace) -> Verdict {
             let outside = count - inside(samples, &summary);
             (outcome, Some(value), format!("{outside} of {count} samples are outside the whiskers"))
         }
-        None => (Outcome::NotMeasured, None, pace.too_few(count, needed)),
+        None => (Outcome::NotMeasured, None, too_few(count, needed, pace)),
     };
     Verdict {
         limit: limit.clone(),
@@ -287,31 +263,24 @@ fn inside(samples: &Distribution, summary: &Summary) -> u64 {
     samples.up_to(summary.upper_whisker as u32) - below
 }
 
-/// How fast a cell takes samples, to say how long one must measure.
-struct Pace {
-    threads: usize,
-    period_ns: Option<i64>,
-}
+/// How fast a cell takes samples, to say how long one must measure: its period in ns, and how many
+/// threads take them; `None` where that is not known.
+type Pace = Option<(i64, usize)>;
 
 fn pace(cell: &Cell) -> Pace {
     let timed = cell.threads.iter().filter(|thread| matches!(thread.samples, Samples::Kept { .. }));
-    Pace { threads: timed.count(), period_ns: cell.method.period_ns }
+    Some((cell.method.period_ns?, timed.count())).filter(|(_, threads)| *threads > 0)
 }
 
-impl Pace {
-    fn too_few(&self, count: u64, needed: u64) -> String {
-        let so_long = match self.period_ns {
-            Some(period_ns) if self.threads > 0 => {
-                let seconds = needed as f64 * period_ns as f64 / 1e9 / self.threads as f64;
-                format!(", so {} s like this", figure(seconds.ceil()))
-            }
-            _ => String::new(),
-        };
-        format!("too few samples: {count}, but {needed} are needed{so_long}")
-    }
+fn too_few(count: u64, needed: u64, pace: Pace) -> String {
+    let so_long = pace.map_or_else(String::new, |(period_ns, threads)| {
+        let seconds = needed as f64 * period_ns as f64 / 1e9 / threads as f64;
+        format!(", so {} s like this", figure(seconds.ceil()))
+    });
+    format!("too few samples: {count}, but {needed} are needed{so_long}")
 }
 
-/// The same, where it may be that of an activation which never came.
+/// As [`ms`], where it may be the latency of an activation which never came.
 fn ms_or_never(ns: f64) -> String {
     if ns < NEVER_NS { ms(ns) } else { "missed entirely".to_owned() }
 }
@@ -333,23 +302,15 @@ mod tests {
 
     /// A cell at a period of 10 ms.
     fn cell(latency_ns: Vec<u32>) -> Cell {
-        let at = (0..latency_ns.len() as i64).map(|index| index * 10_000_000).collect();
-        let samples = Samples::Kept { at, latency_ns };
         Cell {
-            threads: vec![Thread { samples, ..Thread::default() }],
+            threads: vec![Samples::periodic(10_000_000, latency_ns).into()],
             method: Method { period_ns: Some(10_000_000), ..Method::default() },
             ..Cell::default()
         }
     }
 
     fn limit(quantity: Quantity, budget_ns: u64) -> Vec<Limit> {
-        vec![Limit {
-            name: "own".into(),
-            group: Group::Own,
-            quantity,
-            budget_ns,
-            source: "here".into(),
-        }]
+        vec![Limit::new("own", Group::Own, quantity, budget_ns, "here")]
     }
 
     fn all(cell: &Cell) -> Distribution {
@@ -372,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_samples_are_no_verdict_and_the_number_needed_is_told() {
+    fn too_few_samples_are_no_verdict_and_the_number_needed_is_given() {
         let verdict = judged(&cell(vec![500_000; 3_687]), 1_000_000);
         assert_eq!((verdict.outcome, verdict.value_ns), (Outcome::NotMeasured, None));
         assert_eq!(verdict.reason, "too few samples: 3687, but 3688 are needed, so 37 s like this");
@@ -413,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn an_activation_that_never_came_has_no_time_to_be_told() {
+    fn an_activation_that_never_came_has_no_time_to_be_printed() {
         let mut late = cell(vec![500_000; 4_000]);
         late.threads[0].counts = Counts { missed: 4, ..Counts::default() };
         let verdict = judged(&late, 1_000_000);

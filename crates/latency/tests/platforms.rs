@@ -7,9 +7,8 @@ use crate::ssh_server;
 use crate::static_probe;
 use std::io::Read as _;
 
-use latency::cell::Cell;
-use latency::cell::stream::MeasurementEnd;
-use latency::matrix::{ContainerSpec, Engine, NativeSpec, RemoteSpec};
+use latency::cell::{Cell, Outcome};
+use latency::matrix::{ContainerSpec, Engine, RemoteSpec};
 use latency::platform::container::Container;
 use latency::platform::native::Native;
 use latency::platform::remote::Remote;
@@ -30,7 +29,7 @@ fn plan(cores: &Cores, priority: Option<i32>) -> Plan {
 }
 
 /// Prepares a platform; `None` with the reason on standard error where this machine cannot.
-fn prepare(platform: &mut dyn Platform) -> Option<Cores> {
+pub(crate) fn prepare(platform: &mut dyn Platform) -> Option<Cores> {
     match platform.prepare() {
         Ok(cores) => Some(cores),
         Err(Refusal::NotMeasured(why)) => {
@@ -42,7 +41,10 @@ fn prepare(platform: &mut dyn Platform) -> Option<Cores> {
 }
 
 /// Carries out an order.
-fn cell(platform: &mut dyn Platform, order: &Order) -> (Cell, MeasurementEnd, Vec<String>) {
+fn cell(
+    platform: &mut dyn Platform,
+    order: &Order,
+) -> (Cell, Result<Outcome, String>, Vec<String>) {
     let mut attended = match platform.attend(order, Role::Measured) {
         Ok(attended) => attended,
         Err(refusal) => panic!("{refusal:?}"),
@@ -61,7 +63,7 @@ fn measures(platform: &mut dyn Platform) {
     for loads in [vec![], vec![sleep_load()]] {
         let order = Order { plan: Some(plan(&cores, Some(80))), loads, settle_ns: 20_000_000 };
         let (cell, ended, said) = cell(platform, &order);
-        assert_eq!(ended, MeasurementEnd::Finished, "{said:?}");
+        assert_eq!(ended, Ok(Outcome::Finished), "{said:?}");
         assert_eq!(cell.method.priority, Some(80));
         assert_eq!(cell.threads.len(), cores.len());
         assert!(cell.count() > 0);
@@ -88,8 +90,7 @@ fn container(engine: Engine) -> Container {
 #[test]
 #[ignore = "long: a static probe is built, and measures"]
 fn this_machine() {
-    let spec = NativeSpec { cores: CoreChoice::All };
-    let mut native = Native::new(&spec, &static_probe::binary());
+    let mut native = Native::new(&CoreChoice::All, &static_probe::binary());
     measures(&mut native);
     assert_eq!(native.neighbour_cores(), None);
 }
@@ -113,7 +114,7 @@ fn neighbours_are_containers_too_and_end_with_the_last_word() {
         .collect();
     let order = Order { plan: Some(plan(&cores, Some(80))), loads: vec![], settle_ns: 0 };
     let (cell, ended, said) = cell(&mut platform, &order);
-    assert!(ended == MeasurementEnd::Finished && cell.count() > 0, "{said:?}");
+    assert!(ended == Ok(Outcome::Finished) && cell.count() > 0, "{said:?}");
     for mut neighbour in neighbours {
         neighbour.stop();
         let ending = neighbour.finish();

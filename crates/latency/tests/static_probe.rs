@@ -12,7 +12,7 @@ pub(crate) fn static_probe() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        // What a make around this test was told is not for this one.
+        // The settings of a make around this test are not for this one.
         let made = Command::new("make")
             .args(["--silent", "probe"])
             .env_remove("MAKEFLAGS")

@@ -1,18 +1,19 @@
 //! Guests from the package of a kernel to a cell: they boot Debian's ordinary and PREEMPT_RT kernels
-//! with the probe as their first program, measure idle and beside a load, and end when told.
+//! with the probe as their first program, measure idle and beside a load, and end when asked to.
 //!
 //! Guests that count instructions are the same whatever else this host does, so what is asserted of
-//! them holds exactly: two runs are equal to the octet. How long anything took is told, not judged.
+//! them holds exactly: two runs are equal to the octet. How long anything took is printed, not judged.
 
+use crate::platforms::prepare;
 use crate::static_probe;
 use std::io::Read as _;
 use std::time::Instant;
 
-use latency::cell::stream::MeasurementEnd;
-use latency::cell::{Cell, MarkKind};
+use latency::cell::{Cell, MarkKind, Outcome};
 use latency::matrix::{Accelerator, GuestKernel, VmSpec};
 use latency::platform::vm::Vm;
 use latency::platform::{Attended, Ending, Platform as _, Refusal, Role};
+use os::process;
 use probe::attend::{Load, Order};
 use probe::stream::{Item, Reader};
 use probe::{Cores, Kind, Plan};
@@ -35,14 +36,8 @@ fn spec(kernel: GuestKernel, accelerator: Accelerator) -> VmSpec {
 /// QEMU and no way to a kernel.
 fn prepared(spec: &VmSpec) -> Option<(Vm, Cores)> {
     let mut vm = Vm::new(spec, &static_probe::binary());
-    match vm.prepare() {
-        Ok(cores) => Some((vm, cores)),
-        Err(Refusal::NotMeasured(why)) => {
-            eprintln!("not tested: {why}");
-            None
-        }
-        Err(Refusal::Failed(error)) => panic!("{error:#}"),
-    }
+    let cores = prepare(&mut vm)?;
+    Some((vm, cores))
 }
 
 fn order(duration_ns: u64, loads: &[&str]) -> Order {
@@ -77,7 +72,7 @@ fn said(mut attended: Attended, began: Instant) -> (Vec<u8>, Ending) {
 fn cell(octets: &[u8], ending: &Ending) -> Cell {
     let measured = Cell::from_stream(octets, "vm", "test");
     let measured = measured.unwrap_or_else(|error| panic!("{error}: {:?}", ending.said));
-    assert_eq!(measured.ended, MeasurementEnd::Finished, "{ending:?}");
+    assert_eq!(measured.ended, Ok(Outcome::Finished), "{ending:?}");
     measured.cell
 }
 
@@ -131,8 +126,8 @@ fn says_which_kernel_it_was(cell: &Cell, kernel: GuestKernel) {
     assert!(line.contains("quartercycle.sha256="), "{line}");
 }
 
-/// Leaves simulated lines as a measurement does that was killed, and fails if the next one does not take
-/// them down: that one begins three seconds after this, of which the start of perl takes one.
+/// Leaves simulated lines as a measurement does that was killed, and fails if the next one does not remove
+/// them: that one begins three seconds after this, of which the start of perl takes one.
 const LEFT_BEHIND: &str = "my $left = '/sys/kernel/config/gpio-sim/qcprobe-999999-1'; \
      mkdir $left and mkdir qq($left/bank) or die; \
      my $live; open $live, '>', qq($left/live) and print $live 1 and close $live or die; \
@@ -172,9 +167,9 @@ fn edges_of_a_simulated_line_are_counted_and_stamped_in_a_guest() {
         let parts: Option<Vec<i64>> = sample.stamps.parts(sample.latency_ns, 2).collect();
         assert_eq!(parts.map(|parts| parts.iter().sum()), Some(sample.latency_ns), "{sample:?}");
     }
-    let told: Vec<_> = cell.parts.iter().map(|part| (&*part.name, part.count)).collect();
+    let parts: Vec<_> = cell.parts.iter().map(|part| (&*part.name, part.count)).collect();
     let all = counts.taken;
-    assert_eq!(told, [("raise", all), ("receive", all), ("whole", all)]);
+    assert_eq!(parts, [("raise", all), ("receive", all), ("whole", all)]);
     eprintln!("parts, ns: {:?}", cell.parts);
     assert!(vm.marks().iter().any(|mark| mark.kind == MarkKind::Emulated));
 }
@@ -208,7 +203,7 @@ fn a_guest_has_the_loads_of_this_host_and_its_place_on_it() {
     let (said, ending) = said(attended, began);
     let cell = cell(&said, &ending);
     assert!(cell.count() > 0 && ending.loads_missing().is_empty(), "{ending:?}");
-    // Two neighbours beside it: as many guests, each with loads only, until they are told to end.
+    // Two neighbours beside it: as many guests, each with loads only, until they are asked to end.
     let neighbour = Order { plan: None, ..order.clone() };
     let mut neighbours: Vec<_> = (0..2)
         .map(|number| vm.attend(&neighbour, Role::Neighbour(number)).unwrap_or_else(|_| panic!()))
@@ -223,7 +218,7 @@ fn a_guest_has_the_loads_of_this_host_and_its_place_on_it() {
 
 #[test]
 #[ignore = "long: a static probe is built"]
-fn huge_pages_that_are_not_there_are_told_with_the_way_to_them() {
+fn huge_pages_that_are_not_there_are_reported_with_the_way_to_them() {
     let huge = VmSpec {
         huge_pages: true,
         memory_mib: 1 << 20,
@@ -232,13 +227,13 @@ fn huge_pages_that_are_not_there_are_told_with_the_way_to_them() {
     let Err(Refusal::NotMeasured(why)) = Vm::new(&huge, &static_probe::binary()).prepare() else {
         panic!("no host of this test has a terabyte of huge pages")
     };
-    let is_told = why.fix.contains("vm.nr_hugepages") || why.fix.contains("qemu");
-    assert!(is_told, "{why}");
+    let has_fix = why.fix.contains("vm.nr_hugepages") || why.fix.contains("qemu");
+    assert!(has_fix, "{why}");
 }
 
 #[test]
 #[ignore = "long: it boots guests"]
-fn a_guest_ends_when_told_and_leaves_nothing() {
+fn a_guest_ends_when_asked_to_and_leaves_nothing() {
     let Some((mut vm, _)) = prepared(&spec(GuestKernel::Stock, Accelerator::Auto)) else { return };
     let long = order(3_600_000_000_000, &["sleep 86400"]);
     let mut attended = begin(&mut vm, &long);
@@ -250,43 +245,36 @@ fn a_guest_ends_when_told_and_leaves_nothing() {
     let ending = attended.finish();
     assert!(ending.status.is_some_and(|status| status.success()), "{ending:?}");
     let measured = Cell::from_stream(said.as_slice(), "vm", "test").unwrap();
-    assert_eq!(measured.ended, MeasurementEnd::Interrupted);
+    assert_eq!(measured.ended, Ok(Outcome::Interrupted));
     assert!(measured.cell.count() > 0 && measured.cell.is_marked(MarkKind::Cut));
 
     // One that nobody wants any more.
     drop(begin(&mut vm, &long));
-    assert_eq!(guests(), Vec::<String>::new());
+    assert_eq!(guests(), Vec::<i32>::new());
 }
 
-/// Guests that are children of this thread, which ends them with itself: their process numbers.
-fn guests() -> Vec<String> {
+/// Guests that are children of this thread, which ends them with itself.
+fn guests() -> Vec<i32> {
     let own = std::fs::read_to_string("/proc/thread-self/children").unwrap();
-    let is_guest = |id: &&str| {
-        std::fs::read_to_string(format!("/proc/{id}/comm"))
-            .is_ok_and(|name| name.starts_with("qemu"))
-    };
-    own.split_whitespace().filter(is_guest).map(str::to_owned).collect()
+    let children = own.split_whitespace().map(|number| number.parse().unwrap());
+    children.filter(|child| process::name_of(*child).starts_with("qemu")).collect()
 }
 
 /// Priority of each thread of the guests of this thread that is of SCHED_FIFO, and the one core that it
 /// is bound to.
 fn urgent_threads() -> Vec<(i32, usize)> {
-    let threads = guests().into_iter().flat_map(|guest| {
-        let tasks = std::fs::read_dir(format!("/proc/{guest}/task")).unwrap();
-        tasks.map(|task| task.unwrap().path())
-    });
-    let text = |path: &std::path::Path, file| std::fs::read_to_string(path.join(file)).unwrap();
-    let urgent = threads.filter_map(|thread| {
-        let stat = text(&thread, "stat");
+    let threads_of = |guest| process::threads_of(guest).into_iter().map(move |one| (guest, one));
+    let urgent = guests().into_iter().flat_map(threads_of).filter_map(|(guest, thread)| {
+        let stat = process::text_of(guest, thread, "stat").unwrap();
         // Behind the name: fields 40 and 41 of proc_pid_stat(5) are the priority and the class.
         let (_, fields) = stat.rsplit_once(')').unwrap();
         let field = |number: usize| {
             fields.split_whitespace().nth(number - 3).unwrap().parse::<i32>().unwrap()
         };
-        let status = text(&thread, "status");
-        let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        let status = process::status_of(thread);
+        let allowed = process::field(&status, "Cpus_allowed_list").unwrap();
         (field(41) == libc::SCHED_FIFO)
-            .then(|| (field(40), allowed.unwrap().trim().parse().expect("bound to one core")))
+            .then(|| (field(40), allowed.parse().expect("bound to one core")))
     });
     urgent.collect()
 }

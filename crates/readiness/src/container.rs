@@ -5,43 +5,42 @@
 //! even a real-time task's siblings in the middle of a period.
 
 use super::host::Host;
-use super::{Cores, Item};
-
-const GROUP: &str = "container";
+use super::{Cores, Finding, Item};
 
 pub(super) fn items(host: &Host, cores: &Cores) -> Vec<Item> {
-    vec![inside(host), real_time(host), quota(host), cpuset(host, cores)]
+    let findings = [
+        ("container", inside(host)),
+        ("real-time share", real_time(host)),
+        ("quota", quota(host)),
+        ("cores of the group", cpuset(host, cores)),
+    ];
+    Item::of_group("container", findings)
 }
 
-fn inside(host: &Host) -> Item {
-    let name = "container";
+fn inside(host: &Host) -> Finding {
     let marked = [("/.dockerenv", "Docker"), ("/run/.containerenv", "Podman")];
     let engine = marked.iter().find(|(file, _)| host.exists(file)).map(|(_, engine)| *engine);
     match engine {
-        Some(engine) => Item::ok(GROUP, name, format!("yes ({engine})")),
-        None => Item::ok(GROUP, name, "none detected"),
+        Some(engine) => Finding::ok(format!("yes ({engine})")),
+        None => Finding::ok("none detected"),
     }
 }
 
-fn real_time(host: &Host) -> Item {
-    let name = "real-time share";
+fn real_time(host: &Host) -> Finding {
     let group = host.control_group("cpu");
     let runtime =
         group.as_ref().and_then(|folder| host.number(&format!("{folder}/cpu.rt_runtime_us")));
     match (group, runtime) {
-        (Some(folder), Some(0)) => Item::fail(
-            GROUP,
-            name,
+        (Some(folder), Some(0)) => Finding::fail(
             "none: the kernel rejects SCHED_FIFO (EPERM)",
             format!("echo 500000 > {folder}/cpu.rt_runtime_us (runc: linux.resources.cpu)"),
         ),
-        (_, Some(us)) => Item::ok(GROUP, name, format!("{us} µs of each period")),
-        _ => Item::ok(GROUP, name, "not divided among groups"),
+        (_, Some(us)) => Finding::ok(format!("{us} µs of each period")),
+        _ => Finding::ok("not divided among groups"),
     }
 }
 
-fn quota(host: &Host) -> Item {
-    let name = "quota";
+fn quota(host: &Host) -> Finding {
     let fix = "give the container its own cores (cpuset) instead of a quota";
     let found = |quota: i64, period: i64| {
         format!("{quota} of {period} µs: tasks stop for the rest of each period")
@@ -50,30 +49,27 @@ fn quota(host: &Host) -> Item {
         && let Some((quota, period)) = max.split_once(' ')
         && let (Ok(quota), Ok(period)) = (quota.parse(), period.parse())
     {
-        return Item::fail(GROUP, name, found(quota, period), fix);
+        return Finding::fail(found(quota, period), fix);
     }
     if let Some(folder) = host.control_group("cpu")
         && let Some(quota @ 0..) = host.number(&format!("{folder}/cpu.cfs_quota_us"))
     {
         let period = host.number(&format!("{folder}/cpu.cfs_period_us")).unwrap_or(0);
-        return Item::fail(GROUP, name, found(quota, period), fix);
+        return Finding::fail(found(quota, period), fix);
     }
-    Item::ok(GROUP, name, "none")
+    Finding::ok("none")
 }
 
-fn cpuset(host: &Host, cores: &Cores) -> Item {
-    let name = "cores of the group";
+fn cpuset(host: &Host, cores: &Cores) -> Finding {
     let of = |controller, file: &str| {
         let folder = host.control_group(controller)?;
         host.text(&format!("{folder}/{file}"))?.parse::<Cores>().ok()
     };
     let set = of("", "cpuset.cpus.effective").or_else(|| of("cpuset", "cpuset.effective_cpus"));
     match set.filter(|set| !set.is_empty()) {
-        None => Item::ok(GROUP, name, "no set of its own"),
-        Some(set) if cores.without(&set).is_empty() => Item::ok(GROUP, name, set.to_string()),
-        Some(set) => Item::fail(
-            GROUP,
-            name,
+        None => Finding::ok("no set of its own"),
+        Some(set) if cores.without(&set).is_empty() => Finding::ok(set.to_string()),
+        Some(set) => Finding::fail(
             format!("{set}, not core {}", cores.without(&set)),
             format!("give the group the cores {cores}, or select others with --cores"),
         ),
@@ -98,12 +94,13 @@ mod tests {
             ("/.dockerenv", ""),
         ]);
         let items = items(&host, &"0-1".parse().unwrap());
-        assert_eq!(items[0].found, "yes (Docker)");
-        let failed: Vec<&str> = items[1..].iter().map(|item| item.found.as_str()).collect();
-        assert!(items[1..].iter().all(|item| item.grade == Grade::Fail), "{failed:?}");
-        assert!(items[1].fix.as_ref().unwrap().contains("/sys/fs/cgroup/cpu/box/cpu.rt_"));
-        assert!(failed[1].starts_with("50000 of 100000 µs"));
-        assert_eq!(failed[2], "0, not core 1");
+        let findings: Vec<&Finding> = items.iter().map(|item| &item.finding).collect();
+        assert_eq!(findings[0].found, "yes (Docker)");
+        let failed = &findings[1..];
+        assert!(failed.iter().all(|finding| finding.grade == Grade::Fail), "{failed:?}");
+        assert!(failed[0].fix.as_ref().unwrap().contains("/sys/fs/cgroup/cpu/box/cpu.rt_"));
+        assert!(failed[1].found.starts_with("50000 of 100000 µs"));
+        assert_eq!(failed[2].found, "0, not core 1");
     }
 
     #[test]
@@ -123,6 +120,6 @@ mod tests {
             ("/sys/fs/cgroup/cgroup.procs", ""),
             ("/sys/fs/cgroup/cpu.max", "max 100000\n"),
         ]);
-        assert!(items(&host, &cores).iter().all(|item| item.grade == Grade::Ok));
+        assert!(items(&host, &cores).iter().all(|item| item.finding.grade == Grade::Ok));
     }
 }

@@ -1,6 +1,6 @@
 //! One line of the list: what was found, what it means, and the command that improves it.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use serde::Serialize;
 
@@ -34,11 +34,15 @@ impl Grade {
 /// One thing that was looked at.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Item {
-    /// Part of the host.
     pub group: &'static str,
-    /// What was looked at.
-    pub name: String,
-    /// How good it is.
+    pub name: &'static str,
+    #[serde(flatten)]
+    pub finding: Finding,
+}
+
+/// What is said of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Finding {
     pub grade: Grade,
     /// What was found, and what that does to deadlines.
     pub found: String,
@@ -48,38 +52,42 @@ pub struct Item {
 }
 
 impl Item {
-    pub(super) fn ok(group: &'static str, name: &str, found: impl Into<String>) -> Self {
-        Self { group, name: name.to_owned(), grade: Grade::Ok, found: found.into(), fix: None }
-    }
-
-    pub(super) fn warn(
+    /// Findings of one part of the host, by their names.
+    pub(super) fn of_group(
         group: &'static str,
-        name: &str,
-        found: impl Into<String>,
-        fix: impl Into<String>,
-    ) -> Self {
-        let fix = Some(fix.into());
-        Self { grade: Grade::Warn, fix, ..Self::ok(group, name, found) }
+        findings: impl IntoIterator<Item = (&'static str, Finding)>,
+    ) -> Vec<Self> {
+        findings.into_iter().map(|(name, finding)| Self { group, name, finding }).collect()
+    }
+}
+
+impl Finding {
+    pub(super) fn ok(found: impl Into<String>) -> Self {
+        Self { grade: Grade::Ok, found: found.into(), fix: None }
     }
 
-    pub(super) fn fail(
-        group: &'static str,
-        name: &str,
-        found: impl Into<String>,
-        fix: impl Into<String>,
-    ) -> Self {
-        Self { grade: Grade::Fail, ..Self::warn(group, name, found, fix) }
+    pub(super) fn warn(found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { grade: Grade::Warn, found: found.into(), fix: Some(fix.into()) }
     }
 
-    pub(super) fn unknown(group: &'static str, name: &str, why: impl Into<String>) -> Self {
-        Self { grade: Grade::NotMeasured, ..Self::ok(group, name, why) }
+    pub(super) fn fail(found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { grade: Grade::Fail, ..Self::warn(found, fix) }
     }
+
+    pub(super) fn unknown(why: impl Into<String>) -> Self {
+        Self { grade: Grade::NotMeasured, ..Self::ok(why) }
+    }
+}
+
+/// The finding of this name.
+#[cfg(test)]
+pub(super) fn named<'i>(items: &'i [Item], name: &str) -> &'i Finding {
+    &items.iter().find(|item| item.name == name).expect(name).finding
 }
 
 /// All items, in the order in which they are shown.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Report {
-    /// Cores that were looked at.
     pub cores: Cores,
     /// What was looked at, in order.
     pub items: Vec<Item>,
@@ -90,7 +98,7 @@ pub struct Report {
 impl Report {
     /// Number of items with this grade.
     pub fn count(&self, grade: Grade) -> usize {
-        self.items.iter().filter(|item| item.grade == grade).count()
+        self.items.iter().filter(|item| item.finding.grade == grade).count()
     }
 
     /// How `qcycle` ends with it.
@@ -106,19 +114,18 @@ impl Report {
 /// The table for people: a line for each item, and one below it for the fix.
 impl fmt::Display for Report {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::new();
         let mut group = "";
         let width = self.items.iter().map(|item| item.name.chars().count()).max().unwrap_or(0);
         let indent = " ".repeat(2 + 13 + width + 2);
         for item in &self.items {
             if item.group != group {
                 group = item.group;
-                writeln!(text, "{group}")?;
+                writeln!(to, "{group}")?;
             }
-            let Item { name, grade, found, fix, .. } = item;
-            writeln!(text, "  {:<12} {name:<width$}  {found}", grade.word())?;
+            let Item { name, finding: Finding { grade, found, fix }, .. } = item;
+            writeln!(to, "  {:<12} {name:<width$}  {found}", grade.word())?;
             if let Some(fix) = fix {
-                writeln!(text, "{indent}fix: {fix}")?;
+                writeln!(to, "{indent}fix: {fix}")?;
             }
         }
         let [ok, unknown, warn, fail] = [Grade::Ok, Grade::NotMeasured, Grade::Warn, Grade::Fail]
@@ -132,9 +139,8 @@ impl fmt::Display for Report {
         } else {
             "ready"
         };
-        writeln!(text, "cores {}: {verdict}", self.cores)?;
-        write!(text, "{ok} ok, {warn} warn, {fail} fail, {unknown} not measured")?;
-        to.write_str(&text)
+        writeln!(to, "cores {}: {verdict}", self.cores)?;
+        write!(to, "{ok} ok, {warn} warn, {fail} fail, {unknown} not measured")
     }
 }
 
@@ -144,11 +150,11 @@ mod tests {
 
     #[test]
     fn a_report_groups_its_items_and_ends_in_a_verdict() {
-        let items = vec![
-            Item::ok("kernel", "preemption", "PREEMPT_RT"),
-            Item::warn("kernel", "isolated cores", "none", "isolcpus=1 on the kernel command line"),
-            Item::fail("time", "clock source", "hpet", "clocksource=tsc"),
-        ];
+        let isolated = Finding::warn("none", "isolcpus=1 on the kernel command line");
+        let kernel = [("preemption", Finding::ok("PREEMPT_RT")), ("isolated cores", isolated)];
+        let mut items = Item::of_group("kernel", kernel);
+        let source = Finding::fail("hpet", "clocksource=tsc");
+        items.extend(Item::of_group("time", [("clock source", source)]));
         let mut report = Report { cores: "1".parse().unwrap(), items, under_load: false };
         let text = report.to_string();
         assert_eq!(text.matches("kernel\n").count(), 1);
@@ -169,8 +175,8 @@ mod tests {
     #[test]
     fn a_name_of_any_length_stands_apart_from_what_was_found() {
         let long = "a name that is longer than any other one";
-        let items =
-            vec![Item::unknown("kernel", long, "nothing"), Item::warn("kernel", "x", "y", "z")];
+        let findings = [(long, Finding::unknown("nothing")), ("x", Finding::warn("y", "z"))];
+        let items = Item::of_group("kernel", findings);
         let text = Report { cores: "1".parse().unwrap(), items, under_load: false }.to_string();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].ends_with(&format!("{long}  nothing")), "{text}");
@@ -179,7 +185,7 @@ mod tests {
 
     #[test]
     fn as_json_the_grades_have_names() {
-        let item = Item::unknown("time", "ptp", "no ptp4l");
+        let item = Item::of_group("time", [("ptp", Finding::unknown("no ptp4l"))]).remove(0);
         let json = serde_json::to_value(&item).unwrap();
         assert_eq!(json["grade"], "not_measured");
         assert!(json.get("remedy").is_none());

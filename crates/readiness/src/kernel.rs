@@ -7,37 +7,36 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 
 use super::host::Host;
-use super::{Cores, Item};
+use super::{Cores, Finding, Item};
 
-const GROUP: &str = "kernel";
 /// Clock sources that are read in user space, without a system call.
 const CLOCK_SOURCES: [&str; 4] = ["tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc"];
 /// An idle state with a longer way out than this delays a wake-up noticeably, µs.
 const IDLE_EXIT_US_MAX: i64 = 10;
 
 pub(super) fn items(host: &Host, cores: &Cores) -> Vec<Item> {
-    vec![
-        preemption(host),
-        tick(host),
-        isolated(host, cores),
-        tickless(host, cores),
-        callbacks(host, cores),
-        interrupts(host, cores),
-        idle_states(host, cores),
-        mitigations(host),
-        clock_source(host),
-    ]
+    let findings = [
+        ("preemption", preemption(host)),
+        ("tick rate", tick(host)),
+        ("isolated cores", isolated(host, cores)),
+        ("cores without tick", tickless(host, cores)),
+        ("cores without RCU work", callbacks(host, cores)),
+        ("interrupt affinity", interrupts(host, cores)),
+        ("idle states", idle_states(host, cores)),
+        ("mitigations", mitigations(host)),
+        ("clock source", clock_source(host)),
+    ];
+    Item::of_group("kernel", findings)
 }
 
-fn preemption(host: &Host) -> Item {
-    let name = "preemption";
+fn preemption(host: &Host) -> Finding {
     let version = host.text("/proc/version").unwrap_or_default();
     if host.number("/sys/kernel/realtime") == Some(1) || version.contains("PREEMPT_RT") {
-        return Item::ok(GROUP, name, "PREEMPT_RT");
+        return Finding::ok("PREEMPT_RT");
     }
     let mode = preemption_mode(host, &version);
     let found = format!("{mode}: kernel code running on a core delays its tasks");
-    Item::warn(GROUP, name, found, "boot a PREEMPT_RT kernel (Debian: linux-image-rt-amd64)")
+    Finding::warn(found, "boot a PREEMPT_RT kernel (Debian: linux-image-rt-amd64)")
 }
 
 /// The mode in use is in debugfs, the one that was asked for on the kernel line.
@@ -54,19 +53,18 @@ fn preemption_mode(host: &Host, version: &str) -> String {
     in_use.or_else(asked).unwrap_or_else(built)
 }
 
-fn tick(host: &Host) -> Item {
-    let name = "tick rate";
+fn tick(host: &Host) -> Finding {
     let Some(config) = config(host) else {
-        return Item::unknown(GROUP, name, "the kernel configuration is not readable here");
+        return Finding::unknown("the kernel configuration is not readable here");
     };
     let hz = config.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="));
     let fine = config.lines().any(|line| line == "CONFIG_HIGH_RES_TIMERS=y");
     let hz = hz.unwrap_or("unknown");
     if fine {
-        Item::ok(GROUP, name, format!("{hz} Hz, timers are independent of it (high resolution)"))
+        Finding::ok(format!("{hz} Hz, timers are independent of it (high resolution)"))
     } else {
         let found = format!("{hz} Hz, and timers expire only at ticks");
-        Item::fail(GROUP, name, found, "boot a kernel with CONFIG_HIGH_RES_TIMERS=y")
+        Finding::fail(found, "boot a kernel with CONFIG_HIGH_RES_TIMERS=y")
     }
 }
 
@@ -82,10 +80,9 @@ fn config(host: &Host) -> Option<String> {
     })
 }
 
-fn isolated(host: &Host, cores: &Cores) -> Item {
+fn isolated(host: &Host, cores: &Cores) -> Finding {
     let file = host.text("/sys/devices/system/cpu/isolated").unwrap_or_default();
     without(
-        "isolated cores",
         &file,
         cores,
         "other tasks are scheduled there",
@@ -96,10 +93,9 @@ fn isolated(host: &Host, cores: &Cores) -> Item {
     )
 }
 
-fn tickless(host: &Host, cores: &Cores) -> Item {
+fn tickless(host: &Host, cores: &Cores) -> Finding {
     let file = host.text("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
     without(
-        "cores without tick",
         &file,
         cores,
         "the tick interrupts a running task",
@@ -107,11 +103,10 @@ fn tickless(host: &Host, cores: &Cores) -> Item {
     )
 }
 
-fn callbacks(host: &Host, cores: &Cores) -> Item {
+fn callbacks(host: &Host, cores: &Cores) -> Finding {
     let option = host.boot_option("rcu_nocbs").unwrap_or_default();
     let option = if option == "all" { cores.to_string() } else { option };
     without(
-        "cores without RCU work",
         &option,
         cores,
         "kernel callbacks run there",
@@ -119,36 +114,34 @@ fn callbacks(host: &Host, cores: &Cores) -> Item {
     )
 }
 
-/// An item about a list that should hold all chosen cores.
-fn without(name: &str, list: &str, cores: &Cores, effect: &str, fix: &str) -> Item {
+/// A finding about a list that should hold all chosen cores.
+fn without(list: &str, cores: &Cores, effect: &str, fix: &str) -> Finding {
     // Options such as isolcpus may begin with flags, and the kernel writes ` (null)` for none.
     let numbers: Vec<&str> =
         list.split(',').filter(|part| part.starts_with(|c: char| c.is_ascii_digit())).collect();
     let listed: Cores = numbers.join(",").parse().unwrap_or_default();
     let missing = cores.without(&listed);
     if missing.is_empty() {
-        Item::ok(GROUP, name, format!("{listed}"))
+        Finding::ok(format!("{listed}"))
     } else {
-        Item::warn(GROUP, name, format!("not core {missing}: {effect}"), fix)
+        Finding::warn(format!("not core {missing}: {effect}"), fix)
     }
 }
 
-fn interrupts(host: &Host, cores: &Cores) -> Item {
-    let name = "interrupt affinity";
+fn interrupts(host: &Host, cores: &Cores) -> Finding {
     let mask = host.text("/proc/irq/default_smp_affinity");
     let Some(allowed) = mask.as_deref().and_then(Cores::from_mask) else {
-        return Item::unknown(GROUP, name, "/proc/irq/default_smp_affinity is not readable here");
+        return Finding::unknown("/proc/irq/default_smp_affinity is not readable here");
     };
     let touched = allowed.both(cores);
     if touched.is_empty() {
-        return Item::ok(GROUP, name, format!("new interrupts go to cores {allowed}"));
+        return Finding::ok(format!("new interrupts go to cores {allowed}"));
     }
     let found = format!("new interrupts may go to core {touched}");
-    Item::warn(GROUP, name, found, "`irqaffinity=` with the other cores on the kernel command line")
+    Finding::warn(found, "`irqaffinity=` with the other cores on the kernel command line")
 }
 
-fn idle_states(host: &Host, cores: &Cores) -> Item {
-    let name = "idle states";
+fn idle_states(host: &Host, cores: &Cores) -> Finding {
     let mut deepest: Option<(i64, String)> = None;
     for core in cores.iter() {
         let folder = format!("/sys/devices/system/cpu/cpu{core}/cpuidle");
@@ -162,21 +155,18 @@ fn idle_states(host: &Host, cores: &Cores) -> Item {
         }
     }
     match deepest {
-        None => Item::ok(GROUP, name, "none: only the kernel controls idle cores"),
+        None => Finding::ok("none: only the kernel controls idle cores"),
         Some((exit_us, state)) if exit_us <= IDLE_EXIT_US_MAX => {
-            Item::ok(GROUP, name, format!("deepest is {state}, {exit_us} µs to wake up"))
+            Finding::ok(format!("deepest is {state}, {exit_us} µs to wake up"))
         }
-        Some((exit_us, state)) => Item::warn(
-            GROUP,
-            name,
+        Some((exit_us, state)) => Finding::warn(
             format!("{state} takes {exit_us} µs to wake up from"),
             format!("hold /dev/cpu_dma_latency at 0, or `cpupower idle-set -D {IDLE_EXIT_US_MAX}`"),
         ),
     }
 }
 
-fn mitigations(host: &Host) -> Item {
-    let name = "mitigations";
+fn mitigations(host: &Host) -> Finding {
     let folder = "/sys/devices/system/cpu/vulnerabilities";
     let texts = host.names(folder).into_iter().filter_map(|file| {
         let text = host.text(&format!("{folder}/{file}"))?;
@@ -184,47 +174,33 @@ fn mitigations(host: &Host) -> Item {
     });
     let active: Vec<String> = texts.collect();
     if active.is_empty() {
-        return Item::ok(GROUP, name, "none active");
+        return Finding::ok("none active");
     }
     // They cost a fraction of a microsecond for each system call: said, not held against it.
-    Item::ok(
-        GROUP,
-        name,
-        format!("{} active, which adds to the time of each system call", active.len()),
-    )
+    Finding::ok(format!("{} active, which adds to the time of each system call", active.len()))
 }
 
-fn clock_source(host: &Host) -> Item {
-    let name = "clock source";
+fn clock_source(host: &Host) -> Finding {
     let folder = "/sys/devices/system/clocksource/clocksource0";
     let Some(current) = host.text(&format!("{folder}/current_clocksource")) else {
-        return Item::unknown(GROUP, name, "not available in /sys");
+        return Finding::unknown("not available in /sys");
     };
     if CLOCK_SOURCES.contains(&current.as_str()) {
-        return Item::ok(GROUP, name, current);
+        return Finding::ok(current);
     }
     let there = host.text(&format!("{folder}/available_clocksource")).unwrap_or_default();
     let found = format!("{current} (available: {there}): each reading costs a system call or more");
-    Item::fail(
-        GROUP,
-        name,
-        found,
-        "`clocksource=tsc tsc=reliable` on the kernel command line if it is one",
-    )
+    Finding::fail(found, "`clocksource=tsc tsc=reliable` on the kernel command line if it is one")
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::item::named;
     use super::super::{Grade, host};
     use super::*;
 
     fn cores(text: &str) -> Cores {
         text.parse().unwrap()
-    }
-
-    fn graded(items: &[Item], name: &str) -> (Grade, String) {
-        let item = items.iter().find(|item| item.name == name).unwrap();
-        (item.grade, item.found.clone())
     }
 
     #[test]
@@ -246,14 +222,14 @@ mod tests {
             ("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"),
         ]);
         let items = items(&host, &cores("2-3"));
-        let bad: Vec<&Item> = items.iter().filter(|item| item.grade != Grade::Ok).collect();
+        let bad: Vec<&Item> = items.iter().filter(|item| item.finding.grade != Grade::Ok).collect();
         assert!(bad.is_empty(), "{bad:?}");
-        assert_eq!(graded(&items, "isolated cores").1, "2-3");
-        assert_eq!(graded(&items, "idle states").1, "deepest is C1, 2 µs to wake up");
+        assert_eq!(named(&items, "isolated cores").found, "2-3");
+        assert_eq!(named(&items, "idle states").found, "deepest is C1, 2 µs to wake up");
     }
 
     #[test]
-    fn a_desktop_is_warned_of_what_it_has_and_how_to_mend_it() {
+    fn a_desktop_is_warned_of_what_it_has_and_how_to_correct_it() {
         let (_root, host) = host::with(&[
             ("/proc/version", "Linux version 6.18 #1 SMP PREEMPT_DYNAMIC"),
             ("/sys/kernel/debug/sched/preempt", "none (voluntary) full lazy\n"),
@@ -267,18 +243,19 @@ mod tests {
             ("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n"),
         ]);
         let items = items(&host, &cores("1"));
-        let (grade, found) = graded(&items, "preemption");
-        assert_eq!(grade, Grade::Warn);
+        let Finding { grade, found, .. } = named(&items, "preemption");
+        assert_eq!(*grade, Grade::Warn);
         assert!(found.starts_with("preempt=voluntary"), "{found}");
-        assert_eq!(graded(&items, "tick rate").0, Grade::NotMeasured);
+        assert_eq!(named(&items, "tick rate").grade, Grade::NotMeasured);
         for name in ["isolated cores", "cores without tick", "cores without RCU work"] {
-            let (grade, found) = graded(&items, name);
-            assert!(grade == Grade::Warn && found.starts_with("not core 1: "), "{name}: {found}");
+            let Finding { grade, found, .. } = named(&items, name);
+            assert!(*grade == Grade::Warn && found.starts_with("not core 1: "), "{name}: {found}");
         }
-        assert_eq!(graded(&items, "interrupt affinity").0, Grade::Warn);
-        assert!(graded(&items, "idle states").1.starts_with("C10 takes 890 µs"));
-        assert_eq!(graded(&items, "clock source").0, Grade::Fail);
-        let mended = items.iter().filter(|item| item.grade > Grade::NotMeasured);
-        assert!(mended.clone().count() > 5 && mended.clone().all(|item| item.fix.is_some()));
+        assert_eq!(named(&items, "interrupt affinity").grade, Grade::Warn);
+        assert!(named(&items, "idle states").found.starts_with("C10 takes 890 µs"));
+        assert_eq!(named(&items, "clock source").grade, Grade::Fail);
+        let findings = items.iter().map(|item| &item.finding);
+        let mut bad = findings.filter(|finding| finding.grade > Grade::NotMeasured);
+        assert!(bad.clone().count() > 5 && bad.all(|finding| finding.fix.is_some()));
     }
 }

@@ -25,7 +25,7 @@ mod time;
 
 use std::time::Duration;
 
-pub use item::{Grade, Item, Report};
+pub use item::{Finding, Grade, Item, Report};
 pub use probe::Cores;
 
 use host::Host;
@@ -36,9 +36,7 @@ use probe::cores;
 pub struct Options {
     /// Cores that the protection tasks are to run on; none: all cores of this process.
     pub cores: Option<Cores>,
-    /// Interface of the process bus.
     pub interface: Option<String>,
-    /// How long wake-ups are measured.
     pub duration: Duration,
 }
 
@@ -63,14 +61,19 @@ pub fn check(options: &Options) -> anyhow::Result<Report> {
     items.extend(streams::items(options.interface.as_deref()));
     terminal::err!("qcycle: measuring wake-ups for {} s", options.duration.as_secs_f64());
     let before = load::Account::read(&host, &cores);
-    let [wakeups, stolen] = measured::items(&host, &cores, options.duration);
-    let measured = [wakeups, loopback::item(&cores, options.duration)];
+    let [wakeups, stolen] = measured::findings(&host, &cores, options.duration);
+    let looped = loopback::finding(&cores, options.duration);
     let after = load::Account::read(&host, &cores);
     let load = load::Load::between(&before, &after, cores.len(), std::process::id());
-    items.extend([load.item(&host), stolen]);
-    let is_bad = |item: &Item| item.grade > Grade::NotMeasured;
-    let under_load = load.is_heavy() && measured.iter().any(is_bad);
-    items.extend(measured.into_iter().map(|item| load.beside(item)));
+    let is_bad = |finding: &Finding| finding.grade > Grade::NotMeasured;
+    let under_load = load.is_heavy() && [&wakeups, &looped].into_iter().any(is_bad);
+    let measured = [
+        ("load meanwhile", load.finding(&host)),
+        ("steal time", stolen),
+        ("wake-up latency", load.beside(wakeups)),
+        ("sampled-value loop", load.beside(looped)),
+    ];
+    items.extend(Item::of_group("measured", measured));
     Ok(Report { cores, items, under_load })
 }
 
@@ -82,7 +85,7 @@ pub fn check(options: &Options) -> anyhow::Result<Report> {
 pub fn power_and_throttling() -> anyhow::Result<Vec<Item>> {
     let host = Host::this();
     let cores = cores::chosen(&host, None)?;
-    let mut items = processor::power(&host, &cores);
-    items.extend([scheduler::throttling(&host), scheduler::reserve(&host)]);
+    let mut items = Item::of_group(processor::GROUP, processor::power(&host, &cores));
+    items.extend(Item::of_group(scheduler::GROUP, scheduler::time_taken(&host)));
     Ok(items)
 }

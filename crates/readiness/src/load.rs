@@ -6,10 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use super::host::Host;
-use super::{Cores, Grade, Item};
+use super::host::{Host, Process, processes, ticks};
+use super::{Cores, Finding, Grade};
 
-const GROUP: &str = "measured";
 /// Share of the cores that others may take on a host that counts as idle: what a desktop, a few
 /// daemons and the terminal need.
 const SHARE_MAX: f64 = 0.2;
@@ -18,7 +17,7 @@ const NAMED_MAX: usize = 3;
 /// Share of one core from which a program is worth its name.
 const NAMED_SHARE: f64 = 0.05;
 
-/// Processor time so far, in ticks (proc_stat(5), proc_pid_stat(5)).
+/// Processor time so far, in ticks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Account {
     /// Of the chosen cores: busy, and all.
@@ -30,41 +29,15 @@ pub(super) struct Account {
 
 impl Account {
     pub(super) fn read(host: &Host, cores: &Cores) -> Self {
-        let mut account = Self::default();
-        for line in host.text("/proc/stat").unwrap_or_default().lines() {
-            if let Some((busy, idle)) = of_core(line, cores) {
-                account.busy += busy;
-                account.total += busy + idle;
-            }
-        }
-        for name in host.names("/proc") {
-            let Ok(pid) = name.parse() else { continue };
-            let stat = host.text(&format!("/proc/{name}/stat"));
-            if let Some(process) = stat.as_deref().and_then(of_process) {
-                account.processes.insert(pid, process);
-            }
-        }
-        account
+        let [user, nice, system, idle, waiting, irq, softirq, _] = ticks(host, cores);
+        let busy = user + nice + system + irq + softirq;
+        let process = |process: Process| {
+            let ticks = process.field::<u64>(14)? + process.field::<u64>(15)?;
+            Some((process.number, (process.name, ticks)))
+        };
+        let processes = processes(host).filter_map(process);
+        Self { busy, total: busy + idle + waiting, processes: processes.collect() }
     }
-}
-
-/// Ticks in which a core was busy, and idle, if it is one of the chosen ones.
-fn of_core(line: &str, cores: &Cores) -> Option<(u64, u64)> {
-    let mut fields = line.split_whitespace();
-    let core: usize = fields.next()?.strip_prefix("cpu")?.parse().ok()?;
-    let ticks: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
-    // user, nice, system, idle, iowait, irq, softirq; time of guests is part of user.
-    let [user, nice, system, idle, waiting, irq, softirq] = *ticks.first_chunk()?;
-    cores.contains(core).then_some((user + nice + system + irq + softirq, idle + waiting))
-}
-
-/// Name and ticks of a process.
-fn of_process(stat: &str) -> Option<(String, u64)> {
-    let (head, rest) = stat.rsplit_once(')')?;
-    let name = head.split_once('(')?.1.to_owned();
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let ticks = |index: usize| fields.get(index)?.parse::<u64>().ok();
-    Some((name, ticks(11)? + ticks(12)?))
 }
 
 /// What others did between two accounts.
@@ -104,24 +77,23 @@ impl Load {
         self.share > SHARE_MAX
     }
 
-    /// The item about it.
-    pub(super) fn item(&self, host: &Host) -> Item {
-        let name = "load meanwhile";
+    /// What is said of the load itself.
+    pub(super) fn finding(&self, host: &Host) -> Finding {
         let found = format!("others took {}{}", self.words(), averages(host));
         if self.is_heavy() {
-            Item::warn(GROUP, name, found, "stop them, or check again when the host is idle")
+            Finding::warn(found, "stop them, or check again when the host is idle")
         } else {
-            Item::ok(GROUP, name, found)
+            Finding::ok(found)
         }
     }
 
-    /// A measured item as it stands beside this load.
-    pub(super) fn beside(&self, item: Item) -> Item {
-        if !self.is_heavy() || item.grade <= Grade::NotMeasured {
-            return item;
+    /// What was measured as it stands beside this load.
+    pub(super) fn beside(&self, measured: Finding) -> Finding {
+        if !self.is_heavy() || measured.grade <= Grade::NotMeasured {
+            return measured;
         }
-        let found = format!("{}; measured under load, not the host's readiness", item.found);
-        Item { grade: Grade::NotMeasured, found, fix: None, ..item }
+        let found = measured.found;
+        Finding::unknown(format!("{found}; measured under load, not the host's readiness"))
     }
 
     fn words(&self) -> String {
@@ -187,12 +159,15 @@ mod tests {
     fn a_bad_figure_of_a_busy_host_is_no_figure_and_a_good_one_stands() {
         let (before, idle) = (account(0, 0, 0, 0), account(1, 99, 0, 0));
         let (busy, quiet) = (load(&before, &account(90, 10, 0, 90)), load(&before, &idle));
-        let late = || Item::fail(GROUP, "wake-up latency", "max 9000 µs", "correct it");
+        let late = || Finding::fail("max 9000 µs", "correct it");
         assert_eq!(quiet.beside(late()).grade, Grade::Fail);
-        let told = busy.beside(late());
-        assert_eq!((told.grade, told.fix.clone()), (Grade::NotMeasured, None));
-        assert!(told.found.contains("measured under load, not the host's readiness"), "{told:?}");
-        let good = Item::ok(GROUP, "wake-up latency", "max 12 µs");
+        let blamed = busy.beside(late());
+        assert_eq!((blamed.grade, blamed.fix.clone()), (Grade::NotMeasured, None));
+        assert!(
+            blamed.found.contains("measured under load, not the host's readiness"),
+            "{blamed:?}"
+        );
+        let good = Finding::ok("max 12 µs");
         assert_eq!(busy.beside(good.clone()), good);
     }
 
@@ -202,7 +177,7 @@ mod tests {
             ("/proc/loadavg", "20.91 8.00 3.00 21/400 1234\n"),
             ("/proc/pressure/cpu", "some avg10=87.50 avg60=1.00 avg300=0.00 total=5\nfull x"),
         ]);
-        let item = load(&account(0, 0, 0, 0), &account(90, 10, 0, 90)).item(&host);
+        let item = load(&account(0, 0, 0, 0), &account(90, 10, 0, 90)).finding(&host);
         assert_eq!(item.grade, Grade::Warn);
         for words in
             ["90 % of the cores", "stress) x 90 %", "load average 20.91", "87.50 % of 10 s"]

@@ -15,13 +15,11 @@ use iec61850::wire::{Asdu, Header, MacAddress, Quality, Sample, SampledValues, S
 use os::packet::{Batch, PacketSocket, wait};
 use os::realtime::{now_ns, sleep_until};
 
-use super::{Cores, Item};
+use super::{Cores, Finding};
 use os::process_bus::{INTERFACE, ProcessBus, Wiring};
 use report_kit::statistics::Distribution;
 use report_kit::statistics::summary::quantile;
 
-const GROUP: &str = "measured";
-const NAME: &str = "sampled-value loop";
 /// Samples a second of a stream at 60 Hz.
 const RATE: u64 = 4800;
 /// Of the receiving thread, as in a relay.
@@ -38,10 +36,10 @@ struct Loop {
     latency_ns: Vec<u32>,
 }
 
-pub(super) fn item(cores: &Cores, duration: Duration) -> Item {
+pub(super) fn finding(cores: &Cores, duration: Duration) -> Finding {
     match measure(cores.iter().last().unwrap_or(0), duration) {
         Ok(measured) => judge(&measured),
-        Err(error) => Item::unknown(GROUP, NAME, format!("{error:#}")),
+        Err(error) => Finding::unknown(format!("{error:#}")),
     }
 }
 
@@ -131,12 +129,12 @@ fn sent_ns(frame: &[u8]) -> Option<i64> {
     Some(i64::from(value(0)?) << 32 | i64::from(value(1)?.cast_unsigned()))
 }
 
-fn judge(measured: &Loop) -> Item {
+fn judge(measured: &Loop) -> Finding {
     let latencies = Distribution::of(&measured.latency_ns);
     let lost = measured.sent.saturating_sub(latencies.count());
     let Some(max) = latencies.max() else {
         let found = format!("none of {} frames arrived", measured.sent);
-        return Item::fail(GROUP, NAME, found, "use a kernel with veth, and see `dmesg`");
+        return Finding::fail(found, "use a kernel with veth, and see `dmesg`");
     };
     let us = |ns: f64| format!("{:.1}", ns / 1000.0);
     let (p50, p99) = (quantile(&latencies, 0.5), quantile(&latencies, 0.99));
@@ -150,11 +148,11 @@ fn judge(measured: &Loop) -> Item {
     let fix = "see the items of kernel, scheduler and processor above; if they are ok, the \
                   host (steal time)";
     if lost > 0 || p99 > f64::from(CYCLE_NS) {
-        Item::fail(GROUP, NAME, found, fix)
+        Finding::fail(found, fix)
     } else if max > CYCLE_NS {
-        Item::warn(GROUP, NAME, found, fix)
+        Finding::warn(found, fix)
     } else {
-        Item::ok(GROUP, NAME, found)
+        Finding::ok(found)
     }
 }
 
@@ -185,7 +183,7 @@ mod tests {
 
     #[test]
     fn frames_go_round_where_this_host_lets_them() {
-        let item = item(&"0".parse().unwrap(), Duration::from_millis(100));
+        let item = finding(&"0".parse().unwrap(), Duration::from_millis(100));
         if item.grade == Grade::NotMeasured {
             eprintln!("not measured: {}", item.found);
             return;

@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use probe::{Measured, Plan};
 
-use super::host::Host;
-use super::{Cores, Item};
+use super::host::{Host, ticks};
+use super::{Cores, Finding};
 
-const GROUP: &str = "measured";
 /// Highest latency that SEAPATH's tests accept, ns.
 const WAKEUP_NS_GOOD: i64 = 100_000;
 /// Highest latency that vendors' guides for virtual protection accept, ns.
@@ -24,11 +23,11 @@ const PRIORITY: i32 = 90;
 const PERIOD_NS: u64 = 1_000_000;
 
 /// How late wake-ups were, and what the host of a virtual machine took.
-pub(super) fn items(host: &Host, cores: &Cores, duration: Duration) -> [Item; 2] {
-    let before = Stolen::read(host, cores);
+pub(super) fn findings(host: &Host, cores: &Cores, duration: Duration) -> [Finding; 2] {
+    let stolen_ticks = || ticks(host, cores)[7];
+    let before = stolen_ticks();
     let measured = wake_up(cores, duration);
-    let after = Stolen::read(host, cores);
-    [wakeups(&measured, duration), stolen(before, after, duration)]
+    [wakeups(&measured, duration), stolen(before, stolen_ticks(), duration)]
 }
 
 fn wake_up(cores: &Cores, duration: Duration) -> io::Result<Measured> {
@@ -42,18 +41,17 @@ fn wake_up(cores: &Cores, duration: Duration) -> io::Result<Measured> {
     probe::measure(&plan)
 }
 
-fn wakeups(measured: &io::Result<Measured>, duration: Duration) -> Item {
-    let name = "wake-up latency";
+fn wakeups(measured: &io::Result<Measured>, duration: Duration) -> Finding {
     let measured = match measured {
         Ok(measured) => measured,
-        Err(error) => return Item::unknown(GROUP, name, error.to_string()),
+        Err(error) => return Finding::unknown(error.to_string()),
     };
     let cores = &measured.cores;
     let mut samples: Vec<i64> = cores.iter().flat_map(|core| core.latency_ns.clone()).collect();
     samples.sort_unstable();
     let (Some(&max), Some(worst)) = (samples.last(), cores.iter().max_by_key(|c| c.max_ns()))
     else {
-        return Item::unknown(GROUP, name, "too short for even one period; see --duration");
+        return Finding::unknown("too short for even one period; see --duration");
     };
     let at = |share: f64| samples[((samples.len() - 1) as f64 * share) as usize];
     let us = |ns: i64| format!("{:.1}", ns as f64 / 1000.0);
@@ -69,41 +67,22 @@ fn wakeups(measured: &io::Result<Measured>, duration: Duration) -> Item {
     );
     let fix = "see the items above; if they are ok, the firmware or the host (steal time)";
     if max <= WAKEUP_NS_GOOD {
-        Item::ok(GROUP, name, found)
+        Finding::ok(found)
     } else if max <= WAKEUP_NS_MAX {
-        Item::warn(GROUP, name, found, fix)
+        Finding::warn(found, fix)
     } else {
-        Item::fail(GROUP, name, found, fix)
+        Finding::fail(found, fix)
     }
 }
 
-/// Time that the host of a virtual machine took away, in ticks of 10 ms (proc_stat(5)).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Stolen {
-    ticks: u64,
-}
-
-impl Stolen {
-    fn read(host: &Host, cores: &Cores) -> Self {
-        let stat = host.text("/proc/stat").unwrap_or_default();
-        let of = |line: &str| {
-            let mut fields = line.split_whitespace();
-            let core: usize = fields.next()?.strip_prefix("cpu")?.parse().ok()?;
-            let ticks: u64 = fields.nth(7)?.parse().ok()?;
-            cores.contains(core).then_some(ticks)
-        };
-        Self { ticks: stat.lines().filter_map(of).sum() }
-    }
-}
-
-fn stolen(before: Stolen, after: Stolen, duration: Duration) -> Item {
-    let name = "steal time";
-    let ticks = after.ticks.saturating_sub(before.ticks);
+/// By the ticks of 10 ms that the host of a virtual machine had taken.
+fn stolen(before: u64, after: u64, duration: Duration) -> Finding {
+    let ticks = after.saturating_sub(before);
     if ticks == 0 {
-        return Item::ok(GROUP, name, format!("none in {:.0} s", duration.as_secs_f64()));
+        return Finding::ok(format!("none in {:.0} s", duration.as_secs_f64()));
     }
     let found = format!("the host took the cores away for {} ms", ticks * 10);
-    Item::fail(GROUP, name, found, "use dedicated cores, or a host without other guests")
+    Finding::fail(found, "use dedicated cores, or a host without other guests")
 }
 
 #[cfg(test)]
@@ -113,7 +92,7 @@ mod tests {
     use super::super::{Grade, host};
     use super::*;
 
-    fn of(latency_ns: &[i64]) -> Item {
+    fn of(latency_ns: &[i64]) -> Finding {
         let core = CoreLatency { core: 3, latency_ns: latency_ns.to_vec(), missed: 0 };
         let measured = Measured { cores: vec![core], warnings: Vec::new() };
         wakeups(&Ok(measured), Duration::from_secs(1))
@@ -141,8 +120,8 @@ mod tests {
     fn steal_time_of_the_chosen_cores_counts() {
         let stat = "cpu  1 2 3 4 5 6 7 99 0 0\ncpu0 1 2 3 4 5 6 7 11 0 0\ncpu1 1 2 3 4 5 6 7 5 0 0";
         let (_root, host) = host::with(&[("/proc/stat", stat)]);
-        let read = |cores: &str| Stolen::read(&host, &cores.parse().unwrap());
-        assert_eq!((read("0").ticks, read("0-1").ticks, read("2").ticks), (11, 16, 0));
+        let read = |cores: &str| ticks(&host, &cores.parse().unwrap())[7];
+        assert_eq!((read("0"), read("0-1"), read("2")), (11, 16, 0));
         let second = Duration::from_secs(1);
         assert_eq!(stolen(read("0"), read("0"), second).grade, Grade::Ok);
         assert!(stolen(read("1"), read("0"), second).found.contains("60 ms"));

@@ -1,9 +1,10 @@
 //! What a real-time program needs to be allowed: memory that stays, priorities, raw sockets.
 
-use super::Item;
-use super::host::Host;
+use os::process;
 
-const GROUP: &str = "memory and rights";
+use super::host::Host;
+use super::{Finding, Item};
+
 /// capability.h: what a relay uses, and what for.
 const CAPABILITIES: [(u32, &str, &str); 3] = [
     (23, "CAP_SYS_NICE", "SCHED_FIFO without RLIMIT_RTPRIO"),
@@ -17,16 +18,18 @@ const PRIORITY_MIN: u64 = 80;
 
 pub(super) fn items(host: &Host) -> Vec<Item> {
     let held = capabilities(host);
-    let mut items = vec![locked(host, held), priority(host, held)];
-    items.extend(CAPABILITIES.iter().map(|capability| allowed(held, *capability)));
-    items.extend([huge_pages(host), cache_partitions(host)]);
-    items
+    let mut findings =
+        vec![("locked memory", locked(host, held)), ("real-time priority", priority(host, held))];
+    findings.extend(CAPABILITIES.map(|capability| (capability.1, allowed(held, capability))));
+    findings.push(("huge pages", huge_pages(host)));
+    findings.push(("cache partitions", cache_partitions(host)));
+    Item::of_group("memory and rights", findings)
 }
 
 fn capabilities(host: &Host) -> u64 {
     let status = host.text("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+    let mask = process::field(&status, "CapEff");
+    mask.and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0)
 }
 
 /// The soft limit of a line of `/proc/self/limits`.
@@ -37,76 +40,66 @@ fn limit(host: &Host, name: &str) -> Option<u64> {
     if soft == "unlimited" { Some(u64::MAX) } else { soft.parse().ok() }
 }
 
-fn locked(host: &Host, held: u64) -> Item {
-    let name = "locked memory";
+fn locked(host: &Host, held: u64) -> Finding {
     if held & (1 << 14) != 0 {
-        return Item::ok(GROUP, name, "unlimited (CAP_IPC_LOCK)");
+        return Finding::ok("unlimited (CAP_IPC_LOCK)");
     }
     match limit(host, "Max locked memory") {
-        Some(octets) if octets >= LOCKED_OCTETS_MIN => {
-            Item::ok(GROUP, name, format!("{} MiB", octets >> 20))
-        }
-        Some(octets) => Item::fail(
-            GROUP,
-            name,
+        Some(octets) if octets >= LOCKED_OCTETS_MIN => Finding::ok(format!("{} MiB", octets >> 20)),
+        Some(octets) => Finding::fail(
             format!("{} KiB: a page fault in a task takes milliseconds", octets >> 10),
             "`memlock unlimited` in /etc/security/limits.conf, or LimitMEMLOCK=infinity",
         ),
-        None => Item::unknown(GROUP, name, "not available in /proc/self/limits"),
+        None => Finding::unknown("not available in /proc/self/limits"),
     }
 }
 
-fn priority(host: &Host, held: u64) -> Item {
-    let name = "real-time priority";
+fn priority(host: &Host, held: u64) -> Finding {
     if held & (1 << 23) != 0 {
-        return Item::ok(GROUP, name, "any (CAP_SYS_NICE)");
+        return Finding::ok("any (CAP_SYS_NICE)");
     }
     match limit(host, "Max realtime priority") {
-        Some(highest) if highest >= PRIORITY_MIN => {
-            Item::ok(GROUP, name, format!("up to {highest}"))
-        }
-        Some(highest) => Item::fail(
-            GROUP,
-            name,
+        Some(highest) if highest >= PRIORITY_MIN => Finding::ok(format!("up to {highest}")),
+        Some(highest) => Finding::fail(
             format!("up to {highest}: tasks share their cores with everything else"),
             "`rtprio 99` in /etc/security/limits.conf, or LimitRTPRIO=99",
         ),
-        None => Item::unknown(GROUP, name, "not available in /proc/self/limits"),
+        None => Finding::unknown("not available in /proc/self/limits"),
     }
 }
 
-fn allowed(held: u64, (bit, name, what): (u32, &str, &str)) -> Item {
+fn allowed(held: u64, (bit, name, what): (u32, &str, &str)) -> Finding {
     if held & (1 << bit) != 0 {
-        return Item::ok(GROUP, name, format!("held: {what}"));
+        return Finding::ok(format!("held: {what}"));
     }
     let fix = format!("setcap {}+ep on the program", name.to_lowercase());
-    Item::warn(GROUP, name, format!("not held: {what}"), fix)
+    Finding::warn(format!("not held: {what}"), fix)
 }
 
-fn huge_pages(host: &Host) -> Item {
+fn huge_pages(host: &Host) -> Finding {
     let meminfo = host.text("/proc/meminfo").unwrap_or_default();
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("HugePages_Total:"));
-    let pages: u64 = line.and_then(|number| number.trim().parse().ok()).unwrap_or(0);
+    let pages = process::field(&meminfo, "HugePages_Total");
+    let pages: u64 = pages.and_then(|number| number.parse().ok()).unwrap_or(0);
     // Only virtual machines for guests with deadlines need them.
     let found = if pages == 0 { "none reserved".to_owned() } else { format!("{pages} reserved") };
-    Item::ok(GROUP, "huge pages", found)
+    Finding::ok(found)
 }
 
-fn cache_partitions(host: &Host) -> Item {
-    let name = "cache partitions";
+fn cache_partitions(host: &Host) -> Finding {
     let cpuinfo = host.text("/proc/cpuinfo").unwrap_or_default();
     if host.exists("/sys/fs/resctrl/schemata") {
-        return Item::ok(GROUP, name, "resctrl is mounted");
+        return Finding::ok("resctrl is mounted");
     }
     if !cpuinfo.split_whitespace().any(|flag| flag == "cat_l3" || flag == "cat_l2") {
-        return Item::ok(GROUP, name, "not supported by this processor");
+        return Finding::ok("not supported by this processor");
     }
     let found = "not in use: other cores evict data of the tasks from the shared cache";
-    Item::warn(GROUP, name, found, "mount -t resctrl resctrl /sys/fs/resctrl")
+    Finding::warn(found, "mount -t resctrl resctrl /sys/fs/resctrl")
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::item::named;
     use super::super::{Grade, host};
     use super::*;
 
@@ -123,7 +116,7 @@ mod tests {
             ("/proc/cpuinfo", "flags : fpu cat_l3\n"),
         ]);
         let items = items(&host);
-        let of = |name: &str| items.iter().find(|item| item.name == name).unwrap();
+        let of = |name| named(&items, name);
         assert_eq!(of("locked memory").grade, Grade::Fail);
         assert!(of("locked memory").found.starts_with("8192 KiB"));
         assert_eq!(of("real-time priority").grade, Grade::Fail);
@@ -142,6 +135,6 @@ mod tests {
         assert_eq!(locked(&host, 0).grade, Grade::Ok);
         assert_eq!(priority(&host, 0).found, "up to 99");
         let (_root, host) = host::with(&[("/proc/self/status", "CapEff:\t000001ffffffffff\n")]);
-        assert!(items(&host).iter().all(|item| item.grade == Grade::Ok));
+        assert!(items(&host).iter().all(|item| item.finding.grade == Grade::Ok));
     }
 }

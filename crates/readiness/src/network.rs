@@ -3,11 +3,9 @@
 use anyhow::bail;
 
 use super::host::Host;
-use super::{Cores, Item, ethtool};
-use os::link_kind::link_kind;
-use os::link_kind::{CUTOFF_AT_ONCE, LinkKind};
+use super::{Cores, Finding, Item, ethtool};
+use os::link_kind::{CUTOFF_AT_ONCE, LinkKind, link_kind};
 
-const GROUP: &str = "network";
 /// Coalescing for longer than this is a good part of the 3 ms of a sampled value, µs.
 const COALESCING_US_MAX: u32 = 50;
 
@@ -22,38 +20,32 @@ pub(super) fn must_exist(host: &Host, interface: &str) -> anyhow::Result<()> {
 pub(super) fn items(host: &Host, cores: &Cores, interface: Option<&str>) -> Vec<Item> {
     let Some(interface) = interface else {
         let why = "no interface was given; see --interface";
-        return vec![Item::unknown(GROUP, "process bus", why)];
+        return Item::of_group("network", [("process bus", Finding::unknown(why))]);
     };
-    vec![
-        kind(interface, link_kind(interface).ok()),
-        coalescing(interface, ethtool::coalescing_us(interface)),
-        rings(interface, ethtool::receive_ring(interface)),
-        drops(host, interface),
-        stamps(ethtool::stamps_frames(interface)),
-        interrupts(host, cores, interface),
-    ]
+    let findings = [
+        ("kind of link", kind(interface, link_kind(interface).ok())),
+        ("coalescing", coalescing(interface, ethtool::coalescing_us(interface))),
+        ("receive ring", rings(interface, ethtool::receive_ring(interface))),
+        ("dropped frames", drops(host, interface)),
+        ("hardware stamps", stamps(ethtool::stamps_frames(interface))),
+        ("interrupts of the card", interrupts(host, cores, interface)),
+    ];
+    Item::of_group("network", findings)
 }
 
-fn kind(interface: &str, kind: Option<LinkKind>) -> Item {
-    let name = "kind of link";
+fn kind(interface: &str, kind: Option<LinkKind>) -> Finding {
     match kind {
-        None => {
-            Item::unknown(GROUP, name, format!("the kernel does not report it for {interface}"))
-        }
-        Some(LinkKind::Device) => Item::ok(GROUP, name, "a device"),
-        Some(LinkKind::Virtual(kind)) => Item::ok(GROUP, name, kind),
+        None => Finding::unknown(format!("the kernel does not report it for {interface}")),
+        Some(LinkKind::Device) => Finding::ok("a device"),
+        Some(LinkKind::Virtual(kind)) => Finding::ok(kind),
         Some(LinkKind::Macvlan { cutoff: Some(CUTOFF_AT_ONCE) }) => {
-            Item::ok(GROUP, name, "macvlan that delivers multicast immediately")
+            Finding::ok("macvlan that delivers multicast immediately")
         }
-        Some(LinkKind::Macvlan { cutoff: Some(_) }) => Item::fail(
-            GROUP,
-            name,
+        Some(LinkKind::Macvlan { cutoff: Some(_) }) => Finding::fail(
             "macvlan that delivers multicast from a worker: milliseconds late, and frames are lost",
             format!("ip link set {interface} type macvlan bccutoff -1 (iproute2 6.4)"),
         ),
-        Some(LinkKind::Macvlan { cutoff: None }) => Item::fail(
-            GROUP,
-            name,
+        Some(LinkKind::Macvlan { cutoff: None }) => Finding::fail(
             "macvlan, whose multicast this kernel delivers from a worker: late, and frames are \
              lost",
             "Linux 6.4 or newer, or a veth pair on a bridge",
@@ -61,77 +53,63 @@ fn kind(interface: &str, kind: Option<LinkKind>) -> Item {
     }
 }
 
-fn coalescing(interface: &str, us: Option<u32>) -> Item {
-    let name = "coalescing";
+fn coalescing(interface: &str, us: Option<u32>) -> Finding {
     match us {
-        None => Item::ok(GROUP, name, "not adjustable"),
-        Some(us @ 0..=COALESCING_US_MAX) => Item::ok(GROUP, name, format!("{us} µs")),
-        Some(us) => Item::warn(
-            GROUP,
-            name,
+        None => Finding::ok("not adjustable"),
+        Some(us @ 0..=COALESCING_US_MAX) => Finding::ok(format!("{us} µs")),
+        Some(us) => Finding::warn(
             format!("frames wait for {us} µs before the card interrupts"),
             format!("ethtool -C {interface} adaptive-rx off rx-usecs 0"),
         ),
     }
 }
 
-fn rings(interface: &str, ring: Option<(u32, u32)>) -> Item {
-    let name = "receive ring";
+fn rings(interface: &str, ring: Option<(u32, u32)>) -> Finding {
     match ring {
-        None => Item::ok(GROUP, name, "not adjustable"),
-        Some((now, most)) if now >= most => Item::ok(GROUP, name, format!("{now} frames")),
-        Some((now, most)) => Item::warn(
-            GROUP,
-            name,
+        None => Finding::ok("not adjustable"),
+        Some((now, most)) if now >= most => Finding::ok(format!("{now} frames")),
+        Some((now, most)) => Finding::warn(
             format!("{now} of up to {most} frames"),
             format!("ethtool -G {interface} rx {most}"),
         ),
     }
 }
 
-fn drops(host: &Host, interface: &str) -> Item {
-    let name = "dropped frames";
+fn drops(host: &Host, interface: &str) -> Finding {
     let counters = ["rx_dropped", "rx_missed_errors", "rx_fifo_errors", "rx_crc_errors"];
-    let count = |counter: &&str| {
-        host.number(&format!("/sys/class/net/{interface}/statistics/{counter}")).unwrap_or(0)
+    let counted = |counter: &str| {
+        let count = host.number(&format!("/sys/class/net/{interface}/statistics/{counter}"))?;
+        (count > 0).then(|| format!("{counter} {count}"))
     };
-    let counted: Vec<String> = counters
-        .iter()
-        .filter(|counter| count(counter) > 0)
-        .map(|counter| format!("{counter} {}", count(counter)))
-        .collect();
+    let counted: Vec<String> = counters.into_iter().filter_map(counted).collect();
     if counted.is_empty() {
-        return Item::ok(GROUP, name, "none since the interface came up");
+        return Finding::ok("none since the interface came up");
     }
     let fix = "use larger rings, less load on the receiving core, or a different cable";
-    Item::warn(GROUP, name, format!("since the interface came up: {}", counted.join(", ")), fix)
+    Finding::warn(format!("since the interface came up: {}", counted.join(", ")), fix)
 }
 
-fn stamps(stamps: Option<bool>) -> Item {
-    let name = "hardware stamps";
+fn stamps(stamps: Option<bool>) -> Finding {
     if stamps == Some(true) {
-        return Item::ok(GROUP, name, "the card timestamps frames");
+        return Finding::ok("the card timestamps frames");
     }
     let found = "none: the age of samples is known only to some 10 µs";
-    Item::warn(GROUP, name, found, "use a network card with IEEE 1588 timestamps (ethtool -T)")
+    Finding::warn(found, "use a network card with IEEE 1588 timestamps (ethtool -T)")
 }
 
-fn interrupts(host: &Host, cores: &Cores, interface: &str) -> Item {
-    let name = "interrupts of the card";
+fn interrupts(host: &Host, cores: &Cores, interface: &str) -> Finding {
     let numbers = host.names(&format!("/sys/class/net/{interface}/device/msi_irqs"));
     let of = |number: &String| -> Option<Cores> {
         host.text(&format!("/proc/irq/{number}/effective_affinity_list"))?.parse().ok()
     };
     let served: Vec<Cores> = numbers.iter().filter_map(of).collect();
     if served.is_empty() {
-        return Item::ok(GROUP, name, "none of its own");
+        return Finding::ok("none of its own");
     }
     let mut on_cores = served.iter().map(|list| list.both(cores)).filter(|both| !both.is_empty());
     match on_cores.next() {
-        None => Item::ok(GROUP, name, "on other cores"),
-        Some(both) => Item::warn(
-            GROUP,
-            name,
+        None => Finding::ok("on other cores"),
+        Some(both) => Finding::warn(
             format!("on core {both}, which the tasks use"),
             "echo a different core > /proc/irq/N/smp_affinity_list",
         ),

@@ -2,71 +2,54 @@
 //!
 //! `Documentation/scheduler/sched-rt-group.rst` and `admin-guide/sysctl/kernel.rst`.
 
-use super::Item;
 use super::host::Host;
+use super::{Finding, Item};
 
-const GROUP: &str = "scheduler";
+pub(super) const GROUP: &str = "scheduler";
 /// What a receive thread asks for: 30 streams for half a second.
 const RECEIVE_BUFFER_OCTETS: i64 = 16 << 20;
+/// Settings that should be 0: their names, files, and what they do otherwise.
+const SWITCHES: [(&str, &str, &str); 4] = [
+    ("timer migration", "/proc/sys/kernel/timer_migration", "timers move between cores"),
+    ("NMI watchdog", "/proc/sys/kernel/nmi_watchdog", "it interrupts every core"),
+    ("NUMA balancing", "/proc/sys/kernel/numa_balancing", "pages of tasks are unmapped and moved"),
+    ("same-page merging", "/sys/kernel/mm/ksm/run", "pages are merged, and copied when written"),
+];
 
 pub(super) fn items(host: &Host) -> Vec<Item> {
-    let mut items = vec![throttling(host), reserve(host)];
-    items.extend([
-        switch(
-            host,
-            "timer migration",
-            "/proc/sys/kernel/timer_migration",
-            "timers move between cores",
-            "sysctl -w kernel.timer_migration=0",
-        ),
-        switch(
-            host,
-            "NMI watchdog",
-            "/proc/sys/kernel/nmi_watchdog",
-            "it interrupts every core",
-            "sysctl -w kernel.nmi_watchdog=0",
-        ),
-        switch(
-            host,
-            "NUMA balancing",
-            "/proc/sys/kernel/numa_balancing",
-            "pages of tasks are unmapped and moved",
-            "sysctl -w kernel.numa_balancing=0",
-        ),
-        switch(
-            host,
-            "same-page merging",
-            "/sys/kernel/mm/ksm/run",
-            "pages are merged, and copied when written",
-            "echo 0 > /sys/kernel/mm/ksm/run",
-        ),
-        huge_pages(host),
-        receive_buffer(host),
-        busy_poll(host),
+    let mut findings = time_taken(host).to_vec();
+    findings.extend(SWITCHES.map(|(name, file, effect)| (name, switch(host, file, effect))));
+    findings.extend([
+        ("transparent huge pages", huge_pages(host)),
+        ("receive buffer", receive_buffer(host)),
+        ("busy polling", busy_poll(host)),
     ]);
-    items
+    Item::of_group(GROUP, findings)
 }
 
-pub(super) fn throttling(host: &Host) -> Item {
-    let name = "real-time throttling";
+/// What the kernel takes from real-time tasks for the sake of others.
+pub(super) fn time_taken(host: &Host) -> [(&'static str, Finding); 2] {
+    [("real-time throttling", throttling(host)), ("reserve for ordinary tasks", reserve(host))]
+}
+
+fn throttling(host: &Host) -> Finding {
     let of = |file: &str| host.number(&format!("/proc/sys/kernel/{file}"));
     let (Some(runtime), Some(period)) = (of("sched_rt_runtime_us"), of("sched_rt_period_us"))
     else {
-        return Item::unknown(GROUP, name, "not available in /proc/sys/kernel");
+        return Finding::unknown("not available in /proc/sys/kernel");
     };
     if runtime < 0 || runtime >= period {
-        return Item::ok(GROUP, name, "off");
+        return Finding::ok("off");
     }
     let stopped_ms = (period - runtime) / 1000;
     let found =
         format!("a busy SCHED_FIFO task is stopped for {stopped_ms} of {} ms", period / 1000);
-    Item::warn(GROUP, name, found, "sysctl -w kernel.sched_rt_runtime_us=-1")
+    Finding::warn(found, "sysctl -w kernel.sched_rt_runtime_us=-1")
 }
 
 /// Since 6.12 the kernel runs ordinary tasks that starve before real-time ones, each core for a share
 /// of each period ("fair server", `kernel/sched/debug.c`).
-pub(super) fn reserve(host: &Host) -> Item {
-    let name = "reserve for ordinary tasks";
+fn reserve(host: &Host) -> Finding {
     let folder = "/sys/kernel/debug/sched/fair_server";
     let of = |core: &String| {
         let ns = |file| host.number(&format!("{folder}/{core}/{file}"));
@@ -75,7 +58,7 @@ pub(super) fn reserve(host: &Host) -> Item {
     let cores = host.names(folder);
     let Some((runtime, period)) = cores.iter().filter_map(of).max() else {
         if release(host).is_some_and(|release| release < (6, 12)) {
-            return Item::ok(GROUP, name, "this kernel has none");
+            return Finding::ok("this kernel has none");
         }
         let why = if cores.is_empty() {
             "not available without debugfs (mount -t debugfs none /sys/kernel/debug)"
@@ -83,17 +66,17 @@ pub(super) fn reserve(host: &Host) -> Item {
             "the kernel does not allow reading it (locked down?)"
         };
         let usual = "since Linux 6.12 it is 50 of 1000 ms by default";
-        return Item::unknown(GROUP, name, format!("{why}; {usual}"));
+        return Finding::unknown(format!("{why}; {usual}"));
     };
     if runtime == 0 {
-        return Item::ok(GROUP, name, "off");
+        return Finding::ok("off");
     }
     let (runtime_ms, period_ms) = (runtime / 1_000_000, period / 1_000_000);
     let found = format!(
         "starving ordinary tasks take a core from SCHED_FIFO for {runtime_ms} of {period_ms} ms"
     );
     let fix = format!("for core in {folder}/cpu*; do echo 0 > $core/runtime; done");
-    Item::warn(GROUP, name, found, fix)
+    Finding::warn(found, fix)
 }
 
 /// The first two numbers of the release of the kernel.
@@ -103,52 +86,55 @@ fn release(host: &Host) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// An item about a setting that should be 0.
-fn switch(host: &Host, name: &str, file: &str, effect: &str, fix: &str) -> Item {
+fn switch(host: &Host, file: &str, effect: &str) -> Finding {
     match host.number(file) {
-        None => Item::ok(GROUP, name, "this kernel has none"),
-        Some(0) => Item::ok(GROUP, name, "off"),
-        Some(_) => Item::warn(GROUP, name, format!("on: {effect}"), fix),
+        None => Finding::ok("this kernel has none"),
+        Some(0) => Finding::ok("off"),
+        Some(_) => {
+            let fix = match file.strip_prefix("/proc/sys/") {
+                Some(key) => format!("sysctl -w {}=0", key.replace('/', ".")),
+                None => format!("echo 0 > {file}"),
+            };
+            Finding::warn(format!("on: {effect}"), fix)
+        }
     }
 }
 
-fn huge_pages(host: &Host) -> Item {
-    let name = "transparent huge pages";
+fn huge_pages(host: &Host) -> Finding {
     let file = "/sys/kernel/mm/transparent_hugepage/enabled";
     let Some(modes) = host.text(file) else {
-        return Item::ok(GROUP, name, "this kernel has none");
+        return Finding::ok("this kernel has none");
     };
     if modes.contains("[always]") {
         let found = "always: memory is compacted in the background and under faults";
-        return Item::warn(GROUP, name, found, format!("echo madvise > {file}"));
+        return Finding::warn(found, format!("echo madvise > {file}"));
     }
-    Item::ok(GROUP, name, modes)
+    Finding::ok(modes)
 }
 
-fn receive_buffer(host: &Host) -> Item {
-    let name = "receive buffer";
+fn receive_buffer(host: &Host) -> Finding {
     let Some(octets) = host.number("/proc/sys/net/core/rmem_max") else {
-        return Item::unknown(GROUP, name, "not available in /proc/sys/net/core");
+        return Finding::unknown("not available in /proc/sys/net/core");
     };
     let found = format!("at most {} KiB without CAP_NET_ADMIN", octets >> 10);
     if octets >= RECEIVE_BUFFER_OCTETS {
-        return Item::ok(GROUP, name, found);
+        return Finding::ok(found);
     }
     let fix = format!("sysctl -w net.core.rmem_max={RECEIVE_BUFFER_OCTETS}");
-    Item::warn(GROUP, name, found, fix)
+    Finding::warn(found, fix)
 }
 
-fn busy_poll(host: &Host) -> Item {
-    let name = "busy polling";
+fn busy_poll(host: &Host) -> Finding {
     match host.number("/proc/sys/net/core/busy_read") {
-        None => Item::unknown(GROUP, name, "not available in /proc/sys/net/core"),
-        Some(0) => Item::ok(GROUP, name, "off: receivers sleep until an interrupt"),
-        Some(us) => Item::ok(GROUP, name, format!("receivers spin for {us} µs")),
+        None => Finding::unknown("not available in /proc/sys/net/core"),
+        Some(0) => Finding::ok("off: receivers sleep until an interrupt"),
+        Some(us) => Finding::ok(format!("receivers spin for {us} µs")),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::item::named;
     use super::super::{Grade, host};
     use super::*;
 
@@ -163,7 +149,7 @@ mod tests {
             ("/proc/sys/net/core/rmem_max", "212992\n"),
         ]);
         let items = items(&host);
-        let of = |name: &str| items.iter().find(|item| item.name == name).unwrap();
+        let of = |name| named(&items, name);
         assert_eq!(of("real-time throttling").grade, Grade::Warn);
         assert!(of("real-time throttling").found.contains("stopped for 50 of 1000 ms"));
         assert_eq!(of("timer migration").grade, Grade::Warn);

@@ -13,10 +13,8 @@ use iec61850::wire::ethernet::ETHERTYPE_SAMPLED_VALUES;
 use iec61850::wire::{SampledValues, Synchronisation};
 use os::packet::{Batch, PacketSocket, wait};
 
-use super::Item;
+use super::{Finding, Item};
 
-const GROUP: &str = "time";
-const NAME: &str = "synchronisation of streams";
 /// Two seconds hold two beginnings of a second of every stream.
 const LISTEN: Duration = Duration::from_secs(2);
 
@@ -25,10 +23,11 @@ type Heard = BTreeMap<String, Synchronisation>;
 
 pub(super) fn items(interface: Option<&str>) -> Vec<Item> {
     let Some(interface) = interface else { return Vec::new() };
-    vec![match listen(interface, LISTEN) {
+    let finding = match listen(interface, LISTEN) {
         Ok((heard, refused)) => judge(&heard, refused),
-        Err(error) => Item::unknown(GROUP, NAME, format!("listening on {interface}: {error}")),
-    }]
+        Err(error) => Finding::unknown(format!("listening on {interface}: {error}")),
+    };
+    Item::of_group("time", [("synchronisation of streams", finding)])
 }
 
 /// What came, and how many frames were no sampled values though they claimed to be.
@@ -49,7 +48,7 @@ fn listen(interface: &str, duration: Duration) -> std::io::Result<(Heard, u64)> 
     Ok((heard, refused))
 }
 
-/// Takes a frame down; the worst that a stream ever said of itself stays.
+/// Records a frame; the worst that a stream ever said of itself stays.
 fn take(heard: &mut Heard, frame: &[u8]) -> bool {
     let Ok(values) = SampledValues::decode(frame) else { return false };
     for asdu in values.asdus() {
@@ -71,7 +70,7 @@ fn rank(synchronisation: Synchronisation) -> u8 {
     }
 }
 
-fn judge(heard: &Heard, refused: u64) -> Item {
+fn judge(heard: &Heard, refused: u64) -> Finding {
     let named = |wanted: u8| -> Vec<&str> {
         let of = heard.iter().filter(|(_, said)| rank(**said) == wanted);
         of.map(|(name, _)| name.as_str()).collect()
@@ -82,18 +81,18 @@ fn judge(heard: &Heard, refused: u64) -> Item {
     let fix = "connect these merging units to the grandmaster of the substation (PTP or 1 PPS)";
     if heard.is_empty() {
         let seconds = LISTEN.as_secs();
-        return Item::unknown(GROUP, NAME, format!("no stream in {seconds} s{malformed}"));
+        return Finding::unknown(format!("no stream in {seconds} s{malformed}"));
     }
     if !none.is_empty() {
         let found = format!("not synchronised: {}{malformed}", none.join(", "));
-        return Item::fail(GROUP, NAME, found, fix);
+        return Finding::fail(found, fix);
     }
     if !local.is_empty() {
         let found = format!("only to a local clock: {}{malformed}", local.join(", "));
-        return Item::warn(GROUP, NAME, found, fix);
+        return Finding::warn(found, fix);
     }
     let count = heard.len();
-    Item::ok(GROUP, NAME, format!("{count} streams, all to a global clock{malformed}"))
+    Finding::ok(format!("{count} streams, all to a global clock{malformed}"))
 }
 
 #[cfg(test)]

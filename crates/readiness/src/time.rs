@@ -5,10 +5,9 @@
 
 use std::process::{Command, Stdio};
 
-use super::Item;
 use super::host::Host;
+use super::{Finding, Item};
 
-const GROUP: &str = "time";
 /// Of the class of accuracy that IEC 61850-5 asks of sampled values (T4), ns.
 const OFFSET_NS_GOOD: f64 = 4_000.0;
 /// Beyond this, samples of two merging units are no longer of one moment (T3), ns.
@@ -17,25 +16,24 @@ const OFFSET_NS_MAX: f64 = 25_000.0;
 pub(super) fn items(host: &Host) -> Vec<Item> {
     let running = host.processes();
     let follows = running.iter().any(|process| process == "ptp4l");
-    let mut items = vec![
-        daemon(
-            &running,
-            "ptp4l",
-            "the clock of the network card follows a grandmaster",
-            "start ptp4l on the interface of the process bus (package linuxptp)",
-        ),
-        daemon(
-            &running,
-            "phc2sys",
-            "the system clock follows the network card's",
-            "start phc2sys -a -r (package linuxptp)",
-        ),
-        hardware_clock(host),
-    ];
+    let ptp4l = daemon(
+        &running,
+        "ptp4l",
+        "the clock of the network card follows a grandmaster",
+        "start ptp4l on the interface of the process bus (package linuxptp)",
+    );
+    let phc2sys = daemon(
+        &running,
+        "phc2sys",
+        "the system clock follows the network card's",
+        "start phc2sys -a -r (package linuxptp)",
+    );
+    let mut findings =
+        vec![("ptp4l", ptp4l), ("phc2sys", phc2sys), ("hardware clocks", hardware_clock(host))];
     if follows {
-        items.push(offset(ask_ptp4l().as_deref()));
+        findings.push(("offset from the grandmaster", offset(ask_ptp4l().as_deref())));
     }
-    items
+    Item::of_group("time", findings)
 }
 
 /// What ptp4l answers, if pmc is there and it does.
@@ -47,10 +45,9 @@ fn ask_ptp4l() -> Option<String> {
 }
 
 /// How far the clock of the network card is from the grandmaster's.
-fn offset(answer: Option<&str>) -> Item {
-    let name = "offset from the grandmaster";
+fn offset(answer: Option<&str>) -> Finding {
     let Some(answer) = answer else {
-        return Item::unknown(GROUP, name, "pmc is not installed (package linuxptp)");
+        return Finding::unknown("pmc is not installed (package linuxptp)");
     };
     let value = |key: &str| {
         let mut lines = answer.lines().map(str::split_whitespace);
@@ -59,7 +56,7 @@ fn offset(answer: Option<&str>) -> Item {
     let state = value("portState").unwrap_or("unknown");
     let Some(ns) = value("master_offset").and_then(|ns| ns.parse::<f64>().ok()) else {
         let why = "ptp4l did not answer pmc; only root and its own user may query it";
-        return Item::unknown(GROUP, name, why);
+        return Finding::unknown(why);
     };
     let found = format!("{:.3} µs, port {state}", ns / 1000.0);
     let fix =
@@ -67,22 +64,21 @@ fn offset(answer: Option<&str>) -> Item {
     // The grandmaster itself has nobody to be away from.
     let is_settled = matches!(state, "SLAVE" | "MASTER" | "GRAND_MASTER");
     match ns.abs() {
-        away if is_settled && away <= OFFSET_NS_GOOD => Item::ok(GROUP, name, found),
-        away if is_settled && away <= OFFSET_NS_MAX => Item::warn(GROUP, name, found, fix),
-        _ => Item::fail(GROUP, name, found, fix),
+        away if is_settled && away <= OFFSET_NS_GOOD => Finding::ok(found),
+        away if is_settled && away <= OFFSET_NS_MAX => Finding::warn(found, fix),
+        _ => Finding::fail(found, fix),
     }
 }
 
-fn daemon(running: &[String], name: &str, effect: &str, fix: &str) -> Item {
+fn daemon(running: &[String], name: &str, effect: &str, fix: &str) -> Finding {
     if running.iter().any(|process| process == name) {
-        return Item::ok(GROUP, name, format!("runs: {effect}"));
+        return Finding::ok(format!("runs: {effect}"));
     }
     let found = "does not run: streams of several merging units cannot be compared by time";
-    Item::warn(GROUP, name, found, fix)
+    Finding::warn(found, fix)
 }
 
-fn hardware_clock(host: &Host) -> Item {
-    let name = "hardware clocks";
+fn hardware_clock(host: &Host) -> Finding {
     let clocks = host.names("/sys/class/ptp");
     let named: Vec<String> = clocks
         .iter()
@@ -90,14 +86,9 @@ fn hardware_clock(host: &Host) -> Item {
         .collect();
     if named.is_empty() {
         let found = "none: frames are timestamped in software, some 10 µs late";
-        return Item::warn(
-            GROUP,
-            name,
-            found,
-            "use a network card with IEEE 1588 timestamps (ethtool -T)",
-        );
+        return Finding::warn(found, "use a network card with IEEE 1588 timestamps (ethtool -T)");
     }
-    Item::ok(GROUP, name, named.join(", "))
+    Finding::ok(named.join(", "))
 }
 
 #[cfg(test)]
@@ -108,16 +99,16 @@ mod tests {
     #[test]
     fn a_host_without_ptp_is_warned_and_one_with_it_is_not() {
         let (_root, bare) = host::with(&[("/proc/1/comm", "init\n")]);
-        assert!(items(&bare).iter().all(|item| item.grade == Grade::Warn));
+        assert!(items(&bare).iter().all(|item| item.finding.grade == Grade::Warn));
         let (_root, host) = host::with(&[
             ("/proc/1/comm", "ptp4l\n"),
             ("/proc/2/comm", "phc2sys\n"),
             ("/sys/class/ptp/ptp0/clock_name", "igb\n"),
         ]);
         let items = items(&host);
-        assert!(items[..3].iter().all(|item| item.grade == Grade::Ok));
+        assert!(items[..3].iter().all(|item| item.finding.grade == Grade::Ok));
         assert_eq!(items[3].name, "offset from the grandmaster");
-        assert_eq!(items[2].found, "igb");
+        assert_eq!(items[2].finding.found, "igb");
     }
 
     #[test]

@@ -11,14 +11,12 @@ use sha2::{Digest, Sha256};
 /// A machine, as far as it matters for timing.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Machine {
-    /// Model of the CPU.
     pub cpu_model: String,
     /// Cores that this process may use.
     pub cores: usize,
     pub memory_bytes: u64,
     /// Clock source of the kernel, such as `tsc`.
     pub clock_source: String,
-    /// Release of the kernel.
     pub kernel: String,
     /// Version of the kernel: build, preemption model.
     pub kernel_version: String,
@@ -27,7 +25,6 @@ pub struct Machine {
 /// What a program was built from; only its own build script knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Build {
-    /// Version of the program.
     pub version: &'static str,
     /// Commit, if known; `, changed` follows where the tree was.
     pub commit: Option<&'static str>,
@@ -36,9 +33,7 @@ pub struct Build {
 /// Versions of what took part.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Versions {
-    /// Of `qcycle`.
     pub qcycle: String,
-    /// Commit it was built from, if known.
     pub git_commit: Option<String>,
     /// The plant's engine, in its own words.
     pub plant_engine: Option<String>,
@@ -74,7 +69,7 @@ pub fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-/// Octets in hexadecimal.
+/// Two digits for each octet, in lower case.
 pub fn hexadecimal(octets: &[u8]) -> String {
     octets.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -102,8 +97,8 @@ fn cpu_model(cpuinfo: &str) -> String {
 }
 
 fn memory_bytes(meminfo: &str) -> u64 {
-    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = total.and_then(|rest| rest.split_whitespace().next());
+    let total = os::process::field(meminfo, "MemTotal");
+    let kib = total.and_then(|total| total.split_whitespace().next());
     kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0).saturating_mul(1024)
 }
 

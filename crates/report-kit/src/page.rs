@@ -17,11 +17,9 @@ pub const STYLE: &str = include_str!("page.css");
 pub struct Page {
     /// Its title, as plain text.
     pub title: String,
-    /// Its sections, from head to foot.
     pub body: Markup,
     /// Style besides that of all reports.
     pub style: &'static str,
-    /// What the script draws from.
     pub data: serde_json::Value,
     /// The only script that may run.
     pub script: &'static str,

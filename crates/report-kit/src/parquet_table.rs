@@ -51,6 +51,18 @@ pub enum Values {
     Text(Vec<String>),
 }
 
+impl Values {
+    /// What a column with these values holds.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Int32(_) => Kind::Int32,
+            Self::Int64(_) => Kind::Int64,
+            Self::Double(_) => Kind::Double,
+            Self::Text(_) => Kind::Text,
+        }
+    }
+}
+
 /// Name and kind of each column of a table.
 pub type Schema<'a> = [(&'a str, Kind)];
 
@@ -165,7 +177,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a table.
+    /// Opens a table, which must be a regular file.
     pub fn open(path: &Path) -> Result<Self> {
         let open = || -> Result<_> { Ok(SerializedFileReader::new(os::regular::open(path)?)?) };
         let file = open().with_context(|| format!("reading {}", path.display()))?;

@@ -10,16 +10,12 @@ pub const WIDTH: f64 = 960.0;
 /// Height of the room below the values, for numbers and the name of the axis.
 pub const BELOW: f64 = 36.0;
 
-/// The rectangle in which values are drawn.
+/// The rectangle of pixels in which values are drawn: to the right of the numbers, above the axis.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// Pixel at which values begin, to the right of the numbers.
     pub left: f64,
-    /// Pixel at which they end.
     pub right: f64,
-    /// Pixel of the upper edge.
     pub top: f64,
-    /// Pixel of the lower edge, where the axis is.
     pub bottom: f64,
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What NumPy and SciPy say of the samples of the statistics tests.
 
-`latency_statistics.rs` compares with what is stored in `expected.json`, and with what this prints now.
+`statistics.rs` compares with what is stored in `expected.json`, and with what this prints now.
 
 Usage: .venv/bin/python expect.py > expected.json
 """
@@ -16,7 +16,7 @@ SHARES = [0.99, 0.999]
 
 
 def samples(name: str) -> numpy.ndarray:
-    """The same numbers as `fn samples` of latency_statistics.rs, by SplitMix64 in whole numbers."""
+    """The same numbers as `fn samples` of statistics.rs, by SplitMix64 in whole numbers."""
     state = {"smooth": 1, "spiky": 2, "shifted": 3, "coarse": 4}[name]
     values = []
     for index in range(5000):

@@ -3,6 +3,7 @@
 //!
 //! `cell.json` is written last, so a folder with one is complete.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -10,9 +11,8 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::{Cell, CoreTime, Counts, Gaps, Mark, MarkKind, Method, Part, Samples, Stall, Thread};
+use super::{Cell, Mark, MarkKind, Samples, Stall, Thread};
 use report_kit::parquet_table::{self, GROUP_ROWS, Kind, Values, Writer};
 use report_kit::statistics::Distribution;
 
@@ -51,35 +51,23 @@ const STALLS_SCHEMA: [(&str, Kind); 7] = [
     ("evidence", Kind::Text),
 ];
 
-/// `cell.json`.
+/// `cell.json`: what a cell is, but for its samples and stalls, and how many of these there are.
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct Record<'c> {
     format: u32,
-    platform: String,
-    profile: String,
-    began: String,
-    method: Method,
-    marks: Vec<Mark>,
-    threads: Vec<ThreadRecord>,
-    /// Cells of before there were parts have none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    parts: Vec<Part>,
+    #[serde(flatten)]
+    cell: Cow<'c, Cell>,
+    threads: Vec<ThreadRecord<'c>>,
     stalls: usize,
-    cores: Vec<CoreTime>,
-    gaps: Vec<Gaps>,
-    warnings: Vec<String>,
-    plan: Value,
-    facts: Value,
 }
 
 #[derive(Serialize, Deserialize)]
-struct ThreadRecord {
-    number: i32,
-    core: Option<i32>,
+struct ThreadRecord<'c> {
+    #[serde(flatten)]
+    thread: Cow<'c, Thread>,
     /// Whether the samples are in the histogram.
     counted: bool,
     samples: u64,
-    counts: Counts,
 }
 
 impl Cell {
@@ -95,29 +83,17 @@ impl Cell {
         os::files::replace(&folder.join(RECORD), |to| to.write_all(text.as_bytes()))
     }
 
-    fn record(&self) -> Record {
-        let thread = |thread: &Thread| ThreadRecord {
-            number: thread.number,
-            core: thread.core,
+    fn record(&self) -> Record<'_> {
+        let thread = |thread| ThreadRecord {
+            thread: Cow::Borrowed(thread),
             counted: matches!(thread.samples, Samples::Counted(_)),
             samples: thread.samples.count(),
-            counts: thread.counts.clone(),
         };
         Record {
             format: FORMAT,
-            platform: self.platform.clone(),
-            profile: self.profile.clone(),
-            began: self.began.clone(),
-            method: self.method.clone(),
-            marks: self.marks.clone(),
+            cell: Cow::Borrowed(self),
             threads: self.threads.iter().map(thread).collect(),
-            parts: self.parts.clone(),
             stalls: self.stalls.len(),
-            cores: self.cores.clone(),
-            gaps: self.gaps.clone(),
-            warnings: self.warnings.clone(),
-            plan: self.plan.clone(),
-            facts: self.facts.clone(),
         }
     }
 
@@ -178,7 +154,7 @@ impl Cell {
     /// Reads it from its folder.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(RECORD);
-        let record = || -> Result<Record> {
+        let record = || -> Result<Record<'_>> {
             let record: Record = serde_json::from_str(&fs::read_to_string(&path)?)?;
             if record.format != FORMAT {
                 bail!("its format is {}, but this program reads {FORMAT}", record.format);
@@ -188,7 +164,8 @@ impl Cell {
         let record = record().with_context(|| {
             format!("reading {} (every cell measured by `qcycle latency` has one)", path.display())
         })?;
-        let mut cell = empty(&record);
+        let mut cell = record.cell.into_owned();
+        cell.threads = record.threads.iter().map(ThreadRecord::empty).collect();
         read_samples(&mut cell, &folder.join(SAMPLES))?;
         if record.threads.iter().any(|thread| thread.counted) {
             read_histogram(&mut cell, &folder.join(HISTOGRAM))?;
@@ -209,31 +186,15 @@ impl Cell {
     }
 }
 
-fn empty(record: &Record) -> Cell {
-    let thread = |of: &ThreadRecord| Thread {
-        number: of.number,
-        core: of.core,
-        samples: if of.counted {
+impl ThreadRecord<'_> {
+    /// The thread, whose samples are to be read.
+    fn empty(&self) -> Thread {
+        let samples = if self.counted {
             Samples::Counted(Distribution::default())
         } else {
             Samples::default()
-        },
-        counts: of.counts.clone(),
-    };
-    Cell {
-        platform: record.platform.clone(),
-        profile: record.profile.clone(),
-        began: record.began.clone(),
-        method: record.method.clone(),
-        plan: record.plan.clone(),
-        facts: record.facts.clone(),
-        marks: record.marks.clone(),
-        threads: record.threads.iter().map(thread).collect(),
-        parts: record.parts.clone(),
-        stalls: Vec::new(),
-        cores: record.cores.clone(),
-        gaps: record.gaps.clone(),
-        warnings: record.warnings.clone(),
+        };
+        Thread { samples, ..(*self.thread).clone() }
     }
 }
 
@@ -341,7 +302,7 @@ fn named<T: FromStr>(how: &str, word: &str) -> Result<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cause, Detector};
+    use super::super::{Cause, CoreTime, Counts, Detector, Gaps, Method, Part};
     use serde_json::json;
 
     use super::*;
@@ -418,13 +379,13 @@ mod tests {
         assert!(refused().contains("cell.json") && refused().contains("qcycle latency"));
         cell().write(folder.path()).unwrap();
         let text = fs::read_to_string(folder.path().join(RECORD)).unwrap();
-        for (from, to, told) in [
+        for (from, to, said) in [
             ("\"format\": 1", "\"format\": 7", "format is 7"),
             ("\"samples\": 70000", "\"samples\": 70001", "70000 of 70001"),
             ("\"number\": 0", "\"number\": 4", "thread 0 is not"),
         ] {
             fs::write(folder.path().join(RECORD), text.replace(from, to)).unwrap();
-            assert!(refused().contains(told), "{}", refused());
+            assert!(refused().contains(said), "{}", refused());
         }
     }
 

@@ -10,58 +10,38 @@ use serde::{Deserialize, Serialize};
 /// A reservation under which all figures of a cell stand.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Mark {
-    /// The kind of doubt.
     pub kind: MarkKind,
     /// With what is known about this case, as `core 3: powersave`; may be empty.
     #[serde(default)]
     pub detail: String,
 }
 
-/// The kinds of reservations.
+/// The kinds of reservations; [`Self::meaning`] says what each is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MarkKind {
-    /// The processor was emulated: its times are a model's, not a machine's.
     Emulated,
-    /// It ended before its planned duration.
     Cut,
-    /// Samples were taken and did not arrive.
     LostSamples,
-    /// Latencies were longer than can be stored, or than the bins of a histogram reach.
+    /// Or longer than the bins of a histogram reach.
     Overflow,
-    /// Too few samples for what is usually said of a cell.
     TooShort,
-    /// The processor was throttled: heat, power, or the quota of a control group.
+    /// By heat, power, or the quota of a control group.
     Throttled,
-    /// The probe did not get the real-time priority that was asked for.
     NotRealTime,
-    /// The memory of the probe was not locked: page faults are in the latencies.
     NotLocked,
-    /// A load that belongs to the profile did not run, or not all the time.
     LoadMissing,
-    /// Neighbours that belong to the profile did not run, or not all the time.
     NeighboursMissing,
-    /// The computer ran on its battery.
     Battery,
-    /// The frequency of the processor was scaled.
     Scaling,
-    /// Two threads share a core (SMT).
     Smt,
-    /// The kernel takes the processor from real-time threads that use too much of it.
     RtThrottling,
-    /// Idle states of the processor were not held off.
     IdleStates,
-    /// A hypervisor took the processor away meanwhile, as far as it tells.
     Stolen,
-    /// The machine did other things meanwhile.
     Busy,
-    /// The times have a coarser resolution than a microsecond.
     Coarse,
-    /// Only the maximum of each stretch of time is known.
     MaximaOnly,
-    /// The stall meter did not run: causes are not known.
     NoMeter,
-    /// Some latencies were below zero, which nothing is: a clock was set, or is another one.
     BelowZero,
 }
 

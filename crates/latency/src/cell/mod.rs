@@ -4,12 +4,6 @@
 //! to doubt it: how the samples were made, on what, what took the processor away meanwhile, and the
 //! [marks](Mark) under which every figure of it stands. Eight hours at 10 ms are 2.9 million samples
 //! a core, so a sample takes four octets and the times, which mostly follow a period, nearly none.
-//!
-//! - `times`: rising times as stretches of equal steps
-//! - `mark`: what one must know before trusting a cell
-//! - `split`: how the latency divides into sending, the stack and receiving
-//! - [`stream`]: a cell from what a probe says
-//! - `folder`: a cell as files, written and read again
 
 mod folder;
 mod mark;
@@ -22,15 +16,15 @@ use serde_json::Value;
 
 pub use folder::RECORD;
 pub use mark::{Mark, MarkKind};
-pub use probe::stream::{Cause, CoreTime, Counts, Detector, Gaps};
+pub use probe::stream::{Cause, CoreTime, Counts, Detector, Gaps, Outcome};
 pub use split::Part;
-pub use stream::{Measured, MeasurementEnd};
+pub use stream::Measured;
 pub use times::Times;
 
 use report_kit::statistics::Distribution;
 
 /// What one profile measured on one platform.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Cell {
     /// Where: `native`, `container`, `vm-rt` ...
     pub platform: String,
@@ -38,7 +32,6 @@ pub struct Cell {
     pub profile: String,
     /// When it began, UTC, RFC 3339; empty if nobody knows.
     pub began: String,
-    /// How the samples were made.
     pub method: Method,
     /// The plan of the probe, in its own words; null for what others measured.
     pub plan: Value,
@@ -47,10 +40,14 @@ pub struct Cell {
     /// What one must know before trusting it.
     pub marks: Vec<Mark>,
     /// One for each thread of the probe.
+    #[serde(skip)]
     pub threads: Vec<Thread>,
-    /// How the latency divides, where the kernel noted it, and the whole beside it.
+    /// How the latency divides, where the kernel noted it, and the whole beside it. Cells of before
+    /// there were parts have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
     /// When the processor was not to be had, in the order of their beginnings.
+    #[serde(skip)]
     pub stalls: Vec<Stall>,
     /// What each core did in all, as far as it is known.
     pub cores: Vec<CoreTime>,
@@ -67,16 +64,20 @@ pub struct Stall {
     pub core: i32,
     /// When it began, ns since the cell began.
     pub at_ns: i64,
-    /// How long it lasted, ns.
     pub length_ns: i64,
-    /// Which thread noticed it.
     pub seen_by: Detector,
-    /// Who is to blame.
     pub cause: Cause,
     /// Whom exactly, as far as it is known, in a few words.
     pub who: String,
     /// What that rests on, as JSON.
     pub evidence: String,
+}
+
+impl Stall {
+    /// When it ended, ns since the cell began.
+    pub fn end_ns(&self) -> i64 {
+        self.at_ns.saturating_add(self.length_ns)
+    }
 }
 
 /// How the samples of a cell were made, as far as it is known.
@@ -90,17 +91,16 @@ pub struct Method {
     pub period_ns: Option<i64>,
     /// How long it was to take, ns.
     pub duration_ns: Option<i64>,
-    /// Whether each thread was bound to a core.
     pub pinned: bool,
 }
 
 /// What one thread of the probe measured.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Thread {
-    /// Its number within the cell.
     pub number: i32,
     /// Which core it was bound to; none: to no single one.
     pub core: Option<i32>,
+    #[serde(skip)]
     pub samples: Samples,
     /// Periods without a sample, samples that did not arrive, and what the thread itself used.
     pub counts: Counts,
@@ -110,14 +110,15 @@ pub struct Thread {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Samples {
     /// Each of them, with the time at which it was due, ns since the cell began.
-    Kept {
-        /// When each was due.
-        at: Times,
-        /// How late each was.
-        latency_ns: Vec<u32>,
-    },
+    Kept { at: Times, latency_ns: Vec<u32> },
     /// How often each latency occurred, in no known order: what a histogram says.
     Counted(Distribution),
+}
+
+impl From<Samples> for Thread {
+    fn from(samples: Samples) -> Self {
+        Self { samples, ..Self::default() }
+    }
 }
 
 impl Default for Samples {
@@ -127,7 +128,13 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// How many there are.
+    /// Such as were due at each multiple of a period.
+    pub fn periodic(period_ns: i64, latency_ns: Vec<u32>) -> Self {
+        let at = (1..=latency_ns.len() as i64).map(|number| number.saturating_mul(period_ns));
+        Self::Kept { at: at.collect(), latency_ns }
+    }
+
+    /// How many latencies there are.
     pub fn count(&self) -> u64 {
         match self {
             Self::Kept { latency_ns, .. } => latency_ns.len() as u64,
@@ -150,12 +157,12 @@ impl Cell {
         format!("{}.{}", self.platform, self.profile)
     }
 
-    /// All samples.
+    /// How many samples all threads have.
     pub fn count(&self) -> u64 {
         self.threads.iter().map(|thread| thread.samples.count()).sum()
     }
 
-    /// Marks it, once.
+    /// Marks it, unless it bears this very mark.
     pub fn mark(&mut self, mark: Mark) {
         if !self.marks.contains(&mark) {
             self.marks.push(mark);

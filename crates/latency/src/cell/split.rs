@@ -16,19 +16,15 @@ use report_kit::statistics::summary::quantile;
 /// What the whole is called among the parts.
 pub(crate) const WHOLE: &str = "whole";
 
-/// One part of a latency, over all samples of a cell in which it is known.
+/// One part of a latency, over all samples of a cell in which it is known, ns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Part {
     /// As [`Kind::parts`] calls it, or [`WHOLE`].
     pub name: String,
-    /// Samples in which it is known.
     pub count: u64,
     pub minimum: f64,
-    /// Half of them are shorter, ns.
     pub median: f64,
-    /// 99 % of them are shorter, ns.
     pub p99: f64,
-    /// 99.9 % of them are shorter, ns.
     pub p99_9: f64,
     pub maximum: f64,
 }

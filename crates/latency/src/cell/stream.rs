@@ -6,7 +6,7 @@
 
 use std::io::Read;
 
-use probe::stream::{Counts, Header, Item, NotAStream, Note, Outcome, Reader, Samples as Block};
+use probe::stream::{Header, Item, NotAStream, Note, Outcome, Reader, Samples as Block};
 use probe::{Facts, Plan};
 use serde_json::Value;
 
@@ -19,22 +19,8 @@ use report_kit::machine::utc;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     pub cell: Cell,
-    /// How the stream ended.
-    pub ended: MeasurementEnd,
-}
-
-/// How a measurement ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum MeasurementEnd {
-    Finished,
-    /// By Ctrl-C or SIGTERM.
-    Interrupted,
-    /// The stream ended without saying so, or was damaged: how.
-    Cut(String),
-    /// The platform lacks what the probe needs: the reason, and the way out.
-    NotMeasured(String),
-    /// Something went wrong: what.
-    Failed(String),
+    /// What the probe said of its end; or how the stream ended without saying so, or was damaged.
+    pub ended: Result<Outcome, String>,
 }
 
 impl Cell {
@@ -46,20 +32,13 @@ impl Cell {
     ) -> Result<Measured, NotAStream> {
         let reader = Reader::new(from)?;
         let mut taking = Taking::new(reader.header(), platform, profile);
-        let mut ended = MeasurementEnd::Finished;
+        let mut ended = Ok(Outcome::Finished);
         for item in reader {
             match item {
                 Item::Samples(block) => taking.samples(&block),
                 Item::Note(note) => taking.note(*note),
-                Item::Cut(how) => ended = MeasurementEnd::Cut(how),
-                Item::End(end) => {
-                    ended = match end.outcome {
-                        Outcome::Finished => MeasurementEnd::Finished,
-                        Outcome::Interrupted => MeasurementEnd::Interrupted,
-                        Outcome::NotMeasured(why) => MeasurementEnd::NotMeasured(why),
-                        Outcome::Failed(what) => MeasurementEnd::Failed(what),
-                    }
-                }
+                Item::Cut(how) => ended = Err(how),
+                Item::End(end) => ended = Ok(end.outcome),
             }
         }
         Ok(Measured { cell: taking.finish(&ended), ended })
@@ -73,7 +52,6 @@ struct Taking {
     next: Vec<u64>,
     /// Samples of each thread that did not arrive or made no sense.
     lost: Vec<u64>,
-    /// Latencies that were too long to store.
     long: u64,
     parting: Parting,
 }
@@ -131,7 +109,11 @@ impl Taking {
             }),
             // Both count from the beginning, so the last one says it all.
             Note::Counts { threads, .. } => {
-                threads.into_iter().for_each(|counts| self.count(counts));
+                for counts in threads {
+                    if let Some(thread) = self.cell.threads.get_mut(counts.thread) {
+                        thread.counts = counts;
+                    }
+                }
             }
             Note::Cores { cores, .. } => self.cell.cores = cores,
             Note::Gaps(gaps) => add_gaps(&mut self.cell.gaps, gaps),
@@ -143,13 +125,7 @@ impl Taking {
         }
     }
 
-    fn count(&mut self, counts: Counts) {
-        if let Some(thread) = self.cell.threads.get_mut(counts.thread) {
-            thread.counts = counts;
-        }
-    }
-
-    fn finish(self, ended: &MeasurementEnd) -> Cell {
+    fn finish(self, ended: &Result<Outcome, String>) -> Cell {
         let mut cell = self.cell;
         cell.parts = self.parting.finish();
         for (thread, lost) in cell.threads.iter_mut().zip(self.lost) {
@@ -167,9 +143,9 @@ impl Taking {
             cell.mark(Mark::new(MarkKind::Stolen, format!("{stolen_ms} ms")));
         }
         match ended {
-            MeasurementEnd::Finished | MeasurementEnd::NotMeasured(_) => {}
-            MeasurementEnd::Interrupted => cell.mark(Mark::new(MarkKind::Cut, "interrupted")),
-            MeasurementEnd::Cut(how) | MeasurementEnd::Failed(how) => {
+            Ok(Outcome::Finished | Outcome::NotMeasured(_)) => {}
+            Ok(Outcome::Interrupted) => cell.mark(Mark::new(MarkKind::Cut, "interrupted")),
+            Ok(Outcome::Failed(how)) | Err(how) => {
                 cell.mark(Mark::new(MarkKind::Cut, how));
             }
         }
@@ -260,7 +236,7 @@ mod tests {
     }
 
     /// Two blocks of one thread with two samples lost between, a stall, and what the cores did.
-    fn told(end: Option<Outcome>) -> Vec<u8> {
+    fn said(end: Option<Outcome>) -> Vec<u8> {
         let mut writer = Writer::new(Vec::new(), &header()).unwrap();
         writer.samples(1, 0, &[sample(1_000, 70), sample(2_000, -4)]).unwrap();
         writer.samples(1, 4, &[sample(5_000, 1 << 40), sample(4_000, 9)]).unwrap();
@@ -296,8 +272,8 @@ mod tests {
 
     #[test]
     fn samples_stalls_and_what_justifies_marks_come_out_of_the_stream() {
-        let Measured { cell, ended } = measured(&told(Some(Outcome::Finished)));
-        assert_eq!(ended, MeasurementEnd::Finished);
+        let Measured { cell, ended } = measured(&said(Some(Outcome::Finished)));
+        assert_eq!(ended, Ok(Outcome::Finished));
         assert_eq!(
             (cell.name().as_str(), cell.began.as_str()),
             ("native.tp1", "1970-01-01T00:00:00.000Z")
@@ -325,10 +301,10 @@ mod tests {
 
     #[test]
     fn a_stream_that_was_cut_off_is_a_cell_with_a_mark() {
-        let Measured { cell, ended } = measured(&told(None));
-        assert!(matches!(ended, MeasurementEnd::Cut(_)) && cell.is_marked(MarkKind::Cut));
+        let Measured { cell, ended } = measured(&said(None));
+        assert!(ended.is_err() && cell.is_marked(MarkKind::Cut));
         assert_eq!(cell.count(), 3);
-        let stopped = measured(&told(Some(Outcome::Interrupted)));
+        let stopped = measured(&said(Some(Outcome::Interrupted)));
         assert!(stopped.cell.is_marked(MarkKind::Cut));
         assert!(Cell::from_stream(&b"nonsense"[..], "native", "tp1").is_err());
     }

@@ -71,7 +71,7 @@ impl Times {
         stretch.at(index - stretch.begin)
     }
 
-    /// The last one.
+    /// The latest of them.
     pub fn last(&self) -> Option<i64> {
         self.stretches.last().map(Stretch::last)
     }

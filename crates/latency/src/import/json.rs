@@ -5,11 +5,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{BadImport, Found, bad, counted, ns, with_last_bin};
-use crate::cell::Thread;
+use super::{BadImport, bad, by, counted, ns, with_last_bin};
+use crate::cell::{Cell, Method, Thread};
 
 /// A file of JSON, known by its keys.
-pub(super) fn read(text: &str) -> Result<Found, BadImport> {
+pub(super) fn read(text: &str) -> Result<Cell, BadImport> {
     let all: Value = match serde_json::from_str(text) {
         Ok(all) => all,
         Err(error) => return bad(format!("it starts like JSON but is not valid: {error}")),
@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> Result<Found, BadImport> {
     if is_cyclictest { cyclictest(&all, threads) } else { oslat(&all, threads) }
 }
 
-fn cyclictest(all: &Value, of: &Map<String, Value>) -> Result<Found, BadImport> {
+fn cyclictest(all: &Value, of: &Map<String, Value>) -> Result<Cell, BadImport> {
     // Only with an option of its own does it count in nanoseconds.
     let unit =
         if all.get("resolution_in_ns").and_then(Value::as_u64) == Some(1) { 1.0 } else { 1e3 };
@@ -38,19 +38,15 @@ fn cyclictest(all: &Value, of: &Map<String, Value>) -> Result<Found, BadImport> 
     })?;
     let line = all.get("cmdline:").or_else(|| all.get("cmdline")).and_then(Value::as_str);
     let line = line.unwrap_or_default();
-    Ok(Found {
-        tool: "cyclictest",
-        threads,
-        marks,
-        priority: option(line, "-p")
-            .or(option(line, "--priority="))
-            .and_then(|n| i32::try_from(n).ok()),
-        period_ns: option(line, "-i")
-            .or(option(line, "--interval="))
-            .and_then(|us| us.checked_mul(1_000)),
+    let priority = option(line, "-p").or(option(line, "--priority="));
+    let interval_us = option(line, "-i").or(option(line, "--interval="));
+    let method = Method {
+        priority: priority.and_then(|number| i32::try_from(number).ok()),
+        period_ns: interval_us.and_then(|us| us.checked_mul(1_000)),
         pinned: ["-a", "-S", "--smp", "--affinity"].iter().any(|flag| line.contains(flag)),
-        facts: facts(all),
-    })
+        ..by("cyclictest")
+    };
+    Ok(Cell { method, threads, marks, facts: facts(all), ..Cell::default() })
 }
 
 /// The number behind an option of a command line, also with a blank between: `-p80`, `-i 1000`.
@@ -67,17 +63,17 @@ fn option(line: &str, name: &str) -> Option<i64> {
     None
 }
 
-fn oslat(all: &Value, of: &Map<String, Value>) -> Result<Found, BadImport> {
+fn oslat(all: &Value, of: &Map<String, Value>) -> Result<Cell, BadImport> {
     let mut marks = Vec::new();
     let threads = threads(of, |number, thread| {
         let bins = bins(thread, 1e3)?;
         Ok(with_last_bin(number, cpu(thread), bins, max(thread, 1e3), &mut marks))
     })?;
-    let facts = facts(all);
-    Ok(Found { tool: "oslat", threads, marks, pinned: true, facts, ..Found::default() })
+    let method = Method { pinned: true, ..by("oslat") };
+    Ok(Cell { method, threads, marks, facts: facts(all), ..Cell::default() })
 }
 
-fn jitterdebugger(all: &Value, of: &Map<String, Value>) -> Result<Found, BadImport> {
+fn jitterdebugger(all: &Value, of: &Map<String, Value>) -> Result<Cell, BadImport> {
     let unit = all.pointer("/sysinfo/resolution_in_ns").and_then(Value::as_f64);
     let unit = unit.filter(|unit| *unit > 0.0).unwrap_or(1e3);
     let mut marks = Vec::new();
@@ -87,14 +83,8 @@ fn jitterdebugger(all: &Value, of: &Map<String, Value>) -> Result<Found, BadImpo
         let core = i32::try_from(number).ok();
         Ok(counted(number, core, bins(thread, unit)?, total, max(thread, unit), &mut marks))
     })?;
-    Ok(Found {
-        tool: "jitterdebugger",
-        threads,
-        marks,
-        pinned: true,
-        facts: facts(all),
-        ..Found::default()
-    })
+    let method = Method { pinned: true, ..by("jitterdebugger") };
+    Ok(Cell { method, threads, marks, facts: facts(all), ..Cell::default() })
 }
 
 /// Threads by their numbers, which are the keys.
@@ -132,12 +122,12 @@ fn max(thread: &Value, unit_ns: f64) -> Option<u32> {
 
 /// What the tool tells about the machine.
 fn facts(all: &Value) -> Value {
-    let told = |key: &str| {
+    let said = |key: &str| {
         all.get(key).cloned().map(|value| (key.trim_end_matches(':').to_owned(), value))
     };
     let mut facts: Map<String, Value> = ["cmdline:", "start_time", "end_time", "rt_test_version:"]
         .into_iter()
-        .filter_map(told)
+        .filter_map(said)
         .collect();
     if let Some(system) = all.get("sysinfo").and_then(Value::as_object) {
         facts.extend(system.clone());

@@ -4,9 +4,6 @@
 //! People have years of results in the formats of these tools. Read as cells they get the same
 //! tables, verdicts and reports. What a tool leaves out is marked: a histogram that ends below the
 //! maximum hides how late the rest was, so the rest counts as late as the maximum.
-//!
-//! - `json`: what tools write as JSON
-//! - `text`: what they print
 
 mod json;
 mod text;
@@ -16,7 +13,7 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::cell::{Cell, Mark, MarkKind, Method, Samples, Thread};
 use super::run_folder::CELLS;
@@ -26,12 +23,9 @@ use report_kit::statistics::Distribution;
 /// What times in a file are counted in, where the file itself does not tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
 pub enum Unit {
-    /// Nanoseconds.
     Ns,
-    /// Microseconds.
     #[default]
     Us,
-    /// Milliseconds.
     Ms,
 }
 
@@ -70,17 +64,9 @@ fn bad<T>(what: impl Into<String>) -> Result<T, BadImport> {
     Err(BadImport(what.into()))
 }
 
-/// What a file tells.
-#[derive(Clone, PartialEq, Debug, Default)]
-struct Found {
-    /// Which program wrote it.
-    tool: &'static str,
-    threads: Vec<Thread>,
-    marks: Vec<Mark>,
-    priority: Option<i32>,
-    period_ns: Option<i64>,
-    pinned: bool,
-    facts: Value,
+/// How a tool measured whose files say no more.
+fn by(tool: &str) -> Method {
+    Method { probe: tool.to_owned(), ..Method::default() }
 }
 
 /// Reads what a program measured. Names of platform and profile are the caller's; hints are asked
@@ -90,31 +76,17 @@ struct Found {
 /// If the text is in no known format, or has no samples; with what to do about it.
 pub fn read(text: &str, hints: Hints) -> Result<Cell, BadImport> {
     let is_json = text.trim_start().starts_with('{');
-    let found = if is_json { json::read(text)? } else { text::read(text, hints)? };
-    if found.threads.iter().all(|thread| thread.samples.count() == 0) {
+    let mut cell = if is_json { json::read(text)? } else { text::read(text, hints)? };
+    let tool = &cell.method.probe;
+    if cell.threads.iter().all(|thread| thread.samples.count() == 0) {
         return bad(format!(
-            "{} wrote only a summary here, no samples; have it write a histogram or every sample \
-             (cyclictest: --histogram=1000, with --json as well; or --verbose)",
-            found.tool
+            "{tool} wrote only a summary here, no samples; have it write a histogram or every sample \
+             (cyclictest: --histogram=1000, with --json as well; or --verbose)"
         ));
     }
-    let mut cell = Cell {
-        method: Method {
-            probe: found.tool.to_owned(),
-            priority: found.priority,
-            period_ns: found.period_ns,
-            duration_ns: None,
-            pinned: found.pinned,
-        },
-        facts: if found.facts.is_null() {
-            json!({ "imported_from": found.tool })
-        } else {
-            found.facts
-        },
-        threads: found.threads,
-        ..Cell::default()
-    };
-    found.marks.into_iter().for_each(|mark| cell.mark(mark));
+    if cell.facts.is_null() {
+        cell.facts = json!({ "imported_from": tool });
+    }
     cell.mark(MarkKind::NoMeter.into());
     Ok(cell)
 }
@@ -221,6 +193,8 @@ fn with_last_bin(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/imports");
@@ -253,12 +227,12 @@ mod tests {
         assert_eq!(cell.method.probe, "cyclictest");
         assert_eq!((cell.method.priority, cell.method.period_ns), (Some(80), Some(1_000_000)));
         let text = std::fs::read_to_string(format!("{FILES}/cyclictest.json")).unwrap();
-        let told: Value = serde_json::from_str(&text).unwrap();
+        let said: Value = serde_json::from_str(&text).unwrap();
         for (thread, number) in cell.threads.iter().zip(["0", "1"]) {
-            let told = &told["thread"][number];
-            assert_eq!(Some(thread.samples.count()), told["cycles"].as_u64());
+            let said = &said["thread"][number];
+            assert_eq!(Some(thread.samples.count()), said["cycles"].as_u64());
             let max = thread.samples.distribution().max().map(|ns| u64::from(ns) / 1_000);
-            assert_eq!(max, told["max"].as_u64());
+            assert_eq!(max, said["max"].as_u64());
         }
         let short = text.replacen("\"cycles\": 300", "\"cycles\": 310", 1);
         let short = read(&short, Hints::default()).unwrap();

@@ -1,7 +1,7 @@
 //! What cyclictest, oslat and Xenomai's latency print, and tables of numbers.
 
-use super::{BadImport, Found, Hints, bad, counted, ns, with_last_bin};
-use crate::cell::{Mark, MarkKind, Samples, Thread, Times};
+use super::{BadImport, Hints, bad, by, counted, ns, with_last_bin};
+use crate::cell::{Cell, Mark, MarkKind, Method, Samples, Thread, Times};
 use report_kit::statistics::Distribution;
 
 /// At a sample each nanosecond these are 52 days.
@@ -10,7 +10,7 @@ const COUNT_MAX: f64 = 4_503_599_627_370_496.0;
 const COLUMNS_MAX: usize = 4096;
 
 /// A text, known by what is in it.
-pub(super) fn read(text: &str, hints: Hints) -> Result<Found, BadImport> {
+pub(super) fn read(text: &str, hints: Hints) -> Result<Cell, BadImport> {
     if text.contains("# Histogram") {
         return cyclictest_histogram(text);
     }
@@ -21,17 +21,14 @@ pub(super) fn read(text: &str, hints: Hints) -> Result<Found, BadImport> {
         return xenomai(text);
     }
     if text.lines().any(|line| line.starts_with("T:") && line.contains("Max:")) {
-        return Ok(Found { tool: "cyclictest", ..Found::default() });
+        return Ok(Cell { method: by("cyclictest"), ..Cell::default() });
     }
-    if let Some(found) = cyclictest_verbose(text) {
-        return Ok(found);
-    }
-    table(text, hints)
+    cyclictest_verbose(text).map_or_else(|| table(text, hints), Ok)
 }
 
 /// `cyclictest --histogram`: a row for each microsecond, a column for each thread, and what lies
 /// beyond at the end.
-fn cyclictest_histogram(text: &str) -> Result<Found, BadImport> {
+fn cyclictest_histogram(text: &str) -> Result<Cell, BadImport> {
     let mut rows: Vec<Vec<u64>> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         if line.is_empty() || line.starts_with('#') || line.starts_with("T:") {
@@ -50,38 +47,35 @@ fn cyclictest_histogram(text: &str) -> Result<Found, BadImport> {
     let mut marks = Vec::new();
     let threads = rows.iter().map(Vec::len).min().unwrap_or(1) - 1;
     let end_us = rows.iter().map(|row| row[0]).max().unwrap_or(0);
-    for thread in 0..threads {
+    let thread = |thread| {
         let beyond = column("# Histogram Overflows:", thread).unwrap_or(0);
-        let max_us = column("# Max Latencies:", thread).filter(|max_us| *max_us < end_us);
-        if let Some(max_us) = max_us.filter(|_| beyond > 0) {
+        let max_us = column("# Max Latencies:", thread);
+        if let Some(max_us) = max_us.filter(|max_us| beyond > 0 && *max_us < end_us) {
             return bad(format!(
                 "thread {thread} has {beyond} samples beyond {end_us} us and a maximum of \
                  {max_us} us, which contradict each other; was the file edited, or does it \
                  contain two runs?"
             ));
         }
-    }
-    let threads = (0..threads)
-        .map(|thread| {
-            let bins: Vec<(u32, u64)> =
-                rows.iter().map(|row| (ns(row[0] as f64 * 1e3), row[thread + 1])).collect();
-            let in_bins = bins.iter().fold(0_u64, |sum, bin| sum.saturating_add(bin.1));
-            let beyond = column("# Histogram Overflows:", thread).unwrap_or(0);
-            let max_ns = column("# Max Latencies:", thread).map(|us| ns(us as f64 * 1e3));
-            counted(thread, None, bins, Some(in_bins.saturating_add(beyond)), max_ns, &mut marks)
-        })
-        .collect();
-    Ok(Found { tool: "cyclictest", threads, marks, ..Found::default() })
+        let bins: Vec<(u32, u64)> =
+            rows.iter().map(|row| (ns(row[0] as f64 * 1e3), row[thread + 1])).collect();
+        let in_bins = bins.iter().fold(0_u64, |sum, bin| sum.saturating_add(bin.1));
+        let max_ns = max_us.map(|us| ns(us as f64 * 1e3));
+        let total = Some(in_bins.saturating_add(beyond));
+        Ok(counted(thread, None, bins, total, max_ns, &mut marks))
+    };
+    let threads = (0..threads).map(thread).collect::<Result<_, _>>()?;
+    Ok(Cell { method: by("cyclictest"), threads, marks, ..Cell::default() })
 }
 
 /// `cyclictest --verbose`: `thread: cycle: latency`, one line for each sample. The time at which one
 /// was due is its cycle times the interval that the thread announced.
-fn cyclictest_verbose(text: &str) -> Option<Found> {
+fn cyclictest_verbose(text: &str) -> Option<Cell> {
     let mut samples: Vec<(Times, Vec<u32>)> = Vec::new();
     let interval_ns = |thread: usize| -> i64 {
         let name = format!("Thread {thread} Interval:");
-        let told = text.lines().find_map(|line| line.strip_prefix(name.as_str()));
-        let us: i64 = told.and_then(|us| us.trim().parse().ok()).unwrap_or(1_000);
+        let said = text.lines().find_map(|line| line.strip_prefix(name.as_str()));
+        let us: i64 = said.and_then(|us| us.trim().parse().ok()).unwrap_or(1_000);
         us.clamp(1, 1 << 40) * 1_000
     };
     let mut intervals_ns: Vec<i64> = Vec::new();
@@ -106,12 +100,13 @@ fn cyclictest_verbose(text: &str) -> Option<Found> {
         ..Thread::default()
     };
     let threads = (0..).zip(samples).map(thread).collect();
-    Some(Found { tool: "cyclictest", threads, period_ns: Some(period_ns), ..Found::default() })
+    let method = Method { period_ns: Some(period_ns), ..by("cyclictest") };
+    Some(Cell { method, threads, ..Cell::default() })
 }
 
 /// `oslat`: a row `003 (us): 28 57` for each bin with a column for each core; the last bin holds
 /// what lies beyond.
-fn oslat(text: &str) -> Result<Found, BadImport> {
+fn oslat(text: &str) -> Result<Cell, BadImport> {
     let numbers = |line: &str| -> Vec<u64> {
         line.split_whitespace().map_while(|field| field.parse().ok()).take(COLUMNS_MAX).collect()
     };
@@ -142,12 +137,13 @@ fn oslat(text: &str) -> Result<Found, BadImport> {
             with_last_bin(number, core, bins, max_ns, &mut marks)
         })
         .collect();
-    Ok(Found { tool: "oslat", threads, marks, pinned: true, ..Found::default() })
+    let method = Method { pinned: true, ..by("oslat") };
+    Ok(Cell { method, threads, marks, ..Cell::default() })
 }
 
 /// Xenomai's `latency`: a line `RTD| min| avg| max| ...` for each second, in µs. Only the maxima say
 /// how late it can be, so these are the samples.
-fn xenomai(text: &str) -> Result<Found, BadImport> {
+fn xenomai(text: &str) -> Result<Cell, BadImport> {
     let mut latency_ns = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let Some(fields) = line.trim_start().strip_prefix("RTD|") else { continue };
@@ -158,20 +154,18 @@ fn xenomai(text: &str) -> Result<Found, BadImport> {
         latency_ns.push(ns(max * 1e3));
     }
     // `RTS|` is the summary, which holds no maxima that the lines above do not.
-    let at = (1..=latency_ns.len() as i64).map(|second| second * 1_000_000_000).collect();
-    let thread = Thread { samples: Samples::Kept { at, latency_ns }, ..Thread::default() };
-    Ok(Found {
-        tool: "xenomai latency",
-        threads: vec![thread],
+    Ok(Cell {
+        method: by("xenomai latency"),
+        threads: vec![Samples::periodic(1_000_000_000, latency_ns).into()],
         marks: vec![Mark::new(MarkKind::MaximaOnly, "each second")],
-        ..Found::default()
+        ..Cell::default()
     })
 }
 
 /// Numbers in columns, apart by blanks or commas: one column holds samples; two or more hold a
 /// latency and how often each thread had it. Lines that begin with `#` say nothing, and the first
 /// one may be a head.
-fn table(text: &str, hints: Hints) -> Result<Found, BadImport> {
+fn table(text: &str, hints: Hints) -> Result<Cell, BadImport> {
     // One row behind the other: a list may have tens of millions of them.
     let (mut values, mut width) = (Vec::new(), None);
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
@@ -209,21 +203,11 @@ fn table(text: &str, hints: Hints) -> Result<Found, BadImport> {
     if width == 1 {
         let latency_ns: Vec<u32> = values.iter().map(|value| ns(value * unit_ns)).collect();
         let samples = match hints.period_ns {
-            Some(period_ns) => Samples::Kept {
-                at: (1..=latency_ns.len() as i64).map(|n| n.saturating_mul(period_ns)).collect(),
-                latency_ns,
-            },
+            Some(period_ns) => Samples::periodic(period_ns, latency_ns),
             None => Samples::Counted(Distribution::of(&latency_ns)),
         };
-        let thread = Thread { samples, ..Thread::default() };
-        let period_ns = hints.period_ns;
-        return Ok(Found {
-            tool: "list of samples",
-            threads: vec![thread],
-            period_ns,
-            marks,
-            ..Found::default()
-        });
+        let method = Method { period_ns: hints.period_ns, ..by("list of samples") };
+        return Ok(Cell { method, threads: vec![samples.into()], marks, ..Cell::default() });
     }
     let counts = values.chunks_exact(width).flat_map(|row| &row[1..]);
     if let Some(count) = counts.copied().find(|count| !(0.0..COUNT_MAX).contains(count)) {
@@ -236,5 +220,5 @@ fn table(text: &str, hints: Hints) -> Result<Found, BadImport> {
             counted(column - 1, None, bins, None, None, &mut marks)
         })
         .collect();
-    Ok(Found { tool: "histogram", threads, marks, ..Found::default() })
+    Ok(Cell { method: by("histogram"), threads, marks, ..Cell::default() })
 }

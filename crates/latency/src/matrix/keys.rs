@@ -25,8 +25,8 @@ pub(super) static PROBES: &[&str] = <probe::Kind as strum::VariantNames>::VARIAN
 
 /// What stands at the top of a matrix.
 pub(super) static TOP: Shape = Of(&MATRIX);
-/// What stands at the top of the built-in profiles.
-pub(super) static PROFILES: Shape = Of(&PROFILE_FILE);
+/// What stands at the top of what is built in.
+pub(super) static ALL_BUILT_IN: Shape = Of(&BUILT_IN);
 
 pub(super) static MATRIX: Table = Table {
     what: "a matrix",
@@ -64,10 +64,13 @@ pub(super) static MATRIX: Table = Table {
     ],
 };
 
-static PROFILE_FILE: Table = Table {
-    what: "a file of profiles",
-    name: "profiles",
-    keys: &[key("profiles", Named(Names::InPaths, &Of(&PROFILE)), Required, "profiles by name")],
+static BUILT_IN: Table = Table {
+    what: "a file of what is built in",
+    name: "built-in",
+    keys: &[
+        key("platforms", Named(Names::InPaths, &OneOf(&PLATFORMS)), Optional, "platforms by name"),
+        key("profiles", Named(Names::InPaths, &Of(&PROFILE)), Optional, "profiles by name"),
+    ],
 };
 
 pub(super) static SKIP: Table = Table {

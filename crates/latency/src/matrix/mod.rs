@@ -4,11 +4,11 @@
 //! that it did not say ([`text`]), so that a run can be resumed or repeated years later whatever
 //! the built-in profiles are by then.
 
-mod cells;
 mod keys;
 mod platforms;
 mod profiles;
 mod read;
+#[cfg(test)]
 mod reference;
 #[cfg(test)]
 mod tests;
@@ -19,25 +19,22 @@ use std::fmt;
 use std::path::PathBuf;
 
 use probe::Cores;
+use strum::{Display, EnumString, IntoStaticStr, VariantNames};
 
 use super::profile::{CoreChoice, Profile};
+use super::verdict::{self, Limit};
 
-pub use cells::Coordinates;
 pub use platforms::built_in as built_in_platforms;
 pub use profiles::built_in as built_in_profiles;
 pub use read::{read, read_text};
-pub use reference::{example, reference};
 
 /// What is to be measured.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Matrix {
-    /// What it is called.
     pub name: String,
-    /// A paragraph for the report.
     pub description: String,
-    /// How long each cell is measured, ns.
     pub duration_ns: u64,
-    /// Between the start of loads and the begin of a measurement, ns.
+    /// Between the start of loads and the beginning of a measurement, ns.
     pub settle_ns: u64,
     /// Where, in the order of the file.
     pub platforms: Vec<PlatformSpec>,
@@ -49,62 +46,44 @@ pub struct Matrix {
     pub limits: Vec<(String, u64)>,
 }
 
+/// The platform and profile of a cell.
+#[derive(Clone, Copy, Debug)]
+pub struct Coordinates<'a> {
+    pub platform: &'a PlatformSpec,
+    pub profile: &'a Profile,
+}
+
 /// One place to measure at, as a matrix describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlatformSpec {
-    /// What it is called.
     pub name: String,
-    /// Kind of the platform, with its options.
     pub kind: PlatformKind,
 }
 
 /// What a platform is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PlatformKind {
-    /// This machine, as it is.
-    Native(NativeSpec),
-    /// Containers on this machine.
+    /// This machine: which of its cores to use.
+    Native(CoreChoice),
     Container(ContainerSpec),
-    /// Virtual machines on this machine.
     Vm(VmSpec),
-    /// A machine that ssh reaches.
     Remote(RemoteSpec),
 }
 
-/// Options of this machine.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NativeSpec {
-    /// Which cores to use: all, or a list.
-    pub cores: CoreChoice,
-}
-
-/// What runs containers.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Debug,
-    strum::IntoStaticStr,
-    strum::Display,
-    strum::EnumString,
-    strum::VariantNames,
-)]
+/// The program that runs containers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, IntoStaticStr, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum Engine {
     /// The reference of the OCI runtime specification, from a bundle.
     Runc,
-    /// Docker, through its command and daemon.
     Docker,
-    /// Podman, through its command.
     Podman,
 }
 
-/// Options of containers.
+/// What a matrix says of containers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContainerSpec {
     pub engine: Engine,
-    /// Cores of the container: all, or a list.
     pub cores: CoreChoice,
     /// Whether neighbours are kept off these cores.
     pub exclusive: bool,
@@ -113,9 +92,7 @@ pub struct ContainerSpec {
 }
 
 /// Which kernel a guest boots.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, strum::Display, strum::EnumString, strum::VariantNames,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum GuestKernel {
     Stock,
@@ -123,9 +100,7 @@ pub enum GuestKernel {
 }
 
 /// What carries out the instructions of a guest.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, strum::Display, strum::EnumString, strum::VariantNames,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum Accelerator {
     /// KVM if a guest boots with it, else emulation.
@@ -141,7 +116,6 @@ pub enum Accelerator {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VmSpec {
     pub kernel: GuestKernel,
-    /// What carries out the instructions.
     pub accelerator: Accelerator,
     pub cores: usize,
     pub memory_mib: u64,
@@ -151,9 +125,7 @@ pub struct VmSpec {
     pub exclusive: bool,
     /// Of SCHED_FIFO, of the threads of virtual processors; none: ordinary threads.
     pub priority: Option<i32>,
-    /// Whether the memory consists of huge pages.
     pub huge_pages: bool,
-    /// Whether the memory is kept from being paged out.
     pub lock_memory: bool,
 }
 
@@ -164,14 +136,49 @@ pub struct RemoteSpec {
     pub host: String,
     /// Of its ssh server.
     pub port: Option<u16>,
-    /// File of the private key.
     pub identity: Option<PathBuf>,
     /// Configuration of ssh(1), instead of the user's.
     pub config: Option<PathBuf>,
     /// Where the probe is put while it runs.
     pub folder: String,
-    /// Cores to use: all, or a list.
     pub cores: CoreChoice,
+}
+
+impl Coordinates<'_> {
+    /// Its name, and that of its folder: `native.tp1`.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.platform.name, self.profile.name)
+    }
+}
+
+impl Matrix {
+    /// Its cells: platform by platform, since changing the platform is what takes time.
+    pub fn cells(&self) -> impl Iterator<Item = Coordinates<'_>> {
+        let is_left_out = |cell: &Coordinates<'_>| {
+            let names = (&cell.platform.name, &cell.profile.name);
+            self.skip.iter().any(|(platform, profile)| (platform, profile) == names)
+        };
+        let pairs = self.platforms.iter().flat_map(|platform| {
+            self.profiles.iter().map(move |profile| Coordinates { platform, profile })
+        });
+        pairs.filter(move |cell| !is_left_out(cell))
+    }
+
+    /// Its limits, as verdicts hold them.
+    pub fn own_limits(&self) -> impl Iterator<Item = Limit> {
+        self.limits.iter().map(|(name, limit_ns)| verdict::own(name, *limit_ns))
+    }
+
+    /// How long all of it takes at least, ns.
+    pub fn length_ns(&self) -> u64 {
+        let lengths = self.cells().map(|cell| self.duration_ns(cell) + self.settle_ns);
+        lengths.fold(0, u64::saturating_add)
+    }
+
+    /// How long a cell is measured, ns.
+    pub fn duration_ns(&self, cell: Coordinates<'_>) -> u64 {
+        cell.profile.duration_ns.unwrap_or(self.duration_ns)
+    }
 }
 
 impl Engine {

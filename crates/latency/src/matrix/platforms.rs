@@ -1,51 +1,35 @@
 //! Reads what stands below `platforms`: a name alone means a built-in one.
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use probe::Cores;
 
-use super::values::{check_name, cores, ns};
-use super::{
-    Accelerator, ContainerSpec, Engine, GuestKernel, NativeSpec, PlatformKind, PlatformSpec,
-    RemoteSpec, VmSpec,
-};
-use crate::profile::CoreChoice;
+use super::keys::ALL_BUILT_IN;
+use super::values::{check_name, chosen, cores, priority, yes};
+use super::{ContainerSpec, PlatformKind, PlatformSpec, RemoteSpec, VmSpec};
 use settings::cursor::{Cursor, Mapping, Placed};
 use settings::problems::{Fault, quoted};
 use settings::{suggest, units};
 
+/// In the order in which they are listed; all that is not said is as the tables say.
+const BUILT_IN: &str = "\
+platforms:
+  native: {native: {}}
+  container: {container: {engine: runc}}
+  docker: {container: {engine: docker}}
+  podman: {container: {engine: podman}}
+  vm: {vm: {kernel: stock}}
+  vm-rt: {vm: {kernel: rt}}
+";
+
 /// The built-in platforms, in the order in which they are listed.
 pub fn built_in() -> Vec<PlatformSpec> {
-    let container = |engine| {
-        let cores = CoreChoice::All;
-        let real_time_ns = 500_000_000;
-        PlatformKind::Container(ContainerSpec { engine, cores, exclusive: false, real_time_ns })
-    };
-    let vm = |kernel| {
-        let accelerator = Accelerator::Auto;
-        PlatformKind::Vm(VmSpec {
-            kernel,
-            accelerator,
-            cores: 2,
-            memory_mib: 512,
-            host_cores: None,
-            exclusive: false,
-            priority: None,
-            huge_pages: false,
-            lock_memory: false,
-        })
-    };
-    let native = PlatformKind::Native(NativeSpec { cores: CoreChoice::All });
-    let all = [
-        ("native", native),
-        ("container", container(Engine::Runc)),
-        ("docker", container(Engine::Docker)),
-        ("podman", container(Engine::Podman)),
-        ("vm", vm(GuestKernel::Stock)),
-        ("vm-rt", vm(GuestKernel::Rt)),
-    ];
-    all.map(|(name, kind)| PlatformSpec { name: name.to_owned(), kind }).into()
+    let whole =
+        settings::cursor::read(Path::new("platforms.yaml"), BUILT_IN, &ALL_BUILT_IN, |top| {
+            let named = top.named("platforms");
+            named.iter().map(|(name, cursor)| platform(name, cursor, &[], Path::new(""))).collect()
+        });
+    whole.expect("the built-in platforms are right, which a test reads")
 }
 
 pub(super) fn platform(
@@ -69,18 +53,13 @@ pub(super) fn platform(
     let tag = form.table.tag();
     let options = form.mapping(tag)?;
     let kind = match tag {
-        "native" => PlatformKind::Native(NativeSpec { cores: cores(&options, &["all"])? }),
+        "native" => PlatformKind::Native(cores(&options, &["all"])?),
         "container" => PlatformKind::Container(container(&options)?),
         "vm" => PlatformKind::Vm(vm(&options)?),
         "remote" => PlatformKind::Remote(remote(&options, folder)?),
         other => unreachable!("`{other}` is in the table of platforms"),
     };
     Some(PlatformSpec { name: name.value.to_owned(), kind })
-}
-
-/// A word that stands for a variant: the tables of keys take their words from the variants.
-fn chosen<T: FromStr>(options: &Mapping<'_>, key: &'static str) -> Option<T> {
-    options.choice(key)?.value.parse().ok()
 }
 
 fn container(options: &Mapping<'_>) -> Option<ContainerSpec> {
@@ -91,14 +70,14 @@ fn container(options: &Mapping<'_>) -> Option<ContainerSpec> {
             let what = format!("{} is more than a second", quoted(text));
             return Err(Fault::new(what, "it is a share of each second: `500 ms`"));
         }
-        Ok(ns(share))
+        Ok(share.unsigned_abs())
     });
-    let exclusive = options.choice("sharing").map(|word| word.value == "exclusive");
+    let exclusive = options.is("sharing", "exclusive");
     let cores = cores(options, &["all"]);
     Some(ContainerSpec {
         engine: engine?,
         cores: cores?,
-        exclusive: exclusive?,
+        exclusive,
         real_time_ns: real_time_ns?.value,
     })
 }
@@ -115,18 +94,17 @@ fn vm(options: &Mapping<'_>) -> Option<VmSpec> {
             Err(Fault::new(what, "write `any`, or cores as `1` or `0-2,5`"))
         }
     });
-    let exclusive = options.choice("sharing").map(|word| word.value == "exclusive");
-    let priority = options.whole("priority").and_then(|whole| i32::try_from(whole.value).ok());
-    let yes = |key| options.choice(key).map(|word| word.value == "yes");
-    let (huge_pages, lock_memory) = (yes("huge_pages"), yes("lock_memory"));
+    let priority = priority(options, "priority");
+    let (huge_pages, lock_memory) = (yes(options, "huge_pages"), yes(options, "lock_memory"));
+    let exclusive = options.is("sharing", "exclusive");
     Some(VmSpec {
         kernel: kernel?,
         accelerator: accelerator?,
         cores: cores?,
         memory_mib: memory_mib?.value,
         host_cores: host_cores?.value,
-        exclusive: exclusive?,
-        priority: priority.map(|priority| Some(priority).filter(|priority| *priority > 0))?,
+        exclusive,
+        priority: priority?,
         huge_pages: huge_pages?,
         lock_memory: lock_memory?,
     })

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use probe::WiredLines;
 
-use super::keys::PROFILES;
-use super::values::{check_name, cores, time_positive};
+use super::keys::ALL_BUILT_IN;
+use super::values::{check_name, chosen, cores, priority, time_positive, yes};
 use crate::profile::{Load, Neighbours, Profile};
 use settings::cursor::{Cursor, Mapping, Placed};
 use settings::problems::{Fault, quoted};
@@ -19,11 +19,10 @@ const PERIOD_NS_MIN: u64 = 10_000;
 /// The built-in profiles, in the order in which they are listed.
 pub fn built_in() -> Vec<Profile> {
     let text = include_str!("profiles.yaml");
-    let whole = settings::cursor::read(Path::new("profiles.yaml"), text, &PROFILES, |top| {
+    let whole = settings::cursor::read(Path::new("profiles.yaml"), text, &ALL_BUILT_IN, |top| {
         let mut profiles: Vec<Profile> = Vec::new();
         for (name, cursor) in top.named("profiles") {
-            let profile = profile(&name, &cursor, &profiles);
-            profiles.extend(profile);
+            profiles.push(profile(&name, &cursor, &profiles)?);
         }
         Some(profiles)
     });
@@ -57,116 +56,76 @@ pub(super) fn profile(
         }
         found
     });
-    let reader = Inherited { keys: &keys, base };
-    let description = reader.value(
-        "description",
-        |base| base.description.clone(),
-        |keys| Some(keys.text("description")?.value),
-    );
-    let source =
-        reader.value("source", |base| base.source.clone(), |keys| Some(keys.text("source")?.value));
-    let probe = reader.value(
-        "probe",
-        |base| base.probe,
-        |keys| {
-            let word = keys.choice("probe")?.value;
-            Some(word.parse().expect("the table has the names of the probes"))
-        },
-    );
-    let priority = reader.value(
-        "priority",
-        |base| base.priority,
-        |keys| {
-            let number = i32::try_from(keys.whole("priority")?.value).ok()?;
-            Some(Some(number).filter(|number| *number > 0))
-        },
-    );
-    let period_ns = reader.value(
-        "period",
-        |base| base.period_ns,
-        |keys| Some(keys.parse("period", period)?.value),
-    );
-    let choice =
-        reader.value("cores", |base| base.cores.clone(), |keys| cores(keys, &["all", "half"]));
-    let pinned = reader.value(
-        "affinity",
-        |base| base.pinned,
-        |keys| Some(keys.choice("affinity")?.value == "pinned"),
-    );
-    let yes = |key: &str, of: fn(&Profile) -> bool| {
-        reader.value(key, of, |keys| Some(keys.choice(key)?.value == "yes"))
-    };
-    let lock_memory = yes("lock_memory", |base| base.lock_memory);
-    let hold_awake = yes("hold_awake", |base| base.hold_awake);
-    let stall_meter = yes("stall_meter", |base| base.stall_meter);
-    let split = yes("split", |base| base.split);
-    let gpio = reader.value(
-        "gpio",
-        |base| base.gpio.clone(),
-        |keys| match keys.mapping("gpio") {
-            None => Some(None),
-            Some(keys) => wired(&keys).map(Some),
-        },
-    );
-    let loads = reader.value("loads", |base| base.loads.clone(), loads);
-    let neighbours = reader.value(
-        "neighbours",
-        |base| base.neighbours.clone(),
-        |keys| match keys.mapping("neighbours") {
-            None => Some(None),
-            Some(keys) => neighbours(&keys).map(Some),
-        },
-    );
-    let duration_ns = reader.value(
-        "duration",
-        |base| base.duration_ns,
-        |keys| Some(keys.parse("duration", time_positive).map(|duration| duration.value)),
-    );
-    Some(Profile {
-        name: name.value.to_owned(),
-        description: description?,
-        source: source?,
-        probe: probe?,
-        priority: priority?,
-        period_ns: period_ns?,
-        cores: choice?,
-        pinned: pinned?,
-        lock_memory: lock_memory?,
-        hold_awake: hold_awake?,
-        stall_meter: stall_meter?,
-        split: split?,
-        gpio: gpio?,
-        loads: loads?,
-        neighbours: neighbours?,
-        duration_ns: duration_ns?,
-    })
-}
-
-fn wired(keys: &Mapping<'_>) -> Option<WiredLines> {
-    let line = |key| u32::try_from(keys.whole(key)?.value).ok();
-    let chip = keys.text("chip").map(|chip| chip.value);
-    let (output, input) = (line("output"), line("input"));
-    Some(WiredLines { chip: chip?, output: output?, input: input? })
+    let mut profile = Profile { name: name.value.to_owned(), ..base.cloned().unwrap_or_default() };
+    let mut reader = Inherited { keys: &keys, has_base: base.is_some(), is_complete: true };
+    let plan = &mut profile.plan;
+    reader.read("description", &mut profile.description, text);
+    reader.read("source", &mut profile.source, text);
+    reader.read("probe", &mut plan.probe, chosen);
+    reader.read("priority", &mut plan.priority, priority);
+    reader.read("period", &mut plan.period_ns, |keys, key| Some(keys.parse(key, period)?.value));
+    reader.read("cores", &mut profile.cores, |keys, _| cores(keys, &["all", "half"]));
+    let pinned = |keys: &Mapping<'_>, key: &str| Some(keys.choice(key)?.value == "pinned");
+    reader.read("affinity", &mut plan.pinned, pinned);
+    reader.read("lock_memory", &mut plan.lock_memory, yes);
+    reader.read("hold_awake", &mut plan.hold_awake, yes);
+    reader.read("stall_meter", &mut plan.stall_meter, yes);
+    reader.read("split", &mut plan.split, yes);
+    reader.read("gpio", &mut plan.gpio, |keys, key| optional(keys, key, wired));
+    reader.read("loads", &mut profile.loads, |keys, _| loads(keys));
+    reader.read("neighbours", &mut profile.neighbours, |keys, key| optional(keys, key, neighbours));
+    let duration = |keys: &Mapping<'_>, key: &str| Some(keys.parse(key, time_positive).map(value));
+    reader.read("duration", &mut profile.duration_ns, duration);
+    reader.is_complete.then_some(profile)
 }
 
 /// Keys of a profile over those of the one that it is like.
 struct Inherited<'a> {
     keys: &'a Mapping<'a>,
-    base: Option<&'a Profile>,
+    has_base: bool,
+    /// Whether all that was read could be.
+    is_complete: bool,
 }
 
 impl Inherited<'_> {
-    fn value<T>(
-        &self,
+    /// Reads the value of a key, or its default; what the base has stays where the key is not given.
+    fn read<T>(
+        &mut self,
         key: &str,
-        of: impl FnOnce(&Profile) -> T,
-        read: impl FnOnce(&Mapping<'_>) -> Option<T>,
-    ) -> Option<T> {
-        match self.base {
-            Some(base) if !self.keys.has(key) => Some(of(base)),
-            _ => read(self.keys),
+        to: &mut T,
+        read: impl FnOnce(&Mapping<'_>, &str) -> Option<T>,
+    ) {
+        if self.has_base && !self.keys.has(key) {
+            return;
+        }
+        match read(self.keys, key) {
+            Some(value) => *to = value,
+            None => self.is_complete = false,
         }
     }
+}
+
+fn value<T>(placed: Placed<'_, T>) -> T {
+    placed.value
+}
+
+fn text(keys: &Mapping<'_>, key: &str) -> Option<String> {
+    keys.text(key).map(value)
+}
+
+/// A mapping that may be left out.
+fn optional<T>(
+    keys: &Mapping<'_>,
+    key: &str,
+    read: impl FnOnce(&Mapping<'_>) -> Option<T>,
+) -> Option<Option<T>> {
+    keys.mapping(key).map_or(Some(None), |keys| read(&keys).map(Some))
+}
+
+fn wired(keys: &Mapping<'_>) -> Option<WiredLines> {
+    let line = |key| u32::try_from(keys.whole(key)?.value).ok();
+    let (chip, output, input) = (text(keys, "chip"), line("output"), line("input"));
+    Some(WiredLines { chip: chip?, output: output?, input: input? })
 }
 
 fn neighbours(keys: &Mapping<'_>) -> Option<Neighbours> {

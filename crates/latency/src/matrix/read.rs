@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::keys::TOP;
-use super::values::{ns, time_positive};
+use super::values::time_positive;
 use super::{Matrix, PlatformSpec, platforms, profiles};
 use crate::profile::Profile;
 use settings::cursor::{Cursor, Mapping};
@@ -52,18 +52,20 @@ fn matrix(top: &Mapping<'_>, folder: &Path) -> Option<Matrix> {
     let name = top.parse("matrix", names::in_paths);
     let description = top.text("description");
     let duration_ns = top.parse("duration", time_positive);
-    let settle_ns = top.parse("settle", |text| Ok(ns(units::time_not_negative(text)?.as_ns())));
+    let settle_ns =
+        top.parse("settle", |text| Ok(units::time_not_negative(text)?.as_ns().unsigned_abs()));
     let built_in = platforms::built_in();
-    let platforms = top.named("platforms");
-    let platforms = platforms.iter();
-    let platforms: Vec<Option<PlatformSpec>> = platforms
+    let platforms = top
+        .named("platforms")
+        .iter()
         .map(|(name, cursor)| platforms::platform(name, cursor, &built_in, folder))
-        .collect();
+        .collect::<Vec<Option<PlatformSpec>>>();
     let built_in = profiles::built_in();
-    let profiles = top.named("profiles");
-    let profiles = profiles.iter();
-    let profiles: Vec<Option<Profile>> =
-        profiles.map(|(name, cursor)| profiles::profile(name, cursor, &built_in)).collect();
+    let profiles = top
+        .named("profiles")
+        .iter()
+        .map(|(name, cursor)| profiles::profile(name, cursor, &built_in))
+        .collect::<Vec<Option<Profile>>>();
     for (key, count) in [("platforms", platforms.len()), ("profiles", profiles.len())] {
         if let Some(cursor) = top.cursor(key).filter(|_| count == 0) {
             cursor.place.wrong("there is nothing to measure", format!("add some {key}"));
@@ -101,7 +103,7 @@ fn matrix(top: &Mapping<'_>, folder: &Path) -> Option<Matrix> {
 fn check_lengths(top: &Mapping<'_>, matrix: &Matrix) {
     for profile in &matrix.profiles {
         let duration_ns = profile.duration_ns.unwrap_or(matrix.duration_ns);
-        if duration_ns < profile.period_ns {
+        if duration_ns < profile.plan.period_ns {
             let what = format!("profile {} has a period longer than its duration", profile.name);
             top.place.wrong(what, "give a longer `duration`");
         }

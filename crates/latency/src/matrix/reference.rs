@@ -1,13 +1,15 @@
 //! The reference page of matrices and profiles, drawn from the tables that the reader goes by. Its
-//! example is a matrix, which a test reads.
+//! example is a matrix, which is read.
 
 use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 
 use super::keys::{
     CONTAINER_OPTIONS, LOAD, MATRIX, NATIVE_OPTIONS, NEIGHBOURS, PLATFORMS, PROFILE,
     REMOTE_OPTIONS, SKIP, VM_OPTIONS, WIRED,
 };
-use super::{built_in_platforms, built_in_profiles};
+use super::{built_in_platforms, built_in_profiles, read_text};
 use settings::reference::{write_forms, write_table};
 use settings::table::Table;
 
@@ -141,13 +143,8 @@ const BUILT_IN_TEXT: &str = "\
 the load are ours. Compare your own rows with each other first, and with the published ones only with this reservation.
 ";
 
-/// The example of the page.
-pub fn example() -> &'static str {
-    EXAMPLE
-}
-
 /// The page, in Markdown.
-pub fn reference() -> String {
+fn reference() -> String {
     let mut page = format!("{INTRODUCTION}{EXAMPLE}```\n");
     write_table(&mut page, &MATRIX);
     write_part(&mut page, "skip", &SKIP);
@@ -181,44 +178,35 @@ fn write_part(page: &mut String, name: &str, table: &Table) {
     write_table(page, table);
 }
 
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::path::Path;
-
-    use super::super::read_text;
-    use super::*;
-
-    #[test]
-    fn the_reference_page_is_the_one_of_the_reader() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
-        let file = folder.join("latency.md");
-        if std::env::var_os("QCYCLE_BLESS").is_some_and(|value| value == "1") {
-            fs::write(&file, reference()).unwrap();
-        }
-        let published = fs::read_to_string(&file).unwrap_or_default();
-        assert!(published == reference(), "run this test with QCYCLE_BLESS=1");
+#[test]
+fn the_reference_page_is_the_one_of_the_reader() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let file = folder.join("latency.md");
+    if std::env::var_os("QCYCLE_BLESS").is_some_and(|value| value == "1") {
+        fs::write(&file, reference()).unwrap();
     }
+    let published = fs::read_to_string(&file).unwrap_or_default();
+    assert!(published == reference(), "run this test with QCYCLE_BLESS=1");
+}
 
-    #[test]
-    fn the_example_is_a_matrix_that_shows_each_key() {
-        let matrix = read_text(example(), Path::new("m.yaml"));
-        let matrix = matrix.unwrap_or_else(|problems| panic!("{problems}"));
-        assert_eq!(matrix.cells().count(), 29);
-        let tables: [&Table; 10] = [
-            &MATRIX,
-            &SKIP,
-            &PROFILE,
-            &LOAD,
-            &NEIGHBOURS,
-            &WIRED,
-            &NATIVE_OPTIONS,
-            &CONTAINER_OPTIONS,
-            &VM_OPTIONS,
-            &REMOTE_OPTIONS,
-        ];
-        for key in tables.iter().flat_map(|table| table.names()) {
-            assert!(example().contains(&format!("{key}:")), "no example shows `{key}`");
-        }
+#[test]
+fn the_example_is_a_matrix_that_shows_each_key() {
+    let matrix = read_text(EXAMPLE, Path::new("m.yaml"));
+    let matrix = matrix.unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(matrix.cells().count(), 29);
+    let tables: [&Table; 10] = [
+        &MATRIX,
+        &SKIP,
+        &PROFILE,
+        &LOAD,
+        &NEIGHBOURS,
+        &WIRED,
+        &NATIVE_OPTIONS,
+        &CONTAINER_OPTIONS,
+        &VM_OPTIONS,
+        &REMOTE_OPTIONS,
+    ];
+    for key in tables.iter().flat_map(|table| table.names()) {
+        assert!(EXAMPLE.contains(&format!("{key}:")), "no example shows `{key}`");
     }
 }

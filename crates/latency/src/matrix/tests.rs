@@ -59,11 +59,14 @@ fn names_alone_are_built_in_and_the_cells_are_all_pairs_but_those_left_out() {
 fn like_takes_the_values_of_another_for_what_is_not_given() {
     let matrix = small();
     let mine = &matrix.profiles[1];
-    assert_eq!((mine.priority, mine.pinned, mine.period_ns), (None, true, 10_000_000));
+    assert_eq!(
+        (mine.plan.priority, mine.plan.pinned, mine.plan.period_ns),
+        (None, true, 10_000_000)
+    );
     assert_eq!(mine.loads.len(), 1);
     let built_in = built_in_profiles();
     let idle = built_in.iter().find(|profile| profile.name == "alonso-idle").unwrap();
-    assert_eq!((idle.priority, idle.loads.len()), (Some(95), 0));
+    assert_eq!((idle.plan.priority, idle.loads.len()), (Some(95), 0));
 }
 
 #[test]
@@ -105,7 +108,7 @@ fn a_profile_with_the_cores_of_a_platform_is_an_order() {
 }
 
 #[test]
-fn each_mistake_is_told_with_its_place_and_the_fix() {
+fn each_mistake_is_reported_with_its_place_and_the_fix() {
     let text = "\
 matrix: a b
 duration: 30

@@ -48,8 +48,8 @@ fn write_matrix(matrix: &Matrix, to: &mut String) -> fmt::Result {
 fn write_platform(platform: &PlatformSpec, to: &mut String) -> fmt::Result {
     writeln!(to, "  {}:", quoted(&platform.name))?;
     match &platform.kind {
-        PlatformKind::Native(native) => {
-            writeln!(to, "    native: {{cores: {}}}", quoted(&native.cores.to_string()))
+        PlatformKind::Native(cores) => {
+            writeln!(to, "    native: {{cores: {}}}", quoted(&cores.to_string()))
         }
         PlatformKind::Container(container) => {
             writeln!(to, "    container:")?;
@@ -93,16 +93,16 @@ fn write_profile(profile: &Profile, to: &mut String) -> fmt::Result {
     writeln!(to, "  {}:", quoted(&profile.name))?;
     writeln!(to, "    description: {}", quoted(&profile.description))?;
     writeln!(to, "    source: {}", quoted(&profile.source))?;
-    writeln!(to, "    probe: {}", profile.probe)?;
-    writeln!(to, "    priority: {}", profile.priority.unwrap_or(0))?;
-    writeln!(to, "    period: {}", time(profile.period_ns))?;
+    writeln!(to, "    probe: {}", profile.plan.probe)?;
+    writeln!(to, "    priority: {}", profile.plan.priority.unwrap_or(0))?;
+    writeln!(to, "    period: {}", time(profile.plan.period_ns))?;
     writeln!(to, "    cores: {}", quoted(&profile.cores.to_string()))?;
-    writeln!(to, "    affinity: {}", if profile.pinned { "pinned" } else { "free" })?;
-    writeln!(to, "    lock_memory: {}", yes(profile.lock_memory))?;
-    writeln!(to, "    hold_awake: {}", yes(profile.hold_awake))?;
-    writeln!(to, "    stall_meter: {}", yes(profile.stall_meter))?;
-    writeln!(to, "    split: {}", yes(profile.split))?;
-    if let Some(lines) = &profile.gpio {
+    writeln!(to, "    affinity: {}", if profile.plan.pinned { "pinned" } else { "free" })?;
+    writeln!(to, "    lock_memory: {}", yes(profile.plan.lock_memory))?;
+    writeln!(to, "    hold_awake: {}", yes(profile.plan.hold_awake))?;
+    writeln!(to, "    stall_meter: {}", yes(profile.plan.stall_meter))?;
+    writeln!(to, "    split: {}", yes(profile.plan.split))?;
+    if let Some(lines) = &profile.plan.gpio {
         writeln!(to, "    gpio:")?;
         writeln!(to, "      chip: {}", quoted(&lines.chip))?;
         writeln!(to, "      output: {}", lines.output)?;

@@ -1,4 +1,6 @@
-//! Values that several parts of a matrix have: cores, times and names.
+//! Values that several parts of a matrix have: cores, times, names and words.
+
+use std::str::FromStr;
 
 use crate::profile::CoreChoice;
 use settings::cursor::{Mapping, Placed};
@@ -7,6 +9,7 @@ use settings::{names, suggest, units};
 
 /// Cores: one of these words, or a list.
 pub(super) fn cores(keys: &Mapping<'_>, words: &[&'static str]) -> Option<CoreChoice> {
+    let allowed = || format!("write `{}`, or cores as `1` or `0-2,5`", words.join("`, `"));
     let read = keys.parse("cores", |text| {
         let choice = match text {
             "all" => CoreChoice::All,
@@ -16,13 +19,8 @@ pub(super) fn cores(keys: &Mapping<'_>, words: &[&'static str]) -> Option<CoreCh
             _ => {
                 let cores = text.parse().map_err(|error: anyhow::Error| {
                     let instead = suggest::nearest(text, words.iter().copied());
-                    let fix = match instead {
-                        Some(word) => format!("did you mean `{word}`?"),
-                        None => {
-                            format!("write `{}`, or cores as `1` or `0-2,5`", words.join("`, `"))
-                        }
-                    };
-                    Fault::new(error.to_string(), fix)
+                    let fix = instead.map(|word| format!("did you mean `{word}`?"));
+                    Fault::new(error.to_string(), fix.unwrap_or_else(allowed))
                 })?;
                 return Ok(CoreChoice::These(cores));
             }
@@ -30,18 +28,28 @@ pub(super) fn cores(keys: &Mapping<'_>, words: &[&'static str]) -> Option<CoreCh
         if words.contains(&text) {
             return Ok(choice);
         }
-        let what = format!("{} has no meaning here", quoted(text));
-        Err(Fault::new(what, format!("write `{}`, or cores as `1` or `0-2,5`", words.join("`, `"))))
+        Err(Fault::new(format!("{} has no meaning here", quoted(text)), allowed()))
     });
     Some(read?.value)
 }
 
-pub(super) fn time_positive(text: &str) -> Result<u64, Fault> {
-    Ok(ns(units::time_positive(text)?.as_ns()))
+/// A word that stands for a variant: the tables of keys take their words from the variants.
+pub(super) fn chosen<T: FromStr>(keys: &Mapping<'_>, key: &str) -> Option<T> {
+    keys.choice(key)?.value.parse().ok()
 }
 
-pub(super) fn ns(ns: i64) -> u64 {
-    ns.unsigned_abs()
+/// Of SCHED_FIFO; 0 stands for an ordinary thread.
+pub(super) fn priority(keys: &Mapping<'_>, key: &str) -> Option<Option<i32>> {
+    let priority = i32::try_from(keys.whole(key)?.value).ok()?;
+    Some((priority > 0).then_some(priority))
+}
+
+pub(super) fn yes(keys: &Mapping<'_>, key: &str) -> Option<bool> {
+    Some(keys.choice(key)?.value == "yes")
+}
+
+pub(super) fn time_positive(text: &str) -> Result<u64, Fault> {
+    Ok(units::time_positive(text)?.as_ns().unsigned_abs())
 }
 
 pub(super) fn check_name(name: &Placed<'_, &str>) {

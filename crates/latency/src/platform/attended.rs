@@ -4,7 +4,6 @@
 //! on standard input and output. Its input is the lifeline: whatever happens to this process, the
 //! pipe closes, and the far side ends.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -33,8 +32,6 @@ pub struct Attended {
     output: Option<ChildStdout>,
     said: Said,
     ended: bool,
-    /// What must be there while it runs, and is taken away afterwards.
-    _held: Box<dyn Any>,
 }
 
 /// How a `qcprobe attend` ended.
@@ -47,21 +44,19 @@ pub struct Ending {
 }
 
 impl Attended {
-    /// Starts `command`, which leads to a `qcprobe attend`, and gives it the order. What is `held`
-    /// is dropped once it has ended.
-    pub fn start(command: Command, order: &Order, held: impl Any) -> Result<Self> {
-        Self::start_after(command, order, held, |_, _| Ok(()))
+    /// Starts `command`, which leads to a `qcprobe attend`, and gives it the order.
+    pub fn start(command: Command, order: &Order) -> Result<Self> {
+        Self::start_after(command, order, |_, _| Ok(()))
     }
 
     /// As [`Self::start`], with words between this side and the far one before the order.
     pub fn start_after(
         command: Command,
         order: &Order,
-        held: impl Any,
         greet: impl FnOnce(&mut ChildStdin, &mut ChildStdout) -> Result<()>,
     ) -> Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
-        let mut attended = Self::start_ordered(command, held, greet)?;
+        let mut attended = Self::start_ordered(command, greet)?;
         let mut line = serde_json::to_string(order).context("cannot write the order")?;
         line.push('\n');
         // One that ended at once says why on its standard error, which is reported at its end.
@@ -76,7 +71,6 @@ impl Attended {
     /// As [`Self::start_after`], where the far side has found its order in another way.
     pub fn start_ordered(
         mut command: Command,
-        held: impl Any,
         greet: impl FnOnce(&mut ChildStdin, &mut ChildStdout) -> Result<()>,
     ) -> Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
@@ -94,7 +88,7 @@ impl Attended {
         let (mut input, mut output) = (child.stdin.take(), child.stdout.take());
         let pipes = input.as_mut().zip(output.as_mut());
         let greeted = pipes.map_or(Ok(()), |(input, output)| greet(input, output));
-        let mut attended = Self { child, input, output, said, ended: false, _held: Box::new(held) };
+        let mut attended = Self { child, input, output, said, ended: false };
         if let Err(error) = greeted {
             return Err(error.context(attended.end().last_words()));
         }
@@ -173,7 +167,7 @@ impl Ending {
     }
 }
 
-/// The last lines that it said, taken down by a thread of their own. Nobody waits for that thread:
+/// The last lines that it said, recorded by a thread of their own. Nobody waits for that thread:
 /// a program that escaped may keep the pipe open.
 #[derive(Clone, Default)]
 struct Said {

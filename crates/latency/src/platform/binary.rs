@@ -5,7 +5,7 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
 use super::Refusal;
 use os::elf;
@@ -13,7 +13,6 @@ use os::elf;
 /// Names the file, for those who keep it elsewhere.
 const VARIABLE: &str = "QCYCLE_PROBE";
 const NAME: &str = "qcprobe";
-/// What to do where there is none.
 const WAY_OUT: &str = "build it with `make probe`";
 
 /// The program that is carried to where a cell is measured.
@@ -39,14 +38,12 @@ impl Binary {
             Some(path) => vec![PathBuf::from(path)],
             None => places(own),
         };
-        let mut found: Vec<Self> = places.iter().filter_map(|path| Self::at(path)).collect();
-        found.sort_by_key(|binary| !binary.is_static);
-        let Some(first) = found.into_iter().next() else {
+        let found = places.iter().filter_map(|path| Self::at(path));
+        found.min_by_key(|binary| !binary.is_static).with_context(|| {
             let places: Vec<String> =
                 places.iter().map(|path| path.display().to_string()).collect();
-            bail!("there is no {NAME} in {}; {WAY_OUT}", places.join(" or "));
-        };
-        Ok(first)
+            format!("there is no {NAME} in {}; {WAY_OUT}", places.join(" or "))
+        })
     }
 
     /// The one that lies there; `None` if it is no program.
@@ -56,7 +53,7 @@ impl Binary {
         Some(Self { path: path.to_owned(), is_static })
     }
 
-    /// Where it lies.
+    /// Where it lies, static or not.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -96,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_static_one_is_preferred_and_a_missing_one_is_told_with_the_fix() {
+    fn a_static_one_is_preferred_and_a_missing_one_is_reported_with_the_fix() {
         let folder = tempfile::tempdir().unwrap();
         let own = folder.path().join("release/qcycle");
         let musl = format!("{}-unknown-linux-musl/release", env::consts::ARCH);

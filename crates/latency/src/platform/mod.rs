@@ -7,9 +7,6 @@
 //! that program to where it shall run, to connect its input and output, and to take away what it
 //! had to put there. Since the input is a pipe that only this process holds, a killed `qcycle` ends
 //! everything, wherever it runs.
-//!
-//! Another kind of platform, a hypervisor or a board behind a probe of its own, is another
-//! [`Platform`]; nothing else changes.
 
 mod attended;
 mod binary;
@@ -33,7 +30,7 @@ pub use scratch::sweep;
 
 /// One place to measure at. What it puts anywhere it takes away when it is dropped.
 pub trait Platform: fmt::Debug {
-    /// Gets ready, and answers the cores that plans may name. Asked once, before the first cell.
+    /// Gets ready, and returns the cores that plans may name. Asked once, before the first cell.
     ///
     /// # Errors
     /// When nothing can be measured here: what is missing, and what to do about it.
@@ -59,7 +56,6 @@ pub trait Platform: fmt::Debug {
 /// What an order is to a platform.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// The measured side: it has a plan.
     Measured,
     /// A neighbour with this number, from 0: it has loads only, and runs until its input ends.
     Neighbour(usize),
@@ -77,7 +73,6 @@ pub enum Refusal {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NotMeasured {
     pub reason: String,
-    /// What to do about it.
     pub fix: String,
 }
 
@@ -101,16 +96,13 @@ impl<E: Into<anyhow::Error>> From<E> for Refusal {
 }
 
 /// The platform that a matrix describes.
-///
-/// # Errors
-/// For kinds of platforms that this version does not measure.
-pub fn of(spec: &PlatformSpec, binary: &Binary) -> Result<Box<dyn Platform>, Refusal> {
-    Ok(match &spec.kind {
-        PlatformKind::Native(native) => Box::new(native::Native::new(native, binary)),
+pub fn of(spec: &PlatformSpec, binary: &Binary) -> Box<dyn Platform> {
+    match &spec.kind {
+        PlatformKind::Native(cores) => Box::new(native::Native::new(cores, binary)),
         PlatformKind::Container(container) => {
             Box::new(container::Container::new(container, binary))
         }
         PlatformKind::Remote(remote) => Box::new(remote::Remote::new(remote, binary)),
         PlatformKind::Vm(vm) => Box::new(vm::Vm::new(vm, binary)),
-    })
+    }
 }

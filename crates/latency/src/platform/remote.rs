@@ -29,7 +29,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// By a description.
+    /// As a matrix describes it, with the probe that is run there.
     pub fn new(spec: &RemoteSpec, binary: &Binary) -> Self {
         Self { spec: spec.clone(), binary: binary.clone() }
     }
@@ -59,9 +59,8 @@ impl Remote {
         let program =
             fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
         let ssh = self.ssh(program.len(), command);
-        let attended = Attended::start_after(ssh, order, (), |input, output| {
-            hand_over(&program, input, output)
-        });
+        let attended =
+            Attended::start_after(ssh, order, |input, output| hand_over(&program, input, output));
         attended.map_err(|error| {
             let reason = format!("{}: {error:#}", self.spec.host);
             Refusal::missing(reason, format!("check that `ssh {}` works", self.spec.host))
@@ -75,17 +74,12 @@ impl Platform for Remote {
         let mut text = String::new();
         let read = attended.stream().take(CHATTER_MAX).read_to_string(&mut text);
         let ending = attended.finish();
-        let facts: Facts = match read
-            .map_err(anyhow::Error::from)
-            .and_then(|_| serde_json::from_str(&text).map_err(anyhow::Error::from))
-        {
-            Ok(facts) => facts,
-            Err(_) => {
-                let reason = format!("{}: {}", self.spec.host, ending.last_words());
-                let fix = "set `folder` to one where programs may run, and QCYCLE_PROBE to a \
-                               probe for that machine";
-                return Err(Refusal::missing(reason, fix));
-            }
+        let facts = read.ok().and_then(|_| serde_json::from_str::<Facts>(&text).ok());
+        let Some(facts) = facts else {
+            let reason = format!("{}: {}", self.spec.host, ending.last_words());
+            let fix = "set `folder` to one where programs may run, and QCYCLE_PROBE to a probe for \
+                       that machine";
+            return Err(Refusal::missing(reason, fix));
         };
         let online = facts.cores_online.context("it does not report its cores")?;
         Ok(self.spec.cores.of(&online.parse()?, &Cores::default())?)

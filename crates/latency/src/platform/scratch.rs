@@ -4,14 +4,14 @@
 //! process. A folder whose lock is free belongs to nobody: the next run, or `qcycle clean`, removes
 //! it, with the containers that it names.
 
-use std::fs::{self, DirBuilder, File, TryLockError};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
 use crate::matrix::Engine;
+use crate::run_folder::make_first;
 use os::sockets::Folder;
 
 const PREFIX: &str = "latency-";
@@ -26,7 +26,7 @@ pub(super) const STATE: &str = "runc";
 /// A folder of this process.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     _lock: File,
 }
 
@@ -38,17 +38,8 @@ impl Scratch {
         sweep_folder(parent);
         let own = std::process::id();
         // Two platforms of one process have one each.
-        let folder = (0..).map(|number| parent.join(format!("{PREFIX}{own}-{number}")));
-        for folder in folder {
-            match DirBuilder::new().mode(0o700).create(&folder) {
-                Ok(()) => return Self::lock(folder),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => {
-                    return Err(error).context(format!("cannot make {}", folder.display()));
-                }
-            }
-        }
-        unreachable!("numbers do not end")
+        let folders = (0..).map(|number| parent.join(format!("{PREFIX}{own}-{number}")));
+        Self::lock(make_first(folders)?)
     }
 
     fn lock(folder: PathBuf) -> Result<Self> {
@@ -57,10 +48,6 @@ impl Scratch {
             .and_then(|file| file.lock().map(|()| file))
             .with_context(|| format!("cannot lock {}", path.display()))?;
         Ok(Self { folder, _lock: lock })
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.folder
     }
 
     /// Notes a container of an engine before it is started, so that it is found after a kill.
@@ -80,7 +67,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes what processes that are gone have left behind. Answers how many folders it was.
+/// Removes what processes that are gone have left behind, and returns how many folders that was.
 ///
 /// # Errors
 /// When the folder of such folders is not this user's own: what it names may be anybody's.
@@ -115,12 +102,11 @@ fn remove(folder: &Path) {
     let containers = fs::read_to_string(folder.join(CONTAINERS)).unwrap_or_default();
     let containers = containers.lines().filter_map(|line| line.split_once(' '));
     for (engine, name) in containers.filter(|(engine, name)| is_named(engine, name)) {
-        let mut command = Command::new(engine);
-        command.args(["rm", "--force", name]);
-        quietly(command);
-        let mut command = Command::new(engine);
-        command.args(["image", "rm", "--force", name]);
-        quietly(command);
+        for words in [&["rm"][..], &["image", "rm"]] {
+            let mut command = Command::new(engine);
+            command.args(words).args(["--force", name]);
+            quietly(command);
+        }
     }
     let _ = fs::remove_dir_all(folder);
 }
@@ -130,8 +116,10 @@ fn is_named(engine: &str, name: &str) -> bool {
     ENGINES.iter().any(|known| known.name() == engine) && name.starts_with("quartercycle-")
 }
 
-fn quietly(mut command: Command) {
-    let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+/// Runs a program without its words, and returns whether it did what it should.
+pub(super) fn quietly(mut command: Command) -> bool {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 #[cfg(test)]
@@ -148,15 +136,13 @@ mod tests {
         };
         let held = Scratch::lock(make("latency-1-0")).unwrap();
         let left = make("latency-2-0");
-        drop(Scratch::lock(left.clone()).unwrap()._lock.try_clone().unwrap());
         // As after a kill: the folder and its lock file, and nobody who holds it.
-        let left = if left.exists() { left } else { make("latency-2-0") };
         File::create(left.join(LOCK)).unwrap();
         fs::create_dir(left.join("bundle")).unwrap();
         let other = make("bus");
         assert_eq!(sweep_folder(parent.path()), 1);
-        assert!(held.path().exists() && other.exists() && !left.exists());
-        let path = held.path().to_owned();
+        assert!(held.folder.exists() && other.exists() && !left.exists());
+        let path = held.folder.clone();
         drop(held);
         assert!(!path.exists());
     }

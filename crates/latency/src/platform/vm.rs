@@ -5,12 +5,14 @@
 //! guest here, the processor is emulated, which is marked: those times are a model's. A neighbour is
 //! another guest, on the same cores of this machine or on others.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Context as _;
+use os::process;
 use probe::attend::Order;
 use probe::{Cores, Host, cores};
 
+use super::scratch::quietly;
 use super::{Attended, Binary, Platform, Refusal, Role};
 use crate::cell::{Mark, MarkKind};
 use crate::matrix::{Accelerator, VmSpec};
@@ -41,7 +43,7 @@ struct Ready {
 }
 
 impl Vm {
-    /// By a description.
+    /// As a matrix describes it, with the probe that is run there.
     pub fn new(spec: &VmSpec, binary: &Binary) -> Self {
         Self { spec: spec.clone(), binary: binary.clone(), ready: None }
     }
@@ -123,7 +125,7 @@ impl Platform for Vm {
     }
 
     fn marks(&self) -> Vec<Mark> {
-        let emulated = self.ready.iter().filter(|ready| ready.execution.is_emulated());
+        let emulated = self.ready.iter().filter(|ready| ready.execution != Execution::Kvm);
         emulated.map(|ready| Mark::new(MarkKind::Emulated, &*ready.why)).collect()
     }
 
@@ -163,7 +165,7 @@ impl Platform for Vm {
         }
         let guest = Guest { kernel, machine, placement };
         let (command, launch) = guest.command(self.binary.path(), order)?;
-        Ok(Attended::start_ordered(command, (), |_, _| launch.begin())?)
+        Ok(Attended::start_ordered(command, |_, _| launch.begin())?)
     }
 }
 
@@ -173,24 +175,21 @@ fn needs_lines(order: &Order) -> bool {
     plan.is_some_and(|plan| plan.probe == probe::Kind::Gpio && plan.gpio.is_none())
 }
 
-/// What to do where no kernel can be had.
 const WAY_TO_KERNEL: &str = "run once with a network, on a host with Debian packages";
 
 fn check_qemu() -> Result<(), Refusal> {
     let mut command = Command::new(QEMU);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        _ => Err(Refusal::missing(
-            format!("{QEMU} is not installed, or it does not run"),
-            "apt-get install qemu-system-x86",
-        )),
+    command.arg("--version");
+    if quietly(command) {
+        return Ok(());
     }
+    let reason = format!("{QEMU} is not installed, or it does not run");
+    Err(Refusal::missing(reason, "apt-get install qemu-system-x86"))
 }
 
 /// A line of `/proc/meminfo`; 0 if there is none.
 fn meminfo(host: &Host, key: &str) -> u64 {
     let text = host.text("/proc/meminfo").unwrap_or_default();
-    let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
-    value.and_then(|value| value.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+    let value = process::field(&text, key).and_then(|value| value.split_whitespace().next());
+    value.and_then(|number| number.parse().ok()).unwrap_or_default()
 }

@@ -3,8 +3,6 @@
 //! A figure says more beside those of a machine that somebody else described. The tables are data;
 //! where they come from stands in `README.md` beside them.
 
-use serde::Serialize;
-
 const REQUIREMENTS: &str = include_str!("queiroz2023_requirements_ms.csv");
 const QUEIROZ: [(&str, &str); 2] = [
     ("ordinary kernel", include_str!("queiroz2023_gpos_ms.csv")),
@@ -14,12 +12,11 @@ const SCHOENBORN: &str = include_str!("schoenborn2023_jitter_us.csv");
 const ALONSO: &str = include_str!("alonso2021_linux_thread_us.csv");
 
 /// A box plot in figures as published, ms.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct PublishedBox {
     pub study: &'static str,
     /// What was measured: `Baseline`, `Hypervisor A` ... and on which kernel.
     pub system: String,
-    /// Number of the testing profile.
     pub profile: u32,
     /// Lower whisker, lower quartile, median, mean, standard deviation, upper quartile, upper
     /// whisker, maximum jitter, ms.
@@ -27,7 +24,7 @@ pub(crate) struct PublishedBox {
 }
 
 /// A mean and a maximum as published, µs.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct PublishedMaximum {
     pub study: &'static str,
     /// What was measured, and under which load.
@@ -37,12 +34,10 @@ pub(crate) struct PublishedMaximum {
 }
 
 /// What a service allows, as published, ms.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Requirement {
     pub service: String,
-    /// From end to end, ms.
     pub latency_ms: f64,
-    /// Jitter that it allows, ms.
     pub jitter_ms: f64,
 }
 

@@ -1,168 +1,127 @@
 //! One row for each cell, and one for each of its threads, as CSV and Parquet: the published layout
 //! in its units, and what a script may want besides.
 
+use std::iter;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use crate::cell::Counts;
 use crate::digest::{Digest, ThreadDigest};
 use report_kit::csv::quoted;
 use report_kit::parquet_table::{Kind, Values, Writer};
 use report_kit::statistics::Summary;
 
-/// The head of the CSV file: the names of the columns.
-const HEAD: &str = "platform,profile,core,samples,missed,lost,\
-    lower_whisker_ms,lower_quartile_ms,median_ms,mean_ms,mean_confidence_ms,std_ms,\
-    upper_quartile_ms,upper_whisker_ms,max_jitter_ms,min_ms,max_ms,\
-    p99_ms,p99_lower_ms,p99_upper_ms,p99_9_ms,p99_9_lower_ms,p99_9_upper_ms,\
-    p99_99_ms,p99_99_lower_ms,p99_99_upper_ms,p99_999_ms,p99_999_lower_ms,p99_999_upper_ms,\
-    return_level_ms,return_level_upper_ms,return_period_s,marks";
-/// Number of the columns.
-const COLUMNS: usize = 33;
-
-/// A value of a row.
-enum Value {
-    Text(String),
-    Count(u64),
-    /// NaN: there is none.
-    Number(f64),
+/// A row: a cell as a whole, or one of its threads.
+struct Row<'c> {
+    cell: &'c Digest,
+    thread: Option<&'c ThreadDigest>,
 }
 
-impl Value {
-    fn text(&self) -> Option<String> {
-        if let Self::Text(text) = self { Some(text.clone()) } else { None }
+impl<'c> Row<'c> {
+    fn all_of(cell: &'c Digest) -> impl Iterator<Item = Self> {
+        let threads = cell.threads.iter().map(Some);
+        iter::once(None).chain(threads).map(move |thread| Self { cell, thread })
     }
 
-    fn count(&self) -> Option<i64> {
-        if let Self::Count(count) = self {
-            Some(i64::try_from(*count).unwrap_or(i64::MAX))
-        } else {
-            None
-        }
+    /// What a cell has and a single thread has not.
+    fn whole(&self) -> Option<&Digest> {
+        self.thread.is_none().then_some(self.cell)
     }
 
-    fn number(&self) -> Option<f64> {
-        if let Self::Number(number) = self { Some(*number) } else { None }
+    fn core(&self) -> String {
+        let Some(thread) = self.thread else { return "all".to_owned() };
+        thread.core.map_or_else(|| format!("thread {}", thread.thread), |core| core.to_string())
+    }
+
+    fn summary(&self) -> Option<&Summary> {
+        self.thread.map_or(self.cell.summary.as_ref(), |thread| thread.summary.as_ref())
+    }
+
+    fn sum(&self, of: fn(&Counts) -> u64) -> u64 {
+        let all = || self.cell.threads.iter().map(|thread| of(&thread.counts)).sum();
+        self.thread.map_or_else(all, |thread| of(&thread.counts))
     }
 }
 
-fn rows(cells: &[Digest]) -> Vec<Vec<Value>> {
-    let of = |cell: &Digest| {
-        let mut rows = vec![whole(cell)];
-        rows.extend(cell.threads.iter().map(|thread| one(cell, thread)));
-        rows
+/// The columns in their order, by name; NaN where there is no number.
+fn columns(rows: &[Row<'_>]) -> Vec<(String, Values)> {
+    type Figure<'f> = &'f dyn Fn(&Row<'_>) -> Option<f64>;
+    let text = |name: &str, of: fn(&Row<'_>) -> String| {
+        (name.to_owned(), Values::Text(rows.iter().map(of).collect()))
     };
-    cells.iter().flat_map(of).collect()
-}
-
-fn whole(cell: &Digest) -> Vec<Value> {
-    let sum = |count: fn(&ThreadDigest) -> u64| cell.threads.iter().map(count).sum();
-    let counted = (sum(|thread| thread.counts.missed), sum(|thread| thread.counts.lost));
-    let mut row = begin(cell, "all".to_owned(), cell.summary.as_ref(), counted);
-    for of in &cell.percentiles {
-        row.extend([of.value, of.lower, of.upper.unwrap_or(f64::NAN)].map(in_ms));
-    }
-    // A cell without samples has no percentiles.
-    row.resize_with(COLUMNS - 4, || Value::Number(f64::NAN));
-    let level = cell.return_level;
-    row.push(in_ms(level.map_or(f64::NAN, |level| level.level)));
-    row.push(in_ms(level.map_or(f64::NAN, |level| level.upper)));
-    row.push(Value::Number(level.map_or(f64::NAN, |_| cell.return_period_ns as f64 / 1e9)));
-    row.push(Value::Text(cell.marks_text()));
-    row
-}
-
-fn one(cell: &Digest, thread: &ThreadDigest) -> Vec<Value> {
-    let core =
-        thread.core.map_or_else(|| format!("thread {}", thread.thread), |core| core.to_string());
-    let counted = (thread.counts.missed, thread.counts.lost);
-    let mut row = begin(cell, core, thread.summary.as_ref(), counted);
-    row.resize_with(COLUMNS - 1, || Value::Number(f64::NAN));
-    row.push(Value::Text(cell.marks_text()));
-    row
-}
-
-fn begin(
-    cell: &Digest,
-    core: String,
-    summary: Option<&Summary>,
-    (missed, lost): (u64, u64),
-) -> Vec<Value> {
-    let mut row = vec![
-        Value::Text(cell.platform.clone()),
-        Value::Text(cell.profile.clone()),
-        Value::Text(core),
-        Value::Count(summary.map_or(0, |summary| summary.count)),
-        Value::Count(missed),
-        Value::Count(lost),
+    let count = |name: &str, of: fn(&Row<'_>) -> u64| {
+        let counts = rows.iter().map(|row| i64::try_from(of(row)).unwrap_or(i64::MAX));
+        (name.to_owned(), Values::Int64(counts.collect()))
+    };
+    let number = |name: &str, of: Figure<'_>, unit: f64| {
+        let numbers = rows.iter().map(|row| of(row).map_or(f64::NAN, |number| number / unit));
+        (name.to_owned(), Values::Double(numbers.collect()))
+    };
+    let in_ms = |name: &str, of: Figure<'_>| number(name, of, 1e6);
+    let figure = |name: &str, of: fn(&Summary) -> f64| in_ms(name, &|row| row.summary().map(of));
+    let mut columns = vec![
+        text("platform", |row| row.cell.platform.clone()),
+        text("profile", |row| row.cell.profile.clone()),
+        text("core", |row| row.core()),
+        count("samples", |row| row.summary().map_or(0, |summary| summary.count)),
+        count("missed", |row| row.sum(|counts| counts.missed)),
+        count("lost", |row| row.sum(|counts| counts.lost)),
+        figure("lower_whisker_ms", |summary| summary.lower_whisker),
+        figure("lower_quartile_ms", |summary| summary.lower_quartile),
+        figure("median_ms", |summary| summary.median),
+        figure("mean_ms", |summary| summary.mean),
+        figure("mean_confidence_ms", |summary| summary.mean_confidence),
+        figure("std_ms", |summary| summary.deviation),
+        figure("upper_quartile_ms", |summary| summary.upper_quartile),
+        figure("upper_whisker_ms", |summary| summary.upper_whisker),
+        figure("max_jitter_ms", |summary| summary.maximum_jitter),
+        figure("min_ms", |summary| summary.minimum),
+        figure("max_ms", |summary| summary.maximum),
     ];
-    let figures = summary.map_or([f64::NAN; 11], |s| {
-        [
-            s.lower_whisker,
-            s.lower_quartile,
-            s.median,
-            s.mean,
-            s.mean_confidence,
-            s.deviation,
-            s.upper_quartile,
-            s.upper_whisker,
-            s.maximum_jitter,
-            s.minimum,
-            s.maximum,
-        ]
-    });
-    row.extend(figures.map(in_ms));
-    row
+    for (index, name) in ["p99", "p99_9", "p99_99", "p99_999"].iter().enumerate() {
+        // A cell without samples has no percentiles.
+        let of = |row: &Row<'_>| row.whole()?.percentiles.get(index).copied();
+        columns.extend([
+            in_ms(&format!("{name}_ms"), &|row| Some(of(row)?.value)),
+            in_ms(&format!("{name}_lower_ms"), &|row| Some(of(row)?.lower)),
+            in_ms(&format!("{name}_upper_ms"), &|row| of(row)?.upper),
+        ]);
+    }
+    let level = |row: &Row<'_>| row.whole()?.return_level;
+    let period = |row: &Row<'_>| level(row).map(|_| row.cell.return_period_ns as f64);
+    columns.extend([
+        in_ms("return_level_ms", &|row| Some(level(row)?.level)),
+        in_ms("return_level_upper_ms", &|row| Some(level(row)?.upper)),
+        number("return_period_s", &period, 1e9),
+        text("marks", |row| row.cell.marks_text()),
+    ]);
+    columns
 }
 
-fn in_ms(ns: f64) -> Value {
-    Value::Number(ns / 1e6)
-}
-
-/// Writes the rows as CSV; an empty field where there is no number.
-pub(super) fn write_csv(cells: &[Digest], path: &Path) -> Result<()> {
-    let mut text = format!("{HEAD}\n");
-    for row in rows(cells) {
-        let fields: Vec<String> = row.iter().map(field).collect();
+/// Writes the rows as CSV, with an empty field where there is no number, and as Parquet.
+pub(super) fn write(cells: &[Digest], csv: &Path, parquet: &Path) -> Result<()> {
+    let rows: Vec<Row<'_>> = cells.iter().flat_map(Row::all_of).collect();
+    let (names, columns): (Vec<String>, Vec<Values>) = columns(&rows).into_iter().unzip();
+    let mut text = names.join(",") + "\n";
+    for row in 0..rows.len() {
+        let fields: Vec<String> = columns.iter().map(|values| field(values, row)).collect();
         text += &(fields.join(",") + "\n");
     }
-    std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
-}
-
-fn field(value: &Value) -> String {
-    match value {
-        Value::Text(text) => quoted(text).into_owned(),
-        Value::Count(count) => count.to_string(),
-        Value::Number(number) if number.is_finite() => number.to_string(),
-        Value::Number(_) => String::new(),
-    }
-}
-
-/// Writes the rows as Parquet; NaN where there is no number.
-pub(super) fn write_parquet(cells: &[Digest], path: &Path) -> Result<()> {
-    let schema: Vec<(&str, Kind)> = HEAD.split(',').map(|name| (name, kind(name))).collect();
-    let rows = rows(cells);
-    let column = |(index, (_, kind)): (usize, &(&str, Kind))| {
-        column(*kind, rows.iter().filter_map(|row| row.get(index)))
-    };
-    let mut writer = Writer::create(path, "cells", &schema, &[])?;
-    writer.group(&schema.iter().enumerate().map(column).collect::<Vec<_>>())?;
+    std::fs::write(csv, text).with_context(|| format!("writing {}", csv.display()))?;
+    let kinds = columns.iter().map(Values::kind);
+    let schema: Vec<(&str, Kind)> = names.iter().map(String::as_str).zip(kinds).collect();
+    let mut writer = Writer::create(parquet, "cells", &schema, &[])?;
+    writer.group(&columns)?;
     writer.finish()
 }
 
-fn kind(name: &str) -> Kind {
-    match name {
-        "platform" | "profile" | "core" | "marks" => Kind::Text,
-        "samples" | "missed" | "lost" => Kind::Int64,
-        _ => Kind::Double,
-    }
-}
-
-/// A column; values of another kind are left out, so that the table would not be written.
-fn column<'a>(kind: Kind, values: impl Iterator<Item = &'a Value>) -> Values {
-    match kind {
-        Kind::Text => Values::Text(values.filter_map(Value::text).collect()),
-        Kind::Int64 | Kind::Int32 => Values::Int64(values.filter_map(Value::count).collect()),
-        Kind::Double => Values::Double(values.filter_map(Value::number).collect()),
+fn field(column: &Values, row: usize) -> String {
+    match column {
+        Values::Text(texts) => quoted(&texts[row]).into_owned(),
+        Values::Int32(numbers) => numbers[row].to_string(),
+        Values::Int64(numbers) => numbers[row].to_string(),
+        Values::Double(numbers) if numbers[row].is_finite() => numbers[row].to_string(),
+        Values::Double(_) => String::new(),
     }
 }

@@ -3,13 +3,6 @@
 //! Cells are read one after the other and become digests; everything here is made of those, so a
 //! matrix of dozens of cells of eight hours needs the memory of one. The page is one file that asks
 //! nothing of anybody; its pictures are there without a script.
-//!
-//! - `text`: tables for the terminal
-//! - `compared`: the page on two runs
-//! - `cells_file`: one row for each cell, as CSV and Parquet
-//! - `sections`, `tables`: what is written and tabulated on the page
-//! - `words`: how both write figures and causes
-//! - `boxes`, `histogram`, `tail`, `series`: pictures; `plots`, `scale`: what they share
 
 mod boxes;
 mod cells_file;
@@ -36,7 +29,7 @@ use report_kit::outcome::Outcome;
 use report_kit::page::Page;
 use terminal::exit::Exit;
 
-/// The page.
+/// The page of a run, in its folder.
 pub const PAGE: &str = "report.html";
 /// A row for each cell and thread, for spreadsheets.
 pub const CELLS_CSV: &str = "cells.csv";
@@ -51,12 +44,10 @@ const SCRIPT: &str = include_str!("page.js");
 pub struct Absent {
     /// `vm-rt.tp5`.
     pub name: String,
-    /// Why not, and how to change that.
     pub reason: String,
 }
 
 impl Absent {
-    /// Its platform and its profile.
     fn parts(&self) -> (&str, &str) {
         self.name.split_once('.').unwrap_or((&self.name, ""))
     }
@@ -65,11 +56,8 @@ impl Absent {
 /// All that is said of a run.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Report {
-    /// The folder of the run.
     pub folder: PathBuf,
-    /// Its cells, in their order.
     pub cells: Vec<Digest>,
-    /// Cells that could not be measured.
     pub absent: Vec<Absent>,
 }
 
@@ -78,7 +66,6 @@ pub struct Report {
 pub struct Run {
     /// Names of cells in the order of the matrix; others follow.
     pub order: Vec<String>,
-    /// Cells that could not be measured.
     pub absent: Vec<Absent>,
 }
 
@@ -97,8 +84,8 @@ impl Report {
 
     /// Writes the page and the tables into the folder of the run.
     pub fn write(&self) -> Result<()> {
-        cells_file::write_csv(&self.cells, &self.folder.join(CELLS_CSV))?;
-        cells_file::write_parquet(&self.cells, &self.folder.join(CELLS_PARQUET))?;
+        let [csv, parquet] = [CELLS_CSV, CELLS_PARQUET].map(|name| self.folder.join(name));
+        cells_file::write(&self.cells, &csv, &parquet)?;
         let page = Page {
             title: sections::title(self),
             body: sections::body(self),
@@ -107,11 +94,6 @@ impl Report {
             script: SCRIPT,
         };
         page.write(&self.folder.join(PAGE))
-    }
-
-    /// All of it for the terminal.
-    pub fn text(&self) -> String {
-        text::report(self)
     }
 
     /// The verdicts that the answer rests on: own limits if there are any, else those of the grid.

@@ -45,16 +45,12 @@ impl LogScale {
         };
         let first = self.low.log10().floor() as i32;
         let last = self.high.log10().ceil() as i32;
-        let mut ticks = Vec::new();
-        for power in first..=last {
-            for step in 1..10 {
-                let value = f64::from(step) * 10f64.powi(power);
-                if self.holds(value) && (decades < 5.0 || step == 1) {
-                    ticks.push((value, labelled.contains(&f64::from(step))));
-                }
-            }
-        }
-        ticks
+        let values = (first..=last)
+            .flat_map(|power| (1..10).map(move |step| (step, f64::from(step) * 10f64.powi(power))));
+        let is_tick =
+            |(step, value): &(i32, f64)| self.holds(*value) && (decades < 5.0 || *step == 1);
+        let tick = |(step, value)| (value, labelled.contains(&f64::from(step)));
+        values.filter(is_tick).map(tick).collect()
     }
 }
 
@@ -88,14 +84,8 @@ pub(super) fn share_text(share: f64) -> String {
 /// A count with its thousands apart.
 pub(super) fn count_text(count: u64) -> String {
     let digits = count.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let text = |group| std::str::from_utf8(group).expect("digits are ASCII");
+    digits.as_bytes().rchunks(3).rev().map(text).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

@@ -125,18 +125,14 @@ fn sentence(report: &Report) -> (&'static str, String) {
         (0, _) => {
             ("unknown", format!("Cannot say: {} cannot be judged by every {whose}.", of(unknown)))
         }
-        (_, 0) => (
-            "missed",
-            format!("No: {} misses a {whose}.", of(missed)).replace("cells misses", "cells miss"),
-        ),
-        _ => (
-            "missed",
-            format!(
-                "No: {} misses a {whose}; {unknown} cannot be judged by every one.",
-                of(missed)
-            )
-            .replace("cells misses", "cells miss"),
-        ),
+        _ => {
+            let miss = if total == 1 { "misses" } else { "miss" };
+            let mut sentence = format!("No: {} {miss} a {whose}", of(missed));
+            if unknown > 0 {
+                sentence += &format!("; {unknown} cannot be judged by every one");
+            }
+            ("missed", sentence + ".")
+        }
     }
 }
 
@@ -243,7 +239,6 @@ fn cell(cell: &Digest, number: usize, limits: &[(String, f64)]) -> Markup {
     }
 }
 
-/// What there is to say of the samples of a cell.
 fn samples(cell: &Digest, number: usize, limits: &[(String, f64)]) -> Markup {
     html! {
         @if let Some(over_time) = series::svg(cell, limits) {

@@ -42,7 +42,7 @@ pub(super) fn svg(digest: &Digest, limits: &[(String, f64)]) -> Option<Markup> {
 }
 
 fn band(stall: &Stall, time: &TimeAxis, frame: &Frame) -> Markup {
-    let (from, to) = (time.at(stall.at_ns), time.at(stall.at_ns.saturating_add(stall.length_ns)));
+    let (from, to) = (time.at(stall.at_ns), time.at(stall.end_ns()));
     let [length, at] = [stall.length_ns, stall.at_ns].map(|ns| time_text(ns as f64));
     let cause = stall.cause.name();
     let title = format!("stall of {length} on core {} at {at}: {cause}, {}", stall.core, stall.who);

@@ -13,7 +13,7 @@ use crate::verdict::{Group, Quantity, Verdict, ms, percent};
 use report_kit::figure::figure;
 use report_kit::page::{distinct, heads, number, row_head, table};
 use report_kit::statistics::percentile::samples_needed;
-use report_kit::statistics::{Percentile, ReturnLevel, Summary};
+use report_kit::statistics::{Percentile, ReturnLevel, Summary, extremes};
 
 /// What stands for a figure that there is none of.
 const NONE: &str = "–";
@@ -241,7 +241,7 @@ pub(super) fn extremes(cell: &Digest) -> Markup {
                 tr {
                     (row_head("return level")) (number(NONE)) td { (NONE) }
                     td {
-                        "too few consecutive samples: " (count_text(Digest::samples_for_return_level() as u64))
+                        "too few consecutive samples: " (count_text(extremes::SAMPLES_NEEDED as u64))
                         " of each thread are needed"
                     }
                 }

@@ -18,9 +18,9 @@ fn cell(platform: &str, profile: &str) -> Cell {
         if number == 1 {
             latency_ns[1_500] = 5_100_000;
         }
-        let at = (1..=4_000).map(|index| index * MS).collect();
+        let samples = Samples::periodic(MS, latency_ns);
         let counts = Counts { taken: 4_000, cpu_ns: 9_000_000, ..Counts::default() };
-        Thread { number, core: Some(number), samples: Samples::Kept { at, latency_ns }, counts }
+        Thread { number, core: Some(number), samples, counts }
     };
     let stall = Stall {
         core: 1,
@@ -65,13 +65,11 @@ fn run(folder: &Path) -> Report {
     let mut emulated = cell("vm", "tp3");
     emulated.parts = vec![part("pass <x>"), part("whole")];
     emulated.mark(Mark::new(MarkKind::Emulated, "TCG"));
+    let samples = Samples::Counted(Distribution::of_counts([(3_000, 900_000), (90_000, 3)]));
     let counted = Cell {
         platform: "elsewhere".into(),
         profile: "cyclictest".into(),
-        threads: vec![Thread {
-            samples: Samples::Counted(Distribution::of_counts([(3_000, 900_000), (90_000, 3)])),
-            ..Thread::default()
-        }],
+        threads: vec![samples.into()],
         ..Cell::default()
     };
     for cell in [cell("native", "tp1"), emulated, counted] {
@@ -118,10 +116,10 @@ fn text_page_and_tables_have_the_marks_and_the_causes() {
     let own = Report::read(folder.path(), &Run::default(), &demands).unwrap().text();
     assert!(own.contains("vm.tp3, breaker: not measured"), "{own}");
     // Parts are shown where they are known, under the marks of their cell.
-    let told: Vec<&str> = text.lines().filter(|line| line.contains(", pass <x>")).collect();
-    assert_eq!(told.len(), 1, "{text}");
-    assert!(told[0].starts_with("vm.tp3, ") && told[0].ends_with("emulated"), "{}", told[0]);
-    assert!(told[0].contains("0.0012") && told[0].contains("0.0046"), "{}", told[0]);
+    let parts: Vec<&str> = text.lines().filter(|line| line.contains(", pass <x>")).collect();
+    assert_eq!(parts.len(), 1, "{text}");
+    assert!(parts[0].starts_with("vm.tp3, ") && parts[0].ends_with("emulated"), "{}", parts[0]);
+    assert!(parts[0].contains("0.0012") && parts[0].contains("0.0046"), "{}", parts[0]);
     assert_eq!(page.matches("Parts of the latency").count(), 1);
     assert!(page.contains("pass &lt;x&gt;") && json.contains("\"p99_9\":3000.0"));
     // Once in each picture of the cell, in the box plots and the distributions.

@@ -12,33 +12,35 @@ use crate::verdict::{Group, Quantity, Verdict, ms};
 use report_kit::figure::figure;
 use report_kit::outcome::Outcome;
 
-/// All of a run.
-pub(super) fn report(report: &Report) -> String {
-    let mut out = String::new();
-    if !report.cells.is_empty() {
-        out.push_str(&figures(report));
-        out.push('\n');
-        out.push_str(&verdicts(&report.cells));
-        for sentence in reasons(&report.cells) {
-            let _ = writeln!(out, "{sentence}");
+impl Report {
+    /// All of it for the terminal.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        if !self.cells.is_empty() {
+            out.push_str(&figures(self));
+            out.push('\n');
+            out.push_str(&verdicts(&self.cells));
+            for sentence in reasons(&self.cells) {
+                let _ = writeln!(out, "{sentence}");
+            }
+            for sentence in self.cells.iter().filter_map(latest) {
+                let _ = writeln!(out, "{sentence}");
+            }
+            out.push_str(&parts(&self.cells));
         }
-        for sentence in report.cells.iter().filter_map(latest) {
-            let _ = writeln!(out, "{sentence}");
+        for absent in &self.absent {
+            let _ = writeln!(out, "{}: not measured: {}", absent.name, absent.reason);
         }
-        out.push_str(&parts(&report.cells));
+        for cell in &self.cells {
+            for mark in &cell.marks {
+                let _ = writeln!(out, "mark: {}: {mark}", cell.name);
+            }
+            for warning in &cell.warnings {
+                let _ = writeln!(out, "warning: {}: {warning}", cell.name);
+            }
+        }
+        out
     }
-    for absent in &report.absent {
-        let _ = writeln!(out, "{}: not measured: {}", absent.name, absent.reason);
-    }
-    for cell in &report.cells {
-        for mark in &cell.marks {
-            let _ = writeln!(out, "mark: {}: {mark}", cell.name);
-        }
-        for warning in &cell.warnings {
-            let _ = writeln!(out, "warning: {}: {warning}", cell.name);
-        }
-    }
-    out
 }
 
 fn figures(report: &Report) -> String {
@@ -53,7 +55,7 @@ fn figures(report: &Report) -> String {
             Some(s) => {
                 row.push(count_text(s.count));
                 row.extend(layout(s).map(three));
-                row.push(percentile(cell, 0.999));
+                row.push(cell.percentile(0.999).map_or_else(|| "-".to_owned(), three));
                 row.push(three(s.maximum));
             }
             None => row.extend(std::iter::repeat_n("-".to_owned(), figures)),
@@ -68,12 +70,6 @@ fn figures(report: &Report) -> String {
         rows.push(row);
     }
     columns(&rows)
-}
-
-/// A percentile that the samples are enough for.
-fn percentile(cell: &Digest, share: f64) -> String {
-    let found = cell.percentiles.iter().find(|of| of.share == share && of.upper.is_some());
-    found.map_or_else(|| "-".to_owned(), |of| three(of.value))
 }
 
 /// How latencies divide, a row for each part; empty if no cell knows it.

@@ -11,9 +11,8 @@ use probe::Cores;
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::pump::Pump;
-use crate::cell::stream::MeasurementEnd;
-use crate::cell::{Cell, Mark, MarkKind};
-use crate::matrix::Coordinates;
+use crate::cell::{self, Cell, Mark, MarkKind};
+use crate::matrix::{Coordinates, Matrix};
 use crate::platform::{Attended, Ending, NotMeasured, Platform, Refusal, Role};
 use crate::record::{STREAM, State};
 
@@ -33,10 +32,8 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Nothing yet but what was measured in vain before.
-    pub(super) fn begun(samples: u64) -> Self {
-        let (reason, fix) = (String::new(), String::new());
-        Self { state: State::Running, reason, fix, samples }
+    pub(super) fn new(state: State, reason: impl Into<String>, samples: u64) -> Self {
+        Self { state, reason: reason.into(), fix: String::new(), samples }
     }
 
     pub(super) fn refused(refusal: Refusal) -> Self {
@@ -44,22 +41,16 @@ impl Outcome {
             Refusal::NotMeasured(NotMeasured { reason, fix }) => {
                 Self { state: State::NotMeasured, reason, fix, samples: 0 }
             }
-            Refusal::Failed(error) => {
-                let reason = format!("{error:#}");
-                Self { state: State::Failed, reason, fix: String::new(), samples: 0 }
-            }
+            Refusal::Failed(error) => Self::new(State::Failed, format!("{error:#}"), 0),
         }
     }
 }
 
 /// How a cell is measured.
 pub(super) struct Measurement<'a> {
+    pub(super) matrix: &'a Matrix,
     pub(super) cell: Coordinates<'a>,
-    /// Cores of the platform.
     pub(super) cores: &'a Cores,
-    pub(super) duration_ns: u64,
-    pub(super) settle_ns: u64,
-    /// Where the cell goes.
     pub(super) folder: &'a Path,
     /// Samples of it that are there already, from a time that it was cut.
     pub(super) samples_before: u64,
@@ -74,7 +65,7 @@ pub(super) fn measure(
 ) -> Result<Outcome, Refusal> {
     let profile = what.cell.profile;
     let order = profile
-        .order(what.cores, what.duration_ns, what.settle_ns)
+        .order(what.cores, what.matrix.duration_ns, what.matrix.settle_ns)
         .map_err(|error| Refusal::missing(error.to_string(), "choose other cores"))?;
     fs::create_dir_all(what.folder)
         .with_context(|| format!("cannot make {}", what.folder.display()))?;
@@ -85,13 +76,13 @@ pub(super) fn measure(
     let ending = attended.finish();
     pump.finish().with_context(|| format!("cannot write {STREAM}"))?;
     let mut marks = platform.marks();
-    let missing = ending.loads_missing().into_iter();
-    marks.extend(missing.map(|load| Mark::new(MarkKind::LoadMissing, load)));
+    let missing = |ending: &Ending, kind| -> Vec<Mark> {
+        ending.loads_missing().into_iter().map(|load| Mark::new(kind, load)).collect()
+    };
+    marks.extend(missing(&ending, MarkKind::LoadMissing));
     for mut neighbour in neighbours {
         neighbour.stop();
-        let ending = neighbour.finish();
-        let missing = ending.loads_missing().into_iter();
-        marks.extend(missing.map(|load| Mark::new(MarkKind::NeighboursMissing, load)));
+        marks.extend(missing(&neighbour.finish(), MarkKind::NeighboursMissing));
     }
     take(what, &ending, marks)
 }
@@ -114,11 +105,12 @@ fn start_neighbours(
 /// Waits for the end of a stream, and asks for it when this run shall end, or the far side hangs.
 fn listen(attended: &mut Attended, pump: &Pump, interrupt: &Interrupt, progress: &mut Progress) {
     let (mut octets, mut heard, mut asked) = (0, Instant::now(), false);
-    while !pump.seen().is_over() && !interrupt.is_urgent() {
+    while !pump.seen().is_over && !interrupt.is_urgent() {
         std::thread::sleep(LOOK_EVERY);
-        progress.show(pump.seen());
-        if pump.seen().octets() > octets {
-            (octets, heard) = (pump.seen().octets(), Instant::now());
+        let seen = pump.seen();
+        progress.show(seen);
+        if seen.octets > octets {
+            (octets, heard) = (seen.octets, Instant::now());
         }
         let hangs = heard.elapsed() > SILENCE_MAX;
         if (interrupt.is_asked() || hangs) && !asked {
@@ -145,18 +137,12 @@ fn take(what: &Measurement<'_>, ending: &Ending, marks: Vec<Mark>) -> Result<Out
     };
     let mut cell = measured.cell;
     marks.into_iter().for_each(|mark| cell.mark(mark));
-    let state = match &measured.ended {
-        MeasurementEnd::Finished => State::Done,
-        MeasurementEnd::Interrupted | MeasurementEnd::Cut(_) => State::Cut,
-        MeasurementEnd::NotMeasured(_) => State::NotMeasured,
-        MeasurementEnd::Failed(_) => State::Failed,
-    };
-    let reason = match measured.ended {
-        MeasurementEnd::Finished => String::new(),
-        MeasurementEnd::Interrupted => "interrupted".to_owned(),
-        MeasurementEnd::Cut(why)
-        | MeasurementEnd::NotMeasured(why)
-        | MeasurementEnd::Failed(why) => why,
+    let (state, reason) = match measured.ended {
+        Ok(cell::Outcome::Finished) => (State::Done, String::new()),
+        Ok(cell::Outcome::Interrupted) => (State::Cut, "interrupted".to_owned()),
+        Err(why) => (State::Cut, why),
+        Ok(cell::Outcome::NotMeasured(why)) => (State::NotMeasured, why),
+        Ok(cell::Outcome::Failed(why)) => (State::Failed, why),
     };
     let samples = cell.count();
     let is_longer = samples > what.samples_before || state == State::Done;
@@ -166,10 +152,9 @@ fn take(what: &Measurement<'_>, ending: &Ending, marks: Vec<Mark>) -> Result<Out
     fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     if !is_longer && what.samples_before > 0 {
         let reason = format!("the earlier part with {} samples is kept", what.samples_before);
-        let samples = what.samples_before;
-        return Ok(Outcome { state: State::Cut, reason, fix: String::new(), samples });
+        return Ok(Outcome::new(State::Cut, reason, what.samples_before));
     }
-    Ok(Outcome { state, reason, fix: String::new(), samples })
+    Ok(Outcome::new(state, reason, samples))
 }
 
 fn no_stream(what: &Measurement<'_>, ending: &Ending) -> Refusal {

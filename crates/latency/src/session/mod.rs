@@ -2,14 +2,13 @@
 //!
 //! A cell that is complete is never measured again, so that a run that was interrupted, killed, or cut
 //! off with its machine is resumed where it stood; one that was cut is measured again, and the longer
-//! of both is kept. What goes wrong with one cell, or is missing for it,
-//! is written down and keeps no other cell from being measured.
+//! of both is kept. What goes wrong with one cell, or is missing for it, is written down and keeps no
+//! other cell from being measured.
 
 mod interrupt;
 mod measure;
 mod progress;
 mod pump;
-mod warnings;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +21,7 @@ use report_kit::machine::{Build, Versions};
 use super::cell::{Cell, Mark, MarkKind};
 use super::matrix::{self, Matrix, PlatformSpec};
 use super::platform::{self, Binary, Platform};
-use super::record::{CellState, LatencyRun, MATRIX, RECORD, STREAM, State, cell_folder};
+use super::record::{CellState, LatencyRun, MATRIX, RECORD, STREAM, State, Warning, cell_folder};
 use os::files;
 
 pub(crate) use interrupt::Interrupt;
@@ -33,9 +32,9 @@ use progress::Progress;
 /// A run in its folder.
 #[derive(Debug)]
 pub(crate) struct Session {
-    folder: PathBuf,
-    matrix: Matrix,
-    run: LatencyRun,
+    pub(crate) folder: PathBuf,
+    pub(crate) matrix: Matrix,
+    pub(crate) run: LatencyRun,
 }
 
 impl Session {
@@ -51,8 +50,7 @@ impl Session {
         let path = folder.join(MATRIX);
         fs::write(&path, matrix.text())
             .with_context(|| format!("cannot write {}", path.display()))?;
-        let run =
-            LatencyRun::begin(&matrix, warnings::of_this_machine(), Versions::of(build, None));
+        let run = LatencyRun::begin(&matrix, warnings(), Versions::of(build, None));
         run.write(folder)?;
         Ok(Self { folder: folder.to_owned(), matrix, run })
     }
@@ -64,13 +62,11 @@ impl Session {
     pub(crate) fn resume(folder: &Path) -> Result<Self> {
         let run = LatencyRun::read(folder)?;
         let path = folder.join(MATRIX);
-        let matrix = matrix::read(&path).map_err(|problems| anyhow::anyhow!("{problems}"))?;
-        let names = |cells: Vec<String>| cells.join(", ");
-        let (now, then) = (
-            names(matrix.cells().map(|cell| cell.name()).collect()),
-            names(run.cells.iter().map(CellState::name).collect()),
-        );
+        let matrix = matrix::read(&path)?;
+        let now: Vec<String> = matrix.cells().map(|cell| cell.name()).collect();
+        let then: Vec<String> = run.cells.iter().map(CellState::name).collect();
         if now != then {
+            let (now, then) = (now.join(", "), then.join(", "));
             bail!(
                 "{} has the cells {now}, but {RECORD} has {then}; restore the matrix, or start a \
                  new run",
@@ -78,18 +74,6 @@ impl Session {
             );
         }
         Ok(Self { folder: folder.to_owned(), matrix, run })
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    pub(crate) fn run(&self) -> &LatencyRun {
-        &self.run
-    }
-
-    pub(crate) fn matrix(&self) -> &Matrix {
-        &self.matrix
     }
 
     /// Measures all cells that are not there yet, or as many as there are before `interrupt`.
@@ -107,10 +91,10 @@ impl Session {
             }
             let samples_before = self.run.cells[index].samples;
             let folder = cell_folder(&self.folder, &cell.name());
-            let duration_ns = matrix.duration_ns(cell);
-            progress.begin(index + 1, &cell.name(), Duration::from_nanos(duration_ns));
-            self.note(index, Outcome::begun(samples_before))?;
-            // The one before is taken down first: they may want the same cores.
+            let duration = Duration::from_nanos(matrix.duration_ns(cell));
+            progress.begin(index + 1, &cell.name(), duration);
+            self.note(index, Outcome::new(State::Running, "", samples_before))?;
+            // The one before is dropped first: they may want the same cores.
             if site.as_ref().is_none_or(|site| site.name != cell.platform.name) {
                 drop(site.take());
                 site = Some(Site::prepare(cell.platform, binary));
@@ -118,17 +102,9 @@ impl Session {
             let site = site.as_mut().expect("it was prepared just now");
             let outcome = match &mut site.prepared {
                 Ok((platform, cores)) => {
-                    let settle_ns = matrix.settle_ns;
-                    let folder = &folder;
-                    let what = Measurement {
-                        cell,
-                        cores,
-                        duration_ns,
-                        settle_ns,
-                        folder,
-                        samples_before,
-                        interrupt,
-                    };
+                    let (matrix, folder) = (&matrix, &folder);
+                    let what =
+                        Measurement { matrix, cell, cores, folder, samples_before, interrupt };
                     let measured = measure::measure(&what, platform.as_mut(), &mut progress);
                     measured.unwrap_or_else(Outcome::refused)
                 }
@@ -164,10 +140,8 @@ impl Session {
             }
             cell.write(&folder)?;
             fs::remove_file(folder.join(STREAM)).context("cannot remove a journal")?;
-            let reason = "the run was killed meanwhile".to_owned();
-            let outcome =
-                Outcome { state: State::Cut, reason, fix: String::new(), samples: cell.count() };
-            self.note(index, outcome)?;
+            let reason = "the run was killed meanwhile";
+            self.note(index, Outcome::new(State::Cut, reason, cell.count()))?;
         }
         Ok(())
     }
@@ -189,10 +163,22 @@ struct Site {
 impl Site {
     fn prepare(spec: &PlatformSpec, binary: &Binary) -> Self {
         let prepare = || {
-            let mut platform = platform::of(spec, binary)?;
+            let mut platform = platform::of(spec, binary);
             let cores = platform.prepare()?;
             Ok((platform, cores))
         };
         Self { name: spec.name.clone(), prepared: prepare().map_err(Outcome::refused) }
     }
+}
+
+/// Settings of this machine that cost latency, as `qcycle check` names them, for the user at the
+/// terminal before anything is measured. The cells are marked by what the probe finds where it runs.
+fn warnings() -> Vec<Warning> {
+    let warning = |item: readiness::Item| {
+        let readiness::Finding { grade, found, fix } = item.finding;
+        let warning = Warning { name: item.name.to_owned(), found, fix: fix.unwrap_or_default() };
+        (grade > readiness::Grade::NotMeasured).then_some(warning)
+    };
+    let items = readiness::power_and_throttling().unwrap_or_default();
+    items.into_iter().filter_map(warning).collect()
 }

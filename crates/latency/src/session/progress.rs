@@ -38,10 +38,9 @@ impl Progress {
         self.draw("starting");
     }
 
-    pub(super) fn show(&mut self, seen: &StreamCounts) {
+    pub(super) fn show(&mut self, seen: StreamCounts) {
         let elapsed_s = self.begun.elapsed().as_secs_f64();
-        let samples = seen.samples();
-        let max_us = seen.max_ns() as f64 / 1000.0;
+        let (samples, max_us) = (seen.samples, seen.max_ns as f64 / 1000.0);
         let (now_s, all_s) = (elapsed_s.min(self.duration_s), self.duration_s);
         if samples > 0 {
             self.draw(&format!(

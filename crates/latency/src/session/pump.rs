@@ -7,8 +7,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write as _};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,68 +18,44 @@ use probe::stream::{Item, Reader};
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
 /// What is known of a stream that still comes in.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StreamCounts {
-    octets: AtomicU64,
-    samples: AtomicU64,
-    /// The greatest latency, ns.
-    max_ns: AtomicU64,
-    /// Whether it has ended.
-    over: AtomicBool,
+    pub(super) octets: u64,
+    pub(super) samples: u64,
+    /// The greatest latency so far.
+    pub(super) max_ns: i64,
+    pub(super) is_over: bool,
 }
+
+/// Counts that one thread keeps and another one shows.
+type Shared = Arc<Mutex<StreamCounts>>;
 
 /// A stream on its way.
 #[derive(Debug)]
 pub(super) struct Pump {
-    seen: Arc<StreamCounts>,
+    seen: Shared,
     thread: JoinHandle<io::Result<()>>,
-}
-
-impl StreamCounts {
-    pub(super) fn octets(&self) -> u64 {
-        self.octets.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn samples(&self) -> u64 {
-        self.samples.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn max_ns(&self) -> u64 {
-        self.max_ns.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire)
-    }
-
-    fn take(&self, item: &Item) {
-        let Item::Samples(block) = item else { return };
-        self.samples.fetch_add(block.samples.len() as u64, Ordering::Relaxed);
-        let longest = block.samples.iter().map(|sample| sample.latency_ns).max();
-        let longest = longest.and_then(|ns| u64::try_from(ns).ok()).unwrap_or(0);
-        self.max_ns.fetch_max(longest, Ordering::Relaxed);
-    }
 }
 
 impl Pump {
     /// Writes all that comes into a new file.
     pub(super) fn start(from: impl Read + Send + 'static, path: &Path) -> Result<Self> {
         let file = File::create(path).with_context(|| format!("cannot make {}", path.display()))?;
-        let seen = Arc::new(StreamCounts::default());
+        let seen = Shared::default();
         let kept = Arc::clone(&seen);
         let thread = std::thread::Builder::new()
             .name("latency-stream".to_owned())
             .spawn(move || {
                 let pumped = pump(from, file, &kept);
-                kept.over.store(true, Ordering::Release);
+                change(&kept, |seen| seen.is_over = true);
                 pumped
             })
             .context("cannot start a thread")?;
         Ok(Self { seen, thread })
     }
 
-    pub(super) fn seen(&self) -> &StreamCounts {
-        &self.seen
+    pub(super) fn seen(&self) -> StreamCounts {
+        change(&self.seen, |seen| *seen)
     }
 
     /// Waits for the end of the stream, which is near: the far side has ended.
@@ -89,11 +64,22 @@ impl Pump {
     }
 }
 
-fn pump(from: impl Read, file: File, seen: &StreamCounts) -> io::Result<()> {
+fn change<T>(seen: &Mutex<StreamCounts>, by: impl FnOnce(&mut StreamCounts) -> T) -> T {
+    by(&mut seen.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn pump(from: impl Read, file: File, seen: &Mutex<StreamCounts>) -> io::Result<()> {
     let tee = Tee { from, file, seen, synced: Instant::now(), failed: None };
     let mut tee = BufReader::new(tee);
     if let Ok(reader) = Reader::new(&mut tee) {
-        reader.for_each(|item| seen.take(&item));
+        for item in reader {
+            let Item::Samples(block) = item else { continue };
+            let max_ns = block.samples.iter().map(|sample| sample.latency_ns).max();
+            change(seen, |seen| {
+                seen.samples += block.samples.len() as u64;
+                seen.max_ns = seen.max_ns.max(max_ns.unwrap_or(0));
+            });
+        }
     }
     // What the reader does not understand is written down all the same.
     io::copy(&mut tee, &mut io::sink())?;
@@ -105,7 +91,7 @@ fn pump(from: impl Read, file: File, seen: &StreamCounts) -> io::Result<()> {
 struct Tee<'a, R> {
     from: R,
     file: File,
-    seen: &'a StreamCounts,
+    seen: &'a Mutex<StreamCounts>,
     synced: Instant,
     /// Why nothing can be written any more. The far side is still listened to, until it has ended.
     failed: Option<io::Error>,
@@ -114,7 +100,7 @@ struct Tee<'a, R> {
 impl<R: Read> Read for Tee<'_, R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let count = self.from.read(to)?;
-        self.seen.octets.fetch_add(count as u64, Ordering::Relaxed);
+        change(self.seen, |seen| seen.octets += count as u64);
         if self.failed.is_none() {
             let is_due = self.synced.elapsed() >= SYNC_EVERY;
             let write = |file: &mut File| {
@@ -152,9 +138,10 @@ mod tests {
             let pump = Pump::start(io::Cursor::new(octets.clone()), &path).unwrap();
             let seen = Arc::clone(&pump.seen);
             pump.finish().unwrap();
+            let seen = *seen.lock().unwrap();
             assert_eq!(std::fs::read(&path).unwrap(), octets);
-            assert!(seen.is_over() && seen.octets() == octets.len() as u64);
-            assert_eq!(seen.samples() > 0, octets.starts_with(b"QCS"));
+            assert!(seen.is_over && seen.octets == octets.len() as u64);
+            assert_eq!(seen.samples > 0, octets.starts_with(b"QCS"));
         }
     }
 }

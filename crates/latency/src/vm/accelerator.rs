@@ -40,7 +40,7 @@ pub(crate) fn try_kvm(kernel: &Kernel, probe: &Path) -> Result<(), Error> {
     let guest = Guest { kernel: kernel.clone(), machine, placement: Placement::default() };
     let (mut command, launch) = guest.command(probe, &Order::default())?;
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = MeasurementEnd(command.spawn().context("cannot start QEMU")?);
+    let mut child = Killed(command.spawn().context("cannot start QEMU")?);
     let errors = child.0.stderr.take();
     launch.begin().map_err(|error| {
         drop(child);
@@ -49,10 +49,10 @@ pub(crate) fn try_kvm(kernel: &Kernel, probe: &Path) -> Result<(), Error> {
     })
 }
 
-/// A child that is ended with this value.
-struct MeasurementEnd(Child);
+/// A child that is killed with this value.
+struct Killed(Child);
 
-impl Drop for MeasurementEnd {
+impl Drop for Killed {
     fn drop(&mut self) {
         // One that has ended needs no more.
         let _ = self.0.kill();

@@ -26,11 +26,6 @@ pub(crate) struct Archive {
 }
 
 impl Archive {
-    /// An archive with nothing in it.
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
     /// Adds a folder and those that it is in, unless they are there.
     ///
     /// # Panics
@@ -58,7 +53,7 @@ impl Archive {
     }
 
     pub(crate) fn finish(mut self) -> Vec<u8> {
-        self.entry_at(TRAILER, 0, (0, 0), &[]);
+        self.entry(TRAILER, 0, (0, 0), &[]);
         self.octets
     }
 
@@ -70,20 +65,16 @@ impl Archive {
 
     fn entry(&mut self, path: &str, mode: u32, device: (u32, u32), content: &[u8]) {
         self.entries += 1;
-        self.entry_at(path.trim_start_matches('/'), mode, device, content);
-    }
-
-    fn entry_at(&mut self, name: &str, mode: u32, device: (u32, u32), content: &[u8]) {
+        let name = path.trim_start_matches('/');
         let size = u32::try_from(content.len()).expect("files of a guest are far below 4 GiB");
         let name_size = u32::try_from(name.len() + 1).expect("a path is short");
-        let is_folder = mode == FOLDER;
         let inode = if name == TRAILER { 0 } else { self.entries };
         let fields = [
             inode,
             mode,
             0, // user
             0, // group
-            if is_folder { 2 } else { 1 },
+            if mode == FOLDER { 2 } else { 1 },
             0, // time of the last change
             size,
             0, // of the device that holds it
@@ -118,7 +109,7 @@ mod tests {
     use super::*;
 
     fn example() -> Vec<u8> {
-        let mut archive = Archive::new();
+        let mut archive = Archive::default();
         archive.file("/init", b"#!");
         archive.file("/lib/modules/odd.ko", &[7; 13]);
         archive.file("/lib/modules/even.ko", &[8; 16]);
@@ -155,7 +146,7 @@ mod tests {
             return;
         };
         // Without the device, which only root may make.
-        let mut archive = Archive::new();
+        let mut archive = Archive::default();
         archive.file("/init", b"#!");
         archive.file("/lib/modules/odd.ko", &[7; 13]);
         cpio.stdin.take().unwrap().write_all(&archive.finish()).unwrap();

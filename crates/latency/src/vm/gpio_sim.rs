@@ -11,9 +11,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
-use super::kernel::Kernel;
+use super::kernel::{self, Kernel};
 use super::package;
 
 /// What is done where it cannot be had.
@@ -40,15 +40,13 @@ const INTERRUPTS: &str = "#include <linux/irq.h>\n#include <linux/irqdesc.h>\n\
 /// What could not be fetched or built.
 pub(crate) fn modules(kernel: &Kernel) -> Result<Vec<PathBuf>> {
     let home = kernel.image.parent().context("a kernel lies in a folder")?;
-    let _lock = super::kernel::lock(home.parent().context("a cache has folders")?)?;
+    let _lock = kernel::lock(home.parent().context("a cache has folders")?)?;
     let folder = home.join(FOLDER);
     if !folder.exists() {
-        let making = home.join("unfinished");
-        super::kernel::remove(&making)?;
-        fs::create_dir(&making).with_context(|| format!("cannot make {}", making.display()))?;
+        let making = kernel::make(home, "unfinished")?;
         let ready = make(&kernel.origin.package, &making)?;
         fs::rename(&ready, &folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        super::kernel::remove(&making)?;
+        kernel::remove(&making)?;
     }
     let found = |name: &&str| find(&folder, name);
     Ok(MODULES.iter().filter_map(found).collect())
@@ -59,11 +57,9 @@ fn make(package: &str, making: &Path) -> Result<PathBuf> {
     let (name, version) =
         parts(package).with_context(|| format!("{package} does not name a package of a kernel"))?;
     let image = fetched(name, version, making)?;
-    let content = making.join("content");
-    fs::create_dir(&content)?;
+    let content = kernel::make(making, "content")?;
     package::unpack(&image, &PLACES, &content)?;
-    let ready = making.join("ready");
-    fs::create_dir(&ready)?;
+    let ready = kernel::make(making, "ready")?;
     for module in MODULES {
         if let Some(path) = find(&content, module) {
             let file = path.file_name().context("a module has a name")?;
@@ -79,19 +75,17 @@ fn make(package: &str, making: &Path) -> Result<PathBuf> {
     Ok(ready)
 }
 
-/// Builds the module for the kernel of a package.
 fn build(name: &str, version: &str, making: &Path) -> Result<PathBuf> {
     let headers = name.replacen("linux-image-", "linux-headers-", 1);
-    let content = making.join("headers");
-    fs::create_dir(&content)?;
+    let content = kernel::make(making, "headers")?;
     let needed = package::dependencies(&headers, "linux-")?;
+    ensure!(!needed.is_empty(), "the package lists of this host have no {headers}");
     for package in needed.iter().map(String::as_str).chain([&*headers]) {
         package::unpack(&fetched(package, version, making)?, &["*"], &content)?;
     }
     let headers = content.join("usr/src").join(&headers);
     relocate(&headers.join("Makefile"), &content)?;
-    let place = making.join("module");
-    fs::create_dir(&place)?;
+    let place = kernel::make(making, "module")?;
     take_sources(name, version, making, &place)?;
     for (file, text) in [("Makefile", MAKEFILE), ("lines.c", LINES), ("interrupts.c", INTERRUPTS)] {
         fs::write(place.join(file), text)?;
@@ -106,12 +100,10 @@ fn build(name: &str, version: &str, making: &Path) -> Result<PathBuf> {
     Ok(module)
 }
 
-/// Takes the files of the module out of the source of the kernel.
 fn take_sources(name: &str, version: &str, making: &Path, place: &Path) -> Result<()> {
     let release = release(name).with_context(|| format!("{name} names no release"))?;
     let source = fetched(&format!("linux-source-{release}"), version, making)?;
-    let content = making.join("source");
-    fs::create_dir(&content)?;
+    let content = kernel::make(making, "source")?;
     package::unpack(&source, &["*/usr/src/linux-source-*.tar.xz"], &content)?;
     let archive = content.join(format!("usr/src/linux-source-{release}.tar.xz"));
     // It is large: no further than needed.
@@ -135,8 +127,7 @@ fn relocate(makefile: &Path, root: &Path) -> Result<()> {
 
 /// A package in a folder of its own.
 fn fetched(name: &str, version: &str, making: &Path) -> Result<PathBuf> {
-    let folder = making.join(name);
-    fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let folder = kernel::make(making, name)?;
     package::fetch(&format!("{name}={version}"), &folder)
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn build(
     programs: &[(&str, PathBuf)],
     order: &[u8],
 ) -> Result<Vec<u8>> {
-    let mut archive = Archive::new();
+    let mut archive = Archive::default();
     archive.character_device(CONSOLE.0, CONSOLE.1);
     libraries::add(&mut archive, probe, init::PROGRAM)?;
     archive.folder(init::MODULES);
@@ -42,7 +42,7 @@ pub(crate) fn build(
         libraries::add(&mut archive, program, place)?;
     }
     let mut octets = archive.finish();
-    let mut archive = Archive::new();
+    let mut archive = Archive::default();
     archive.file(init::ORDER, order);
     octets.extend(archive.finish());
     Ok(octets)

@@ -31,18 +31,15 @@ const FILES: [&str; 2] = ["*/boot/vmlinuz-*", "*/kernel/drivers/*/virtio*.ko*"];
 pub(crate) struct Kernel {
     pub image: PathBuf,
     pub modules: Vec<PathBuf>,
-    /// Where they are from.
     pub origin: Origin,
 }
 
 /// Where a kernel is from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Origin {
-    /// The metapackage that was asked for.
     pub metapackage: String,
     /// The file of the package: its name, version and architecture.
     pub package: String,
-    /// The SHA-256 of that file.
     pub sha256: String,
 }
 
@@ -68,7 +65,9 @@ impl Kernel {
     fn newest_in(cache: &Path, metapackage: &str) -> Result<Self> {
         fs::create_dir_all(cache).with_context(|| format!("cannot make {}", cache.display()))?;
         let _lock = lock(cache)?;
-        let wanted = package::behind(metapackage, "linux-image-");
+        // What a metapackage stands for today is the first kernel that it depends on.
+        let wanted = package::dependencies(metapackage, "linux-image-");
+        let wanted = wanted.map(|names| names.into_iter().next());
         if let Ok(Some(name)) = &wanted
             && let Some(kernel) = kept(cache, |kernel| kernel.is_of(name))
         {
@@ -94,7 +93,6 @@ impl Kernel {
         self.origin.package.split('_').next() == Some(package)
     }
 
-    /// A kernel of the cache.
     fn read(folder: &Path) -> Option<Self> {
         let text = fs::read_to_string(folder.join("package.json")).ok()?;
         let origin = serde_json::from_str(&text).ok()?;
@@ -125,18 +123,14 @@ fn kept(cache: &Path, holds: impl Fn(&Kernel) -> bool) -> Option<Kernel> {
 
 fn fetch(name: &str, metapackage: &str, cache: &Path) -> Result<Kernel> {
     // Below one name while it is not whole: what an interruption leaves is removed the next time.
-    let making = cache.join("unfinished");
-    remove(&making)?;
-    fs::create_dir(&making).with_context(|| format!("cannot make {}", making.display()))?;
+    let making = make(cache, "unfinished")?;
     let package = package::fetch(name, &making)?;
     let file = package.file_name().and_then(|file| file.to_str());
     let file = file.context("the file of a package has no name")?.to_owned();
     let sha256 = sha256(&fs::read(&package)?);
-    let content = making.join("content");
-    fs::create_dir(&content)?;
+    let content = make(&making, "content")?;
     package::unpack(&package, &FILES, &content)?;
-    let whole = making.join("kernel");
-    fs::create_dir(&whole)?;
+    let whole = make(&making, "kernel")?;
     take(&content, &whole)?;
     let origin = Origin { metapackage: metapackage.to_owned(), package: file, sha256 };
     fs::write(whole.join("package.json"), serde_json::to_string_pretty(&origin)?)?;
@@ -169,6 +163,14 @@ pub(super) fn lock(cache: &Path) -> Result<File> {
     let lock = File::create(cache.join("lock")).context("cannot make a lock in the cache")?;
     lock.lock().context("cannot lock the cache of kernels")?;
     Ok(lock)
+}
+
+/// An empty folder of this name.
+pub(super) fn make(parent: &Path, name: &str) -> Result<PathBuf> {
+    let folder = parent.join(name);
+    remove(&folder)?;
+    fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder)
 }
 
 pub(super) fn remove(folder: &Path) -> Result<()> {

@@ -44,10 +44,8 @@ fn of(program: &Path) -> Result<Vec<PathBuf>> {
         .context("cannot run ldd, which lists the libraries of programs (package libc-bin)")?;
     let said = String::from_utf8_lossy(&output.stdout);
     let complaint = String::from_utf8_lossy(&output.stderr);
-    let is_static = |text: &str| {
-        text.contains("not a dynamic executable") || text.contains("statically linked")
-    };
-    if is_static(&said) || is_static(&complaint) {
+    let is_static = ["not a dynamic executable", "statically linked"];
+    if is_static.iter().any(|words| said.contains(words) || complaint.contains(words)) {
         return Ok(Vec::new());
     }
     if !output.status.success() {

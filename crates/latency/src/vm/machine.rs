@@ -32,23 +32,13 @@ pub(crate) enum Execution {
     Counted,
 }
 
-impl Execution {
-    /// Whether times of the guest are a model's.
-    pub(crate) const fn is_emulated(self) -> bool {
-        matches!(self, Self::Emulated | Self::Counted)
-    }
-}
-
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Machine {
-    /// How instructions are carried out.
     pub execution: Execution,
     /// Its virtual processors; one if it is counted.
     pub cores: usize,
     pub memory_mib: u64,
-    /// Whether the memory consists of huge pages.
     pub huge_pages: bool,
-    /// Whether the memory is kept from being paged out.
     pub lock_memory: bool,
 }
 

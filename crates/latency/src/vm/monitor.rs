@@ -3,6 +3,7 @@
 //! Three things are asked of it: which threads are the virtual processors, to begin, and whether the
 //! guest has opened its port, which tells that it has booted. Each wait has a limit.
 
+use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -90,7 +91,7 @@ impl Monitor {
                 }
                 Ok(_) => bail!(GONE),
                 // What came of a line is kept.
-                Err(error) if is_timeout(&error) => {}
+                Err(error) if matches!(error.kind(), Interrupted | TimedOut | WouldBlock) => {}
                 Err(error) => return Err(error).context(GONE),
             }
         }
@@ -98,11 +99,6 @@ impl Monitor {
 }
 
 const GONE: &str = "QEMU has ended";
-
-fn is_timeout(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
-}
 
 fn is_port_open(event: &Value) -> bool {
     event["event"] == "VSERPORT_CHANGE" && event["data"]["open"] == true
@@ -126,7 +122,7 @@ mod tests {
     use super::*;
 
     /// A QEMU that says these lines, one for each that it hears after the first.
-    fn qemu(lines: &'static [&'static str]) -> (Monitor, std::thread::JoinHandle<Vec<String>>) {
+    fn qemu(lines: Vec<String>) -> (Monitor, std::thread::JoinHandle<Vec<String>>) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let thread = std::thread::spawn(move || {
             let mut heard = Vec::new();
@@ -150,23 +146,19 @@ mod tests {
 
     #[test]
     fn processors_come_in_order_and_events_between_answers_are_kept() {
-        let answer = concat!(
-            r#"{"event": "RESUME"}"#,
-            "\n",
-            r#"{"event": "VSERPORT_CHANGE", "data": {"open": true, "id": "port"}}"#,
-            "\n",
-            r#"{"return": [{"cpu-index": 1, "thread-id": 78}, {"cpu-index": 0, "thread-id": 77}]}"#,
-            "\n"
-        );
-        let (mut monitor, thread) = qemu(Box::leak(Box::new([GREETING, DONE, answer])));
+        let processors =
+            r#"{"return": [{"cpu-index": 1, "thread-id": 78}, {"cpu-index": 0, "thread-id": 77}]}"#;
+        let answer = format!("{{\"event\": \"RESUME\"}}\n{OPEN}\n{processors}\n");
+        let (mut monitor, thread) = qemu(vec![GREETING.into(), DONE.into(), answer]);
         assert_eq!(monitor.processors().unwrap(), [77, 78]);
         monitor.wait_for_port(Duration::ZERO).unwrap();
         assert!(thread.join().unwrap()[1].contains("query-cpus-fast"));
     }
 
     #[test]
-    fn an_end_and_a_refusal_are_told() {
-        let (mut monitor, _thread) = qemu(&[GREETING, DONE, "{\"error\": {\"desc\": \"no\"}}\n"]);
+    fn an_end_and_a_refusal_are_reported() {
+        let (mut monitor, _thread) =
+            qemu([GREETING, DONE, "{\"error\": {\"desc\": \"no\"}}\n"].map(str::to_owned).into());
         let error = monitor.begin().unwrap_err().to_string();
         assert!(error.contains("cont") && error.contains("no"), "{error}");
         let error = monitor.wait_for_port(Duration::from_secs(9)).unwrap_err().to_string();

@@ -9,25 +9,14 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-/// The package that a metapackage stands for today: the first that it depends on whose name begins
-/// so. None if this host's lists of packages have none; asking needs no network.
+/// The packages that a package depends on whose names begin so; none if this host's lists of packages
+/// have none. Asking needs no network.
 ///
 /// # Errors
 /// When there is no `apt-cache`.
-pub(crate) fn behind(metapackage: &str, prefix: &str) -> Result<Option<String>> {
-    let output = apt("apt-cache").args(["depends", metapackage]).output().context(NO_APT)?;
-    Ok(dependency(&String::from_utf8_lossy(&output.stdout), prefix))
-}
-
-/// The packages that a package depends on whose names begin so.
-///
-/// # Errors
-/// When there is no `apt-cache`, or it knows no such dependency.
 pub(crate) fn dependencies(package: &str, prefix: &str) -> Result<Vec<String>> {
     let output = apt("apt-cache").args(["depends", package]).output().context(NO_APT)?;
-    let found = all_dependencies(&String::from_utf8_lossy(&output.stdout), prefix);
-    ensure!(!found.is_empty(), "the package lists of this host have no {package}");
-    Ok(found)
+    Ok(dependencies_in(&String::from_utf8_lossy(&output.stdout), prefix))
 }
 
 /// Fetches a package into a folder.
@@ -80,11 +69,7 @@ fn apt(program: &str) -> Command {
     command
 }
 
-fn dependency(depends: &str, prefix: &str) -> Option<String> {
-    all_dependencies(depends, prefix).into_iter().next()
-}
-
-fn all_dependencies(depends: &str, prefix: &str) -> Vec<String> {
+fn dependencies_in(depends: &str, prefix: &str) -> Vec<String> {
     let names = depends.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
     names.map(str::trim).filter(|name| name.starts_with(prefix)).map(str::to_owned).collect()
 }
@@ -104,15 +89,13 @@ mod tests {
     #[test]
     fn the_kernel_behind_a_metapackage_is_its_image() {
         let depends = "linux-image-rt-amd64\n  Depends: linux-image-6.1.0-56-rt-amd64\n";
-        let found = dependency(depends, "linux-image-");
-        assert_eq!(found.as_deref(), Some("linux-image-6.1.0-56-rt-amd64"));
-        assert_eq!(
-            dependency("linux-generic\n  Depends: linux-headers-6.8\n", "linux-image-"),
-            None
-        );
-        assert_eq!(dependency("", "linux-image-"), None);
+        let found = dependencies_in(depends, "linux-image-");
+        assert_eq!(found, ["linux-image-6.1.0-56-rt-amd64"]);
+        let headers = "linux-generic\n  Depends: linux-headers-6.8\n";
+        assert!(dependencies_in(headers, "linux-image-").is_empty());
+        assert!(dependencies_in("", "linux-image-").is_empty());
         let headers = "linux-headers-1\n  Depends: linux-headers-1-common\n  Depends: gcc\n  Depends: linux-kbuild-1\n";
-        let found = all_dependencies(headers, "linux-");
+        let found = dependencies_in(headers, "linux-");
         assert_eq!(found, ["linux-headers-1-common", "linux-kbuild-1"]);
     }
 

@@ -25,11 +25,7 @@ pub(super) fn file_in_memory(name: &CStr, content: &[u8]) -> io::Result<File> {
 pub(super) fn end_with_this_thread(command: &mut Command) {
     let parent = std::process::id();
     let die_with_parent = move || {
-        // SAFETY: takes numbers only.
-        let told = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-        if told != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        os::signals::die_with_parent()?;
         // The parent has ended before the kernel knew whom to watch.
         if std::os::unix::process::parent_id() != parent {
             return Err(io::ErrorKind::BrokenPipe.into());

@@ -26,7 +26,8 @@ impl Distribution {
     /// Of latencies and how often each occurred, in any order; the same latency may come again.
     pub fn of_counts(counts: impl IntoIterator<Item = (u32, u64)>) -> Self {
         let mut counts: Vec<(u32, u64)> = counts.into_iter().collect();
-        counts.sort_unstable_by_key(|(value, _)| *value);
+        // The stable sort merges counts that rise already, such as those of two distributions.
+        counts.sort_by_key(|(value, _)| *value);
         let mut all = Self::default();
         counts.into_iter().for_each(|(value, count)| all.push(value, count));
         all
@@ -49,20 +50,7 @@ impl Distribution {
 
     /// The samples of both together.
     pub fn merged(&self, other: &Self) -> Self {
-        let mut all = Self {
-            values: Vec::with_capacity(self.values.len().max(other.values.len())),
-            ends: Vec::with_capacity(self.values.len().max(other.values.len())),
-        };
-        let (mut ours, mut theirs) = (self.counts().peekable(), other.counts().peekable());
-        loop {
-            let next = match (ours.peek(), theirs.peek()) {
-                (Some(a), Some(b)) if a.0 <= b.0 => ours.next(),
-                (Some(_), None) => ours.next(),
-                _ => theirs.next(),
-            };
-            let Some((value, count)) = next else { return all };
-            all.push(value, count);
-        }
+        Self::of_counts(self.counts().chain(other.counts()))
     }
 
     /// How many samples there are.
@@ -75,12 +63,12 @@ impl Distribution {
         self.values.is_empty()
     }
 
-    /// The least sample.
+    /// The least sample; `None` of none.
     pub fn min(&self) -> Option<u32> {
         self.values.first().copied()
     }
 
-    /// The greatest sample.
+    /// The greatest sample; `None` of none.
     pub fn max(&self) -> Option<u32> {
         self.values.last().copied()
     }

@@ -12,14 +12,16 @@ use serde::{Deserialize, Serialize};
 use statrs::function::gamma::gamma;
 
 use super::summary::quantile;
-use super::{CONFIDENCE, Distribution};
+use super::{Distribution, TAIL};
 
 /// Fewer maxima than this are not fitted.
-pub const BLOCKS_MIN: usize = 20;
+const BLOCKS_MIN: usize = 20;
 /// As many blocks as a run is cut into, if it has the samples.
 const BLOCKS: usize = 50;
 /// A block of fewer samples has a maximum that says nothing of extremes.
 const BLOCK_SAMPLES_MIN: usize = 50;
+/// So many samples of a thread are enough for an estimate.
+pub const SAMPLES_NEEDED: usize = BLOCKS_MIN * BLOCK_SAMPLES_MIN;
 /// Times that the blocks are drawn again.
 const DRAWS: usize = 400;
 
@@ -31,9 +33,8 @@ pub struct ReturnLevel {
     /// The maximum of so many blocks together is asked for.
     pub period_blocks: f64,
     pub level: f64,
-    /// Lower end of its confidence interval, ns.
+    /// Ends of its confidence interval, ns.
     pub lower: f64,
-    /// Upper end of its confidence interval, ns.
     pub upper: f64,
 }
 
@@ -55,21 +56,15 @@ impl ReturnLevel {
         let period_blocks = times * maxima.len() as f64;
         let level = ExtremeValue::fit(&maxima).level(period_blocks);
         let drawn = Distribution::of(&levels_of_draws(&maxima, period_blocks));
-        let tail = (1.0 - CONFIDENCE) / 2.0;
         Some(Self {
             blocks: maxima.len(),
             block_samples: block_samples * threads.len(),
             period_blocks,
             level,
-            lower: quantile(&drawn, tail).min(level),
-            upper: quantile(&drawn, 1.0 - tail).max(level),
+            lower: quantile(&drawn, TAIL).min(level),
+            upper: quantile(&drawn, 1.0 - TAIL).max(level),
         })
     }
-}
-
-/// So many samples of a thread are enough for an estimate.
-pub fn samples_needed() -> usize {
-    BLOCKS_MIN * BLOCK_SAMPLES_MIN
 }
 
 /// What other runs like this one would have answered, in whole ns.
@@ -185,7 +180,7 @@ mod tests {
     #[test]
     fn too_few_samples_and_constant_ones() {
         assert_eq!(ReturnLevel::of(&[&[5; 999]], 1.0), None);
-        assert!(ReturnLevel::of(&[&vec![5; samples_needed()]], 1.0).is_some());
+        assert!(ReturnLevel::of(&[&vec![5; SAMPLES_NEEDED]], 1.0).is_some());
         let constant = ReturnLevel::of(&[&[5; 5_000]], 10.0).unwrap();
         assert_eq!((constant.level, constant.upper), (5.0, 5.0));
     }

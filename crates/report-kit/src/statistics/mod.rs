@@ -24,3 +24,5 @@ pub use summary::Summary;
 
 /// The share of samples of the same kind that hold the true value within their interval.
 pub const CONFIDENCE: f64 = 0.95;
+/// What may lie beyond each end of such an interval.
+const TAIL: f64 = (1.0 - CONFIDENCE) / 2.0;

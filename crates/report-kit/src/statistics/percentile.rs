@@ -8,21 +8,20 @@
 use serde::{Deserialize, Serialize};
 
 use super::summary::quantile;
-use super::{CONFIDENCE, Distribution, binomial};
+use super::{Distribution, TAIL, binomial};
 
 /// The percentiles that are reported.
 pub const SHARES: [f64; 4] = [0.99, 0.999, 0.9999, 0.999_99];
 
-/// One percentile, ns.
+/// A percentile in ns, with its confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Percentile {
     /// The share of samples below, as 0.999.
     pub share: f64,
-    /// The percentile of the samples.
     pub value: f64,
     /// Lower end of its confidence interval.
     pub lower: f64,
-    /// Upper end; `None` if there are too few samples to give one.
+    /// Upper end of its confidence interval; `None` if there are too few samples to give one.
     pub upper: Option<f64>,
 }
 
@@ -30,8 +29,7 @@ impl Percentile {
     /// Of samples; `None` of none.
     pub fn of(samples: &Distribution, share: f64) -> Option<Self> {
         let last = samples.count().checked_sub(1)?;
-        let tail = (1.0 - CONFIDENCE) / 2.0;
-        let (lower, upper) = binomial::enclosing(samples.count(), share, tail);
+        let (lower, upper) = binomial::enclosing(samples.count(), share, TAIL);
         // The value lies between two samples, which of few samples may be further out than the interval.
         let place = last as f64 * share;
         let lower = lower.saturating_sub(1).min(place.floor() as u64);
@@ -47,8 +45,7 @@ impl Percentile {
 
 /// So many samples give a percentile an upper end: fewer may all lie below it.
 pub fn samples_needed(share: f64) -> u64 {
-    let tail = (1.0 - CONFIDENCE) / 2.0;
-    (tail.ln() / share.ln()).ceil() as u64
+    (TAIL.ln() / share.ln()).ceil() as u64
 }
 
 #[cfg(test)]
@@ -104,17 +101,11 @@ mod tests {
     /// enclose the true percentile.
     #[test]
     fn intervals_hold_the_truth_as_often_as_they_say() {
-        let mut state = 0x2545_F491_4F6C_DD1D_u64;
-        let mut draw = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 40) as u32
-        };
+        let mut random = random::Random::new(0x2545_F491_4F6C_DD1D);
         let truth = 0.99 * f64::from(1 << 24);
         let enclosed = (0..1000)
             .filter(|_| {
-                let samples: Vec<u32> = (0..600).map(|_| draw()).collect();
+                let samples: Vec<u32> = (0..600).map(|_| (random.number() >> 40) as u32).collect();
                 let found = Percentile::of(&Distribution::of(&samples), 0.99).unwrap();
                 found.lower <= truth && found.upper.is_none_or(|upper| truth <= upper)
             })

@@ -12,21 +12,17 @@ use super::{CONFIDENCE, Distribution};
 /// A box plot in figures, ns.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Summary {
-    /// Samples it rests on.
     pub count: u64,
     pub minimum: f64,
     /// The outermost sample not below the box by more than 1.5 times its height.
     pub lower_whisker: f64,
-    /// A quarter of the samples is below.
     pub lower_quartile: f64,
-    /// Half of the samples is below.
     pub median: f64,
     pub mean: f64,
     /// Half the width of the 95 % confidence interval of the mean; it assumes independent samples.
     pub mean_confidence: f64,
     /// Standard deviation of the sample (divided by count - 1).
     pub deviation: f64,
-    /// A quarter of the samples is above.
     pub upper_quartile: f64,
     /// The outermost sample not above the box by more than 1.5 times its height.
     pub upper_whisker: f64,

@@ -54,10 +54,6 @@ fn config(share: &Share, binds: &[PathBuf], device: Option<u64>) -> Value {
         cpu["realtimeRuntime"] = json!(real_time_ns / 1000);
         cpu["realtimePeriod"] = json!(REAL_TIME_PERIOD_US);
     }
-    let capabilities: serde_json::Map<String, Value> = ["bounding", "effective", "permitted"]
-        .map(|set| (set.to_owned(), json!(CAPABILITIES)))
-        .into_iter()
-        .collect();
     // The network of the host: what is measured between programs stays in its loopback.
     let namespaces = ["pid", "mount", "ipc", "uts"].map(|kind| json!({ "type": kind }));
     let device = device.map(|number| (libc::major(number), libc::minor(number)));
@@ -75,7 +71,11 @@ fn config(share: &Share, binds: &[PathBuf], device: Option<u64>) -> Value {
             "env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
             "cwd": "/tmp",
             "noNewPrivileges": true,
-            "capabilities": capabilities,
+            "capabilities": {
+                "bounding": CAPABILITIES,
+                "effective": CAPABILITIES,
+                "permitted": CAPABILITIES,
+            },
         },
         "mounts": mounts(binds),
         "linux": {

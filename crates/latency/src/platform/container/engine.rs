@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_engine_is_told_the_same_rights_as_a_bundle() {
+    fn an_engine_is_given_the_same_rights_as_a_bundle() {
         let share =
             Share { cores: "1".parse().unwrap(), real_time_ns: Some(400_000_000), programs: true };
         let words = arguments(&share, &["/usr".into()], "x", true).join(" ");

@@ -20,7 +20,7 @@ use super::scratch::{STATE, Scratch};
 use super::{Attended, Binary, Platform, Refusal, Role};
 use crate::matrix::{ContainerSpec, Engine};
 
-/// SCHED_FIFO, and mlockall.
+/// For SCHED_FIFO, and for mlockall.
 pub const CAPABILITIES: [&str; 2] = ["CAP_SYS_NICE", "CAP_IPC_LOCK"];
 
 /// Containers of one engine.
@@ -44,17 +44,16 @@ struct Share {
 }
 
 impl Container {
-    /// By a description.
+    /// As a matrix describes it, with the probe that is run there.
     pub fn new(spec: &ContainerSpec, binary: &Binary) -> Self {
         Self { spec: spec.clone(), binary: binary.clone(), cores: None, scratch: None }
     }
 
     fn share(&self, order: &Order, role: Role) -> Result<Share, Refusal> {
-        let (host, own) = self.cores.as_ref().context("a platform is prepared first")?;
+        let (_, own) = self.cores.as_ref().context("a platform is prepared first")?;
         let (cores, real_time_ns) = match role {
             Role::Measured => (own.clone(), Some(self.spec.real_time_ns)),
-            Role::Neighbour(_) if self.spec.exclusive => (host.without(own), None),
-            Role::Neighbour(_) => (host.clone(), None),
+            Role::Neighbour(_) => (self.neighbour_cores().unwrap_or_default(), None),
         };
         if cores.is_empty() {
             let reason = format!("the container uses all cores ({own})");
@@ -122,9 +121,9 @@ impl Platform for Container {
             Role::Neighbour(number) => format!("neighbour-{number}"),
         };
         // Names of containers are names of control groups, which all of a host share.
-        let folder = scratch.path().file_name().unwrap_or_default().to_string_lossy();
+        let folder = scratch.folder.file_name().unwrap_or_default().to_string_lossy();
         let name = format!("quartercycle-{folder}-{role}");
-        let bundle = scratch.path().join(role);
+        let bundle = scratch.folder.join(role);
         if bundle.exists() {
             fs::remove_dir_all(&bundle)
                 .with_context(|| format!("cannot remove {}", bundle.display()))?;
@@ -134,11 +133,11 @@ impl Platform for Container {
         let command = match self.spec.engine {
             Engine::Runc => {
                 bundle::write(&bundle, &share, &binds)?;
-                bundle::command(&bundle, &scratch.path().join(STATE), &name)
+                bundle::command(&bundle, &scratch.folder.join(STATE), &name)
             }
             engine => engine::command(engine, scratch, &root, &share, &binds, &name)?,
         };
-        Ok(Attended::start(command, order, ())?)
+        Ok(Attended::start(command, order)?)
     }
 }
 

@@ -16,7 +16,7 @@ const PLACES: [&str; 4] = ["proc", "dev", "sys", "tmp"];
 /// Where the programs of a host are, with their libraries and settings.
 const PROGRAMS: [&str; 8] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc"];
 
-/// Makes it, and answers which folders of this host are to be shown in it, read-only, under the same
+/// Makes it, and returns which folders of this host are to be shown in it, read-only, under the same
 /// path.
 pub(super) fn make(root: &Path, probe: &Path, programs: bool) -> Result<Vec<PathBuf>> {
     let wrong = |path: &Path| format!("cannot make {}", path.display());
