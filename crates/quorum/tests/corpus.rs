@@ -1,6 +1,6 @@
 //! What the fuzzer of datagrams begins with: one datagram of each kind and form, and key files.
 //!
-//! `QCYCLE_BLESS=1` writes the files anew.
+//! `QCYCLE_BLESS=1` writes the files again.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -95,7 +95,7 @@ fn corpus() -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn the_corpus_is_what_is_encoded_today() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/quorum");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
     let files = corpus();
     let is_there = |kind: &Kind| {
         files
@@ -112,6 +112,6 @@ fn the_corpus_is_what_is_encoded_today() {
     }
     for (name, octets) in &files {
         let found = std::fs::read(folder.join(name)).unwrap_or_default();
-        assert_eq!(&found, octets, "{name}; QCYCLE_BLESS=1 writes it anew");
+        assert_eq!(&found, octets, "{name}; QCYCLE_BLESS=1 writes it again");
     }
 }
