@@ -148,7 +148,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// What undoes it.
+    /// What undoes it: a trip undoes a close, and a close a trip.
     pub const fn opposite(self) -> Self {
         match self {
             Self::Trip => Self::Close,
@@ -176,7 +176,6 @@ impl Action {
 pub struct Subject {
     pub protocol: Protocol,
     pub station: StationId,
-    /// Which breaker of it.
     pub breaker: BreakerId,
     pub epoch: Epoch,
 }
@@ -186,7 +185,6 @@ pub struct Subject {
 pub struct Statement {
     /// Of which breaker, by which protocol, under which keys.
     pub subject: Subject,
-    /// What is to be done.
     pub action: Action,
     /// For which action of the breaker (`gen`, which Rust keeps for itself).
     pub generation: Gen,

@@ -17,19 +17,20 @@ mod window;
 
 use std::fmt;
 
+use iec61850::wire::WireError;
 use window::Window;
 
 use super::Party;
 use super::keys::channel::{ChannelKey, End, seal};
 use super::keys::{Membership, Working};
 use super::statement::{Epoch, NodeId};
-use super::wire::{DatagramError, Header, Message, PARTIES, Payload, TAG_OCTETS, WorkingKey};
+use super::wire::{Header, Message, PARTIES, Payload, TAG_OCTETS, WorkingKey};
 
 /// Why a datagram is not even looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// It is no datagram.
-    Malformed(DatagramError),
+    Malformed(WireError),
     /// It is for somebody else, or from the recipient itself.
     Misdirected,
     /// It is under keys of another epoch.

@@ -1,10 +1,7 @@
 //! Datagrams: decoded as they were encoded, refused with their octet.
 
-use crate::CommonTime;
-
 use super::*;
-use crate::statement::{Action, Gen, NODES, NodeId};
-use crate::{Acknowledgement, Attempt};
+use crate::statement::NodeId;
 use proptest::collection::btree_map;
 use proptest::prelude::*;
 use proptest::{array, option};
