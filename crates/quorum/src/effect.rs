@@ -1,6 +1,6 @@
 //! What state machines ask of the program round them, and what they tell it.
 
-use super::{Action, Evidence, Gen, Message, NodeId, Party, Scheme};
+use super::{Action, CommonTime, Evidence, Gen, Message, Misdeed, NodeId, Party, Scheme, Tick};
 
 /// One thing to be done, in the order in which they come.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -56,3 +56,24 @@ pub type EffectOf<S> =
 /// The messages of a scheme.
 pub type MessageOf<S> =
     Message<<S as Scheme>::Proof, <S as Scheme>::Certificate, <S as Scheme>::WorkingKey>;
+
+/// What a step of a state machine has at hand.
+pub(super) struct Turn<'a, S: Scheme> {
+    pub(super) now: CommonTime,
+    pub(super) scheme: &'a mut S,
+    pub(super) effects: &'a mut Vec<EffectOf<S>>,
+}
+
+impl<S: Scheme> Turn<'_, S> {
+    pub(super) const fn tick(&self) -> Tick {
+        Tick::at(self.now)
+    }
+
+    pub(super) fn send(&mut self, to: Party, message: MessageOf<S>) {
+        self.effects.push(Effect::Send { to, message });
+    }
+
+    pub(super) fn blame(&mut self, node: NodeId, misdeed: Misdeed<S::Proof>) {
+        self.effects.push(Effect::Blame(Evidence { node, misdeed }));
+    }
+}

@@ -4,9 +4,7 @@
 //! made for another subject does not verify. The types of proofs, certificates and working keys
 //! are those of a [`Scheme`](super::Scheme).
 
-use crate::CommonTime;
-
-use super::{Action, Gen, NODES, NodeId, Tick};
+use super::{Action, CommonTime, Gen, NODES, NodeId, Tick};
 
 /// Who sends or receives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -21,7 +21,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::CommonTime;
+use crate::{Attempt, CommonTime};
 
 /// Domain of statements: no other octets that a key of ours signs begin with it.
 pub const DOMAIN: [u8; 16] = *b"qcycle-quorum-1\0";
@@ -178,6 +178,14 @@ pub struct Subject {
     pub station: StationId,
     pub breaker: BreakerId,
     pub epoch: Epoch,
+}
+
+impl Subject {
+    /// What is said of an attempt in a tick.
+    pub const fn statement(self, attempt: Attempt, tick: Tick) -> Statement {
+        let Attempt { action, generation } = attempt;
+        Statement { subject: self, action, generation, tick }
+    }
 }
 
 /// What a relay puts its name to.

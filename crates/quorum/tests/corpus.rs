@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use quorum::CommonTime;
 use quorum::dealer::generate;
 use quorum::keys::Secret;
 use quorum::wire::{
@@ -13,7 +12,8 @@ use quorum::wire::{
     Payload, Proof, SLOTS, TAG_OCTETS, TwoSignatures, WorkingKey,
 };
 use quorum::{
-    Acknowledgement, Action, Attempt, BreakerId, Epoch, Gen, NodeId, Party, StationId, Tick,
+    Acknowledgement, Action, Attempt, BreakerId, CommonTime, Epoch, Gen, NodeId, Party, StationId,
+    Tick,
 };
 
 fn corpus() -> BTreeMap<String, Vec<u8>> {

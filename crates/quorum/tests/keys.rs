@@ -5,15 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use quorum::CommonTime;
 use quorum::certificate::Keyring;
 use quorum::channel::Channels;
 use quorum::dealer::{Station, generate};
 use quorum::keys::{Secret, Working};
 use quorum::wire::{Certificate, CertificateKind, Message, Payload, Proof, WorkingKey};
 use quorum::{
-    Action, Breaker, BreakerEvent, BreakerId, Counters, Effect, Epoch, Event, Gen, NodeId,
-    Parameters, Party, Protocol, Relay, Remembered, Speaker, StationId, Tick,
+    Action, Breaker, BreakerEvent, BreakerId, CommonTime, Counters, Effect, Epoch, Event, Gen,
+    NodeId, Parameters, Party, Protocol, Relay, Remembered, Speaker, StationId, Tick,
 };
 
 type Effects = Vec<Effect<Proof, Certificate, WorkingKey>>;

@@ -7,18 +7,14 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use quorum::CommonTime;
 use quorum::{
-    Action, Breaker, BreakerEvent, Counters, Effect, Event, Gen, Message, NODES, NodeId,
-    Parameters, Party, Protocol, Relay, Remembered, Speaker, Tick,
+    Action, Breaker, BreakerEvent, BreakerEventOf, CommonTime, Counters, Effect, Event, Gen,
+    Message, NODES, NodeId, Parameters, Party, Protocol, Relay, Remembered, Speaker, Tick,
 };
 
 use super::judge::{self, Due, Fault};
-use crate::bench::{Told, acknowledgement, subject};
-use crate::symbolic::{Certificate, Proof, Symbolic, WorkingKey};
-
-pub(crate) type Said = Message<Proof, Certificate, WorkingKey>;
-pub(crate) type Heard = Event<Proof, Certificate, WorkingKey>;
+use crate::bench::{Heard, Said, Told, acknowledgement, subject};
+use crate::symbolic::{Certificate, Proof, Symbolic};
 
 /// The tick in which runs begin: long after the breaker's dwell, and not at the begin of the scale.
 pub(crate) const BEGIN: Tick = Tick(100);
@@ -241,11 +237,7 @@ impl Station {
     }
 
     /// The breaker node takes in an event; what it does is judged.
-    pub(crate) fn breaker_step(
-        &self,
-        state: &mut State,
-        event: BreakerEvent<Proof, Certificate, WorkingKey>,
-    ) {
+    pub(crate) fn breaker_step(&self, state: &mut State, event: BreakerEventOf<Symbolic>) {
         let before = state.breaker.remembered();
         let mut scheme = Symbolic::new(None, state.breaker_keys);
         let mut effects = Vec::new();

@@ -5,7 +5,8 @@ use stateright::{Model, Property};
 
 use super::judge::{self, Fault};
 use super::lies;
-use super::station::{BEGIN, Network, Said, State, Station};
+use super::station::{BEGIN, Network, State, Station};
+use crate::bench::Said;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Step {

@@ -8,11 +8,12 @@
 
 use std::collections::VecDeque;
 
-use quorum::CommonTime;
-use quorum::{Action, Attempt, Breaker, Gen, NODES, NodeId, Parameters, Protocol, QUORUM, Tick};
+use quorum::{
+    Action, Attempt, Breaker, CommonTime, Gen, NODES, NodeId, Parameters, Protocol, QUORUM, Tick,
+};
 
 use super::plan::Plan;
-use super::world::Said;
+use crate::bench::{Said, possible};
 
 const TICK_NS: u64 = Tick::LENGTH.as_nanos() as u64;
 /// What the relay node may do in one step and in one tick: shares to three peers, certificates as
@@ -39,7 +40,7 @@ struct Statement {
     decided_ns: u64,
 }
 
-/// Takes down what happens and compares.
+/// Records what happens and compares.
 pub(crate) struct Oracle {
     protocol: Protocol,
     parameters: Parameters,
@@ -249,8 +250,7 @@ impl Oracle {
         breaker: &Breaker,
     ) -> Result<(), String> {
         let remembered = breaker.remembered();
-        let attempt =
-            Attempt { action: remembered.state.opposite(), generation: remembered.generation };
+        let attempt = possible(&remembered);
         self.progress.pairs(now_ns, views, attempt, self.protocol);
         if let Some(deadline_ns) = self.deadline_ns()
             && now_ns > deadline_ns

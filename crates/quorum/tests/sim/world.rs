@@ -5,21 +5,19 @@
 
 use std::time::Duration;
 
-use quorum::CommonTime;
 use quorum::{
-    Action, Breaker, BreakerEvent, Counters, Effect, Event, Gen, Message, NODES, NodeId, Party,
-    Rejuvenation, Relay, Remembered, Speaker, Subject, Tick, TokenEvent, Tokens,
+    Action, Breaker, BreakerEvent, BreakerEventOf, CommonTime, Counters, Effect, Event, Gen,
+    Message, NODES, NodeId, Party, Rejuvenation, Relay, Remembered, Speaker, Tick, TokenEvent,
+    Tokens,
 };
 
 use super::hostile::{Datagram, Hostile};
-use super::oracle::Oracle;
+use super::oracle::{Oracle, View};
 use super::plan::{Mode, Plan, Style};
 use super::queue::Queue;
-use crate::bench::{Told, subject};
+use crate::bench::{Heard, Told, subject};
 use crate::symbolic::{Certificate, Proof, Symbolic, WorkingKey};
 use random::Random;
-
-pub(crate) type Said = Message<Proof, Certificate, WorkingKey>;
 
 /// Where the second of two twins sits, behind the four nodes.
 pub(crate) const TWIN: usize = NODES;
@@ -42,6 +40,21 @@ pub(crate) struct Node {
     /// What its relay was told last, and in which campaign.
     campaign: u64,
     last: Action,
+}
+
+impl Node {
+    fn new(id: NodeId, last: Action) -> Self {
+        Self {
+            id,
+            relay: None,
+            scheme: Symbolic::new(Some(id), [NO_KEY; NODES]),
+            counter: 0,
+            written: [0; NODES],
+            wakes_ns: u64::MAX,
+            campaign: 0,
+            last,
+        }
+    }
 }
 
 enum What {
@@ -93,16 +106,7 @@ impl World {
         let local =
             |slot: usize| CommonTime::from_ns(begin.wrapping_add_signed(plan.clock_ns[slot]));
         let breaker = Breaker::new(local(NODES), subject, plan.parameters, remembered);
-        let nodes = NodeId::ALL.map(|id| Node {
-            id,
-            relay: None,
-            scheme: Symbolic::new(Some(id), [NO_KEY; NODES]),
-            counter: 0,
-            written: [0; NODES],
-            wakes_ns: u64::MAX,
-            campaign: 0,
-            last: remembered.state,
-        });
+        let nodes = NodeId::ALL.map(|id| Node::new(id, remembered.state));
         let rejuvenation = Rejuvenation {
             interval: Duration::from_millis(random.within(30, 300)),
             silence_max: Duration::from_millis(1200),
@@ -133,17 +137,7 @@ impl World {
     fn begin(&mut self) {
         let begin = self.now_ns;
         if let Some((id, Style::Twins)) = self.plan.hostile {
-            let twin = Node {
-                id,
-                relay: None,
-                scheme: Symbolic::new(Some(id), [NO_KEY; NODES]),
-                counter: 0,
-                written: [0; NODES],
-                wakes_ns: u64::MAX,
-                campaign: 0,
-                last: self.nodes[id.index()].last,
-            };
-            self.nodes.push(twin);
+            self.nodes.push(Node::new(id, self.nodes[id.index()].last));
         }
         self.queue.push(begin, What::BreakerWakes);
         for slot in 0..self.nodes.len() {
@@ -226,12 +220,12 @@ impl World {
     }
 
     /// Whether each node is correct and up, what it attempts, and whose keys it knows.
-    fn view(&self) -> [Option<super::oracle::View>; NODES] {
+    fn view(&self) -> [Option<View>; NODES] {
         std::array::from_fn(|slot| {
             let node = &self.nodes[slot];
             let relay = node.relay.as_ref().filter(|_| !self.is_hostile(node.id))?;
             let knows = |other: &Node| node.scheme.keys[other.id.index()] == other.counter;
-            Some(super::oracle::View {
+            Some(View {
                 attempt: relay.attempt(),
                 generation: relay.generation(),
                 is_known: self.breaker_scheme.keys[slot] == node.counter,
@@ -240,11 +234,7 @@ impl World {
         })
     }
 
-    fn relay_step(
-        &mut self,
-        slot: usize,
-        event: Event<Proof, Certificate, WorkingKey>,
-    ) -> Result<(), String> {
+    fn relay_step(&mut self, slot: usize, event: Heard) -> Result<(), String> {
         let now = self.local(slot);
         let mut effects = std::mem::take(&mut self.effects);
         let node = &mut self.nodes[slot];
@@ -303,10 +293,7 @@ impl World {
         Ok(())
     }
 
-    fn breaker_step(
-        &mut self,
-        event: BreakerEvent<Proof, Certificate, WorkingKey>,
-    ) -> Result<(), String> {
+    fn breaker_step(&mut self, event: BreakerEventOf<Symbolic>) -> Result<(), String> {
         let now = self.breaker_local();
         let from = match &event {
             BreakerEvent::Received { from, .. } => Some(*from),
@@ -561,8 +548,7 @@ impl World {
         };
         node.scheme.keys[id.index()] = node.counter;
         let counters = if forgets { Counters::default() } else { Counters::new(node.written) };
-        let (protocol, parameters) = (self.plan.protocol, self.plan.parameters);
-        let subject: Subject = subject(protocol);
+        let (subject, parameters) = (subject(self.plan.protocol), self.plan.parameters);
         let speaker = Speaker { me: id, subject, parameters };
         node.relay = Some(Relay::born(now, speaker, node.last, node.counter, counters));
         self.oracle.is_born(id, self.now_ns);

@@ -1,15 +1,6 @@
 //! The breaker node counts votes.
 
-use std::time::Duration;
-
-use quorum::Action::{Close, Trip};
-use quorum::{Effect, Gen, Message, Misdeed, NODES, NodeId, Parameters, Party, Protocol, Refusal};
-
-use crate::bench::{
-    A, B, BreakerBench, C, D, acknowledgement, actions, attempt, blamed, refused, sent, share, us,
-    vote,
-};
-use crate::symbolic::{Proof, WorkingKey};
+use super::*;
 
 fn bench() -> BreakerBench {
     BreakerBench::new(Protocol::Arbiter)
@@ -58,9 +49,7 @@ fn a_vote_counts_for_who_proved_it() {
 fn a_flipped_bit_is_blamed_and_moves_nothing() {
     let mut breaker = bench();
     breaker.hears(A, vote(A, attempt(Trip, 0), 100));
-    let Message::Vote { attempt, tick, proof } = vote(D, attempt(Trip, 0), 100) else { panic!() };
-    let proof = Proof::broken(proof);
-    let effects = breaker.hears(D, Message::Vote { attempt, tick, proof });
+    let effects = breaker.hears(D, broken(vote(D, attempt(Trip, 0), 100)));
     assert_eq!((actions(&effects), refused(&effects)), (vec![], Some(Refusal::Wrong)));
     assert_eq!(blamed(&effects).len(), 1);
 }
@@ -170,11 +159,7 @@ fn a_flood_costs_two_checks_in_a_tick_and_nobody_else_anything() {
         let tick = breaker.now.ns() / 1_000_000;
         let before = breaker.scheme.checks;
         for _ in 0..copies {
-            let Message::Vote { attempt, tick, proof } = vote(D, attempt(Trip, 0), tick) else {
-                panic!()
-            };
-            let proof = proof.broken();
-            breaker.hears(D, Message::Vote { attempt, tick, proof });
+            breaker.hears(D, broken(vote(D, attempt(Trip, 0), tick)));
         }
         assert_eq!(breaker.scheme.checks - before, 2, "{copies} copies");
     }
@@ -272,7 +257,7 @@ fn a_question_is_answered_once_in_a_tick() {
     breaker.wakes();
     let mut answers = 0;
     for _ in 0..500 {
-        let effects = breaker.hears(D, Message::Query { tick: quorum::Tick(100) });
+        let effects = breaker.hears(D, Message::Query { tick: Tick(100) });
         answers += sent(&effects).len();
     }
     assert_eq!(answers, 1);
@@ -282,8 +267,8 @@ fn a_question_is_answered_once_in_a_tick() {
 fn after_a_restart_it_dwells_and_goes_on_where_it_was() {
     let mut breaker = tripped();
     let remembered = breaker.breaker.remembered();
-    let subject = crate::bench::subject(Protocol::Arbiter);
-    breaker.breaker = quorum::Breaker::new(us(200_000), subject, Parameters::default(), remembered);
+    let subject = subject(Protocol::Arbiter);
+    breaker.breaker = Breaker::new(us(200_000), subject, Parameters::default(), remembered);
     breaker.at(us(219_000)).hears(A, vote(A, attempt(Close, 1), 219));
     assert_eq!(actions(&breaker.hears(B, vote(B, attempt(Close, 1), 219))), []);
     breaker.at(us(220_000)).hears(A, vote(A, attempt(Close, 1), 220));

@@ -1,10 +1,7 @@
 //! A grandmaster changes and all clocks go back: what was promised for later must not wait for the
 //! old time, and what was said at the old time must not count for long.
 
-use quorum::Action::{Close, Trip};
-use quorum::{Message, Party, Protocol, Refusal};
-
-use crate::bench::{A, B, BreakerBench, RelayBench, actions, attempt, refused, sent, us, vote};
+use super::*;
 
 /// A minute and a half.
 const LATE_US: u64 = 90_000_000;
@@ -77,7 +74,7 @@ fn a_breaker_node_that_falls_silent_is_told_the_key_again() {
     };
     assert_eq!(told(&mut relay), []);
     let now = relay.now;
-    let effects = relay.at(now).step(quorum::Event::BreakerSilent);
+    let effects = relay.at(now).step(Event::BreakerSilent);
     assert!(sent(&effects).iter().any(|(to, message)| {
         *to == Party::Breaker && matches!(message, Message::Announcement { .. })
     }));
