@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn a_publisher_that_starts_anew_is_believed_after_a_run() {
+    fn a_publisher_that_starts_again_is_believed_after_a_run() {
         let mut stream = supervision();
         run(&mut stream, 0..1000);
         for index in 0..100u64 {

@@ -144,7 +144,7 @@ impl Breaker {
                 self.certificate(turn, from, (attempt, tick), &certificate)
             }
             (_, Message::Query { .. }) => {
-                // One answer in a tick tells all there is.
+                // One answer in a tick says all there is.
                 if !self.answers.spend(turn.tick(), from, 1) {
                     return Err(Refusal::Budget);
                 }

@@ -128,15 +128,6 @@ impl Protocol {
     pub const fn octet(self) -> u8 {
         self as u8 + 1
     }
-
-    /// The protocol of an octet, if it is one.
-    pub const fn from_octet(octet: u8) -> Option<Self> {
-        match octet {
-            1 => Some(Self::Arbiter),
-            2 => Some(Self::Peer),
-            _ => None,
-        }
-    }
 }
 
 /// What a breaker can be ordered to do; also the state that it is in afterwards. Trip is the lesser,
@@ -259,21 +250,27 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    pub(crate) fn statements() -> impl Strategy<Value = Statement> {
-        let subject = (any::<bool>(), any::<u32>(), any::<u16>(), any::<u32>());
-        (subject, any::<bool>(), any::<u64>(), any::<u64>()).prop_map(
-            |((peer, station, breaker, epoch), close, generation, tick)| Statement {
-                subject: Subject {
-                    protocol: if peer { Protocol::Peer } else { Protocol::Arbiter },
-                    station: StationId(station),
-                    breaker: BreakerId(breaker),
-                    epoch: Epoch(epoch),
-                },
-                action: if close { Action::Close } else { Action::Trip },
-                generation: Gen(generation),
-                tick: Tick(tick),
+    pub(crate) fn subjects() -> impl Strategy<Value = Subject> {
+        let protocol = prop::sample::select(vec![Protocol::Arbiter, Protocol::Peer]);
+        (protocol, any::<u32>(), any::<u16>(), any::<u32>()).prop_map(
+            |(protocol, station, breaker, epoch)| Subject {
+                protocol,
+                station: StationId(station),
+                breaker: BreakerId(breaker),
+                epoch: Epoch(epoch),
             },
         )
+    }
+
+    pub(crate) fn attempts() -> impl Strategy<Value = Attempt> {
+        let action = prop::sample::select(vec![Action::Trip, Action::Close]);
+        (action, any::<u64>())
+            .prop_map(|(action, generation)| Attempt { action, generation: Gen(generation) })
+    }
+
+    fn statements() -> impl Strategy<Value = Statement> {
+        (subjects(), attempts(), any::<u64>())
+            .prop_map(|(subject, attempt, tick)| subject.statement(attempt, Tick(tick)))
     }
 
     proptest! {
@@ -282,10 +279,9 @@ pub(crate) mod tests {
             prop_assert_eq!(one == two, one.encode() == two.encode());
             // Each field alone makes a difference.
             let mut changed = [one; 7];
-            changed[0].subject.protocol = match one.subject.protocol {
-                Protocol::Arbiter => Protocol::Peer,
-                Protocol::Peer => Protocol::Arbiter,
-            };
+            let protocols = [Protocol::Arbiter, Protocol::Peer];
+            let protocol = protocols.into_iter().find(|other| *other != one.subject.protocol);
+            changed[0].subject.protocol = protocol.unwrap();
             changed[1].subject.station.0 ^= 1;
             changed[2].subject.breaker.0 ^= 1;
             changed[3].subject.epoch.0 ^= 1;

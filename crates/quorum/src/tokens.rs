@@ -172,7 +172,7 @@ mod tests {
 
     /// A hostile node may be silent, and one that was reborn may hang.
     #[test]
-    fn who_is_down_is_born_again_and_nobody_else() {
+    fn who_is_down_is_reborn_and_nobody_else() {
         let mut tokens = tokens();
         let others_are_heard = |tokens: &mut Tokens, ms: u64| {
             [A, B, C].map(|node| tokens.step(at(ms), TokenEvent::Heard(node)))

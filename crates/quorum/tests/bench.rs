@@ -18,7 +18,7 @@ pub(crate) const D: NodeId = NodeId::ALL[3];
 
 pub(crate) type Said = MessageOf<Symbolic>;
 pub(crate) type Heard = EventOf<Symbolic>;
-pub(crate) type Told = EffectOf<Symbolic>;
+pub(crate) type Done = EffectOf<Symbolic>;
 
 /// A moment, in microseconds.
 pub(crate) fn us(us: u64) -> CommonTime {
@@ -105,17 +105,17 @@ impl BreakerBench {
         self
     }
 
-    fn step(&mut self, event: BreakerEventOf<Symbolic>) -> Vec<Told> {
+    fn step(&mut self, event: BreakerEventOf<Symbolic>) -> Vec<Done> {
         let mut effects = Vec::new();
         self.breaker.step(self.now, event, &mut self.scheme, &mut effects);
         effects
     }
 
-    pub(crate) fn hears(&mut self, from: NodeId, message: Said) -> Vec<Told> {
+    pub(crate) fn hears(&mut self, from: NodeId, message: Said) -> Vec<Done> {
         self.step(BreakerEvent::Received { from, message })
     }
 
-    pub(crate) fn wakes(&mut self) -> Vec<Told> {
+    pub(crate) fn wakes(&mut self) -> Vec<Done> {
         self.step(BreakerEvent::Deadline)
     }
 }
@@ -163,21 +163,21 @@ impl RelayBench {
         self
     }
 
-    pub(crate) fn step(&mut self, event: Heard) -> Vec<Told> {
+    pub(crate) fn step(&mut self, event: Heard) -> Vec<Done> {
         let mut effects = Vec::new();
         self.relay.step(self.now, event, &mut self.scheme, &mut effects);
         effects
     }
 
-    pub(crate) fn hears(&mut self, from: Party, message: Said) -> Vec<Told> {
+    pub(crate) fn hears(&mut self, from: Party, message: Said) -> Vec<Done> {
         self.step(Event::Received { from, message })
     }
 
-    pub(crate) fn decides(&mut self, action: Action) -> Vec<Told> {
+    pub(crate) fn decides(&mut self, action: Action) -> Vec<Done> {
         self.step(Event::Decided(action))
     }
 
-    pub(crate) fn wakes(&mut self) -> Vec<Told> {
+    pub(crate) fn wakes(&mut self) -> Vec<Done> {
         self.step(Event::Deadline)
     }
 }
@@ -198,7 +198,7 @@ pub(crate) fn acknowledgement_of_keys(
     Message::Acknowledgement(Acknowledgement { generation, state, acted_at, tick, counters })
 }
 
-pub(crate) fn actions(effects: &[Told]) -> Vec<Action> {
+pub(crate) fn actions(effects: &[Done]) -> Vec<Action> {
     let action = |effect: &_| match effect {
         Effect::Operate { action, .. } => Some(*action),
         _ => None,
@@ -206,7 +206,7 @@ pub(crate) fn actions(effects: &[Told]) -> Vec<Action> {
     effects.iter().filter_map(action).collect()
 }
 
-pub(crate) fn sent(effects: &[Told]) -> Vec<(Party, Said)> {
+pub(crate) fn sent(effects: &[Done]) -> Vec<(Party, Said)> {
     let message = |effect: &_| match effect {
         Effect::Send { to, message } => Some((*to, message.clone())),
         _ => None,
@@ -215,13 +215,13 @@ pub(crate) fn sent(effects: &[Told]) -> Vec<(Party, Said)> {
 }
 
 /// The certificates that were sent to the breaker node.
-pub(crate) fn certified(effects: &[Told]) -> Vec<Said> {
+pub(crate) fn certified(effects: &[Done]) -> Vec<Said> {
     let is_certificate =
         |(to, message): &_| *to == Party::Breaker && matches!(message, Message::Certificate { .. });
     sent(effects).into_iter().filter(is_certificate).map(|(_, message)| message).collect()
 }
 
-pub(crate) fn blamed(effects: &[Told]) -> Vec<Evidence<Proof>> {
+pub(crate) fn blamed(effects: &[Done]) -> Vec<Evidence<Proof>> {
     let evidence = |effect: &_| match effect {
         Effect::Blame(evidence) => Some(evidence.clone()),
         _ => None,
@@ -230,7 +230,7 @@ pub(crate) fn blamed(effects: &[Told]) -> Vec<Evidence<Proof>> {
 }
 
 /// Why a message was refused.
-pub(crate) fn refused(effects: &[Told]) -> Option<Refusal> {
+pub(crate) fn refused(effects: &[Done]) -> Option<Refusal> {
     effects.iter().find_map(|effect| match effect {
         Effect::Refused { why, .. } => Some(*why),
         _ => None,

@@ -103,7 +103,7 @@ fn the_corpus_is_what_is_encoded_today() {
             .any(|file| Header::decode(file).is_ok_and(|(header, ..)| header.kind == *kind))
     };
     assert!(Kind::ALL.iter().all(is_there), "each kind has a file");
-    #[expect(clippy::disallowed_methods, reason = "whoever runs the test says so")]
+    #[expect(clippy::disallowed_methods, reason = "who runs the test says so")]
     if std::env::var("QCYCLE_BLESS").is_ok() {
         std::fs::create_dir_all(&folder).unwrap();
         for (name, octets) in &files {

@@ -1,6 +1,6 @@
 //! State machines, keys, channels and datagrams together, over a network of octets with a delay:
 //! nodes that know nothing but root keys find each other, trip and close, beside one that sends
-//! corrupt proofs, and one that is born anew.
+//! corrupt proofs, and one that is reborn.
 #![expect(clippy::unwrap_used, reason = "a test ends there")]
 
 use std::collections::BTreeMap;
@@ -252,7 +252,7 @@ fn relays_act_as_one_with_any_protocol_and_certificate() {
         assert!(at - begin <= 2 * MS, "{protocol}, {kind}: {} µs", (at - begin) / 1000);
         assert!(!world.blamed.is_empty(), "{protocol}, {kind}");
         assert!(world.blamed.iter().all(|node| *node == NodeId::ALL[0]), "{:?}", world.blamed);
-        // Node 1 is born anew, knows only root keys, and closes with node 2.
+        // Node 1 is reborn, knows only root keys, and closes with node 2.
         let before = world.refused;
         world.born(Party::Relay(NodeId::ALL[1]), 2, Action::Trip);
         world.run(100 * MS);

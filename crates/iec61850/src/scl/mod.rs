@@ -86,7 +86,7 @@ pub struct MessageBlock {
     pub go_id: String,
     pub address: Address,
     pub conf_rev: u32,
-    /// First and last interval of repetition, in ms, where they are told.
+    /// First and last interval of repetition, in ms, where they are given.
     pub repeat_ms: [Option<u32>; 2],
     pub values: Vec<Value>,
 }

@@ -47,37 +47,19 @@ impl<'a> Goose<'a> {
     /// The first field that is not as it must be.
     pub fn decode(frame: &'a [u8]) -> Result<Self, WireError> {
         let (header, mut pdu) = Header::decode(frame, ETHERTYPE_GOOSE, (0x61, "goosePdu"))?;
-        let gocb_ref = pdu.value(0x80, "gocbRef")?.text()?;
-        let time_allowed_to_live_ms = pdu.value(0x81, "timeAllowedtoLive")?.int32u()?;
-        let dat_set = pdu.value(0x82, "datSet")?.text()?;
-        let go_id = pdu.value(0x83, "goID")?.text()?;
-        let t = UtcTime::from_octets(pdu.value(0x84, "t")?.array()?);
-        let st_num = pdu.value(0x85, "stNum")?.int32u()?;
-        let sq_num = pdu.value(0x86, "sqNum")?.int32u()?;
-        let simulation = pdu.optional(0x87, "simulation")?.map_or(Ok(false), Reader::boolean)?;
-        let conf_rev = pdu.value(0x88, "confRev")?.int32u()?;
-        let nds_com = pdu.optional(0x89, "ndsCom")?.map_or(Ok(false), Reader::boolean)?;
-        let entries = pdu.value(0x8a, "numDatSetEntries")?;
-        let stated = entries.int32u()?;
-        let all_data = AllData::check(pdu.value(0xab, "allData")?)?;
-        pdu.finish()?;
-        let found = all_data.count();
-        if stated != found {
-            return Err(entries.error(Fault::Count { stated, found }));
-        }
         Ok(Self {
             header,
-            gocb_ref,
-            time_allowed_to_live_ms,
-            dat_set,
-            go_id,
-            t,
-            st_num,
-            sq_num,
-            simulation,
-            conf_rev,
-            nds_com,
-            all_data,
+            gocb_ref: pdu.value(0x80, "gocbRef")?.text()?,
+            time_allowed_to_live_ms: pdu.value(0x81, "timeAllowedtoLive")?.int32u()?,
+            dat_set: pdu.value(0x82, "datSet")?.text()?,
+            go_id: pdu.value(0x83, "goID")?.text()?,
+            t: UtcTime::from_octets(pdu.value(0x84, "t")?.array()?),
+            st_num: pdu.value(0x85, "stNum")?.int32u()?,
+            sq_num: pdu.value(0x86, "sqNum")?.int32u()?,
+            simulation: pdu.optional(0x87, "simulation")?.map_or(Ok(false), Reader::boolean)?,
+            conf_rev: pdu.value(0x88, "confRev")?.int32u()?,
+            nds_com: pdu.optional(0x89, "ndsCom")?.map_or(Ok(false), Reader::boolean)?,
+            all_data: values(pdu)?,
         })
     }
 
@@ -111,6 +93,19 @@ impl<'a> Goose<'a> {
     }
 }
 
+/// The values at the end of a PDU, behind their number.
+fn values(mut pdu: Reader<'_>) -> Result<AllData<'_>, WireError> {
+    let entries = pdu.value(0x8a, "numDatSetEntries")?;
+    let stated = entries.int32u()?;
+    let all_data = AllData::check(pdu.value(0xab, "allData")?)?;
+    pdu.finish()?;
+    let found = all_data.count();
+    if stated != found {
+        return Err(entries.error(Fault::Count { stated, found }));
+    }
+    Ok(all_data)
+}
+
 impl fmt::Display for Goose<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}, {}, goID {}", self.header, self.gocb_ref, self.go_id)?;
@@ -129,7 +124,7 @@ impl fmt::Display for Goose<'_> {
 mod tests {
     use super::*;
     use crate::wire::data::tests::values;
-    use crate::wire::{Data, MacAddress, Tag, Value};
+    use crate::wire::{Data, Tag, Value};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -145,13 +140,7 @@ mod tests {
             let mut encoded = Vec::new();
             Value::encode_all(&values, form, &mut encoded);
             let message = Goose {
-                header: Header {
-                    destination: MacAddress([1, 0x0c, 0xcd, 1, 0, 1]),
-                    source: MacAddress([2, 0, 0, 0, 0, 1]),
-                    tag: tag.map(Tag),
-                    app_id: 1,
-                    reserved: [0, 0],
-                },
+                header: Header { tag: tag.map(Tag), ..crate::wire::sampled_values::tests::header() },
                 gocb_ref: &gocb_ref,
                 time_allowed_to_live_ms,
                 dat_set: &dat_set,

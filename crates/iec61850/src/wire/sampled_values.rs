@@ -312,7 +312,7 @@ pub(crate) mod tests {
     use proptest::option;
     use proptest::prelude::*;
 
-    fn header() -> Header {
+    pub(in crate::wire) fn header() -> Header {
         Header {
             destination: MacAddress([1, 0x0c, 0xcd, 4, 0, 1]),
             source: MacAddress([2, 0, 0, 0, 0, 1]),

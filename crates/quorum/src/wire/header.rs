@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_field_and_octet() {
+    fn what_is_wrong_is_named_with_field_and_octet() {
         let said = |octet: usize, value: u8| {
             let mut datagram = Vec::new();
             HEADER.encode(&mut datagram);

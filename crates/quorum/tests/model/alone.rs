@@ -17,7 +17,7 @@ use stateright::{Model, Property};
 
 use super::lies::{self, Liar};
 use super::station::{BEGIN, Network, Node, Station};
-use crate::bench::{Heard, Said, Told, acknowledgement, subject};
+use crate::bench::{Done, Heard, Said, acknowledgement, subject};
 use crate::symbolic::Symbolic;
 
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Alone {
     }
 
     fn possible(state: &State) -> Attempt {
-        lies::next(&state.node).expect("it has been told")
+        lies::next(&state.node).expect("it has heard how the breaker stands")
     }
 
     fn step(&self, state: &mut State, event: Heard) {
@@ -118,7 +118,7 @@ impl Alone {
     }
 
     /// Shares are of what it attempts, go to all alike, and only when nobody has asked for them.
-    fn judge_shares(state: &mut State, asked: bool, effects: &[Told]) {
+    fn judge_shares(state: &mut State, asked: bool, effects: &[Done]) {
         let me = state.node.id;
         let mut sent: BTreeMap<&Said, BTreeSet<Party>> = BTreeMap::new();
         for effect in effects {
@@ -143,7 +143,7 @@ impl Alone {
         }
     }
 
-    fn judge(&self, state: &mut State, effect: Told) {
+    fn judge(&self, state: &mut State, effect: Done) {
         match effect {
             Effect::Send {
                 message: Message::Certificate { attempt, tick, certificate }, ..

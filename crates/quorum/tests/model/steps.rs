@@ -18,7 +18,7 @@ pub(crate) enum Step {
     Arrives { from: Party, to: Party, message: Said },
     /// What the hostile node says arrives.
     Lies { to: Party, message: Said },
-    /// The hostile node is born anew, at this time of its clock; its relay stands so.
+    /// The hostile node is reborn, at this time of its clock; its relay stands so.
     IsBorn(Tick, Action),
 }
 

@@ -258,7 +258,7 @@ impl Hostile {
         }
     }
 
-    /// As its own, and as whoever sent it: what the channel would not let pass a second time.
+    /// As its own, and as the one who sent it: what the channel would not let pass a second time.
     fn replays(&mut self, world: &mut World) {
         let own = self.likely(world);
         if let Some(message) = self.states(world, own) {

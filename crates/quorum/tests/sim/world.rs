@@ -3,6 +3,7 @@
 //! The nodes are the state machines of `quorum`; the world carries out their effects
 //! and shows everything to the [`Oracle`].
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use quorum::{
@@ -14,8 +15,7 @@ use quorum::{
 use super::hostile::{Datagram, Hostile};
 use super::oracle::{Oracle, View};
 use super::plan::{Mode, Plan, Style};
-use super::queue::Queue;
-use crate::bench::{Heard, Told, subject};
+use crate::bench::{Done, Heard, subject};
 use crate::symbolic::{Certificate, Proof, Symbolic, WorkingKey};
 use random::Random;
 
@@ -37,7 +37,7 @@ pub(crate) struct Node {
     /// What it has written down of others' counters.
     written: [u64; NODES],
     wakes_ns: u64,
-    /// What its relay was told last, and in which campaign.
+    /// What its relay decided last, and in which campaign.
     campaign: u64,
     last: Action,
 }
@@ -70,6 +70,25 @@ enum What {
     TokenDue,
 }
 
+/// What is still to happen, in the order of time; what is due at one moment, in the order in
+/// which it was put there, so that a seed gives one run.
+#[derive(Default)]
+struct Queue {
+    order: BTreeMap<(u64, u64), What>,
+    count: u64,
+}
+
+impl Queue {
+    fn push(&mut self, ns: u64, what: What) {
+        self.count += 1;
+        self.order.insert((ns, self.count), what);
+    }
+
+    fn pop(&mut self) -> Option<(u64, What)> {
+        self.order.pop_first().map(|((ns, _), what)| (ns, what))
+    }
+}
+
 pub(crate) struct World {
     pub(crate) plan: Plan,
     pub(crate) mode: Mode,
@@ -79,15 +98,15 @@ pub(crate) struct World {
     pub(crate) breaker: Breaker,
     pub(crate) breaker_scheme: Symbolic,
     pub(crate) hostile: Option<Hostile>,
-    /// Whoever still has the key that a hostile node had before it was born anew.
+    /// The attacker who still has the key that a hostile node had before it was reborn.
     pub(crate) ghost: Option<Hostile>,
     pub(crate) oracle: Oracle,
-    queue: Queue<What>,
+    queue: Queue,
     written: Remembered,
     breaker_wakes_ns: u64,
     tokens: Tokens,
     campaigns: u64,
-    effects: Vec<Told>,
+    effects: Vec<Done>,
     pub(crate) events: u64,
 }
 
@@ -120,7 +139,7 @@ impl World {
             hostile: plan.hostile.map(|(node, style)| Hostile::new(node, style, 1)),
             ghost: None,
             oracle: Oracle::new(&plan),
-            queue: Queue::new(),
+            queue: Queue::default(),
             written: remembered,
             breaker_wakes_ns: begin,
             tokens: Tokens::new(local(NODES), rejuvenation),
@@ -261,7 +280,7 @@ impl World {
         Ok(())
     }
 
-    fn relay_effect(&mut self, slot: usize, id: NodeId, effect: Told) -> Result<(), String> {
+    fn relay_effect(&mut self, slot: usize, id: NodeId, effect: Done) -> Result<(), String> {
         match effect {
             Effect::Send { to, message } => {
                 let is_correct = !self.is_hostile(id);
@@ -529,7 +548,7 @@ impl World {
         let twins = self.nodes.len() > TWIN && self.nodes[TWIN].id == id;
         if self.is_hostile(id) && !twins {
             if self.nodes[slot].counter == 0 {
-                // The node is hostile from the begin: it has a key, and has told everybody.
+                // The node is hostile from the begin: it has a key, and everybody knows it.
                 self.nodes[slot].counter = 1;
                 self.nodes[slot].scheme.keys[slot] = 1;
                 self.announce_for_hostile(id);
@@ -591,7 +610,7 @@ impl World {
             self.destroy(slot);
         }
         if twins {
-            // They say that they were born anew, and were not.
+            // They say that they were reborn, and were not.
             let now = self.breaker_local();
             let given = self.tokens.step(now, TokenEvent::Reborn(node));
             self.give(given);

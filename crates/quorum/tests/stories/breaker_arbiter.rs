@@ -20,8 +20,8 @@ fn two_distinct_nodes_move_it_and_one_does_not() {
     assert_eq!(actions(&breaker.hears(A, vote(A, attempt(Trip, 0), 100))), []);
     let effects = breaker.at(us(100_300)).hears(C, vote(C, attempt(Trip, 0), 100));
     assert_eq!(effects[0], Effect::Operate { action: Trip, generation: Gen(1) });
-    let told: Vec<Party> = sent(&effects).into_iter().map(|(to, _)| to).collect();
-    assert_eq!(told, NodeId::ALL.map(Party::Relay), "all are told, after the action");
+    let heard: Vec<Party> = sent(&effects).into_iter().map(|(to, _)| to).collect();
+    assert_eq!(heard, NodeId::ALL.map(Party::Relay), "all hear of it, after the action");
     let remembered = breaker.breaker.remembered();
     assert_eq!((remembered.state, remembered.generation), (Trip, Gen(1)));
 }
@@ -193,7 +193,7 @@ fn nothing_but_votes_questions_and_keys_is_for_it() {
 }
 
 #[test]
-fn a_node_born_anew_starts_without_the_votes_of_its_old_key() {
+fn a_reborn_node_starts_without_the_votes_of_its_old_key() {
     let mut breaker = bench();
     breaker.hears(D, vote(D, attempt(Trip, 0), 100));
     let key = WorkingKey::certified(D, 2);
@@ -240,12 +240,12 @@ fn it_tells_everybody_how_it_stands_less_and_less_often() {
     for _ in 0..11 {
         let next = breaker.breaker.next_deadline();
         gaps.push(next.since(breaker.now).as_millis());
-        let told = sent(&breaker.at(next).wakes());
-        assert_eq!(told.len(), NODES);
-        for (_, message) in told {
-            let Message::Acknowledgement(told) = message else { panic!("{message:?}") };
-            assert_eq!((told.state, told.generation), (Trip, Gen(1)));
-            assert_eq!(told.acted_at, us(100_200));
+        let heard = sent(&breaker.at(next).wakes());
+        assert_eq!(heard.len(), NODES);
+        for (_, message) in heard {
+            let Message::Acknowledgement(heard) = message else { panic!("{message:?}") };
+            assert_eq!((heard.state, heard.generation), (Trip, Gen(1)));
+            assert_eq!(heard.acted_at, us(100_200));
         }
     }
     assert_eq!(gaps, [2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 1000]);

@@ -9,7 +9,7 @@ fn bench() -> BreakerBench {
 #[test]
 fn one_certificate_of_two_nodes_moves_it() {
     let mut breaker = bench();
-    // Whoever brings it.
+    // No matter who brings it.
     let effects = breaker.hears(D, certificate([A, B], attempt(Trip, 0), 100));
     assert_eq!(actions(&effects), [Trip]);
     let again = breaker.hears(A, certificate([A, B], attempt(Trip, 0), 100));

@@ -1,4 +1,4 @@
-//! A relay node is born anew.
+//! A relay node is reborn.
 
 use super::*;
 
@@ -109,7 +109,7 @@ fn a_peer_that_missed_a_rebirth_distrusts_the_old_key_as_soon_as_the_breaker_nod
 }
 
 #[test]
-fn who_has_noted_the_key_is_not_told_again() {
+fn who_has_noted_the_key_does_not_get_it_again() {
     let mut relay = born(Close);
     relay.wakes();
     let key = |node| Some(WorkingKey::certified(node, 3));
@@ -118,16 +118,16 @@ fn who_has_noted_the_key_is_not_told_again() {
     relay.hears(Party::Relay(C), Message::Noted { counter: 1, key: key(C) });
     relay.hears(Party::Relay(D), Message::Noted { counter: 9, key: key(D) });
     relay.hears(Party::Breaker, Message::Noted { counter: 1, key: None });
-    let mut told = Vec::new();
+    let mut heard = Vec::new();
     while relay.now < us(230_000) {
         let next = relay.relay.next_deadline();
         for (to, message) in sent(&relay.at(next).wakes()) {
             if matches!(message, Message::Announcement { .. }) {
-                told.push(to);
+                heard.push(to);
             }
         }
     }
-    assert_eq!(told, [Party::Relay(B), Party::Relay(D)].repeat(2));
+    assert_eq!(heard, [Party::Relay(B), Party::Relay(D)].repeat(2));
     assert_eq!(NODES, 4);
 }
 

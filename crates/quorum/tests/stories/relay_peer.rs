@@ -38,7 +38,7 @@ fn a_share_speaks_for_two_ticks_and_no_more() {
 }
 
 #[test]
-fn two_that_agree_make_a_certificate_whoever_comes_first() {
+fn two_that_agree_make_a_certificate_in_either_order() {
     let trip = attempt(Trip, 0);
     let mut relay = bench();
     relay.decides(Trip);
@@ -64,7 +64,7 @@ fn the_certificate_is_for_the_newest_common_tick_that_has_begun() {
 }
 
 #[test]
-fn it_certifies_anew_in_each_tick_until_the_breaker_has_acted() {
+fn it_certifies_again_in_each_tick_until_the_breaker_has_acted() {
     let trip = attempt(Trip, 0);
     let mut relay = bench();
     relay.decides(Trip);

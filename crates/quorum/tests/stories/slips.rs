@@ -17,9 +17,9 @@ fn what_was_withdrawn_before_the_breaker_node_answered_is_not_attempted() {
 fn an_acknowledgement_tells_whose_keys_are_in_use() {
     let mut breaker = BreakerBench::new(Protocol::Arbiter);
     breaker.hears(D, Message::Announcement { key: WorkingKey::certified(D, 5) });
-    let told = sent(&breaker.hears(A, Message::Query { tick: Tick(100) }));
-    let answer = told.iter().find(|(to, _)| *to == Party::Relay(A));
-    let Some((_, Message::Acknowledgement(answer))) = answer else { panic!("{told:?}") };
+    let heard = sent(&breaker.hears(A, Message::Query { tick: Tick(100) }));
+    let answer = heard.iter().find(|(to, _)| *to == Party::Relay(A));
+    let Some((_, Message::Acknowledgement(answer))) = answer else { panic!("{heard:?}") };
     assert_eq!(answer.counters, [1, 1, 1, 5]);
 }
 
@@ -68,11 +68,12 @@ fn an_attempt_in_vain_takes_no_more_memory_with_time() {
 fn a_new_key_that_is_wanted_is_asked_for_as_often_as_after_a_birth() {
     let mut relay = RelayBench::new(Protocol::Arbiter);
     let answer = acknowledgement_of_keys(Close, 0, 300, [1, 2, 1, 1]);
-    let told = (Party::Relay(B), Message::Announcement { key: WorkingKey::certified(A, 1) });
+    let announcement =
+        (Party::Relay(B), Message::Announcement { key: WorkingKey::certified(A, 1) });
     let effects = relay.at(us(300_200)).hears(Party::Breaker, answer);
     assert_eq!(effects[0], Effect::Distrust { node: B, counter: 2 });
-    assert!(sent(&effects).contains(&told));
+    assert!(sent(&effects).contains(&announcement));
     // It is lost.
     assert_eq!(relay.relay.next_deadline(), us(305_200));
-    assert!(sent(&relay.after(Duration::from_millis(5)).wakes()).contains(&told));
+    assert!(sent(&relay.after(Duration::from_millis(5)).wakes()).contains(&announcement));
 }
