@@ -150,12 +150,8 @@ impl Oracle {
         combinations: u64,
         effects: usize,
     ) -> Result<(), String> {
-        let (last, sum) = &mut self.combined[node.index()];
-        if *last != tick {
-            (*last, *sum) = (tick, 0);
-        }
-        *sum += combinations;
-        if *sum > COMBINATIONS_MAX || effects > EFFECTS_MAX {
+        let sum = add(&mut self.combined[node.index()], tick, combinations);
+        if sum > COMBINATIONS_MAX || effects > EFFECTS_MAX {
             return Err(format!("S6: {node}: {sum} combinations in a tick, {effects} effects"));
         }
         Ok(())
@@ -170,12 +166,8 @@ impl Oracle {
         effects: usize,
     ) -> Result<(), String> {
         let Some(from) = from else { return Ok(()) };
-        let (last, sum) = &mut self.checked[from.index()];
-        if *last != tick {
-            (*last, *sum) = (tick, 0);
-        }
-        *sum += checks;
-        if *sum > 2 || effects > EFFECTS_MAX {
+        let sum = add(&mut self.checked[from.index()], tick, checks);
+        if sum > 2 || effects > EFFECTS_MAX {
             return Err(format!("S6: {sum} checks of {from} in a tick, {effects} effects"));
         }
         Ok(())
@@ -281,6 +273,13 @@ impl Oracle {
     pub(crate) fn worst(&self) -> u64 {
         self.progress.worst
     }
+}
+
+/// Work in a tick, with this.
+fn add((last, sum): &mut (Tick, u64), tick: Tick, work: u64) -> u64 {
+    *sum = if *last == tick { *sum + work } else { work };
+    *last = tick;
+    *sum
 }
 
 impl Progress {

@@ -106,7 +106,6 @@ pub(crate) struct World {
     breaker_wakes_ns: u64,
     tokens: Tokens,
     campaigns: u64,
-    effects: Vec<Done>,
     pub(crate) events: u64,
 }
 
@@ -144,7 +143,6 @@ impl World {
             breaker_wakes_ns: begin,
             tokens: Tokens::new(local(NODES), rejuvenation),
             campaigns: 0,
-            effects: Vec::new(),
             events: 0,
             plan,
             random,
@@ -255,21 +253,17 @@ impl World {
 
     fn relay_step(&mut self, slot: usize, event: Heard) -> Result<(), String> {
         let now = self.local(slot);
-        let mut effects = std::mem::take(&mut self.effects);
+        let mut effects = Vec::new();
         let node = &mut self.nodes[slot];
-        let Some(relay) = &mut node.relay else {
-            self.effects = effects;
-            return Ok(());
-        };
+        let Some(relay) = &mut node.relay else { return Ok(()) };
         let combinations = node.scheme.combinations;
         relay.step(now, event, &mut node.scheme, &mut effects);
         let combinations = node.scheme.combinations - combinations;
         let (id, next) = (node.id, relay.next_deadline());
         self.oracle.works(id, Tick::at(now), combinations, effects.len())?;
-        for effect in effects.drain(..) {
+        for effect in effects {
             self.relay_effect(slot, id, effect)?;
         }
-        self.effects = effects;
         let next_ns = next.ns().wrapping_add_signed(-self.plan.clock_ns[id.index()]);
         let next_ns = next_ns.max(self.now_ns + 1);
         if self.nodes[slot].wakes_ns == u64::MAX || next_ns < self.nodes[slot].wakes_ns {
@@ -318,12 +312,12 @@ impl World {
             BreakerEvent::Received { from, .. } => Some(*from),
             BreakerEvent::Deadline => None,
         };
-        let mut effects = std::mem::take(&mut self.effects);
+        let mut effects = Vec::new();
         let checks = self.breaker_scheme.checks;
         self.breaker.step(now, event, &mut self.breaker_scheme, &mut effects);
         let checks = self.breaker_scheme.checks - checks;
         self.oracle.checks(from, Tick::at(now), checks, effects.len())?;
-        for effect in effects.drain(..) {
+        for effect in effects {
             match effect {
                 Effect::Operate { action, generation } => self.operates(action, generation)?,
                 Effect::Send { to, message } => {
@@ -337,7 +331,6 @@ impl World {
                 Effect::Refused { .. } => {}
             }
         }
-        self.effects = effects;
         let next = self.breaker.next_deadline().ns();
         let next = next.wrapping_add_signed(-self.plan.clock_ns[NODES]).max(self.now_ns + 1);
         if self.breaker_wakes_ns == u64::MAX || next < self.breaker_wakes_ns {
@@ -364,10 +357,8 @@ impl World {
     fn breaker_adopts(&mut self, node: NodeId, counter: u64) {
         self.breaker_scheme.keys[node.index()] = counter;
         self.written.counters = self.breaker.remembered().counters;
-        let now = self.breaker_local();
         // The breaker node hands out tokens, so it knows that the holder is back.
-        let given = self.tokens.step(now, TokenEvent::Reborn(node));
-        self.give(given);
+        self.tokens_step(TokenEvent::Reborn(node));
         let was_hostile = self.ghost.as_ref().is_some_and(|ghost| ghost.node == node);
         if was_hostile && self.hostile.is_none() && self.random.chance(500) {
             self.corrupt_another(node);
@@ -447,9 +438,7 @@ impl World {
         };
         match (to, from) {
             (Party::Breaker, Party::Relay(from)) if known(&self.breaker_scheme.keys) => {
-                let now = self.breaker_local();
-                let given = self.tokens.step(now, TokenEvent::Heard(from));
-                self.give(given);
+                self.tokens_step(TokenEvent::Heard(from));
                 self.breaker_step(BreakerEvent::Received { from, message })
             }
             (Party::Relay(_), from) => {
@@ -596,13 +585,12 @@ impl World {
     }
 
     fn token_due(&mut self) {
-        let now = self.breaker_local();
-        let given = self.tokens.step(now, TokenEvent::Deadline);
-        self.give(given);
+        self.tokens_step(TokenEvent::Deadline);
         self.queue.push(self.now_ns + 10 * MS, What::TokenDue);
     }
 
-    fn give(&mut self, token: Option<NodeId>) {
+    fn tokens_step(&mut self, event: TokenEvent) {
+        let token = self.tokens.step(self.breaker_local(), event);
         let Some(node) = token.filter(|_| self.plan.rebirths) else { return };
         let twins = self.nodes.len() > TWIN && self.nodes[TWIN].id == node;
         let slot = node.index();
@@ -611,9 +599,7 @@ impl World {
         }
         if twins {
             // They say that they were reborn, and were not.
-            let now = self.breaker_local();
-            let given = self.tokens.step(now, TokenEvent::Reborn(node));
-            self.give(given);
+            self.tokens_step(TokenEvent::Reborn(node));
         } else {
             let away = self.random.pick(&[MS, 10 * MS, 100 * MS]);
             self.queue.push(self.now_ns + away, What::IsBorn(slot));
