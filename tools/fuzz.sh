@@ -18,14 +18,12 @@ flags+=" -Ccodegen-units=1 --cfg fuzzing"
 
 # With a target named, build scripts are not instrumented; they would not link.
 host=$(rustc -vV | sed -n 's/^host: //p')
-for crate in iec61850 quorum; do
-    RUSTFLAGS=$flags cargo build --locked --release --manifest-path crates/$crate/fuzz/Cargo.toml \
-        --target "$host" --target-dir "$KEPT/build"
-done
+RUSTFLAGS=$flags cargo build --locked --release --manifest-path crates/fuzz/Cargo.toml \
+    --target "$host" --target-dir "$KEPT/build"
 python3 tools/frames.py "$KEPT/seeds" crates/iec61850/tests/data
 for target in goose sampled_values quorum; do
     seeds=$KEPT/seeds
-    [ "$target" != quorum ] || seeds=crates/quorum/fuzz/corpus/quorum
+    [ "$target" != quorum ] || seeds=crates/fuzz/corpus
     mkdir -p "$KEPT/$target"
     "$KEPT/build/$host/release/$target" "$KEPT/$target" "$seeds" \
         -max_total_time="$SECONDS_EACH" -max_len=2048 -timeout=5 -print_final_stats=1 \

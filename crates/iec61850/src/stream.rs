@@ -28,7 +28,6 @@ const REMEMBERED: u16 = 64;
 pub struct StreamKey {
     /// The group that it is sent to.
     pub destination: MacAddress,
-    /// APPID of its frames.
     pub app_id: u16,
     /// Its svID, the name in each sample.
     pub sv_id: String,
@@ -51,7 +50,6 @@ pub struct Settings {
     pub rate: u16,
     /// Channels of a sample, at most 64.
     pub channels: usize,
-    /// Revision of the configuration.
     pub conf_rev: u32,
     /// By how much a sample may be late.
     pub late_max: Duration,
@@ -77,7 +75,6 @@ pub struct Counters {
     pub held: u64,
     /// In their place, but later than allowed.
     pub late: u64,
-    /// Samples that had already arrived.
     pub duplicated: u64,
     /// Arrived after their successor.
     pub out_of_order: u64,
@@ -107,7 +104,6 @@ pub enum Verdict {
     },
     /// Take it as the first after a gap: forget what was before.
     Begin,
-    /// The sample is not to be used.
     Drop,
 }
 
@@ -116,7 +112,6 @@ pub enum Verdict {
 pub enum State {
     /// Nothing has come yet.
     Waiting,
-    /// Its samples may be used.
     Valid,
     /// Not before enough good samples came in a row: two or more were missing or late.
     Invalid,
@@ -358,7 +353,7 @@ impl fmt::Display for Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::sampled_values::Channels;
+    use crate::wire::sampled_values::tests::asdu;
     use crate::wire::{Quality, Sample, Synchronisation};
     use proptest::prelude::*;
 
@@ -392,25 +387,9 @@ mod tests {
 
         fn give(&self, to: &mut Supervision, at_ns: u64) -> Verdict {
             let samples = [Sample { value: 1, quality: self.quality }.to_octets(); 8];
-            let header = Header {
-                destination: MacAddress::default(),
-                source: MacAddress::default(),
-                tag: None,
-                app_id: 0x4000,
-                reserved: [if self.simulated { 0x8000 } else { 0 }, 0],
-            };
-            let asdu = Asdu {
-                sv_id: "MU",
-                dat_set: None,
-                smp_cnt: self.smp_cnt,
-                conf_rev: 1,
-                refr_tm: None,
-                smp_synch: self.smp_synch,
-                smp_rate: None,
-                channels: Channels::new(&samples),
-                smp_mod: None,
-                gm_identity: None,
-            };
+            let simulated = if self.simulated { 0x8000 } else { 0 };
+            let header = Header { reserved: [simulated, 0], ..Header::default() };
+            let asdu = Asdu { smp_synch: self.smp_synch, ..asdu(self.smp_cnt, &samples) };
             to.receive(SampleTime::from_ns(at_ns), &header, &asdu)
         }
     }
@@ -507,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn a_publisher_that_starts_anew_is_believed_after_a_run() {
+    fn a_publisher_that_starts_again_is_believed_after_a_run() {
         let mut stream = supervision();
         run(&mut stream, 0..1000);
         for index in 0..100u64 {

@@ -50,27 +50,8 @@ fn columns_of_header(header: &Header, frame: &[u8]) -> Vec<String> {
 
 /// A stamp as tshark writes it.
 fn date(time: iec61850::wire::UtcTime) -> String {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let (mut days, second) = (time.seconds / 86_400, time.seconds % 86_400);
-    let is_leap = |year: u32| {
-        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-    };
-    let mut year = 1970;
-    while days >= 365 + u32::from(is_leap(year)) {
-        days -= 365 + u32::from(is_leap(year));
-        year += 1;
-    }
-    let lengths = [31, 28 + u32::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let mut month = 0;
-    while days >= lengths[month] {
-        days -= lengths[month];
-        month += 1;
-    }
-    let (hour, minute) = (second / 3600, second / 60 % 60);
-    let rest_ns = time.realtime_ns() % 1_000_000_000;
-    let (name, day, second) = (MONTHS[month], days + 1, second % 60);
-    format!("{name} {day:2}, {year} {hour:02}:{minute:02}:{second:02}.{rest_ns:09} UTC")
+    let moment = jiff::Timestamp::from_nanosecond(time.realtime_ns().into()).unwrap();
+    moment.strftime("%b %e, %Y %H:%M:%S.%9f UTC").to_string()
 }
 
 /// A GOOSE frame as a line of `goose.tsv`.

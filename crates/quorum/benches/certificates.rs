@@ -209,8 +209,8 @@ fn refusals(rounds: usize, batch: u32) {
     }
     println!("\none datagram of 118 octets, µs; each figure is the mean of {batch} in a row");
     println!("{:<15} {:<28} {:>9} {:>9} {:>9} {:>8}", "", "", "p50", "p99", "max", "n");
-    let told = cases.iter().map(|(name, ..)| *name).zip(&costs).chain([("accepted", &accepted)]);
-    for (name, cost) in told {
+    let named = cases.iter().map(|(name, ..)| *name).zip(&costs).chain([("accepted", &accepted)]);
+    for (name, cost) in named {
         let one = Costs(cost.0.iter().map(|ns| ns / f64::from(batch)).collect());
         let of = if name == "accepted" { "" } else { "refused" };
         one.line(name, of);

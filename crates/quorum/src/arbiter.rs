@@ -1,7 +1,7 @@
 //! Arbiter Protocol, relay side: a vote to the breaker node at once and at each begin of a tick.
 
-use super::speaker::Speaker;
-use super::{Attempt, EffectOf, Message, Party, Scheme, Tick};
+use super::effect::Turn;
+use super::{Attempt, Message, Party, Scheme, Speaker, Tick};
 
 /// The voice of a relay node in the Arbiter Protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -19,21 +19,17 @@ impl Arbiter {
     /// Votes, if that was not done in this tick.
     pub(super) fn speak<S: Scheme>(
         &mut self,
-        tick: Tick,
+        turn: &mut Turn<'_, S>,
         attempt: Attempt,
         speaker: &Speaker,
-        scheme: &mut S,
-        effects: &mut Vec<EffectOf<S>>,
     ) {
+        let tick = turn.tick();
         if self.voted == Some((attempt, tick)) {
             return;
         }
         self.voted = Some((attempt, tick));
-        if let Some(proof) = scheme.prove(&speaker.statement(attempt, tick)) {
-            effects.push(super::Effect::Send {
-                to: Party::Breaker,
-                message: Message::Vote { attempt, tick, proof },
-            });
+        if let Some(proof) = turn.scheme.prove(&speaker.subject.statement(attempt, tick)) {
+            turn.send(Party::Breaker, Message::Vote { attempt, tick, proof });
         }
     }
 }

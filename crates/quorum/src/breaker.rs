@@ -6,14 +6,13 @@
 //! that anybody who floods it pays with his own voice. Age is looked at twice: a vote may be fresh
 //! when it comes and stale when another one would complete it.
 
-use crate::CommonTime;
-
 use super::budget::Budget;
 use super::counters::{Counters, WorkingKeys};
+use super::effect::Turn;
 use super::heartbeat::Heartbeat;
 use super::{
-    Acknowledgement, Action, Attempt, Effect, EffectOf, Evidence, Gen, Message, MessageOf, Misdeed,
-    NODES, NodeId, Parameters, Party, Protocol, QUORUM, Refusal, Scheme, Statement, Subject, Tick,
+    Acknowledgement, Action, Attempt, CommonTime, Effect, EffectOf, Gen, Message, MessageOf,
+    Misdeed, NODES, NodeId, Parameters, Party, Protocol, QUORUM, Refusal, Scheme, Subject, Tick,
 };
 
 /// What happens to a breaker node.
@@ -91,24 +90,25 @@ impl Breaker {
         scheme: &mut S,
         effects: &mut Vec<EffectOf<S>>,
     ) {
-        self.forget(Tick::at(now));
+        let turn = &mut Turn { now, scheme, effects };
+        self.forget(turn.tick());
         // A clock that is set back lengthens no dwell by more than itself.
         self.dwells_from = self.dwells_from.min(now);
         if let BreakerEvent::Received { from, message } = event
-            && let Err(why) = self.receive(now, from, message, scheme, effects)
+            && let Err(why) = self.receive(turn, from, message)
         {
-            effects.push(Effect::Refused { from: Party::Relay(from), why });
+            turn.effects.push(Effect::Refused { from: Party::Relay(from), why });
         }
         if self.heartbeat.due(now, &self.parameters) {
             for node in NodeId::ALL {
-                self.acknowledge(now, node, effects);
+                self.acknowledge(turn, node);
             }
         }
     }
 
     /// When [`BreakerEvent::Deadline`] is to come, at the latest.
     pub const fn next_deadline(&self) -> CommonTime {
-        self.heartbeat.next()
+        self.heartbeat.next
     }
 
     /// What must be found again after a restart.
@@ -132,35 +132,33 @@ impl Breaker {
 
     fn receive<S: Scheme>(
         &mut self,
-        now: CommonTime,
+        turn: &mut Turn<'_, S>,
         from: NodeId,
         message: MessageOf<S>,
-        scheme: &mut S,
-        effects: &mut Vec<EffectOf<S>>,
     ) -> Result<(), Refusal> {
         match (self.subject.protocol, message) {
             (Protocol::Arbiter, Message::Vote { attempt, tick, proof }) => {
-                self.vote(now, from, (attempt, tick), proof, scheme, effects)
+                self.vote(turn, from, (attempt, tick), proof)
             }
             (Protocol::Peer, Message::Certificate { attempt, tick, certificate }) => {
-                self.certificate(now, from, (attempt, tick), certificate, scheme, effects)
+                self.certificate(turn, from, (attempt, tick), &certificate)
             }
             (_, Message::Query { .. }) => {
-                // One answer in a tick tells all there is.
-                if !self.answers.spend(Tick::at(now), from, 1) {
+                // One answer in a tick says all there is.
+                if !self.answers.spend(turn.tick(), from, 1) {
                     return Err(Refusal::Budget);
                 }
-                self.acknowledge(now, from, effects);
+                self.acknowledge(turn, from);
                 Ok(())
             }
             (_, Message::Announcement { key }) => {
-                let admitted = self.keys.admit(Tick::at(now), from, key, scheme, effects)?;
+                let admitted = self.keys.admit(turn, from, key)?;
                 if admitted.is_new {
                     // What the node said with its old key may be somebody else's word.
                     self.votes[from.index()] = None;
                 }
                 let message = Message::Noted { counter: admitted.counter, key: None };
-                effects.push(Effect::Send { to: Party::Relay(from), message });
+                turn.send(Party::Relay(from), message);
                 Ok(())
             }
             _ => Err(Refusal::Misdirected),
@@ -169,18 +167,18 @@ impl Breaker {
 
     fn vote<S: Scheme>(
         &mut self,
-        now: CommonTime,
+        turn: &mut Turn<'_, S>,
         from: NodeId,
-        about: (Attempt, Tick),
+        (attempt, tick): (Attempt, Tick),
         proof: S::Proof,
-        scheme: &mut S,
-        effects: &mut Vec<EffectOf<S>>,
     ) -> Result<(), Refusal> {
-        let (attempt, tick) = about;
-        let statement = self.statement(attempt, tick);
-        match self.admissible(now, attempt, tick, self.parameters.freshness_ticks) {
+        let statement = self.subject.statement(attempt, tick);
+        match self.admissible(turn.now, attempt, tick, self.parameters.freshness_ticks) {
             Err(why @ (Refusal::Impossible | Refusal::FutureGen)) => {
-                self.impossible::<S>(now, from, statement, proof, effects);
+                // Evidence without a look at the proof, out of the same budget.
+                if self.spend(turn.tick(), from).is_ok() {
+                    turn.blame(from, Misdeed::Impossible { statement, proof });
+                }
                 return Err(why);
             }
             admissible => admissible?,
@@ -188,36 +186,32 @@ impl Breaker {
         if self.votes[from.index()].is_some_and(|newest| tick <= newest) {
             return Err(Refusal::Repeated);
         }
-        self.spend(now, from)?;
-        if !scheme.is_proof(from, &statement, &proof) {
-            let misdeed = Misdeed::WrongProof { statement, proof };
-            effects.push(Effect::Blame(Evidence { node: from, misdeed }));
+        self.spend(turn.tick(), from)?;
+        if !turn.scheme.is_proof(from, &statement, &proof) {
+            turn.blame(from, Misdeed::WrongProof { statement, proof });
             return Err(Refusal::Wrong);
         }
         self.votes[from.index()] = Some(tick);
         if self.votes.iter().flatten().count() >= QUORUM {
-            self.act(now, attempt.action, effects);
+            self.act(turn, attempt.action);
         }
         Ok(())
     }
 
     fn certificate<S: Scheme>(
         &mut self,
-        now: CommonTime,
+        turn: &mut Turn<'_, S>,
         from: NodeId,
-        about: (Attempt, Tick),
-        certificate: S::Certificate,
-        scheme: &mut S,
-        effects: &mut Vec<EffectOf<S>>,
+        (attempt, tick): (Attempt, Tick),
+        certificate: &S::Certificate,
     ) -> Result<(), Refusal> {
-        let (attempt, tick) = about;
-        self.admissible(now, attempt, tick, self.parameters.look_ahead_ticks)?;
-        self.spend(now, from)?;
-        let statement = self.statement(attempt, tick);
-        if !scheme.certifies(&statement, &certificate) {
+        self.admissible(turn.now, attempt, tick, self.parameters.look_ahead_ticks)?;
+        self.spend(turn.tick(), from)?;
+        let statement = self.subject.statement(attempt, tick);
+        if !turn.scheme.certifies(&statement, certificate) {
             return Err(Refusal::Wrong);
         }
-        self.act(now, attempt.action, effects);
+        self.act(turn, attempt.action);
         Ok(())
     }
 
@@ -254,60 +248,29 @@ impl Breaker {
         }
     }
 
-    fn spend(&mut self, now: CommonTime, from: NodeId) -> Result<(), Refusal> {
+    fn spend(&mut self, tick: Tick, from: NodeId) -> Result<(), Refusal> {
         let allowed = self.parameters.checks_per_tick;
-        if self.checks.spend(Tick::at(now), from, allowed) { Ok(()) } else { Err(Refusal::Budget) }
+        if self.checks.spend(tick, from, allowed) { Ok(()) } else { Err(Refusal::Budget) }
     }
 
-    fn act<P, C, K>(
-        &mut self,
-        now: CommonTime,
-        action: Action,
-        effects: &mut Vec<Effect<P, C, K>>,
-    ) {
+    fn act(&mut self, turn: &mut Turn<'_, impl Scheme>, action: Action) {
         self.state = action;
         self.generation = self.generation.next();
-        self.acted_at = now;
-        self.dwells_from = now;
+        self.acted_at = turn.now;
+        self.dwells_from = turn.now;
         self.votes = [None; NODES];
-        self.heartbeat = Heartbeat::new(now, &self.parameters);
-        effects.push(Effect::Operate { action, generation: self.generation });
+        self.heartbeat = Heartbeat::new(turn.now, &self.parameters);
+        turn.effects.push(Effect::Operate { action, generation: self.generation });
     }
 
-    fn acknowledge<P, C, K>(
-        &self,
-        now: CommonTime,
-        node: NodeId,
-        effects: &mut Vec<Effect<P, C, K>>,
-    ) {
+    fn acknowledge(&self, turn: &mut Turn<'_, impl Scheme>, node: NodeId) {
         let acknowledgement = Acknowledgement {
             generation: self.generation,
             state: self.state,
             acted_at: self.acted_at,
-            tick: Tick::at(now),
+            tick: turn.tick(),
             counters: self.keys.counters.highest(),
         };
-        let message = Message::Acknowledgement(acknowledgement);
-        effects.push(Effect::Send { to: Party::Relay(node), message });
-    }
-
-    const fn statement(&self, attempt: Attempt, tick: Tick) -> Statement {
-        let Attempt { action, generation } = attempt;
-        Statement { subject: self.subject, action, generation, tick }
-    }
-
-    /// Evidence without a look at the proof, out of the same budget.
-    fn impossible<S: Scheme>(
-        &mut self,
-        now: CommonTime,
-        from: NodeId,
-        statement: Statement,
-        proof: S::Proof,
-        effects: &mut Vec<EffectOf<S>>,
-    ) {
-        if self.spend(now, from).is_ok() {
-            let misdeed = Misdeed::Impossible { statement, proof };
-            effects.push(Effect::Blame(Evidence { node: from, misdeed }));
-        }
+        turn.send(Party::Relay(node), Message::Acknowledgement(acknowledgement));
     }
 }

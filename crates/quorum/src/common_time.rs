@@ -17,7 +17,7 @@ impl CommonTime {
         Self(ns)
     }
 
-    /// Nanoseconds since 1970.
+    /// The nanoseconds that have passed since 1970.
     pub const fn ns(self) -> u64 {
         self.0
     }

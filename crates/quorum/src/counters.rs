@@ -5,7 +5,8 @@
 //! reborn, which remembers nothing, is not deceived by an old key of another one.
 
 use super::budget::Budget;
-use super::{Effect, EffectOf, NODES, NodeId, Refusal, Scheme, Tick};
+use super::effect::Turn;
+use super::{Effect, NODES, NodeId, Refusal, Scheme, Tick};
 
 /// What is known of the working keys of all nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -106,29 +107,28 @@ impl WorkingKeys {
     /// an old announcement in each tick would keep the node from ever announcing its next key.
     pub(super) fn admit<S: Scheme>(
         &mut self,
-        tick: Tick,
+        turn: &mut Turn<'_, S>,
         node: NodeId,
         key: S::WorkingKey,
-        scheme: &mut S,
-        effects: &mut Vec<EffectOf<S>>,
     ) -> Result<Admitted, Refusal> {
         let counter = S::counter(&key);
-        let budget = match self.counters.admission(node, counter) {
+        let admission = self.counters.admission(node, counter);
+        let budget = match admission {
             Admission::Old => return Err(Refusal::OldKey),
             Admission::Known => &mut self.answers,
             Admission::New => &mut self.checks,
         };
         // A node is born once in a while: one look in a tick is plenty.
-        if !budget.spend(tick, node, 1) {
+        if !budget.spend(turn.tick(), node, 1) {
             return Err(Refusal::Budget);
         }
-        let is_new = self.counters.admission(node, counter) == Admission::New;
+        let is_new = admission == Admission::New;
         if is_new {
-            if !scheme.is_certified(node, &key) {
+            if !turn.scheme.is_certified(node, &key) {
                 return Err(Refusal::Wrong);
             }
             self.counters.adopt(node, counter);
-            effects.push(Effect::Adopt { node, key, counter });
+            turn.effects.push(Effect::Adopt { node, key, counter });
         }
         Ok(Admitted { counter, is_new })
     }

@@ -20,12 +20,8 @@ pub struct Evidence<P> {
 pub enum Misdeed<P> {
     /// A proof that does not prove the statement that it came with.
     WrongProof { statement: Statement, proof: P },
-    /// Two proofs of one statement, of which at least one is wrong.
-    Equivocation {
-        statement: Statement,
-        /// The one that came first, and the other one.
-        proofs: [P; 2],
-    },
+    /// Two proofs of one statement, in the order in which they came, of which at least one is wrong.
+    Equivocation { statement: Statement, proofs: [P; 2] },
     /// A statement that no correct node makes: that the breaker do what it has done last, or as
     /// an action that is not next. A trip and a close for one gen are never both possible.
     Impossible { statement: Statement, proof: P },

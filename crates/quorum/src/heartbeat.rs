@@ -3,14 +3,12 @@
 
 use std::time::Duration;
 
-use crate::CommonTime;
-
-use super::Parameters;
+use super::{CommonTime, Parameters};
 
 /// The time of the next acknowledgement to all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Heartbeat {
-    next: CommonTime,
+    pub(super) next: CommonTime,
     interval: Duration,
 }
 
@@ -31,11 +29,6 @@ impl Heartbeat {
         }
         is_due
     }
-
-    /// When the next one is to be sent.
-    pub(super) const fn next(&self) -> CommonTime {
-        self.next
-    }
 }
 
 #[cfg(test)]
@@ -49,7 +42,7 @@ mod tests {
         let mut gaps = Vec::new();
         let mut last = CommonTime::ZERO;
         for _ in 0..13 {
-            let next = heartbeat.next();
+            let next = heartbeat.next;
             assert!(
                 next <= last || !heartbeat.due(CommonTime::from_ns(next.ns() - 1), &parameters)
             );

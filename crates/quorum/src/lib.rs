@@ -44,7 +44,6 @@ mod recovery;
 pub mod relay;
 pub mod relay_state;
 pub mod scheme;
-mod speaker;
 pub mod statement;
 pub mod tokens;
 pub mod wire;
@@ -56,10 +55,9 @@ pub use effect::{Effect, EffectOf, MessageOf, Refusal};
 pub use evidence::{Evidence, Misdeed};
 pub use message::{Acknowledgement, Attempt, Message, Party};
 pub use parameters::Parameters;
-pub use relay::{Event, EventOf, Relay};
+pub use relay::{Event, EventOf, Relay, Speaker};
 pub use relay_state::RelayState;
 pub use scheme::{NoCertificate, Scheme};
-pub use speaker::Speaker;
 pub use statement::{
     Action, BreakerId, Epoch, Gen, NODES, NodeId, Protocol, QUORUM, Statement, StationId, Subject,
     Tick,

@@ -4,9 +4,7 @@
 //! made for another subject does not verify. The types of proofs, certificates and working keys
 //! are those of a [`Scheme`](super::Scheme).
 
-use crate::CommonTime;
-
-use super::{Action, Gen, NODES, NodeId, Tick};
+use super::{Action, CommonTime, Gen, NODES, NodeId, Tick};
 
 /// Who sends or receives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -18,7 +16,6 @@ pub enum Party {
 /// An attempted action: what it is and which of the breaker's actions it would be.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Attempt {
-    /// What is to be done.
     pub action: Action,
     /// For which action of the breaker.
     pub generation: Gen,
@@ -28,40 +25,18 @@ pub struct Attempt {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Message<P, C, K> {
     /// Arbiter Protocol, relay node to breaker node: this one is for it.
-    Vote {
-        attempt: Attempt,
-        tick: Tick,
-        /// Proof of the statement.
-        proof: P,
-    },
-    /// Peer Protocol, relay node to relay node: this one is for it, in this tick and the next.
-    Share {
-        attempt: Attempt,
-        tick: Tick,
-        /// Proof of the statement for this tick.
-        proof: P,
-        /// Proof of the statement for the next tick.
-        proof_next: P,
-    },
+    Vote { attempt: Attempt, tick: Tick, proof: P },
+    /// Peer Protocol, relay node to relay node: this one is for it, in this tick and the next, each
+    /// with a proof of its own.
+    Share { attempt: Attempt, tick: Tick, proof: P, proof_next: P },
     /// Peer Protocol, relay node to breaker node: two are for it.
-    Certificate {
-        attempt: Attempt,
-        tick: Tick,
-        /// Proof that two nodes made the statement.
-        certificate: C,
-    },
+    Certificate { attempt: Attempt, tick: Tick, certificate: C },
     /// Breaker node to relay node: how it stands. Also the heartbeat.
     Acknowledgement(Acknowledgement),
     /// Relay node to breaker node: how does it stand? Also a sign of life.
-    Query {
-        /// When it was asked.
-        tick: Tick,
-    },
+    Query { tick: Tick },
     /// A node that was reborn, to everybody: its working key, certified by its root key.
-    Announcement {
-        /// The key with its certificate.
-        key: K,
-    },
+    Announcement { key: K },
     /// Answer to an announcement: the key is known and used from now on. A relay node adds its
     /// own, because who was reborn knows nobody's.
     Noted {

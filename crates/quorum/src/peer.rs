@@ -16,10 +16,10 @@
 
 use std::collections::BTreeMap;
 
-use super::speaker::Speaker;
+use super::effect::Turn;
 use super::{
-    Attempt, Effect, EffectOf, Evidence, Gen, Message, Misdeed, NODES, NoCertificate, NodeId,
-    Party, QUORUM, Refusal, Scheme, Tick,
+    Attempt, Gen, Message, Misdeed, NODES, NoCertificate, NodeId, Party, QUORUM, Refusal, Scheme,
+    Speaker, Tick,
 };
 
 /// The voice of a relay node in the Peer Protocol.
@@ -77,22 +77,21 @@ impl<P: Clone + Eq, C: Clone> Peer<P, C> {
     /// Says in this tick what is attempted, and certifies it if others have said so already.
     pub(super) fn speak<S: Scheme<Proof = P, Certificate = C>>(
         &mut self,
-        tick: Tick,
+        turn: &mut Turn<'_, S>,
         attempt: Attempt,
         speaker: &Speaker,
-        scheme: &mut S,
-        effects: &mut Vec<EffectOf<S>>,
     ) {
-        let proof = self.own_proof(tick, attempt, speaker, scheme);
-        let proof_next = self.own_proof(tick.plus(1), attempt, speaker, scheme);
+        let tick = turn.tick();
+        let proof = self.own_proof(tick, attempt, speaker, turn.scheme);
+        let proof_next = self.own_proof(tick.plus(1), attempt, speaker, turn.scheme);
         if let (Some(proof), Some(proof_next)) = (proof, proof_next) {
             for node in NodeId::ALL.into_iter().filter(|&node| node != speaker.me) {
                 let (proof, proof_next) = (proof.clone(), proof_next.clone());
                 let message = Message::Share { attempt, tick, proof, proof_next };
-                effects.push(Effect::Send { to: Party::Relay(node), message });
+                turn.send(Party::Relay(node), message);
             }
         }
-        self.combine(tick, attempt, speaker, scheme, effects);
+        self.combine(turn, attempt, speaker);
     }
 
     fn own_proof<S: Scheme<Proof = P, Certificate = C>>(
@@ -106,7 +105,7 @@ impl<P: Clone + Eq, C: Clone> Peer<P, C> {
         if let Some(proof) = own.get(&tick) {
             return Some(proof.clone());
         }
-        let proof = scheme.prove(&speaker.statement(attempt, tick))?;
+        let proof = scheme.prove(&speaker.subject.statement(attempt, tick))?;
         own.insert(tick, proof.clone());
         Some(proof)
     }
@@ -114,13 +113,13 @@ impl<P: Clone + Eq, C: Clone> Peer<P, C> {
     /// Keeps what a peer says, the first word for each tick.
     pub(super) fn hear<S: Scheme<Proof = P, Certificate = C>>(
         &mut self,
-        now: Tick,
+        turn: &mut Turn<'_, S>,
         heard: Heard<P>,
         possible: Attempt,
         speaker: &Speaker,
-        effects: &mut Vec<EffectOf<S>>,
     ) -> Result<(), Refusal> {
         let Heard { node, attempt, tick, proofs: [proof, proof_next] } = heard;
+        let now = turn.tick();
         let freshness = speaker.parameters.freshness_ticks;
         if attempt.generation < possible.generation {
             return Err(Refusal::OldGen);
@@ -135,8 +134,8 @@ impl<P: Clone + Eq, C: Clone> Peer<P, C> {
             return Err(Refusal::Early);
         }
         if attempt.action != possible.action {
-            let statement = speaker.statement(attempt, tick);
-            self.blame::<S>(now, node, Misdeed::Impossible { statement, proof }, effects);
+            let statement = speaker.subject.statement(attempt, tick);
+            self.blame(turn, node, Misdeed::Impossible { statement, proof });
             return Err(Refusal::Impossible);
         }
         let mut news = false;
@@ -147,10 +146,9 @@ impl<P: Clone + Eq, C: Clone> Peer<P, C> {
                     news = true;
                 }
                 Some(first) if *first != proof => {
-                    let statement = speaker.statement(attempt, tick);
+                    let statement = speaker.subject.statement(attempt, tick);
                     let proofs = [first.clone(), proof];
-                    let misdeed = Misdeed::Equivocation { statement, proofs };
-                    self.blame::<S>(now, node, misdeed, effects);
+                    self.blame(turn, node, Misdeed::Equivocation { statement, proofs });
                 }
                 Some(_) => {}
             }
@@ -162,12 +160,11 @@ impl<P: Clone + Eq, C: Clone> Peer<P, C> {
     /// for this tick.
     pub(super) fn combine<S: Scheme<Proof = P, Certificate = C>>(
         &mut self,
-        now: Tick,
+        turn: &mut Turn<'_, S>,
         attempt: Attempt,
         speaker: &Speaker,
-        scheme: &mut S,
-        effects: &mut Vec<EffectOf<S>>,
     ) {
+        let now = turn.tick();
         // Each round but the last rules a peer out, and there are no more than three.
         for _ in 1..NODES {
             let Some((tick, peer)) = self.candidate(now, speaker.me) else { return };
@@ -176,15 +173,14 @@ impl<P: Clone + Eq, C: Clone> Peer<P, C> {
             }
             let certificate = match self.certificates.get(&tick) {
                 Some(certificate) => Ok(certificate.clone()),
-                None => self.certify((tick, peer), attempt, speaker, scheme),
+                None => self.certify((tick, peer), attempt, speaker, turn.scheme),
             };
             match certificate {
                 Ok(certificate) => {
                     self.certificates.insert(tick, certificate.clone());
                     self.sent = Some((now, tick));
                     let message = Message::Certificate { attempt, tick, certificate };
-                    effects.push(Effect::Send { to: Party::Breaker, message });
-                    return;
+                    return turn.send(Party::Breaker, message);
                 }
                 // Another peer's may go together with this node's.
                 Err(NoCertificate::NotTogether) => {
@@ -194,9 +190,8 @@ impl<P: Clone + Eq, C: Clone> Peer<P, C> {
                     let proof = self.proofs[culprit.index()].remove(&tick);
                     self.wrong[culprit.index()] = culprit != speaker.me;
                     if let Some(proof) = proof.filter(|_| culprit != speaker.me) {
-                        let statement = speaker.statement(attempt, tick);
-                        let misdeed = Misdeed::WrongProof { statement, proof };
-                        self.blame::<S>(now, culprit, misdeed, effects);
+                        let statement = speaker.subject.statement(attempt, tick);
+                        self.blame(turn, culprit, Misdeed::WrongProof { statement, proof });
                     }
                 }
             }
@@ -218,17 +213,16 @@ impl<P: Clone + Eq, C: Clone> Peer<P, C> {
 
     fn certify<S: Scheme<Proof = P, Certificate = C>>(
         &self,
-        with: (Tick, NodeId),
+        (tick, peer): (Tick, NodeId),
         attempt: Attempt,
         speaker: &Speaker,
         scheme: &mut S,
     ) -> Result<C, NoCertificate> {
-        let (tick, peer) = with;
         let proofs: [(NodeId, &P); QUORUM] = [speaker.me, peer].map(|node| {
             let proof = self.proofs[node.index()].get(&tick);
             (node, proof.expect("a candidate tick is one for which both have a proof"))
         });
-        scheme.combine(&speaker.statement(attempt, tick), proofs)
+        scheme.combine(&speaker.subject.statement(attempt, tick), proofs)
     }
 
     /// What has expired is forgotten.
@@ -246,15 +240,12 @@ impl<P: Clone + Eq, C: Clone> Peer<P, C> {
 
     fn blame<S: Scheme<Proof = P, Certificate = C>>(
         &mut self,
-        now: Tick,
+        turn: &mut Turn<'_, S>,
         node: NodeId,
         misdeed: Misdeed<P>,
-        effects: &mut Vec<EffectOf<S>>,
     ) {
-        let blamed = &mut self.blamed[node.index()];
-        if *blamed != Some(now) {
-            *blamed = Some(now);
-            effects.push(Effect::Blame(Evidence { node, misdeed }));
+        if self.blamed[node.index()].replace(turn.tick()) != Some(turn.tick()) {
+            turn.blame(node, misdeed);
         }
     }
 }

@@ -6,16 +6,14 @@
 
 use std::time::Duration;
 
-use crate::CommonTime;
-
-use super::{Acknowledgement, Counters, NODES, NodeId, Parameters, Party, Tick};
+use super::{Acknowledgement, CommonTime, Counters, NODES, NodeId, Parameters, Party, Tick};
 
 /// When to ask the breaker node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Inquiry {
     /// When it was asked for the first time, until it has answered.
     first: Option<Tick>,
-    next: CommonTime,
+    pub(super) next: CommonTime,
 }
 
 impl Inquiry {
@@ -35,11 +33,6 @@ impl Inquiry {
         let interval = if often { parameters.query_interval } else { parameters.presence_interval };
         self.next = now.plus(interval);
         true
-    }
-
-    /// When it is to be asked next.
-    pub(super) const fn next(&self) -> CommonTime {
-        self.next
     }
 
     /// An attempt begins: the answer to it is what normally ends it.

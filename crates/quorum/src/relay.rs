@@ -4,17 +4,15 @@
 //! What it says is up to [`arbiter`](super::arbiter) and [`peer`](super::peer); here is what both
 //! have in common: where it stands, how it learns of the breaker, whose keys it uses.
 
-use crate::CommonTime;
-
 use super::arbiter::Arbiter;
 use super::counters::{Counters, WorkingKeys};
+use super::effect::Turn;
 use super::parameters::CLOCK_ERROR_MAX;
-use super::peer::Peer;
+use super::peer::{Heard, Peer};
 use super::recovery::{Announcements, Inquiry};
-use super::speaker::Speaker;
 use super::{
-    Acknowledgement, Action, Attempt, Effect, EffectOf, Gen, Message, MessageOf, NodeId, Party,
-    Protocol, Refusal, RelayState, Scheme, Tick,
+    Acknowledgement, Action, Attempt, CommonTime, Effect, EffectOf, Gen, Message, MessageOf,
+    NodeId, Parameters, Party, Protocol, Refusal, RelayState, Scheme, Subject, Tick,
 };
 
 /// What happens to a relay node.
@@ -38,6 +36,14 @@ pub enum Event<P, C, K> {
 /// The events of a scheme.
 pub type EventOf<S> =
     Event<<S as Scheme>::Proof, <S as Scheme>::Certificate, <S as Scheme>::WorkingKey>;
+
+/// In whose name a relay node speaks, about what and by which rules, whichever protocol it speaks by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Speaker {
+    pub me: NodeId,
+    pub subject: Subject,
+    pub parameters: Parameters,
+}
 
 /// What a node knows of the breaker, and what it makes of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -105,13 +111,14 @@ where
         scheme: &mut S,
         effects: &mut Vec<EffectOf<S>>,
     ) {
-        self.expire(Tick::at(now));
+        let turn = &mut Turn { now, scheme, effects };
+        self.expire(turn.tick());
         match event {
             Event::Decided(action) => self.decide(now, Some(action)),
             Event::Withdrawn => self.decide(now, None),
             Event::Received { from, message } => {
-                if let Err(why) = self.receive(now, from, message, scheme, effects) {
-                    effects.push(Effect::Refused { from, why });
+                if let Err(why) = self.receive(turn, from, message) {
+                    turn.effects.push(Effect::Refused { from, why });
                 }
             }
             Event::BreakerSilent => {
@@ -119,14 +126,14 @@ where
             }
             Event::Deadline => {}
         }
-        self.speak(now, scheme, effects);
-        self.ask(now, effects);
-        self.announce(now, scheme, effects);
+        self.speak(turn);
+        self.ask(turn);
+        self.announce(turn);
     }
 
     /// When [`Event::Deadline`] is to come, at the latest.
     pub fn next_deadline(&self) -> CommonTime {
-        let asks = self.inquiry.next();
+        let asks = self.inquiry.next;
         let announces = self.announcements.next(&self.keys.counters);
         let speaks = self.attempt().and(self.spoke).map(|tick| tick.plus(1).begin());
         [announces, speaks].into_iter().flatten().fold(asks, CommonTime::min)
@@ -193,32 +200,29 @@ where
 
     fn receive<S: Scheme<Proof = P, Certificate = C>>(
         &mut self,
-        now: CommonTime,
+        turn: &mut Turn<'_, S>,
         from: Party,
         message: MessageOf<S>,
-        scheme: &mut S,
-        effects: &mut Vec<EffectOf<S>>,
     ) -> Result<(), Refusal> {
         match (from, message) {
             (Party::Breaker, Message::Acknowledgement(acknowledgement)) => {
-                self.acknowledged(now, &acknowledgement, effects)
+                self.acknowledged(turn, &acknowledgement)
             }
             (Party::Relay(node), _) if node == self.speaker.me => Err(Refusal::Misdirected),
             (Party::Relay(node), Message::Share { attempt, tick, proof, proof_next }) => {
-                self.share(now, node, (attempt, tick), [proof, proof_next], scheme, effects)
+                let proofs = [proof, proof_next];
+                self.share(turn, Heard { node, attempt, tick, proofs })
             }
             (Party::Relay(node), Message::Announcement { key }) => {
-                let counter = self.admit(now, node, key, scheme, effects)?;
-                let message = Message::Noted { counter, key: scheme.working_key() };
-                effects.push(Effect::Send { to: from, message });
+                let counter = self.admit(turn, node, key)?;
+                let message = Message::Noted { counter, key: turn.scheme.working_key() };
+                turn.send(from, message);
                 Ok(())
             }
             (_, Message::Noted { counter, key }) => {
                 self.announcements.noted(from, counter);
                 match (from, key) {
-                    (Party::Relay(node), Some(key)) => {
-                        self.admit(now, node, key, scheme, effects).map(|_| ())
-                    }
+                    (Party::Relay(node), Some(key)) => self.admit(turn, node, key).map(|_| ()),
                     _ => Ok(()),
                 }
             }
@@ -227,16 +231,15 @@ where
     }
 
     /// The breaker node says how it stands.
-    fn acknowledged<K>(
+    fn acknowledged<S: Scheme>(
         &mut self,
-        now: CommonTime,
+        turn: &mut Turn<'_, S>,
         by: &Acknowledgement,
-        effects: &mut Vec<Effect<P, C, K>>,
     ) -> Result<(), Refusal> {
         if !self.inquiry.answered(by, &self.speaker.parameters) {
             return Err(Refusal::Stale);
         }
-        self.heed_counters(now, by, effects);
+        self.heed_counters(turn, by);
         let before = self.attempt();
         match self.standing {
             Standing::Unknown { relay, decided } => {
@@ -261,23 +264,18 @@ where
         if let ProtocolState::Peer(peer) = &mut self.protocol {
             peer.reached(by.generation);
         }
-        self.attempt_changed(now, before);
+        self.attempt_changed(turn.now, before);
         Ok(())
     }
 
     /// The breaker node knows a newer key of a node than this one does: somebody may have the
     /// older one who should not.
-    fn heed_counters<K>(
-        &mut self,
-        now: CommonTime,
-        by: &Acknowledgement,
-        effects: &mut Vec<Effect<P, C, K>>,
-    ) {
+    fn heed_counters(&mut self, turn: &mut Turn<'_, impl Scheme>, by: &Acknowledgement) {
         for (node, &counter) in NodeId::ALL.into_iter().zip(&by.counters) {
             if node != self.speaker.me && self.keys.counters.raise(node, counter) {
                 self.forget(node);
-                self.announcements.hasten(now, &self.speaker.parameters);
-                effects.push(Effect::Distrust { node, counter });
+                self.announcements.hasten(turn.now, &self.speaker.parameters);
+                turn.effects.push(Effect::Distrust { node, counter });
             }
         }
     }
@@ -290,15 +288,13 @@ where
     }
 
     /// A node has sent its working key; the counter, if it is in use afterwards.
-    fn admit<S: Scheme<Proof = P, Certificate = C>>(
+    fn admit<S: Scheme>(
         &mut self,
-        now: CommonTime,
+        turn: &mut Turn<'_, S>,
         node: NodeId,
         key: S::WorkingKey,
-        scheme: &mut S,
-        effects: &mut Vec<EffectOf<S>>,
     ) -> Result<u64, Refusal> {
-        let admitted = self.keys.admit(Tick::at(now), node, key, scheme, effects)?;
+        let admitted = self.keys.admit(turn, node, key)?;
         if admitted.is_new {
             self.forget(node);
         }
@@ -307,12 +303,8 @@ where
 
     fn share<S: Scheme<Proof = P, Certificate = C>>(
         &mut self,
-        now: CommonTime,
-        node: NodeId,
-        about: (Attempt, Tick),
-        proofs: [P; 2],
-        scheme: &mut S,
-        effects: &mut Vec<EffectOf<S>>,
+        turn: &mut Turn<'_, S>,
+        heard: Heard<P>,
     ) -> Result<(), Refusal> {
         let (ProtocolState::Peer(peer), Standing::Known { state, generation }) =
             (&mut self.protocol, self.standing)
@@ -320,50 +312,38 @@ where
             return Err(Refusal::Misdirected);
         };
         let possible = Attempt { action: state.breaker().opposite(), generation };
-        let heard = super::peer::Heard { node, attempt: about.0, tick: about.1, proofs };
-        peer.hear::<S>(Tick::at(now), heard, possible, &self.speaker, effects)?;
+        peer.hear(turn, heard, possible, &self.speaker)?;
         if state.attempted().is_some() {
-            peer.combine(Tick::at(now), possible, &self.speaker, scheme, effects);
+            peer.combine(turn, possible, &self.speaker);
         }
         Ok(())
     }
 
-    fn speak<S: Scheme<Proof = P, Certificate = C>>(
-        &mut self,
-        now: CommonTime,
-        scheme: &mut S,
-        effects: &mut Vec<EffectOf<S>>,
-    ) {
-        let tick = Tick::at(now);
+    fn speak<S: Scheme<Proof = P, Certificate = C>>(&mut self, turn: &mut Turn<'_, S>) {
+        let tick = turn.tick();
         let Some(attempt) = self.attempt() else { return };
         if self.spoke == Some(tick) {
             return;
         }
         self.spoke = Some(tick);
         match &mut self.protocol {
-            ProtocolState::Arbiter(by) => by.speak(tick, attempt, &self.speaker, scheme, effects),
-            ProtocolState::Peer(by) => by.speak(tick, attempt, &self.speaker, scheme, effects),
+            ProtocolState::Arbiter(by) => by.speak(turn, attempt, &self.speaker),
+            ProtocolState::Peer(by) => by.speak(turn, attempt, &self.speaker),
         }
     }
 
-    fn ask<K>(&mut self, now: CommonTime, effects: &mut Vec<Effect<P, C, K>>) {
+    fn ask(&mut self, turn: &mut Turn<'_, impl Scheme>) {
         let attempts = self.attempt().is_some();
-        if self.inquiry.due(now, &self.speaker.parameters, attempts) {
-            let message = Message::Query { tick: Tick::at(now) };
-            effects.push(Effect::Send { to: Party::Breaker, message });
+        if self.inquiry.due(turn.now, &self.speaker.parameters, attempts) {
+            turn.send(Party::Breaker, Message::Query { tick: turn.tick() });
         }
     }
 
-    fn announce<S: Scheme<Proof = P, Certificate = C>>(
-        &mut self,
-        now: CommonTime,
-        scheme: &S,
-        effects: &mut Vec<EffectOf<S>>,
-    ) {
-        let to = self.announcements.due(now, &self.keys.counters, &self.speaker.parameters);
+    fn announce(&mut self, turn: &mut Turn<'_, impl Scheme>) {
+        let to = self.announcements.due(turn.now, &self.keys.counters, &self.speaker.parameters);
         for to in to {
-            if let Some(key) = scheme.working_key() {
-                effects.push(Effect::Send { to, message: Message::Announcement { key } });
+            if let Some(key) = turn.scheme.working_key() {
+                turn.send(to, Message::Announcement { key });
             }
         }
     }

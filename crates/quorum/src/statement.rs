@@ -21,7 +21,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::CommonTime;
+use crate::{Attempt, CommonTime};
 
 /// Domain of statements: no other octets that a key of ours signs begin with it.
 pub const DOMAIN: [u8; 16] = *b"qcycle-quorum-1\0";
@@ -128,15 +128,6 @@ impl Protocol {
     pub const fn octet(self) -> u8 {
         self as u8 + 1
     }
-
-    /// The protocol of an octet, if it is one.
-    pub const fn from_octet(octet: u8) -> Option<Self> {
-        match octet {
-            1 => Some(Self::Arbiter),
-            2 => Some(Self::Peer),
-            _ => None,
-        }
-    }
 }
 
 /// What a breaker can be ordered to do; also the state that it is in afterwards. Trip is the lesser,
@@ -148,7 +139,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// What undoes it.
+    /// What undoes it: a trip undoes a close, and a close a trip.
     pub const fn opposite(self) -> Self {
         match self {
             Self::Trip => Self::Close,
@@ -176,9 +167,16 @@ impl Action {
 pub struct Subject {
     pub protocol: Protocol,
     pub station: StationId,
-    /// Which breaker of it.
     pub breaker: BreakerId,
     pub epoch: Epoch,
+}
+
+impl Subject {
+    /// What is said of an attempt in a tick.
+    pub const fn statement(self, attempt: Attempt, tick: Tick) -> Statement {
+        let Attempt { action, generation } = attempt;
+        Statement { subject: self, action, generation, tick }
+    }
 }
 
 /// What a relay puts its name to.
@@ -186,7 +184,6 @@ pub struct Subject {
 pub struct Statement {
     /// Of which breaker, by which protocol, under which keys.
     pub subject: Subject,
-    /// What is to be done.
     pub action: Action,
     /// For which action of the breaker (`gen`, which Rust keeps for itself).
     pub generation: Gen,
@@ -253,21 +250,27 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    pub(crate) fn statements() -> impl Strategy<Value = Statement> {
-        let subject = (any::<bool>(), any::<u32>(), any::<u16>(), any::<u32>());
-        (subject, any::<bool>(), any::<u64>(), any::<u64>()).prop_map(
-            |((peer, station, breaker, epoch), close, generation, tick)| Statement {
-                subject: Subject {
-                    protocol: if peer { Protocol::Peer } else { Protocol::Arbiter },
-                    station: StationId(station),
-                    breaker: BreakerId(breaker),
-                    epoch: Epoch(epoch),
-                },
-                action: if close { Action::Close } else { Action::Trip },
-                generation: Gen(generation),
-                tick: Tick(tick),
+    pub(crate) fn subjects() -> impl Strategy<Value = Subject> {
+        let protocol = prop::sample::select(vec![Protocol::Arbiter, Protocol::Peer]);
+        (protocol, any::<u32>(), any::<u16>(), any::<u32>()).prop_map(
+            |(protocol, station, breaker, epoch)| Subject {
+                protocol,
+                station: StationId(station),
+                breaker: BreakerId(breaker),
+                epoch: Epoch(epoch),
             },
         )
+    }
+
+    pub(crate) fn attempts() -> impl Strategy<Value = Attempt> {
+        let action = prop::sample::select(vec![Action::Trip, Action::Close]);
+        (action, any::<u64>())
+            .prop_map(|(action, generation)| Attempt { action, generation: Gen(generation) })
+    }
+
+    fn statements() -> impl Strategy<Value = Statement> {
+        (subjects(), attempts(), any::<u64>())
+            .prop_map(|(subject, attempt, tick)| subject.statement(attempt, Tick(tick)))
     }
 
     proptest! {
@@ -276,10 +279,9 @@ pub(crate) mod tests {
             prop_assert_eq!(one == two, one.encode() == two.encode());
             // Each field alone makes a difference.
             let mut changed = [one; 7];
-            changed[0].subject.protocol = match one.subject.protocol {
-                Protocol::Arbiter => Protocol::Peer,
-                Protocol::Peer => Protocol::Arbiter,
-            };
+            let protocols = [Protocol::Arbiter, Protocol::Peer];
+            let protocol = protocols.into_iter().find(|other| *other != one.subject.protocol);
+            changed[0].subject.protocol = protocol.unwrap();
             changed[1].subject.station.0 ^= 1;
             changed[2].subject.breaker.0 ^= 1;
             changed[3].subject.epoch.0 ^= 1;

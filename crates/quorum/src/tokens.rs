@@ -7,9 +7,7 @@
 
 use std::time::Duration;
 
-use crate::CommonTime;
-
-use super::{NODES, NodeId};
+use super::{CommonTime, NODES, NodeId};
 
 /// How often a node that is being reborn may be silent for too long until it is born once more.
 const REBIRTH_MAX: u32 = 5;
@@ -174,7 +172,7 @@ mod tests {
 
     /// A hostile node may be silent, and one that was reborn may hang.
     #[test]
-    fn who_is_down_is_born_anew_and_nobody_else() {
+    fn who_is_down_is_reborn_and_nobody_else() {
         let mut tokens = tokens();
         let others_are_heard = |tokens: &mut Tokens, ms: u64| {
             [A, B, C].map(|node| tokens.step(at(ms), TokenEvent::Heard(node)))

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use quorum::CommonTime;
 use quorum::{
-    Acknowledgement, Action, Attempt, Breaker, BreakerEvent, BreakerId, Counters, Effect, EffectOf,
-    Epoch, Event, Evidence, Gen, Message, MessageOf, NODES, NodeId, Parameters, Party, Protocol,
-    Refusal, Relay, Remembered, Scheme, Speaker, Statement, StationId, Subject, Tick,
+    Acknowledgement, Action, Attempt, Breaker, BreakerEvent, BreakerEventOf, BreakerId, CommonTime,
+    Counters, Effect, EffectOf, Epoch, Event, EventOf, Evidence, Gen, Message, MessageOf, NODES,
+    NodeId, Parameters, Party, Protocol, Refusal, Relay, Remembered, Scheme, Speaker, Statement,
+    StationId, Subject, Tick,
 };
 
 use crate::symbolic::{Certificate, Proof, Symbolic};
@@ -16,7 +16,9 @@ pub(crate) const B: NodeId = NodeId::ALL[1];
 pub(crate) const C: NodeId = NodeId::ALL[2];
 pub(crate) const D: NodeId = NodeId::ALL[3];
 
-pub(crate) type Told = Effect<Proof, Certificate, crate::symbolic::WorkingKey>;
+pub(crate) type Said = MessageOf<Symbolic>;
+pub(crate) type Heard = EventOf<Symbolic>;
+pub(crate) type Done = EffectOf<Symbolic>;
 
 /// A moment, in microseconds.
 pub(crate) fn us(us: u64) -> CommonTime {
@@ -36,26 +38,45 @@ pub(crate) fn attempt(action: Action, generation: u64) -> Attempt {
     Attempt { action, generation: Gen(generation) }
 }
 
-pub(crate) fn statement(protocol: Protocol, attempt: Attempt, tick: u64) -> Statement {
-    let Attempt { action, generation } = attempt;
-    Statement { subject: subject(protocol), action, generation, tick: Tick(tick) }
+/// The only action that the breaker can do next.
+pub(crate) fn possible(remembered: &Remembered) -> Attempt {
+    Attempt { action: remembered.state.opposite(), generation: remembered.generation }
 }
 
-pub(crate) fn vote(node: NodeId, attempt: Attempt, tick: u64) -> MessageOf<Symbolic> {
-    let proof = proof(node, statement(Protocol::Arbiter, attempt, tick));
-    Message::Vote { attempt, tick: Tick(tick), proof }
+pub(crate) fn vote(node: NodeId, attempt: Attempt, tick: u64) -> Said {
+    let tick = Tick(tick);
+    let proof = proof(node, subject(Protocol::Arbiter).statement(attempt, tick));
+    Message::Vote { attempt, tick, proof }
 }
 
-pub(crate) fn share(node: NodeId, attempt: Attempt, tick: u64) -> MessageOf<Symbolic> {
-    let [proof, proof_next] =
-        [tick, tick + 1].map(|tick| proof(node, statement(Protocol::Peer, attempt, tick)));
-    Message::Share { attempt, tick: Tick(tick), proof, proof_next }
+pub(crate) fn share(node: NodeId, attempt: Attempt, tick: u64) -> Said {
+    let tick = Tick(tick);
+    let [proof, proof_next] = [tick, tick.plus(1)]
+        .map(|tick| proof(node, subject(Protocol::Peer).statement(attempt, tick)));
+    Message::Share { attempt, tick, proof, proof_next }
 }
 
-pub(crate) fn certificate(nodes: [NodeId; 2], attempt: Attempt, tick: u64) -> MessageOf<Symbolic> {
-    let statement = statement(Protocol::Peer, attempt, tick);
+pub(crate) fn certificate(nodes: [NodeId; 2], attempt: Attempt, tick: u64) -> Said {
+    let tick = Tick(tick);
+    let statement = subject(Protocol::Peer).statement(attempt, tick);
     let certificate = Certificate::of(nodes.map(|node| proof(node, statement)));
-    Message::Certificate { attempt, tick: Tick(tick), certificate }
+    Message::Certificate { attempt, tick, certificate }
+}
+
+/// One bit flipped in each proof.
+pub(crate) fn broken(message: Said) -> Said {
+    match message {
+        Said::Vote { attempt, tick, proof } => Said::Vote { attempt, tick, proof: proof.broken() },
+        Said::Share { attempt, tick, proof, proof_next } => {
+            let (proof, proof_next) = (proof.broken(), proof_next.broken());
+            Said::Share { attempt, tick, proof, proof_next }
+        }
+        Said::Certificate { attempt, tick, certificate } => {
+            Said::Certificate { attempt, tick, certificate: certificate.broken() }
+        }
+        Said::Announcement { key } => Said::Announcement { key: key.broken() },
+        other => other,
+    }
 }
 
 /// A breaker node with its scheme.
@@ -68,17 +89,14 @@ pub(crate) struct BreakerBench {
 impl BreakerBench {
     /// Closed, at gen 0, all keys known, up since long before 100 ms, which it is now.
     pub(crate) fn new(protocol: Protocol) -> Self {
-        Self::with(protocol, Parameters::default())
-    }
-
-    pub(crate) fn with(protocol: Protocol, parameters: Parameters) -> Self {
         let remembered = Remembered {
             state: Action::Close,
             generation: Gen(0),
             acted_at: CommonTime::ZERO,
             counters: Counters::new([1; NODES]),
         };
-        let breaker = Breaker::new(CommonTime::ZERO, subject(protocol), parameters, remembered);
+        let (start, parameters) = (CommonTime::ZERO, Parameters::default());
+        let breaker = Breaker::new(start, subject(protocol), parameters, remembered);
         Self { breaker, scheme: Symbolic::new(None, [1; NODES]), now: us(100_000) }
     }
 
@@ -87,17 +105,18 @@ impl BreakerBench {
         self
     }
 
-    pub(crate) fn hears(&mut self, from: NodeId, message: MessageOf<Symbolic>) -> Vec<Told> {
+    fn step(&mut self, event: BreakerEventOf<Symbolic>) -> Vec<Done> {
         let mut effects = Vec::new();
-        let event = BreakerEvent::Received { from, message };
         self.breaker.step(self.now, event, &mut self.scheme, &mut effects);
         effects
     }
 
-    pub(crate) fn wakes(&mut self) -> Vec<Told> {
-        let mut effects = Vec::new();
-        self.breaker.step(self.now, BreakerEvent::Deadline, &mut self.scheme, &mut effects);
-        effects
+    pub(crate) fn hears(&mut self, from: NodeId, message: Said) -> Vec<Done> {
+        self.step(BreakerEvent::Received { from, message })
+    }
+
+    pub(crate) fn wakes(&mut self) -> Vec<Done> {
+        self.step(BreakerEvent::Deadline)
     }
 }
 
@@ -144,70 +163,74 @@ impl RelayBench {
         self
     }
 
-    pub(crate) fn step(
-        &mut self,
-        event: Event<Proof, Certificate, crate::symbolic::WorkingKey>,
-    ) -> Vec<Told> {
+    pub(crate) fn step(&mut self, event: Heard) -> Vec<Done> {
         let mut effects = Vec::new();
         self.relay.step(self.now, event, &mut self.scheme, &mut effects);
         effects
     }
 
-    pub(crate) fn hears(&mut self, from: Party, message: MessageOf<Symbolic>) -> Vec<Told> {
+    pub(crate) fn hears(&mut self, from: Party, message: Said) -> Vec<Done> {
         self.step(Event::Received { from, message })
     }
 
-    pub(crate) fn decides(&mut self, action: Action) -> Vec<Told> {
+    pub(crate) fn decides(&mut self, action: Action) -> Vec<Done> {
         self.step(Event::Decided(action))
     }
 
-    pub(crate) fn wakes(&mut self) -> Vec<Told> {
+    pub(crate) fn wakes(&mut self) -> Vec<Done> {
         self.step(Event::Deadline)
     }
 }
 
-pub(crate) fn acknowledgement(state: Action, generation: u64, tick: u64) -> MessageOf<Symbolic> {
-    Message::Acknowledgement(Acknowledgement {
-        generation: Gen(generation),
-        state,
-        acted_at: CommonTime::ZERO,
-        tick: Tick(tick),
-        counters: [1; NODES],
-    })
+pub(crate) fn acknowledgement(state: Action, generation: u64, tick: u64) -> Said {
+    acknowledgement_of_keys(state, generation, tick, [1; NODES])
 }
 
-pub(crate) fn actions(effects: &[EffectOf<Symbolic>]) -> Vec<Action> {
-    effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::Operate { action, .. } => Some(*action),
-            _ => None,
-        })
-        .collect()
+/// From a breaker node that knows keys with these counters.
+pub(crate) fn acknowledgement_of_keys(
+    state: Action,
+    generation: u64,
+    tick: u64,
+    counters: [u64; NODES],
+) -> Said {
+    let (generation, tick) = (Gen(generation), Tick(tick));
+    let acted_at = CommonTime::ZERO;
+    Message::Acknowledgement(Acknowledgement { generation, state, acted_at, tick, counters })
 }
 
-pub(crate) fn sent(effects: &[Told]) -> Vec<(Party, MessageOf<Symbolic>)> {
-    effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::Send { to, message } => Some((*to, message.clone())),
-            _ => None,
-        })
-        .collect()
+pub(crate) fn actions(effects: &[Done]) -> Vec<Action> {
+    let action = |effect: &_| match effect {
+        Effect::Operate { action, .. } => Some(*action),
+        _ => None,
+    };
+    effects.iter().filter_map(action).collect()
 }
 
-pub(crate) fn blamed(effects: &[Told]) -> Vec<Evidence<Proof>> {
-    effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::Blame(evidence) => Some(evidence.clone()),
-            _ => None,
-        })
-        .collect()
+pub(crate) fn sent(effects: &[Done]) -> Vec<(Party, Said)> {
+    let message = |effect: &_| match effect {
+        Effect::Send { to, message } => Some((*to, message.clone())),
+        _ => None,
+    };
+    effects.iter().filter_map(message).collect()
+}
+
+/// The certificates that were sent to the breaker node.
+pub(crate) fn certified(effects: &[Done]) -> Vec<Said> {
+    let is_certificate =
+        |(to, message): &_| *to == Party::Breaker && matches!(message, Message::Certificate { .. });
+    sent(effects).into_iter().filter(is_certificate).map(|(_, message)| message).collect()
+}
+
+pub(crate) fn blamed(effects: &[Done]) -> Vec<Evidence<Proof>> {
+    let evidence = |effect: &_| match effect {
+        Effect::Blame(evidence) => Some(evidence.clone()),
+        _ => None,
+    };
+    effects.iter().filter_map(evidence).collect()
 }
 
 /// Why a message was refused.
-pub(crate) fn refused(effects: &[Told]) -> Option<Refusal> {
+pub(crate) fn refused(effects: &[Done]) -> Option<Refusal> {
     effects.iter().find_map(|effect| match effect {
         Effect::Refused { why, .. } => Some(*why),
         _ => None,

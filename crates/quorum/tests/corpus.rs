@@ -1,11 +1,10 @@
 //! What the fuzzer of datagrams begins with: one datagram of each kind and form, and key files.
 //!
-//! `QCYCLE_BLESS=1` writes the files anew.
+//! `QCYCLE_BLESS=1` writes the files again.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use quorum::CommonTime;
 use quorum::dealer::generate;
 use quorum::keys::Secret;
 use quorum::wire::{
@@ -13,7 +12,8 @@ use quorum::wire::{
     Payload, Proof, SLOTS, TAG_OCTETS, TwoSignatures, WorkingKey,
 };
 use quorum::{
-    Acknowledgement, Action, Attempt, BreakerId, Epoch, Gen, NodeId, Party, StationId, Tick,
+    Acknowledgement, Action, Attempt, BreakerId, CommonTime, Epoch, Gen, NodeId, Party, StationId,
+    Tick,
 };
 
 fn corpus() -> BTreeMap<String, Vec<u8>> {
@@ -95,7 +95,7 @@ fn corpus() -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn the_corpus_is_what_is_encoded_today() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/quorum");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
     let files = corpus();
     let is_there = |kind: &Kind| {
         files
@@ -103,7 +103,7 @@ fn the_corpus_is_what_is_encoded_today() {
             .any(|file| Header::decode(file).is_ok_and(|(header, ..)| header.kind == *kind))
     };
     assert!(Kind::ALL.iter().all(is_there), "each kind has a file");
-    #[expect(clippy::disallowed_methods, reason = "whoever runs the test says so")]
+    #[expect(clippy::disallowed_methods, reason = "who runs the test says so")]
     if std::env::var("QCYCLE_BLESS").is_ok() {
         std::fs::create_dir_all(&folder).unwrap();
         for (name, octets) in &files {
@@ -112,6 +112,6 @@ fn the_corpus_is_what_is_encoded_today() {
     }
     for (name, octets) in &files {
         let found = std::fs::read(folder.join(name)).unwrap_or_default();
-        assert_eq!(&found, octets, "{name}; QCYCLE_BLESS=1 writes it anew");
+        assert_eq!(&found, octets, "{name}; QCYCLE_BLESS=1 writes it again");
     }
 }

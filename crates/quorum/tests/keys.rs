@@ -1,22 +1,19 @@
 //! State machines, keys, channels and datagrams together, over a network of octets with a delay:
 //! nodes that know nothing but root keys find each other, trip and close, beside one that sends
-//! corrupt proofs, and one that is born anew.
+//! corrupt proofs, and one that is reborn.
 #![expect(clippy::unwrap_used, reason = "a test ends there")]
 
 use std::collections::BTreeMap;
 
-use quorum::CommonTime;
 use quorum::certificate::Keyring;
 use quorum::channel::Channels;
 use quorum::dealer::{Station, generate};
 use quorum::keys::{Secret, Working};
-use quorum::wire::{Certificate, CertificateKind, Message, Payload, Proof, WorkingKey};
+use quorum::wire::{Certificate, CertificateKind, Message, Payload, Proof};
 use quorum::{
-    Action, Breaker, BreakerEvent, BreakerId, Counters, Effect, Epoch, Event, Gen, NodeId,
-    Parameters, Party, Protocol, Relay, Remembered, Speaker, StationId, Tick,
+    Action, Breaker, BreakerEvent, BreakerId, CommonTime, Counters, Effect, Epoch, Event, EventOf,
+    Gen, NodeId, Parameters, Party, Protocol, Relay, Remembered, Speaker, StationId, Tick,
 };
-
-type Effects = Vec<Effect<Proof, Certificate, WorkingKey>>;
 
 /// How long a datagram is on its way.
 const DELAY_NS: u64 = 100_000;
@@ -100,35 +97,24 @@ impl World {
 
     fn decide(&mut self, nodes: &[usize], action: Action) {
         for node in nodes {
-            self.step(Party::Relay(NodeId::ALL[*node]), Some(Event::Decided(action)), None);
+            self.step(Party::Relay(NodeId::ALL[*node]), Event::Decided(action));
         }
     }
 
-    /// Something happens to a relay node, or a message comes, or a deadline.
-    fn step(
-        &mut self,
-        party: Party,
-        event: Option<Event<Proof, Certificate, WorkingKey>>,
-        message: Option<(Party, Message)>,
-    ) {
+    fn step(&mut self, party: Party, event: EventOf<Keyring>) {
         let now = CommonTime::from_ns(self.now_ns);
-        let mut effects = Effects::new();
+        let mut effects = Vec::new();
         let member = self.members.get_mut(&party).unwrap();
-        match (&mut member.machine, message) {
-            (Machine::Relay(relay), Some((from, message))) => {
-                let event = Event::Received { from, message };
-                relay.step(now, event, &mut member.keyring, &mut effects);
-            }
-            (Machine::Relay(relay), None) => {
-                let event = event.unwrap_or(Event::Deadline);
-                relay.step(now, event, &mut member.keyring, &mut effects);
-            }
-            (Machine::Breaker(breaker), Some((Party::Relay(from), message))) => {
-                let event = BreakerEvent::Received { from, message };
+        match &mut member.machine {
+            Machine::Relay(relay) => relay.step(now, event, &mut member.keyring, &mut effects),
+            Machine::Breaker(breaker) => {
+                let event = match event {
+                    Event::Received { from: Party::Relay(from), message } => {
+                        BreakerEvent::Received { from, message }
+                    }
+                    _ => BreakerEvent::Deadline,
+                };
                 breaker.step(now, event, &mut member.keyring, &mut effects);
-            }
-            (Machine::Breaker(breaker), _) => {
-                breaker.step(now, BreakerEvent::Deadline, &mut member.keyring, &mut effects);
             }
         }
         for effect in effects {
@@ -194,7 +180,7 @@ impl World {
                 let (_, (to, datagram)) = self.network.pop_first().unwrap();
                 self.arrive(to, &datagram);
             } else if deadline <= next {
-                self.step(party, None, None);
+                self.step(party, Event::Deadline);
             } else {
                 self.commit();
             }
@@ -205,7 +191,7 @@ impl World {
         let member = self.members.get_mut(&to).unwrap();
         match (member.channels.open(datagram), to) {
             (Ok((from, Payload::Message(message))), _) => {
-                self.step(to, None, Some((from, message)));
+                self.step(to, Event::Received { from, message });
             }
             (Ok((Party::Relay(from), Payload::Commitments(commitments))), _) => {
                 assert!(member.keyring.committed(from, &commitments));
@@ -253,7 +239,7 @@ fn relays_act_as_one_with_any_protocol_and_certificate() {
         assert!(at - begin <= 2 * MS, "{protocol}, {kind}: {} µs", (at - begin) / 1000);
         assert!(!world.blamed.is_empty(), "{protocol}, {kind}");
         assert!(world.blamed.iter().all(|node| *node == NodeId::ALL[0]), "{:?}", world.blamed);
-        // Node 1 is born anew, knows only root keys, and closes with node 2.
+        // Node 1 is reborn, knows only root keys, and closes with node 2.
         let before = world.refused;
         world.born(Party::Relay(NodeId::ALL[1]), 2, Action::Trip);
         world.run(100 * MS);

@@ -71,11 +71,13 @@ pub(crate) struct Symbolic {
     pub(crate) combinations: u64,
     /// What this node has proven, of late.
     pub(crate) proved: Vec<Statement>,
+    /// Whose proofs go together with nobody's.
+    pub(crate) apart: Option<NodeId>,
 }
 
 impl Symbolic {
     pub(crate) fn new(me: Option<NodeId>, keys: [u64; 4]) -> Self {
-        Self { me, keys, checks: 0, combinations: 0, proved: Vec::new() }
+        Self { me, keys, checks: 0, combinations: 0, proved: Vec::new(), apart: None }
     }
 
     fn sound(&self, node: NodeId, statement: &Statement, proof: &Proof) -> bool {
@@ -106,6 +108,9 @@ impl Scheme for Symbolic {
         proofs: [(NodeId, &Proof); QUORUM],
     ) -> Result<Certificate, NoCertificate> {
         self.combinations += 1;
+        if proofs.iter().any(|(node, _)| Some(*node) == self.apart) {
+            return Err(NoCertificate::NotTogether);
+        }
         for (node, proof) in proofs {
             if !self.sound(node, statement, proof) {
                 return Err(NoCertificate::Wrong(node));

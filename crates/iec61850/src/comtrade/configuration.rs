@@ -25,11 +25,9 @@ pub enum Encoding {
 /// An analog channel, and how its numbers become values.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Analog {
-    /// Name as the recorder has it.
     pub name: String,
     /// Phase, if it is of one.
     pub phase: String,
-    /// Unit of its values.
     pub unit: String,
     /// What a number in the data is multiplied by.
     pub factor: f64,
@@ -46,7 +44,6 @@ pub struct Analog {
 /// A digital channel: a state per sample.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Digital {
-    /// Name as the recorder has it.
     pub name: String,
     /// Its state when all is well.
     pub normal: bool,
@@ -64,15 +61,10 @@ pub struct Rate {
 /// All that the configuration says.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Configuration {
-    /// Name of the station.
     pub station: String,
-    /// Name of the recording device.
     pub recorder: String,
-    /// Year of the standard.
     pub revision: Revision,
-    /// Analog channels in order.
     pub analog: Vec<Analog>,
-    /// Digital channels in order.
     pub digital: Vec<Digital>,
     /// Nominal frequency, in Hz.
     pub frequency_hz: f64,
@@ -84,7 +76,6 @@ pub struct Configuration {
     pub begin: String,
     /// When the trigger was, as it is written.
     pub trigger: String,
-    /// How the data are written.
     pub encoding: Encoding,
     /// Microseconds of one count of the stamps of samples.
     pub stamp_us: f64,

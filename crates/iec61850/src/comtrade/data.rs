@@ -11,13 +11,11 @@ const MISSING_32: i32 = i32::MIN;
 /// A record: channels over time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Record {
-    /// What the configuration says.
     pub configuration: Configuration,
     /// When each sample was taken, in seconds since the first.
     pub time_s: Vec<f64>,
     /// Values of each analog channel in its unit; not a number where one is missing.
     pub analog: Vec<Vec<f64>>,
-    /// States of each digital channel.
     pub digital: Vec<Vec<bool>>,
 }
 

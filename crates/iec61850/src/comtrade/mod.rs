@@ -23,7 +23,6 @@ pub struct ComtradeError {
     pub file: &'static str,
     /// Line, or number of the sample in binary data, from 1.
     pub line: usize,
-    /// What is wrong there.
     pub what: String,
 }
 

@@ -8,11 +8,8 @@ use crate::time::SampleTime;
 /// Counters and time allowed to live of one message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Number of the state, one more at each change.
     pub st_num: u32,
-    /// Counts messages since the last change.
     pub sq_num: u32,
-    /// How long a subscriber waits for the next message.
     pub time_allowed_to_live_ms: u32,
 }
 

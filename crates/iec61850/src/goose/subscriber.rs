@@ -15,11 +15,9 @@ use crate::wire::{Goose, MacAddress, UtcTime};
 pub struct Expected {
     /// The group that it sends to.
     pub destination: MacAddress,
-    /// APPID of its frames.
     pub app_id: u16,
     /// Reference of its control block.
     pub gocb_ref: String,
-    /// Revision of its configuration.
     pub conf_rev: u32,
     /// How many values it sends.
     pub entries: u32,
@@ -45,11 +43,9 @@ pub struct Counters {
     pub received: u64,
     /// Messages with a new state.
     pub changes: u64,
-    /// The same state again.
     pub repeated: u64,
     /// Messages of the present state that never arrived, as far as numbers tell.
     pub lost: u64,
-    /// States that never arrived.
     pub states_lost: u64,
     /// Sent before: replayed, duplicated or overtaken.
     pub old: u64,
@@ -59,7 +55,6 @@ pub struct Counters {
     pub simulated: u64,
     /// Times that the publisher was silent for longer than it allowed.
     pub silences: u64,
-    /// Restarts of the publisher.
     pub restarts: u64,
 }
 
@@ -70,7 +65,6 @@ pub enum Reception {
     Changed,
     /// Its values are known.
     Repeated,
-    /// It is not to be used.
     Refused,
 }
 
@@ -220,8 +214,8 @@ mod tests {
 
     fn subscriber(simulated: bool) -> Subscriber {
         Subscriber::new(Expected {
-            destination: MacAddress([1, 0x0c, 0xcd, 1, 0, 1]),
-            app_id: 1,
+            destination: MacAddress::default(),
+            app_id: 0,
             gocb_ref: "BAY/LLN0$GO$gcb".into(),
             conf_rev: 1,
             entries: 1,
@@ -232,13 +226,7 @@ mod tests {
     /// A message of state `st_num`, which came to be in that second.
     fn message(st_num: u32, sq_num: u32, seconds: u32) -> Goose<'static> {
         Goose {
-            header: Header {
-                destination: MacAddress([1, 0x0c, 0xcd, 1, 0, 1]),
-                source: MacAddress::default(),
-                tag: None,
-                app_id: 1,
-                reserved: [0, 0],
-            },
+            header: Header::default(),
             gocb_ref: "BAY/LLN0$GO$gcb",
             time_allowed_to_live_ms: 100,
             dat_set: "BAY/LLN0$ds",

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use roxmltree::Node;
 
 use super::{Address, LeftOut, MessageBlock, Rate, Station, StreamBlock, Value, ValueKind, below};
-use crate::wire::Tag;
+use crate::wire::{MacAddress, Tag};
 
-/// Priority of protection traffic where none is told.
+/// Priority of protection traffic where none is given.
 const PRIORITY: u8 = 4;
 /// Longest name that a frame has room for.
 const NAME_OCTETS_MAX: usize = 129;
@@ -57,12 +57,12 @@ pub(super) fn station(root: Node<'_, '_>) -> Station {
 fn with_lines(text: &str, mut found: Vec<(usize, String, String)>) -> Vec<LeftOut> {
     found.sort();
     let (mut line, mut until) = (1, 0);
-    let told = found.into_iter().map(|(at, block, why)| {
+    let named = found.into_iter().map(|(at, block, why)| {
         line += text.as_bytes()[until..at].iter().filter(|octet| **octet == b'\n').count();
         until = at;
         LeftOut { line: u32::try_from(line).unwrap_or(u32::MAX), block, why }
     });
-    told.collect()
+    named.collect()
 }
 
 /// What an element says of where a block sends to.
@@ -203,19 +203,16 @@ impl<'a, 'i> Here<'a, 'i, '_> {
             0 => return Err("confRev is 0, which means that it is not in use".into()),
             conf_rev => conf_rev,
         };
-        let repeat_ms = place.repeat_ms;
-        let device = attribute(self.device, "name").to_owned();
-        let (name, values) = (self.name(block), self.values(set)?);
         Ok(MessageBlock {
-            device,
-            name,
+            device: attribute(self.device, "name").to_owned(),
+            name: self.name(block),
             reference,
             data_set,
             go_id,
             address,
             conf_rev,
-            repeat_ms,
-            values,
+            repeat_ms: place.repeat_ms,
+            values: self.values(set)?,
         })
     }
 
@@ -237,7 +234,7 @@ impl<'a, 'i> Here<'a, 'i, '_> {
         let found = self.addresses.get(&place);
         let found = found.ok_or("it has no address under `Communication`")?;
         let [mac, app_id, vlan, priority] = found.address.map(Option::unwrap_or_default);
-        let destination = mac.parse::<crate::wire::MacAddress>().ok();
+        let destination = mac.parse::<MacAddress>().ok();
         let destination = destination
             .filter(|address| address.is_group())
             .ok_or("its MAC-Address is not a multicast address")?;
@@ -283,7 +280,7 @@ fn value(member: Node<'_, '_>) -> Value {
     Value { path: parts.join("."), kind }
 }
 
-/// A whole number of milliseconds, where one is told.
+/// A whole number of milliseconds, where one is given.
 fn milliseconds(place: Node<'_, '_>, name: &'static str) -> Option<u32> {
     let element = below(place, name).next()?;
     let is_ms =

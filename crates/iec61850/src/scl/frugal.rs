@@ -116,10 +116,10 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_told_with_its_line() {
+    fn too_much_is_named_with_its_line() {
         let attributes: String = (0..65).map(|number| format!(" a{number}='x'")).collect();
-        let told = check(&format!("<SCL>\n<IED{attributes}/></SCL>")).unwrap_err();
-        assert_eq!(told, "line 2: an element has 65 attributes, more than 64");
+        let said = check(&format!("<SCL>\n<IED{attributes}/></SCL>")).unwrap_err();
+        assert_eq!(said, "line 2: an element has 65 attributes, more than 64");
         let elements: String =
             (0..65).map(|number| format!("<a xmlns:n{number}='x'/>\n")).collect();
         assert_eq!(check(&elements).unwrap_err(), "line 65: more than 64 namespaces");

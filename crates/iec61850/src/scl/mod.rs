@@ -23,11 +23,9 @@ const NODES_MAX: u32 = 4_000_000;
 /// Streams and messages that a file describes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Station {
-    /// Streams of sampled values.
     pub streams: Vec<StreamBlock>,
     /// GOOSE messages, in the order of the file.
     pub messages: Vec<MessageBlock>,
-    /// What was left out, with its line and the reason.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -38,7 +36,6 @@ pub struct LeftOut {
     pub line: u32,
     /// Device, logical device and control block.
     pub block: String,
-    /// What it lacks, or what is wrong with it.
     pub why: String,
 }
 
@@ -51,11 +48,8 @@ impl fmt::Display for LeftOut {
 /// Where a control block sends to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Address {
-    /// The multicast group that frames are sent to.
     pub destination: MacAddress,
-    /// APPID of its frames.
     pub app_id: u16,
-    /// Priority and VLAN of its frames.
     pub tag: Tag,
 }
 
@@ -64,13 +58,9 @@ pub struct Address {
 pub struct StreamBlock {
     /// Device, logical device and control block, as one word.
     pub name: String,
-    /// svID, the name in each sample.
     pub sv_id: String,
-    /// Where it sends to.
     pub address: Address,
-    /// Samples per period or second.
     pub rate: Rate,
-    /// Revision of its configuration.
     pub conf_rev: u32,
 }
 
@@ -92,17 +82,12 @@ pub struct MessageBlock {
     pub name: String,
     /// Reference of the control block.
     pub reference: String,
-    /// Reference of the data set.
     pub data_set: String,
-    /// Name of the message.
     pub go_id: String,
-    /// Where it sends to.
     pub address: Address,
-    /// Revision of its configuration.
     pub conf_rev: u32,
-    /// First and last interval of repetition, in ms, where they are told.
+    /// First and last interval of repetition, in ms, where they are given.
     pub repeat_ms: [Option<u32>; 2],
-    /// Its values, in their order.
     pub values: Vec<Value>,
 }
 

@@ -5,24 +5,25 @@
 //! Only tags of one octet and definite lengths exist in these protocols. Lengths are read in
 //! every form up to four octets, also longer than needed, and written in the shortest.
 
-use super::error::{Fault, Field, WireError};
+use super::error::{Fault, WireError};
 
 /// Longest visible string: an object reference (IEC 61850-7-2, `ObjectReference`).
 const TEXT_OCTETS_MAX: usize = 129;
 
-/// What is left to read, and where in the frame that is.
+/// What is left to read of a field, and where in the frame that is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Reader<'a> {
+    field: &'static str,
     pub(super) rest: &'a [u8],
     /// Where `rest` ends, in octets from the begin of the frame.
     end: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `octets`, the first of which stands at `at` in the frame.
+    /// Reads the octets of a field, the first of which stands at `at` in the frame.
     #[inline]
-    pub(super) fn new(octets: &'a [u8], at: usize) -> Self {
-        Self { rest: octets, end: at + octets.len() }
+    pub(super) fn new(field: &'static str, octets: &'a [u8], at: usize) -> Self {
+        Self { field, rest: octets, end: at + octets.len() }
     }
 
     /// Where the next octet stands in the frame.
@@ -32,7 +33,13 @@ impl<'a> Reader<'a> {
     }
 
     #[cold]
-    pub(super) fn error(&self, field: Field, fault: Fault) -> WireError {
+    pub(super) fn error(&self, fault: Fault) -> WireError {
+        self.error_of(self.field, fault)
+    }
+
+    /// What is wrong with the field that comes next.
+    #[cold]
+    pub(super) fn error_of(&self, field: &'static str, fault: Fault) -> WireError {
         WireError { field, octet: self.at(), fault }
     }
 
@@ -44,48 +51,52 @@ impl<'a> Reader<'a> {
 
     /// The value of the field with this tag, which must come next.
     #[inline]
-    pub(super) fn value(&mut self, tag: u8, field: Field) -> Result<Self, WireError> {
+    pub(super) fn value(&mut self, tag: u8, field: &'static str) -> Result<Self, WireError> {
         match self.tag() {
             Some(found) if found == tag => self.any(field),
-            Some(found) => Err(self.error(field, Fault::Tag { expected: tag, found })),
-            None => Err(self.error(field, Fault::Missing)),
+            Some(found) => Err(self.error_of(field, Fault::Tag { expected: tag, found })),
+            None => Err(self.error_of(field, Fault::Missing)),
         }
     }
 
     /// The value of the field with this tag, if it comes next.
     #[inline]
-    pub(super) fn optional(&mut self, tag: u8, field: Field) -> Result<Option<Self>, WireError> {
+    pub(super) fn optional(
+        &mut self,
+        tag: u8,
+        field: &'static str,
+    ) -> Result<Option<Self>, WireError> {
         if self.tag() == Some(tag) { self.any(field).map(Some) } else { Ok(None) }
     }
 
     /// The value of whatever comes next.
     #[inline]
-    pub(super) fn any(&mut self, field: Field) -> Result<Self, WireError> {
+    pub(super) fn any(&mut self, field: &'static str) -> Result<Self, WireError> {
         let (head, octets) = match *self.rest {
             [_, length @ 0..=0x7f, ..] => (2, usize::from(length)),
             _ => self.long_length(field)?,
         };
         let body = &self.rest[head..];
         if octets > body.len() {
-            return Err(self.error(field, Fault::Cut { has: body.len(), needs: octets }));
+            return Err(self.error_of(field, Fault::Cut { has: body.len(), needs: octets }));
         }
         let (value, rest) = body.split_at(octets);
         let end = self.end - rest.len();
         self.rest = rest;
-        Ok(Self { rest: value, end })
+        Ok(Self { field, rest: value, end })
     }
 
     /// Octets of tag and length, and the length, where it is of the long form.
-    fn long_length(&self, field: Field) -> Result<(usize, usize), WireError> {
+    fn long_length(&self, field: &'static str) -> Result<(usize, usize), WireError> {
         let Some(&first) = self.rest.get(1) else {
-            return Err(self.error(field, Fault::Cut { has: self.rest.len(), needs: 2 }));
+            return Err(self.error_of(field, Fault::Cut { has: self.rest.len(), needs: 2 }));
         };
         let count = usize::from(first & 0x7f);
         if !(1..=4).contains(&count) {
-            return Err(self.error(field, Fault::LengthForm));
+            return Err(self.error_of(field, Fault::LengthForm));
         }
         let Some(octets) = self.rest.get(2..2 + count) else {
-            return Err(self.error(field, Fault::Cut { has: self.rest.len(), needs: 2 + count }));
+            return Err(self.error_of(field, Fault::Cut { has: self.rest.len(), needs: 2 + count }));
         };
         let length = octets.iter().fold(0u64, |sum, octet| sum << 8 | u64::from(*octet));
         // A length beyond the address space is beyond the frame as well.
@@ -94,40 +105,38 @@ impl<'a> Reader<'a> {
 
     /// All of it as an array.
     #[inline]
-    pub(super) fn array<const N: usize>(self, field: Field) -> Result<[u8; N], WireError> {
-        self.rest
-            .try_into()
-            .map_err(|_| self.error(field, Fault::Length { octets: self.rest.len() }))
+    pub(super) fn array<const N: usize>(self) -> Result<[u8; N], WireError> {
+        self.rest.try_into().map_err(|_| self.error(Fault::Length { octets: self.rest.len() }))
     }
 
     /// All of it as a visible string.
     #[inline]
-    pub(super) fn text(self, field: Field) -> Result<&'a str, WireError> {
+    pub(super) fn text(self) -> Result<&'a str, WireError> {
         if self.rest.len() > TEXT_OCTETS_MAX {
-            return Err(self.error(field, Fault::Length { octets: self.rest.len() }));
+            return Err(self.error(Fault::Length { octets: self.rest.len() }));
         }
-        self.visible(field)
+        self.visible()
     }
 
     /// All of it as a visible string of any length.
     #[inline]
-    pub(super) fn visible(self, field: Field) -> Result<&'a str, WireError> {
+    pub(super) fn visible(self) -> Result<&'a str, WireError> {
         // Folded rather than searched: without an early exit this is a few vector instructions.
         let printable =
             self.rest.iter().fold(true, |all, octet| all & matches!(octet, 0x20..=0x7e));
         match std::str::from_utf8(self.rest) {
             Ok(text) if printable => Ok(text),
-            _ => Err(self.error(field, Fault::Text)),
+            _ => Err(self.error(Fault::Text)),
         }
     }
 
     /// All of it as a boolean: anything but zero is true.
-    pub(super) fn boolean(self, field: Field) -> Result<bool, WireError> {
-        self.array::<1>(field).map(|[octet]| octet != 0)
+    pub(super) fn boolean(self) -> Result<bool, WireError> {
+        self.array::<1>().map(|[octet]| octet != 0)
     }
 
     /// All of it as a signed integer of up to 64 bits, however many octets it was given.
-    pub(super) fn signed(self, field: Field) -> Result<i64, WireError> {
+    pub(super) fn signed(self) -> Result<i64, WireError> {
         let sign = if self.rest.first().is_some_and(|first| first & 0x80 != 0) { -1 } else { 0 };
         // A ninth octet can only repeat the sign, as fixed lengths of 64 bits have it.
         let number = match self.rest {
@@ -135,34 +144,34 @@ impl<'a> Reader<'a> {
             rest => rest,
         };
         if !(1..=8).contains(&number.len()) {
-            return Err(self.error(field, Fault::Length { octets: self.rest.len() }));
+            return Err(self.error(Fault::Length { octets: self.rest.len() }));
         }
         Ok(number.iter().fold(sign, |sum, octet| sum << 8 | i64::from(*octet)))
     }
 
     /// All of it as an integer that is not negative, of up to 64 bits.
-    pub(super) fn unsigned(self, field: Field) -> Result<u64, WireError> {
+    pub(super) fn unsigned(self) -> Result<u64, WireError> {
         match self.rest {
-            [] => Err(self.error(field, Fault::Length { octets: 0 })),
-            [0x80..=0xff, ..] => Err(self.error(field, Fault::Range)),
+            [] => Err(self.error(Fault::Length { octets: 0 })),
+            [0x80..=0xff, ..] => Err(self.error(Fault::Range)),
             [0, rest @ ..] | rest if rest.len() <= 8 => {
                 Ok(rest.iter().fold(0, |sum, octet| sum << 8 | u64::from(*octet)))
             }
-            _ => Err(self.error(field, Fault::Length { octets: self.rest.len() })),
+            _ => Err(self.error(Fault::Length { octets: self.rest.len() })),
         }
     }
 
     /// All of it as an `INT32U`.
-    pub(super) fn int32u(self, field: Field) -> Result<u32, WireError> {
-        u32::try_from(self.unsigned(field)?).map_err(|_| self.error(field, Fault::Range))
+    pub(super) fn int32u(self) -> Result<u32, WireError> {
+        u32::try_from(self.unsigned()?).map_err(|_| self.error(Fault::Range))
     }
 
     /// Nothing may be left.
     #[inline]
-    pub(super) fn finish(&self, field: Field) -> Result<(), WireError> {
+    pub(super) fn finish(&self) -> Result<(), WireError> {
         match self.rest.len() {
             0 => Ok(()),
-            octets => Err(self.error(field, Fault::Trailing { octets })),
+            octets => Err(self.error(Fault::Trailing { octets })),
         }
     }
 }
@@ -271,17 +280,17 @@ mod tests {
     #[test]
     fn lengths_are_read_in_every_form_and_refused_when_they_say_too_much() {
         for octets in [&[0x80, 1, 7][..], &[0x80, 0x81, 1, 7], &[0x80, 0x84, 0, 0, 0, 1, 7]] {
-            let value = Reader::new(octets, 0).value(0x80, Field::NoAsdu).unwrap();
+            let value = Reader::new("", octets, 0).value(0x80, "noASDU").unwrap();
             assert_eq!(value.rest, [7]);
             assert_eq!(value.at(), octets.len() - 1);
         }
-        let fault = |octets: &[u8]| Reader::new(octets, 9).any(Field::Data).unwrap_err().fault;
+        let fault = |octets: &[u8]| Reader::new("", octets, 9).any("Data").unwrap_err().fault;
         assert_eq!(fault(&[0x80, 0x80, 1]), Fault::LengthForm);
         assert_eq!(fault(&[0x80, 0x85, 0, 0, 0, 0, 1]), Fault::LengthForm);
         assert_eq!(fault(&[0x80, 2, 1]), Fault::Cut { has: 1, needs: 2 });
         assert_eq!(fault(&[0x80, 0x82, 1]), Fault::Cut { has: 3, needs: 4 });
         assert_eq!(fault(&[0x80]), Fault::Cut { has: 1, needs: 2 });
-        let error = Reader::new(&[0x81, 0], 9).value(0x80, Field::SvId).unwrap_err();
+        let error = Reader::new("", &[0x81, 0], 9).value(0x80, "svID").unwrap_err();
         assert_eq!(error.to_string(), "svID at octet 9: tag 0x80 is expected here, not 0x81");
     }
 
@@ -292,10 +301,10 @@ mod tests {
         ) {
             let (signed, unsigned) = (signed >> shift, unsigned >> shift);
             let octets = written(|w| w.signed(0x85, signed, octets_min));
-            let read = Reader::new(&octets, 0).any(Field::Data).unwrap().signed(Field::Data);
+            let read = Reader::new("", &octets, 0).any("Data").unwrap().signed();
             prop_assert_eq!(read, Ok(signed));
             let octets = written(|w| w.unsigned(0x86, unsigned, octets_min));
-            let read = Reader::new(&octets, 0).any(Field::Data).unwrap().unsigned(Field::Data);
+            let read = Reader::new("", &octets, 0).any("Data").unwrap().unsigned();
             prop_assert_eq!(read, Ok(unsigned));
         }
 
@@ -303,9 +312,9 @@ mod tests {
         fn fields_of_any_length_are_read_as_they_were_written(length in 0usize..70_000) {
             let value = vec![7; length];
             let octets = written(|w| w.field(0x30, &value));
-            let mut reader = Reader::new(&octets, 0);
-            prop_assert_eq!(reader.value(0x30, Field::Asdu).unwrap().rest, &value[..]);
-            prop_assert_eq!(reader.finish(Field::Asdu), Ok(()));
+            let mut reader = Reader::new("ASDU", &octets, 0);
+            prop_assert_eq!(reader.value(0x30, "ASDU").unwrap().rest, &value[..]);
+            prop_assert_eq!(reader.finish(), Ok(()));
         }
     }
 }

@@ -9,7 +9,7 @@
 use std::fmt;
 
 use super::ber::{Reader, Writer};
-use super::error::{Fault, Field, WireError};
+use super::error::{Fault, WireError};
 use super::utc_time::UtcTime;
 
 /// Deepest nesting. A functionally constrained data object has 4 levels; no data set needs more
@@ -104,11 +104,11 @@ impl<'a> AllData<'a> {
     /// # Errors
     /// The first value that is not as it must be, with its octet in `encoded`.
     pub fn decode(encoded: &'a [u8]) -> Result<Self, WireError> {
-        Self::check(Reader::new(encoded, 0))
+        Self::check(Reader::new("allData", encoded, 0))
     }
 
     pub(super) fn check(reader: Reader<'a>) -> Result<Self, WireError> {
-        let count = check(reader, Field::AllData, DEPTH_MAX)?;
+        let count = check(reader, DEPTH_MAX)?;
         Ok(Self { elements: Elements(reader), count })
     }
 
@@ -132,14 +132,14 @@ impl<'a> AllData<'a> {
 }
 
 /// Counts the values in `reader`, after looking at each.
-fn check(mut reader: Reader<'_>, field: Field, depth: usize) -> Result<u32, WireError> {
+fn check(mut reader: Reader<'_>, depth: usize) -> Result<u32, WireError> {
     let Some(depth) = depth.checked_sub(1) else {
-        return Err(reader.error(field, Fault::Depth));
+        return Err(reader.error(Fault::Depth));
     };
     let mut count = 0;
     while !reader.rest.is_empty() {
         if let Data::Array(inner) | Data::Structure(inner) = Data::decode(&mut reader)? {
-            check(inner.0, Field::Data, depth)?;
+            check(inner.0, depth)?;
         }
         count += 1;
     }
@@ -157,19 +157,19 @@ impl<'a> Iterator for Elements<'a> {
 
 impl<'a> Data<'a> {
     fn decode(reader: &mut Reader<'a>) -> Result<Self, WireError> {
-        const FIELD: Field = Field::Data;
+        const FIELD: &str = "Data";
         let before = *reader;
-        let tag = reader.tag().ok_or_else(|| reader.error(FIELD, Fault::Missing))?;
+        let tag = reader.tag().ok_or_else(|| reader.error_of(FIELD, Fault::Missing))?;
         let value = reader.any(FIELD)?;
         let octets = value.rest;
-        let length = || value.error(FIELD, Fault::Length { octets: octets.len() });
+        let length = || value.error(Fault::Length { octets: octets.len() });
         Ok(match tag {
             0xa1 => Self::Array(Elements(value)),
             0xa2 => Self::Structure(Elements(value)),
-            0x83 => Self::Boolean(value.boolean(FIELD)?),
+            0x83 => Self::Boolean(value.boolean()?),
             0x84 => Self::BitString(Bits::decode(value)?),
-            0x85 => Self::Integer(value.signed(FIELD)?),
-            0x86 => Self::Unsigned(value.unsigned(FIELD)?),
+            0x85 => Self::Integer(value.signed()?),
+            0x86 => Self::Unsigned(value.unsigned()?),
             0x87 => match *octets {
                 // The first octet is the width of the exponent.
                 [8, a, b, c, d] => Self::Float32(f32::from_be_bytes([a, b, c, d])),
@@ -177,25 +177,23 @@ impl<'a> Data<'a> {
                     Self::Float64(f64::from_be_bytes([a, b, c, d, e, f, g, h]))
                 }
                 [_, _, _, _, _] | [_, _, _, _, _, _, _, _, _] => {
-                    return Err(value.error(FIELD, Fault::Range));
+                    return Err(value.error(Fault::Range));
                 }
                 _ => return Err(length()),
             },
             0x89 => Self::OctetString(octets),
-            0x8a => Self::VisibleString(value.visible(FIELD)?),
+            0x8a => Self::VisibleString(value.visible()?),
             0x8c if matches!(octets.len(), 4 | 6) => Self::BinaryTime(octets),
             0x8c => return Err(length()),
-            0x8d => Self::Bcd(value.signed(FIELD)?),
+            0x8d => Self::Bcd(value.signed()?),
             0x8e => Self::BooleanArray(Bits::decode(value)?),
             0x8f => match octets {
                 [.., 0..=0x7f] => Self::ObjectId(octets),
                 _ => return Err(length()),
             },
-            0x90 => Self::MmsString(
-                std::str::from_utf8(octets).map_err(|_| value.error(FIELD, Fault::Text))?,
-            ),
-            0x91 => Self::UtcTime(UtcTime::from_octets(value.array(FIELD)?)),
-            _ => return Err(before.error(FIELD, Fault::Type { tag })),
+            0x90 => Self::MmsString(str::from_utf8(octets).map_err(|_| value.error(Fault::Text))?),
+            0x91 => Self::UtcTime(UtcTime::from_octets(value.array()?)),
+            _ => return Err(before.error_of(FIELD, Fault::Type { tag })),
         })
     }
 
@@ -229,8 +227,8 @@ impl<'a> Bits<'a> {
             [padding @ 0..=7, ref octets @ ..] if padding == 0 || !octets.is_empty() => {
                 Ok(Self { octets, padding })
             }
-            [] => Err(value.error(Field::Data, Fault::Length { octets: 0 })),
-            _ => Err(value.error(Field::Data, Fault::Range)),
+            [] => Err(value.error(Fault::Length { octets: 0 })),
+            _ => Err(value.error(Fault::Range)),
         }
     }
 

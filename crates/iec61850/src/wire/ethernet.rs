@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::ber::{Reader, Writer};
-use super::error::{Fault, Field, WireError};
+use super::error::{Fault, WireError};
 
 /// `EtherType` of GOOSE.
 pub const ETHERTYPE_GOOSE: u16 = 0x88b8;
@@ -97,17 +97,14 @@ impl Tag {
 }
 
 /// Everything in front of the PDU.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Header {
-    /// The group that it is for.
     pub destination: MacAddress,
     /// Who sent it, or says so.
     pub source: MacAddress,
     /// Priority and VLAN; the last hop often takes the tag away.
     pub tag: Option<Tag>,
-    /// APPID, which distinguishes applications.
     pub app_id: u16,
-    /// The two reserved words as they stand.
     pub reserved: [u16; 2],
 }
 
@@ -118,23 +115,27 @@ impl Header {
         self.reserved[0] & SIMULATED != 0
     }
 
-    /// The header of a frame of this `EtherType`, and the octets of its PDU.
+    /// The header of a frame of this `EtherType`, and its PDU, which has this tag and name.
     #[inline]
-    pub(super) fn decode(frame: &[u8], ethertype: u16) -> Result<(Self, Reader<'_>), WireError> {
+    pub(super) fn decode<'a>(
+        frame: &'a [u8],
+        ethertype: u16,
+        (pdu_tag, pdu_name): (u8, &'static str),
+    ) -> Result<(Self, Reader<'a>), WireError> {
         let (tag, at) = match ethertype_at(frame, 12)? {
             ETHERTYPE_TAG => (Some(Tag(ethertype_at(frame, 14)?)), 16),
             _ => (None, 12),
         };
         if ethertype_at(frame, at)? != ethertype {
-            return Err(WireError { field: Field::EtherType, octet: at, fault: Fault::Range });
+            return Err(WireError { field: "EtherType", octet: at, fault: Fault::Range });
         }
         let begin = at + 2;
         let body = &frame[begin..];
         let Some((&[id, app, l, length, r0, r1, r2, r3], rest)) = body.split_first_chunk() else {
             let fault = Fault::Cut { has: body.len(), needs: APPLICATION_OCTETS };
-            return Err(WireError { field: Field::AppId, octet: begin, fault });
+            return Err(WireError { field: "APPID", octet: begin, fault });
         };
-        let wrong = |fault| WireError { field: Field::Length, octet: begin + 2, fault };
+        let wrong = |fault| WireError { field: "Length", octet: begin + 2, fault };
         let stated = usize::from(u16::from_be_bytes([l, length]));
         let Some(octets) = stated.checked_sub(APPLICATION_OCTETS) else {
             return Err(wrong(Fault::Range));
@@ -151,7 +152,10 @@ impl Header {
             app_id: u16::from_be_bytes([id, app]),
             reserved: [u16::from_be_bytes([r0, r1]), u16::from_be_bytes([r2, r3])],
         };
-        Ok((header, Reader::new(pdu, begin + APPLICATION_OCTETS)))
+        let mut reader = Reader::new(pdu_name, pdu, begin + APPLICATION_OCTETS);
+        let pdu = reader.value(pdu_tag, pdu_name)?;
+        reader.finish()?;
+        Ok((header, pdu))
     }
 
     /// Writes the header in front of the PDU that was written since `mark`.
@@ -193,7 +197,7 @@ fn ethertype_at(frame: &[u8], at: usize) -> Result<u16, WireError> {
         _ => {
             let needs = (at + 2).max(ETHERNET_OCTETS);
             let fault = Fault::Cut { has: frame.len(), needs };
-            Err(WireError { field: Field::Ethernet, octet: 0, fault })
+            Err(WireError { field: "Ethernet header", octet: 0, fault })
         }
     }
 }

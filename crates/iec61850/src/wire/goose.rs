@@ -8,22 +8,20 @@
 
 use std::fmt;
 
-use super::ber::Writer;
+use super::ber::{Reader, Writer};
 use super::data::{AllData, Form};
-use super::error::{Fault, Field, WireError};
+use super::error::{Fault, WireError};
 use super::ethernet::{ETHERTYPE_GOOSE, Header};
 use super::utc_time::UtcTime;
 
 /// A decoded message, or one to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Goose<'a> {
-    /// Addresses, tag and APPID of the frame.
     pub header: Header,
     /// Reference of the control block.
     pub gocb_ref: &'a str,
     /// How long a subscriber waits for the next message.
     pub time_allowed_to_live_ms: u32,
-    /// Reference of the data set.
     pub dat_set: &'a str,
     /// Name of the message.
     pub go_id: &'a str,
@@ -35,7 +33,6 @@ pub struct Goose<'a> {
     pub sq_num: u32,
     /// Whether a test set made it.
     pub simulation: bool,
-    /// Revision of the configuration.
     pub conf_rev: u32,
     /// Whether the publisher needs commissioning: its data mean nothing yet.
     pub nds_com: bool,
@@ -49,47 +46,20 @@ impl<'a> Goose<'a> {
     /// # Errors
     /// The first field that is not as it must be.
     pub fn decode(frame: &'a [u8]) -> Result<Self, WireError> {
-        let (header, mut reader) = Header::decode(frame, ETHERTYPE_GOOSE)?;
-        let mut pdu = reader.value(0x61, Field::GoosePdu)?;
-        reader.finish(Field::GoosePdu)?;
-        let gocb_ref = pdu.value(0x80, Field::GocbRef)?.text(Field::GocbRef)?;
-        let time_allowed_to_live_ms =
-            pdu.value(0x81, Field::TimeAllowedToLive)?.int32u(Field::TimeAllowedToLive)?;
-        let dat_set = pdu.value(0x82, Field::DatSet)?.text(Field::DatSet)?;
-        let go_id = pdu.value(0x83, Field::GoId)?.text(Field::GoId)?;
-        let t = UtcTime::from_octets(pdu.value(0x84, Field::T)?.array(Field::T)?);
-        let st_num = pdu.value(0x85, Field::StNum)?.int32u(Field::StNum)?;
-        let sq_num = pdu.value(0x86, Field::SqNum)?.int32u(Field::SqNum)?;
-        let simulation = match pdu.optional(0x87, Field::Simulation)? {
-            Some(value) => value.boolean(Field::Simulation)?,
-            None => false,
-        };
-        let conf_rev = pdu.value(0x88, Field::ConfRev)?.int32u(Field::ConfRev)?;
-        let nds_com = match pdu.optional(0x89, Field::NdsCom)? {
-            Some(value) => value.boolean(Field::NdsCom)?,
-            None => false,
-        };
-        let entries = pdu.value(0x8a, Field::NumDatSetEntries)?;
-        let stated = entries.int32u(Field::NumDatSetEntries)?;
-        let all_data = AllData::check(pdu.value(0xab, Field::AllData)?)?;
-        pdu.finish(Field::GoosePdu)?;
-        let found = all_data.count();
-        if stated != found {
-            return Err(entries.error(Field::NumDatSetEntries, Fault::Count { stated, found }));
-        }
+        let (header, mut pdu) = Header::decode(frame, ETHERTYPE_GOOSE, (0x61, "goosePdu"))?;
         Ok(Self {
             header,
-            gocb_ref,
-            time_allowed_to_live_ms,
-            dat_set,
-            go_id,
-            t,
-            st_num,
-            sq_num,
-            simulation,
-            conf_rev,
-            nds_com,
-            all_data,
+            gocb_ref: pdu.value(0x80, "gocbRef")?.text()?,
+            time_allowed_to_live_ms: pdu.value(0x81, "timeAllowedtoLive")?.int32u()?,
+            dat_set: pdu.value(0x82, "datSet")?.text()?,
+            go_id: pdu.value(0x83, "goID")?.text()?,
+            t: UtcTime::from_octets(pdu.value(0x84, "t")?.array()?),
+            st_num: pdu.value(0x85, "stNum")?.int32u()?,
+            sq_num: pdu.value(0x86, "sqNum")?.int32u()?,
+            simulation: pdu.optional(0x87, "simulation")?.map_or(Ok(false), Reader::boolean)?,
+            conf_rev: pdu.value(0x88, "confRev")?.int32u()?,
+            nds_com: pdu.optional(0x89, "ndsCom")?.map_or(Ok(false), Reader::boolean)?,
+            all_data: values(pdu)?,
         })
     }
 
@@ -123,6 +93,19 @@ impl<'a> Goose<'a> {
     }
 }
 
+/// The values at the end of a PDU, behind their number.
+fn values(mut pdu: Reader<'_>) -> Result<AllData<'_>, WireError> {
+    let entries = pdu.value(0x8a, "numDatSetEntries")?;
+    let stated = entries.int32u()?;
+    let all_data = AllData::check(pdu.value(0xab, "allData")?)?;
+    pdu.finish()?;
+    let found = all_data.count();
+    if stated != found {
+        return Err(entries.error(Fault::Count { stated, found }));
+    }
+    Ok(all_data)
+}
+
 impl fmt::Display for Goose<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}, {}, goID {}", self.header, self.gocb_ref, self.go_id)?;
@@ -141,7 +124,7 @@ impl fmt::Display for Goose<'_> {
 mod tests {
     use super::*;
     use crate::wire::data::tests::values;
-    use crate::wire::{Data, MacAddress, Tag, Value};
+    use crate::wire::{Data, Tag, Value};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -157,13 +140,7 @@ mod tests {
             let mut encoded = Vec::new();
             Value::encode_all(&values, form, &mut encoded);
             let message = Goose {
-                header: Header {
-                    destination: MacAddress([1, 0x0c, 0xcd, 1, 0, 1]),
-                    source: MacAddress([2, 0, 0, 0, 0, 1]),
-                    tag: tag.map(Tag),
-                    app_id: 1,
-                    reserved: [0, 0],
-                },
+                header: Header { tag: tag.map(Tag), ..crate::wire::sampled_values::tests::header() },
                 gocb_ref: &gocb_ref,
                 time_allowed_to_live_ms,
                 dat_set: &dat_set,

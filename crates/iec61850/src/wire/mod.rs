@@ -15,7 +15,7 @@ pub mod sampled_values;
 mod utc_time;
 
 pub use data::{AllData, Data, Elements, Form, Value, Width};
-pub use error::{Fault, Field, WireError};
+pub use error::{Fault, WireError};
 pub use ethernet::{Header, MacAddress, Tag};
 pub use goose::Goose;
 pub use quality::{Quality, Validity};

@@ -11,7 +11,7 @@
 use std::fmt;
 
 use super::ber::{Reader, Writer};
-use super::error::{Fault, Field, WireError};
+use super::error::{Fault, WireError};
 use super::ethernet::{ETHERTYPE_SAMPLED_VALUES, Header};
 use super::quality::Quality;
 use super::utc_time::UtcTime;
@@ -24,7 +24,6 @@ const SAMPLE_OCTETS: usize = 8;
 /// A frame of sampled values, decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SampledValues<'a> {
-    /// Addresses, tag and APPID of the frame.
     pub header: Header,
     first: Asdu<'a>,
     /// The ASDUs behind the first, known to be right.
@@ -41,7 +40,6 @@ pub struct Asdu<'a> {
     pub dat_set: Option<&'a str>,
     /// Number of the sample since the begin of the second.
     pub smp_cnt: u16,
-    /// Revision of the configuration.
     pub conf_rev: u32,
     /// When the sample was refreshed.
     pub refr_tm: Option<UtcTime>,
@@ -49,7 +47,6 @@ pub struct Asdu<'a> {
     pub smp_synch: Synchronisation,
     /// Samples per nominal period, per second, or seconds per sample: `smp_mod` says which.
     pub smp_rate: Option<u16>,
-    /// Currents and voltages with their qualities.
     pub channels: Channels<'a>,
     /// What `smp_rate` counts samples per: period or second.
     pub smp_mod: Option<u16>,
@@ -81,7 +78,6 @@ pub struct Channels<'a>(&'a [[u8; SAMPLE_OCTETS]]);
 pub struct Sample {
     /// In units of the channel: 9-2LE has 1 mA and 10 mV.
     pub value: i32,
-    /// How far it can be trusted.
     pub quality: Quality,
 }
 
@@ -92,16 +88,14 @@ impl<'a> SampledValues<'a> {
     /// The first field that is not as it must be.
     #[inline]
     pub fn decode(frame: &'a [u8]) -> Result<Self, WireError> {
-        let (header, mut reader) = Header::decode(frame, ETHERTYPE_SAMPLED_VALUES)?;
-        let mut pdu = reader.value(0x60, Field::SavPdu)?;
-        reader.finish(Field::SavPdu)?;
-        let stated = pdu.value(0x80, Field::NoAsdu)?;
-        let count = stated.int32u(Field::NoAsdu)?;
+        let (header, mut pdu) = Header::decode(frame, ETHERTYPE_SAMPLED_VALUES, (0x60, "savPdu"))?;
+        let stated = pdu.value(0x80, "noASDU")?;
+        let count = stated.int32u()?;
         if !(1..=ASDUS_MAX as u32).contains(&count) {
-            return Err(stated.error(Field::NoAsdu, Fault::Range));
+            return Err(stated.error(Fault::Range));
         }
-        let mut sequence = pdu.value(0xa2, Field::SeqAsdu)?;
-        pdu.finish(Field::SavPdu)?;
+        let mut sequence = pdu.value(0xa2, "seqASDU")?;
+        pdu.finish()?;
         let first = Asdu::decode(&mut sequence)?;
         let further = sequence;
         let mut found = 1;
@@ -110,7 +104,7 @@ impl<'a> SampledValues<'a> {
             found += 1;
         }
         if found != count {
-            return Err(stated.error(Field::NoAsdu, Fault::Count { stated: count, found }));
+            return Err(stated.error(Fault::Count { stated: count, found }));
         }
         Ok(Self { header, first, further, count: count as u8 })
     }
@@ -161,39 +155,21 @@ impl<'a> SampledValues<'a> {
 impl<'a> Asdu<'a> {
     #[inline]
     fn decode(sequence: &mut Reader<'a>) -> Result<Self, WireError> {
-        let mut asdu = sequence.value(0x30, Field::Asdu)?;
-        let sv_id = asdu.value(0x80, Field::SvId)?.text(Field::SvId)?;
-        let dat_set = match asdu.optional(0x81, Field::DatSet)? {
-            Some(value) => Some(value.text(Field::DatSet)?),
-            None => None,
+        let mut asdu = sequence.value(0x30, "ASDU")?;
+        let decoded = Self {
+            sv_id: asdu.value(0x80, "svID")?.text()?,
+            dat_set: asdu.optional(0x81, "datSet")?.map(Reader::text).transpose()?,
+            smp_cnt: u16::from_be_bytes(asdu.value(0x82, "smpCnt")?.array()?),
+            conf_rev: u32::from_be_bytes(asdu.value(0x83, "confRev")?.array()?),
+            refr_tm: optional(&mut asdu, 0x84, "refrTm")?.map(UtcTime::from_octets),
+            smp_synch: Synchronisation::from_octet(asdu.value(0x85, "smpSynch")?.array::<1>()?[0]),
+            smp_rate: optional(&mut asdu, 0x86, "smpRate")?.map(u16::from_be_bytes),
+            channels: Channels::decode(asdu.value(0x87, "sample")?)?,
+            smp_mod: optional(&mut asdu, 0x88, "smpMod")?.map(u16::from_be_bytes),
+            gm_identity: optional(&mut asdu, 0x89, "gmIdentity")?,
         };
-        let smp_cnt = asdu.value(0x82, Field::SmpCnt)?.array(Field::SmpCnt)?;
-        let conf_rev = asdu.value(0x83, Field::ConfRev)?.array(Field::ConfRev)?;
-        let refr_tm = match asdu.optional(0x84, Field::RefrTm)? {
-            Some(value) => Some(UtcTime::from_octets(value.array(Field::RefrTm)?)),
-            None => None,
-        };
-        let [smp_synch] = asdu.value(0x85, Field::SmpSynch)?.array(Field::SmpSynch)?;
-        let smp_rate = optional_word(&mut asdu, 0x86, Field::SmpRate)?;
-        let channels = Channels::decode(asdu.value(0x87, Field::Sample)?)?;
-        let smp_mod = optional_word(&mut asdu, 0x88, Field::SmpMod)?;
-        let gm_identity = match asdu.optional(0x89, Field::GmIdentity)? {
-            Some(value) => Some(value.array(Field::GmIdentity)?),
-            None => None,
-        };
-        asdu.finish(Field::Asdu)?;
-        Ok(Self {
-            sv_id,
-            dat_set,
-            smp_cnt: u16::from_be_bytes(smp_cnt),
-            conf_rev: u32::from_be_bytes(conf_rev),
-            refr_tm,
-            smp_synch: Synchronisation::from_octet(smp_synch),
-            smp_rate,
-            channels,
-            smp_mod,
-            gm_identity,
-        })
+        asdu.finish()?;
+        Ok(decoded)
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
@@ -223,11 +199,12 @@ impl<'a> Asdu<'a> {
 }
 
 #[inline]
-fn optional_word(asdu: &mut Reader<'_>, tag: u8, field: Field) -> Result<Option<u16>, WireError> {
-    match asdu.optional(tag, field)? {
-        Some(value) => value.array(field).map(|octets| Some(u16::from_be_bytes(octets))),
-        None => Ok(None),
-    }
+fn optional<const N: usize>(
+    asdu: &mut Reader<'_>,
+    tag: u8,
+    field: &'static str,
+) -> Result<Option<[u8; N]>, WireError> {
+    asdu.optional(tag, field)?.map(Reader::array).transpose()
 }
 
 impl<'a> Channels<'a> {
@@ -241,7 +218,7 @@ impl<'a> Channels<'a> {
     fn decode(value: Reader<'a>) -> Result<Self, WireError> {
         match value.rest.as_chunks() {
             (samples @ [_, ..], []) => Ok(Self(samples)),
-            _ => Err(value.error(Field::Sample, Fault::Length { octets: value.rest.len() })),
+            _ => Err(value.error(Fault::Length { octets: value.rest.len() })),
         }
     }
 
@@ -328,24 +305,25 @@ impl fmt::Display for Asdu<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::wire::{MacAddress, Tag};
     use proptest::collection::vec;
     use proptest::option;
     use proptest::prelude::*;
 
-    fn header() -> Header {
+    pub(in crate::wire) fn header() -> Header {
         Header {
             destination: MacAddress([1, 0x0c, 0xcd, 4, 0, 1]),
             source: MacAddress([2, 0, 0, 0, 0, 1]),
             tag: Some(Tag::new(4, 0)),
             app_id: 0x4000,
-            reserved: [0, 0],
+            ..Header::default()
         }
     }
 
-    fn asdu<'a>(smp_cnt: u16, samples: &'a [[u8; 8]]) -> Asdu<'a> {
+    /// A synchronised sample of a stream of 9-2LE.
+    pub(crate) fn asdu<'a>(smp_cnt: u16, samples: &'a [[u8; 8]]) -> Asdu<'a> {
         Asdu {
             sv_id: "MU01",
             dat_set: None,

@@ -21,6 +21,7 @@ const SUITE: &[u8] = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_";
 type Signature = [u8; 48];
 
 /// Keys of threshold BLS.
+#[derive(Debug)]
 pub(crate) struct Bls {
     group: G2Affine,
     shares: [G2Affine; NODES],
@@ -125,12 +126,6 @@ impl Bls {
     pub(super) fn certifies(&self, statement: &Statement, signature: &Signature) -> bool {
         let signature = point(signature);
         signature.is_some_and(|point| verify(&self.group, &statement.encode(), &point))
-    }
-}
-
-impl std::fmt::Debug for Bls {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("Bls(keys not shown)")
     }
 }
 

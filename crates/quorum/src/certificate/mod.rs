@@ -111,10 +111,8 @@ impl Keyring {
     /// Commitments to nonces that are to be sent to peers now; to be called once a tick. The seed
     /// is from the kernel, and for this call only. Nothing unless certificates are those of FROST.
     pub fn commitments(&mut self, now: Tick, seed: &Secret) -> Vec<(NodeId, Commitments)> {
-        match &mut self.kind {
-            Kind::Frost(frost) => frost.commitments(now, seed),
-            Kind::TwoSignatures | Kind::Bls(_) => Vec::new(),
-        }
+        let Kind::Frost(frost) = &mut self.kind else { return Vec::new() };
+        frost.commitments(now, seed)
     }
 
     /// Takes a peer's commitments to nonces. Says false if one of them is none.
@@ -123,10 +121,8 @@ impl Keyring {
     /// to that in the next, so that a peer causes a bounded amount of work; a correct one offers
     /// the others again.
     pub fn committed(&mut self, node: NodeId, commitments: &Commitments) -> bool {
-        match &mut self.kind {
-            Kind::Frost(frost) => frost.committed(node, commitments),
-            Kind::TwoSignatures | Kind::Bls(_) => true,
-        }
+        let Kind::Frost(frost) = &mut self.kind else { return true };
+        frost.committed(node, commitments)
     }
 }
 

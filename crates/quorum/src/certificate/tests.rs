@@ -130,7 +130,7 @@ fn a_vote_is_a_signature_whatever_certificates_are() {
 }
 
 #[test]
-fn who_was_born_anew_is_believed_with_the_new_key_only() {
+fn who_was_reborn_is_believed_with_the_new_key_only() {
     let mut all = Nodes::new(CertificateKind::TwoSignatures);
     let statement = all.statement(Action::Trip, all.tick);
     let old = all.nodes[1].prove(&statement).unwrap();

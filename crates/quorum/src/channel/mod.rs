@@ -17,19 +17,20 @@ mod window;
 
 use std::fmt;
 
+use iec61850::wire::WireError;
 use window::Window;
 
 use super::Party;
 use super::keys::channel::{ChannelKey, End, seal};
 use super::keys::{Membership, Working};
 use super::statement::{Epoch, NodeId};
-use super::wire::{DatagramError, Header, Message, PARTIES, Payload, TAG_OCTETS, WorkingKey};
+use super::wire::{Header, Message, PARTIES, Payload, TAG_OCTETS, WorkingKey};
 
 /// Why a datagram is not even looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// It is no datagram.
-    Malformed(DatagramError),
+    Malformed(WireError),
     /// It is for somebody else, or from the recipient itself.
     Misdirected,
     /// It is under keys of another epoch.
@@ -75,7 +76,7 @@ impl Channels {
     /// yet.
     pub fn new(working: Working, membership: &Membership) -> Self {
         let peers = Party::ALL.map(|party| {
-            let boot_inbound = working.boot_inbound(party)?.clone();
+            let boot_inbound = working.boot(party)?.inbound.clone();
             Some(Peer { boot_inbound, pair: None })
         });
         let mut channels = Self {
@@ -146,12 +147,14 @@ impl Channels {
     /// Hands over the datagrams that say this to somebody: one, or two where a key goes along
     /// with an answer; none if no working key of theirs is known.
     pub fn seal(&mut self, to: Party, payload: &Payload, mut send: impl FnMut(&[u8])) {
+        let boot = self.working.boot(to);
         match payload {
             Payload::Message(Message::Announcement { .. }) => {
-                self.working.announcement(to).into_iter().for_each(send);
+                boot.and_then(|boot| boot.announcement.as_deref()).into_iter().for_each(send);
             }
             &Payload::Message(Message::Noted { counter, key: Some(_) }) => {
-                self.working.introduction(to).into_iter().for_each(&mut send);
+                let introduction = boot.and_then(|boot| boot.introduction.as_deref());
+                introduction.into_iter().for_each(&mut send);
                 let noted = Payload::Message(Message::Noted { counter, key: None });
                 self.seal_one(to, &noted).into_iter().for_each(send);
             }

@@ -43,11 +43,9 @@ pub struct Membership {
     /// Counts the sets of root keys of a station.
     pub epoch: Epoch,
     pub breaker: BreakerId,
-    /// Root keys of the relay nodes.
     pub nodes: [RootKey; NODES],
     /// The breaker node's end of all its channels (X25519).
     pub breaker_channel_key: [u8; 32],
-    /// What certificates are verified with.
     pub certificate: CertificateKeys,
 }
 

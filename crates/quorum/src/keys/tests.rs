@@ -29,7 +29,7 @@ fn files_are_read_as_they_were_written() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_line_and_key_and_without_the_value() {
+fn what_is_wrong_is_named_with_line_and_key_and_without_the_value() {
     let Station { membership, secrets } = station(CertificateKind::Frost, 1);
     let (public, secret) = (membership.to_string(), secrets[2].text());
     let said = |text: &str| Membership::read(text).unwrap_err().to_string();

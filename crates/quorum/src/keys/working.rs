@@ -27,12 +27,15 @@ pub struct Working {
     boot: [Option<Boot>; PARTIES],
 }
 
-/// What there is of the boot channel with one other party.
+/// What there is of the boot channel with one other party: the key of what comes from it, and the
+/// sealed datagrams for it, of which the breaker node has none.
 #[derive(Debug)]
-struct Boot {
-    inbound: ChannelKey,
-    announcement: Vec<u8>,
-    introduction: Vec<u8>,
+pub(crate) struct Boot {
+    pub(crate) inbound: ChannelKey,
+    /// Announces the own keys.
+    pub(crate) announcement: Option<Vec<u8>>,
+    /// Introduces the own keys to somebody who announced its own.
+    pub(crate) introduction: Option<Vec<u8>>,
 }
 
 impl Working {
@@ -90,21 +93,9 @@ impl Working {
         self.certified.as_ref().map(|(_, secret)| secret)
     }
 
-    /// The key of what comes from a party over the boot channel; none of this party itself.
-    pub(crate) fn boot_inbound(&self, party: Party) -> Option<&ChannelKey> {
-        self.boot[party.index()].as_ref().map(|boot| &boot.inbound)
-    }
-
-    /// The sealed datagram that announces these keys to somebody.
-    pub(crate) fn announcement(&self, to: Party) -> Option<&[u8]> {
-        let boot = self.boot[to.index()].as_ref()?;
-        self.key().map(|_| &boot.announcement[..])
-    }
-
-    /// The sealed datagram that introduces these keys to somebody who announced its own.
-    pub(crate) fn introduction(&self, to: Party) -> Option<&[u8]> {
-        let boot = self.boot[to.index()].as_ref()?;
-        self.key().map(|_| &boot.introduction[..])
+    /// The boot channel with a party; none with this party itself.
+    pub(crate) fn boot(&self, with: Party) -> Option<&Boot> {
+        self.boot[with.index()].as_ref()
     }
 
     /// Keys of the working channel with another party whose key has this counter: inbound and
@@ -169,10 +160,9 @@ fn boots(
             seal(&header, &payload, &outbound, &mut datagram);
             datagram
         };
-        let (announcement, introduction) = key.map_or_else(Default::default, |&key| {
-            let introduction = Message::Noted { counter: 0, key: Some(key) };
-            (sealed(Message::Announcement { key }, key.counter), sealed(introduction, key.counter))
-        });
+        let announcement = key.map(|&key| sealed(Message::Announcement { key }, key.counter));
+        let introduction =
+            key.map(|&key| sealed(Message::Noted { counter: 0, key: Some(key) }, key.counter));
         boots[party.index()] = Some(Boot { inbound, announcement, introduction });
     }
     Some(boots)

@@ -1,9 +1,8 @@
 //! Certificates on the wire: the proof that two distinct nodes made a statement.
 
-use iec61850::wire::Fault;
+use iec61850::wire::{Fault, WireError};
 
-use super::error::DatagramError;
-use super::octets::{Reader, Writer};
+use super::octets::Reader;
 use super::proof::{CertificateKind, Signature};
 use crate::statement::NodeId;
 
@@ -49,7 +48,7 @@ impl Certificate {
         }
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DatagramError> {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(match CertificateKind::read(reader)? {
             CertificateKind::TwoSignatures => {
                 let ids = [reader.node("signers")?, reader.node("signers")?];
@@ -64,16 +63,16 @@ impl Certificate {
         })
     }
 
-    pub(super) fn write(&self, writer: &mut Writer<'_>) {
-        writer.u8(self.kind().octet());
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.push(self.kind().octet());
         match self {
             Self::TwoSignatures(TwoSignatures([one, other])) => {
-                writer.octets(&[one.0.number(), other.0.number()]);
-                writer.octets(&one.1);
-                writer.octets(&other.1);
+                out.extend(&[one.0.number(), other.0.number()]);
+                out.extend(&one.1);
+                out.extend(&other.1);
             }
-            Self::Frost(signature) => writer.octets(signature),
-            Self::Bls(signature) => writer.octets(signature),
+            Self::Frost(signature) => out.extend(signature),
+            Self::Bls(signature) => out.extend(signature),
         }
     }
 }

@@ -4,10 +4,9 @@
 //! Each is for the ticks of one slot, and for the pair of sender and recipient only. Along with
 //! them goes which ones of the recipient's the sender has, because both must use the same.
 
-use iec61850::wire::Fault;
+use iec61850::wire::{Fault, WireError};
 
-use super::error::DatagramError;
-use super::octets::{Reader, Writer};
+use super::octets::Reader;
 
 /// Slots of nonces that a pair has, and so the most commitments in one datagram. As many as
 /// 16 ticks of an attempt, in which new ones come in place of the used ones.
@@ -64,7 +63,7 @@ impl Commitments {
         &self.offered
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DatagramError> {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let wants_answer = reader.code("wish for an answer", |octet| match octet {
             0 => Some(false),
             1 => Some(true),
@@ -91,15 +90,15 @@ impl Commitments {
         Ok(Self { wants_answer, seen, offered })
     }
 
-    pub(super) fn write(&self, writer: &mut Writer<'_>) {
-        writer.u8(u8::from(self.wants_answer));
-        self.seen.iter().for_each(|serial| writer.u64(*serial));
-        writer.u8(self.offered.len() as u8);
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.wants_answer));
+        self.seen.iter().for_each(|serial| out.extend(serial.to_be_bytes()));
+        out.push(self.offered.len() as u8);
         for Commitment { slot, serial, hiding, binding } in &self.offered {
-            writer.u8(*slot);
-            writer.u64(*serial);
-            writer.octets(hiding);
-            writer.octets(binding);
+            out.push(*slot);
+            out.extend(serial.to_be_bytes());
+            out.extend(hiding);
+            out.extend(binding);
         }
     }
 }

@@ -6,10 +6,9 @@
 
 use std::fmt;
 
-use iec61850::wire::Fault;
+use iec61850::wire::{Fault, WireError};
 
-use super::error::DatagramError;
-use super::octets::{Reader, Writer};
+use super::octets::Reader;
 use crate::Party;
 use crate::statement::{Epoch, NODES, NodeId};
 
@@ -120,7 +119,6 @@ pub struct Header {
     pub kind: Kind,
     /// Who says that it sends it.
     pub sender: Party,
-    /// For whom it is.
     pub recipient: Party,
     pub epoch: Epoch,
     /// Counts the datagrams of this sender to this recipient under one key, from 1; over the boot
@@ -133,9 +131,9 @@ impl Header {
     ///
     /// # Errors
     /// The first field that is not as it must be.
-    pub fn decode(datagram: &[u8]) -> Result<(Self, &[u8], &[u8; TAG_OCTETS]), DatagramError> {
+    pub fn decode(datagram: &[u8]) -> Result<(Self, &[u8], &[u8; TAG_OCTETS]), WireError> {
         let octets = datagram.len();
-        let wrong = |fault| DatagramError { field: "datagram", octet: 0, fault };
+        let wrong = |fault| WireError { field: "datagram", octet: 0, fault };
         if octets > DATAGRAM_OCTETS_MAX {
             return Err(wrong(Fault::Length { octets }));
         }
@@ -157,12 +155,11 @@ impl Header {
 
     /// Appends it to a datagram.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let mut writer = Writer::new(out);
-        writer.octets(&MAGIC);
+        out.extend(&MAGIC);
         let Self { kind, sender, recipient, epoch, sequence } = self;
-        writer.octets(&[kind.octet(), sender.octet(), recipient.octet(), 0]);
-        writer.octets(&epoch.0.to_be_bytes());
-        writer.u64(*sequence);
+        out.extend(&[kind.octet(), sender.octet(), recipient.octet(), 0]);
+        out.extend(&epoch.0.to_be_bytes());
+        out.extend(sequence.to_be_bytes());
     }
 }
 
@@ -201,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_field_and_octet() {
+    fn what_is_wrong_is_named_with_field_and_octet() {
         let said = |octet: usize, value: u8| {
             let mut datagram = Vec::new();
             HEADER.encode(&mut datagram);

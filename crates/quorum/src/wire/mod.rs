@@ -8,11 +8,8 @@
 //! Station, breaker and protocol are in no datagram: they go into the keys of the channel and
 //! into what is signed, and each receiver has its own.
 
-mod acknowledgement;
-mod attempt;
 mod certificate;
 mod commitments;
-mod error;
 mod header;
 mod octets;
 mod proof;
@@ -22,16 +19,16 @@ mod working_key;
 
 pub use certificate::{Certificate, TwoSignatures};
 pub use commitments::{Commitment, Commitments, SLOTS};
-pub use error::DatagramError;
 pub(crate) use header::PARTIES;
 pub use header::{DATAGRAM_OCTETS_MAX, HEADER_OCTETS, Header, Kind, MAGIC, TAG_OCTETS};
 pub use proof::{CertificateKind, PairShare, Proof, Signature};
-pub use working_key::{WORKING_KEY_SIGNED_OCTETS, WorkingKey};
+pub use working_key::WorkingKey;
 
-use iec61850::wire::Fault;
-use octets::{Reader, Writer};
+use iec61850::wire::{Fault, WireError};
+use octets::Reader;
 
-use super::statement::Tick;
+use super::statement::{Action, Gen, NODES, Tick};
+use super::{Acknowledgement, Attempt, CommonTime};
 
 /// A message whose proofs, certificates and keys are octets.
 pub type Message = super::Message<Proof, Certificate, WorkingKey>;
@@ -66,7 +63,7 @@ impl Payload {
     /// # Errors
     /// The first field that is not as it must be; its octet is counted from the begin of the
     /// datagram.
-    pub fn decode(kind: Kind, octets: &[u8]) -> Result<Self, DatagramError> {
+    pub fn decode(kind: Kind, octets: &[u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(octets, HEADER_OCTETS);
         let payload = match kind {
             Kind::Commitments => Self::Commitments(Commitments::read(&mut reader)?),
@@ -78,23 +75,22 @@ impl Payload {
 
     /// Appends what stands between header and tag.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let mut writer = Writer::new(out);
         match self {
-            Self::Message(message) => write(message, &mut writer),
-            Self::Commitments(commitments) => commitments.write(&mut writer),
+            Self::Message(message) => write(message, out),
+            Self::Commitments(commitments) => commitments.write(out),
         }
     }
 }
 
-fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Message, DatagramError> {
+fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Message, WireError> {
     Ok(match kind {
         Kind::Vote => {
-            let (attempt, tick) = attempt::read(reader)?;
+            let (attempt, tick) = read_attempt(reader)?;
             let kind = CertificateKind::read(reader)?;
             Message::Vote { attempt, tick, proof: Proof::read(reader, kind)? }
         }
         Kind::Share => {
-            let (attempt, tick) = attempt::read(reader)?;
+            let (attempt, tick) = read_attempt(reader)?;
             if tick == Tick(u64::MAX) {
                 // There is no tick after it, for which the second proof would be.
                 return Err(reader.error("tick", 8, Fault::Range));
@@ -104,10 +100,10 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Message, DatagramError> {
             Message::Share { attempt, tick, proof, proof_next: Proof::read(reader, kind)? }
         }
         Kind::Certificate => {
-            let (attempt, tick) = attempt::read(reader)?;
+            let (attempt, tick) = read_attempt(reader)?;
             Message::Certificate { attempt, tick, certificate: Certificate::read(reader)? }
         }
-        Kind::Acknowledgement => Message::Acknowledgement(acknowledgement::read(reader)?),
+        Kind::Acknowledgement => Message::Acknowledgement(read_acknowledgement(reader)?),
         Kind::Query => Message::Query { tick: Tick(reader.u64("tick")?) },
         Kind::Announcement => Message::Announcement { key: WorkingKey::read(reader)? },
         // Nobody's counter is 0: an introduction says that no key was noted.
@@ -117,26 +113,57 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Message, DatagramError> {
     })
 }
 
-fn write(message: &Message, writer: &mut Writer<'_>) {
+/// What a vote, a share and a certificate are about.
+fn read_attempt(reader: &mut Reader<'_>) -> Result<(Attempt, Tick), WireError> {
+    let action = reader.code("action", Action::from_octet)?;
+    let generation = Gen(reader.u64("gen")?);
+    Ok((Attempt { action, generation }, Tick(reader.u64("tick")?)))
+}
+
+fn read_acknowledgement(reader: &mut Reader<'_>) -> Result<Acknowledgement, WireError> {
+    let state = reader.code("state", Action::from_octet)?;
+    let generation = Gen(reader.u64("gen")?);
+    let acted_at = CommonTime::from_ns(reader.u64("time of the action")?);
+    let tick = Tick(reader.u64("tick")?);
+    let mut counters = [0; NODES];
+    for counter in &mut counters {
+        *counter = reader.u64("counter")?;
+    }
+    Ok(Acknowledgement { generation, state, acted_at, tick, counters })
+}
+
+fn write(message: &Message, out: &mut Vec<u8>) {
     match message {
         Message::Vote { attempt, tick, proof } => {
-            attempt::write(attempt, *tick, writer);
-            writer.u8(proof.kind().octet());
-            proof.write(writer);
+            write_attempt(attempt, *tick, out);
+            out.push(proof.kind().octet());
+            proof.write(out);
         }
         Message::Share { attempt, tick, proof, proof_next } => {
-            attempt::write(attempt, *tick, writer);
-            writer.u8(proof.kind().octet());
-            proof.write(writer);
-            proof_next.write(writer);
+            write_attempt(attempt, *tick, out);
+            out.push(proof.kind().octet());
+            proof.write(out);
+            proof_next.write(out);
         }
         Message::Certificate { attempt, tick, certificate } => {
-            attempt::write(attempt, *tick, writer);
-            certificate.write(writer);
+            write_attempt(attempt, *tick, out);
+            certificate.write(out);
         }
-        Message::Acknowledgement(message) => acknowledgement::write(message, writer),
-        Message::Query { tick } => writer.u64(tick.0),
-        Message::Announcement { key } | Message::Noted { key: Some(key), .. } => key.write(writer),
-        Message::Noted { counter, key: None } => writer.u64(*counter),
+        Message::Acknowledgement(acknowledgement) => {
+            let Acknowledgement { generation, state, acted_at, tick, counters } = acknowledgement;
+            out.push(state.octet());
+            for number in [generation.0, acted_at.ns(), tick.0].iter().chain(counters) {
+                out.extend(number.to_be_bytes());
+            }
+        }
+        Message::Query { tick } => out.extend(tick.0.to_be_bytes()),
+        Message::Announcement { key } | Message::Noted { key: Some(key), .. } => key.write(out),
+        Message::Noted { counter, key: None } => out.extend(counter.to_be_bytes()),
     }
+}
+
+fn write_attempt(attempt: &Attempt, tick: Tick, out: &mut Vec<u8>) {
+    out.push(attempt.action.octet());
+    out.extend(attempt.generation.0.to_be_bytes());
+    out.extend(tick.0.to_be_bytes());
 }

@@ -1,8 +1,7 @@
-//! Fields of fixed size in a row: a reader that knows where it stands and a writer.
+//! Fields of fixed size in a row, read by somebody who knows where the next one stands.
 
-use iec61850::wire::Fault;
+use iec61850::wire::{Fault, WireError};
 
-use super::error::DatagramError;
 use crate::statement::NodeId;
 
 /// Takes fields from octets.
@@ -21,7 +20,7 @@ impl<'a> Reader<'a> {
     pub(super) fn array<const N: usize>(
         &mut self,
         field: &'static str,
-    ) -> Result<[u8; N], DatagramError> {
+    ) -> Result<[u8; N], WireError> {
         let Some((taken, rest)) = self.rest.split_first_chunk() else {
             return Err(self.error(field, 0, Fault::Cut { has: self.rest.len(), needs: N }));
         };
@@ -30,17 +29,15 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    pub(super) fn u8(&mut self, field: &'static str) -> Result<u8, DatagramError> {
+    pub(super) fn u8(&mut self, field: &'static str) -> Result<u8, WireError> {
         Ok(u8::from_be_bytes(self.array(field)?))
     }
 
-    /// A number of four octets.
-    pub(super) fn u32(&mut self, field: &'static str) -> Result<u32, DatagramError> {
+    pub(super) fn u32(&mut self, field: &'static str) -> Result<u32, WireError> {
         Ok(u32::from_be_bytes(self.array(field)?))
     }
 
-    /// A number of eight octets.
-    pub(super) fn u64(&mut self, field: &'static str) -> Result<u64, DatagramError> {
+    pub(super) fn u64(&mut self, field: &'static str) -> Result<u64, WireError> {
         Ok(u64::from_be_bytes(self.array(field)?))
     }
 
@@ -49,12 +46,12 @@ impl<'a> Reader<'a> {
         &mut self,
         field: &'static str,
         meaning: impl FnOnce(u8) -> Option<T>,
-    ) -> Result<T, DatagramError> {
+    ) -> Result<T, WireError> {
         let octet = self.u8(field)?;
         meaning(octet).ok_or_else(|| self.error(field, 1, Fault::Range))
     }
 
-    pub(super) fn node(&mut self, field: &'static str) -> Result<NodeId, DatagramError> {
+    pub(super) fn node(&mut self, field: &'static str) -> Result<NodeId, WireError> {
         self.code(field, NodeId::new)
     }
 
@@ -63,7 +60,7 @@ impl<'a> Reader<'a> {
         &mut self,
         field: &'static str,
         expected: [u8; N],
-    ) -> Result<(), DatagramError> {
+    ) -> Result<(), WireError> {
         if self.array(field)? == expected {
             Ok(())
         } else {
@@ -71,7 +68,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn finish(self) -> Result<(), DatagramError> {
+    pub(super) fn finish(self) -> Result<(), WireError> {
         match self.rest.len() {
             0 => Ok(()),
             octets => Err(self.error("datagram", 0, Fault::Trailing { octets })),
@@ -79,37 +76,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An error about a field that ends `taken` octets after its begin, here.
-    pub(super) const fn error(
-        &self,
-        field: &'static str,
-        taken: usize,
-        fault: Fault,
-    ) -> DatagramError {
-        DatagramError { field, octet: self.octet - taken, fault }
-    }
-}
-
-/// Appends fields to octets.
-#[derive(Debug)]
-pub(super) struct Writer<'a>(&'a mut Vec<u8>);
-
-impl<'a> Writer<'a> {
-    /// A writer that appends to `out`.
-    pub(super) const fn new(out: &'a mut Vec<u8>) -> Self {
-        Self(out)
-    }
-
-    /// Octets as they are.
-    pub(super) fn octets(&mut self, octets: &[u8]) {
-        self.0.extend_from_slice(octets);
-    }
-
-    pub(super) fn u8(&mut self, number: u8) {
-        self.octets(&[number]);
-    }
-
-    /// A number of eight octets.
-    pub(super) fn u64(&mut self, number: u64) {
-        self.octets(&number.to_be_bytes());
+    pub(super) const fn error(&self, field: &'static str, taken: usize, fault: Fault) -> WireError {
+        WireError { field, octet: self.octet - taken, fault }
     }
 }

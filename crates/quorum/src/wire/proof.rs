@@ -4,10 +4,9 @@
 
 use std::fmt;
 
-use iec61850::wire::Fault;
+use iec61850::wire::{Fault, WireError};
 
-use super::error::DatagramError;
-use super::octets::{Reader, Writer};
+use super::octets::Reader;
 use crate::statement::NODES;
 
 /// How certificates are made.
@@ -29,7 +28,7 @@ impl CertificateKind {
         self as u8 + 1
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DatagramError> {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         reader.code("certificate kind", |octet| {
             Self::ALL.get(usize::from(octet.checked_sub(1)?)).copied()
         })
@@ -93,10 +92,7 @@ impl Proof {
     }
 
     /// Takes a proof of a kind that was named before.
-    pub(super) fn read(
-        reader: &mut Reader<'_>,
-        kind: CertificateKind,
-    ) -> Result<Self, DatagramError> {
+    pub(super) fn read(reader: &mut Reader<'_>, kind: CertificateKind) -> Result<Self, WireError> {
         Ok(match kind {
             CertificateKind::TwoSignatures => Self::Signature(reader.array("signature")?),
             CertificateKind::Frost => {
@@ -111,18 +107,18 @@ impl Proof {
     }
 
     /// Appends it, without its kind.
-    pub(super) fn write(&self, writer: &mut Writer<'_>) {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Signature(signature) => writer.octets(signature),
-            Self::Frost(shares) => shares.iter().for_each(|share| PairShare::write(share, writer)),
-            Self::Bls(share) => writer.octets(share),
+            Self::Signature(signature) => out.extend(signature),
+            Self::Frost(shares) => shares.iter().for_each(|share| PairShare::write(share, out)),
+            Self::Bls(share) => out.extend(share),
         }
     }
 }
 
 impl PairShare {
     /// A share, or zeros where there is none.
-    fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, DatagramError> {
+    fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let own_serial = reader.u64("serial")?;
         let peer_serial = reader.u64("serial")?;
         let share = Self { own_serial, peer_serial, z_share: reader.array("signature share")? };
@@ -135,11 +131,11 @@ impl PairShare {
         }
     }
 
-    fn write(share: &Option<Self>, writer: &mut Writer<'_>) {
+    fn write(share: &Option<Self>, out: &mut Vec<u8>) {
         let none = Self { own_serial: 0, peer_serial: 0, z_share: [0; 32] };
         let Self { own_serial, peer_serial, z_share } = share.unwrap_or(none);
-        writer.u64(own_serial);
-        writer.u64(peer_serial);
-        writer.octets(&z_share);
+        out.extend(own_serial.to_be_bytes());
+        out.extend(peer_serial.to_be_bytes());
+        out.extend(&z_share);
     }
 }

@@ -1,36 +1,23 @@
 //! Datagrams: decoded as they were encoded, refused with their octet.
 
-use crate::CommonTime;
-
 use super::*;
-use crate::statement::{Action, Gen, NODES, NodeId};
-use crate::{Acknowledgement, Attempt};
+use crate::statement::NodeId;
+use crate::statement::tests::attempts;
 use proptest::collection::btree_map;
 use proptest::prelude::*;
 use proptest::{array, option};
 
 /// A signature, right or wrong.
 fn signatures() -> impl Strategy<Value = Signature> {
-    (any::<[u8; 32]>(), any::<[u8; 32]>()).prop_map(|(r, s)| {
-        let mut signature = [0; 64];
-        signature[..32].copy_from_slice(&r);
-        signature[32..].copy_from_slice(&s);
-        signature
-    })
+    any::<[[u8; 32]; 2]>().prop_map(|halves| *halves.as_flattened().as_array().unwrap())
 }
 
 fn points() -> impl Strategy<Value = [u8; 48]> {
     any::<u8>().prop_map(|octet| [octet; 48])
 }
 
-fn actions() -> impl Strategy<Value = Action> {
-    any::<bool>().prop_map(|close| if close { Action::Close } else { Action::Trip })
-}
-
-fn attempts() -> impl Strategy<Value = (Attempt, Tick)> {
-    (actions(), any::<u64>(), 0..u64::MAX).prop_map(|(action, generation, tick)| {
-        (Attempt { action, generation: Gen(generation) }, Tick(tick))
-    })
+fn attempts_and_ticks() -> impl Strategy<Value = (Attempt, Tick)> {
+    (attempts(), (0..u64::MAX).prop_map(Tick))
 }
 
 fn proofs(kind: CertificateKind) -> BoxedStrategy<Proof> {
@@ -45,7 +32,7 @@ fn proofs(kind: CertificateKind) -> BoxedStrategy<Proof> {
 }
 
 fn votes_and_shares() -> impl Strategy<Value = Message> {
-    (attempts(), 0..3usize, any::<bool>()).prop_flat_map(|(attempt, kind, is_vote)| {
+    (attempts_and_ticks(), 0..3usize, any::<bool>()).prop_flat_map(|(attempt, kind, is_vote)| {
         let kind = CertificateKind::ALL[kind];
         (Just(attempt), proofs(kind), proofs(kind)).prop_map(
             move |((attempt, tick), proof, proof_next)| {
@@ -72,19 +59,20 @@ fn certificates() -> impl Strategy<Value = Certificate> {
 }
 
 fn acknowledgements() -> impl Strategy<Value = Acknowledgement> {
-    let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), any::<[u64; NODES]>());
-    (actions(), numbers).prop_map(|(state, (generation, ns, tick, counters))| Acknowledgement {
-        generation: Gen(generation),
-        state,
-        acted_at: CommonTime::from_ns(ns),
-        tick: Tick(tick),
-        counters,
-    })
+    (attempts(), any::<[u64; 2]>(), any::<[u64; NODES]>()).prop_map(
+        |(Attempt { action, generation }, [ns, tick], counters)| Acknowledgement {
+            generation,
+            state: action,
+            acted_at: CommonTime::from_ns(ns),
+            tick: Tick(tick),
+            counters,
+        },
+    )
 }
 
 fn working_keys() -> impl Strategy<Value = WorkingKey> {
-    (any::<u64>(), any::<[u8; 32]>(), any::<[u8; 32]>(), signatures()).prop_map(
-        |(counter, signing_key, channel_key, signature)| WorkingKey {
+    (any::<u64>(), any::<[[u8; 32]; 2]>(), signatures()).prop_map(
+        |(counter, [signing_key, channel_key], signature)| WorkingKey {
             counter,
             signing_key,
             channel_key,
@@ -110,9 +98,10 @@ fn commitments() -> impl Strategy<Value = Commitments> {
 
 /// Anything that can be said.
 pub(crate) fn payloads() -> impl Strategy<Value = Payload> {
-    let certificate = (attempts(), certificates()).prop_map(|((attempt, tick), certificate)| {
-        Message::Certificate { attempt, tick, certificate }
-    });
+    let certificate =
+        (attempts_and_ticks(), certificates()).prop_map(|((attempt, tick), certificate)| {
+            Message::Certificate { attempt, tick, certificate }
+        });
     prop_oneof![
         votes_and_shares().prop_map(Payload::Message),
         certificate.prop_map(Payload::Message),
@@ -187,7 +176,7 @@ fn one_node_twice_is_no_certificate() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_field_and_octet() {
+fn what_is_wrong_is_named_with_field_and_octet() {
     let said = |kind, octets: &[u8]| Payload::decode(kind, octets).unwrap_err().to_string();
     let range = "the field cannot have this value";
     assert_eq!(said(Kind::Vote, &[0]), format!("action at octet 20: {range}"));

@@ -5,13 +5,11 @@
 //! boot channel and their sequence number the counter, so nobody without root secrets or those of
 //! the recipient can make others check signatures.
 
-use super::error::DatagramError;
-use super::octets::{Reader, Writer};
+use iec61850::wire::WireError;
+
+use super::octets::Reader;
 use super::proof::Signature;
 use crate::statement::{Epoch, NodeId, StationId};
-
-/// Octets that a root key signs.
-pub const WORKING_KEY_SIGNED_OCTETS: usize = 16 + 4 + 4 + 1 + 8 + 32 + 32;
 
 /// Domain of certified working keys: no other octets that a key of ours signs begin with it.
 const DOMAIN: [u8; 16] = *b"qcycle-working-1";
@@ -31,25 +29,18 @@ pub struct WorkingKey {
 
 impl WorkingKey {
     /// What the root key of a node signs.
-    pub fn signed(
-        &self,
-        station: StationId,
-        epoch: Epoch,
-        node: NodeId,
-    ) -> [u8; WORKING_KEY_SIGNED_OCTETS] {
-        let mut octets = Vec::with_capacity(WORKING_KEY_SIGNED_OCTETS);
-        let mut writer = Writer::new(&mut octets);
-        writer.octets(&DOMAIN);
-        writer.octets(&station.0.to_be_bytes());
-        writer.octets(&epoch.0.to_be_bytes());
-        writer.u8(node.number());
-        writer.u64(self.counter);
-        writer.octets(&self.signing_key);
-        writer.octets(&self.channel_key);
-        octets.try_into().expect("its fields have these octets")
+    pub fn signed(&self, station: StationId, epoch: Epoch, node: NodeId) -> Vec<u8> {
+        let mut octets = DOMAIN.to_vec();
+        octets.extend(station.0.to_be_bytes());
+        octets.extend(epoch.0.to_be_bytes());
+        octets.push(node.number());
+        octets.extend(self.counter.to_be_bytes());
+        octets.extend(self.signing_key);
+        octets.extend(self.channel_key);
+        octets
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DatagramError> {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(Self {
             counter: reader.u64("counter")?,
             signing_key: reader.array("signing key")?,
@@ -58,10 +49,10 @@ impl WorkingKey {
         })
     }
 
-    pub(super) fn write(&self, writer: &mut Writer<'_>) {
-        writer.u64(self.counter);
-        writer.octets(&self.signing_key);
-        writer.octets(&self.channel_key);
-        writer.octets(&self.signature);
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend(self.counter.to_be_bytes());
+        out.extend(&self.signing_key);
+        out.extend(&self.channel_key);
+        out.extend(&self.signature);
     }
 }

@@ -10,16 +10,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-use quorum::CommonTime;
 use quorum::{
-    Acknowledgement, Action, Attempt, Effect, Event, Gen, Message, NODES, NodeId, Party, Protocol,
-    Scheme, Statement, Tick,
+    Action, Attempt, Effect, Event, Gen, Message, NODES, NodeId, Party, Protocol, Scheme, Tick,
 };
 use stateright::{Model, Property};
 
-use super::lies::Liar;
-use super::station::{BEGIN, Heard, Network, Node, Said, Station};
-use crate::bench::{Told, subject};
+use super::lies::{self, Liar};
+use super::station::{BEGIN, Network, Node, Station};
+use crate::bench::{Done, Heard, Said, acknowledgement, subject};
 use crate::symbolic::Symbolic;
 
 #[derive(Debug)]
@@ -82,10 +80,7 @@ impl Alone {
     }
 
     fn possible(state: &State) -> Attempt {
-        let relay = &state.node.relay;
-        let stands = relay.state().expect("it has been told");
-        let generation = relay.generation().expect("it has been told");
-        Attempt { action: stands.breaker().opposite(), generation }
+        lies::next(&state.node).expect("it has heard how the breaker stands")
     }
 
     fn step(&self, state: &mut State, event: Heard) {
@@ -123,7 +118,7 @@ impl Alone {
     }
 
     /// Shares are of what it attempts, go to all alike, and only when nobody has asked for them.
-    fn judge_shares(state: &mut State, asked: bool, effects: &[Told]) {
+    fn judge_shares(state: &mut State, asked: bool, effects: &[Done]) {
         let me = state.node.id;
         let mut sent: BTreeMap<&Said, BTreeSet<Party>> = BTreeMap::new();
         for effect in effects {
@@ -138,10 +133,9 @@ impl Alone {
         let everybody: BTreeSet<_> =
             NodeId::ALL.into_iter().filter(|&id| id != me).map(Party::Relay).collect();
         for (share, to) in sent {
-            let Message::Share { attempt, tick, proof, proof_next } = share else { continue };
+            let Message::Share { attempt, tick, .. } = share else { continue };
             let is_own = state.node.relay.attempt() == Some(*attempt) && *tick == state.node.tick;
-            let is_sound = *proof == own.proof(*attempt, *tick)
-                && *proof_next == own.proof(*attempt, tick.plus(1));
+            let is_sound = *share == own.share(*attempt, *tick);
             if !is_own || !is_sound || to != everybody {
                 state.wrong = Some(Wrong::Share);
             }
@@ -149,14 +143,12 @@ impl Alone {
         }
     }
 
-    fn judge(&self, state: &mut State, effect: Told) {
+    fn judge(&self, state: &mut State, effect: Done) {
         match effect {
             Effect::Send {
                 message: Message::Certificate { attempt, tick, certificate }, ..
             } => {
-                let Attempt { action, generation } = attempt;
-                let subject = subject(Protocol::Peer);
-                let statement = Statement { subject, action, generation, tick };
+                let statement = subject(Protocol::Peer).statement(attempt, tick);
                 let now = state.node.tick;
                 let is_fresh = (now.minus(1)..=now.plus(1)).contains(&tick);
                 let is_sound = Symbolic::new(None, [1; NODES]).certifies(&statement, &certificate)
@@ -218,12 +210,7 @@ impl Model for Alone {
             }
             Step::Shares(tick) => {
                 let peer = Liar { protocol: Protocol::Peer, me: PEER };
-                let message = Message::Share {
-                    attempt: possible,
-                    tick,
-                    proof: peer.proof(possible, tick),
-                    proof_next: peer.proof(possible, tick.plus(1)),
-                };
+                let message = peer.share(possible, tick);
                 let now = last.node.tick;
                 if tick >= now.minus(1) && tick <= now.plus(1) {
                     state.heard.extend([tick, tick.plus(1)]);
@@ -234,13 +221,8 @@ impl Model for Alone {
                 self.step(&mut state, Event::Received { from: Party::Relay(HOSTILE), message });
             }
             Step::Moves => {
-                let message = Message::Acknowledgement(Acknowledgement {
-                    generation: possible.generation.next(),
-                    state: possible.action,
-                    acted_at: CommonTime::ZERO,
-                    tick: last.node.tick,
-                    counters: [1; NODES],
-                });
+                let Attempt { action, generation } = possible;
+                let message = acknowledgement(action, generation.next().0, last.node.tick.0);
                 self.step(&mut state, Event::Received { from: Party::Breaker, message });
             }
         }

@@ -2,7 +2,8 @@
 
 use quorum::{Action, Attempt, Gen, Message, NODES, Party, QUORUM, Remembered, Tick};
 
-use super::station::{Network, Node, Said, State, Station};
+use super::station::{Network, Node, State, Station};
+use crate::bench::{Said, possible};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Fault {
@@ -48,7 +49,7 @@ pub(crate) fn operates(
     if dwells(station, state, action) {
         return Some(Fault::Dwell);
     }
-    let attempt = Attempt { action, generation: before.generation };
+    let attempt = possible(before);
     let fresh = station.parameters.freshness_ticks;
     let believed = state.tick.minus(fresh)..=state.tick.plus(fresh);
     let backs = |node: &&Node| {
@@ -68,11 +69,9 @@ pub(crate) fn expects(station: &Station, state: &mut State) {
     if station.network != Network::Prompt {
         return;
     }
-    let remembered = state.breaker.remembered();
-    let action = remembered.state.opposite();
-    let attempt = Attempt { action, generation: remembered.generation };
+    let attempt = possible(&state.breaker.remembered());
     let holds = |node: &&Node| node.relay.attempt() == Some(attempt);
-    if dwells(station, state, action) || state.nodes.iter().filter(holds).count() < QUORUM {
+    if dwells(station, state, attempt.action) || state.nodes.iter().filter(holds).count() < QUORUM {
         state.due = None;
         return;
     }

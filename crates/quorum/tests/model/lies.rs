@@ -3,22 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use quorum::CommonTime;
-use quorum::{
-    Acknowledgement, Action, Attempt, Gen, Message, NODES, NodeId, Party, Protocol, Scheme,
-    Statement, Tick,
-};
+use quorum::{Action, Attempt, Gen, Message, NodeId, Party, Protocol, Tick};
 
-use super::station::{Node, Said, State, Station};
-use crate::bench::subject;
-use crate::symbolic::{Certificate, Proof, Symbolic};
+use super::station::{Node, State, Station};
+use crate::bench::{self, Said, acknowledgement, broken, subject};
+use crate::symbolic::{Certificate, Proof};
 
 /// All that can be said now.
 pub(crate) fn all(station: &Station, state: &State, mut say: impl FnMut(Party, Said)) {
     let liar = Liar { protocol: station.protocol, me: station.liar(state) };
-    let remembered = state.breaker.remembered();
-    let possible =
-        Attempt { action: remembered.state.opposite(), generation: remembered.generation };
+    let possible = bench::possible(&state.breaker.remembered());
     match station.protocol {
         Protocol::Arbiter => liar.votes(state, possible, |said| say(Party::Breaker, said)),
         Protocol::Peer => liar.certificates(state, possible, |said| say(Party::Breaker, said)),
@@ -35,24 +29,27 @@ pub(crate) struct Liar {
 
 impl Liar {
     pub(crate) fn proof(&self, attempt: Attempt, tick: Tick) -> Proof {
-        let Attempt { action, generation } = attempt;
-        let subject = subject(self.protocol);
-        let statement = Statement { subject, action, generation, tick };
-        let mut scheme = Symbolic::new(Some(self.me), [1; NODES]);
-        scheme.prove(&statement).expect("a relay node has a key")
+        bench::proof(self.me, subject(self.protocol).statement(attempt, tick))
+    }
+
+    fn vote(&self, attempt: Attempt, tick: Tick) -> Said {
+        Message::Vote { attempt, tick, proof: self.proof(attempt, tick) }
+    }
+
+    pub(crate) fn share(&self, attempt: Attempt, tick: Tick) -> Said {
+        let [proof, proof_next] = [tick, tick.plus(1)].map(|tick| self.proof(attempt, tick));
+        Message::Share { attempt, tick, proof, proof_next }
     }
 
     /// Votes that are sound for any tick, broken, impossible, of other gens, and others' as own.
     fn votes(&self, state: &State, possible: Attempt, mut say: impl FnMut(Said)) {
         let now = state.tick;
         for tick in now.minus(2).0..=now.plus(2).0 {
-            let (attempt, tick) = (possible, Tick(tick));
-            say(Message::Vote { attempt, tick, proof: self.proof(attempt, tick) });
+            say(self.vote(possible, Tick(tick)));
         }
-        let proof = self.proof(possible, now).broken();
-        say(Message::Vote { attempt: possible, tick: now, proof });
+        say(broken(self.vote(possible, now)));
         for attempt in others(possible) {
-            say(Message::Vote { attempt, tick: now, proof: self.proof(attempt, now) });
+            say(self.vote(attempt, now));
         }
         for (_, message) in &state.said {
             if let Message::Vote { .. } = message {
@@ -97,13 +94,7 @@ impl Liar {
     /// To a relay node: that the breaker has moved.
     pub(crate) fn acknowledges(&self, node: &Node, mut say: impl FnMut(Said)) {
         let Some(Attempt { action, generation }) = next(node) else { return };
-        say(Message::Acknowledgement(Acknowledgement {
-            generation: generation.next(),
-            state: action,
-            acted_at: CommonTime::ZERO,
-            tick: node.tick,
-            counters: [1; NODES],
-        }));
+        say(acknowledgement(action, generation.next().0, node.tick.0));
     }
 
     /// To a relay node: shares that are sound or not, for one tick or both, of any tick that may
@@ -119,15 +110,13 @@ impl Liar {
             }
         }
         for attempt in others(possible) {
-            let [proof, proof_next] =
-                [node.tick, node.tick.plus(1)].map(|tick| self.proof(attempt, tick));
-            say(Message::Share { attempt, tick: node.tick, proof, proof_next });
+            say(self.share(attempt, node.tick));
         }
     }
 }
 
 /// The breaker's next action, as far as a node knows.
-fn next(node: &Node) -> Option<Attempt> {
+pub(crate) fn next(node: &Node) -> Option<Attempt> {
     let (stands, generation) = (node.relay.state()?, node.relay.generation()?);
     Some(Attempt { action: stands.breaker().opposite(), generation })
 }

@@ -76,7 +76,7 @@ fn arbiter_late_statements() {
     explore("arbiter_late_statements", Station { late_ticks: 2, ..station });
 }
 
-/// The hostile node is born anew, and then another one is hostile.
+/// The hostile node is reborn, and then another one is hostile.
 #[test]
 fn arbiter_rebirth() {
     let station = Station::new(Protocol::Arbiter, Network::Any, 1, 1, 1);

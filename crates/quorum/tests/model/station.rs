@@ -7,18 +7,14 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use quorum::CommonTime;
 use quorum::{
-    Action, Breaker, BreakerEvent, Counters, Effect, Event, Gen, Message, NODES, NodeId,
-    Parameters, Party, Protocol, Relay, Remembered, Speaker, Tick,
+    Action, Breaker, BreakerEvent, BreakerEventOf, CommonTime, Counters, Effect, Event, Gen,
+    Message, NODES, NodeId, Parameters, Party, Protocol, Relay, Remembered, Speaker, Tick,
 };
 
 use super::judge::{self, Due, Fault};
-use crate::bench::{Told, acknowledgement, subject};
-use crate::symbolic::{Certificate, Proof, Symbolic, WorkingKey};
-
-pub(crate) type Said = Message<Proof, Certificate, WorkingKey>;
-pub(crate) type Heard = Event<Proof, Certificate, WorkingKey>;
+use crate::bench::{Done, Heard, Said, acknowledgement, subject};
+use crate::symbolic::{Certificate, Proof, Symbolic};
 
 /// The tick in which runs begin: long after the breaker's dwell, and not at the begin of the scale.
 pub(crate) const BEGIN: Tick = Tick(100);
@@ -42,7 +38,7 @@ pub(crate) struct Station {
     pub(crate) hostile: NodeId,
     /// How the breaker stands at the begin.
     pub(crate) stands: Action,
-    /// If the hostile node is born anew, correct: who is hostile from when the breaker node knows
+    /// If the hostile node is reborn, correct: who is hostile from when the breaker node knows
     /// its new key.
     pub(crate) heir: Option<NodeId>,
     pub(crate) network: Network,
@@ -168,7 +164,7 @@ impl Station {
         node
     }
 
-    /// The keys that relay nodes use of each other. If one is born anew, they know its next one
+    /// The keys that relay nodes use of each other. If one is reborn, they know its next one
     /// already: it is the breaker node that has yet to learn of it.
     fn next_keys(&self) -> [u64; NODES] {
         let mut keys = [1; NODES];
@@ -185,7 +181,7 @@ impl Station {
         }
     }
 
-    /// The hostile node is born anew, at the time of some clock, with a new key.
+    /// The hostile node is reborn, at the time of some clock, with a new key.
     pub(crate) fn is_born(&self, state: &mut State, tick: Tick, stands: Action) {
         let id = self.hostile;
         let keys = self.next_keys();
@@ -241,11 +237,7 @@ impl Station {
     }
 
     /// The breaker node takes in an event; what it does is judged.
-    pub(crate) fn breaker_step(
-        &self,
-        state: &mut State,
-        event: BreakerEvent<Proof, Certificate, WorkingKey>,
-    ) {
+    pub(crate) fn breaker_step(&self, state: &mut State, event: BreakerEventOf<Symbolic>) {
         let before = state.breaker.remembered();
         let mut scheme = Symbolic::new(None, state.breaker_keys);
         let mut effects = Vec::new();
@@ -260,7 +252,7 @@ impl Station {
         }
     }
 
-    fn carry_out(&self, state: &mut State, by: Party, effect: Told) {
+    fn carry_out(&self, state: &mut State, by: Party, effect: Done) {
         match effect {
             Effect::Send { to, message } => self.send(state, by, to, message),
             Effect::Blame(evidence) if evidence.node == self.liar(state) => {
@@ -302,12 +294,12 @@ impl Station {
 }
 
 impl Node {
-    pub(crate) fn step(&mut self, event: Heard) -> Vec<Told> {
+    pub(crate) fn step(&mut self, event: Heard) -> Vec<Done> {
         self.step_counted(event).0
     }
 
     /// And how many combinations that took.
-    pub(crate) fn step_counted(&mut self, event: Heard) -> (Vec<Told>, u64) {
+    pub(crate) fn step_counted(&mut self, event: Heard) -> (Vec<Done>, u64) {
         let mut scheme = Symbolic::new(Some(self.id), self.keys);
         let mut effects = Vec::new();
         self.relay.step(self.tick.begin(), event, &mut scheme, &mut effects);

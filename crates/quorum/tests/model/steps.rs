@@ -5,7 +5,8 @@ use stateright::{Model, Property};
 
 use super::judge::{self, Fault};
 use super::lies;
-use super::station::{BEGIN, Network, Said, State, Station};
+use super::station::{BEGIN, Network, State, Station};
+use crate::bench::Said;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
@@ -17,7 +18,7 @@ pub(crate) enum Step {
     Arrives { from: Party, to: Party, message: Said },
     /// What the hostile node says arrives.
     Lies { to: Party, message: Said },
-    /// The hostile node is born anew, at this time of its clock; its relay stands so.
+    /// The hostile node is reborn, at this time of its clock; its relay stands so.
     IsBorn(Tick, Action),
 }
 

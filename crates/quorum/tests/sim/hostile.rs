@@ -1,14 +1,13 @@
 //! What hostile nodes send. They have their own key, all that they have heard, and the luck of an
 //! attacker who knows what everybody is up to; what they cannot do is to prove in another's name.
 
-use quorum::CommonTime;
 use quorum::{
-    Acknowledgement, Action, Attempt, Gen, NODES, NodeId, Party, Protocol, Scheme, Statement, Tick,
+    Acknowledgement, Action, Attempt, CommonTime, Gen, NODES, NodeId, Party, Protocol, Scheme, Tick,
 };
 
 use super::plan::Style;
-use super::world::{NO_KEY, Said, World};
-use crate::bench::subject;
+use super::world::{NO_KEY, World};
+use crate::bench::{Said, broken, possible, subject};
 use crate::symbolic::{Certificate, Proof, Symbolic, WorkingKey};
 use random::Random;
 
@@ -101,9 +100,7 @@ impl Hostile {
 
     /// The statement that is most likely to count, give or take a tick.
     fn likely(&self, world: &mut World) -> (Attempt, Tick) {
-        let remembered = world.breaker.remembered();
-        let attempt =
-            Attempt { action: remembered.state.opposite(), generation: remembered.generation };
+        let attempt = possible(&world.breaker.remembered());
         let tick = Tick::at(world.breaker_local()).plus(world.random.below(3)).minus(1);
         (attempt, tick)
     }
@@ -135,22 +132,20 @@ impl Hostile {
     /// with a proof that it has heard.
     fn states(&mut self, world: &mut World, about: (Attempt, Tick)) -> Option<Said> {
         let (attempt, tick) = about;
-        let protocol = world.plan.protocol;
-        let proof = self.proves(protocol, attempt, tick)?;
-        if protocol == Protocol::Arbiter {
-            return Some(Said::Vote { attempt, tick, proof });
+        match world.plan.protocol {
+            Protocol::Arbiter => self.votes(attempt, tick),
+            Protocol::Peer if world.random.chance(500) => self.both(attempt, tick),
+            Protocol::Peer => self.certifies(world),
         }
-        if world.random.chance(500) {
-            let proof_next = self.proves(protocol, attempt, tick.plus(1))?;
-            return Some(Said::Share { attempt, tick, proof, proof_next });
-        }
-        self.certifies(world)
+    }
+
+    fn votes(&mut self, attempt: Attempt, tick: Tick) -> Option<Said> {
+        let proof = self.proves(Protocol::Arbiter, attempt, tick)?;
+        Some(Said::Vote { attempt, tick, proof })
     }
 
     fn proves(&mut self, protocol: Protocol, attempt: Attempt, tick: Tick) -> Option<Proof> {
-        let Attempt { action, generation } = attempt;
-        let subject = subject(protocol);
-        self.scheme.prove(&Statement { subject, action, generation, tick })
+        self.scheme.prove(&subject(protocol).statement(attempt, tick))
     }
 
     /// A certificate from a share that it has heard and its own proof of the same.
@@ -216,18 +211,14 @@ impl Hostile {
         for tick in [-1, 0, 1] {
             let now = Tick::at(world.breaker_local());
             let tick = Tick(now.0.saturating_add_signed(tick));
-            let message = match world.plan.protocol {
-                Protocol::Arbiter => self
-                    .proves(Protocol::Arbiter, attempt, tick)
-                    .map(|proof| (Party::Breaker, Said::Vote { attempt, tick, proof })),
+            let (to, message) = match world.plan.protocol {
+                Protocol::Arbiter => (Party::Breaker, self.votes(attempt, tick)),
                 Protocol::Peer if world.random.chance(500) => {
-                    self.certifies(world).map(|message| (Party::Breaker, message))
+                    (Party::Breaker, self.certifies(world))
                 }
-                Protocol::Peer => {
-                    self.both(attempt, tick).map(|share| (Party::Relay(whose), share))
-                }
+                Protocol::Peer => (Party::Relay(whose), self.both(attempt, tick)),
             };
-            if let Some((to, message)) = message {
+            if let Some(message) = message {
                 self.passes(world, to, message);
             }
         }
@@ -267,7 +258,7 @@ impl Hostile {
         }
     }
 
-    /// As its own, and as whoever sent it: what the channel would not let pass a second time.
+    /// As its own, and as the one who sent it: what the channel would not let pass a second time.
     fn replays(&mut self, world: &mut World) {
         let own = self.likely(world);
         if let Some(message) = self.states(world, own) {
@@ -294,21 +285,5 @@ fn shared(datagram: &Datagram) -> Vec<(Attempt, Tick, Proof)> {
             vec![(*attempt, *tick, *proof), (*attempt, tick.plus(1), *proof_next)]
         }
         _ => Vec::new(),
-    }
-}
-
-/// One bit flipped in each proof.
-fn broken(message: Said) -> Said {
-    match message {
-        Said::Vote { attempt, tick, proof } => Said::Vote { attempt, tick, proof: proof.broken() },
-        Said::Share { attempt, tick, proof, proof_next } => {
-            let (proof, proof_next) = (proof.broken(), proof_next.broken());
-            Said::Share { attempt, tick, proof, proof_next }
-        }
-        Said::Certificate { attempt, tick, certificate } => {
-            Said::Certificate { attempt, tick, certificate: certificate.broken() }
-        }
-        Said::Announcement { key } => Said::Announcement { key: key.broken() },
-        other => other,
     }
 }

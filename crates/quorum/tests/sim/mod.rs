@@ -5,7 +5,6 @@
 mod hostile;
 mod oracle;
 mod plan;
-mod queue;
 mod world;
 
 use std::process::Command;

@@ -8,11 +8,12 @@
 
 use std::collections::VecDeque;
 
-use quorum::CommonTime;
-use quorum::{Action, Attempt, Breaker, Gen, NODES, NodeId, Parameters, Protocol, QUORUM, Tick};
+use quorum::{
+    Action, Attempt, Breaker, CommonTime, Gen, NODES, NodeId, Parameters, Protocol, QUORUM, Tick,
+};
 
 use super::plan::Plan;
-use super::world::Said;
+use crate::bench::{Said, possible};
 
 const TICK_NS: u64 = Tick::LENGTH.as_nanos() as u64;
 /// What the relay node may do in one step and in one tick: shares to three peers, certificates as
@@ -39,7 +40,7 @@ struct Statement {
     decided_ns: u64,
 }
 
-/// Takes down what happens and compares.
+/// Records what happens and compares.
 pub(crate) struct Oracle {
     protocol: Protocol,
     parameters: Parameters,
@@ -149,12 +150,8 @@ impl Oracle {
         combinations: u64,
         effects: usize,
     ) -> Result<(), String> {
-        let (last, sum) = &mut self.combined[node.index()];
-        if *last != tick {
-            (*last, *sum) = (tick, 0);
-        }
-        *sum += combinations;
-        if *sum > COMBINATIONS_MAX || effects > EFFECTS_MAX {
+        let sum = add(&mut self.combined[node.index()], tick, combinations);
+        if sum > COMBINATIONS_MAX || effects > EFFECTS_MAX {
             return Err(format!("S6: {node}: {sum} combinations in a tick, {effects} effects"));
         }
         Ok(())
@@ -169,12 +166,8 @@ impl Oracle {
         effects: usize,
     ) -> Result<(), String> {
         let Some(from) = from else { return Ok(()) };
-        let (last, sum) = &mut self.checked[from.index()];
-        if *last != tick {
-            (*last, *sum) = (tick, 0);
-        }
-        *sum += checks;
-        if *sum > 2 || effects > EFFECTS_MAX {
+        let sum = add(&mut self.checked[from.index()], tick, checks);
+        if sum > 2 || effects > EFFECTS_MAX {
             return Err(format!("S6: {sum} checks of {from} in a tick, {effects} effects"));
         }
         Ok(())
@@ -249,8 +242,7 @@ impl Oracle {
         breaker: &Breaker,
     ) -> Result<(), String> {
         let remembered = breaker.remembered();
-        let attempt =
-            Attempt { action: remembered.state.opposite(), generation: remembered.generation };
+        let attempt = possible(&remembered);
         self.progress.pairs(now_ns, views, attempt, self.protocol);
         if let Some(deadline_ns) = self.deadline_ns()
             && now_ns > deadline_ns
@@ -281,6 +273,13 @@ impl Oracle {
     pub(crate) fn worst(&self) -> u64 {
         self.progress.worst
     }
+}
+
+/// Work in a tick, with this.
+fn add((last, sum): &mut (Tick, u64), tick: Tick, work: u64) -> u64 {
+    *sum = if *last == tick { *sum + work } else { work };
+    *last = tick;
+    *sum
 }
 
 impl Progress {

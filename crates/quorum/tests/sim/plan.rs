@@ -77,7 +77,7 @@ pub(crate) struct Plan {
     /// it is then worth nothing.
     pub(crate) tells_peers_only: bool,
     pub(crate) network: Network,
-    /// Whether nodes are destroyed and born anew, one at a time.
+    /// Whether nodes are destroyed and reborn, one at a time.
     pub(crate) rebirths: bool,
     /// Whether nodes, and the breaker node, die and start again at any time.
     pub(crate) crashes: bool,

@@ -3,23 +3,21 @@
 //! The nodes are the state machines of `quorum`; the world carries out their effects
 //! and shows everything to the [`Oracle`].
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use quorum::CommonTime;
 use quorum::{
-    Action, Breaker, BreakerEvent, Counters, Effect, Event, Gen, Message, NODES, NodeId, Party,
-    Rejuvenation, Relay, Remembered, Speaker, Subject, Tick, TokenEvent, Tokens,
+    Action, Breaker, BreakerEvent, BreakerEventOf, CommonTime, Counters, Effect, Event, Gen,
+    Message, NODES, NodeId, Party, Rejuvenation, Relay, Remembered, Speaker, Tick, TokenEvent,
+    Tokens,
 };
 
 use super::hostile::{Datagram, Hostile};
-use super::oracle::Oracle;
+use super::oracle::{Oracle, View};
 use super::plan::{Mode, Plan, Style};
-use super::queue::Queue;
-use crate::bench::{Told, subject};
+use crate::bench::{Done, Heard, subject};
 use crate::symbolic::{Certificate, Proof, Symbolic, WorkingKey};
 use random::Random;
-
-pub(crate) type Said = Message<Proof, Certificate, WorkingKey>;
 
 /// Where the second of two twins sits, behind the four nodes.
 pub(crate) const TWIN: usize = NODES;
@@ -39,9 +37,24 @@ pub(crate) struct Node {
     /// What it has written down of others' counters.
     written: [u64; NODES],
     wakes_ns: u64,
-    /// What its relay was told last, and in which campaign.
+    /// What its relay decided last, and in which campaign.
     campaign: u64,
     last: Action,
+}
+
+impl Node {
+    fn new(id: NodeId, last: Action) -> Self {
+        Self {
+            id,
+            relay: None,
+            scheme: Symbolic::new(Some(id), [NO_KEY; NODES]),
+            counter: 0,
+            written: [0; NODES],
+            wakes_ns: u64::MAX,
+            campaign: 0,
+            last,
+        }
+    }
 }
 
 enum What {
@@ -57,6 +70,25 @@ enum What {
     TokenDue,
 }
 
+/// What is still to happen, in the order of time; what is due at one moment, in the order in
+/// which it was put there, so that a seed gives one run.
+#[derive(Default)]
+struct Queue {
+    order: BTreeMap<(u64, u64), What>,
+    count: u64,
+}
+
+impl Queue {
+    fn push(&mut self, ns: u64, what: What) {
+        self.count += 1;
+        self.order.insert((ns, self.count), what);
+    }
+
+    fn pop(&mut self) -> Option<(u64, What)> {
+        self.order.pop_first().map(|((ns, _), what)| (ns, what))
+    }
+}
+
 pub(crate) struct World {
     pub(crate) plan: Plan,
     pub(crate) mode: Mode,
@@ -66,15 +98,14 @@ pub(crate) struct World {
     pub(crate) breaker: Breaker,
     pub(crate) breaker_scheme: Symbolic,
     pub(crate) hostile: Option<Hostile>,
-    /// Whoever still has the key that a hostile node had before it was born anew.
+    /// The attacker who still has the key that a hostile node had before it was reborn.
     pub(crate) ghost: Option<Hostile>,
     pub(crate) oracle: Oracle,
-    queue: Queue<What>,
+    queue: Queue,
     written: Remembered,
     breaker_wakes_ns: u64,
     tokens: Tokens,
     campaigns: u64,
-    effects: Vec<Told>,
     pub(crate) events: u64,
 }
 
@@ -93,16 +124,7 @@ impl World {
         let local =
             |slot: usize| CommonTime::from_ns(begin.wrapping_add_signed(plan.clock_ns[slot]));
         let breaker = Breaker::new(local(NODES), subject, plan.parameters, remembered);
-        let nodes = NodeId::ALL.map(|id| Node {
-            id,
-            relay: None,
-            scheme: Symbolic::new(Some(id), [NO_KEY; NODES]),
-            counter: 0,
-            written: [0; NODES],
-            wakes_ns: u64::MAX,
-            campaign: 0,
-            last: remembered.state,
-        });
+        let nodes = NodeId::ALL.map(|id| Node::new(id, remembered.state));
         let rejuvenation = Rejuvenation {
             interval: Duration::from_millis(random.within(30, 300)),
             silence_max: Duration::from_millis(1200),
@@ -116,12 +138,11 @@ impl World {
             hostile: plan.hostile.map(|(node, style)| Hostile::new(node, style, 1)),
             ghost: None,
             oracle: Oracle::new(&plan),
-            queue: Queue::new(),
+            queue: Queue::default(),
             written: remembered,
             breaker_wakes_ns: begin,
             tokens: Tokens::new(local(NODES), rejuvenation),
             campaigns: 0,
-            effects: Vec::new(),
             events: 0,
             plan,
             random,
@@ -133,17 +154,7 @@ impl World {
     fn begin(&mut self) {
         let begin = self.now_ns;
         if let Some((id, Style::Twins)) = self.plan.hostile {
-            let twin = Node {
-                id,
-                relay: None,
-                scheme: Symbolic::new(Some(id), [NO_KEY; NODES]),
-                counter: 0,
-                written: [0; NODES],
-                wakes_ns: u64::MAX,
-                campaign: 0,
-                last: self.nodes[id.index()].last,
-            };
-            self.nodes.push(twin);
+            self.nodes.push(Node::new(id, self.nodes[id.index()].last));
         }
         self.queue.push(begin, What::BreakerWakes);
         for slot in 0..self.nodes.len() {
@@ -226,12 +237,12 @@ impl World {
     }
 
     /// Whether each node is correct and up, what it attempts, and whose keys it knows.
-    fn view(&self) -> [Option<super::oracle::View>; NODES] {
+    fn view(&self) -> [Option<View>; NODES] {
         std::array::from_fn(|slot| {
             let node = &self.nodes[slot];
             let relay = node.relay.as_ref().filter(|_| !self.is_hostile(node.id))?;
             let knows = |other: &Node| node.scheme.keys[other.id.index()] == other.counter;
-            Some(super::oracle::View {
+            Some(View {
                 attempt: relay.attempt(),
                 generation: relay.generation(),
                 is_known: self.breaker_scheme.keys[slot] == node.counter,
@@ -240,27 +251,19 @@ impl World {
         })
     }
 
-    fn relay_step(
-        &mut self,
-        slot: usize,
-        event: Event<Proof, Certificate, WorkingKey>,
-    ) -> Result<(), String> {
+    fn relay_step(&mut self, slot: usize, event: Heard) -> Result<(), String> {
         let now = self.local(slot);
-        let mut effects = std::mem::take(&mut self.effects);
+        let mut effects = Vec::new();
         let node = &mut self.nodes[slot];
-        let Some(relay) = &mut node.relay else {
-            self.effects = effects;
-            return Ok(());
-        };
+        let Some(relay) = &mut node.relay else { return Ok(()) };
         let combinations = node.scheme.combinations;
         relay.step(now, event, &mut node.scheme, &mut effects);
         let combinations = node.scheme.combinations - combinations;
         let (id, next) = (node.id, relay.next_deadline());
         self.oracle.works(id, Tick::at(now), combinations, effects.len())?;
-        for effect in effects.drain(..) {
+        for effect in effects {
             self.relay_effect(slot, id, effect)?;
         }
-        self.effects = effects;
         let next_ns = next.ns().wrapping_add_signed(-self.plan.clock_ns[id.index()]);
         let next_ns = next_ns.max(self.now_ns + 1);
         if self.nodes[slot].wakes_ns == u64::MAX || next_ns < self.nodes[slot].wakes_ns {
@@ -271,7 +274,7 @@ impl World {
         Ok(())
     }
 
-    fn relay_effect(&mut self, slot: usize, id: NodeId, effect: Told) -> Result<(), String> {
+    fn relay_effect(&mut self, slot: usize, id: NodeId, effect: Done) -> Result<(), String> {
         match effect {
             Effect::Send { to, message } => {
                 let is_correct = !self.is_hostile(id);
@@ -303,21 +306,18 @@ impl World {
         Ok(())
     }
 
-    fn breaker_step(
-        &mut self,
-        event: BreakerEvent<Proof, Certificate, WorkingKey>,
-    ) -> Result<(), String> {
+    fn breaker_step(&mut self, event: BreakerEventOf<Symbolic>) -> Result<(), String> {
         let now = self.breaker_local();
         let from = match &event {
             BreakerEvent::Received { from, .. } => Some(*from),
             BreakerEvent::Deadline => None,
         };
-        let mut effects = std::mem::take(&mut self.effects);
+        let mut effects = Vec::new();
         let checks = self.breaker_scheme.checks;
         self.breaker.step(now, event, &mut self.breaker_scheme, &mut effects);
         let checks = self.breaker_scheme.checks - checks;
         self.oracle.checks(from, Tick::at(now), checks, effects.len())?;
-        for effect in effects.drain(..) {
+        for effect in effects {
             match effect {
                 Effect::Operate { action, generation } => self.operates(action, generation)?,
                 Effect::Send { to, message } => {
@@ -331,7 +331,6 @@ impl World {
                 Effect::Refused { .. } => {}
             }
         }
-        self.effects = effects;
         let next = self.breaker.next_deadline().ns();
         let next = next.wrapping_add_signed(-self.plan.clock_ns[NODES]).max(self.now_ns + 1);
         if self.breaker_wakes_ns == u64::MAX || next < self.breaker_wakes_ns {
@@ -358,10 +357,8 @@ impl World {
     fn breaker_adopts(&mut self, node: NodeId, counter: u64) {
         self.breaker_scheme.keys[node.index()] = counter;
         self.written.counters = self.breaker.remembered().counters;
-        let now = self.breaker_local();
         // The breaker node hands out tokens, so it knows that the holder is back.
-        let given = self.tokens.step(now, TokenEvent::Reborn(node));
-        self.give(given);
+        self.tokens_step(TokenEvent::Reborn(node));
         let was_hostile = self.ghost.as_ref().is_some_and(|ghost| ghost.node == node);
         if was_hostile && self.hostile.is_none() && self.random.chance(500) {
             self.corrupt_another(node);
@@ -441,9 +438,7 @@ impl World {
         };
         match (to, from) {
             (Party::Breaker, Party::Relay(from)) if known(&self.breaker_scheme.keys) => {
-                let now = self.breaker_local();
-                let given = self.tokens.step(now, TokenEvent::Heard(from));
-                self.give(given);
+                self.tokens_step(TokenEvent::Heard(from));
                 self.breaker_step(BreakerEvent::Received { from, message })
             }
             (Party::Relay(_), from) => {
@@ -542,7 +537,7 @@ impl World {
         let twins = self.nodes.len() > TWIN && self.nodes[TWIN].id == id;
         if self.is_hostile(id) && !twins {
             if self.nodes[slot].counter == 0 {
-                // The node is hostile from the begin: it has a key, and has told everybody.
+                // The node is hostile from the begin: it has a key, and everybody knows it.
                 self.nodes[slot].counter = 1;
                 self.nodes[slot].scheme.keys[slot] = 1;
                 self.announce_for_hostile(id);
@@ -561,8 +556,7 @@ impl World {
         };
         node.scheme.keys[id.index()] = node.counter;
         let counters = if forgets { Counters::default() } else { Counters::new(node.written) };
-        let (protocol, parameters) = (self.plan.protocol, self.plan.parameters);
-        let subject: Subject = subject(protocol);
+        let (subject, parameters) = (subject(self.plan.protocol), self.plan.parameters);
         let speaker = Speaker { me: id, subject, parameters };
         node.relay = Some(Relay::born(now, speaker, node.last, node.counter, counters));
         self.oracle.is_born(id, self.now_ns);
@@ -591,13 +585,12 @@ impl World {
     }
 
     fn token_due(&mut self) {
-        let now = self.breaker_local();
-        let given = self.tokens.step(now, TokenEvent::Deadline);
-        self.give(given);
+        self.tokens_step(TokenEvent::Deadline);
         self.queue.push(self.now_ns + 10 * MS, What::TokenDue);
     }
 
-    fn give(&mut self, token: Option<NodeId>) {
+    fn tokens_step(&mut self, event: TokenEvent) {
+        let token = self.tokens.step(self.breaker_local(), event);
         let Some(node) = token.filter(|_| self.plan.rebirths) else { return };
         let twins = self.nodes.len() > TWIN && self.nodes[TWIN].id == node;
         let slot = node.index();
@@ -605,10 +598,8 @@ impl World {
             self.destroy(slot);
         }
         if twins {
-            // They say that they were born anew, and were not.
-            let now = self.breaker_local();
-            let given = self.tokens.step(now, TokenEvent::Reborn(node));
-            self.give(given);
+            // They say that they were reborn, and were not.
+            self.tokens_step(TokenEvent::Reborn(node));
         } else {
             let away = self.random.pick(&[MS, 10 * MS, 100 * MS]);
             self.queue.push(self.now_ns + away, What::IsBorn(slot));

@@ -1,15 +1,6 @@
 //! The breaker node counts votes.
 
-use std::time::Duration;
-
-use quorum::Action::{Close, Trip};
-use quorum::{Effect, Gen, Message, Misdeed, NODES, NodeId, Parameters, Party, Protocol, Refusal};
-
-use crate::bench::{
-    A, B, BreakerBench, C, D, acknowledgement, actions, attempt, blamed, refused, sent, share, us,
-    vote,
-};
-use crate::symbolic::{Proof, WorkingKey};
+use super::*;
 
 fn bench() -> BreakerBench {
     BreakerBench::new(Protocol::Arbiter)
@@ -29,8 +20,8 @@ fn two_distinct_nodes_move_it_and_one_does_not() {
     assert_eq!(actions(&breaker.hears(A, vote(A, attempt(Trip, 0), 100))), []);
     let effects = breaker.at(us(100_300)).hears(C, vote(C, attempt(Trip, 0), 100));
     assert_eq!(effects[0], Effect::Operate { action: Trip, generation: Gen(1) });
-    let told: Vec<Party> = sent(&effects).into_iter().map(|(to, _)| to).collect();
-    assert_eq!(told, NodeId::ALL.map(Party::Relay), "all are told, after the action");
+    let heard: Vec<Party> = sent(&effects).into_iter().map(|(to, _)| to).collect();
+    assert_eq!(heard, NodeId::ALL.map(Party::Relay), "all hear of it, after the action");
     let remembered = breaker.breaker.remembered();
     assert_eq!((remembered.state, remembered.generation), (Trip, Gen(1)));
 }
@@ -58,9 +49,7 @@ fn a_vote_counts_for_who_proved_it() {
 fn a_flipped_bit_is_blamed_and_moves_nothing() {
     let mut breaker = bench();
     breaker.hears(A, vote(A, attempt(Trip, 0), 100));
-    let Message::Vote { attempt, tick, proof } = vote(D, attempt(Trip, 0), 100) else { panic!() };
-    let proof = Proof::broken(proof);
-    let effects = breaker.hears(D, Message::Vote { attempt, tick, proof });
+    let effects = breaker.hears(D, broken(vote(D, attempt(Trip, 0), 100)));
     assert_eq!((actions(&effects), refused(&effects)), (vec![], Some(Refusal::Wrong)));
     assert_eq!(blamed(&effects).len(), 1);
 }
@@ -170,11 +159,7 @@ fn a_flood_costs_two_checks_in_a_tick_and_nobody_else_anything() {
         let tick = breaker.now.ns() / 1_000_000;
         let before = breaker.scheme.checks;
         for _ in 0..copies {
-            let Message::Vote { attempt, tick, proof } = vote(D, attempt(Trip, 0), tick) else {
-                panic!()
-            };
-            let proof = proof.broken();
-            breaker.hears(D, Message::Vote { attempt, tick, proof });
+            breaker.hears(D, broken(vote(D, attempt(Trip, 0), tick)));
         }
         assert_eq!(breaker.scheme.checks - before, 2, "{copies} copies");
     }
@@ -208,7 +193,7 @@ fn nothing_but_votes_questions_and_keys_is_for_it() {
 }
 
 #[test]
-fn a_node_born_anew_starts_without_the_votes_of_its_old_key() {
+fn a_reborn_node_starts_without_the_votes_of_its_old_key() {
     let mut breaker = bench();
     breaker.hears(D, vote(D, attempt(Trip, 0), 100));
     let key = WorkingKey::certified(D, 2);
@@ -255,12 +240,12 @@ fn it_tells_everybody_how_it_stands_less_and_less_often() {
     for _ in 0..11 {
         let next = breaker.breaker.next_deadline();
         gaps.push(next.since(breaker.now).as_millis());
-        let told = sent(&breaker.at(next).wakes());
-        assert_eq!(told.len(), NODES);
-        for (_, message) in told {
-            let Message::Acknowledgement(told) = message else { panic!("{message:?}") };
-            assert_eq!((told.state, told.generation), (Trip, Gen(1)));
-            assert_eq!(told.acted_at, us(100_200));
+        let heard = sent(&breaker.at(next).wakes());
+        assert_eq!(heard.len(), NODES);
+        for (_, message) in heard {
+            let Message::Acknowledgement(heard) = message else { panic!("{message:?}") };
+            assert_eq!((heard.state, heard.generation), (Trip, Gen(1)));
+            assert_eq!(heard.acted_at, us(100_200));
         }
     }
     assert_eq!(gaps, [2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 1000]);
@@ -272,7 +257,7 @@ fn a_question_is_answered_once_in_a_tick() {
     breaker.wakes();
     let mut answers = 0;
     for _ in 0..500 {
-        let effects = breaker.hears(D, Message::Query { tick: quorum::Tick(100) });
+        let effects = breaker.hears(D, Message::Query { tick: Tick(100) });
         answers += sent(&effects).len();
     }
     assert_eq!(answers, 1);
@@ -282,8 +267,8 @@ fn a_question_is_answered_once_in_a_tick() {
 fn after_a_restart_it_dwells_and_goes_on_where_it_was() {
     let mut breaker = tripped();
     let remembered = breaker.breaker.remembered();
-    let subject = crate::bench::subject(Protocol::Arbiter);
-    breaker.breaker = quorum::Breaker::new(us(200_000), subject, Parameters::default(), remembered);
+    let subject = subject(Protocol::Arbiter);
+    breaker.breaker = Breaker::new(us(200_000), subject, Parameters::default(), remembered);
     breaker.at(us(219_000)).hears(A, vote(A, attempt(Close, 1), 219));
     assert_eq!(actions(&breaker.hears(B, vote(B, attempt(Close, 1), 219))), []);
     breaker.at(us(220_000)).hears(A, vote(A, attempt(Close, 1), 220));

@@ -1,11 +1,6 @@
 //! The breaker node looks at certificates.
 
-use quorum::Action::{Close, Trip};
-use quorum::{Message, Protocol, Refusal};
-
-use crate::bench::{
-    A, B, BreakerBench, C, D, actions, attempt, blamed, certificate, refused, us, vote,
-};
+use super::*;
 
 fn bench() -> BreakerBench {
     BreakerBench::new(Protocol::Peer)
@@ -14,7 +9,7 @@ fn bench() -> BreakerBench {
 #[test]
 fn one_certificate_of_two_nodes_moves_it() {
     let mut breaker = bench();
-    // Whoever brings it.
+    // No matter who brings it.
     let effects = breaker.hears(D, certificate([A, B], attempt(Trip, 0), 100));
     assert_eq!(actions(&effects), [Trip]);
     let again = breaker.hears(A, certificate([A, B], attempt(Trip, 0), 100));
@@ -53,10 +48,7 @@ fn certificates_dwell_and_have_a_budget_like_votes() {
     assert_eq!(refused(&dwell), Some(Refusal::Dwell));
     breaker.at(us(120_000));
     for _ in 0..500 {
-        let message = certificate([A, B], attempt(Close, 1), 120);
-        let Message::Certificate { attempt, tick, certificate } = message else { panic!() };
-        let certificate = certificate.broken();
-        breaker.hears(D, Message::Certificate { attempt, tick, certificate });
+        breaker.hears(D, broken(certificate([A, B], attempt(Close, 1), 120)));
     }
     assert_eq!(breaker.scheme.checks, 3, "one before, two of a flood");
     let effects = breaker.hears(C, certificate([A, B], attempt(Close, 1), 120));

@@ -1,10 +1,7 @@
 //! A grandmaster changes and all clocks go back: what was promised for later must not wait for the
 //! old time, and what was said at the old time must not count for long.
 
-use quorum::Action::{Close, Trip};
-use quorum::{Message, Party, Protocol, Refusal};
-
-use crate::bench::{A, B, BreakerBench, RelayBench, actions, attempt, refused, sent, us, vote};
+use super::*;
 
 /// A minute and a half.
 const LATE_US: u64 = 90_000_000;
@@ -44,11 +41,11 @@ fn a_dwell_is_no_longer_than_it_is() {
 #[test]
 fn signs_of_life_come_as_often_as_ever() {
     let mut breaker = breaker();
-    let mut told = 0;
+    let mut heard = 0;
     for second in 0..10 {
-        told += sent(&breaker.at(us(EARLIER_US + second * 1_000_000)).wakes()).len();
+        heard += sent(&breaker.at(us(EARLIER_US + second * 1_000_000)).wakes()).len();
     }
-    assert!(told >= 4 * 9, "{told} acknowledgements in ten seconds");
+    assert!(heard >= 4 * 9, "{heard} acknowledgements in ten seconds");
 
     let mut relay = RelayBench::new(Protocol::Arbiter);
     relay.at(us(LATE_US)).wakes();
@@ -63,26 +60,26 @@ fn signs_of_life_come_as_often_as_ever() {
 
 /// Its disk lost what it knew of this node's key, so neither hears the other.
 #[test]
-fn a_breaker_node_that_falls_silent_is_told_the_key_again() {
+fn a_breaker_node_that_falls_silent_gets_the_key_again() {
     let mut relay = RelayBench::new(Protocol::Peer);
-    let told = |relay: &mut RelayBench| {
-        let mut told = Vec::new();
+    let heard = |relay: &mut RelayBench| {
+        let mut heard = Vec::new();
         for _ in 0..8 {
             let next = relay.relay.next_deadline();
             let said = sent(&relay.at(next).wakes());
             let is_key = |message: &_| matches!(message, Message::Announcement { .. });
-            told.extend(said.into_iter().filter(|(_, message)| is_key(message)).map(|(to, _)| to));
+            heard.extend(said.into_iter().filter(|(_, message)| is_key(message)).map(|(to, _)| to));
         }
-        told
+        heard
     };
-    assert_eq!(told(&mut relay), []);
+    assert_eq!(heard(&mut relay), []);
     let now = relay.now;
-    let effects = relay.at(now).step(quorum::Event::BreakerSilent);
+    let effects = relay.at(now).step(Event::BreakerSilent);
     assert!(sent(&effects).iter().any(|(to, message)| {
         *to == Party::Breaker && matches!(message, Message::Announcement { .. })
     }));
-    let again = told(&mut relay);
+    let again = heard(&mut relay);
     assert!(!again.is_empty() && again.iter().all(|to| *to == Party::Breaker), "{again:?}");
     relay.hears(Party::Breaker, Message::Noted { counter: 1, key: None });
-    assert_eq!(told(&mut relay), []);
+    assert_eq!(heard(&mut relay), []);
 }

@@ -1,11 +1,6 @@
 //! A relay node votes.
 
-use std::time::Duration;
-
-use quorum::Action::{Close, Trip};
-use quorum::{Gen, Message, Party, Protocol, Refusal, RelayState, Tick};
-
-use crate::bench::{A, D, RelayBench, acknowledgement, attempt, refused, sent, us, vote};
+use super::*;
 
 fn bench() -> RelayBench {
     RelayBench::new(Protocol::Arbiter)
@@ -41,7 +36,7 @@ fn a_late_deadline_gives_one_vote_for_the_present_tick() {
 fn what_is_withdrawn_is_not_voted_for() {
     let mut relay = bench();
     relay.decides(Trip);
-    relay.step(quorum::Event::Withdrawn);
+    relay.step(Event::Withdrawn);
     assert_eq!(relay.relay.state(), Some(RelayState::Closed));
     assert_eq!(sent(&relay.at(us(101_000)).wakes()), []);
     relay.at(us(101_100)).decides(Trip);
@@ -55,7 +50,7 @@ fn a_decision_that_comes_and_goes_within_a_tick_is_one_vote() {
     let mut votes = 0;
     for _ in 0..20 {
         votes += sent(&relay.decides(Trip)).len();
-        relay.step(quorum::Event::Withdrawn);
+        relay.step(Event::Withdrawn);
     }
     assert_eq!(votes, 1);
 }

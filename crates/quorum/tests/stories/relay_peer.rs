@@ -1,32 +1,14 @@
 //! A relay node shares and certifies.
 
-use quorum::Action::{Close, Trip};
-use quorum::{Attempt, Message, MessageOf, Misdeed, NodeId, Party, Protocol, Refusal};
-
-use crate::bench::{
-    A, B, C, D, RelayBench, Told, acknowledgement, attempt, blamed, certificate, refused, sent,
-    share, us,
-};
-use crate::symbolic::{Symbolic, WorkingKey};
+use super::*;
 
 fn bench() -> RelayBench {
     RelayBench::new(Protocol::Peer)
 }
 
-fn certified(effects: &[Told]) -> Vec<MessageOf<Symbolic>> {
-    let to_breaker = sent(effects).into_iter().filter(|(to, _)| *to == Party::Breaker);
-    to_breaker
-        .map(|(_, message)| message)
-        .filter(|message| matches!(message, Message::Certificate { .. }))
-        .collect()
-}
-
 /// A share with a bit flipped in both proofs.
-fn broken(node: NodeId, attempt: Attempt, tick: u64) -> MessageOf<Symbolic> {
-    let message = share(node, attempt, tick);
-    let Message::Share { attempt, tick, proof, proof_next } = message else { panic!() };
-    let (proof, proof_next) = (proof.broken(), proof_next.broken());
-    Message::Share { attempt, tick, proof, proof_next }
+fn broken_share(node: NodeId, attempt: Attempt, tick: u64) -> Said {
+    broken(share(node, attempt, tick))
 }
 
 #[test]
@@ -48,14 +30,15 @@ fn a_share_speaks_for_two_ticks_and_no_more() {
     let mut relay = bench();
     relay.decides(Trip);
     // It has withdrawn, so what it said before is all that a hostile peer can make use of.
-    relay.step(quorum::Event::Withdrawn);
+    relay.step(Event::Withdrawn);
     relay.decides(Trip);
     let said = relay.scheme.proved.clone();
-    assert_eq!(said, [100, 101].map(|tick| crate::bench::statement(Protocol::Peer, trip, tick)));
+    let subject = subject(Protocol::Peer);
+    assert_eq!(said, [100, 101].map(|tick| subject.statement(trip, Tick(tick))));
 }
 
 #[test]
-fn two_that_agree_make_a_certificate_whoever_comes_first() {
+fn two_that_agree_make_a_certificate_in_either_order() {
     let trip = attempt(Trip, 0);
     let mut relay = bench();
     relay.decides(Trip);
@@ -81,7 +64,7 @@ fn the_certificate_is_for_the_newest_common_tick_that_has_begun() {
 }
 
 #[test]
-fn it_certifies_anew_in_each_tick_until_the_breaker_has_acted() {
+fn it_certifies_again_in_each_tick_until_the_breaker_has_acted() {
     let trip = attempt(Trip, 0);
     let mut relay = bench();
     relay.decides(Trip);
@@ -102,7 +85,7 @@ fn a_corrupt_share_costs_one_combination_and_has_a_culprit() {
     let trip = attempt(Trip, 0);
     let mut relay = bench();
     // In this tick it is the turn of C.
-    relay.hears(Party::Relay(C), broken(C, trip, 100));
+    relay.hears(Party::Relay(C), broken_share(C, trip, 100));
     relay.hears(Party::Relay(B), share(B, trip, 100));
     let effects = relay.decides(Trip);
     assert_eq!(certified(&effects), [certificate([A, B], trip, 100)]);
@@ -112,7 +95,7 @@ fn a_corrupt_share_costs_one_combination_and_has_a_culprit() {
     // For this gen it is not asked again.
     for tick in 101..110 {
         relay.at(us(tick * 1000)).wakes();
-        relay.hears(Party::Relay(C), broken(C, trip, tick));
+        relay.hears(Party::Relay(C), broken_share(C, trip, tick));
         relay.hears(Party::Relay(B), share(B, trip, tick));
     }
     assert_eq!(relay.scheme.combinations, 2 + 9);
@@ -128,13 +111,13 @@ fn three_corrupt_shares_are_tried_once_each() {
     let trip = attempt(Trip, 0);
     let mut relay = bench();
     for node in [B, C, D] {
-        relay.hears(Party::Relay(node), broken(node, trip, 100));
+        relay.hears(Party::Relay(node), broken_share(node, trip, 100));
     }
     let effects = relay.decides(Trip);
     assert_eq!((certified(&effects), blamed(&effects).len()), (vec![], 3));
     for tick in 101..120 {
         for node in [B, C, D] {
-            relay.hears(Party::Relay(node), broken(node, trip, tick));
+            relay.hears(Party::Relay(node), broken_share(node, trip, tick));
         }
         relay.at(us(tick * 1000)).wakes();
     }
@@ -146,7 +129,7 @@ fn the_first_word_for_a_tick_stands_and_another_one_is_evidence() {
     let trip = attempt(Trip, 0);
     let mut relay = bench();
     relay.hears(Party::Relay(D), share(D, trip, 100));
-    let effects = relay.hears(Party::Relay(D), broken(D, trip, 100));
+    let effects = relay.hears(Party::Relay(D), broken_share(D, trip, 100));
     let [evidence] = &blamed(&effects)[..] else { panic!("{effects:?}") };
     let Misdeed::Equivocation { statement, proofs: [one, two] } = &evidence.misdeed else {
         panic!("{evidence:?}")
@@ -156,7 +139,7 @@ fn the_first_word_for_a_tick_stands_and_another_one_is_evidence() {
     // Once in a tick is enough.
     let mut evidence = 0;
     for _ in 0..500 {
-        evidence += blamed(&relay.hears(Party::Relay(D), broken(D, trip, 100))).len();
+        evidence += blamed(&relay.hears(Party::Relay(D), broken_share(D, trip, 100))).len();
     }
     assert_eq!(evidence, 0);
 }
@@ -201,7 +184,7 @@ fn who_has_decided_nothing_certifies_nothing() {
 fn a_new_key_voids_what_was_said_and_held_against_the_old_one() {
     let trip = attempt(Trip, 0);
     let mut relay = bench();
-    relay.hears(Party::Relay(B), broken(B, trip, 100));
+    relay.hears(Party::Relay(B), broken_share(B, trip, 100));
     relay.decides(Trip);
     let key = WorkingKey::certified(B, 2);
     let effects = relay.hears(Party::Relay(B), Message::Announcement { key });
@@ -209,12 +192,10 @@ fn a_new_key_voids_what_was_said_and_held_against_the_old_one() {
     assert_eq!(sent(&effects), [(Party::Relay(B), noted)]);
     relay.scheme.keys[B.index()] = 2;
     let mut with_new_key = Symbolic::new(Some(B), [1, 2, 1, 1]);
-    let prove = |tick| {
-        use quorum::Scheme;
-        with_new_key.prove(&crate::bench::statement(Protocol::Peer, trip, tick)).unwrap()
-    };
-    let [proof, proof_next] = [100, 101].map(prove);
-    let tick = quorum::Tick(100);
+    let mut prove =
+        |tick| with_new_key.prove(&subject(Protocol::Peer).statement(trip, tick)).unwrap();
+    let tick = Tick(100);
+    let [proof, proof_next] = [tick, tick.plus(1)].map(&mut prove);
     let message = Message::Share { attempt: trip, tick, proof, proof_next };
     assert_eq!(certified(&relay.hears(Party::Relay(B), message)).len(), 1);
 }

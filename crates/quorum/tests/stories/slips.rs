@@ -1,19 +1,6 @@
 //! Slips of the hand that the other stories would not notice.
 
-use std::time::Duration;
-
-use quorum::Action::{Close, Trip};
-use quorum::CommonTime;
-use quorum::{
-    Acknowledgement, Counters, Effect, Event, Gen, Message, Misdeed, NODES, Party, Protocol,
-    Refusal, Tick,
-};
-
-use crate::bench::{
-    A, B, BreakerBench, D, RelayBench, acknowledgement, actions, attempt, blamed, refused, sent,
-    share, us, vote,
-};
-use crate::symbolic::WorkingKey;
+use super::*;
 
 #[test]
 fn what_was_withdrawn_before_the_breaker_node_answered_is_not_attempted() {
@@ -30,9 +17,9 @@ fn what_was_withdrawn_before_the_breaker_node_answered_is_not_attempted() {
 fn an_acknowledgement_tells_whose_keys_are_in_use() {
     let mut breaker = BreakerBench::new(Protocol::Arbiter);
     breaker.hears(D, Message::Announcement { key: WorkingKey::certified(D, 5) });
-    let told = sent(&breaker.hears(A, Message::Query { tick: Tick(100) }));
-    let answer = told.iter().find(|(to, _)| *to == Party::Relay(A));
-    let Some((_, Message::Acknowledgement(answer))) = answer else { panic!("{told:?}") };
+    let heard = sent(&breaker.hears(A, Message::Query { tick: Tick(100) }));
+    let answer = heard.iter().find(|(to, _)| *to == Party::Relay(A));
+    let Some((_, Message::Acknowledgement(answer))) = answer else { panic!("{heard:?}") };
     assert_eq!(answer.counters, [1, 1, 1, 5]);
 }
 
@@ -80,18 +67,13 @@ fn an_attempt_in_vain_takes_no_more_memory_with_time() {
 #[test]
 fn a_new_key_that_is_wanted_is_asked_for_as_often_as_after_a_birth() {
     let mut relay = RelayBench::new(Protocol::Arbiter);
-    let answer = Acknowledgement {
-        generation: Gen(0),
-        state: Close,
-        acted_at: CommonTime::ZERO,
-        tick: Tick(300),
-        counters: [1, 2, 1, 1],
-    };
-    let told = (Party::Relay(B), Message::Announcement { key: WorkingKey::certified(A, 1) });
-    let effects = relay.at(us(300_200)).hears(Party::Breaker, Message::Acknowledgement(answer));
+    let answer = acknowledgement_of_keys(Close, 0, 300, [1, 2, 1, 1]);
+    let announcement =
+        (Party::Relay(B), Message::Announcement { key: WorkingKey::certified(A, 1) });
+    let effects = relay.at(us(300_200)).hears(Party::Breaker, answer);
     assert_eq!(effects[0], Effect::Distrust { node: B, counter: 2 });
-    assert!(sent(&effects).contains(&told));
+    assert!(sent(&effects).contains(&announcement));
     // It is lost.
     assert_eq!(relay.relay.next_deadline(), us(305_200));
-    assert!(sent(&relay.after(Duration::from_millis(5)).wakes()).contains(&told));
+    assert!(sent(&relay.after(Duration::from_millis(5)).wakes()).contains(&announcement));
 }

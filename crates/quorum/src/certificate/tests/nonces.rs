@@ -126,7 +126,7 @@ fn what_was_lost_is_made_up_for_within_a_few_ticks() {
 }
 
 #[test]
-fn an_attempt_of_all_may_last_and_whoever_joins_it_late_finds_nonces_at_once() {
+fn an_attempt_of_all_may_last_and_who_joins_it_late_finds_nonces_at_once() {
     let mut all = Nodes::new(CertificateKind::Frost);
     let begin = all.tick;
     for passed in 1..=120 {
