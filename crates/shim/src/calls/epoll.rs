@@ -1,6 +1,6 @@
 //! epoll_wait(2), epoll_pwait(2) and epoll_pwait2(2).
 
-use super::{Mask, relative, result_or_kernel};
+use super::{Mask, relative};
 use crate::arch::{self, nr};
 use crate::timespec::Timespec;
 use crate::wait::{self, Deadline};
@@ -17,18 +17,13 @@ pub(crate) fn epoll_wait([epoll, events, count, timeout_ms, ..]: [usize; 6]) -> 
     wait_ms(Events { epoll, events, count }, timeout_ms, &None)
 }
 
-pub(crate) fn epoll_pwait(args: [usize; 6]) -> isize {
+pub(crate) fn epoll_pwait(args: [usize; 6]) -> Result<isize, isize> {
     let [epoll, events, count, timeout_ms, mask, mask_size] = args;
     let events = Events { epoll, events, count };
-    let outcome = Mask::read(mask, mask_size).map(|mask| wait_ms(events, timeout_ms, &mask));
-    result_or_kernel(nr::EPOLL_PWAIT, args, outcome)
+    Mask::read(mask, mask_size).map(|mask| wait_ms(events, timeout_ms, &mask))
 }
 
-pub(crate) fn epoll_pwait2(args: [usize; 6]) -> isize {
-    result_or_kernel(nr::EPOLL_PWAIT2, args, pwait2_or_error(args))
-}
-
-fn pwait2_or_error(args: [usize; 6]) -> Result<isize, isize> {
+pub(crate) fn epoll_pwait2(args: [usize; 6]) -> Result<isize, isize> {
     let [epoll, events, count, timeout, mask, mask_size] = args;
     let events = Events { epoll, events, count };
     let mask = Mask::read(mask, mask_size)?;

@@ -2,8 +2,7 @@
 
 use vtime::time::NS_PER_S;
 
-use super::result_or_kernel;
-use crate::arch::{self, nr};
+use crate::arch;
 use crate::memory;
 use crate::timespec::Timespec;
 use crate::wait::{self, Deadline};
@@ -11,20 +10,9 @@ use crate::wait::{self, Deadline};
 /// Octets of a `struct io_event`.
 const EVENT: usize = 32;
 
-/// io_getevents(2) with a timeout.
-pub(crate) fn io_getevents(args: [usize; 6]) -> isize {
-    collect(nr::IO_GETEVENTS, args)
-}
-
-/// io_pgetevents(2) with a timeout.
-pub(crate) fn io_pgetevents(args: [usize; 6]) -> isize {
-    collect(nr::IO_PGETEVENTS, args)
-}
-
-/// At least `least` events are waited for; those that came before the clock was held count too.
-fn collect(number: i32, args: [usize; 6]) -> isize {
-    let outcome = span(args[4]).map(|deadline| collect_until(number, args, deadline));
-    result_or_kernel(number, args, outcome)
+/// Both with a timeout.
+pub(crate) fn collect(number: i32, args: [usize; 6]) -> Result<isize, isize> {
+    span(args[4]).map(|deadline| collect_until(number, args, deadline))
 }
 
 /// The kernel takes any time here, without regard to overflows, and one that is negative for one
@@ -40,7 +28,7 @@ fn span(address: usize) -> Result<Deadline, isize> {
     Ok(Deadline::after_ns(ns))
 }
 
-/// As io_pgetevents(2) with a timeout.
+/// At least `least` events are waited for; those that came before the clock was held count too.
 pub(super) fn collect_until(
     number: i32,
     [context, least, most, events, _, mask]: [usize; 6],

@@ -2,7 +2,7 @@
 
 use core::mem::MaybeUninit;
 
-use super::{Mask, relative, result, result_or_kernel, write_left};
+use super::{Mask, relative, result, write_left};
 use crate::arch::{self, nr};
 use crate::memory;
 use crate::timespec::{Timespec, Timeval};
@@ -14,11 +14,8 @@ pub(crate) fn poll([fds, count, timeout_ms, ..]: [usize; 6]) -> isize {
     poll_until(fds, count, deadline, &None)
 }
 
-pub(crate) fn ppoll(args: [usize; 6]) -> isize {
-    result_or_kernel(nr::PPOLL, args, ppoll_or_error(args))
-}
-
-fn ppoll_or_error([fds, count, timeout, mask, mask_size, _]: [usize; 6]) -> Result<isize, isize> {
+pub(crate) fn ppoll(args: [usize; 6]) -> Result<isize, isize> {
+    let [fds, count, timeout, mask, mask_size, _] = args;
     let mask = Mask::read(mask, mask_size)?;
     if timeout == 0 {
         let args = [fds, count, 0, Mask::address(&mask), mask_size, 0];
@@ -50,35 +47,23 @@ pub(super) fn poll_until(
 }
 
 /// select(2) with a timeout.
-pub(crate) fn select(args: [usize; 6]) -> isize {
-    result_or_kernel(nr::SELECT, args, select_or_error(args))
-}
-
-fn select_or_error(args: [usize; 6]) -> Result<isize, isize> {
+pub(crate) fn select(args: [usize; 6]) -> Result<isize, isize> {
     let [count, read, write, except, timeout, _] = args;
     // SAFETY: two numbers, which may have any value.
     let span: Timeval = unsafe { memory::read(timeout)? };
     if span.seconds < 0 || span.microseconds < 0 {
         return Err(EINVAL);
     }
-    // The kernel takes any number of microseconds here.
-    let ns = span.seconds.saturating_mul(1_000_000_000);
-    let deadline = Deadline::after_ns(ns.saturating_add(span.microseconds.saturating_mul(1000)));
+    let deadline = Deadline::after_ns(span.saturating_ns());
     let ready = result(select_until(count, [read, write, except], deadline, &None));
     if ready == memory::EFAULT || ready == EINVAL {
         return Ok(ready);
     }
-    let left = Timespec::from_ns(deadline.left_ns());
-    let left = Timeval { seconds: left.seconds, microseconds: left.nanoseconds / 1000 };
-    let _ = memory::write(timeout, &left);
+    let _ = memory::write(timeout, &Timeval::from(Timespec::from_ns(deadline.left_ns())));
     Ok(ready)
 }
 
-pub(crate) fn pselect6(args: [usize; 6]) -> isize {
-    result_or_kernel(nr::PSELECT6, args, pselect6_or_error(args))
-}
-
-fn pselect6_or_error(args: [usize; 6]) -> Result<isize, isize> {
+pub(crate) fn pselect6(args: [usize; 6]) -> Result<isize, isize> {
     let [count, read, write, except, timeout, mask] = args;
     // The sixth argument points to the address and the size of a mask.
     let [mask, mask_size] = match mask {

@@ -2,7 +2,7 @@
 
 use vtime::page::Epoch;
 
-use super::{relative, result_or_kernel, timespec};
+use super::{relative, timespec};
 use crate::arch::{self, nr};
 use crate::clock;
 use crate::timespec::Timespec;
@@ -12,9 +12,8 @@ use crate::wait::{self, AfterHandler, Deadline, EAGAIN, ETIMEDOUT};
 ///
 /// EAGAIN means that the time is over or, at once, that an operation must not wait: so one that
 /// comes before the native wait can be over is the program's.
-pub(crate) fn semtimedop(args: [usize; 6]) -> isize {
-    let outcome = relative(args[3]).map(|deadline| semop_until(args, deadline));
-    result_or_kernel(nr::SEMTIMEDOP, args, outcome)
+pub(crate) fn semtimedop(args: [usize; 6]) -> Result<isize, isize> {
+    relative(args[3]).map(|deadline| semop_until(args, deadline))
 }
 
 /// As semtimedop(2) with a timeout.
@@ -31,20 +30,11 @@ pub(super) fn semop_until([set, operations, count, ..]: [usize; 6], deadline: De
     .unwrap_or(EAGAIN)
 }
 
-/// mq_timedsend(3) with a timeout.
-pub(crate) fn mq_timedsend(args: [usize; 6]) -> isize {
-    mq_timed(nr::MQ_TIMEDSEND, args)
-}
-
-/// mq_timedreceive(3) with a timeout.
-pub(crate) fn mq_timedreceive(args: [usize; 6]) -> isize {
-    mq_timed(nr::MQ_TIMEDRECEIVE, args)
-}
-
-/// Both take an absolute time of day, the only clock that message queues know.
-fn mq_timed(number: i32, args: [usize; 6]) -> isize {
+/// mq_timedsend(3) and mq_timedreceive(3) with a timeout: an absolute time of day, the only clock
+/// that message queues know.
+pub(crate) fn mq_timed(number: i32, args: [usize; 6]) -> Result<isize, isize> {
     let [queue, message, length, priority, timeout, _] = args;
-    let outcome = timespec(timeout).map(|time| {
+    timespec(timeout).map(|time| {
         let deadline = Deadline::at_ns(Epoch::Realtime, time.saturating_ns());
         wait::until_or_handler(deadline, AfterHandler::MayGoOn, |host_ns| {
             let until = Timespec::from_ns(clock::host_time_of_day().saturating_add(host_ns));
@@ -54,6 +44,5 @@ fn mq_timed(number: i32, args: [usize; 6]) -> isize {
             (result != ETIMEDOUT).then_some(result)
         })
         .unwrap_or(ETIMEDOUT)
-    });
-    result_or_kernel(number, args, outcome)
+    })
 }

@@ -12,7 +12,6 @@ use vtime::timer_call::{KERNEL, Left, NAMESPACE, NO_EVENT, Query};
 use super::result;
 use crate::agent::{self, quietly};
 use crate::arch::{self, nr};
-use crate::dumpable;
 use crate::memory::{self, EFAULT};
 use crate::namespace;
 use crate::timespec::Timespec;
@@ -129,13 +128,13 @@ fn of_descriptor(number: i32, words: [usize; 4]) -> isize {
         if answer != EPERM {
             break;
         }
-        let closed = !dumpable::get();
+        let closed = !agent::is_dumpable();
         if closed {
-            dumpable::set(true);
+            agent::set_dumpable(true);
         }
         answer = agent::request(number, words);
         if closed {
-            dumpable::set(false);
+            agent::set_dumpable(false);
         }
     }
     answer
