@@ -240,7 +240,7 @@ mod tests {
             ["target", "link", "other"].map(|name| folder.path().join(name));
         symlink("other", &link).unwrap();
         symlink(&target, &other).unwrap();
-        for text in ["made", "made anew"] {
+        for text in ["made", "made again"] {
             put(&link, text).unwrap();
             assert_eq!(fs::read_to_string(&target).unwrap(), text);
         }

@@ -15,11 +15,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use rustix::net::netdevice::name_to_index;
+use rustix::net::sockopt::{
+    set_socket_recv_buffer_size, set_socket_recv_buffer_size_force, socket_recv_buffer_size,
+};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 /// Octets of receive buffer that are asked for: more than a tenth of a second of 100 Mbit/s, of
 /// which the kernel counts several times the length of each frame.
-const RECEIVE_BUFFER_OCTETS: i32 = 16 << 20;
+const RECEIVE_BUFFER_OCTETS: usize = 16 << 20;
 /// Longest frame: an Ethernet frame of 1500 octets with tag and the trailer of a redundancy
 /// protocol, rounded up.
 pub const FRAME_OCTETS_MAX: usize = 2048;
@@ -91,10 +94,15 @@ impl PacketSocket {
         let fd = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         let interface_index = interface_index(&fd, interface)?;
         let address = hardware_address(&fd, interface)?;
+        // The forced way passes `net.core.rmem_max` and needs `CAP_NET_ADMIN`; without it, as much as
+        // that limit allows.
+        if set_socket_recv_buffer_size_force(&fd, RECEIVE_BUFFER_OCTETS).is_err() {
+            set_socket_recv_buffer_size(&fd, RECEIVE_BUFFER_OCTETS)?;
+        }
+        let receive_buffer_octets = socket_recv_buffer_size(&fd)?;
+        set_option(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32)?;
         let interface = interface.to_owned();
-        let mut socket = Self { fd, interface, interface_index, address, receive_buffer_octets: 0 };
-        socket.grow_receive_buffer()?;
-        socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32)?;
+        let socket = Self { fd, interface, interface_index, address, receive_buffer_octets };
         socket.bind(ethertype)?;
         Ok(socket)
     }
@@ -174,8 +182,13 @@ impl PacketSocket {
 
     /// How many frames came and were dropped since this was last called.
     pub fn kernel_counters(&self) -> io::Result<KernelCounters> {
-        let statistics: libc::tpacket_stats =
-            self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS)?;
+        // SAFETY: two numbers.
+        let mut statistics: libc::tpacket_stats = unsafe { zeroed() };
+        let mut octets = size_of_val(&statistics) as libc::socklen_t;
+        let (level, name) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
+        let to = (&raw mut statistics).cast();
+        // SAFETY: the numbers are written for at most their size.
+        check(unsafe { libc::getsockopt(self.fd.as_raw_fd(), level, name, to, &raw mut octets) })?;
         Ok(KernelCounters { frames: statistics.tp_packets, dropped: statistics.tp_drops })
     }
 
@@ -195,26 +208,11 @@ impl PacketSocket {
         let count = frames.len() as u32;
         // SAFETY: the first `count` messages point to frames that are borrowed for this call and
         // that are only read.
-        check(unsafe {
-            libc::sendmmsg(
-                self.fd.as_raw_fd(),
-                messages.as_mut_ptr(),
-                count,
-                libc::MSG_DONTWAIT as _,
-            )
-        })
-        .map(|sent| sent as usize)
-    }
-
-    /// `SO_RCVBUFFORCE` passes `net.core.rmem_max` and needs `CAP_NET_ADMIN`; without it, as much
-    /// as that limit allows.
-    fn grow_receive_buffer(&mut self) -> io::Result<()> {
-        if self.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER_OCTETS).is_err() {
-            self.set(libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER_OCTETS)?;
-        }
-        let octets: i32 = self.get(libc::SOL_SOCKET, libc::SO_RCVBUF)?;
-        self.receive_buffer_octets = octets as usize;
-        Ok(())
+        let sent = unsafe {
+            let fd = self.fd.as_raw_fd();
+            libc::sendmmsg(fd, messages.as_mut_ptr(), count, libc::MSG_DONTWAIT as _)
+        };
+        check(sent).map(|sent| sent as usize)
     }
 
     fn bind(&self, ethertype: u16) -> io::Result<()> {
@@ -236,41 +234,9 @@ impl PacketSocket {
         request.mr_type = kind as u16;
         request.mr_alen = group.len() as u16;
         request.mr_address[..group.len()].copy_from_slice(&group);
-        self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
-    }
-
-    fn set<T>(&self, level: i32, name: i32, value: &T) -> io::Result<()> {
-        set_option(&self.fd, level, name, value)
-    }
-
-    /// An option whose value is a plain structure of numbers.
-    fn get<T: Plain>(&self, level: i32, name: i32) -> io::Result<T> {
-        // SAFETY: `Plain` types are numbers only.
-        let mut value: T = unsafe { zeroed() };
-        let mut octets = size_of::<T>() as libc::socklen_t;
-        // SAFETY: the value is written for at most its size.
-        check(unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                level,
-                name,
-                (&raw mut value).cast(),
-                &raw mut octets,
-            )
-        })?;
-        Ok(value)
+        set_option(&self.fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
     }
 }
-
-/// Types that any octets are a value of.
-///
-/// # Safety
-/// Only for numbers, and structures of numbers without a gap between them.
-unsafe trait Plain {}
-// SAFETY: a number.
-unsafe impl Plain for i32 {}
-// SAFETY: two numbers of 32 bits.
-unsafe impl Plain for libc::tpacket_stats {}
 
 /// Waits until one of the sockets has a frame, or the time is over; returns whether one has.
 ///

@@ -14,12 +14,10 @@ pub struct Signals {
 /// A signal that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrived {
-    /// The signal, as in signal(7).
     pub number: i32,
     /// Whether a process sent it. The terminal's own signals come from the kernel, and reach
     /// the whole group in the foreground, the program included.
     pub by_process: bool,
-    /// The process that sent it.
     pub sender: i32,
 }
 
@@ -68,7 +66,7 @@ impl Signals {
     }
 }
 
-/// Blocks signals and answers a descriptor that is readable while one of them waits.
+/// Blocks signals and returns a descriptor that is readable while one of them waits.
 /// signalfd(2)
 pub fn descriptor(numbers: &[i32]) -> io::Result<OwnedFd> {
     let set = Signals::block(numbers).wanted;

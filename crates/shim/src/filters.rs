@@ -63,9 +63,7 @@ pub(crate) static STRICT_MODE: [Step; 18] = {
 
 /// What the program's own filters say to a call of it.
 pub(crate) enum Verdict {
-    /// It may be made.
     Allowed,
-    /// It has this result.
     Answered(isize),
     /// The program handles it as SIGSYS, with this number from its filter.
     Trapped(u16),

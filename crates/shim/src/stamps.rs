@@ -78,7 +78,6 @@ fn translate_one(kind: i32, at: usize, room: usize) {
     }
 }
 
-/// Translates a `struct timespec` of the program.
 fn nano(at: usize) -> Result<(), isize> {
     // SAFETY: numbers, which may have any value.
     let stamp: Timespec = unsafe { memory::read(at)? };
@@ -88,7 +87,6 @@ fn nano(at: usize) -> Result<(), isize> {
     memory::write(at, &shown(stamp.saturating_ns()))
 }
 
-/// Translates a `struct timeval` of the program.
 fn micro(at: usize) -> Result<(), isize> {
     // SAFETY: numbers, which may have any value.
     let stamp: Timeval = unsafe { memory::read(at)? };

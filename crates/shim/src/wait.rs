@@ -89,7 +89,6 @@ enum Step {
     Passed(i64),
     /// Wait until this host time, or until this word has another value.
     Until(HostTime, Word),
-    /// The clock is stopped.
     Still(Still),
 }
 

@@ -78,9 +78,7 @@ pub struct Identity {
 /// older than all that is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Past {
-    /// Host time (`CLOCK_MONOTONIC`) of the moment.
     pub host: HostTime,
-    /// Time of the program.
     pub time: ProgramTime,
 }
 
@@ -280,10 +278,8 @@ mod tests {
     extern crate std;
     use super::*;
     use crate::own::Moment;
-    use crate::page::SETTLE_NS;
-    use crate::{HostSpan, Tdf, VirtualClock};
-    use std::sync::atomic::AtomicBool;
-    use std::time::Instant;
+    use crate::page::tests::race;
+    use crate::{Tdf, VirtualClock};
 
     const IDENTITY: Identity = Identity { domain: 7, program: 9 };
 
@@ -325,42 +321,24 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a host clock that really runs is the point")]
     fn readers_never_see_time_go_back_while_the_owner_changes_both() {
-        let start = Instant::now();
-        let host_now = || HostTime::from_ns(i64::try_from(start.elapsed().as_nanos()).unwrap());
-        let (page, own, mut clock) = pages(host_now());
+        let (page, own, mut clock) = pages(HostTime::ZERO);
         let mut program = OwnClock::Domain;
-        let done = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| {
-                    let mut last = ProgramTime::ZERO;
-                    while !done.load(Ordering::Relaxed) {
-                        let now = own.now(&page, host_now, |_| std::thread::yield_now());
-                        assert!(now >= last, "{now} after {last}");
-                        last = now;
-                    }
-                });
-            }
-            let tdfs = [Tdf::MIN, Tdf::ONE, Tdf::MAX];
-            for round in 0..3000 {
-                page.begin_change();
-                let begun = host_now();
-                while host_now() - begun < HostSpan::from_ns(SETTLE_NS) {}
-                let host = host_now();
+        race(
+            &page,
+            |host_now| own.now(&page, host_now, |_| std::thread::yield_now()),
+            |round, host, tdf| {
                 let now = Moment { host, domain: clock.at_exactly(host) };
                 match round % 5 {
                     0 => drop(clock.hold(host)),
-                    1 => clock.dilate(host, tdfs[round % 3]),
+                    1 => clock.dilate(host, tdf),
                     2 => drop(clock.release(host)),
-                    3 => program = program.scaled(now, tdfs[round % 3]),
+                    3 => program = program.scaled(now, tdf),
                     _ => program = program.detached(now),
                 }
-                own.publish(&program, round as u32 + 1);
+                own.publish(&program, round + 1);
                 page.end_change(&clock, true, true);
-            }
-            done.store(true, Ordering::Relaxed);
-        });
+            },
+        );
     }
 }

@@ -38,7 +38,6 @@ pub struct Attach {
     pub process: i32,
     /// Name of the domain; made from program and process number if `None`.
     pub name: Option<String>,
-    /// Time dilation factor from the start.
     pub tdf: Tdf,
 }
 

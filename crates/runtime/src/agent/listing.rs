@@ -1,7 +1,6 @@
 //! What `qcycle ps`, `query`, `hold`, `release` and `dilate` print for people.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use terminal::shown;
 use vtime::{Tdf, VirtualSpan, VirtualTime};
@@ -38,13 +37,10 @@ pub fn lines(detail: &Detail, whole: bool) -> String {
             State::Detached => "is detached",
         };
         let (own, domain) = (tdf(program.tdf_millionths), tdf(detail.status.clock.tdf_millionths));
-        put(
-            &mut lines,
-            format_args!(
-                "{} ({}) {state} at {at}, tdf {own} within a domain at tdf {domain}\n",
-                shown(&full_name(detail, program)),
-                program.pid,
-            ),
+        lines += &format!(
+            "{} ({}) {state} at {at}, tdf {own} within a domain at tdf {domain}\n",
+            shown(&full_name(detail, program)),
+            program.pid,
         );
     }
     lines
@@ -63,7 +59,7 @@ pub fn table(domains: &[DomainInfo]) -> String {
             DomainInfo::Silent(silent) => {
                 let pid = silent.agent_pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string());
                 let (name, why) = (shown(&silent.name), shown(&silent.silent));
-                put(&mut table, format_args!("{name:<wide$} {pid:>8} {:<8}  {why}\n", "silent"));
+                table += &format!("{name:<wide$} {pid:>8} {:<8}  {why}\n", "silent");
                 continue;
             }
         };
@@ -80,9 +76,9 @@ pub fn table(domains: &[DomainInfo]) -> String {
             freeze: freezing(&status.freeze),
             title: &status.title,
         };
-        row.put(&mut table, wide);
+        table += &row.line(wide);
         for warning in &status.warnings {
-            put(&mut table, format_args!("    warning: {}\n", shown(warning)));
+            table += &format!("    warning: {}\n", shown(warning));
         }
         for program in &detail.programs {
             let row = Row {
@@ -97,7 +93,7 @@ pub fn table(domains: &[DomainInfo]) -> String {
                 freeze: "",
                 title: &program.command,
             };
-            row.put(&mut table, wide);
+            table += &row.line(wide);
         }
     }
     table
@@ -130,21 +126,18 @@ struct Row<'r> {
 }
 
 impl Row<'_> {
-    fn put(&self, table: &mut String, wide: usize) {
+    fn line(&self, wide: usize) -> String {
         let (state, name, title) = (word(self.state), shown(self.name), shown(self.title));
-        put(
-            table,
-            format_args!(
-                "{name:<wide$} {:>8} {state:<8} {:>6} {:>16.6} {:>14.6} {:>6} {:>8} {:<9}  {title}\n",
-                self.pid,
-                self.tdf,
-                self.virtual_ns as f64 / 1e9,
-                self.paused_ns as f64 / 1e9,
-                self.holds,
-                self.calls.values().fold(0, |sum: u64, count| sum.saturating_add(*count)),
-                self.freeze,
-            ),
-        );
+        format!(
+            "{name:<wide$} {:>8} {state:<8} {:>6} {:>16.6} {:>14.6} {:>6} {:>8} {:<9}  {title}\n",
+            self.pid,
+            self.tdf,
+            self.virtual_ns as f64 / 1e9,
+            self.paused_ns as f64 / 1e9,
+            self.holds,
+            self.calls.values().fold(0, |sum: u64, count| sum.saturating_add(*count)),
+            self.freeze,
+        )
     }
 }
 
@@ -165,8 +158,8 @@ pub fn full(detail: &Detail, whole: bool) -> String {
 
 fn domain(text: &mut String, detail: &Detail) {
     let (status, clock) = (&detail.status, &detail.status.clock);
-    put(text, format_args!("domain {}: {}\n", shown(&status.name), shown(&status.title)));
-    let mut line = |what: &str, value: String| put(text, format_args!("  {what:<13} {value}\n"));
+    *text += &format!("domain {}: {}\n", shown(&status.name), shown(&status.title));
+    let mut line = |what: &str, value: String| *text += &format!("  {what:<13} {value}\n");
     let state = match clock.holds {
         0 => word(detail.state).to_owned(),
         holds => format!("{}, holds {holds}", word(detail.state)),
@@ -186,8 +179,8 @@ fn domain(text: &mut String, detail: &Detail) {
 fn program(text: &mut String, detail: &Detail, program: &ProgramStatus) {
     let name = full_name(detail, program);
     let name = shown(&name);
-    put(text, format_args!("program {name}: {}\n", shown(&program.command)));
-    let mut line = |what: &str, value: String| put(text, format_args!("  {what:<13} {value}\n"));
+    *text += &format!("program {name}: {}\n", shown(&program.command));
+    let mut line = |what: &str, value: String| *text += &format!("  {what:<13} {value}\n");
     let domain = tdf(detail.status.clock.tdf_millionths);
     let own = tdf(program.tdf_millionths);
     line("state", word(program.state).to_owned());
@@ -205,7 +198,7 @@ fn program(text: &mut String, detail: &Detail, program: &ProgramStatus) {
 
 fn warnings(text: &mut String, warnings: &[String]) {
     for warning in warnings {
-        put(text, format_args!("  {:<13} {}\n", "warning", shown(warning)));
+        *text += &format!("  {:<13} {}\n", "warning", shown(warning));
     }
 }
 
@@ -249,8 +242,4 @@ fn span(ns: i64) -> String {
 
 fn tdf(millionths: u64) -> String {
     Tdf::from_millionths(millionths).map_or_else(|_| "?".to_owned(), |tdf| tdf.to_string())
-}
-
-fn put(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    text.write_fmt(arguments).expect("writing to a string cannot fail");
 }

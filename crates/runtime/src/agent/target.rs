@@ -16,11 +16,9 @@ use super::protocol::{Call, Detail, Selector};
 /// Whom a command means.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// All programs of a domain.
     Domain(String),
     /// A program of a domain by its name, and all that it has started.
     Program(String, String),
-    /// The program that a process runs.
     Process(i32),
 }
 

@@ -43,7 +43,7 @@ struct State {
 }
 
 impl ExecQueue {
-    /// Backend a notification to who expects it, or else queues it as a call. Returns whether
+    /// Hands a notification to who expects it, or else queues it as a call. Returns whether
     /// another worker is wanted; the caller starts it and says so with [`Self::worker_started`].
     pub(super) fn push(&self, call: NotifiedCall) -> bool {
         let mut state = self.state.lock();
@@ -83,7 +83,7 @@ impl ExecQueue {
         Subscription { queue: self, thread, ids }
     }
 
-    /// Backend a notification that has become a call to who has begun to expect it since. Answers
+    /// Hands a notification that has become a call to who has begun to expect it since. Returns
     /// whether somebody has.
     pub(super) fn deliver(&self, notification: &Notification) -> bool {
         self.state.lock().deliver(notification)

@@ -22,15 +22,12 @@ pub enum Verdict {
     Notify,
     /// The image asks the agent: as `Trap`, and what the image calls with [`ASKS`] is notified.
     Ask,
-    /// It fails with this error number.
     Fail(u16),
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Test {
-    /// This argument is not zero.
     NonNull(u8),
-    /// This argument is zero.
     IsNull(u8),
     /// This argument, an `int`, is greater than zero.
     Positive(u8),
@@ -114,7 +111,7 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_prctl, &[&[OneOf(0, u32::MAX, &[59]), OneOf(1, u32::MAX, &[1])]], Notify),
     Rule(libc::SYS_rt_sigtimedwait, &[&[NonNull(2)]], Trap),
     Rule(libc::SYS_futex_waitv, &[&[NonNull(3)]], Trap),
-    Rule(SYS_FUTEX_WAIT, &[&[NonNull(4)]], Trap),
+    Rule(nr::FUTEX_WAIT, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_semtimedop, &[&[NonNull(3)]], Trap),
     Rule(libc::SYS_mq_timedsend, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_mq_timedreceive, &[&[NonNull(4)]], Trap),
@@ -174,9 +171,6 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_remap_file_pages, &[&[Overlaps(0, 1)]], Fail(EPERM)),
     Rule(libc::SYS_shmat, &[&[SHM_REMAP, BeforeEnd(1)]], Fail(EPERM)),
 ];
-
-/// Not in the libc crate: `futex_wait` (Linux 6.7), the same number on all processors.
-const SYS_FUTEX_WAIT: c_long = 455;
 
 /// Calls of the x32 interface of x86-64 carry this bit; no other call has such a number.
 const X32: u32 = 0x4000_0000;

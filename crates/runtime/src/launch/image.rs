@@ -41,11 +41,8 @@ pub(super) struct Addresses {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vdso {
-    /// `clock_gettime`, if there.
     pub(super) clock_gettime: Option<u64>,
-    /// `getcpu`, if there.
     pub(super) getcpu: Option<u64>,
-    /// `getrandom`, if there.
     pub(super) getrandom: Option<u64>,
     pub(super) syscall: u64,
 }

@@ -81,7 +81,6 @@ fn printable(octets: &[u8]) -> String {
 pub(super) enum Tracer {
     Nobody,
     Ourselves,
-    /// A program of this name.
     Another(String),
 }
 

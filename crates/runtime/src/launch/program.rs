@@ -32,7 +32,6 @@ impl Gate {
         &self.0
     }
 
-    /// Sends the listener of a program, under a name.
     pub(super) fn send_listener(&self, name: &str, listener: BorrowedFd<'_>) -> io::Result<()> {
         let name = if name.is_empty() { "program" } else { name }.as_bytes();
         fds::send(self.0.as_fd(), &name[..name.len().min(NAME_LENGTH_MAX)], &[listener])

@@ -118,7 +118,6 @@ pub(crate) struct SignalFrame {
     pub(crate) mask: u64,
     /// Room for the 1024 signals of the C library.
     more_signals: [u64; 15],
-    /// The registers to return to.
     pub(crate) registers: Registers,
 }
 

@@ -121,7 +121,6 @@ pub(crate) struct SignalFrame {
     flags: u64,
     link: u64,
     stack: [u64; 3],
-    /// The registers to return to.
     pub(crate) registers: Registers,
     /// The signals that are blocked after the return.
     pub(crate) mask: u64,

@@ -66,9 +66,7 @@ pub struct StoppedProgram {
 /// Size of the program, and how long it was stopped.
 #[derive(Clone, Copy, Debug)]
 pub struct Attached {
-    /// Number of its processes.
     pub processes: usize,
-    /// Threads of all of them.
     pub threads: usize,
     /// Host time for which they stood, in nanoseconds.
     pub stood_ns: i64,

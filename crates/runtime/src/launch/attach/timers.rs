@@ -20,7 +20,7 @@ pub(super) fn take_over(
 ) {
     for fd in timerfds_of(process) {
         // Fails only if there are no descriptors or memory left.
-        let _ = service.take_over_descriptor(tree, process, fd);
+        let _ = service.take_over(tree, |timers| timers.take_over_descriptor(process, fd));
     }
     let _ = interval(service, tree, process, insertion);
     let listed = fs::read_to_string(format!("/proc/{process}/timers")).unwrap_or_default();
@@ -42,7 +42,7 @@ fn interval(
     let ns = |seconds: i64, us: i64| seconds.saturating_mul(1_000_000_000) + us * 1000;
     match [ns(left_s, left_us), ns(period_s, period_us)] {
         [0, _] => Ok(()),
-        setting => service.take_over_interval(tree, process, setting),
+        setting => service.take_over(tree, |timers| timers.take_over_interval(process, setting)),
     }
 }
 
@@ -58,7 +58,8 @@ fn posix(
     let words = insertion.call_with(libc::SYS_timer_settime, args, [0; 8])?;
     let [.., period_s, period_ns, left_s, left_ns] = words.map(u64::cast_signed);
     let ns = |seconds: i64, ns: i64| seconds.saturating_mul(1_000_000_000) + ns;
-    service.take_over_posix(tree, process, timer, [ns(left_s, left_ns), ns(period_s, period_ns)])
+    let setting = [ns(left_s, left_ns), ns(period_s, period_ns)];
+    service.take_over(tree, |timers| timers.take_over_posix(process, timer, setting))
 }
 
 /// The timers in `/proc/PID/timers`, proc(5).

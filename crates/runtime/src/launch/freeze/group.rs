@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use libc::pid_t;
 use rustix::event::{PollFd, PollFlags};
 
-use super::method::Method;
+use super::account::Method;
 use os::namespaces;
 use os::process::{Identity, Process};
 
@@ -201,7 +201,6 @@ fn numbers(folders: &[PathBuf], file: &str) -> Vec<pid_t> {
 /// What became of the groups of agents that are gone.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Swept {
-    /// How many were removed.
     pub removed: usize,
     /// Those that could not be, with the processes in them that do not end.
     pub left: Vec<(PathBuf, Vec<i32>)>,
