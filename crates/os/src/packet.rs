@@ -9,7 +9,7 @@
 //! packet(7), recvmmsg(2), socket(7) (`SO_RCVBUFFORCE`), and `Documentation/networking/
 //! timestamping.rst` of the kernel (`SO_TIMESTAMPNS`).
 
-use std::io;
+use std::io::{self, ErrorKind::Interrupted, ErrorKind::WouldBlock};
 use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -285,15 +285,13 @@ pub(crate) fn poll(
         libc::ppoll(watched.as_mut_ptr(), count, &raw const left, std::ptr::null())
     };
     match check(ready) {
-        Ok(_) => Ok(ready_of(&watched)),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Ready::default()),
+        Ok(_) => {
+            let places = watched.iter().enumerate();
+            Ok(Ready(places.fold(0, |all, (place, fd)| all | u16::from(fd.revents != 0) << place)))
+        }
+        Err(error) if error.kind() == Interrupted => Ok(Ready::default()),
         Err(error) => Err(error),
     }
-}
-
-fn ready_of(watched: &[libc::pollfd; WATCHED_MAX]) -> Ready {
-    let places = watched.iter().enumerate();
-    Ready(places.fold(0, |ready, (place, fd)| ready | u16::from(fd.revents != 0) << place))
 }
 
 /// One frame of a batch.
@@ -379,7 +377,7 @@ impl Batch {
         };
         match check(count) {
             Ok(count) => self.count = count as usize,
-            Err(error) if is_nothing_yet(&error) => {}
+            Err(error) if matches!(error.kind(), WouldBlock | Interrupted) => {}
             Err(error) => return Err(error),
         }
         Ok(self.count)
@@ -444,11 +442,7 @@ fn hardware_address(socket: &OwnedFd, interface: &str) -> io::Result<HardwareAdd
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request) })?;
     // SAFETY: that ioctl sets this member of the union.
     let octets = unsafe { request.ifr_ifru.ifru_hwaddr.sa_data };
-    let mut address = HardwareAddress::default();
-    for (to, from) in address.iter_mut().zip(octets) {
-        *to = from.to_ne_bytes()[0];
-    }
-    Ok(address)
+    Ok(std::array::from_fn(|place| octets[place].to_ne_bytes()[0]))
 }
 
 /// A question about an interface, for netdevice(7).
@@ -460,10 +454,6 @@ fn interface_request(interface: &str) -> libc::ifreq {
         *to = from as libc::c_char;
     }
     request
-}
-
-fn is_nothing_yet(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 pub(crate) fn check(result: i32) -> io::Result<i32> {

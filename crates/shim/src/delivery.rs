@@ -65,7 +65,6 @@ pub(crate) fn end_strict_mode() {
     die_of(SIGKILL);
 }
 
-/// Ends the program by a signal with its default action.
 fn die_of(signal: usize) {
     // It has no other, if it is SIGKILL.
     signal::set_action(signal, &Action::default());

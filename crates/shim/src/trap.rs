@@ -8,8 +8,9 @@ use vtime::masks::SIGSYS;
 
 use crate::agent;
 use crate::arch::{self, SignalFrame, nr};
+use crate::calls::epoll::Events;
 use crate::calls::{
-    clocks, epoll, events, files, futex, ipc, poll, processor, queues, result, resumed, seccomp,
+    Mask, clocks, epoll, events, files, futex, ipc, poll, processor, queues, result, seccomp,
     signals, sleep, sockets, timers, transfer,
 };
 use crate::delivery::{self, Cause};
@@ -90,7 +91,7 @@ fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
     let kind = kind(number);
     pages::count(kind);
     if let Some(deadline) = vtime::resumed::deadline(frame.registers.number())
-        && let Some(result) = resumed::resume(number, args, Deadline::at(deadline))
+        && let Some(result) = resume(number, args, Deadline(deadline))
     {
         return result;
     }
@@ -147,6 +148,28 @@ fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
         _ if kind == Kind::SetClock => Err(EPERM),
         // On host time; the counter makes the run say so.
         _ => Ok(kernel()),
+    })
+}
+
+/// A wait that was in progress when its program was put into virtual time: the call is made once more,
+/// and its deadline is known, as its timeout counts from a moment that is over. Only calls with a
+/// relative timeout that the kernel does not write back: all others say for themselves when they end.
+fn resume(number: i32, args: [usize; 6], deadline: Deadline) -> Option<isize> {
+    let [first, second, third, fourth, fifth, sixth] = args;
+    let events = Events { epoll: first, events: second, count: third };
+    Some(match number {
+        nr::NANOSLEEP => result(sleep::sleep_until(deadline, second)),
+        nr::CLOCK_NANOSLEEP => result(sleep::sleep_until(deadline, fourth)),
+        nr::POLL => poll::poll_until(first, second, deadline, &None),
+        nr::EPOLL_WAIT => epoll::wait_until(events, deadline, &None),
+        nr::EPOLL_PWAIT | nr::EPOLL_PWAIT2 => {
+            result(Mask::read(fifth, sixth).map(|mask| epoll::wait_until(events, deadline, &mask)))
+        }
+        nr::FUTEX => futex::futex_until([first, second, third, 0, 0, futex::MATCH_ANY], deadline),
+        nr::RT_SIGTIMEDWAIT => signals::sigwait_until(args, deadline),
+        nr::SEMTIMEDOP => queues::semop_until(args, deadline),
+        nr::IO_GETEVENTS | nr::IO_PGETEVENTS => events::collect_until(number, args, deadline),
+        _ => return None,
     })
 }
 

@@ -36,7 +36,7 @@ const FREE: u32 = 2;
 
 /// The page that a program has for itself.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OwnPage {
     magic: AtomicU64,
     version: AtomicU32,
@@ -92,17 +92,9 @@ impl OwnPage {
             domain: AtomicU64::new(identity.domain),
             program: AtomicU64::new(identity.program),
             mode: AtomicU32::new(DOMAIN),
-            reserved: AtomicU32::new(0),
             tdf_millionths: AtomicU64::new(1_000_000),
-            base_virtual: AtomicI64::new(0),
-            base_virtual_fraction: AtomicU64::new(0),
-            base_program: AtomicI64::new(0),
-            base_program_fraction: AtomicU64::new(0),
-            rate_whole: AtomicU64::new(0),
-            rate_fraction: AtomicU64::new(0),
             free: ClockPage::new(epochs),
-            counters: Counters::default(),
-            late_waits: Lateness::default(),
+            ..Self::default()
         }
     }
 

@@ -72,7 +72,7 @@ impl Epoch {
 
 /// The page. All fields are written by the owner of the domain only.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ClockPage {
     magic: AtomicU64,
     version: AtomicU32,
@@ -176,33 +176,17 @@ impl Snapshot {
 
 impl ClockPage {
     /// A page in memory of one's own, with the clock at rest at virtual zero.
-    pub const fn new(epochs: [i64; Epoch::COUNT]) -> Self {
-        let [a, b, c, d, e] = epochs;
+    pub fn new(epochs: [i64; Epoch::COUNT]) -> Self {
         Self {
             magic: AtomicU64::new(MAGIC),
             version: AtomicU32::new(VERSION),
             size: AtomicU32::new(size_of::<Self>() as u32),
-            sequence: AtomicU32::new(0),
-            holds: AtomicU32::new(0),
-            base_host: AtomicI64::new(0),
-            base_virtual: AtomicI64::new(0),
-            base_fraction: AtomicU64::new(0),
-            rate_whole: AtomicU64::new(0),
-            rate_fraction: AtomicU64::new(0),
             horizon: AtomicI64::new(i64::MAX),
-            epochs: [
-                AtomicI64::new(a),
-                AtomicI64::new(b),
-                AtomicI64::new(c),
-                AtomicI64::new(d),
-                AtomicI64::new(e),
-            ],
-            resumed: AtomicU32::new(0),
-            dilated: AtomicU32::new(0),
+            epochs: epochs.map(AtomicI64::new),
             tdf_millionths: AtomicU64::new(1_000_000),
             shift_until: AtomicI64::new(i64::MIN),
-            shifts: [const { [AtomicI64::new(0), AtomicI64::new(0)] }; Epoch::COUNT],
             limit: AtomicI64::new(i64::MAX),
+            ..Self::default()
         }
     }
 

@@ -89,7 +89,7 @@ impl Control {
 
     /// Answers all callers, until the process ends.
     pub fn serve(self: &Arc<Self>, registration: &Registration) -> std::io::Result<()> {
-        let listener = registration.listener().try_clone()?;
+        let listener = registration.listener.try_clone()?;
         let control = Arc::clone(self);
         thread::Builder::new().name("control".into()).spawn(move || {
             for stream in listener.incoming() {

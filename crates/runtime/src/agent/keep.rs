@@ -156,7 +156,6 @@ fn has_children() -> bool {
     result == 0
 }
 
-/// All that come from this process, running or not.
 fn descendants() -> BTreeSet<Identity> {
     let own = Identity::of_process(std::process::id().cast_signed());
     process::descendants(&own.into_iter().collect())

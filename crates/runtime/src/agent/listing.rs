@@ -49,9 +49,10 @@ pub fn lines(detail: &Detail, whole: bool) -> String {
 /// The table of `qcycle ps`: each domain, and its programs below it.
 pub fn table(domains: &[DomainInfo]) -> String {
     let wide = width(domains);
-    let mut table = format!(
-        "{:<wide$} {:>8} {:<8} {:>6} {:>16} {:>14} {:>6} {:>8} {:<9}  PROGRAM\n",
-        "NAME", "PID", "STATE", "TDF", "VIRTUAL (s)", "PAUSED (s)", "HOLDS", "CALLS", "FREEZE"
+    let [time, paused] = ["VIRTUAL (s)", "PAUSED (s)"];
+    let mut table = row(
+        wide,
+        ["NAME", "PID", "STATE", "TDF", time, paused, "HOLDS", "CALLS", "FREEZE", "PROGRAM"],
     );
     for info in domains {
         let detail = match info {
@@ -64,36 +65,40 @@ pub fn table(domains: &[DomainInfo]) -> String {
             }
         };
         let (status, clock) = (&detail.status, &detail.status.clock);
-        let row = Row {
-            name: &status.name,
-            pid: i64::from(status.agent_pid),
-            state: detail.state,
-            tdf: tdf(clock.tdf_millionths),
-            virtual_ns: clock.virtual_ns,
-            paused_ns: clock.paused_ns,
-            holds: clock.holds.to_string(),
-            calls: &status.calls,
-            freeze: freezing(&status.freeze),
-            title: &status.title,
-        };
-        table += &row.line(wide);
+        table += &row(
+            wide,
+            [
+                &shown(&status.name).to_string(),
+                &status.agent_pid.to_string(),
+                word(detail.state),
+                &tdf(clock.tdf_millionths),
+                &seconds(clock.virtual_ns),
+                &seconds(clock.paused_ns),
+                &clock.holds.to_string(),
+                &sum(&status.calls),
+                freezing(&status.freeze),
+                &shown(&status.title).to_string(),
+            ],
+        );
         for warning in &status.warnings {
             table += &format!("    warning: {}\n", shown(warning));
         }
         for program in &detail.programs {
-            let row = Row {
-                name: &full_name(detail, program),
-                pid: program.pid.into(),
-                state: program.state,
-                tdf: format!("x{}", tdf(program.tdf_millionths)),
-                virtual_ns: program.virtual_ns,
-                paused_ns: program.paused_ns,
-                holds: String::new(),
-                calls: &program.calls,
-                freeze: "",
-                title: &program.command,
-            };
-            table += &row.line(wide);
+            table += &row(
+                wide,
+                [
+                    &shown(&full_name(detail, program)).to_string(),
+                    &program.pid.to_string(),
+                    word(program.state),
+                    &format!("x{}", tdf(program.tdf_millionths)),
+                    &seconds(program.virtual_ns),
+                    &seconds(program.paused_ns),
+                    "",
+                    &sum(&program.calls),
+                    "",
+                    &shown(&program.command).to_string(),
+                ],
+            );
         }
     }
     table
@@ -112,33 +117,22 @@ fn width(domains: &[DomainInfo]) -> usize {
     longest.unwrap_or(0).clamp(24, 64)
 }
 
-struct Row<'r> {
-    name: &'r str,
-    pid: i64,
-    state: State,
-    tdf: String,
-    virtual_ns: i64,
-    paused_ns: i64,
-    holds: String,
-    calls: &'r BTreeMap<String, u64>,
-    freeze: &'r str,
-    title: &'r str,
+fn row(
+    wide: usize,
+    [name, pid, state, tdf, time, paused, holds, calls, freeze, title]: [&str; 10],
+) -> String {
+    format!(
+        "{name:<wide$} {pid:>8} {state:<8} {tdf:>6} {time:>16} {paused:>14} {holds:>6} {calls:>8} \
+         {freeze:<9}  {title}\n"
+    )
 }
 
-impl Row<'_> {
-    fn line(&self, wide: usize) -> String {
-        let (state, name, title) = (word(self.state), shown(self.name), shown(self.title));
-        format!(
-            "{name:<wide$} {:>8} {state:<8} {:>6} {:>16.6} {:>14.6} {:>6} {:>8} {:<9}  {title}\n",
-            self.pid,
-            self.tdf,
-            self.virtual_ns as f64 / 1e9,
-            self.paused_ns as f64 / 1e9,
-            self.holds,
-            self.calls.values().fold(0, |sum: u64, count| sum.saturating_add(*count)),
-            self.freeze,
-        )
-    }
+fn seconds(ns: i64) -> String {
+    format!("{:.6}", ns as f64 / 1e9)
+}
+
+fn sum(calls: &BTreeMap<String, u64>) -> String {
+    calls.values().fold(0, |sum: u64, count| sum.saturating_add(*count)).to_string()
 }
 
 /// All there is to say about a domain, or about programs of it.

@@ -25,7 +25,6 @@ pub(super) fn select(domain: &Domain, selector: Option<&Selector>) -> Option<Vec
     (!programs.is_empty()).then_some(programs)
 }
 
-/// How a domain stands, with these programs of it.
 pub(super) fn detail(domain: &Domain, status: Status, programs: &[Running]) -> Detail {
     let state = if status.detached {
         State::Detached

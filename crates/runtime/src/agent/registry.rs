@@ -31,7 +31,7 @@ const STARTING_LOOK: Duration = Duration::from_millis(2);
 pub struct Registration {
     // Dropped in this order: the lock last.
     files: Files,
-    listener: UnixListener,
+    pub(super) listener: UnixListener,
     _lock: File,
 }
 
@@ -116,11 +116,6 @@ impl Registration {
         let _ = fs::remove_file(files.socket());
         let listener = UnixListener::bind(files.socket()).with_context(cannot)?;
         Ok(Self { files, listener, _lock: lock })
-    }
-
-    /// The socket on which callers connect.
-    pub fn listener(&self) -> &UnixListener {
-        &self.listener
     }
 }
 

@@ -240,10 +240,8 @@ fn find_vdso(tracee: &Tracee, stack: u64) -> io::Result<(u64, u64)> {
     let mut octets = vec![0; 4096];
     loop {
         let count = tracee.read(stack, &mut octets).map_err(unreadable)?;
-        let words: Vec<u64> = octets[..count]
-            .chunks_exact(8)
-            .map(|word| u64::from_le_bytes(word.try_into().expect("chunks of eight")))
-            .collect();
+        let (words, _) = octets[..count].as_chunks();
+        let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let argc = words.first().map_or(0, |argc| usize::try_from(*argc).unwrap_or(usize::MAX));
         let environment = argc.saturating_add(2);
         let auxiliary = words

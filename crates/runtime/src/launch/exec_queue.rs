@@ -110,7 +110,6 @@ pub(super) struct Subscription<'d> {
 }
 
 impl Subscription<'_> {
-    /// The next one, if it comes within this time.
     pub(super) fn receive_within(&self, time: Duration) -> Option<u64> {
         self.ids.recv_timeout(time).ok()
     }
@@ -125,13 +124,12 @@ impl Drop for Subscription<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::OwnedFd;
 
     fn call(thread: u32, id: u64) -> NotifiedCall {
-        let null: OwnedFd = std::fs::File::open("/dev/null").unwrap().into();
+        let fd = std::fs::File::open("/dev/null").unwrap().into();
         let mut notification = Notification::default();
         (notification.id, notification.thread) = (id, thread);
-        NotifiedCall { listener: Arc::new(null.into()), notification }
+        NotifiedCall { listener: Arc::new(Listener { fd, name: "test".to_owned() }), notification }
     }
 
     #[test]

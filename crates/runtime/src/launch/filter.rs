@@ -253,11 +253,8 @@ fn body(clauses: &[&[Test]], result: Verdict) -> Vec<sock_filter> {
 
 /// The calls that the image itself makes, by their address.
 fn exemption(result: Verdict) -> Vec<sock_filter> {
-    let end = u32::try_from(IMAGE + IMAGE_SIZE_MAX).expect("the image lies low");
-    let start = u32::try_from(IMAGE).expect("the image lies low");
-    // The address is that behind the instruction, so the first one of the image is excluded.
-    let asked = u32::try_from(VERDICT).expect("the image lies low");
-    let mut image = vec![branch(JUMP_EQUAL, asked, 0, 1), verdict(Fail(NO_OBJECTION))];
+    const END: u32 = (IMAGE + IMAGE_SIZE_MAX) as u32;
+    let mut image = vec![branch(JUMP_EQUAL, VERDICT as u32, 0, 1), verdict(Fail(NO_OBJECTION))];
     if result == Ask {
         let asks = branch(JUMP_EQUAL, ASKS, 0, 1);
         image.extend([step(LOAD, argument_low(5)), asks, verdict(Notify)]);
@@ -268,8 +265,9 @@ fn exemption(result: Verdict) -> Vec<sock_filter> {
         step(LOAD, ADDRESS_HIGH),
         branch(JUMP_EQUAL, 0, 0, 3 + past),
         step(LOAD, ADDRESS_LOW),
-        branch(JUMP_GREATER, start, 0, 1 + past),
-        branch(JUMP_GREATER, end, past, 0),
+        // The address is that behind the instruction, so the first one of the image is excluded.
+        branch(JUMP_GREATER, SLOTS, 0, 1 + past),
+        branch(JUMP_GREATER, END, past, 0),
     ];
     code.extend(image);
     code

@@ -53,15 +53,8 @@ impl Gate {
 /// Where a program and all that it starts report to the follower.
 #[derive(Debug)]
 pub(super) struct Listener {
-    fd: OwnedFd,
+    pub(super) fd: OwnedFd,
     pub(super) name: String,
-}
-
-#[cfg(test)]
-impl From<OwnedFd> for Listener {
-    fn from(fd: OwnedFd) -> Self {
-        Self { fd, name: "test".to_owned() }
-    }
 }
 
 impl AsFd for Listener {

@@ -6,10 +6,10 @@ use crate::timespec::Timespec;
 use crate::wait::{self, Deadline};
 
 #[derive(Clone, Copy)]
-pub(super) struct Events {
-    pub(super) epoll: usize,
-    pub(super) events: usize,
-    pub(super) count: usize,
+pub(crate) struct Events {
+    pub(crate) epoll: usize,
+    pub(crate) events: usize,
+    pub(crate) count: usize,
 }
 
 /// epoll_wait(2) with a finite timeout.
@@ -42,7 +42,7 @@ fn wait_ms(events: Events, timeout_ms: usize, mask: &Option<Mask>) -> isize {
 }
 
 /// As epoll_pwait2(2) with a timeout.
-pub(super) fn wait_until(events: Events, deadline: Deadline, mask: &Option<Mask>) -> isize {
+pub(crate) fn wait_until(events: Events, deadline: Deadline, mask: &Option<Mask>) -> isize {
     wait::until(deadline, |host_ns| {
         // Without any time to wait the kernel does not look for signals that only this mask lets
         // through.

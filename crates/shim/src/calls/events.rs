@@ -29,7 +29,7 @@ fn span(address: usize) -> Result<Deadline, isize> {
 }
 
 /// At least `least` events are waited for; those that came before the clock was held count too.
-pub(super) fn collect_until(
+pub(crate) fn collect_until(
     number: i32,
     [context, least, most, events, _, mask]: [usize; 6],
     deadline: Deadline,

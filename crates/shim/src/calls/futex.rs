@@ -20,7 +20,7 @@ const WAIT_REQUEUE_PI: usize = 11;
 const LOCK_PI2: usize = 13;
 const PRIVATE: usize = 128;
 const CLOCK_REALTIME: usize = 256;
-pub(super) const MATCH_ANY: usize = 0xffff_ffff;
+pub(crate) const MATCH_ANY: usize = 0xffff_ffff;
 
 pub(crate) fn futex(args: [usize; 6]) -> Result<isize, isize> {
     let [word, operation, value, timeout, second, bitset] = args;
@@ -43,7 +43,7 @@ pub(crate) fn futex(args: [usize; 6]) -> Result<isize, isize> {
 }
 
 /// As futex(2) with a timeout, for an operation that has a bit set or ignores it.
-pub(super) fn futex_until(
+pub(crate) fn futex_until(
     [word, operation, value, _, second, bitset]: [usize; 6],
     deadline: Deadline,
 ) -> isize {

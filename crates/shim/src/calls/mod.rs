@@ -14,7 +14,6 @@ pub(crate) mod ipc;
 pub(crate) mod poll;
 pub(crate) mod processor;
 pub(crate) mod queues;
-pub(crate) mod resumed;
 pub(crate) mod seccomp;
 pub(crate) mod signals;
 pub(crate) mod sleep;

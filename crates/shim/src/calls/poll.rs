@@ -30,7 +30,7 @@ pub(crate) fn ppoll(args: [usize; 6]) -> Result<isize, isize> {
 }
 
 /// As ppoll(2) with a timeout.
-pub(super) fn poll_until(
+pub(crate) fn poll_until(
     fds: usize,
     count: usize,
     deadline: Deadline,

@@ -17,7 +17,7 @@ pub(crate) fn semtimedop(args: [usize; 6]) -> Result<isize, isize> {
 }
 
 /// As semtimedop(2) with a timeout.
-pub(super) fn semop_until([set, operations, count, ..]: [usize; 6], deadline: Deadline) -> isize {
+pub(crate) fn semop_until([set, operations, count, ..]: [usize; 6], deadline: Deadline) -> isize {
     wait::until(deadline, |host_ns| {
         let begun = clock::host_now();
         let time = Timespec::from_ns(host_ns);

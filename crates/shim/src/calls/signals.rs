@@ -40,7 +40,7 @@ pub(crate) fn rt_sigtimedwait(args: [usize; 6]) -> Result<isize, isize> {
 }
 
 /// As rt_sigtimedwait(2) with a timeout.
-pub(super) fn sigwait_until([set, info, _, size, ..]: [usize; 6], deadline: Deadline) -> isize {
+pub(crate) fn sigwait_until([set, info, _, size, ..]: [usize; 6], deadline: Deadline) -> isize {
     wait::until(deadline, |host_ns| {
         let timeout = Timespec::from_ns(host_ns);
         let result = take(set, info, &raw const timeout as usize, size);

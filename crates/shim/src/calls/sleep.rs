@@ -74,7 +74,7 @@ fn sleep_on_processor(args: [usize; 6]) -> Result<isize, isize> {
     }
 }
 
-pub(super) fn sleep_until(deadline: Deadline, remaining: usize) -> Result<isize, isize> {
+pub(crate) fn sleep_until(deadline: Deadline, remaining: usize) -> Result<isize, isize> {
     let slept = wait::sleep(deadline);
     if slept == EINTR && remaining != 0 {
         memory::write(remaining, &Timespec::from_ns(deadline.left_ns()))?;

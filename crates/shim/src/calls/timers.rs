@@ -50,7 +50,7 @@ pub(crate) fn request(number: i32, args: [usize; 6]) -> isize {
         nr::TIMERFD_SETTIME | nr::TIMER_SETTIME => set(number, args),
         nr::TIMERFD_GETTIME | nr::TIMER_GETTIME => get(number, args),
         nr::SETITIMER if args[0] as u32 as usize == ITIMER_REAL => set_interval(args),
-        nr::GETITIMER if args[0] as u32 as usize == ITIMER_REAL => get_interval(args),
+        nr::GETITIMER if args[0] as u32 as usize == ITIMER_REAL => get(number, args),
         nr::ALARM => alarm(args),
         nr::TIMER_CREATE => create(args),
         nr::TIMER_GETOVERRUN => plain(number, args, [args[0], Query::Overrun as usize]),
@@ -96,7 +96,7 @@ fn get(number: i32, args: [usize; 6]) -> Result<isize, isize> {
     if answer >= 0 && place == 0 {
         return Err(EFAULT);
     }
-    finish(answer, place, before)
+    finish(answer, place, if number == nr::GETITIMER { before.map(in_micro) } else { before })
 }
 
 /// Asks, and where the answer has a period, for that too. No handler may come between the two, as
@@ -159,15 +159,6 @@ fn set_interval(args: [usize; 6]) -> Result<isize, isize> {
     let words = [which, 0, left as usize, period as usize];
     let (answer, before) = setting(nr::SETITIMER, words, old != 0);
     finish(answer, old, before.map(in_micro))
-}
-
-fn get_interval(args: [usize; 6]) -> Result<isize, isize> {
-    let [which, place, ..] = args;
-    let (answer, before) = setting(nr::GETITIMER, [which, 0, 0, 0], true);
-    if answer >= 0 && place == 0 {
-        return Err(EFAULT);
-    }
-    finish(answer, place, before.map(in_micro))
 }
 
 /// Reads a `struct itimerval`, in nanoseconds.

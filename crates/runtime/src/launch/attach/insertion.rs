@@ -139,7 +139,6 @@ impl<'p> Insertion<'p> {
         Ok(())
     }
 
-    /// Points the functions of its vDSO at the image.
     pub(super) fn point_vdso(&mut self) -> io::Result<()> {
         for (offset, jump) in &self.patch.jumps {
             let at = self.vdso + offset;

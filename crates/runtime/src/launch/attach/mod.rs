@@ -131,7 +131,7 @@ impl StoppedProgram {
     pub fn insert_into(self, follower: &Follower, domain: &Domain) -> io::Result<Attached> {
         let Self { mut tree, vdso } = self;
         let patch = Patch::new()?;
-        let equipment = follower.equipment();
+        let equipment = &*follower.equipment;
         let waits = decide_waits(&mut tree, domain)?;
         let began = tree.processes.values().flat_map(Threads::values).map(|thread| thread.stopped);
         let began = began.min().unwrap_or(HostTime::ZERO);
@@ -174,7 +174,7 @@ impl StoppedProgram {
                 .gate()
                 .send_listener(&name, listener.as_fd())
                 .expect("the follower receives until its gate is closed");
-            timers::take_over(follower.timers(), &name, process, &mut insertion);
+            timers::take_over(&follower.timers, &name, process, &mut insertion);
             insertion.end();
         }
         for thread in tree.processes.values_mut().flat_map(Threads::values_mut) {

@@ -42,7 +42,6 @@ impl Asleep {
         sched.is_ok_and(|sched| sleeps(&sched) == Some(self.times + 1))
     }
 
-    /// Since when it slept, in host time.
     pub(super) fn since(&self, clocks: &mut Clocks) -> Option<HostTime> {
         Some(HostTime::from_ns(self.since + clocks.behind(self.processor)?))
     }

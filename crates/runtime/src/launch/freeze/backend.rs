@@ -202,7 +202,7 @@ impl Backend {
 
 fn group(method: Method) -> std::io::Result<Mechanism> {
     let group = Group::make(method)?;
-    match Warden::start(group.folder()) {
+    match Warden::start(&group.folder) {
         Ok(warden) => Ok(Mechanism::Group(group, warden)),
         Err(error) => {
             group.end(Duration::ZERO, Duration::ZERO);

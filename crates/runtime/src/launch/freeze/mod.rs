@@ -253,16 +253,12 @@ impl Freezer {
     fn rest(&self, backend: &mut Backend, next: Next) {
         let state = self.state.lock();
         let frozen = state.phase == Phase::Frozen;
-        let mut until = state.new.iter().map(|(_, due)| *due).min();
+        let due = state.new.iter().map(|(_, due)| *due).min();
         drop(state);
-        if let Next::Wait(at) = next {
-            until = Some(until.map_or(at, |until| until.min(at)));
-        }
+        let wait = if let Next::Wait(at) = next { Some(at) } else { None };
         let looks = if frozen { backend.must_look() } else { backend.stopper.is_waiting() };
-        if looks {
-            let look = host_now() + LOOK_EVERY.max(backend.rest());
-            until = Some(until.map_or(look, |until| until.min(look)));
-        }
+        let look = looks.then(|| host_now() + LOOK_EVERY.max(backend.rest()));
+        let until = [due, wait, look].into_iter().flatten().min();
         let mut fds = [domain::readable(self.wake.as_fd()), domain::readable(self.alarm.as_fd())];
         // That it cannot be waited for means to look at once, as a wake-up does.
         let _ = domain::poll_until(&mut fds, until);

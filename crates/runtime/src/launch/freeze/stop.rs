@@ -121,7 +121,6 @@ impl Stopper {
         });
     }
 
-    /// How many calls were restarted since the last time.
     pub(super) fn take_restarted(&mut self) -> u64 {
         std::mem::take(&mut self.restarted)
     }

@@ -44,7 +44,6 @@ impl<K: Copy + Ord> Unsent<K> {
         (!self.expirations.is_empty()).then(|| self.tried + AGAIN)
     }
 
-    /// The timers of which it is to be tried now.
     pub(super) fn due(&self, now: HostTime) -> Vec<K> {
         match self.next() {
             Some(next) if next <= now => self.expirations.keys().copied().collect(),
