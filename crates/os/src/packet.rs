@@ -92,7 +92,7 @@ impl PacketSocket {
     pub fn open(interface: &str, ethertype: u16) -> io::Result<Self> {
         // Protocol 0 until it is bound: nothing of other interfaces gets in beforehand.
         let fd = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-        let interface_index = interface_index(&fd, interface)?;
+        let interface_index = name_to_index(&fd, interface)?.cast_signed();
         let address = hardware_address(&fd, interface)?;
         // The forced way passes `net.core.rmem_max` and needs `CAP_NET_ADMIN`; without it, as much as
         // that limit allows.
@@ -115,7 +115,8 @@ impl PacketSocket {
     /// Whether the interface that it was opened on carries frames (netdevice(7), `SIOCGIFFLAGS`).
     pub fn link(&self) -> Link {
         // One of the same name may be another one by now.
-        if interface_index(&self.fd, &self.interface).ok() != Some(self.interface_index) {
+        let index = name_to_index(&self.fd, &self.interface);
+        if index.ok() != Some(self.interface_index.cast_unsigned()) {
             return Link::Gone;
         }
         let mut request = interface_request(&self.interface);
@@ -251,7 +252,6 @@ pub fn wait(sockets: &[&PacketSocket], at_most: Duration) -> io::Result<bool> {
     Ok(ready != Ready::default())
 }
 
-/// Sockets that are waited for together, at most.
 const WATCHED_MAX: usize = 16;
 
 /// Which of the sockets that were waited for have something, by their places.
@@ -430,10 +430,6 @@ pub(crate) fn set_option<T>(
     // SAFETY: the value is read for its size.
     check(unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), level, name, value, octets) })?;
     Ok(())
-}
-
-fn interface_index(socket: &OwnedFd, interface: &str) -> io::Result<i32> {
-    Ok(name_to_index(socket, interface)?.cast_signed())
 }
 
 fn hardware_address(socket: &OwnedFd, interface: &str) -> io::Result<HardwareAddress> {

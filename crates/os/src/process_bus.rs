@@ -11,13 +11,13 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
@@ -80,9 +80,8 @@ impl ProcessBus {
     /// Without root, when the kernel lacks a kind of link, for more than one relay on one cable,
     /// and when macvlan does not take its cutoff.
     pub fn lay(wiring: Wiring, relays: usize) -> anyhow::Result<Self> {
-        if relays == 0 || wiring == Wiring::Veth && relays > 1 {
-            bail!("{relays} relays: a cable (veth) takes one, a bridge or macvlan one or more");
-        }
+        let fits = if wiring == Wiring::Veth { relays == 1 } else { relays > 0 };
+        ensure!(fits, "{relays} relays: a cable (veth) takes one, a bridge or macvlan one or more");
         let make = |_| NetworkNamespace::new();
         let bus = Self {
             publisher: make(0)?,
@@ -215,12 +214,6 @@ impl NetworkNamespace {
     }
 }
 
-impl AsFd for NetworkNamespace {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
 /// Runs something on a thread that ends with it.
 fn on_own_thread<T: Send>(act: impl FnOnce() -> anyhow::Result<T> + Send) -> anyhow::Result<T> {
     thread::scope(|scope| {
@@ -252,9 +245,8 @@ fn order(link: LinkMessage, flags: u16) -> anyhow::Result<()> {
 fn wait_until_up(name: &str) -> anyhow::Result<()> {
     let begin = Instant::now();
     while !link(name)?.attributes.contains(&LinkAttribute::OperState(State::Up)) {
-        if begin.elapsed() > CARRIER_PATIENCE {
-            bail!("{name} is not up after {} s", CARRIER_PATIENCE.as_secs());
-        }
+        let is_late = begin.elapsed() > CARRIER_PATIENCE;
+        ensure!(!is_late, "{name} is not up after {} s", CARRIER_PATIENCE.as_secs());
         thread::sleep(Duration::from_millis(2));
     }
     Ok(())

@@ -8,10 +8,10 @@ use vtime::masks::SIGSYS;
 
 use crate::agent;
 use crate::arch::{self, SignalFrame, nr};
-use crate::calls::epoll::Events;
+use crate::calls::poll::Events;
 use crate::calls::{
-    Mask, clocks, epoll, events, files, futex, ipc, poll, processor, queues, result, seccomp,
-    signals, sleep, sockets, timers, transfer,
+    Mask, clocks, files, futex, ipc, poll, processor, queues, result, seccomp, signals, sleep,
+    sockets, timers, transfer,
 };
 use crate::delivery::{self, Cause};
 use crate::filters::{self, Verdict};
@@ -81,15 +81,13 @@ fn stopped(detail: &SignalInfo, info: *mut SignalInfo, frame: &mut SignalFrame) 
 }
 
 fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
-    if timers::is_about_a_timer(number) {
-        // The agent counts it.
-        return timers::request(number, args);
-    }
-    if namespace::is_about_namespaces(number) {
-        return namespace::enter(number, args);
-    }
     let kind = kind(number);
-    pages::count(kind);
+    match number {
+        // The agent counts it.
+        _ if kind == Kind::Timer => return timers::request(number, args),
+        nr::UNSHARE | nr::SETNS => return namespace::enter(number, args),
+        _ => pages::count(kind),
+    }
     if let Some(deadline) = vtime::resumed::deadline(frame.registers.number())
         && let Some(result) = resume(number, args, Deadline(deadline))
     {
@@ -111,8 +109,7 @@ fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
         nr::GETRUSAGE => Ok(processor::getrusage(args)),
         nr::WAIT4 | nr::WAITID => Ok(processor::wait(number, args)),
         nr::UTIMENSAT => Ok(files::utimensat(args)),
-        nr::UTIME | nr::UTIMES => Ok(files::utimes(args)),
-        nr::FUTIMESAT => Ok(files::futimesat(args)),
+        nr::UTIME | nr::UTIMES | nr::FUTIMESAT => Ok(files::utimes(number, args)),
         nr::SHMCTL | nr::SEMCTL | nr::MSGCTL => ipc::shift_times(number, args),
         nr::NANOSLEEP => sleep::nanosleep(args),
         nr::CLOCK_NANOSLEEP => sleep::clock_nanosleep(args),
@@ -120,15 +117,15 @@ fn answer(number: i32, args: [usize; 6], frame: &mut SignalFrame) -> isize {
         nr::PPOLL => or_kernel(poll::ppoll(args)),
         nr::SELECT => or_kernel(poll::select(args)),
         nr::PSELECT6 => or_kernel(poll::pselect6(args)),
-        nr::EPOLL_WAIT => Ok(epoll::epoll_wait(args)),
-        nr::EPOLL_PWAIT => or_kernel(epoll::epoll_pwait(args)),
-        nr::EPOLL_PWAIT2 => or_kernel(epoll::epoll_pwait2(args)),
+        nr::EPOLL_WAIT => Ok(poll::epoll_wait(args)),
+        nr::EPOLL_PWAIT => or_kernel(poll::epoll_pwait(args)),
+        nr::EPOLL_PWAIT2 => or_kernel(poll::epoll_pwait2(args)),
         nr::FUTEX => or_kernel(futex::futex(args)),
         nr::FUTEX_WAITV => or_kernel(futex::futex_waitv(args)),
         nr::FUTEX_WAIT => or_kernel(futex::futex_wait(args)),
         nr::SEMTIMEDOP => or_kernel(queues::semtimedop(args)),
         nr::MQ_TIMEDSEND | nr::MQ_TIMEDRECEIVE => or_kernel(queues::mq_timed(number, args)),
-        nr::IO_GETEVENTS | nr::IO_PGETEVENTS => or_kernel(events::collect(number, args)),
+        nr::IO_GETEVENTS | nr::IO_PGETEVENTS => or_kernel(queues::collect(number, args)),
         nr::READ | nr::WRITE => Ok(transfer::octets(number, args)),
         nr::READV | nr::WRITEV => Ok(transfer::vector(number, args)),
         nr::RECVFROM | nr::SENDTO => Ok(transfer::datagram(number, args)),
@@ -161,14 +158,14 @@ fn resume(number: i32, args: [usize; 6], deadline: Deadline) -> Option<isize> {
         nr::NANOSLEEP => result(sleep::sleep_until(deadline, second)),
         nr::CLOCK_NANOSLEEP => result(sleep::sleep_until(deadline, fourth)),
         nr::POLL => poll::poll_until(first, second, deadline, &None),
-        nr::EPOLL_WAIT => epoll::wait_until(events, deadline, &None),
+        nr::EPOLL_WAIT => poll::epoll_until(events, deadline, &None),
         nr::EPOLL_PWAIT | nr::EPOLL_PWAIT2 => {
-            result(Mask::read(fifth, sixth).map(|mask| epoll::wait_until(events, deadline, &mask)))
+            result(Mask::read(fifth, sixth).map(|mask| poll::epoll_until(events, deadline, &mask)))
         }
         nr::FUTEX => futex::futex_until([first, second, third, 0, 0, futex::MATCH_ANY], deadline),
         nr::RT_SIGTIMEDWAIT => signals::sigwait_until(args, deadline),
         nr::SEMTIMEDOP => queues::semop_until(args, deadline),
-        nr::IO_GETEVENTS | nr::IO_PGETEVENTS => events::collect_until(number, args, deadline),
+        nr::IO_GETEVENTS | nr::IO_PGETEVENTS => queues::collect_until(number, args, deadline),
         _ => return None,
     })
 }
@@ -191,6 +188,10 @@ fn kind(number: i32) -> Kind {
         nr::RT_SIGACTION | nr::RT_SIGSUSPEND | nr::RT_SIGPENDING => Kind::Signal,
         nr::SECCOMP | nr::PRCTL => Kind::Signal,
         nr::CLOCK_SETTIME | nr::SETTIMEOFDAY => Kind::SetClock,
+        nr::TIMERFD_SETTIME | nr::TIMERFD_GETTIME => Kind::Timer,
+        nr::TIMER_CREATE | nr::TIMER_SETTIME | nr::TIMER_GETTIME => Kind::Timer,
+        nr::TIMER_GETOVERRUN | nr::TIMER_DELETE => Kind::Timer,
+        nr::SETITIMER | nr::GETITIMER | nr::ALARM => Kind::Timer,
         nr::RECVMMSG | nr::RECVMSG | nr::RECVFROM | nr::READ | nr::READV => Kind::Socket,
         nr::WRITE | nr::WRITEV | nr::SENDTO | nr::SENDMSG | nr::SENDMMSG => Kind::Socket,
         nr::CONNECT | nr::ACCEPT | nr::ACCEPT4 | nr::SETSOCKOPT | nr::IOCTL => Kind::Socket,

@@ -164,13 +164,6 @@ kinds! {
     Socket "socket",
 }
 
-impl Kind {
-    /// Whether calls of this kind saw host time, so that a result must be looked at twice.
-    pub const fn leaks_host_time(self) -> bool {
-        matches!(self, Self::HostWait)
-    }
-}
-
 /// How many calls of each [`Kind`] a program has made.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]

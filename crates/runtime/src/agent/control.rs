@@ -25,7 +25,6 @@ const REQUEST_LENGTH_MAX: u64 = 64 * 1024;
 
 /// How long a caller that attends a domain may take to read a report.
 const WRITE_LONGEST: Duration = Duration::from_secs(1);
-/// Most warnings that are kept.
 const WARNINGS_MAX: usize = 200;
 /// How long to wait after a caller could not be received.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(20);

@@ -162,10 +162,7 @@ fn sweep() -> anyhow::Result<(Vec<String>, usize)> {
 /// # Errors
 /// As [`connect`], if it is not known.
 pub fn is_there(name: &str) -> anyhow::Result<bool> {
-    Ok(match find(name)? {
-        Found::Nobody => false,
-        Found::Agent(_) | Found::Silent => true,
-    })
+    Ok(!matches!(find(name)?, Found::Nobody))
 }
 
 /// A connection to a domain; `None` if there is none of this name.

@@ -116,15 +116,7 @@ impl Equipment {
 
     /// The first words of the page of a program whose vDSO lies at this address.
     pub(super) fn native_functions(&self, vdso: u64) -> [u64; 3] {
-        let native = self.addresses.vdso;
-        let absolute = |offset: Option<u64>| offset.map_or(0, |offset| vdso + offset);
-        let process = Process {
-            vdso_clock_gettime: absolute(native.clock_gettime),
-            vdso_getcpu: absolute(native.getcpu),
-            vdso_getrandom: absolute(native.getrandom),
-            ..Process::default()
-        };
-        [process.vdso_clock_gettime, process.vdso_getcpu, process.vdso_getrandom]
+        self.addresses.vdso.functions.map(|offset| offset.map_or(0, |offset| vdso + offset))
     }
 
     /// The image as the handler of SIGSYS, `struct sigaction` of the kernel.

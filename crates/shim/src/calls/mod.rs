@@ -6,8 +6,6 @@
 
 pub(crate) mod buffers;
 pub(crate) mod clocks;
-pub(crate) mod epoll;
-pub(crate) mod events;
 pub(crate) mod files;
 pub(crate) mod futex;
 pub(crate) mod ipc;

@@ -27,22 +27,6 @@ const TRIES: u32 = 8;
 /// `struct itimerspec`: the period comes first.
 type Setting = [Timespec; 2];
 
-pub(crate) fn is_about_a_timer(number: i32) -> bool {
-    matches!(
-        number,
-        nr::TIMERFD_SETTIME
-            | nr::TIMERFD_GETTIME
-            | nr::TIMER_CREATE
-            | nr::TIMER_SETTIME
-            | nr::TIMER_GETTIME
-            | nr::TIMER_GETOVERRUN
-            | nr::TIMER_DELETE
-            | nr::SETITIMER
-            | nr::GETITIMER
-            | nr::ALARM
-    )
-}
-
 /// What the agent answers to a call of the program.
 #[inline(never)]
 pub(crate) fn request(number: i32, args: [usize; 6]) -> isize {

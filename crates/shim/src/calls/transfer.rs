@@ -24,7 +24,7 @@ const MESSAGES_MAX: usize = 1024;
 /// `struct mmsghdr`: the message and its octets that were received or sent.
 const MESSAGE_AND_LENGTH: usize = 64;
 
-/// read(2) and write(2).
+/// read(2) and write(2), which have no flags.
 pub(crate) fn octets(number: i32, args: [usize; 6]) -> isize {
     let [fd, base, length, ..] = args;
     let (direction, call) = match number {
@@ -41,7 +41,7 @@ pub(crate) fn octets(number: i32, args: [usize; 6]) -> isize {
     }
 }
 
-/// readv(2) and writev(2).
+/// readv(2) and writev(2), which have none either.
 pub(crate) fn vector(number: i32, args: [usize; 6]) -> isize {
     let [fd, first, count, ..] = args;
     let buffers = Buffers::Many { first, count };
@@ -60,7 +60,7 @@ pub(crate) fn vector(number: i32, args: [usize; 6]) -> isize {
     }
 }
 
-/// recvfrom(2) and sendto(2).
+/// recvfrom(2) and sendto(2), of one buffer.
 pub(crate) fn datagram(number: i32, args: [usize; 6]) -> isize {
     let [fd, base, length, flags, ..] = args;
     match waits(number, fd, flags) {
@@ -70,7 +70,7 @@ pub(crate) fn datagram(number: i32, args: [usize; 6]) -> isize {
     }
 }
 
-/// recvmsg(2) and sendmsg(2).
+/// recvmsg(2) and sendmsg(2), of several buffers.
 pub(crate) fn message(number: i32, [fd, message, flags, ..]: [usize; 6]) -> isize {
     let args = [fd, message, flags, 0, 0, 0];
     let octets = match waits(number, fd, flags) {

@@ -109,8 +109,7 @@ mod tests {
     fn a_thread_that_sleeps_is_seen_to_sleep_since_then() {
         let (sender, numbers) = std::sync::mpsc::channel();
         let sleeper = std::thread::spawn(move || {
-            // SAFETY: cannot fail.
-            sender.send(unsafe { libc::gettid() }).unwrap();
+            sender.send(rustix::thread::gettid().as_raw_pid()).unwrap();
             std::thread::sleep(Duration::from_millis(200));
         });
         let thread = numbers.recv().unwrap();

@@ -20,7 +20,7 @@ const EINTR: i64 = 4;
 
 /// Calls that restart by themselves, or that nobody waits in, and of which there are many:
 /// looking closer at threads in them would only cost time.
-const BEGIN_ANEW: [i64; 15] = [
+const RESTART_THEMSELVES: [i64; 15] = [
     libc::SYS_futex,
     libc::SYS_nanosleep,
     libc::SYS_clock_nanosleep,
@@ -81,7 +81,7 @@ fn is_by_image(call: SyscallState) -> bool {
 
 /// Whether a thread in this call must be looked at.
 pub(super) fn may_be_cut_short(call: SyscallState) -> bool {
-    !BEGIN_ANEW.contains(&call.number)
+    !RESTART_THEMSELVES.contains(&call.number)
 }
 
 /// The number of the call that a thread is to make again, if a freeze has cut it short.

@@ -21,7 +21,6 @@ use os::process::{self, Identity};
 /// How long the clock is stopped for it at most. Who is not reached by then notices when the native
 /// call is over.
 const LONGEST: Duration = Duration::from_millis(500);
-/// From one look to the next.
 const LOOK: Duration = Duration::from_micros(500);
 /// More than the way from working a time out to waiting for it takes.
 const WAY_NS: u64 = 1_000_000;

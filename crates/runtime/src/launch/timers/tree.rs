@@ -4,6 +4,7 @@
 //! it does is waited for: what it asks comes as numbers ([`vtime::timer_call`]), and a notification is a
 //! signal or a count of a timerfd.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
@@ -558,7 +559,10 @@ impl Timers {
         if held.len() < self.descriptors.len() {
             let owners = self.descriptors.values().map(|known| known.owner);
             for (process, fd) in held::all(owners) {
-                let order = |number: &u64| self.descriptors[number].order_with(process, fd);
+                let order = |number: &u64| {
+                    let order = self.descriptors[number].timer.order_with(process.number, fd);
+                    order.unwrap_or(Ordering::Greater)
+                };
                 if let Ok(place) = self.order.binary_search_by(order) {
                     held.insert(self.order[place]);
                 }

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use vtime::{HostSpan, HostTime, VirtualSpan, VirtualTime};
 
-/// How long until it is tried again.
 const AGAIN: HostSpan = HostSpan::from_ns(1_000_000);
 
 pub(super) struct Unsent<K> {
