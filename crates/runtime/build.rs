@@ -69,7 +69,7 @@ fn symbols(exports: &Path) -> Vec<String> {
     names.filter(|name| !name.contains([':', '}'])).map(str::to_owned).collect()
 }
 
-/// The compiler of this machine, or the linker that cargo was told to use for another target.
+/// The compiler of this machine, or the linker that cargo is configured to use for another target.
 fn c_compiler() -> String {
     let of_target = env::var("RUSTC_LINKER").ok();
     let cross = variable("TARGET") != variable("HOST");

@@ -86,14 +86,14 @@ fn get(number: i32, args: [usize; 6]) -> Result<isize, isize> {
 /// Asks, and where the answer has a period, for that too. No handler may come between the two, as
 /// it might ask as well.
 #[inline(never)]
-fn setting(number: i32, words: [usize; 4], tells: bool) -> (isize, Setting) {
+fn setting(number: i32, words: [usize; 4], wants_period: bool) -> (isize, Setting) {
     quietly(|| {
         let answer = match number {
             nr::TIMERFD_SETTIME | nr::TIMERFD_GETTIME => of_descriptor(number, words),
             _ => agent::request(number, words),
         };
         let left = if answer < 0 { Left::of(0) } else { Left::of(answer as i64) };
-        let period = if left.has_period && tells {
+        let period = if left.has_period && wants_period {
             agent::request(nr::TIMER_GETOVERRUN, [0, Query::Period as usize, 0, 0]).max(0)
         } else {
             0
