@@ -20,7 +20,6 @@ fn main() {
     link(&archive, &shim, &out.join("image.so"));
 }
 
-/// Compiles the shim into an archive.
 fn compile(shim: &Path, target: &Path) -> PathBuf {
     // Without full RELRO and as for a position-independent executable, calls within the archive
     // go straight to their target instead of through a table that would need relocation.
@@ -46,7 +45,6 @@ fn compile(shim: &Path, target: &Path) -> PathBuf {
     target.join(triple).join("release/libshim.a")
 }
 
-/// Links the archive into the image.
 fn link(archive: &Path, shim: &Path, image: &Path) {
     let exports = shim.join(format!("src/arch/{}.ver", processor()));
     let mut linker = Command::new(c_compiler());
@@ -71,7 +69,7 @@ fn symbols(exports: &Path) -> Vec<String> {
     names.filter(|name| !name.contains([':', '}'])).map(str::to_owned).collect()
 }
 
-/// The compiler of this machine, or the linker that cargo was told to use for another target.
+/// The compiler of this machine, or the linker that cargo is configured to use for another target.
 fn c_compiler() -> String {
     let of_target = env::var("RUSTC_LINKER").ok();
     let cross = variable("TARGET") != variable("HOST");

@@ -10,7 +10,6 @@ pub struct ClockState {
     pub is_synchronised: bool,
     /// Its hardware reports a failure.
     pub has_failed: bool,
-    /// Estimated error in microseconds.
     pub error_us_estimate: u64,
     /// Largest error in microseconds; it grows while no program disciplines the clock.
     pub error_us_max: u64,

@@ -31,29 +31,27 @@ pub fn symbol(object: &[u8], name: &str) -> Option<u64> {
 /// `None` for what is no program of 64 bits.
 pub fn needs_loader(object: &[u8]) -> Option<bool> {
     const PT_INTERP: u32 = 3;
-    if object.get(..5)? != b"\x7fELF\x02" {
-        return None;
-    }
-    let headers = usize::try_from(long(object, 32)?).ok()?;
-    let (size, count) = (usize::from(half(object, 54)?), usize::from(half(object, 56)?));
-    for index in 0..count {
-        if word(object, headers.checked_add(index * size)?)? == PT_INTERP {
+    for header in headers(object)? {
+        if word(object, header)? == PT_INTERP {
             return Some(true);
         }
     }
     Some(false)
 }
 
-fn dynamic(object: &[u8]) -> Option<Vec<(u64, u64)>> {
-    const PT_DYNAMIC: u32 = 2;
-    if object.get(..4)? != b"\x7fELF" {
+/// Where the program headers of an object of 64 bits lie.
+fn headers(object: &[u8]) -> Option<impl Iterator<Item = usize>> {
+    if object.get(..5)? != b"\x7fELF\x02" {
         return None;
     }
-    let headers = usize::try_from(long(object, 32)?).ok()?;
+    let first = usize::try_from(long(object, 32)?).ok()?;
     let (size, count) = (usize::from(half(object, 54)?), usize::from(half(object, 56)?));
-    let header = (0..count)
-        .map(|index| headers + index * size)
-        .find(|at| word(object, *at) == Some(PT_DYNAMIC))?;
+    Some((0..count).map_while(move |index| first.checked_add(index * size)))
+}
+
+fn dynamic(object: &[u8]) -> Option<Vec<(u64, u64)>> {
+    const PT_DYNAMIC: u32 = 2;
+    let header = headers(object)?.find(|at| word(object, *at) == Some(PT_DYNAMIC))?;
     let mut at = usize::try_from(long(object, header + 8)?).ok()?;
     let mut entries = Vec::new();
     loop {

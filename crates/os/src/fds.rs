@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use rustix::fs::{Mode, OFlags, openat, readlinkat_raw};
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg,
@@ -18,9 +19,7 @@ use rustix::net::{
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Most descriptors with one message.
 const FDS_MAX: usize = 4;
-/// Room for them in a control message.
 const CONTROL_OCTETS: usize = rustix::cmsg_space!(ScmRights(FDS_MAX));
 
 /// A pair of connected sockets, closed on exec.
@@ -34,11 +33,8 @@ pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 pub fn inherit(command: &mut Command, fd: BorrowedFd<'_>) {
     let fd = fd.as_raw_fd();
     let keep_open = move || {
-        // SAFETY: takes numbers only; the descriptor is open in the child as in the parent.
-        match unsafe { libc::fcntl(fd, libc::F_SETFD, 0) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        // SAFETY: the descriptor is open in the child as in the parent.
+        Ok(fcntl_setfd(unsafe { BorrowedFd::borrow_raw(fd) }, FdFlags::empty())?)
     };
     // SAFETY: one system call between fork and exec.
     unsafe { command.pre_exec(keep_open) };

@@ -19,7 +19,7 @@ use std::os::unix::fs::{
 };
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::namespaces;
 
@@ -52,12 +52,11 @@ pub fn make_private_all(folder: &Path) -> io::Result<()> {
 /// # Errors
 /// If there is something that is no folder; with what to do about it.
 pub fn refuse_file(folder: &Path) -> Result<()> {
-    if folder.exists() && !folder.is_dir() {
-        bail!(
-            "{} is not a folder; name a folder, which is made if it is missing",
-            folder.display()
-        );
-    }
+    ensure!(
+        !folder.exists() || folder.is_dir(),
+        "{} is not a folder; name a folder, which is made if it is missing",
+        folder.display()
+    );
     Ok(())
 }
 
@@ -145,14 +144,13 @@ fn folder_of(path: &Path) -> &Path {
 fn check_owner(place: &Path, there: &fs::Metadata) -> Result<()> {
     let folder = fs::metadata(folder_of(place));
     let folder = folder.with_context(|| format!("writing {}", place.display()))?;
-    if is_laid(namespaces::effective_user(), there.uid(), folder.uid(), folder.mode()) {
-        bail!(
-            "{} belongs to user {}, who put it into a folder that everyone can write to; name a \
-             different file",
-            place.display(),
-            there.uid()
-        );
-    }
+    ensure!(
+        !is_laid(namespaces::effective_user(), there.uid(), folder.uid(), folder.mode()),
+        "{} belongs to user {}, who put it into a folder that everyone can write to; name a \
+         different file",
+        place.display(),
+        there.uid()
+    );
     Ok(())
 }
 
@@ -240,7 +238,7 @@ mod tests {
             ["target", "link", "other"].map(|name| folder.path().join(name));
         symlink("other", &link).unwrap();
         symlink(&target, &other).unwrap();
-        for text in ["made", "made anew"] {
+        for text in ["made", "made again"] {
             put(&link, text).unwrap();
             assert_eq!(fs::read_to_string(&target).unwrap(), text);
         }

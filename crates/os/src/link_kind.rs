@@ -35,10 +35,7 @@ pub enum LinkKind {
 /// # Errors
 /// If there is no such interface.
 pub fn link_kind(interface: &str) -> anyhow::Result<LinkKind> {
-    let mut question = LinkMessage::default();
-    question.attributes.push(LinkAttribute::IfName(interface.to_owned()));
-    let link = get_link(question).with_context(|| format!("interface {interface}"))?;
-    let infos = link.attributes.into_iter().find_map(|attribute| match attribute {
+    let infos = link(interface)?.attributes.into_iter().find_map(|attribute| match attribute {
         LinkAttribute::LinkInfo(infos) => Some(infos),
         _ => None,
     });
@@ -66,20 +63,27 @@ fn from_infos(infos: &[LinkInfo]) -> LinkKind {
     }
 }
 
-/// What the kernel says of the interface that a question names.
-pub fn get_link(question: LinkMessage) -> anyhow::Result<LinkMessage> {
-    match exchange(RouteNetlinkMessage::GetLink(question), NLM_F_REQUEST)? {
-        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => Ok(link),
-        NetlinkPayload::Error(error) => Err(io::Error::from_raw_os_error(-error.raw_code()).into()),
+/// A message about the interface of this name.
+pub(crate) fn named(name: &str) -> LinkMessage {
+    let mut link = LinkMessage::default();
+    link.attributes.push(LinkAttribute::IfName(name.to_owned()));
+    link
+}
+
+/// What the kernel says of an interface of the present namespace.
+pub(crate) fn link(name: &str) -> anyhow::Result<LinkMessage> {
+    let question = RouteNetlinkMessage::GetLink(named(name));
+    match exchange(question, NLM_F_REQUEST).with_context(|| format!("interface {name}"))? {
+        Some(RouteNetlinkMessage::NewLink(link)) => Ok(link),
         other => bail!("unexpected answer of the kernel: {other:?}"),
     }
 }
 
-/// Sends the kernel one message and takes its answer.
-pub fn exchange(
+/// Sends the kernel one message and takes its answer; `None` where that only acknowledges.
+pub(crate) fn exchange(
     message: RouteNetlinkMessage,
     flags: u16,
-) -> anyhow::Result<NetlinkPayload<RouteNetlinkMessage>> {
+) -> anyhow::Result<Option<RouteNetlinkMessage>> {
     let mut message = NetlinkMessage::from(message);
     message.header.flags = flags;
     message.finalize();
@@ -91,7 +95,12 @@ pub fn exchange(
     let (answer, _) = socket.recv_from_full()?;
     let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
         .context("the kernel's answer cannot be read")?;
-    Ok(answer.payload)
+    match answer.payload {
+        NetlinkPayload::InnerMessage(message) => Ok(Some(message)),
+        NetlinkPayload::Error(error) if error.code.is_none() => Ok(None),
+        NetlinkPayload::Error(error) => Err(io::Error::from_raw_os_error(-error.raw_code()).into()),
+        other => bail!("unexpected answer of the kernel: {other:?}"),
+    }
 }
 
 #[cfg(test)]

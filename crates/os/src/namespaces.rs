@@ -154,14 +154,8 @@ impl Entry {
     fn show(self, at: &Path) -> io::Result<()> {
         match self {
             Self::Link(target) => std::os::unix::fs::symlink(target, at),
-            Self::Folder(clone) => {
-                fs::create_dir(at)?;
-                attach(&clone, at)
-            }
-            Self::File(clone) => {
-                fs::File::create(at)?;
-                attach(&clone, at)
-            }
+            Self::Folder(clone) => fs::create_dir(at).and_then(|()| attach(&clone, at)),
+            Self::File(clone) => fs::File::create(at).and_then(|_| attach(&clone, at)),
         }
     }
 }

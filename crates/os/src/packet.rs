@@ -9,17 +9,20 @@
 //! packet(7), recvmmsg(2), socket(7) (`SO_RCVBUFFORCE`), and `Documentation/networking/
 //! timestamping.rst` of the kernel (`SO_TIMESTAMPNS`).
 
-use std::io;
+use std::io::{self, ErrorKind::Interrupted, ErrorKind::WouldBlock};
 use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use rustix::net::netdevice::name_to_index;
+use rustix::net::sockopt::{
+    set_socket_recv_buffer_size, set_socket_recv_buffer_size_force, socket_recv_buffer_size,
+};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 /// Octets of receive buffer that are asked for: more than a tenth of a second of 100 Mbit/s, of
 /// which the kernel counts several times the length of each frame.
-const RECEIVE_BUFFER_OCTETS: i32 = 16 << 20;
+const RECEIVE_BUFFER_OCTETS: usize = 16 << 20;
 /// Longest frame: an Ethernet frame of 1500 octets with tag and the trailer of a redundancy
 /// protocol, rounded up.
 pub const FRAME_OCTETS_MAX: usize = 2048;
@@ -89,12 +92,17 @@ impl PacketSocket {
     pub fn open(interface: &str, ethertype: u16) -> io::Result<Self> {
         // Protocol 0 until it is bound: nothing of other interfaces gets in beforehand.
         let fd = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-        let interface_index = interface_index(&fd, interface)?;
+        let interface_index = name_to_index(&fd, interface)?.cast_signed();
         let address = hardware_address(&fd, interface)?;
+        // The forced way passes `net.core.rmem_max` and needs `CAP_NET_ADMIN`; without it, as much as
+        // that limit allows.
+        if set_socket_recv_buffer_size_force(&fd, RECEIVE_BUFFER_OCTETS).is_err() {
+            set_socket_recv_buffer_size(&fd, RECEIVE_BUFFER_OCTETS)?;
+        }
+        let receive_buffer_octets = socket_recv_buffer_size(&fd)?;
+        set_option(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32)?;
         let interface = interface.to_owned();
-        let mut socket = Self { fd, interface, interface_index, address, receive_buffer_octets: 0 };
-        socket.grow_receive_buffer()?;
-        socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32)?;
+        let socket = Self { fd, interface, interface_index, address, receive_buffer_octets };
         socket.bind(ethertype)?;
         Ok(socket)
     }
@@ -107,7 +115,8 @@ impl PacketSocket {
     /// Whether the interface that it was opened on carries frames (netdevice(7), `SIOCGIFFLAGS`).
     pub fn link(&self) -> Link {
         // One of the same name may be another one by now.
-        if interface_index(&self.fd, &self.interface).ok() != Some(self.interface_index) {
+        let index = name_to_index(&self.fd, &self.interface);
+        if index.ok() != Some(self.interface_index.cast_unsigned()) {
             return Link::Gone;
         }
         let mut request = interface_request(&self.interface);
@@ -174,8 +183,13 @@ impl PacketSocket {
 
     /// How many frames came and were dropped since this was last called.
     pub fn kernel_counters(&self) -> io::Result<KernelCounters> {
-        let statistics: libc::tpacket_stats =
-            self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS)?;
+        // SAFETY: two numbers.
+        let mut statistics: libc::tpacket_stats = unsafe { zeroed() };
+        let mut octets = size_of_val(&statistics) as libc::socklen_t;
+        let (level, name) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
+        let to = (&raw mut statistics).cast();
+        // SAFETY: the numbers are written for at most their size.
+        check(unsafe { libc::getsockopt(self.fd.as_raw_fd(), level, name, to, &raw mut octets) })?;
         Ok(KernelCounters { frames: statistics.tp_packets, dropped: statistics.tp_drops })
     }
 
@@ -195,26 +209,11 @@ impl PacketSocket {
         let count = frames.len() as u32;
         // SAFETY: the first `count` messages point to frames that are borrowed for this call and
         // that are only read.
-        check(unsafe {
-            libc::sendmmsg(
-                self.fd.as_raw_fd(),
-                messages.as_mut_ptr(),
-                count,
-                libc::MSG_DONTWAIT as _,
-            )
-        })
-        .map(|sent| sent as usize)
-    }
-
-    /// `SO_RCVBUFFORCE` passes `net.core.rmem_max` and needs `CAP_NET_ADMIN`; without it, as much
-    /// as that limit allows.
-    fn grow_receive_buffer(&mut self) -> io::Result<()> {
-        if self.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER_OCTETS).is_err() {
-            self.set(libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER_OCTETS)?;
-        }
-        let octets: i32 = self.get(libc::SOL_SOCKET, libc::SO_RCVBUF)?;
-        self.receive_buffer_octets = octets as usize;
-        Ok(())
+        let sent = unsafe {
+            let fd = self.fd.as_raw_fd();
+            libc::sendmmsg(fd, messages.as_mut_ptr(), count, libc::MSG_DONTWAIT as _)
+        };
+        check(sent).map(|sent| sent as usize)
     }
 
     fn bind(&self, ethertype: u16) -> io::Result<()> {
@@ -236,41 +235,9 @@ impl PacketSocket {
         request.mr_type = kind as u16;
         request.mr_alen = group.len() as u16;
         request.mr_address[..group.len()].copy_from_slice(&group);
-        self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
-    }
-
-    fn set<T>(&self, level: i32, name: i32, value: &T) -> io::Result<()> {
-        set_option(&self.fd, level, name, value)
-    }
-
-    /// An option whose value is a plain structure of numbers.
-    fn get<T: Plain>(&self, level: i32, name: i32) -> io::Result<T> {
-        // SAFETY: `Plain` types are numbers only.
-        let mut value: T = unsafe { zeroed() };
-        let mut octets = size_of::<T>() as libc::socklen_t;
-        // SAFETY: the value is written for at most its size.
-        check(unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                level,
-                name,
-                (&raw mut value).cast(),
-                &raw mut octets,
-            )
-        })?;
-        Ok(value)
+        set_option(&self.fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
     }
 }
-
-/// Types that any octets are a value of.
-///
-/// # Safety
-/// Only for numbers, and structures of numbers without a gap between them.
-unsafe trait Plain {}
-// SAFETY: a number.
-unsafe impl Plain for i32 {}
-// SAFETY: two numbers of 32 bits.
-unsafe impl Plain for libc::tpacket_stats {}
 
 /// Waits until one of the sockets has a frame, or the time is over; returns whether one has.
 ///
@@ -285,7 +252,6 @@ pub fn wait(sockets: &[&PacketSocket], at_most: Duration) -> io::Result<bool> {
     Ok(ready != Ready::default())
 }
 
-/// Sockets that are waited for together, at most.
 const WATCHED_MAX: usize = 16;
 
 /// Which of the sockets that were waited for have something, by their places.
@@ -319,15 +285,13 @@ pub(crate) fn poll(
         libc::ppoll(watched.as_mut_ptr(), count, &raw const left, std::ptr::null())
     };
     match check(ready) {
-        Ok(_) => Ok(ready_of(&watched)),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Ready::default()),
+        Ok(_) => {
+            let places = watched.iter().enumerate();
+            Ok(Ready(places.fold(0, |all, (place, fd)| all | u16::from(fd.revents != 0) << place)))
+        }
+        Err(error) if error.kind() == Interrupted => Ok(Ready::default()),
         Err(error) => Err(error),
     }
-}
-
-fn ready_of(watched: &[libc::pollfd; WATCHED_MAX]) -> Ready {
-    let places = watched.iter().enumerate();
-    Ready(places.fold(0, |ready, (place, fd)| ready | u16::from(fd.revents != 0) << place))
 }
 
 /// One frame of a batch.
@@ -413,7 +377,7 @@ impl Batch {
         };
         match check(count) {
             Ok(count) => self.count = count as usize,
-            Err(error) if is_nothing_yet(&error) => {}
+            Err(error) if matches!(error.kind(), WouldBlock | Interrupted) => {}
             Err(error) => return Err(error),
         }
         Ok(self.count)
@@ -468,21 +432,13 @@ pub(crate) fn set_option<T>(
     Ok(())
 }
 
-fn interface_index(socket: &OwnedFd, interface: &str) -> io::Result<i32> {
-    Ok(name_to_index(socket, interface)?.cast_signed())
-}
-
 fn hardware_address(socket: &OwnedFd, interface: &str) -> io::Result<HardwareAddress> {
     let mut request = interface_request(interface);
     // SAFETY: the request holds a name and is written by the kernel.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request) })?;
     // SAFETY: that ioctl sets this member of the union.
     let octets = unsafe { request.ifr_ifru.ifru_hwaddr.sa_data };
-    let mut address = HardwareAddress::default();
-    for (to, from) in address.iter_mut().zip(octets) {
-        *to = from.to_ne_bytes()[0];
-    }
-    Ok(address)
+    Ok(std::array::from_fn(|place| octets[place].to_ne_bytes()[0]))
 }
 
 /// A question about an interface, for netdevice(7).
@@ -494,10 +450,6 @@ fn interface_request(interface: &str) -> libc::ifreq {
         *to = from as libc::c_char;
     }
     request
-}
-
-fn is_nothing_yet(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 pub(crate) fn check(result: i32) -> io::Result<i32> {

@@ -11,14 +11,14 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
-use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkPayload};
+use anyhow::{Context, bail, ensure};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoMacVlan, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
@@ -27,7 +27,7 @@ use netlink_packet_route::link::{
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use super::link_kind::{CUTOFF_AT_ONCE, LinkKind, exchange, get_link, link_kind};
+use super::link_kind::{CUTOFF_AT_ONCE, LinkKind, exchange, link, link_kind, named};
 use super::namespaces::enter_network;
 
 /// Name of the interface in each namespace.
@@ -66,7 +66,6 @@ pub struct ProcessBus {
     pub publisher: NetworkNamespace,
     /// Namespaces in which relays run, in their order.
     pub relays: Vec<NetworkNamespace>,
-    /// What is between them.
     between: NetworkNamespace,
 }
 
@@ -81,9 +80,8 @@ impl ProcessBus {
     /// Without root, when the kernel lacks a kind of link, for more than one relay on one cable,
     /// and when macvlan does not take its cutoff.
     pub fn lay(wiring: Wiring, relays: usize) -> anyhow::Result<Self> {
-        if relays == 0 || wiring == Wiring::Veth && relays > 1 {
-            bail!("{relays} relays: a cable (veth) takes one, a bridge or macvlan one or more");
-        }
+        let fits = if wiring == Wiring::Veth { relays == 1 } else { relays > 0 };
+        ensure!(fits, "{relays} relays: a cable (veth) takes one, a bridge or macvlan one or more");
         let make = |_| NetworkNamespace::new();
         let bus = Self {
             publisher: make(0)?,
@@ -101,7 +99,7 @@ impl ProcessBus {
         Ok(bus)
     }
 
-    /// Makes the links, in the namespace between; answers the names of those that stay there.
+    /// Makes the links, in the namespace between; returns the names of those that stay there.
     fn wire(&self, wiring: Wiring) -> anyhow::Result<Vec<String>> {
         match wiring {
             Wiring::Veth => {
@@ -112,7 +110,7 @@ impl ProcessBus {
             Wiring::Macvlan => {
                 cable("uplink", &self.publisher, None)?;
                 order(up("uplink"), 0)?;
-                let uplink = shown("uplink")?.header.index;
+                let uplink = link("uplink")?.header.index;
                 self.relays.iter().try_for_each(|relay| macvlan(uplink, relay))?;
                 Ok(vec!["uplink".to_owned()])
             }
@@ -122,7 +120,7 @@ impl ProcessBus {
     fn bridge(&self) -> anyhow::Result<Vec<String>> {
         make_link(named("bridge"), vec![LinkInfo::Kind(InfoKind::Bridge)])?;
         order(up("bridge"), 0)?;
-        let bridge = shown("bridge")?.header.index;
+        let bridge = link("bridge")?.header.index;
         let mut ports = Vec::new();
         for end in [&self.publisher].into_iter().chain(&self.relays) {
             let port = format!("port{}", ports.len());
@@ -216,23 +214,11 @@ impl NetworkNamespace {
     }
 }
 
-impl AsFd for NetworkNamespace {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
 /// Runs something on a thread that ends with it.
 fn on_own_thread<T: Send>(act: impl FnOnce() -> anyhow::Result<T> + Send) -> anyhow::Result<T> {
     thread::scope(|scope| {
         scope.spawn(act).join().unwrap_or_else(|_| bail!("a thread of the network panicked"))
     })
-}
-
-fn named(name: &str) -> LinkMessage {
-    let mut link = LinkMessage::default();
-    link.attributes.push(LinkAttribute::IfName(name.to_owned()));
-    link
 }
 
 fn up(name: &str) -> LinkMessage {
@@ -251,23 +237,16 @@ fn make_link(mut link: LinkMessage, infos: Vec<LinkInfo>) -> anyhow::Result<()> 
 fn order(link: LinkMessage, flags: u16) -> anyhow::Result<()> {
     let order = RouteNetlinkMessage::NewLink(link);
     match exchange(order, NLM_F_REQUEST | NLM_F_ACK | flags)? {
-        NetlinkPayload::Error(error) if error.code.is_none() => Ok(()),
-        NetlinkPayload::Error(error) => Err(io::Error::from_raw_os_error(-error.raw_code()).into()),
+        None => Ok(()),
         other => bail!("unexpected answer of the kernel: {other:?}"),
     }
 }
 
-/// What the kernel says of an interface of the present namespace.
-fn shown(name: &str) -> anyhow::Result<LinkMessage> {
-    get_link(named(name)).with_context(|| format!("interface {name}"))
-}
-
 fn wait_until_up(name: &str) -> anyhow::Result<()> {
     let begin = Instant::now();
-    while !shown(name)?.attributes.contains(&LinkAttribute::OperState(State::Up)) {
-        if begin.elapsed() > CARRIER_PATIENCE {
-            bail!("{name} is not up after {} s", CARRIER_PATIENCE.as_secs());
-        }
+    while !link(name)?.attributes.contains(&LinkAttribute::OperState(State::Up)) {
+        let is_late = begin.elapsed() > CARRIER_PATIENCE;
+        ensure!(!is_late, "{name} is not up after {} s", CARRIER_PATIENCE.as_secs());
         thread::sleep(Duration::from_millis(2));
     }
     Ok(())

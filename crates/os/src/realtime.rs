@@ -111,25 +111,26 @@ impl AwakeProcessors {
 
 /// `CLOCK_MONOTONIC`, ns.
 pub fn now_ns() -> i64 {
-    read_ns(libc::CLOCK_MONOTONIC)
+    clock_ns(libc::CLOCK_MONOTONIC)
 }
 
 /// `CLOCK_REALTIME`, ns since 1970.
 pub fn realtime_ns() -> i64 {
-    read_ns(libc::CLOCK_REALTIME)
+    clock_ns(libc::CLOCK_REALTIME)
 }
 
 /// Processor time of the calling thread, ns.
 pub fn thread_cpu_ns() -> i64 {
-    read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-fn read_ns(clock: libc::clockid_t) -> i64 {
+/// Any clock that the kernel always has, ns.
+pub fn clock_ns(clock: libc::clockid_t) -> i64 {
     // SAFETY: a plain structure of numbers.
     let mut now: libc::timespec = unsafe { std::mem::zeroed() };
     // SAFETY: the clock exists and the structure is written.
     let result = unsafe { libc::clock_gettime(clock, &raw mut now) };
-    assert_eq!(result, 0, "these clocks are always there");
+    assert_eq!(result, 0, "clock {clock} is always there");
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 

@@ -14,12 +14,10 @@ pub struct Signals {
 /// A signal that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrived {
-    /// The signal, as in signal(7).
     pub number: i32,
     /// Whether a process sent it. The terminal's own signals come from the kernel, and reach
     /// the whole group in the foreground, the program included.
     pub by_process: bool,
-    /// The process that sent it.
     pub sender: i32,
 }
 
@@ -32,14 +30,9 @@ impl Signals {
     pub fn block(numbers: &[i32]) -> Self {
         // SAFETY: sets of signals that live on the stack; the numbers are valid signals.
         unsafe {
-            let mut set: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&raw mut set);
-            for number in numbers {
-                libc::sigaddset(&raw mut set, *number);
-            }
-            let mut before: libc::sigset_t = std::mem::zeroed();
-            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
-            Self { wanted: set, before }
+            let (wanted, mut before) = (set_of(numbers), std::mem::zeroed());
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const wanted, &raw mut before);
+            Self { wanted, before }
         }
     }
 
@@ -68,7 +61,19 @@ impl Signals {
     }
 }
 
-/// Blocks signals and answers a descriptor that is readable while one of them waits.
+fn set_of(numbers: &[i32]) -> libc::sigset_t {
+    // SAFETY: a set that lives on the stack; the numbers are valid signals.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for number in numbers {
+            libc::sigaddset(&raw mut set, *number);
+        }
+        set
+    }
+}
+
+/// Blocks signals and returns a descriptor that is readable while one of them waits.
 /// signalfd(2)
 pub fn descriptor(numbers: &[i32]) -> io::Result<OwnedFd> {
     let set = Signals::block(numbers).wanted;
@@ -85,9 +90,7 @@ pub fn take(signals: &OwnedFd) -> Option<(i32, u32)> {
     // `struct signalfd_siginfo`: the signal, two numbers, and the sender.
     let mut info = [0; size_of::<libc::signalfd_siginfo>()];
     let count = rustix::io::read(signals, &mut info).ok()?;
-    let [number, _, _, sender] = std::array::from_fn(|place| {
-        u32::from_ne_bytes(std::array::from_fn(|octet| info[4 * place + octet]))
-    });
+    let [number, sender] = [0, 3].map(|place| u32::from_ne_bytes(info.as_chunks().0[place]));
     (count == info.len()).then_some((number.cast_signed(), sender))
 }
 
@@ -134,9 +137,7 @@ pub fn end_as(status: std::process::ExitStatus) -> ! {
             let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
             libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
             libc::signal(signal, libc::SIG_DFL);
-            let mut set: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&raw mut set);
-            libc::sigaddset(&raw mut set, signal);
+            let set = set_of(&[signal]);
             libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
             libc::raise(signal);
         }

@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 
 use crate::namespaces;
 
@@ -20,7 +20,6 @@ use crate::namespaces;
 pub const VARIABLE: &str = "QCYCLE_SOCKETS";
 
 const NAME: &str = "quartercycle";
-/// Who may do anything with it.
 const OWNER_ONLY: u32 = 0o700;
 /// Bits of those who could put files into it besides its owner.
 const OTHERS_WRITE: u32 = 0o022;
@@ -77,6 +76,11 @@ impl Folder {
     }
 
     fn open(path: PathBuf, user: u32) -> anyhow::Result<Option<Self>> {
+        let check_owner = |found: &fs::Metadata| {
+            let (owner, path) = (found.uid(), unusable(&path));
+            ensure!(owner == user, "{path}: it belongs to user {owner}; {FIX}");
+            Ok(())
+        };
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW);
         let handle = match options.open(&path) {
@@ -87,16 +91,12 @@ impl Folder {
                 if found.is_symlink() {
                     bail!("{}: it is a link; {FIX}", unusable(&path));
                 }
-                if found.uid() != user {
-                    bail!("{}: it belongs to user {}; {FIX}", unusable(&path), found.uid());
-                }
+                check_owner(&found)?;
                 return Err(error).with_context(|| unusable(&path));
             }
         };
         let found = handle.metadata().with_context(|| unusable(&path))?;
-        if found.uid() != user {
-            bail!("{}: it belongs to user {}; {FIX}", unusable(&path), found.uid());
-        }
+        check_owner(&found)?;
         if found.mode() & OTHERS_WRITE != 0 {
             bail!("{}: other users can write to it; fix with `chmod 700`", unusable(&path));
         }

@@ -26,7 +26,7 @@ impl Random {
         ((self.number() as u128 * end as u128) >> 64) as u64
     }
 
-    /// Both ends included.
+    /// From `from` to `to`, both ends included.
     pub const fn within(&mut self, from: u64, to: u64) -> u64 {
         from + self.below(to - from + 1)
     }

@@ -1,8 +1,15 @@
 //! What somebody did to a domain through its socket, when, and who it was.
+//!
+//! An agent reports it to the runner up to a limit: one that holds the domain at each of its steps
+//! fills no record, and nothing is lost, for holds disturb nothing. Changes of factors are reported up
+//! to a number as well, and then that they were changed further, once: who changes them on and on is
+//! not followed.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::{Deserialize, Serialize};
+use vtime::VirtualTime;
 
 /// What somebody did, when. Times are scenario time in the record of a run, and virtual time of the
 /// domain where an agent reports it.
@@ -10,10 +17,8 @@ use serde::{Deserialize, Serialize};
 pub struct Intervention {
     /// Nanoseconds on the time scale named above.
     pub at_ns: i64,
-    /// The change to the domain.
     #[serde(flatten)]
     pub action: Action,
-    /// The process that called.
     pub by: Caller,
 }
 
@@ -21,11 +26,8 @@ pub struct Intervention {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "deed", rename_all = "kebab-case")]
 pub enum Action {
-    /// A hold was asserted.
     Hold,
-    /// A hold was released.
     Release,
-    /// Its time dilation factor was changed.
     Dilate {
         /// The factor from then on, in millionths.
         tdf_millionths: u64,
@@ -46,7 +48,6 @@ pub enum Action {
 pub struct Caller {
     /// Its number; 0 if it is not known.
     pub pid: i32,
-    /// Its effective user ID.
     pub uid: u32,
     /// Its command line, as far as it could still be read.
     pub command: String,
@@ -80,6 +81,33 @@ impl fmt::Display for Action {
     }
 }
 
+/// How many of each kind are reported.
+const REPORTED_MAX: u32 = 1000;
+
+/// What was reported so far.
+#[derive(Debug, Default)]
+pub struct Interventions {
+    holds: AtomicU32,
+    changes: AtomicU32,
+}
+
+impl Interventions {
+    /// What is to be reported of an action, if anything.
+    pub fn note(&self, at: VirtualTime, action: Action, by: Caller) -> Option<Intervention> {
+        let of_clock = matches!(action, Action::Hold | Action::Release);
+        let count = if of_clock { &self.holds } else { &self.changes };
+        // The count stays at the limit once it is reached.
+        let before = count.fetch_add(1, Ordering::Relaxed).min(REPORTED_MAX + 1);
+        count.fetch_min(REPORTED_MAX + 1, Ordering::Relaxed);
+        let action = match before {
+            reported if reported < REPORTED_MAX => action,
+            REPORTED_MAX if !of_clock => Action::Further,
+            _ => return None,
+        };
+        Some(Intervention { at_ns: at.as_ns(), action, by })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +122,18 @@ mod tests {
         assert_eq!(one.to_string(), text);
         let json = serde_json::to_string(&one).unwrap();
         assert_eq!(serde_json::from_str::<Intervention>(&json).unwrap(), one);
+    }
+
+    #[test]
+    fn what_is_done_without_end_is_reported_to_an_end() {
+        let interventions = Interventions::default();
+        let change = || Action::Dilate { tdf_millionths: 2_000_000 };
+        let note = |action| interventions.note(VirtualTime::ZERO, action, Caller::default());
+        let reported =
+            |actions: Vec<Action>| actions.into_iter().filter_map(note).collect::<Vec<_>>();
+        let changes = reported((0..5000).map(|_| change()).collect());
+        assert_eq!(changes.len(), 1001);
+        assert_eq!((&changes[999].action, &changes[1000].action), (&change(), &Action::Further));
+        assert_eq!(reported((0..5000).map(|_| Action::Hold).collect()).len(), 1000);
     }
 }

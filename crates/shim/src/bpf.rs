@@ -51,6 +51,27 @@ pub(crate) const fn branch(code: u16, value: u32, yes: u8, no: u8) -> Step {
     Step { code, yes, no, value }
 }
 
+/// Puts steps into a filter, from a place on. Returns the place behind them.
+pub(crate) const fn put(filter: &mut [Step], mut at: usize, steps: &[Step]) -> usize {
+    let mut number = 0;
+    while number < steps.len() {
+        filter[at] = steps[number];
+        (number, at) = (number + 1, at + 1);
+    }
+    at
+}
+
+/// Puts comparisons into a filter, from a place on, that lead each of these calls behind the step which
+/// follows them. Returns the place of that.
+pub(crate) const fn put_calls(filter: &mut [Step], mut at: usize, calls: &[i32]) -> usize {
+    let mut left = calls.len();
+    while left > 0 {
+        filter[at] = branch(JUMP_EQUAL, calls[calls.len() - left] as u32, left as u8, 0);
+        (left, at) = (left - 1, at + 1);
+    }
+    at
+}
+
 /// Whether a filter is there that answers this number.
 pub(crate) fn is_there(probe: u32) -> bool {
     // SAFETY: no kernel has this call.

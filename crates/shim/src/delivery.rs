@@ -6,12 +6,11 @@
 use vtime::masks::{self, STAND_IN_BIT};
 
 use crate::arch::{self, SignalFrame, nr};
-use crate::signal::{self, Action, SA_NODEFER, SIG_IGN, SignalInfo};
+use crate::signal::{self, Action, SA_NODEFER, SIG_BLOCK, SIG_IGN, SignalInfo};
 
 const SIGKILL: usize = 9;
 const SIG_DFL: u64 = 0;
 const SA_RESETHAND: u64 = 0x8000_0000;
-const SIG_BLOCK: usize = 0;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
@@ -46,7 +45,8 @@ pub(crate) unsafe fn deliver(
                 unsafe { (&raw mut (*action)[0]).write(SIG_DFL) };
             }
             let own = if flags & SA_NODEFER == 0 { STAND_IN_BIT } else { 0 };
-            block(masks::kept(mask) | own);
+            // Until the return from the handler of the image, which puts back the mask in its frame.
+            signal::change_mask(SIG_BLOCK, masks::kept(mask) | own);
             frame.mask = masks::shown(frame.mask);
             // SAFETY: the program named this function as its handler of the signal, and the
             // arguments are the kernel's own.
@@ -60,22 +60,11 @@ pub(crate) unsafe fn deliver(
     }
 }
 
-/// Blocks further signals until the return from the handler of the image, which puts back the mask
-/// in its frame.
-fn block(signals: u64) {
-    if signals != 0 {
-        let args = [SIG_BLOCK, &raw const signals as usize, 0, size_of::<u64>(), 0, 0];
-        // SAFETY: the set lies on the stack.
-        unsafe { arch::syscall(nr::RT_SIGPROCMASK, args) };
-    }
-}
-
 /// Ends the program as the kernel ends one that leaves strict mode.
 pub(crate) fn end_strict_mode() {
     die_of(SIGKILL);
 }
 
-/// Ends the program by a signal with its default action.
 fn die_of(signal: usize) {
     // It has no other, if it is SIGKILL.
     signal::set_action(signal, &Action::default());

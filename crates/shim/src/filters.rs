@@ -45,27 +45,16 @@ pub(crate) static PREFIX: [Step; 11] = [
 pub(crate) static STRICT_MODE: [Step; 18] = {
     const ALLOWED: [i32; 4] = [nr::READ, nr::WRITE, nr::EXIT, nr::RT_SIGRETURN];
     let mut steps = [step(RETURN, TRAP | STRICT as u32); 18];
-    let mut at = 0;
-    while at < PREFIX.len() {
-        steps[at] = PREFIX[at];
-        at += 1;
-    }
+    let at = bpf::put(&mut steps, 0, &PREFIX);
     steps[at] = step(LOAD, NUMBER);
-    let mut place = 0;
-    while place < ALLOWED.len() {
-        let hit = (ALLOWED.len() - place) as u8;
-        steps[at + 1 + place] = branch(JUMP_EQUAL, ALLOWED[place] as u32, hit, 0);
-        place += 1;
-    }
-    steps[17] = step(RETURN, ALLOW);
+    let at = bpf::put_calls(&mut steps, at + 1, &ALLOWED);
+    steps[at + 1] = step(RETURN, ALLOW);
     steps
 };
 
 /// What the program's own filters say to a call of it.
 pub(crate) enum Verdict {
-    /// It may be made.
     Allowed,
-    /// It has this result.
     Answered(isize),
     /// The program handles it as SIGSYS, with this number from its filter.
     Trapped(u16),

@@ -77,13 +77,7 @@ const fn filter<const STEPS: usize>(further: Further, calls: &[i32]) -> [Step; S
     steps[0] = step(LOAD, NUMBER);
     steps[1] = branch(JUMP_EQUAL, probe(further), 0, 1);
     steps[2] = step(RETURN, FAIL | (-THERE) as u32);
-    let mut at = 3;
-    while at < 3 + calls.len() {
-        // Over the remaining comparisons and the verdict behind them.
-        let hit = (3 + calls.len() - at) as u8;
-        steps[at] = branch(JUMP_EQUAL, calls[at - 3] as u32, hit, 0);
-        at += 1;
-    }
+    let at = bpf::put_calls(&mut steps, 3, calls);
     // As in the filter of the launcher: the address is that behind the instruction.
     let tail = [
         step(RETURN, ALLOW),
@@ -97,11 +91,6 @@ const fn filter<const STEPS: usize>(further: Further, calls: &[i32]) -> [Step; S
         step(RETURN, FAIL | NO_OBJECTION as u32),
         step(RETURN, stop),
     ];
-    let mut place = 0;
-    while place < tail.len() {
-        steps[at + place] = tail[place];
-        place += 1;
-    }
-    assert!(at + tail.len() == STEPS, "the filter is as long as its steps");
+    assert!(bpf::put(&mut steps, at, &tail) == STEPS, "the filter is as long as its steps");
     steps
 }

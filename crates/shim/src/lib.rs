@@ -19,13 +19,12 @@
 //! - [`clock`]: host time and virtual now
 //! - [`processor`]: processor time
 //! - [`pages`]: the pages at their addresses
-//! - [`agent`]: what is asked of it
+//! - [`agent`]: what is asked of it, and opening the process to it
 //! - [`filters`]: filters that a program gives itself, its sandbox
 //! - [`bpf`]: what a filter is made of
 //! - [`namespace`]: time namespaces
 //! - [`further`]: calls that are stopped only in programs that ask for it
 //! - [`stamps`]: stamps of what sockets receive
-//! - [`dumpable`]: opening the process to the agent
 //! - [`memory`]: what the arguments of a call point to
 //! - [`signal`]: SIGSYS and the signal that stands for it, as the kernel has them
 //! - [`timespec`]: times as the kernel has them
@@ -38,7 +37,6 @@ mod bpf;
 mod calls;
 mod clock;
 mod delivery;
-mod dumpable;
 mod filters;
 mod further;
 mod memory;

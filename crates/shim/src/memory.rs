@@ -38,7 +38,6 @@ pub(crate) unsafe fn read_to(ours: usize, address: usize, length: usize) -> Resu
     unsafe { copy(nr::PROCESS_VM_READV, ours, address, length) }
 }
 
-/// Writes a value to an address of the program.
 pub(crate) fn write<T: Copy>(address: usize, value: &T) -> Result<(), isize> {
     let from = &raw const *value as usize;
     // SAFETY: the value is as long as the range; the program's side is checked by the kernel.

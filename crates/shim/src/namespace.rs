@@ -21,10 +21,7 @@ use crate::timespec::Timespec;
 
 const CLONE_NEWTIME: usize = 0x80;
 
-pub(crate) fn is_about_namespaces(number: i32) -> bool {
-    matches!(number, nr::UNSHARE | nr::SETNS)
-}
-
+/// unshare(2) and setns(2), after which the process or its children may be in another namespace.
 pub(crate) fn enter(number: i32, args: [usize; 6]) -> isize {
     // Those of now are known before the kernel has others for the children.
     let before = shifts();

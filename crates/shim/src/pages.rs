@@ -24,7 +24,6 @@ pub(crate) fn own() -> &'static OwnPage {
     unsafe { &*(OWN as *const OwnPage) }
 }
 
-/// Counts a call for the statistics of the program.
 pub(crate) fn count(kind: Kind) {
     own().counters().count(kind);
 }

@@ -10,21 +10,19 @@ use vtime::masks::{SIGSYS, STAND_IN, STAND_IN_BIT};
 use crate::arch::{self, SignalFrame, nr};
 use crate::delivery::{self, Cause};
 use crate::further::{self, Further};
-use crate::signal::{SA_NODEFER, SIG_IGN, SignalInfo, action_of, program_action, set_action};
+use crate::signal::{
+    SA_NODEFER, SIG_BLOCK, SIG_IGN, SIG_UNBLOCK, SignalInfo, action_of, change_mask,
+    program_action, set_action,
+};
 
 /// In the upper half of `si_errno`, with the true `si_code` in the lower half.
 const MARK: i32 = 0x5143 << 16;
 const SI_QUEUE: i32 = -1;
 const SI_TKILL: i32 = -6;
-const SIG_UNBLOCK: usize = 1;
 
 /// Whether this thread blocks SIGSYS now, as its program sees it.
 pub(crate) fn is_blocked() -> bool {
-    let mut mask = 0u64;
-    let args = [0, 0, &raw mut mask as usize, size_of::<u64>(), 0, 0];
-    // SAFETY: the mask lies on the stack.
-    unsafe { arch::syscall(nr::RT_SIGPROCMASK, args) };
-    mask & STAND_IN_BIT != 0
+    change_mask(SIG_BLOCK, 0) & STAND_IN_BIT != 0
 }
 
 /// Keeps a SIGSYS pending.
@@ -73,9 +71,7 @@ pub(crate) unsafe fn come(info: *mut SignalInfo, frame: &mut SignalFrame) {
     unsafe {
         let signal = restore(&mut *info);
         if program_action(signal).read()[1] & SA_NODEFER != 0 {
-            let open = STAND_IN_BIT;
-            let args = [SIG_UNBLOCK, &raw const open as usize, 0, size_of::<u64>(), 0, 0];
-            arch::syscall(nr::RT_SIGPROCMASK, args);
+            change_mask(SIG_UNBLOCK, STAND_IN_BIT);
         }
         delivery::deliver(signal, Cause::Sent, info, frame);
     }

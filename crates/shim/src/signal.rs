@@ -9,6 +9,9 @@ use vtime::masks::SIGSYS;
 use crate::arch::{self, nr};
 
 pub(crate) const SIG_IGN: u64 = 1;
+pub(crate) const SIG_BLOCK: usize = 0;
+pub(crate) const SIG_UNBLOCK: usize = 1;
+pub(crate) const SIG_SETMASK: usize = 2;
 pub(crate) const SA_NODEFER: u64 = 0x4000_0000;
 
 /// `siginfo_t` of a SIGSYS.
@@ -55,5 +58,15 @@ pub(crate) fn set_action(signal: usize, action: &Action) -> Action {
     let [new, old] = [action.as_ptr() as usize, before.as_mut_ptr() as usize];
     // SAFETY: both lie on the stack, and what the kernel is to do is what the caller wants.
     unsafe { arch::syscall(nr::RT_SIGACTION, [signal, new, old, size_of::<u64>(), 0, 0]) };
+    before
+}
+
+/// Changes which signals the kernel keeps from this thread. Returns the mask of before.
+#[inline(never)]
+pub(crate) fn change_mask(how: usize, signals: u64) -> u64 {
+    let mut before = 0u64;
+    let [new, old] = [&raw const signals as usize, &raw mut before as usize];
+    // SAFETY: both masks lie on the stack.
+    unsafe { arch::syscall(nr::RT_SIGPROCMASK, [how, new, old, size_of::<u64>(), 0, 0]) };
     before
 }

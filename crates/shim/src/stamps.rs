@@ -5,6 +5,7 @@
 //! been held or dilated since. Stamps of network hardware are left alone: its clock is its own.
 //! Layout: cmsg(3) and `Documentation/networking/timestamping.rst`.
 
+use crate::arch::{self, nr};
 use crate::clock;
 use crate::memory;
 use crate::timespec::{Timespec, Timeval};
@@ -77,23 +78,46 @@ fn translate_one(kind: i32, at: usize, room: usize) {
     }
 }
 
-/// Translates a `struct timespec` of the program.
 fn nano(at: usize) -> Result<(), isize> {
     // SAFETY: numbers, which may have any value.
     let stamp: Timespec = unsafe { memory::read(at)? };
     if stamp.seconds == 0 && stamp.nanoseconds == 0 {
         return Ok(());
     }
-    let shown = clock::realtime_of_stamp(stamp.saturating_ns());
-    memory::write(at, &Timespec::from_ns(shown))
+    memory::write(at, &shown(stamp.saturating_ns()))
 }
 
-/// Translates a `struct timeval` of the program.
 fn micro(at: usize) -> Result<(), isize> {
     // SAFETY: numbers, which may have any value.
     let stamp: Timeval = unsafe { memory::read(at)? };
-    let ns = stamp.seconds.saturating_mul(1_000_000_000).saturating_add(stamp.microseconds * 1000);
-    let shown = Timespec::from_ns(clock::realtime_of_stamp(ns));
-    let shown = Timeval { seconds: shown.seconds, microseconds: shown.nanoseconds / 1000 };
-    memory::write(at, &shown)
+    memory::write(at, &Timeval::from(shown(stamp.saturating_ns())))
+}
+
+/// What the clock of the program showed when that of the host showed this.
+fn shown(ns: i64) -> Timespec {
+    Timespec::from_ns(clock::realtime_of_stamp(ns))
+}
+
+/// `SIOCGSTAMP` of either width: the stamp of the last datagram of a socket, socket(7).
+const SIOCGSTAMP: [u32; 2] = [0x8906, 0x8010_8906];
+/// With 64 bits for the seconds, as here anyway.
+const SIOCGSTAMPNS: usize = 0x8907;
+
+/// ioctl(2) with one of these requests. Ours are asked for in nanoseconds, as a microsecond of the
+/// host may be many of the program's.
+pub(crate) fn ioctl([fd, request, place, ..]: [usize; 6]) -> Result<isize, isize> {
+    let mut stamp = Timespec::default();
+    let args = [fd, SIOCGSTAMPNS, &raw mut stamp as usize, 0, 0, 0];
+    // SAFETY: `stamp` is a valid timespec.
+    let answer = unsafe { arch::syscall(nr::IOCTL, args) };
+    if answer < 0 {
+        return Err(answer);
+    }
+    let stamp = shown(stamp.saturating_ns());
+    if SIOCGSTAMP.contains(&(request as u32)) {
+        memory::write(place, &Timeval::from(stamp))?;
+    } else {
+        memory::write(place, &stamp)?;
+    }
+    Ok(answer)
 }

@@ -34,3 +34,17 @@ pub(crate) struct Timeval {
     pub(crate) seconds: i64,
     pub(crate) microseconds: i64,
 }
+
+impl Timeval {
+    /// As [`Timespec::saturating_ns`]; the kernel takes any number of microseconds in some places.
+    pub(crate) fn saturating_ns(self) -> i64 {
+        let ns = self.microseconds.saturating_mul(1000);
+        self.seconds.saturating_mul(NS_PER_S).saturating_add(ns)
+    }
+}
+
+impl From<Timespec> for Timeval {
+    fn from(time: Timespec) -> Self {
+        Self { seconds: time.seconds, microseconds: time.nanoseconds / 1000 }
+    }
+}

@@ -1,11 +1,9 @@
 //! The functions that the kernel's vDSO gives to programs, in virtual time. Semantics as in
-//! vdso(7) and clock_gettime(2). Which of them a processor has, and under which names, is in a file
-//! for each processor.
-
-#[cfg(target_arch = "aarch64")]
-mod aarch64;
-#[cfg(target_arch = "x86_64")]
-mod x86_64;
+//! vdso(7) and clock_gettime(2), names as in `arch/x86/entry/vdso/vdso.lds.S` and
+//! `arch/arm64/kernel/vdso/vdso.lds.S` of the kernel; the files `.ver` in `arch` list the same.
+//!
+//! On AArch64 the kernel returns from signal handlers through its own vDSO, by an address of its own:
+//! so that one stays where it is, beside the image.
 
 use vtime::page::Epoch;
 
@@ -20,8 +18,9 @@ const CLOCK_REALTIME: i32 = 0;
 
 /// # Safety
 /// `time` must point to a timespec, as clock_gettime(2) demands.
-#[inline]
-pub(crate) unsafe fn clock_gettime(clockid: i32, time: *mut Timespec) -> i32 {
+#[cfg_attr(target_arch = "x86_64", unsafe(export_name = "__vdso_clock_gettime"))]
+#[cfg_attr(target_arch = "aarch64", unsafe(export_name = "__kernel_clock_gettime"))]
+pub(crate) unsafe extern "C" fn clock_gettime(clockid: i32, time: *mut Timespec) -> i32 {
     if let Some(epoch) = Epoch::of_clockid(clockid)
         && let Some((shift, page)) = pages::own().shift(pages::page(), epoch)
         && let Some(host) = clock::host_timespec()
@@ -66,15 +65,15 @@ unsafe fn long_way(clockid: i32, time: *mut Timespec) -> i32 {
 
 /// # Safety
 /// `time` must be null or point to a timeval, `zone` null or to a timezone.
-#[inline]
-pub(crate) unsafe fn gettimeofday(time: *mut Timeval, zone: *mut u64) -> i32 {
+#[cfg_attr(target_arch = "x86_64", unsafe(export_name = "__vdso_gettimeofday"))]
+#[cfg_attr(target_arch = "aarch64", unsafe(export_name = "__kernel_gettimeofday"))]
+unsafe extern "C" fn gettimeofday(time: *mut Timeval, zone: *mut u64) -> i32 {
     if !time.is_null() {
         let mut now = Timespec::default();
         // SAFETY: `now` is a valid timespec.
         unsafe { clock_gettime(CLOCK_REALTIME, &raw mut now) };
-        let value = Timeval { seconds: now.seconds, microseconds: now.nanoseconds / 1000 };
         // SAFETY: the caller vouches for the pointer.
-        unsafe { time.write(value) };
+        unsafe { time.write(now.into()) };
     }
     if !zone.is_null() {
         // SAFETY: null and a pointer that the kernel checks.
@@ -85,25 +84,26 @@ pub(crate) unsafe fn gettimeofday(time: *mut Timeval, zone: *mut u64) -> i32 {
 
 /// # Safety
 /// `time` must be null or point to a `time_t`.
-#[inline]
-pub(crate) unsafe fn time(time: *mut i64) -> i64 {
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __vdso_time(time: *mut i64) -> i64 {
     let mut now = Timespec::default();
     // SAFETY: `now` is a valid timespec.
     unsafe { clock_gettime(CLOCK_REALTIME, &raw mut now) };
-    let seconds = now.seconds;
     if !time.is_null() {
         // SAFETY: the caller vouches for the pointer.
-        unsafe { time.write(seconds) };
+        unsafe { time.write(now.seconds) };
     }
-    seconds
+    now.seconds
 }
 
 /// The resolution is that of the host: virtual time is no coarser than what it is computed from.
 ///
 /// # Safety
 /// `resolution` must be null or point to a timespec.
-#[inline]
-pub(crate) unsafe fn clock_getres(clockid: i32, resolution: *mut Timespec) -> i32 {
+#[cfg_attr(target_arch = "x86_64", unsafe(export_name = "__vdso_clock_getres"))]
+#[cfg_attr(target_arch = "aarch64", unsafe(export_name = "__kernel_clock_getres"))]
+unsafe extern "C" fn clock_getres(clockid: i32, resolution: *mut Timespec) -> i32 {
     let args = [clockid as usize, resolution as usize, 0, 0, 0, 0];
     // SAFETY: the kernel checks the pointer itself.
     (unsafe { arch::syscall(nr::CLOCK_GETRES, args) }) as i32
@@ -113,8 +113,9 @@ pub(crate) unsafe fn clock_getres(clockid: i32, resolution: *mut Timespec) -> i3
 ///
 /// # Safety
 /// As the kernel's `getrandom`.
-#[inline]
-pub(crate) unsafe fn getrandom(
+#[cfg_attr(target_arch = "x86_64", unsafe(export_name = "__vdso_getrandom"))]
+#[cfg_attr(target_arch = "aarch64", unsafe(export_name = "__kernel_getrandom"))]
+unsafe extern "C" fn getrandom(
     buffer: usize,
     length: usize,
     flags: u32,
@@ -130,4 +131,20 @@ pub(crate) unsafe fn getrandom(
         unsafe { core::mem::transmute(native as usize) };
     // SAFETY: the caller's arguments, handed through.
     unsafe { native(buffer, length, flags, state, state_length) }
+}
+
+/// # Safety
+/// As getcpu(2).
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __vdso_getcpu(cpu: *mut u32, node: *mut u32, cache: usize) -> i32 {
+    let native = pages::process().vdso_getcpu;
+    if native == 0 {
+        return -(ENOSYS as i32);
+    }
+    // SAFETY: the launcher took this address from the kernel's vDSO in this very program.
+    let native: unsafe extern "C" fn(*mut u32, *mut u32, usize) -> i32 =
+        unsafe { core::mem::transmute(native as usize) };
+    // SAFETY: the caller's arguments, handed through.
+    unsafe { native(cpu, node, cache) }
 }

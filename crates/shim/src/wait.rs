@@ -54,15 +54,9 @@ const FUTEX_WAIT_BITSET: usize = 9;
 const FUTEX_BITSET_MATCH_ANY: usize = 0xffff_ffff;
 
 #[derive(Clone, Copy)]
-pub(crate) struct Deadline(ProgramTime);
+pub(crate) struct Deadline(pub(crate) ProgramTime);
 
 impl Deadline {
-    /// At this time of the program.
-    pub(crate) const fn at(when: ProgramTime) -> Self {
-        Self(when)
-    }
-
-    /// `ns` from now.
     pub(crate) fn after_ns(ns: i64) -> Self {
         Self(ProgramTime::from_ns(clock::now().as_ns().saturating_add(ns)))
     }
@@ -89,7 +83,6 @@ enum Step {
     Passed(i64),
     /// Wait until this host time, or until this word has another value.
     Until(HostTime, Word),
-    /// The clock is stopped.
     Still(Still),
 }
 

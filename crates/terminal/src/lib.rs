@@ -11,7 +11,7 @@
 pub mod exit;
 mod shown;
 
-use std::fmt::{Arguments, Write as _};
+use std::fmt::Arguments;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -91,10 +91,7 @@ fn say(out: &mut dyn Write, octets: &[u8]) {
 
 fn program() -> String {
     let path = std::env::args_os().next().unwrap_or_default();
-    let mut name = String::new();
-    // Writing to a string cannot fail.
-    let _ = write!(name, "{}", std::path::Path::new(&path).file_name().unwrap_or(&path).display());
-    name
+    std::path::Path::new(&path).file_name().unwrap_or(&path).display().to_string()
 }
 
 #[cfg(test)]

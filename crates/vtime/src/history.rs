@@ -72,8 +72,7 @@ impl Deref for DomainPage {
 }
 
 impl History {
-    /// No bends, in memory of one's own.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             count: AtomicU64::new(0),
             bends: [const { [AtomicI64::new(0), AtomicI64::new(0)] }; BENDS_MAX],
@@ -135,12 +134,6 @@ impl History {
     }
 }
 
-impl Default for History {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 const fn place(number: u64) -> usize {
     (number % BENDS_MAX as u64) as usize
 }
@@ -168,6 +161,7 @@ pub const fn share(whole: i64, part: i64, of: i64) -> i64 {
 mod tests {
     extern crate std;
     use super::*;
+    use crate::clock::tests::any_act;
     use crate::own_page::Identity;
     use crate::page::Epoch;
     use crate::{HostSpan, OwnPage, Tdf};
@@ -203,28 +197,11 @@ mod tests {
         assert_eq!(history.at(HostTime::from_ns(1985)), Some(bend(1985, 198)));
     }
 
-    #[derive(Clone, Debug)]
-    enum Change {
-        Hold,
-        Release,
-        Dilate(u64),
-        Grant(i64),
-    }
-
-    fn any_change() -> impl Strategy<Value = Change> {
-        prop_oneof![
-            Just(Change::Hold),
-            Just(Change::Release),
-            (Tdf::MIN.millionths()..=Tdf::MAX.millionths()).prop_map(Change::Dilate),
-            (0..3_000_000i64).prop_map(Change::Grant),
-        ]
-    }
-
     proptest! {
         /// What a clock showed at some host time, the page still knows later.
         #[test]
         fn the_past_is_what_it_was(
-            changes in prop::collection::vec((any_change(), 1..2_000_000i64, 0..2_000_000i64), 1..40),
+            acts in prop::collection::vec((any_act(3_000_000), 1..2_000_000i64, 0..2_000_000i64), 1..40),
         ) {
             let epochs = [0; Epoch::COUNT];
             let (page, history) = (ClockPage::new(epochs), History::new());
@@ -235,20 +212,12 @@ mod tests {
             history.note_change(host, None, &clock);
             page.end_change(&clock, true, true);
             let mut seen: Vec<Bend> = Vec::new();
-            for (change, later, look) in changes {
+            for (act, later, look) in acts {
                 let looked = host + HostSpan::from_ns(look.min(later));
                 seen.push(Bend { host: looked, time: clock.at(looked) });
                 host = host + HostSpan::from_ns(later);
                 let before = clock.clone();
-                match change {
-                    Change::Hold => drop(clock.hold(host)),
-                    Change::Release => drop(clock.release(host)),
-                    Change::Dilate(tdf) => clock.dilate(host, Tdf::from_millionths(tdf).unwrap()),
-                    Change::Grant(more) => {
-                        let to = clock.at(host) + crate::VirtualSpan::from_ns(more);
-                        clock.grant(host, to);
-                    }
-                }
+                act.apply(&mut clock, host);
                 page.begin_change();
                 history.note_change(host, Some(&before), &clock);
                 page.end_change(&clock, true, true);

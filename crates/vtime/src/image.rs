@@ -108,83 +108,60 @@ pub struct Namespace {
 
 const _: () = assert!(size_of::<Process>() == 136);
 
-/// What a trapped call was about.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[repr(usize)]
-pub enum Kind {
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident $name:literal,)*) => {
+        /// What a trapped call was about.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        #[repr(usize)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl Kind {
+            /// All kinds, in the order of their counters.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
+
+            /// The name in reports.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
     /// Reading or using a clock by a system call: `sysinfo`, `times`, `getrusage`, `adjtimex`,
     /// `utimensat` and such included.
-    Clock = 0,
+    Clock "clock",
     /// `nanosleep`, `clock_nanosleep`.
-    Sleep = 1,
+    Sleep "sleep",
     /// `poll`, `ppoll`.
-    Poll = 2,
+    Poll "poll",
     /// `select`, `pselect6`.
-    Select = 3,
+    Select "select",
     /// `epoll_wait`, `epoll_pwait`, `epoll_pwait2`.
-    Epoll = 4,
+    Epoll "epoll",
     /// `futex`, `futex_wait` and `futex_waitv` with a timeout.
-    Futex = 5,
+    Futex "futex",
     /// `rt_sigtimedwait`.
-    Sigtimedwait = 6,
+    Sigtimedwait "sigtimedwait",
     /// `rt_sigaction`, `rt_sigprocmask`: guards of the signal that the image needs; and filters
     /// that the program gives itself, which must let the image do its work.
-    Signal = 7,
+    Signal "signal",
     /// An attempt to set a clock, refused with EPERM.
-    SetClock = 8,
+    SetClock "set-clock",
     /// A call about a timer (`timerfd_settime`, `timer_settime`, `setitimer`, `alarm` and such).
-    Timer = 9,
+    Timer "timer",
     /// Something that stays on host time, because a filter of the program's own is in the way.
-    HostWait = 10,
+    HostWait "host-wait",
     /// `semtimedop`, `mq_timedsend`, `mq_timedreceive`, `io_getevents`, `io_pgetevents`.
-    Queue = 11,
+    Queue "queue",
     /// A socket call whose timeout or whose stamps are the domain's: `recvmmsg`, and those that
     /// are stopped since the program asked for a timeout (`SO_RCVTIMEO`) or for stamps
     /// (`SO_TIMESTAMP`) of sockets.
-    Socket = 12,
-}
-
-impl Kind {
-    /// All kinds, in the order of their counters.
-    pub const ALL: [Self; 13] = [
-        Self::Clock,
-        Self::Sleep,
-        Self::Poll,
-        Self::Select,
-        Self::Epoll,
-        Self::Futex,
-        Self::Sigtimedwait,
-        Self::Signal,
-        Self::SetClock,
-        Self::Timer,
-        Self::HostWait,
-        Self::Queue,
-        Self::Socket,
-    ];
-
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Clock => "clock",
-            Self::Sleep => "sleep",
-            Self::Poll => "poll",
-            Self::Select => "select",
-            Self::Epoll => "epoll",
-            Self::Futex => "futex",
-            Self::Sigtimedwait => "sigtimedwait",
-            Self::Signal => "signal",
-            Self::SetClock => "set-clock",
-            Self::Timer => "timer",
-            Self::HostWait => "host-wait",
-            Self::Queue => "queue",
-            Self::Socket => "socket",
-        }
-    }
-
-    /// Whether calls of this kind saw host time, so that a result must be looked at twice.
-    pub const fn leaks_host_time(self) -> bool {
-        matches!(self, Self::HostWait)
-    }
+    Socket "socket",
 }
 
 /// How many calls of each [`Kind`] a program has made.

@@ -25,9 +25,7 @@ pub struct Lateness {
 /// What was taken from a [`Lateness`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Late {
-    /// Largest delay, in nanoseconds.
     pub largest_ns: i64,
-    /// Sum of all delays, in nanoseconds.
     pub sum_ns: i64,
 }
 

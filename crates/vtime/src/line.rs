@@ -10,13 +10,11 @@ use crate::time::{HostSpan, HostTime, VirtualTime};
 /// `virtual = base_virtual + base_fraction / 2^64 + (host - base_host) * rate`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Line {
-    /// Host time at which this piece begins.
     pub base_host: HostTime,
     /// Virtual time at which this piece begins, cut off to nanoseconds.
     pub base_virtual: VirtualTime,
     /// What was cut off, in 2^-64 ns.
     pub base_fraction: u64,
-    /// Virtual nanoseconds per host nanosecond on this piece.
     pub rate: Rate,
 }
 
@@ -103,15 +101,10 @@ pub(crate) const fn div_floor(dividend: u128, divisor: u128) -> u128 {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::rate::Tdf;
+    use crate::rate::tests::any_tdf;
     use proptest::prelude::*;
 
     const TEN_YEARS_NS: i64 = 10 * 366 * 86_400 * 1_000_000_000;
-
-    fn any_tdf() -> impl Strategy<Value = Tdf> {
-        (Tdf::MIN.millionths()..=Tdf::MAX.millionths())
-            .prop_map(|m| Tdf::from_millionths(m).unwrap())
-    }
 
     fn from_zero(rate: Rate) -> Line {
         Line { base_host: HostTime::ZERO, base_virtual: VirtualTime::ZERO, base_fraction: 0, rate }

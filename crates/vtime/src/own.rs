@@ -21,9 +21,7 @@ pub type Exact<T> = (T, u64);
 /// `program = base_program + (virtual - base_virtual) * rate`, each with its fraction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OwnLine {
-    /// Virtual time at which this line begins.
     pub base_virtual: Exact<VirtualTime>,
-    /// Time of the program there.
     pub base_program: Exact<ProgramTime>,
     /// Nanoseconds of the program per nanosecond of its domain.
     pub rate: Rate,
@@ -156,9 +154,7 @@ impl ProgramSnapshot {
 /// The moment of a change: host time, and the virtual time of the domain then.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// Host time (`CLOCK_MONOTONIC`) of the moment.
     pub host: HostTime,
-    /// Virtual time of the domain.
     pub domain: Exact<VirtualTime>,
 }
 
@@ -229,67 +225,33 @@ impl OwnClock {
 mod tests {
     extern crate std;
     use super::*;
+    use crate::clock::tests::{Act, any_act};
+    use crate::page::tests::snapshot_of;
+    use crate::rate::tests::any_tdf;
     use crate::time::{HostSpan, VirtualSpan};
     use proptest::prelude::*;
-
-    fn any_tdf() -> impl Strategy<Value = Tdf> {
-        (Tdf::MIN.millionths()..=Tdf::MAX.millionths())
-            .prop_map(|m| Tdf::from_millionths(m).unwrap())
-    }
 
     fn moment(clock: &VirtualClock, host: HostTime) -> Moment {
         Moment { host, domain: clock.at_exactly(host) }
     }
 
     fn snapshot(clock: &VirtualClock, own: &OwnClock) -> ProgramSnapshot {
-        let follows = match own {
-            OwnClock::Free(free) => free,
-            _ => clock,
-        };
-        let clock = Snapshot {
-            line: follows.published(),
-            horizon: follows.horizon(),
-            limit: HostTime::MAX,
-            resumed: 0,
-            dilated: 0,
-        };
-        let own = match own {
-            OwnClock::Scaled(line, _) => Some(*line),
-            _ => None,
-        };
-        ProgramSnapshot { clock, own }
+        own.snapshot(snapshot_of(clock))
     }
 
-    #[derive(Clone, Debug)]
-    enum Act {
-        Hold,
-        Release,
-        DilateDomain(Tdf),
-        Grant(i64),
-        DilateProgram(Tdf),
+    #[derive(Clone, Copy, Debug)]
+    enum Change {
+        Domain(Act),
+        Dilate(Tdf),
         Detach,
     }
 
-    fn any_act() -> impl Strategy<Value = Act> {
+    fn any_change() -> impl Strategy<Value = Change> {
         prop_oneof![
-            Just(Act::Hold),
-            Just(Act::Release),
-            any_tdf().prop_map(Act::DilateDomain),
-            (0..9_000_000_000i64).prop_map(Act::Grant),
-            any_tdf().prop_map(Act::DilateProgram),
-            Just(Act::Detach),
+            4 => any_act(9_000_000_000).prop_map(Change::Domain),
+            1 => any_tdf().prop_map(Change::Dilate),
+            1 => Just(Change::Detach),
         ]
-    }
-
-    fn apply(clock: &mut VirtualClock, own: &mut OwnClock, act: &Act, now: HostTime) {
-        match act {
-            Act::Hold => drop(clock.hold(now)),
-            Act::Release => drop(clock.release(now)),
-            Act::DilateDomain(tdf) => clock.dilate(now, *tdf),
-            Act::Grant(by) => clock.grant(now, clock.at(now) + VirtualSpan::from_ns(*by)),
-            Act::DilateProgram(tdf) => *own = own.scaled(moment(clock, now), *tdf),
-            Act::Detach => *own = own.detached(moment(clock, now)),
-        }
     }
 
     proptest! {
@@ -298,18 +260,22 @@ mod tests {
         #[test]
         fn continuous_and_monotone(
             tdf in any_tdf(),
-            acts in proptest::collection::vec((0..5_000_000_000i64, any_act()), 1..100),
+            changes in proptest::collection::vec((0..5_000_000_000i64, any_change()), 1..100),
         ) {
             let mut now = HostTime::from_ns(77);
             let (mut clock, mut own) = (VirtualClock::new(now, tdf), OwnClock::Domain);
             let mut last = ProgramTime::ZERO;
-            for (step, act) in acts {
+            for (step, change) in changes {
                 now = now + HostSpan::from_ns(step);
                 let before = snapshot(&clock, &own).at(now);
                 prop_assert!(before >= last);
-                apply(&mut clock, &mut own, &act, now);
-                prop_assert_eq!(snapshot(&clock, &own).at(now), before, "{:?}", act);
-                prop_assert_eq!(own.at(moment(&clock, now)).0, before, "{:?}", act);
+                match change {
+                    Change::Domain(act) => act.apply(&mut clock, now),
+                    Change::Dilate(tdf) => own = own.scaled(moment(&clock, now), tdf),
+                    Change::Detach => own = own.detached(moment(&clock, now)),
+                }
+                prop_assert_eq!(snapshot(&clock, &own).at(now), before, "{:?}", change);
+                prop_assert_eq!(own.at(moment(&clock, now)).0, before, "{:?}", change);
                 last = before;
             }
         }

@@ -36,7 +36,7 @@ const FREE: u32 = 2;
 
 /// The page that a program has for itself.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OwnPage {
     magic: AtomicU64,
     version: AtomicU32,
@@ -78,9 +78,7 @@ pub struct Identity {
 /// older than all that is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Past {
-    /// Host time (`CLOCK_MONOTONIC`) of the moment.
     pub host: HostTime,
-    /// Time of the program.
     pub time: ProgramTime,
 }
 
@@ -94,17 +92,9 @@ impl OwnPage {
             domain: AtomicU64::new(identity.domain),
             program: AtomicU64::new(identity.program),
             mode: AtomicU32::new(DOMAIN),
-            reserved: AtomicU32::new(0),
             tdf_millionths: AtomicU64::new(1_000_000),
-            base_virtual: AtomicI64::new(0),
-            base_virtual_fraction: AtomicU64::new(0),
-            base_program: AtomicI64::new(0),
-            base_program_fraction: AtomicU64::new(0),
-            rate_whole: AtomicU64::new(0),
-            rate_fraction: AtomicU64::new(0),
             free: ClockPage::new(epochs),
-            counters: Counters::default(),
-            late_waits: Lateness::default(),
+            ..Self::default()
         }
     }
 
@@ -280,10 +270,8 @@ mod tests {
     extern crate std;
     use super::*;
     use crate::own::Moment;
-    use crate::page::SETTLE_NS;
-    use crate::{HostSpan, Tdf, VirtualClock};
-    use std::sync::atomic::AtomicBool;
-    use std::time::Instant;
+    use crate::page::tests::race;
+    use crate::{Tdf, VirtualClock};
 
     const IDENTITY: Identity = Identity { domain: 7, program: 9 };
 
@@ -325,42 +313,24 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a host clock that really runs is the point")]
     fn readers_never_see_time_go_back_while_the_owner_changes_both() {
-        let start = Instant::now();
-        let host_now = || HostTime::from_ns(i64::try_from(start.elapsed().as_nanos()).unwrap());
-        let (page, own, mut clock) = pages(host_now());
+        let (page, own, mut clock) = pages(HostTime::ZERO);
         let mut program = OwnClock::Domain;
-        let done = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| {
-                    let mut last = ProgramTime::ZERO;
-                    while !done.load(Ordering::Relaxed) {
-                        let now = own.now(&page, host_now, |_| std::thread::yield_now());
-                        assert!(now >= last, "{now} after {last}");
-                        last = now;
-                    }
-                });
-            }
-            let tdfs = [Tdf::MIN, Tdf::ONE, Tdf::MAX];
-            for round in 0..3000 {
-                page.begin_change();
-                let begun = host_now();
-                while host_now() - begun < HostSpan::from_ns(SETTLE_NS) {}
-                let host = host_now();
+        race(
+            &page,
+            |host_now| own.now(&page, host_now, |_| std::thread::yield_now()),
+            |round, host, tdf| {
                 let now = Moment { host, domain: clock.at_exactly(host) };
                 match round % 5 {
                     0 => drop(clock.hold(host)),
-                    1 => clock.dilate(host, tdfs[round % 3]),
+                    1 => clock.dilate(host, tdf),
                     2 => drop(clock.release(host)),
-                    3 => program = program.scaled(now, tdfs[round % 3]),
+                    3 => program = program.scaled(now, tdf),
                     _ => program = program.detached(now),
                 }
-                own.publish(&program, round as u32 + 1);
+                own.publish(&program, round + 1);
                 page.end_change(&clock, true, true);
-            }
-            done.store(true, Ordering::Relaxed);
-        });
+            },
+        );
     }
 }

@@ -37,11 +37,8 @@ pub enum Epoch {
     Realtime = 0,
     /// `CLOCK_MONOTONIC` and its coarse variant.
     Monotonic = 1,
-    /// `CLOCK_MONOTONIC_RAW`.
     MonotonicRaw = 2,
-    /// `CLOCK_BOOTTIME`.
     Boottime = 3,
-    /// `CLOCK_TAI`.
     Tai = 4,
 }
 
@@ -75,14 +72,13 @@ impl Epoch {
 
 /// The page. All fields are written by the owner of the domain only.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ClockPage {
     magic: AtomicU64,
     version: AtomicU32,
     size: AtomicU32,
     /// Even: the page is consistent. Odd: the owner is changing it.
     sequence: AtomicU32,
-    /// Holds asserted at present.
     holds: AtomicU32,
     base_host: AtomicI64,
     base_virtual: AtomicI64,
@@ -98,7 +94,6 @@ pub struct ClockPage {
     resumed: AtomicU32,
     /// Futex word: changes, and its waiters are woken, when the rate changes.
     dilated: AtomicU32,
-    /// Time dilation factor in millionths.
     tdf_millionths: AtomicU64,
     // Third and fourth: the short way while a virtual second lasts a host second.
     /// Host seconds before which each clock is the host's plus its shift; the least number of
@@ -181,33 +176,17 @@ impl Snapshot {
 
 impl ClockPage {
     /// A page in memory of one's own, with the clock at rest at virtual zero.
-    pub const fn new(epochs: [i64; Epoch::COUNT]) -> Self {
-        let [a, b, c, d, e] = epochs;
+    pub fn new(epochs: [i64; Epoch::COUNT]) -> Self {
         Self {
             magic: AtomicU64::new(MAGIC),
             version: AtomicU32::new(VERSION),
             size: AtomicU32::new(size_of::<Self>() as u32),
-            sequence: AtomicU32::new(0),
-            holds: AtomicU32::new(0),
-            base_host: AtomicI64::new(0),
-            base_virtual: AtomicI64::new(0),
-            base_fraction: AtomicU64::new(0),
-            rate_whole: AtomicU64::new(0),
-            rate_fraction: AtomicU64::new(0),
             horizon: AtomicI64::new(i64::MAX),
-            epochs: [
-                AtomicI64::new(a),
-                AtomicI64::new(b),
-                AtomicI64::new(c),
-                AtomicI64::new(d),
-                AtomicI64::new(e),
-            ],
-            resumed: AtomicU32::new(0),
-            dilated: AtomicU32::new(0),
+            epochs: epochs.map(AtomicI64::new),
             tdf_millionths: AtomicU64::new(1_000_000),
             shift_until: AtomicI64::new(i64::MIN),
-            shifts: [const { [AtomicI64::new(0), AtomicI64::new(0)] }; Epoch::COUNT],
             limit: AtomicI64::new(i64::MAX),
+            ..Self::default()
         }
     }
 
@@ -225,21 +204,9 @@ impl ClockPage {
     pub fn now(
         &self,
         mut host_now: impl FnMut() -> HostTime,
-        mut relax: impl FnMut(u32),
+        relax: impl FnMut(u32),
     ) -> VirtualTime {
-        let mut tries = 0;
-        loop {
-            let before = self.sequence.load(Ordering::Acquire);
-            if before & 1 == 0 {
-                let snapshot = self.present();
-                let now = snapshot.at(host_now());
-                if self.is_unchanged_since(before) {
-                    return now;
-                }
-            }
-            relax(tries);
-            tries = tries.saturating_add(1);
-        }
+        self.read(relax, |snapshot| snapshot.at(host_now()))
     }
 
     /// The short way to a clock; `None` while the owner is changing the page.
@@ -263,13 +230,19 @@ impl ClockPage {
     }
 
     /// A consistent copy of the line, the horizon and the futex words.
-    pub fn snapshot(&self, mut relax: impl FnMut(u32)) -> Snapshot {
+    pub fn snapshot(&self, relax: impl FnMut(u32)) -> Snapshot {
+        self.read(relax, |snapshot| *snapshot)
+    }
+
+    /// Takes something from a consistent state; `take` may be called more than once.
+    #[inline]
+    fn read<T>(&self, mut relax: impl FnMut(u32), mut take: impl FnMut(&Snapshot) -> T) -> T {
         let mut tries = 0;
         loop {
             if let Some(begun) = self.begin_read() {
-                let snapshot = self.present();
+                let taken = take(&self.present());
                 if self.is_unchanged_since(begun) {
-                    return snapshot;
+                    return taken;
                 }
             }
             relax(tries);
@@ -431,12 +404,19 @@ impl ClockPage {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     extern crate std;
     use super::*;
     use crate::VirtualClock;
+    use core::fmt;
     use std::sync::atomic::AtomicBool;
     use std::time::Instant;
+
+    /// What a page says on which a clock was published, without a limit.
+    pub(crate) fn snapshot_of(clock: &VirtualClock) -> Snapshot {
+        let (line, horizon) = (clock.published(), clock.horizon());
+        Snapshot { line, horizon, limit: HostTime::MAX, resumed: 0, dilated: 0 }
+    }
 
     #[test]
     fn says_what_the_clock_says() {
@@ -509,22 +489,23 @@ mod tests {
         assert!(!leads(&clock));
     }
 
-    #[test]
+    /// Lets three readers of a time race with the owner of the page, who changes it at a host time,
+    /// with a factor to use.
     #[expect(clippy::disallowed_methods, reason = "a host clock that really runs is the point")]
-    fn readers_never_see_time_go_back_while_the_owner_changes_it() {
-        let page = ClockPage::new([0; Epoch::COUNT]);
+    pub(crate) fn race<T: Copy + Default + PartialOrd + fmt::Display>(
+        page: &ClockPage,
+        read: impl Fn(&dyn Fn() -> HostTime) -> T + Sync,
+        mut change: impl FnMut(u32, HostTime, Tdf),
+    ) {
         let start = Instant::now();
         let host_now = || HostTime::from_ns(i64::try_from(start.elapsed().as_nanos()).unwrap());
-        let mut clock = VirtualClock::new(host_now(), Tdf::ONE);
-        page.begin_change();
-        page.end_change(&clock, true, false);
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
-                    let mut last = VirtualTime::ZERO;
+                    let mut last = T::default();
                     while !done.load(Ordering::Relaxed) {
-                        let now = page.now(host_now, |_| std::thread::yield_now());
+                        let now = read(&host_now);
                         assert!(now >= last, "{now} after {last}");
                         last = now;
                     }
@@ -535,16 +516,30 @@ mod tests {
                 page.begin_change();
                 let begun = host_now();
                 while (host_now() - begun).as_ns() < SETTLE_NS {}
-                let now = host_now();
+                change(round, host_now(), tdfs[round as usize % 3]);
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn readers_never_see_time_go_back_while_the_owner_changes_it() {
+        let page = ClockPage::new([0; Epoch::COUNT]);
+        let mut clock = VirtualClock::new(HostTime::ZERO, Tdf::ONE);
+        page.begin_change();
+        page.end_change(&clock, true, false);
+        race(
+            &page,
+            |host_now| page.now(host_now, |_| std::thread::yield_now()),
+            |round, now, tdf| {
                 match round % 4 {
                     0 => drop(clock.hold(now)),
-                    1 => clock.dilate(now, tdfs[round % 3]),
+                    1 => clock.dilate(now, tdf),
                     2 => drop(clock.release(now)),
                     _ => clock.grant(now, clock.at(now) + crate::VirtualSpan::from_ms(1)),
                 }
                 page.end_change(&clock, true, true);
-            }
-            done.store(true, Ordering::Relaxed);
-        });
+            },
+        );
     }
 }

@@ -105,11 +105,6 @@ const _: () = {
 };
 
 impl Meters {
-    /// Meters in memory of one's own.
-    pub fn new() -> Self {
-        Self(core::array::from_fn(|_| Meter::default()))
-    }
-
     /// What a clock of processor time shows that has `used` host nanoseconds now. `key` is not
     /// zero and names the clock. `at_first` answers for one that was never read before.
     pub fn read(&self, key: u64, now: &Now, used: i64, at_first: impl FnOnce() -> i64) -> i64 {
@@ -118,12 +113,6 @@ impl Meters {
         let any = || &self.0[(key % METERS as u64) as usize];
         let meter = known.or_else(free).unwrap_or_else(any);
         meter.read(key, now, used, at_first)
-    }
-}
-
-impl Default for Meters {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -192,7 +181,7 @@ impl Meter {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::page::Snapshot;
+    use crate::page::tests::snapshot_of;
     use crate::rate::Tdf;
     use crate::{HostSpan, VirtualClock};
     use proptest::prelude::*;
@@ -200,19 +189,17 @@ mod tests {
     const KEY: u64 = 7;
 
     fn now(clock: &VirtualClock, host: i64) -> Now {
-        let clock = Snapshot {
-            line: clock.published(),
-            horizon: clock.horizon(),
-            limit: HostTime::MAX,
-            resumed: 0,
-            dilated: 0,
-        };
+        let clock = snapshot_of(clock);
         Now::new(HostTime::from_ns(host), ProgramSnapshot { clock, own: None })
+    }
+
+    fn meters() -> Meters {
+        Meters(core::array::from_fn(|_| Meter::default()))
     }
 
     #[test]
     fn at_a_constant_rate_it_is_exact_however_often_it_is_read() {
-        let meters = Meters::new();
+        let meters = meters();
         let clock = VirtualClock::new(HostTime::ZERO, "3".parse().unwrap());
         let mut shown = 0;
         for used in 0..10_000 {
@@ -223,7 +210,7 @@ mod tests {
 
     #[test]
     fn it_is_stopped_with_the_clock_though_the_program_computes() {
-        let meters = Meters::new();
+        let meters = meters();
         let mut clock = VirtualClock::new(HostTime::ZERO, Tdf::ONE);
         assert_eq!(meters.read(KEY, &now(&clock, 1000), 400, || 400), 400);
         clock.hold(HostTime::from_ns(1000));
@@ -235,7 +222,7 @@ mod tests {
 
     #[test]
     fn it_is_stopped_at_the_horizon() {
-        let meters = Meters::new();
+        let meters = meters();
         let mut clock = VirtualClock::new(HostTime::ZERO, Tdf::ONE);
         clock.grant(HostTime::ZERO, VirtualTime::from_ns(1000));
         assert_eq!(meters.read(KEY, &now(&clock, 900), 900, || 900), 900);
@@ -245,7 +232,7 @@ mod tests {
 
     #[test]
     fn each_clock_has_its_own_meter_and_there_are_enough_for_more() {
-        let meters = Meters::new();
+        let meters = meters();
         let clock = VirtualClock::new(HostTime::ZERO, Tdf::ONE);
         for key in 1..=2 * METERS as u64 {
             let used = key.cast_signed() * 10;
@@ -261,7 +248,7 @@ mod tests {
         fn no_more_is_shown_than_has_passed(
             steps in prop::collection::vec((0..4u8, 1..1_000_000i64, 0..=100i64), 1..60),
         ) {
-            let meters = Meters::new();
+            let meters = meters();
             let mut clock = VirtualClock::new(HostTime::ZERO, Tdf::ONE);
             let (mut host, mut used, mut last) = (HostTime::ZERO, 0, 0);
             for (piece, (change, later, busy)) in steps.into_iter().enumerate() {
@@ -287,7 +274,7 @@ mod tests {
 
     #[test]
     fn several_threads_never_see_it_go_back() {
-        let meters = Meters::new();
+        let meters = meters();
         let used = AtomicI64::new(0);
         let clock = VirtualClock::new(HostTime::ZERO, "2".parse().unwrap());
         std::thread::scope(|scope| {

@@ -125,9 +125,7 @@ impl fmt::Display for Tdf {
 /// Virtual nanoseconds per host nanosecond, as `whole + fraction / 2^64`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rate {
-    /// Whole virtual nanoseconds per host nanosecond.
     pub whole: u64,
-    /// The rest, in units of 2^-64.
     pub fraction: u64,
 }
 
@@ -142,10 +140,16 @@ impl Rate {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     extern crate std;
     use super::*;
+    use proptest::prelude::*;
     use std::string::ToString;
+
+    pub(crate) fn any_tdf() -> impl Strategy<Value = Tdf> {
+        (Tdf::MIN.millionths()..=Tdf::MAX.millionths())
+            .prop_map(|m| Tdf::from_millionths(m).unwrap())
+    }
 
     #[test]
     fn a_factor_is_kept_as_written() {

@@ -38,7 +38,6 @@ pub struct Attach {
     pub process: i32,
     /// Name of the domain; made from program and process number if `None`.
     pub name: Option<String>,
-    /// Time dilation factor from the start.
     pub tdf: Tdf,
 }
 
@@ -89,8 +88,7 @@ pub fn attach(attach: &Attach) -> anyhow::Result<()> {
     while let Some(warning) = client::next_warning(&mut connection) {
         show(warning);
     }
-    let there = super::registry::is_there(&name).unwrap_or(false);
-    if there {
+    if super::registry::is_there(&name).unwrap_or(false) {
         terminal::out!("detached {name}: its program continues at host speed");
     } else {
         terminal::out!("{name} has ended");

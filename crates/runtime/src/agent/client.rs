@@ -26,7 +26,6 @@ const ANSWER_LENGTH_MAX: u64 = 64 << 20;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
 pub enum DomainInfo {
-    /// The answer of its agent.
     Detail(Box<Detail>),
     /// It is there, and did not say.
     Silent(Silent),
@@ -35,9 +34,7 @@ pub enum DomainInfo {
 /// A domain that does not say how it stands.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Silent {
-    /// Name under which it is registered.
     pub name: String,
-    /// Process that owns it, if that is known.
     pub agent_pid: Option<u32>,
     /// Why no more is known.
     pub silent: String,
@@ -114,25 +111,20 @@ fn request(connection: &mut Connection, name: &str, call: Call) -> anyhow::Resul
     let queries = stream.write_all(line.as_bytes());
     let answer = queries.and_then(|()| next(connection));
     let stream = connection.get_ref();
-    let answer = match answer {
-        // It has closed the connection, perhaps before it read the question.
-        Ok(None) => bail!("the domain `{name}` ended before it answered"),
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, WouldBlock};
+    let answer = match answer.map_err(|error| (error.kind(), error)) {
         Ok(Some(answer)) => answer,
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => bail!(
+        // It has closed the connection, perhaps before it read the question.
+        Ok(None) | Err((BrokenPipe | ConnectionReset, _)) => {
+            bail!("the domain `{name}` ended before it answered")
+        }
+        Err((WouldBlock, _)) => bail!(
             "the domain `{name}` has not answered for {} s: its agent{} may have been stopped \
              (SIGSTOP), or this host is overloaded; the request may still be carried out",
             longest.as_secs(),
             peer::process(stream).map_or_else(String::new, |process| format!(" {process}")),
         ),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
-            ) =>
-        {
-            bail!("the domain `{name}` ended before it answered")
-        }
-        Err(error) => return Err(error).context(format!("cannot reach the domain `{name}`")),
+        Err((_, error)) => return Err(error).context(format!("cannot reach the domain `{name}`")),
     };
     let mut reply: Result<Reply, _> = serde_json::from_str(&answer);
     // Warnings that come before the answer are part of it.

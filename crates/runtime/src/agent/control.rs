@@ -25,7 +25,6 @@ const REQUEST_LENGTH_MAX: u64 = 64 * 1024;
 
 /// How long a caller that attends a domain may take to read a report.
 const WRITE_LONGEST: Duration = Duration::from_secs(1);
-/// Most warnings that are kept.
 const WARNINGS_MAX: usize = 200;
 /// How long to wait after a caller could not be received.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(20);
@@ -33,7 +32,6 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(20);
 const CALLER_LONGEST: Duration = Duration::from_millis(500);
 
 /// A domain that answers calls.
-#[derive(Debug)]
 pub struct Control {
     name: String,
     title: String,
@@ -45,21 +43,13 @@ pub struct Control {
     /// Holds that callers have asserted. Only these are theirs to release: the agent's own keep the
     /// clock where it is while it does something.
     holds: AtomicU32,
-    /// Who hears what callers do to the domain.
     listener: OnceLock<Listener>,
 }
 
 /// Hears what a caller has done, while the connection is there.
-struct Listener(Box<dyn Fn(Action, Caller) + Send + Sync>);
-
-impl std::fmt::Debug for Listener {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("Listener")
-    }
-}
+type Listener = Box<dyn Fn(Action, Caller) + Send + Sync>;
 
 /// Who a domain is tied to.
-#[derive(Debug)]
 enum Tie {
     /// A run, which alone may end it.
     Run,
@@ -93,12 +83,12 @@ impl Control {
     /// Sets the function that is called after each action of a caller on the domain. The first one
     /// named does.
     pub fn on_intervention(&self, listener: impl Fn(Action, Caller) + Send + Sync + 'static) {
-        let _ = self.listener.set(Listener(Box::new(listener)));
+        let _ = self.listener.set(Box::new(listener));
     }
 
     /// Answers all callers, until the process ends.
     pub fn serve(self: &Arc<Self>, registration: &Registration) -> std::io::Result<()> {
-        let listener = registration.listener().try_clone()?;
+        let listener = registration.listener.try_clone()?;
         let control = Arc::clone(self);
         thread::Builder::new().name("control".into()).spawn(move || {
             for stream in listener.incoming() {
@@ -235,10 +225,10 @@ impl Control {
             let reply = match serde_json::from_str::<Request>(&asked) {
                 Ok(request) => {
                     let outcome = self.answer(&request, stream, is_inside);
-                    if !matches!(outcome, Outcome::Error(_)) {
+                    if outcome.is_ok() {
                         self.notify_listener(&request.call, stream, is_inside);
                     }
-                    Reply { id: request.id, outcome }
+                    Reply { id: request.id, outcome: outcome.unwrap_or_else(Outcome::Error) }
                 }
                 Err(error) => Reply {
                     id: 0,
@@ -251,9 +241,14 @@ impl Control {
         }
     }
 
-    fn answer(&self, request: &Request, stream: &Arc<UnixStream>, is_inside: bool) -> Outcome {
+    fn answer(
+        &self,
+        request: &Request,
+        stream: &Arc<UnixStream>,
+        is_inside: bool,
+    ) -> Result<Outcome, String> {
         if request.version != VERSION {
-            return Outcome::Error(format!(
+            return Err(format!(
                 "this agent speaks version {VERSION} of the protocol, not {}; use the `qcycle` \
                  that started it",
                 request.version
@@ -262,23 +257,15 @@ impl Control {
         let looks =
             matches!(request.call, Call::Status | Call::Query { .. } | Call::Attend | Call::Detach);
         if !looks && self.is_detached() {
-            return Outcome::Error(format!(
+            return Err(format!(
                 "the domain `{}` is detached; use `qcycle attach` to attach it again",
                 self.name
             ));
         }
         match &request.call {
             Call::Status => {}
-            Call::Attend => {
-                if let Err(error) = self.attend(stream) {
-                    return Outcome::Error(error);
-                }
-            }
-            Call::Detach => {
-                if let Err(error) = self.detach() {
-                    return Outcome::Error(error);
-                }
-            }
+            Call::Attend => self.attend(stream)?,
+            Call::Detach => self.detach()?,
             Call::Hold => {
                 match is_inside {
                     true => drop(self.freezer.without_freezing(|| self.domain.assert_hold())),
@@ -291,28 +278,22 @@ impl Control {
                 let theirs =
                     self.holds.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
                 if theirs.is_err() || self.domain.release_hold().is_none() {
-                    return Outcome::Error(format!("the domain `{}` is not held", self.name));
+                    return Err(format!("the domain `{}` is not held", self.name));
                 }
             }
-            Call::Dilate { tdf } => match tdf.parse::<Tdf>() {
-                Ok(tdf) => self.domain.dilate(tdf),
-                Err(error) => return Outcome::Error(error.to_string()),
-            },
+            Call::Dilate { tdf } => self.domain.dilate(factor(tdf)?),
             Call::DilateProgram { tdf, program } => {
-                return match tdf.parse::<Tdf>() {
-                    Ok(tdf) => self.dilate_programs(tdf, program),
-                    Err(error) => Outcome::Error(error.to_string()),
-                };
+                return self.dilate_programs(factor(tdf)?, program);
             }
             Call::Query { program } => return self.detail(program.as_ref()),
         }
-        Outcome::Status(self.status())
+        Ok(Outcome::Status(self.status()))
     }
 
     /// Reports what a caller has done to the domain, if anything.
     fn notify_listener(&self, call: &Call, stream: &UnixStream, is_inside: bool) {
         let Some(listener) = self.listener.get() else { return };
-        let millionths = |tdf: &str| tdf.parse::<Tdf>().map_or(0, Tdf::millionths);
+        let millionths = |tdf: &str| factor(tdf).map_or(0, Tdf::millionths);
         let action = match call {
             Call::Hold => Action::Hold,
             Call::Release => Action::Release,
@@ -326,21 +307,20 @@ impl Control {
             }
             Call::Status | Call::Query { .. } | Call::Attend | Call::Detach => return,
         };
-        (listener.0)(action, peer::who(stream, is_inside));
+        listener(action, peer::who(stream, is_inside));
     }
 
     /// Dilates programs at one moment. What they start meanwhile goes on as they stood, so it is
     /// looked for once more.
-    fn dilate_programs(&self, tdf: Tdf, selector: &Selector) -> Outcome {
+    fn dilate_programs(&self, tdf: Tdf, selector: &Selector) -> Result<Outcome, String> {
         let mut dilated = BTreeSet::new();
         for _ in 0..2 {
-            let Some(mut found) = query::select(&self.domain, Some(selector)) else {
-                return self.unknown(selector);
-            };
+            let found = query::select(&self.domain, Some(selector));
+            let mut found = found.ok_or_else(|| self.unknown(selector))?;
             found.retain(|(program, _)| dilated.insert(program.number));
             let programs: Vec<_> = found.iter().map(|(program, _)| &**program).collect();
             if programs.iter().any(|program| self.domain.clock_of(program).free) {
-                return Outcome::Error(format!(
+                return Err(format!(
                     "{} is detached and runs at host rate; attach it to the domain again first",
                     self.words(selector)
                 ));
@@ -350,19 +330,19 @@ impl Control {
         self.detail(Some(selector))
     }
 
-    fn detail(&self, selector: Option<&Selector>) -> Outcome {
-        let Some(programs) = query::select(&self.domain, selector) else {
-            return selector.map_or(Outcome::Status(self.status()), |named| self.unknown(named));
-        };
+    fn detail(&self, selector: Option<&Selector>) -> Result<Outcome, String> {
+        // Without a selector all that there are, if any, are meant.
+        let unknown = || selector.map_or_else(String::new, |named| self.unknown(named));
+        let programs = query::select(&self.domain, selector).ok_or_else(unknown)?;
         let detail = query::detail(&self.domain, self.status(), &programs);
-        Outcome::Detail(Box::new(detail))
+        Ok(Outcome::Detail(Box::new(detail)))
     }
 
-    fn unknown(&self, selector: &Selector) -> Outcome {
+    fn unknown(&self, selector: &Selector) -> String {
         let there = members::programs(&self.domain);
         let names: BTreeSet<&str> = there.iter().map(|(program, _)| &*program.name).collect();
         let names: Vec<_> = names.into_iter().map(|name| format!("{}/{name}", self.name)).collect();
-        Outcome::Error(match selector {
+        match selector {
             Selector::Pid(process) => {
                 format!("the process {process} is not in the domain `{}`", self.name)
             }
@@ -376,7 +356,7 @@ impl Control {
                     names.join(", ")
                 )
             }
-        })
+        }
     }
 
     fn words(&self, selector: &Selector) -> String {
@@ -385,6 +365,10 @@ impl Control {
             Selector::Name(name) => format!("`{}/{name}`", self.name),
         }
     }
+}
+
+fn factor(text: &str) -> Result<Tdf, String> {
+    text.parse::<Tdf>().map_err(|error| error.to_string())
 }
 
 fn line(reply: &Reply) -> String {

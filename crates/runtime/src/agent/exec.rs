@@ -27,9 +27,7 @@ use os::signals::{self, FOR_THE_PROGRAM, Signals};
 pub struct Exec {
     /// Name of the domain; made from program and process number if `None`.
     pub name: Option<String>,
-    /// How its time starts.
     pub start: Start,
-    /// How its programs are frozen.
     pub freeze: FreezeConfig,
     /// How long a processor of the host may be silent before the clock is stopped; for ever if
     /// `None`.
@@ -111,7 +109,6 @@ fn report_stalls(Stalls { count, total_ns, longest_ns }: Stalls) {
     }
 }
 
-/// Reports the programs that were refused since the last call.
 fn report_refusals(follower: &Mutex<Follower>, control: &Control) {
     for refusal in follower.lock().refusals() {
         terminal::err!("qcycle: {refusal}");

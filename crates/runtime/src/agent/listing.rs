@@ -1,7 +1,6 @@
 //! What `qcycle ps`, `query`, `hold`, `release` and `dilate` print for people.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use terminal::shown;
 use vtime::{Tdf, VirtualSpan, VirtualTime};
@@ -38,13 +37,10 @@ pub fn lines(detail: &Detail, whole: bool) -> String {
             State::Detached => "is detached",
         };
         let (own, domain) = (tdf(program.tdf_millionths), tdf(detail.status.clock.tdf_millionths));
-        put(
-            &mut lines,
-            format_args!(
-                "{} ({}) {state} at {at}, tdf {own} within a domain at tdf {domain}\n",
-                shown(&full_name(detail, program)),
-                program.pid,
-            ),
+        lines += &format!(
+            "{} ({}) {state} at {at}, tdf {own} within a domain at tdf {domain}\n",
+            shown(&full_name(detail, program)),
+            program.pid,
         );
     }
     lines
@@ -53,9 +49,10 @@ pub fn lines(detail: &Detail, whole: bool) -> String {
 /// The table of `qcycle ps`: each domain, and its programs below it.
 pub fn table(domains: &[DomainInfo]) -> String {
     let wide = width(domains);
-    let mut table = format!(
-        "{:<wide$} {:>8} {:<8} {:>6} {:>16} {:>14} {:>6} {:>8} {:<9}  PROGRAM\n",
-        "NAME", "PID", "STATE", "TDF", "VIRTUAL (s)", "PAUSED (s)", "HOLDS", "CALLS", "FREEZE"
+    let [time, paused] = ["VIRTUAL (s)", "PAUSED (s)"];
+    let mut table = row(
+        wide,
+        ["NAME", "PID", "STATE", "TDF", time, paused, "HOLDS", "CALLS", "FREEZE", "PROGRAM"],
     );
     for info in domains {
         let detail = match info {
@@ -63,41 +60,45 @@ pub fn table(domains: &[DomainInfo]) -> String {
             DomainInfo::Silent(silent) => {
                 let pid = silent.agent_pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string());
                 let (name, why) = (shown(&silent.name), shown(&silent.silent));
-                put(&mut table, format_args!("{name:<wide$} {pid:>8} {:<8}  {why}\n", "silent"));
+                table += &format!("{name:<wide$} {pid:>8} {:<8}  {why}\n", "silent");
                 continue;
             }
         };
         let (status, clock) = (&detail.status, &detail.status.clock);
-        let row = Row {
-            name: &status.name,
-            pid: i64::from(status.agent_pid),
-            state: detail.state,
-            tdf: tdf(clock.tdf_millionths),
-            virtual_ns: clock.virtual_ns,
-            paused_ns: clock.paused_ns,
-            holds: clock.holds.to_string(),
-            calls: &status.calls,
-            freeze: freezing(&status.freeze),
-            title: &status.title,
-        };
-        row.put(&mut table, wide);
+        table += &row(
+            wide,
+            [
+                &shown(&status.name).to_string(),
+                &status.agent_pid.to_string(),
+                word(detail.state),
+                &tdf(clock.tdf_millionths),
+                &seconds(clock.virtual_ns),
+                &seconds(clock.paused_ns),
+                &clock.holds.to_string(),
+                &sum(&status.calls),
+                freezing(&status.freeze),
+                &shown(&status.title).to_string(),
+            ],
+        );
         for warning in &status.warnings {
-            put(&mut table, format_args!("    warning: {}\n", shown(warning)));
+            table += &format!("    warning: {}\n", shown(warning));
         }
         for program in &detail.programs {
-            let row = Row {
-                name: &full_name(detail, program),
-                pid: program.pid.into(),
-                state: program.state,
-                tdf: format!("x{}", tdf(program.tdf_millionths)),
-                virtual_ns: program.virtual_ns,
-                paused_ns: program.paused_ns,
-                holds: String::new(),
-                calls: &program.calls,
-                freeze: "",
-                title: &program.command,
-            };
-            row.put(&mut table, wide);
+            table += &row(
+                wide,
+                [
+                    &shown(&full_name(detail, program)).to_string(),
+                    &program.pid.to_string(),
+                    word(program.state),
+                    &format!("x{}", tdf(program.tdf_millionths)),
+                    &seconds(program.virtual_ns),
+                    &seconds(program.paused_ns),
+                    "",
+                    &sum(&program.calls),
+                    "",
+                    &shown(&program.command).to_string(),
+                ],
+            );
         }
     }
     table
@@ -116,36 +117,22 @@ fn width(domains: &[DomainInfo]) -> usize {
     longest.unwrap_or(0).clamp(24, 64)
 }
 
-struct Row<'r> {
-    name: &'r str,
-    pid: i64,
-    state: State,
-    tdf: String,
-    virtual_ns: i64,
-    paused_ns: i64,
-    holds: String,
-    calls: &'r BTreeMap<String, u64>,
-    freeze: &'r str,
-    title: &'r str,
+fn row(
+    wide: usize,
+    [name, pid, state, tdf, time, paused, holds, calls, freeze, title]: [&str; 10],
+) -> String {
+    format!(
+        "{name:<wide$} {pid:>8} {state:<8} {tdf:>6} {time:>16} {paused:>14} {holds:>6} {calls:>8} \
+         {freeze:<9}  {title}\n"
+    )
 }
 
-impl Row<'_> {
-    fn put(&self, table: &mut String, wide: usize) {
-        let (state, name, title) = (word(self.state), shown(self.name), shown(self.title));
-        put(
-            table,
-            format_args!(
-                "{name:<wide$} {:>8} {state:<8} {:>6} {:>16.6} {:>14.6} {:>6} {:>8} {:<9}  {title}\n",
-                self.pid,
-                self.tdf,
-                self.virtual_ns as f64 / 1e9,
-                self.paused_ns as f64 / 1e9,
-                self.holds,
-                self.calls.values().fold(0, |sum: u64, count| sum.saturating_add(*count)),
-                self.freeze,
-            ),
-        );
-    }
+fn seconds(ns: i64) -> String {
+    format!("{:.6}", ns as f64 / 1e9)
+}
+
+fn sum(calls: &BTreeMap<String, u64>) -> String {
+    calls.values().fold(0, |sum: u64, count| sum.saturating_add(*count)).to_string()
 }
 
 /// All there is to say about a domain, or about programs of it.
@@ -165,8 +152,8 @@ pub fn full(detail: &Detail, whole: bool) -> String {
 
 fn domain(text: &mut String, detail: &Detail) {
     let (status, clock) = (&detail.status, &detail.status.clock);
-    put(text, format_args!("domain {}: {}\n", shown(&status.name), shown(&status.title)));
-    let mut line = |what: &str, value: String| put(text, format_args!("  {what:<13} {value}\n"));
+    *text += &format!("domain {}: {}\n", shown(&status.name), shown(&status.title));
+    let mut line = |what: &str, value: String| *text += &format!("  {what:<13} {value}\n");
     let state = match clock.holds {
         0 => word(detail.state).to_owned(),
         holds => format!("{}, holds {holds}", word(detail.state)),
@@ -186,8 +173,8 @@ fn domain(text: &mut String, detail: &Detail) {
 fn program(text: &mut String, detail: &Detail, program: &ProgramStatus) {
     let name = full_name(detail, program);
     let name = shown(&name);
-    put(text, format_args!("program {name}: {}\n", shown(&program.command)));
-    let mut line = |what: &str, value: String| put(text, format_args!("  {what:<13} {value}\n"));
+    *text += &format!("program {name}: {}\n", shown(&program.command));
+    let mut line = |what: &str, value: String| *text += &format!("  {what:<13} {value}\n");
     let domain = tdf(detail.status.clock.tdf_millionths);
     let own = tdf(program.tdf_millionths);
     line("state", word(program.state).to_owned());
@@ -205,7 +192,7 @@ fn program(text: &mut String, detail: &Detail, program: &ProgramStatus) {
 
 fn warnings(text: &mut String, warnings: &[String]) {
     for warning in warnings {
-        put(text, format_args!("  {:<13} {}\n", "warning", shown(warning)));
+        *text += &format!("  {:<13} {}\n", "warning", shown(warning));
     }
 }
 
@@ -249,8 +236,4 @@ fn span(ns: i64) -> String {
 
 fn tdf(millionths: u64) -> String {
     Tdf::from_millionths(millionths).map_or_else(|_| "?".to_owned(), |tdf| tdf.to_string())
-}
-
-fn put(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    text.write_fmt(arguments).expect("writing to a string cannot fail");
 }

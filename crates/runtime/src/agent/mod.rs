@@ -12,18 +12,14 @@
 //! - [`target`]: whom these commands mean
 //! - [`listing`]: what they print
 //! - [`exec`]: `qcycle exec`; [`attach`]: `qcycle attach`
-//! - [`keep`]: the process between an agent and a program that keeps its terminal and its end
-//! - [`orphans`]: what a program leaves behind
-//! - [`interventions`]: what others do to the domain of a run
+//! - [`keep`]: the process between an agent and a program, which ends what that leaves behind
 
 pub mod attach;
 pub mod client;
 pub mod control;
 pub mod exec;
-pub mod interventions;
 pub mod keep;
 pub mod listing;
-mod orphans;
 mod peer;
 pub mod protocol;
 mod query;

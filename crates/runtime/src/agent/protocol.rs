@@ -15,13 +15,11 @@ pub const VERSION: u32 = 2;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "kebab-case")]
 pub enum Call {
-    /// Report the state of the domain.
     Status,
     /// Assert one more hold. The reply comes when the clock is stopped.
     Hold,
     /// Release a hold that a caller has asserted.
     Release,
-    /// Change the time dilation factor.
     Dilate {
         /// As a user writes it: a decimal number.
         tdf: String,
@@ -30,7 +28,6 @@ pub enum Call {
     DilateProgram {
         /// As a user writes it: a decimal number.
         tdf: String,
-        /// The programs whose factor changes.
         program: Selector,
     },
     /// How it stands, with its programs.
@@ -57,11 +54,9 @@ pub enum Selector {
 /// A call with the number that its reply repeats.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Request {
-    /// Version of the messages.
     pub version: u32,
     /// Chosen by the caller.
     pub id: u64,
-    /// The call to carry out.
     #[serde(flatten)]
     pub call: Call,
 }
@@ -71,7 +66,6 @@ pub struct Request {
 pub struct Reply {
     /// The number of the request.
     pub id: u64,
-    /// What came of it.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
@@ -93,9 +87,7 @@ pub enum Outcome {
 /// How a domain stands.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Status {
-    /// Name of the domain.
     pub name: String,
-    /// Process that owns it.
     pub agent_pid: u32,
     /// What runs in it, for people.
     pub title: String,
@@ -107,7 +99,6 @@ pub struct Status {
     pub freeze: Box<FreezeStatus>,
     /// What makes results doubtful.
     pub warnings: Vec<String>,
-    /// Whether it was detached.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
 }
@@ -115,10 +106,8 @@ pub struct Status {
 /// How a domain stands, with programs of it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Detail {
-    /// The domain that they run in.
     #[serde(flatten)]
     pub status: Status,
-    /// Whether its clock runs.
     pub state: State,
     /// What clocks of programs show at virtual zero, by clock, in nanoseconds.
     pub epochs_ns: BTreeMap<String, i64>,
@@ -130,7 +119,6 @@ pub struct Detail {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It runs along host time.
     Running,
     /// At least one hold is asserted.
     Held,
@@ -148,11 +136,9 @@ pub struct ProgramStatus {
     pub name: String,
     /// The process that called exec, or another one of it if that is gone.
     pub pid: i32,
-    /// All of its processes.
     pub pids: Vec<i32>,
     /// Its command line, as /proc shows it.
     pub command: String,
-    /// Whether its clock runs.
     pub state: State,
     /// Its time, in nanoseconds since the start of the domain.
     pub virtual_ns: i64,

@@ -25,7 +25,6 @@ pub(super) fn select(domain: &Domain, selector: Option<&Selector>) -> Option<Vec
     (!programs.is_empty()).then_some(programs)
 }
 
-/// How a domain stands, with these programs of it.
 pub(super) fn detail(domain: &Domain, status: Status, programs: &[Running]) -> Detail {
     let state = if status.detached {
         State::Detached
@@ -84,7 +83,7 @@ pub(super) fn counted(counters: &Counters) -> (BTreeMap<String, u64>, Vec<String
 
 /// What a count of calls that saw host time means to the user.
 fn warning(kind: Kind, count: u64) -> Option<String> {
-    (count > 0 && kind.leaks_host_time()).then(|| {
+    (count > 0 && kind == Kind::HostWait).then(|| {
         format!(
             "a program requested socket timeouts or timestamps (SO_RCVTIMEO, SO_SNDTIMEO, \
              SO_TIMESTAMP) {count} times, but its own seccomp filters prevent some of its threads \

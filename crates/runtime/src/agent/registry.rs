@@ -31,7 +31,7 @@ const STARTING_LOOK: Duration = Duration::from_millis(2);
 pub struct Registration {
     // Dropped in this order: the lock last.
     files: Files,
-    listener: UnixListener,
+    pub(super) listener: UnixListener,
     _lock: File,
 }
 
@@ -117,11 +117,6 @@ impl Registration {
         let listener = UnixListener::bind(files.socket()).with_context(cannot)?;
         Ok(Self { files, listener, _lock: lock })
     }
-
-    /// The socket on which callers connect.
-    pub fn listener(&self) -> &UnixListener {
-        &self.listener
-    }
 }
 
 impl Drop for Registration {
@@ -167,10 +162,7 @@ fn sweep() -> anyhow::Result<(Vec<String>, usize)> {
 /// # Errors
 /// As [`connect`], if it is not known.
 pub fn is_there(name: &str) -> anyhow::Result<bool> {
-    Ok(match find(name)? {
-        Found::Nobody => false,
-        Found::Agent(_) | Found::Silent => true,
-    })
+    Ok(!matches!(find(name)?, Found::Nobody))
 }
 
 /// A connection to a domain; `None` if there is none of this name.

@@ -19,7 +19,6 @@ const AFTER_MAX_NS: i64 = 60_000_000_000;
 /// Whether and when programs are frozen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Freeze {
-    /// Programs are never frozen.
     Off,
     /// In holds that last longer than this, in host time.
     After(HostSpan),
@@ -90,9 +89,10 @@ pub trait Backstop: fmt::Debug + Send + Sync {
 }
 
 /// Where a domain is between running and being frozen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Phase {
     /// The clock and all programs run.
+    #[default]
     Free,
     /// The clock is stopped, and at this time programs are to be frozen.
     Due(HostTime),
@@ -105,13 +105,10 @@ pub enum Phase {
 /// What is to be done next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// Nothing, until something happens.
     Nothing,
     /// Look again at this time.
     Wait(HostTime),
-    /// Freeze the programs now.
     Freeze,
-    /// Thaw the programs now.
     Thaw,
 }
 

@@ -31,7 +31,6 @@ const PAID_MAX: HostSpan = HostSpan::from_ns(500_000);
 /// Stalls of the host that a guard has kept out of virtual time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Stalls {
-    /// How many there were.
     pub count: u64,
     /// Host nanoseconds that the clock was stopped for them, and to make up for them.
     pub total_ns: i64,

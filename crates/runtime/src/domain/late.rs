@@ -37,11 +37,9 @@ struct Served {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServiceLateness {
     pub name: String,
-    /// How late it was served.
     pub served: Late,
     /// How late lines that it wrote were stamped.
     pub stamped: Late,
-    /// Calls of it that were refused.
     pub refused: u64,
 }
 

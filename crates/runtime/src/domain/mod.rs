@@ -17,6 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use os::realtime::clock_ns;
 use os::wake::Wake;
 use parking_lot::Mutex;
 use vtime::history::DomainPage;
@@ -33,7 +34,6 @@ pub use programs::{Change, MISSES, Memory, Program, ProgramClock};
 /// What a new domain starts with.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Start {
-    /// Time dilation factor from the start.
     pub tdf: Tdf,
     /// What `CLOCK_REALTIME` shows at virtual zero, in nanoseconds since 1970; the host's time
     /// of day if `None`.
@@ -83,11 +83,8 @@ pub struct Reading {
     pub virtual_ns: i64,
     /// Nanoseconds since 1970 that `CLOCK_REALTIME` shows.
     pub realtime_ns: i64,
-    /// Number of holds asserted.
     pub holds: u32,
-    /// Time dilation factor in millionths.
     pub tdf_millionths: u64,
-    /// Host nanoseconds spent held.
     pub paused_ns: i64,
     /// Times the clock was stopped.
     pub stops: u64,
@@ -293,7 +290,7 @@ impl Domain {
     /// What `CLOCK_REALTIME` of a program shows at `when` less that of the host at `host`.
     fn realtime_offset_ns(&self, when: VirtualTime, host: HostTime) -> i64 {
         let since = host_now() - host;
-        let host_realtime_ns = page::host_clock_ns(libc::CLOCK_REALTIME) - since.as_ns();
+        let host_realtime_ns = clock_ns(libc::CLOCK_REALTIME) - since.as_ns();
         self.realtime_ns(when).saturating_sub(host_realtime_ns)
     }
 
@@ -346,7 +343,6 @@ impl Domain {
         }
     }
 
-    /// Host time as far as the clock may go.
     fn host_now(&self) -> HostTime {
         host_now().min(self.page.limit())
     }
@@ -430,15 +426,15 @@ fn settled_host_now() -> HostTime {
 /// The epochs of all clocks, such that each goes on from the host's, but `CLOCK_REALTIME` (and
 /// `CLOCK_TAI` with it) from `realtime_ns` where given.
 fn epochs(realtime_ns: Option<i64>) -> [i64; Epoch::COUNT] {
-    let host_realtime = page::host_clock_ns(libc::CLOCK_REALTIME);
+    let host_realtime = clock_ns(libc::CLOCK_REALTIME);
     let realtime = realtime_ns.unwrap_or(host_realtime);
     let mut epochs = [0; Epoch::COUNT];
     epochs[Epoch::Realtime as usize] = realtime;
-    epochs[Epoch::Monotonic as usize] = page::host_clock_ns(libc::CLOCK_MONOTONIC);
-    epochs[Epoch::MonotonicRaw as usize] = page::host_clock_ns(libc::CLOCK_MONOTONIC_RAW);
-    epochs[Epoch::Boottime as usize] = page::host_clock_ns(libc::CLOCK_BOOTTIME);
+    epochs[Epoch::Monotonic as usize] = clock_ns(libc::CLOCK_MONOTONIC);
+    epochs[Epoch::MonotonicRaw as usize] = clock_ns(libc::CLOCK_MONOTONIC_RAW);
+    epochs[Epoch::Boottime as usize] = clock_ns(libc::CLOCK_BOOTTIME);
     // The kernel's offset between TAI and UTC is a whole number of seconds.
-    let tai = page::host_clock_ns(libc::CLOCK_TAI) - host_realtime;
+    let tai = clock_ns(libc::CLOCK_TAI) - host_realtime;
     epochs[Epoch::Tai as usize] =
         realtime.saturating_add((tai + 500_000_000) / 1_000_000_000 * 1_000_000_000);
     epochs

@@ -130,19 +130,9 @@ impl<T: SharedMemory> Drop for Mapped<T> {
 
 /// Host time: the host's `CLOCK_MONOTONIC`.
 pub fn host_now() -> HostTime {
-    HostTime::from_ns(host_clock_ns(libc::CLOCK_MONOTONIC))
+    HostTime::from_ns(os::realtime::now_ns())
 }
 
-/// A clock of the host in nanoseconds.
-pub(super) fn host_clock_ns(clock: libc::clockid_t) -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec; the clocks asked for exist on every Linux since 3.10.
-    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    assert!(result == 0, "clock {clock} exists");
-    time.tv_sec * vtime::time::NS_PER_S + time.tv_nsec
-}
-
-/// Wakes all waiters of a futex word in shared memory.
 pub(super) fn wake_all(word: &AtomicU32) {
     // SAFETY: FUTEX_WAKE only uses the address as a key.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };

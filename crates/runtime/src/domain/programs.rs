@@ -45,7 +45,6 @@ pub struct Program {
 pub struct Memory {
     /// Where its file system counts.
     pub device: u64,
-    /// Its inode in that file system.
     pub inode: u64,
 }
 
@@ -95,7 +94,6 @@ pub enum Change {
 /// How a program runs along its domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProgramClock {
-    /// Virtual time of the program.
     pub time: ProgramTime,
     /// The factor by which it is slower than its domain.
     pub tdf: Tdf,
@@ -210,8 +208,7 @@ impl Domain {
 
     /// How a program runs now.
     pub fn clock_of(&self, program: &Program) -> ProgramClock {
-        let state = self.state.lock();
-        self.clock_at(program, &state.clock, host_now())
+        self.clocks_of(&[program])[0]
     }
 
     /// How programs run now, all of them at the same moment.

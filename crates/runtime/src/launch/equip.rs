@@ -116,15 +116,7 @@ impl Equipment {
 
     /// The first words of the page of a program whose vDSO lies at this address.
     pub(super) fn native_functions(&self, vdso: u64) -> [u64; 3] {
-        let native = self.addresses.vdso;
-        let absolute = |offset: Option<u64>| offset.map_or(0, |offset| vdso + offset);
-        let process = Process {
-            vdso_clock_gettime: absolute(native.clock_gettime),
-            vdso_getcpu: absolute(native.getcpu),
-            vdso_getrandom: absolute(native.getrandom),
-            ..Process::default()
-        };
-        [process.vdso_clock_gettime, process.vdso_getcpu, process.vdso_getrandom]
+        self.addresses.vdso.functions.map(|offset| offset.map_or(0, |offset| vdso + offset))
     }
 
     /// The image as the handler of SIGSYS, `struct sigaction` of the kernel.
@@ -240,10 +232,8 @@ fn find_vdso(tracee: &Tracee, stack: u64) -> io::Result<(u64, u64)> {
     let mut octets = vec![0; 4096];
     loop {
         let count = tracee.read(stack, &mut octets).map_err(unreadable)?;
-        let words: Vec<u64> = octets[..count]
-            .chunks_exact(8)
-            .map(|word| u64::from_le_bytes(word.try_into().expect("chunks of eight")))
-            .collect();
+        let (words, _) = octets[..count].as_chunks();
+        let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let argc = words.first().map_or(0, |argc| usize::try_from(*argc).unwrap_or(usize::MAX));
         let environment = argc.saturating_add(2);
         let auxiliary = words

@@ -43,7 +43,7 @@ struct State {
 }
 
 impl ExecQueue {
-    /// Backend a notification to who expects it, or else queues it as a call. Returns whether
+    /// Hands a notification to who expects it, or else queues it as a call. Returns whether
     /// another worker is wanted; the caller starts it and says so with [`Self::worker_started`].
     pub(super) fn push(&self, call: NotifiedCall) -> bool {
         let mut state = self.state.lock();
@@ -83,7 +83,7 @@ impl ExecQueue {
         Subscription { queue: self, thread, ids }
     }
 
-    /// Backend a notification that has become a call to who has begun to expect it since. Answers
+    /// Hands a notification that has become a call to who has begun to expect it since. Returns
     /// whether somebody has.
     pub(super) fn deliver(&self, notification: &Notification) -> bool {
         self.state.lock().deliver(notification)
@@ -110,7 +110,6 @@ pub(super) struct Subscription<'d> {
 }
 
 impl Subscription<'_> {
-    /// The next one, if it comes within this time.
     pub(super) fn receive_within(&self, time: Duration) -> Option<u64> {
         self.ids.recv_timeout(time).ok()
     }
@@ -125,13 +124,12 @@ impl Drop for Subscription<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::OwnedFd;
 
     fn call(thread: u32, id: u64) -> NotifiedCall {
-        let null: OwnedFd = std::fs::File::open("/dev/null").unwrap().into();
+        let fd = std::fs::File::open("/dev/null").unwrap().into();
         let mut notification = Notification::default();
         (notification.id, notification.thread) = (id, thread);
-        NotifiedCall { listener: Arc::new(null.into()), notification }
+        NotifiedCall { listener: Arc::new(Listener { fd, name: "test".to_owned() }), notification }
     }
 
     #[test]

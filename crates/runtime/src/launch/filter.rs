@@ -22,15 +22,12 @@ pub enum Verdict {
     Notify,
     /// The image asks the agent: as `Trap`, and what the image calls with [`ASKS`] is notified.
     Ask,
-    /// It fails with this error number.
     Fail(u16),
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Test {
-    /// This argument is not zero.
     NonNull(u8),
-    /// This argument is zero.
     IsNull(u8),
     /// This argument, an `int`, is greater than zero.
     Positive(u8),
@@ -114,7 +111,7 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_prctl, &[&[OneOf(0, u32::MAX, &[59]), OneOf(1, u32::MAX, &[1])]], Notify),
     Rule(libc::SYS_rt_sigtimedwait, &[&[NonNull(2)]], Trap),
     Rule(libc::SYS_futex_waitv, &[&[NonNull(3)]], Trap),
-    Rule(SYS_FUTEX_WAIT, &[&[NonNull(4)]], Trap),
+    Rule(nr::FUTEX_WAIT, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_semtimedop, &[&[NonNull(3)]], Trap),
     Rule(libc::SYS_mq_timedsend, &[&[NonNull(4)]], Trap),
     Rule(libc::SYS_mq_timedreceive, &[&[NonNull(4)]], Trap),
@@ -174,9 +171,6 @@ const RULES: &[Rule] = &[
     Rule(libc::SYS_remap_file_pages, &[&[Overlaps(0, 1)]], Fail(EPERM)),
     Rule(libc::SYS_shmat, &[&[SHM_REMAP, BeforeEnd(1)]], Fail(EPERM)),
 ];
-
-/// Not in the libc crate: `futex_wait` (Linux 6.7), the same number on all processors.
-const SYS_FUTEX_WAIT: c_long = 455;
 
 /// Calls of the x32 interface of x86-64 carry this bit; no other call has such a number.
 const X32: u32 = 0x4000_0000;
@@ -259,11 +253,8 @@ fn body(clauses: &[&[Test]], result: Verdict) -> Vec<sock_filter> {
 
 /// The calls that the image itself makes, by their address.
 fn exemption(result: Verdict) -> Vec<sock_filter> {
-    let end = u32::try_from(IMAGE + IMAGE_SIZE_MAX).expect("the image lies low");
-    let start = u32::try_from(IMAGE).expect("the image lies low");
-    // The address is that behind the instruction, so the first one of the image is excluded.
-    let asked = u32::try_from(VERDICT).expect("the image lies low");
-    let mut image = vec![branch(JUMP_EQUAL, asked, 0, 1), verdict(Fail(NO_OBJECTION))];
+    const END: u32 = (IMAGE + IMAGE_SIZE_MAX) as u32;
+    let mut image = vec![branch(JUMP_EQUAL, VERDICT as u32, 0, 1), verdict(Fail(NO_OBJECTION))];
     if result == Ask {
         let asks = branch(JUMP_EQUAL, ASKS, 0, 1);
         image.extend([step(LOAD, argument_low(5)), asks, verdict(Notify)]);
@@ -274,8 +265,9 @@ fn exemption(result: Verdict) -> Vec<sock_filter> {
         step(LOAD, ADDRESS_HIGH),
         branch(JUMP_EQUAL, 0, 0, 3 + past),
         step(LOAD, ADDRESS_LOW),
-        branch(JUMP_GREATER, start, 0, 1 + past),
-        branch(JUMP_GREATER, end, past, 0),
+        // The address is that behind the instruction, so the first one of the image is excluded.
+        branch(JUMP_GREATER, SLOTS, 0, 1 + past),
+        branch(JUMP_GREATER, END, past, 0),
     ];
     code.extend(image);
     code

@@ -46,8 +46,8 @@ const REFUSALS_MAX: usize = 100;
 pub struct Follower {
     gate: Gate,
     refusals: Receiver<String>,
-    equipment: Arc<Equipment>,
-    timers: Arc<timers::Service>,
+    pub(super) equipment: Arc<Equipment>,
+    pub(super) timers: Arc<timers::Service>,
 }
 
 impl Follower {
@@ -94,14 +94,6 @@ impl Follower {
     #[must_use]
     pub fn close(self) -> Receiver<String> {
         self.refusals
-    }
-
-    pub(super) fn equipment(&self) -> &Equipment {
-        &self.equipment
-    }
-
-    pub(super) fn timers(&self) -> &timers::Service {
-        &self.timers
     }
 
     /// Programs that were refused since the last call, with reason and fix, each once.
@@ -262,9 +254,7 @@ impl Tree {
     fn dispatch(self: &Arc<Self>, call: NotifiedCall) {
         match call.notification.call() {
             number if timers::is_timer_call(number) => self.shared.timers.call(&call),
-            libc::SYS_ptrace => self.refuse_traceme(&call),
-            libc::SYS_seccomp => self.refuse_listener(&call),
-            libc::SYS_prctl => self.refuse_syscall_dispatch(&call),
+            libc::SYS_ptrace | libc::SYS_seccomp | libc::SYS_prctl => self.refuse_call(&call),
             _ if self.queue.push(call) => {
                 // Without a thread to spare the workers that there are do it one by one.
                 let _ = self.start_worker();
@@ -273,33 +263,37 @@ impl Tree {
         }
     }
 
-    /// `PTRACE_TRACEME`. Each call of the image is a signal, at which one that is traced stops until
-    /// its parent continues it; and a parent that waits in `vfork` never would.
-    fn refuse_traceme(&self, call: &NotifiedCall) {
+    /// What no program in virtual time can do, other than an exec that fails.
+    fn refuse_call(&self, call: &NotifiedCall) {
         let thread = call.notification.thread.cast_signed();
-        if inspect::parent_with_same_memory(thread).is_none() {
-            // Fails if it is gone.
-            let _ = seccomp::let_continue(call.listener.as_fd(), call.notification.id);
-            return;
-        }
-        let reason = "it starts a program to trace it from its first instruction, which in virtual \
-                      time nobody can; start the program by itself and attach to it when it runs \
-                      (`gdb -p`, with `handle SIGSYS nostop noprint pass`)";
-        self.refuse(call, libc::EPERM, inspect::running(thread), reason.to_owned());
-    }
-
-    fn refuse_listener(&self, call: &NotifiedCall) {
-        let program = inspect::running(call.notification.thread.cast_signed());
-        let reason = "it requests notifications of the system calls of others \
-                      (SECCOMP_FILTER_FLAG_NEW_LISTENER), which only one can be for a program, \
-                      and here that is qcycle; run it outside the domain, or without that sandbox";
-        self.refuse(call, libc::EBUSY, program, reason.to_owned());
-    }
-
-    fn refuse_syscall_dispatch(&self, call: &NotifiedCall) {
-        let program = inspect::running(call.notification.thread.cast_signed());
-        let reason = format!("it requests {DISPATCH}; run it outside the domain, or without that");
-        self.refuse(call, libc::EINVAL, program, reason);
+        let (error, reason) = match call.notification.call() {
+            // `PTRACE_TRACEME`. Each call of the image is a signal, at which one that is traced stops
+            // until its parent continues it; and a parent that waits in `vfork` never would.
+            libc::SYS_ptrace if inspect::parent_with_same_memory(thread).is_none() => {
+                // Fails if it is gone.
+                let _ = seccomp::let_continue(call.listener.as_fd(), call.notification.id);
+                return;
+            }
+            libc::SYS_ptrace => (
+                libc::EPERM,
+                "it starts a program to trace it from its first instruction, which in virtual time \
+                 nobody can; start the program by itself and attach to it when it runs (`gdb -p`, \
+                 with `handle SIGSYS nostop noprint pass`)"
+                    .to_owned(),
+            ),
+            libc::SYS_seccomp => (
+                libc::EBUSY,
+                "it requests notifications of the system calls of others \
+                 (SECCOMP_FILTER_FLAG_NEW_LISTENER), which only one can be for a program, and here \
+                 that is qcycle; run it outside the domain, or without that sandbox"
+                    .to_owned(),
+            ),
+            _ => (
+                libc::EINVAL,
+                format!("it requests {DISPATCH}; run it outside the domain, or without that"),
+            ),
+        };
+        self.refuse(call, error, inspect::running(thread), reason);
     }
 
     /// Lets a call fail, and says why if there is still somebody who made it: before that, so that

@@ -41,12 +41,9 @@ pub(super) struct Addresses {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vdso {
-    /// `clock_gettime`, if there.
-    pub(super) clock_gettime: Option<u64>,
-    /// `getcpu`, if there.
-    pub(super) getcpu: Option<u64>,
-    /// `getrandom`, if there.
-    pub(super) getrandom: Option<u64>,
+    /// `clock_gettime`, `getcpu` and `getrandom`, where there are, in the order of
+    /// [`vtime::image::Process`].
+    pub(super) functions: [Option<u64>; 3],
     pub(super) syscall: u64,
 }
 
@@ -91,9 +88,7 @@ fn vdso() -> io::Result<Vdso> {
         .ok_or_else(|| io::Error::other("the vDSO of this kernel contains no system call"))?;
     let native = |name| elf::symbol(object, &format!("{VDSO_PREFIX}{name}"));
     Ok(Vdso {
-        clock_gettime: native("clock_gettime"),
-        getcpu: native("getcpu"),
-        getrandom: native("getrandom"),
+        functions: ["clock_gettime", "getcpu", "getrandom"].map(native),
         syscall: (syscall * SYSCALL_ALIGNMENT) as u64,
     })
 }
@@ -120,7 +115,7 @@ mod tests {
         for address in [found.sigsys, found.sigreturn, found.syscall] {
             assert!(image.contains(&address));
         }
-        assert!(found.vdso.clock_gettime.is_some());
+        assert!(found.vdso.functions[0].is_some());
         let verdict = vtime::image::VERDICT - IMAGE;
         assert_eq!(IMAGE_FILE[verdict - SYSCALL.len()..verdict], SYSCALL);
         let name = format!("{VDSO_PREFIX}clock_gettime");

@@ -14,7 +14,6 @@ use super::seccomp::Notification;
 use super::tracee::read_memory;
 use os::process::{field, name_of, parent_of, share_memory, signal_set, status_of};
 
-/// Longest path that the kernel takes.
 const PATH_LENGTH_MAX: usize = 4096;
 /// Longest path that is shown, in letters.
 const SHOWN_MAX: usize = 200;
@@ -81,7 +80,6 @@ fn printable(octets: &[u8]) -> String {
 pub(super) enum Tracer {
     Nobody,
     Ourselves,
-    /// A program of this name.
     Another(String),
 }
 
@@ -111,14 +109,9 @@ mod tests {
     use super::*;
     use std::ffi::CString;
 
-    fn own_thread() -> pid_t {
-        // SAFETY: takes nothing and cannot fail.
-        unsafe { libc::gettid() }
-    }
-
     #[test]
     fn a_path_is_read_whole_however_it_lies_and_shown_without_what_a_terminal_obeys() {
-        let own = own_thread();
+        let own = rustix::thread::gettid().as_raw_pid();
         for length in [0usize, 1, 127, 300, 2000] {
             let path = CString::new(vec![b'x'; length]).unwrap();
             let read = path_at(own, path.as_ptr() as u64).unwrap();
@@ -142,7 +135,7 @@ mod tests {
 
     #[test]
     fn this_thread_is_traced_by_nobody_and_has_memory_of_its_own() {
-        let own = own_thread();
+        let own = rustix::thread::gettid().as_raw_pid();
         assert_eq!(tracer_of(own), Some(Tracer::Nobody));
         assert_eq!(parent_with_same_memory(own), None);
     }

@@ -108,31 +108,25 @@ mod tests {
 
     #[test]
     fn a_file_that_gives_what_one_has_gives_nothing() {
-        assert_eq!(NOTHING.beyond(USER), None);
-        assert_eq!(
-            FilePrivileges { user: Some(1000), group: Some(100), ..NOTHING }.beyond(USER),
-            None
-        );
-        assert_eq!(
-            FilePrivileges { user: Some(0), capabilities: true, ..NOTHING }.beyond(ROOT),
-            None
-        );
+        let own = FilePrivileges { user: Some(1000), group: Some(100), ..NOTHING };
+        let all = FilePrivileges { user: Some(0), capabilities: true, ..NOTHING };
+        for (privileges, who) in [(NOTHING, USER), (own, USER), (all, ROOT)] {
+            assert_eq!(privileges.beyond(who), None, "{privileges:?} {who:?}");
+        }
     }
 
     #[test]
     fn another_user_another_group_and_capabilities_are_reported_by_name() {
-        let missing_rights =
-            |privileges: FilePrivileges, credentials| privileges.beyond(credentials).unwrap();
-        assert_eq!(missing_rights(FilePrivileges { user: Some(0), ..NOTHING }, USER), "as user 0");
-        assert_eq!(
-            missing_rights(FilePrivileges { user: Some(1000), ..NOTHING }, ROOT),
-            "as user 1000"
-        );
-        assert_eq!(
-            missing_rights(FilePrivileges { group: Some(42), ..NOTHING }, USER),
-            "as group 42"
-        );
+        let user = |user| FilePrivileges { user: Some(user), ..NOTHING };
+        let group = FilePrivileges { group: Some(42), ..NOTHING };
         let capable = FilePrivileges { capabilities: true, ..NOTHING };
-        assert_eq!(missing_rights(capable, USER), "with the capabilities of its file");
+        for (privileges, who, missing) in [
+            (user(0), USER, "as user 0"),
+            (user(1000), ROOT, "as user 1000"),
+            (group, USER, "as group 42"),
+            (capable, USER, "with the capabilities of its file"),
+        ] {
+            assert_eq!(privileges.beyond(who).as_deref(), Some(missing));
+        }
     }
 }

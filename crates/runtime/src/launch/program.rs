@@ -32,7 +32,6 @@ impl Gate {
         &self.0
     }
 
-    /// Sends the listener of a program, under a name.
     pub(super) fn send_listener(&self, name: &str, listener: BorrowedFd<'_>) -> io::Result<()> {
         let name = if name.is_empty() { "program" } else { name }.as_bytes();
         fds::send(self.0.as_fd(), &name[..name.len().min(NAME_LENGTH_MAX)], &[listener])
@@ -54,15 +53,8 @@ impl Gate {
 /// Where a program and all that it starts report to the follower.
 #[derive(Debug)]
 pub(super) struct Listener {
-    fd: OwnedFd,
+    pub(super) fd: OwnedFd,
     pub(super) name: String,
-}
-
-#[cfg(test)]
-impl From<OwnedFd> for Listener {
-    fn from(fd: OwnedFd) -> Self {
-        Self { fd, name: "test".to_owned() }
-    }
 }
 
 impl AsFd for Listener {

@@ -15,7 +15,6 @@ const SEND: c_ulong = request(3, 1, size_of::<Response>());
 const ID_VALID: c_ulong = request(1, 2, size_of::<u64>());
 const ADD_DESCRIPTOR: c_ulong = request(1, 3, size_of::<AddDescriptor>());
 
-/// Let the call continue in the kernel.
 const CONTINUE: u32 = 1;
 /// Put the descriptor at the number named.
 const AT_NUMBER: u32 = 1;

@@ -1,7 +1,8 @@
-//! What depends on the processor: one file each, which all have the same items, and one list each of
-//! what the image exports, with the extension `.ver`. Its functions are those of [`crate::vdso`].
-//!
-//! Who adds a call number to one adds it to all; `make check-aarch64` finds what was forgotten.
+//! What depends on the processor: one file each, which all have the same items (`make check-aarch64`
+//! finds what was forgotten), and one list each of what the image exports, with the extension `.ver`.
+//! Its functions are those of [`crate::vdso`].
+
+pub(crate) mod nr;
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

@@ -36,12 +36,9 @@ pub(crate) fn utimensat([folder, path, times, flags, ..]: [usize; 6]) -> isize {
     }))
 }
 
-/// utime(2), utimes(2) without times.
-pub(crate) fn utimes([path, ..]: [usize; 6]) -> isize {
-    touch([AT_FDCWD, path, 0, 0, 0, 0])
-}
-
-pub(crate) fn futimesat([folder, path, ..]: [usize; 6]) -> isize {
+/// utime(2), utimes(2) and futimesat(2) without times.
+pub(crate) fn utimes(number: i32, [first, second, ..]: [usize; 6]) -> isize {
+    let (folder, path) = if number == nr::FUTIMESAT { (first, second) } else { (AT_FDCWD, first) };
     touch([folder, path, 0, 0, 0, 0])
 }
 

@@ -7,7 +7,7 @@
 
 use vtime::page::Epoch;
 
-use super::{result_or_kernel, timespec};
+use super::timespec;
 use crate::arch::{self, nr};
 use crate::clock::{self, CLOCK_MONOTONIC};
 use crate::namespace::native_timespec;
@@ -20,13 +20,9 @@ const WAIT_REQUEUE_PI: usize = 11;
 const LOCK_PI2: usize = 13;
 const PRIVATE: usize = 128;
 const CLOCK_REALTIME: usize = 256;
-pub(super) const MATCH_ANY: usize = 0xffff_ffff;
+pub(crate) const MATCH_ANY: usize = 0xffff_ffff;
 
-pub(crate) fn futex(args: [usize; 6]) -> isize {
-    result_or_kernel(nr::FUTEX, args, futex_or_error(args))
-}
-
-fn futex_or_error(args: [usize; 6]) -> Result<isize, isize> {
+pub(crate) fn futex(args: [usize; 6]) -> Result<isize, isize> {
     let [word, operation, value, timeout, second, bitset] = args;
     let time = timespec(timeout)?;
     let command = operation & !(PRIVATE | CLOCK_REALTIME);
@@ -47,7 +43,7 @@ fn futex_or_error(args: [usize; 6]) -> Result<isize, isize> {
 }
 
 /// As futex(2) with a timeout, for an operation that has a bit set or ignores it.
-pub(super) fn futex_until(
+pub(crate) fn futex_until(
     [word, operation, value, _, second, bitset]: [usize; 6],
     deadline: Deadline,
 ) -> isize {
@@ -63,28 +59,26 @@ pub(super) fn futex_until(
     })
 }
 
-pub(crate) fn futex_waitv(args: [usize; 6]) -> isize {
+pub(crate) fn futex_waitv(args: [usize; 6]) -> Result<isize, isize> {
     let [words, count, flags, timeout, clockid, _] = args;
-    let outcome = absolute(timeout, clockid).map(|deadline| {
+    absolute(timeout, clockid).map(|deadline| {
         until(deadline, AfterHandler::MayGoOn, |until| {
             let args = [words, count, flags, until, CLOCK_MONOTONIC, 0];
             // SAFETY: the kernel checks the program's words; the time is ours.
             unsafe { arch::syscall(nr::FUTEX_WAITV, args) }
         })
-    });
-    result_or_kernel(nr::FUTEX_WAITV, args, outcome)
+    })
 }
 
-pub(crate) fn futex_wait(args: [usize; 6]) -> isize {
+pub(crate) fn futex_wait(args: [usize; 6]) -> Result<isize, isize> {
     let [word, value, mask, flags, timeout, clockid] = args;
-    let outcome = absolute(timeout, clockid).map(|deadline| {
+    absolute(timeout, clockid).map(|deadline| {
         until(deadline, AfterHandler::MayGoOn, |until| {
             let args = [word, value, mask, flags, until, CLOCK_MONOTONIC];
             // SAFETY: the kernel checks the program's word; the time is ours.
             unsafe { arch::syscall(nr::FUTEX_WAIT, args) }
         })
-    });
-    result_or_kernel(nr::FUTEX_WAIT, args, outcome)
+    })
 }
 
 /// A deadline on one of the two clocks that futexes know.

@@ -6,27 +6,21 @@
 
 pub(crate) mod buffers;
 pub(crate) mod clocks;
-pub(crate) mod epoll;
-pub(crate) mod events;
 pub(crate) mod files;
 pub(crate) mod futex;
 pub(crate) mod ipc;
 pub(crate) mod poll;
 pub(crate) mod processor;
 pub(crate) mod queues;
-pub(crate) mod receive;
-pub(crate) mod resumed;
 pub(crate) mod seccomp;
-pub(crate) mod send;
 pub(crate) mod signals;
 pub(crate) mod sleep;
 pub(crate) mod sockets;
-pub(crate) mod stamped;
 pub(crate) mod timers;
+pub(crate) mod transfer;
 
 use vtime::masks;
 
-use crate::arch;
 use crate::memory;
 use crate::timespec::Timespec;
 use crate::wait::{Deadline, EINVAL};
@@ -54,18 +48,6 @@ pub(crate) fn result(outcome: Result<isize, isize>) -> isize {
     match outcome {
         Ok(value) | Err(value) => value,
     }
-}
-
-/// The result of a call, or what the kernel says to arguments that cannot be read or are wrong.
-///
-/// It has an order of its own in which it looks at arguments, and makes no wait of wrong ones.
-pub(crate) fn result_or_kernel(
-    number: i32,
-    args: [usize; 6],
-    outcome: Result<isize, isize>,
-) -> isize {
-    // SAFETY: the program's own arguments, which the kernel checks.
-    outcome.unwrap_or_else(|_| unsafe { arch::syscall(number, args) })
 }
 
 /// A signal mask of a program as the kernel gets it, for one native call.

@@ -1,8 +1,8 @@
-//! poll(2), ppoll(2), select(2) and pselect6(2).
+//! poll(2), ppoll(2), select(2), pselect6(2), epoll_wait(2), epoll_pwait(2) and epoll_pwait2(2).
 
 use core::mem::MaybeUninit;
 
-use super::{Mask, relative, result, result_or_kernel, write_left};
+use super::{Mask, relative, result, write_left};
 use crate::arch::{self, nr};
 use crate::memory;
 use crate::timespec::{Timespec, Timeval};
@@ -14,11 +14,8 @@ pub(crate) fn poll([fds, count, timeout_ms, ..]: [usize; 6]) -> isize {
     poll_until(fds, count, deadline, &None)
 }
 
-pub(crate) fn ppoll(args: [usize; 6]) -> isize {
-    result_or_kernel(nr::PPOLL, args, ppoll_or_error(args))
-}
-
-fn ppoll_or_error([fds, count, timeout, mask, mask_size, _]: [usize; 6]) -> Result<isize, isize> {
+pub(crate) fn ppoll(args: [usize; 6]) -> Result<isize, isize> {
+    let [fds, count, timeout, mask, mask_size, _] = args;
     let mask = Mask::read(mask, mask_size)?;
     if timeout == 0 {
         let args = [fds, count, 0, Mask::address(&mask), mask_size, 0];
@@ -33,7 +30,7 @@ fn ppoll_or_error([fds, count, timeout, mask, mask_size, _]: [usize; 6]) -> Resu
 }
 
 /// As ppoll(2) with a timeout.
-pub(super) fn poll_until(
+pub(crate) fn poll_until(
     fds: usize,
     count: usize,
     deadline: Deadline,
@@ -50,35 +47,23 @@ pub(super) fn poll_until(
 }
 
 /// select(2) with a timeout.
-pub(crate) fn select(args: [usize; 6]) -> isize {
-    result_or_kernel(nr::SELECT, args, select_or_error(args))
-}
-
-fn select_or_error(args: [usize; 6]) -> Result<isize, isize> {
+pub(crate) fn select(args: [usize; 6]) -> Result<isize, isize> {
     let [count, read, write, except, timeout, _] = args;
     // SAFETY: two numbers, which may have any value.
     let span: Timeval = unsafe { memory::read(timeout)? };
     if span.seconds < 0 || span.microseconds < 0 {
         return Err(EINVAL);
     }
-    // The kernel takes any number of microseconds here.
-    let ns = span.seconds.saturating_mul(1_000_000_000);
-    let deadline = Deadline::after_ns(ns.saturating_add(span.microseconds.saturating_mul(1000)));
+    let deadline = Deadline::after_ns(span.saturating_ns());
     let ready = result(select_until(count, [read, write, except], deadline, &None));
     if ready == memory::EFAULT || ready == EINVAL {
         return Ok(ready);
     }
-    let left = Timespec::from_ns(deadline.left_ns());
-    let left = Timeval { seconds: left.seconds, microseconds: left.nanoseconds / 1000 };
-    let _ = memory::write(timeout, &left);
+    let _ = memory::write(timeout, &Timeval::from(Timespec::from_ns(deadline.left_ns())));
     Ok(ready)
 }
 
-pub(crate) fn pselect6(args: [usize; 6]) -> isize {
-    result_or_kernel(nr::PSELECT6, args, pselect6_or_error(args))
-}
-
-fn pselect6_or_error(args: [usize; 6]) -> Result<isize, isize> {
+pub(crate) fn pselect6(args: [usize; 6]) -> Result<isize, isize> {
     let [count, read, write, except, timeout, mask] = args;
     // The sixth argument points to the address and the size of a mask.
     let [mask, mask_size] = match mask {
@@ -152,4 +137,64 @@ fn select_until(
         restore();
     }
     Ok(ready.unwrap_or(0))
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Events {
+    pub(crate) epoll: usize,
+    pub(crate) events: usize,
+    pub(crate) count: usize,
+}
+
+/// epoll_wait(2) with a finite timeout.
+pub(crate) fn epoll_wait([epoll, events, count, timeout_ms, ..]: [usize; 6]) -> isize {
+    wait_ms(Events { epoll, events, count }, timeout_ms, &None)
+}
+
+pub(crate) fn epoll_pwait(args: [usize; 6]) -> Result<isize, isize> {
+    let [epoll, events, count, timeout_ms, mask, mask_size] = args;
+    let events = Events { epoll, events, count };
+    Mask::read(mask, mask_size).map(|mask| wait_ms(events, timeout_ms, &mask))
+}
+
+pub(crate) fn epoll_pwait2(args: [usize; 6]) -> Result<isize, isize> {
+    let [epoll, events, count, timeout, mask, mask_size] = args;
+    let events = Events { epoll, events, count };
+    let mask = Mask::read(mask, mask_size)?;
+    if timeout == 0 {
+        return Ok(native_ms(events, -1, &mask));
+    }
+    Ok(epoll_until(events, relative(timeout)?, &mask))
+}
+
+fn wait_ms(events: Events, timeout_ms: usize, mask: &Option<Mask>) -> isize {
+    let timeout_ms = timeout_ms as i32;
+    if timeout_ms <= 0 {
+        return native_ms(events, timeout_ms, mask);
+    }
+    epoll_until(events, Deadline::after_ns(i64::from(timeout_ms) * 1_000_000), mask)
+}
+
+/// As epoll_pwait2(2) with a timeout.
+pub(crate) fn epoll_until(events: Events, deadline: Deadline, mask: &Option<Mask>) -> isize {
+    wait::until(deadline, |host_ns| {
+        // Without any time to wait the kernel does not look for signals that only this mask lets
+        // through.
+        let timeout = Timespec::from_ns(host_ns.max(i64::from(mask.is_some())));
+        let timeout = &raw const timeout as usize;
+        let Events { epoll, events, count } = events;
+        let args = [epoll, events, count, timeout, Mask::address(mask), 8];
+        // SAFETY: the kernel checks the program's array; timeout and mask are ours. Whole
+        // milliseconds, which the older calls take, would be too coarse for what is left.
+        let result = unsafe { arch::syscall(nr::EPOLL_PWAIT2, args) };
+        (result != 0).then_some(result)
+    })
+    .unwrap_or(0)
+}
+
+fn native_ms(events: Events, timeout_ms: i32, mask: &Option<Mask>) -> isize {
+    let Events { epoll, events, count } = events;
+    let args = [epoll, events, count, timeout_ms as usize, Mask::address(mask), 8];
+    // SAFETY: the kernel checks the program's array; the mask is ours.
+    unsafe { arch::syscall(nr::EPOLL_PWAIT, args) }
 }

@@ -76,24 +76,15 @@ pub(crate) fn used() -> [i64; 4] {
     [user, system, user_of_children, system_of_children]
 }
 
-/// wait4(2) with a place for the usage of the child.
-pub(crate) fn wait4(args: [usize; 6]) -> isize {
-    wait_by(nr::WAIT4, args, 3)
-}
-
-/// waitid(2) with a place for the usage of the child.
-pub(crate) fn waitid(args: [usize; 6]) -> isize {
-    wait_by(nr::WAITID, args, 4)
-}
-
-/// The place is argument number `at`. What the kernel does not write to, the program finds as it
-/// was: there is no child to report.
-fn wait_by(number: i32, mut args: [usize; 6], at: usize) -> isize {
+/// wait4(2) and waitid(2) with a place for the usage of the child. What the kernel does not write to,
+/// the program finds as it was: there is no child to report.
+pub(crate) fn wait(number: i32, mut args: [usize; 6]) -> isize {
     const NOT_WRITTEN: i64 = -1;
     let mut usage = Usage::uninit();
     let times = usage.as_mut_ptr().cast::<Times>();
     // SAFETY: the times are the begin of the structure, which is ours.
     unsafe { times.write([NOT_WRITTEN; 4]) };
+    let at = if number == nr::WAIT4 { 3 } else { 4 };
     let place = core::mem::replace(&mut args[at], times as usize);
     // SAFETY: the program's own call, which the kernel checks, but for the usage, which is ours.
     let answer = unsafe { arch::syscall(number, args) };

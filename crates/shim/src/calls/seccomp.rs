@@ -49,32 +49,30 @@ fn enter_strict_mode() -> isize {
 
 /// Installs the program's filter behind the prefix; whatever is wrong with it, the kernel says.
 fn give_filter(flags: usize, program: usize) -> isize {
-    let natively = || {
+    // SAFETY: numbers, which may have any value.
+    let ours = match unsafe { memory::read::<[usize; 2]>(program) } {
+        Ok([length, steps]) => with_prefix(flags, length & 0xffff, steps),
+        Err(_) => None,
+    };
+    let result = ours.unwrap_or_else(|| {
         // SAFETY: the program's own call, which the kernel checks.
         unsafe { arch::syscall(nr::SECCOMP, [SET_MODE_FILTER, flags, program, 0, 0, 0]) }
-    };
-    // SAFETY: numbers, which may have any value.
-    let result = match unsafe { memory::read::<[usize; 2]>(program) } {
-        Ok([length, steps]) => match length & 0xffff {
-            length @ 1..=STEPS_MAX if length + PREFIX.len() <= STEPS_MAX => {
-                with_prefix(flags, length, steps).unwrap_or_else(natively)
-            }
-            _ => natively(),
-        },
-        Err(_) => natively(),
-    };
+    });
     if result >= 0 {
         filters::note();
     }
     result
 }
 
-/// `None` if the program's filter cannot be read, or there is no memory.
+/// `None` if the program's filter is empty or too long, cannot be read, or there is no memory.
 fn with_prefix(flags: usize, length: usize, steps: usize) -> Option<isize> {
     const READ_AND_WRITE: usize = 3;
     const PRIVATE_ANONYMOUS: usize = 0x22;
     const NONE: usize = usize::MAX;
     let count = PREFIX.len() + length;
+    if length == 0 || count > STEPS_MAX {
+        return None;
+    }
     let octets = count * size_of::<Step>();
     let args = [0, octets, READ_AND_WRITE, PRIVATE_ANONYMOUS, NONE, 0];
     // SAFETY: memory of our own, where there is room.

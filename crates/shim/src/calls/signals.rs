@@ -9,40 +9,38 @@ use core::mem::MaybeUninit;
 
 use vtime::masks::{self, SIGSYS, SIGSYS_BIT, STAND_IN, STAND_IN_BIT};
 
-use super::{Mask, relative, result, result_or_kernel};
+use super::{Mask, relative};
 use crate::arch::{self, SignalFrame, nr};
 use crate::further::{self, Further};
 use crate::memory;
 use crate::pending;
-use crate::signal::{self, Action, SA_NODEFER, SIG_IGN, SignalInfo};
+use crate::signal::{
+    self, Action, SA_NODEFER, SIG_BLOCK, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK, SignalInfo,
+};
 use crate::timespec::Timespec;
 use crate::wait::{self, Deadline, EAGAIN, EINVAL, FROZEN};
 
-const SIG_BLOCK: usize = 0;
-const SIG_UNBLOCK: usize = 1;
-const SIG_SETMASK: usize = 2;
 const SA_RESTART: u64 = 0x1000_0000;
 /// SIGKILL and SIGSTOP cannot be blocked.
 const UNBLOCKABLE: u64 = 1 << (9 - 1) | 1 << (19 - 1);
 /// Where the mask of an action lies, in octets.
 const MASK_OF_ACTION: usize = 24;
 
-pub(crate) fn rt_sigtimedwait(args: [usize; 6]) -> isize {
+pub(crate) fn rt_sigtimedwait(args: [usize; 6]) -> Result<isize, isize> {
     let [set, info, timeout, size, ..] = args;
     if timeout == 0 {
         loop {
             match take(set, info, 0, size) {
                 FROZEN => {}
-                result => return result,
+                result => return Ok(result),
             }
         }
     }
-    let outcome = relative(timeout).map(|deadline| sigwait_until(args, deadline));
-    result_or_kernel(nr::RT_SIGTIMEDWAIT, args, outcome)
+    relative(timeout).map(|deadline| sigwait_until(args, deadline))
 }
 
 /// As rt_sigtimedwait(2) with a timeout.
-pub(super) fn sigwait_until([set, info, _, size, ..]: [usize; 6], deadline: Deadline) -> isize {
+pub(crate) fn sigwait_until([set, info, _, size, ..]: [usize; 6], deadline: Deadline) -> isize {
     wait::until(deadline, |host_ns| {
         let timeout = Timespec::from_ns(host_ns);
         let result = take(set, info, &raw const timeout as usize, size);
@@ -107,11 +105,8 @@ pub(crate) fn rt_sigpending(args: [usize; 6]) -> isize {
     memory::write(place, &set).map_or_else(|error| error, |()| 0)
 }
 
-pub(crate) fn rt_sigaction(args: [usize; 6]) -> isize {
-    result(rt_sigaction_or_error(args))
-}
-
-fn rt_sigaction_or_error([signal, action, old, size, ..]: [usize; 6]) -> Result<isize, isize> {
+pub(crate) fn rt_sigaction(args: [usize; 6]) -> Result<isize, isize> {
+    let [signal, action, old, size, ..] = args;
     if size != 8 {
         return Err(EINVAL);
     }
@@ -180,17 +175,9 @@ fn restart_as(signal: usize, ends: bool) {
 }
 
 /// rt_sigprocmask(2). The mask of a thread that returns from a signal handler is the one in its
-/// frame: so that is the one to change. Whether it is known already that the program looks for
-/// The filter has reported calls with SIGSYS in masks.
+/// frame: so that is the one to change. `is_looked_for`: it is known already that the program looks
+/// for SIGSYS in masks, as the further filter for that has stopped the call.
 pub(crate) fn rt_sigprocmask(
-    args: [usize; 6],
-    frame: &mut SignalFrame,
-    is_looked_for: bool,
-) -> isize {
-    result(rt_sigprocmask_or_error(args, frame, is_looked_for))
-}
-
-fn rt_sigprocmask_or_error(
     [how, set, old, size, ..]: [usize; 6],
     frame: &mut SignalFrame,
     is_looked_for: bool,
@@ -221,11 +208,9 @@ fn rt_sigprocmask_or_error(
     Ok(0)
 }
 
-pub(crate) fn rt_sigsuspend(args: [usize; 6]) -> isize {
-    let [mask, size, ..] = args;
-    let outcome = Mask::read(mask, size).map(|mask| {
+pub(crate) fn rt_sigsuspend([mask, size, ..]: [usize; 6]) -> Result<isize, isize> {
+    Mask::read(mask, size).map(|mask| {
         // SAFETY: the program's own call, with another mask.
         unsafe { arch::syscall(nr::RT_SIGSUSPEND, [Mask::address(&mask), size, 0, 0, 0, 0]) }
-    });
-    result_or_kernel(nr::RT_SIGSUSPEND, args, outcome)
+    })
 }

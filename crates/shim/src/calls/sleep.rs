@@ -2,7 +2,7 @@
 
 use vtime::page::Epoch;
 
-use super::{relative, result, timespec};
+use super::{relative, timespec};
 use crate::arch::{self, nr};
 use crate::memory;
 use crate::processor;
@@ -11,14 +11,14 @@ use crate::wait::{self, Deadline, EINTR};
 
 const TIMER_ABSTIME: usize = 1;
 
-pub(crate) fn nanosleep([request, remaining, ..]: [usize; 6]) -> isize {
-    result(sleep_relative(request, remaining))
+pub(crate) fn nanosleep([request, remaining, ..]: [usize; 6]) -> Result<isize, isize> {
+    sleep_until(relative(request)?, remaining)
 }
 
-pub(crate) fn clock_nanosleep(args: [usize; 6]) -> isize {
+pub(crate) fn clock_nanosleep(args: [usize; 6]) -> Result<isize, isize> {
     let [clockid, flags, request, remaining, ..] = args;
     if processor::is_processor_clock(clockid as i32) {
-        return result(sleep_on_processor(args));
+        return sleep_on_processor(args);
     }
     // Only these clocks can be slept on; the kernel has an error for the others.
     let epoch = match clockid as i32 {
@@ -27,15 +27,13 @@ pub(crate) fn clock_nanosleep(args: [usize; 6]) -> isize {
         7 => Epoch::Boottime,
         11 => Epoch::Tai,
         // SAFETY: the program's own arguments, which the kernel checks.
-        _ => return unsafe { arch::syscall(nr::CLOCK_NANOSLEEP, args) },
+        _ => return Ok(unsafe { arch::syscall(nr::CLOCK_NANOSLEEP, args) }),
     };
     if flags & TIMER_ABSTIME == 0 {
-        return result(sleep_relative(request, remaining));
+        return sleep_until(relative(request)?, remaining);
     }
-    match timespec(request) {
-        Ok(until) => wait::sleep(Deadline::at_ns(epoch, until.saturating_ns())),
-        Err(error) => error,
-    }
+    let until = timespec(request)?;
+    Ok(wait::sleep(Deadline::at_ns(epoch, until.saturating_ns())))
 }
 
 /// Longest sleep on processor time of the host, after which it is looked how much of it counts.
@@ -76,11 +74,7 @@ fn sleep_on_processor(args: [usize; 6]) -> Result<isize, isize> {
     }
 }
 
-fn sleep_relative(request: usize, remaining: usize) -> Result<isize, isize> {
-    sleep_until(relative(request)?, remaining)
-}
-
-pub(super) fn sleep_until(deadline: Deadline, remaining: usize) -> Result<isize, isize> {
+pub(crate) fn sleep_until(deadline: Deadline, remaining: usize) -> Result<isize, isize> {
     let slept = wait::sleep(deadline);
     if slept == EINTR && remaining != 0 {
         memory::write(remaining, &Timespec::from_ns(deadline.left_ns()))?;

@@ -17,8 +17,8 @@ const EINPROGRESS: isize = -115;
 const SOL_SOCKET: usize = 1;
 const SO_TYPE: usize = 3;
 const SO_RCVLOWAT: usize = 18;
-pub(super) const SO_RCVTIMEO: usize = 20;
-pub(super) const SO_SNDTIMEO: usize = 21;
+const SO_RCVTIMEO: usize = 20;
+const SO_SNDTIMEO: usize = 21;
 /// For programs with a `time_t` wider than their `long`.
 const SO_RCVTIMEO_NEW: usize = 66;
 const SO_SNDTIMEO_NEW: usize = 67;
@@ -53,19 +53,11 @@ fn waits_for_ever(timeout: usize) -> bool {
     timeout.is_ok_and(|timeout| timeout.seconds == 0 && timeout.microseconds == 0)
 }
 
-pub(crate) fn accept(args: [usize; 6]) -> isize {
-    accept_by(nr::ACCEPT, args)
-}
-
-pub(crate) fn accept4(args: [usize; 6]) -> isize {
-    accept_by(nr::ACCEPT4, args)
-}
-
-/// There is no way to try it without waiting. So if another one takes the connection that was
+/// accept(2) and accept4(2). There is no way to try it without waiting. So if another one takes the connection that was
 /// seen, the kernel waits for the next, by its own clock, and then it is seen to again.
-fn accept_by(number: i32, args: [usize; 6]) -> isize {
+pub(crate) fn accept(number: i32, args: [usize; 6]) -> isize {
     let listens = number_of(args[0], SO_ACCEPTCONN) == Some(1);
-    let deadline = if listens { deadline(args[0], SO_RCVTIMEO) } else { None };
+    let deadline = if listens { deadline(args[0], Direction::In) } else { None };
     // SAFETY: the program's own call, which the kernel checks.
     let call = || unsafe { arch::syscall(number, args) };
     let Some(deadline) = deadline else { return call() };
@@ -87,8 +79,8 @@ pub(crate) fn connect(args: [usize; 6]) -> isize {
     let fd = args[0];
     // SAFETY: the program's own call, which the kernel checks.
     let call = || unsafe { arch::syscall(nr::CONNECT, args) };
-    let Some(deadline) = deadline(fd, SO_SNDTIMEO) else { return call() };
-    let Some(asked) = timeout(fd, SO_SNDTIMEO) else { return call() };
+    let Some(deadline) = deadline(fd, Direction::Out) else { return call() };
+    let Some(asked) = timeout(fd, Direction::Out) else { return call() };
     loop {
         set_timeout(fd, Timeval { seconds: 0, microseconds: 1 });
         let result = call();
@@ -115,7 +107,7 @@ fn set_timeout(fd: usize, timeout: Timeval) {
 }
 
 /// Which way octets go.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     In,
     Out,
@@ -124,15 +116,18 @@ pub(super) enum Direction {
 /// When a call that begins now and may wait on this descriptor must end. `None` if it waits for
 /// ever, or not at all, or if this is no socket.
 #[inline(never)]
-pub(super) fn deadline(fd: usize, option: usize) -> Option<Deadline> {
-    let timeout = timeout(fd, option)?;
-    let ns = timeout.seconds.saturating_mul(1_000_000_000) + timeout.microseconds * 1000;
+pub(super) fn deadline(fd: usize, direction: Direction) -> Option<Deadline> {
+    let ns = timeout(fd, direction)?.saturating_ns();
     // SAFETY: takes numbers only.
     let flags = unsafe { arch::syscall(nr::FCNTL, [fd, F_GETFL, 0, 0, 0, 0]) };
     (ns > 0 && flags >= 0 && flags & O_NONBLOCK == 0).then(|| Deadline::after_ns(ns))
 }
 
-fn timeout(fd: usize, option: usize) -> Option<Timeval> {
+fn timeout(fd: usize, direction: Direction) -> Option<Timeval> {
+    let option = match direction {
+        Direction::In => SO_RCVTIMEO,
+        Direction::Out => SO_SNDTIMEO,
+    };
     option_of(fd, option, Timeval { seconds: 0, microseconds: 0 })
 }
 

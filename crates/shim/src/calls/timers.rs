@@ -12,7 +12,6 @@ use vtime::timer_call::{KERNEL, Left, NAMESPACE, NO_EVENT, Query};
 use super::result;
 use crate::agent::{self, quietly};
 use crate::arch::{self, nr};
-use crate::dumpable;
 use crate::memory::{self, EFAULT};
 use crate::namespace;
 use crate::timespec::Timespec;
@@ -28,22 +27,6 @@ const TRIES: u32 = 8;
 /// `struct itimerspec`: the period comes first.
 type Setting = [Timespec; 2];
 
-pub(crate) fn is_about_a_timer(number: i32) -> bool {
-    matches!(
-        number,
-        nr::TIMERFD_SETTIME
-            | nr::TIMERFD_GETTIME
-            | nr::TIMER_CREATE
-            | nr::TIMER_SETTIME
-            | nr::TIMER_GETTIME
-            | nr::TIMER_GETOVERRUN
-            | nr::TIMER_DELETE
-            | nr::SETITIMER
-            | nr::GETITIMER
-            | nr::ALARM
-    )
-}
-
 /// What the agent answers to a call of the program.
 #[inline(never)]
 pub(crate) fn request(number: i32, args: [usize; 6]) -> isize {
@@ -51,7 +34,7 @@ pub(crate) fn request(number: i32, args: [usize; 6]) -> isize {
         nr::TIMERFD_SETTIME | nr::TIMER_SETTIME => set(number, args),
         nr::TIMERFD_GETTIME | nr::TIMER_GETTIME => get(number, args),
         nr::SETITIMER if args[0] as u32 as usize == ITIMER_REAL => set_interval(args),
-        nr::GETITIMER if args[0] as u32 as usize == ITIMER_REAL => get_interval(args),
+        nr::GETITIMER if args[0] as u32 as usize == ITIMER_REAL => get(number, args),
         nr::ALARM => alarm(args),
         nr::TIMER_CREATE => create(args),
         nr::TIMER_GETOVERRUN => plain(number, args, [args[0], Query::Overrun as usize]),
@@ -97,20 +80,20 @@ fn get(number: i32, args: [usize; 6]) -> Result<isize, isize> {
     if answer >= 0 && place == 0 {
         return Err(EFAULT);
     }
-    finish(answer, place, before)
+    finish(answer, place, if number == nr::GETITIMER { before.map(in_micro) } else { before })
 }
 
 /// Asks, and where the answer has a period, for that too. No handler may come between the two, as
 /// it might ask as well.
 #[inline(never)]
-fn setting(number: i32, words: [usize; 4], tells: bool) -> (isize, Setting) {
+fn setting(number: i32, words: [usize; 4], wants_period: bool) -> (isize, Setting) {
     quietly(|| {
         let answer = match number {
             nr::TIMERFD_SETTIME | nr::TIMERFD_GETTIME => of_descriptor(number, words),
             _ => agent::request(number, words),
         };
         let left = if answer < 0 { Left::of(0) } else { Left::of(answer as i64) };
-        let period = if left.has_period && tells {
+        let period = if left.has_period && wants_period {
             agent::request(nr::TIMER_GETOVERRUN, [0, Query::Period as usize, 0, 0]).max(0)
         } else {
             0
@@ -129,13 +112,13 @@ fn of_descriptor(number: i32, words: [usize; 4]) -> isize {
         if answer != EPERM {
             break;
         }
-        let closed = !dumpable::get();
+        let closed = !agent::is_dumpable();
         if closed {
-            dumpable::set(true);
+            agent::set_dumpable(true);
         }
         answer = agent::request(number, words);
         if closed {
-            dumpable::set(false);
+            agent::set_dumpable(false);
         }
     }
     answer
@@ -160,15 +143,6 @@ fn set_interval(args: [usize; 6]) -> Result<isize, isize> {
     let words = [which, 0, left as usize, period as usize];
     let (answer, before) = setting(nr::SETITIMER, words, old != 0);
     finish(answer, old, before.map(in_micro))
-}
-
-fn get_interval(args: [usize; 6]) -> Result<isize, isize> {
-    let [which, place, ..] = args;
-    let (answer, before) = setting(nr::GETITIMER, [which, 0, 0, 0], true);
-    if answer >= 0 && place == 0 {
-        return Err(EFAULT);
-    }
-    finish(answer, place, before.map(in_micro))
 }
 
 /// Reads a `struct itimerval`, in nanoseconds.

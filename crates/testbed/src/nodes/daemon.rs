@@ -28,10 +28,10 @@ use network::plan::Plan;
 use os::fds;
 use os::signals;
 use runtime::agent::control::Control;
-use runtime::agent::interventions;
 use runtime::agent::protocol::VERSION;
 use runtime::agent::registry::{self, Registration};
 use runtime::domain::{Domain, Guard, Start};
+use runtime::intervention::Interventions;
 use runtime::launch::Follower;
 use runtime::launch::freeze::{FreezeConfig, Freezer};
 
@@ -383,7 +383,7 @@ fn register(wanted: &str) -> anyhow::Result<(String, Registration)> {
 /// Reports to the runner what anybody does to the domain through its socket.
 fn report_interventions(control: &Control, domain: &Arc<Domain>, owner: &Arc<Owner>) {
     let (domain, owner) = (Arc::clone(domain), Arc::clone(owner));
-    let reported = interventions::Interventions::default();
+    let reported = Interventions::default();
     control.on_intervention(move |action, by| {
         if let Some(intervention) = reported.note(domain.now(), action, by) {
             owner.report(&Report::Intervention(intervention));

@@ -1,28 +1,10 @@
-//! AArch64. Registers as in `struct user_pt_regs` of `arch/arm64/include/uapi/asm/ptrace.h`,
-//! numbers of calls from `include/uapi/asm-generic/unistd.h`.
+//! AArch64. Registers as in `struct user_pt_regs` of `arch/arm64/include/uapi/asm/ptrace.h`.
 //!
 //! A stepped thread stops at the end of a call with the instruction behind it as the next one, or
 //! with the call itself as the next one if the kernel has prepared to make it again: it does that
 //! before it notifies the tracer.
 
 use libc::user_regs_struct;
-
-/// Numbers of calls that not all processors have, or that the libc crate lacks. Programs of this
-/// one make newer calls in place of those with a negative number, for which the filter has no
-/// rule.
-pub(in crate::launch) mod nr {
-    use libc::c_long;
-
-    pub(in crate::launch) const POLL: c_long = -1001;
-    pub(in crate::launch) const SELECT: c_long = -1002;
-    pub(in crate::launch) const TIME: c_long = -1003;
-    pub(in crate::launch) const EPOLL_WAIT: c_long = -1004;
-    pub(in crate::launch) const ALARM: c_long = -1005;
-    pub(in crate::launch) const UTIME: c_long = -1006;
-    pub(in crate::launch) const UTIMES: c_long = -1007;
-    pub(in crate::launch) const FUTIMESAT: c_long = -1008;
-    pub(in crate::launch) const IO_PGETEVENTS: c_long = 292;
-}
 
 /// `AUDIT_ARCH_AARCH64` of `include/uapi/linux/audit.h`.
 pub(in crate::launch) const ARCHITECTURE: u32 = 0xc000_00b7;

@@ -1,22 +1,6 @@
-//! x86-64. Registers as in `struct user_regs_struct` of `sys/user.h`, numbers of calls from
-//! `arch/x86/entry/syscalls/syscall_64.tbl`.
+//! x86-64. Registers as in `struct user_regs_struct` of `sys/user.h`.
 
 use libc::user_regs_struct;
-
-/// Numbers of calls that not all processors have, or that the libc crate lacks.
-pub(in crate::launch) mod nr {
-    use libc::c_long;
-
-    pub(in crate::launch) const POLL: c_long = libc::SYS_poll;
-    pub(in crate::launch) const SELECT: c_long = libc::SYS_select;
-    pub(in crate::launch) const ALARM: c_long = libc::SYS_alarm;
-    pub(in crate::launch) const UTIME: c_long = libc::SYS_utime;
-    pub(in crate::launch) const UTIMES: c_long = libc::SYS_utimes;
-    pub(in crate::launch) const FUTIMESAT: c_long = libc::SYS_futimesat;
-    pub(in crate::launch) const TIME: c_long = libc::SYS_time;
-    pub(in crate::launch) const EPOLL_WAIT: c_long = libc::SYS_epoll_wait;
-    pub(in crate::launch) const IO_PGETEVENTS: c_long = 333;
-}
 
 /// `AUDIT_ARCH_X86_64` of `include/uapi/linux/audit.h`.
 pub(in crate::launch) const ARCHITECTURE: u32 = 0xc000_003e;
@@ -56,7 +40,7 @@ impl Registers {
     }
 
     /// Lets a thread that has stopped in this call, which returns to `address`, make another one in
-    /// its place; unless a handler of a signal is to run, for then the call ends with EINTR. Answers
+    /// its place; unless a handler of a signal is to run, for then the call ends with EINTR. Returns
     /// whether: not if the call has something to say, or is over.
     pub(in crate::launch) fn waited_in_vain(
         &mut self,

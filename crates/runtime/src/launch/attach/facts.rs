@@ -49,12 +49,13 @@ pub(super) fn obstacle(status: &str, ours: impl Fn(&str) -> bool) -> Option<Stri
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ImageSlot {
     /// The places of image and pages are free, and the vDSO begins there.
-    Free { vdso: u64 },
+    Free {
+        vdso: u64,
+    },
     /// It has an image already.
     InADomain,
     /// It has something of its own there.
     Occupied,
-    /// It has no vDSO.
     NoVdso,
 }
 

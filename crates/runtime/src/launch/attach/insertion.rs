@@ -22,7 +22,7 @@ use os::fds;
 use os::process::{Process, signal_set, status_of};
 
 const SIGTRAP_BIT: u64 = 1 << (libc::SIGTRAP - 1);
-/// ImageSlot for what calls point to, the filter above all.
+/// Room for what calls point to, the filter above all.
 const SCRATCH_LENGTH: usize = 4 * PAGE_SIZE;
 
 /// A process on its way into virtual time, and the way back.
@@ -139,7 +139,6 @@ impl<'p> Insertion<'p> {
         Ok(())
     }
 
-    /// Points the functions of its vDSO at the image.
     pub(super) fn point_vdso(&mut self) -> io::Result<()> {
         for (offset, jump) in &self.patch.jumps {
             let at = self.vdso + offset;
@@ -279,7 +278,7 @@ impl<'p> Insertion<'p> {
         self.words(0)
     }
 
-    /// Sets the action of a signal and answers the one before.
+    /// Sets the action of a signal and returns the one before.
     fn set_action(&mut self, signal: i32, action: [u64; 4]) -> io::Result<[u64; 4]> {
         const OLD: u64 = 32;
         self.write(0, &action)?;

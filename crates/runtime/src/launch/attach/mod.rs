@@ -66,9 +66,7 @@ pub struct StoppedProgram {
 /// Size of the program, and how long it was stopped.
 #[derive(Clone, Copy, Debug)]
 pub struct Attached {
-    /// Number of its processes.
     pub processes: usize,
-    /// Threads of all of them.
     pub threads: usize,
     /// Host time for which they stood, in nanoseconds.
     pub stood_ns: i64,
@@ -93,8 +91,8 @@ pub fn stop(process: pid_t, keep_out: &[pid_t]) -> io::Result<StoppedProgram> {
         return Err(refusal(process, "attaching to running programs is supported only on x86-64"));
     }
     let tree = Tree::stop(process, keep_out)?;
-    let mut vdso = BTreeMap::new();
     let mut stopped = StoppedProgram { tree, vdso: BTreeMap::new() };
+    let length = super::image::own_vdso().map_or(0, |vdso| vdso.len() as u64);
     for (process, threads) in &mut stopped.tree.processes {
         let maps = fs::read_to_string(format!("/proc/{process}/maps"))
             .map_err(|error| refusal(*process, &error.to_string()))?;
@@ -112,14 +110,12 @@ pub fn stop(process: pid_t, keep_out: &[pid_t]) -> io::Result<StoppedProgram> {
                 ));
             }
         };
-        vdso.insert(*process, at);
-        let length = vdso_length();
+        stopped.vdso.insert(*process, at);
         for thread in threads.values_mut() {
             leave_vdso(thread, at..at + length)
                 .map_err(|error| refusal(*process, &error.to_string()))?;
         }
     }
-    stopped.vdso = vdso;
     Ok(stopped)
 }
 
@@ -133,8 +129,10 @@ impl StoppedProgram {
     pub fn insert_into(self, follower: &Follower, domain: &Domain) -> io::Result<Attached> {
         let Self { mut tree, vdso } = self;
         let patch = Patch::new()?;
-        let equipment = follower.equipment();
-        let waits = decide_waits(&mut tree, domain)?;
+        let equipment = &*follower.equipment;
+        let waits = decide_waits(&mut tree)?;
+        // What the clocks show went on from the host's, so a host time is a virtual one.
+        let epoch_ns = domain.page().epoch(Epoch::Monotonic);
         let began = tree.processes.values().flat_map(Threads::values).map(|thread| thread.stopped);
         let began = began.min().unwrap_or(HostTime::ZERO);
         let name = tree.name();
@@ -176,13 +174,13 @@ impl StoppedProgram {
                 .gate()
                 .send_listener(&name, listener.as_fd())
                 .expect("the follower receives until its gate is closed");
-            timers::take_over(follower.timers(), &name, process, &mut insertion);
+            timers::take_over(&follower.timers, &name, process, &mut insertion);
             insertion.end();
         }
         for thread in tree.processes.values_mut().flat_map(Threads::values_mut) {
-            let wait = waits.get(&thread.tracee.thread()).copied().unwrap_or(Wait::AsItIs);
+            let next = waits.get(&thread.tracee.thread()).copied().unwrap_or(Next::AsItIs);
             // Fails only if it was killed meanwhile.
-            let _ = go_on(thread, wait);
+            let _ = go_on(thread, next, epoch_ns);
         }
         let (processes, threads) =
             (tree.processes.len(), tree.processes.values().map(Threads::len).sum());
@@ -215,16 +213,7 @@ fn prepare<'p>(
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Wait {
-    AsItIs,
-    Again,
-    Until(ProgramTime),
-}
-
-fn decide_waits(tree: &mut Tree, domain: &Domain) -> io::Result<BTreeMap<pid_t, Wait>> {
-    // What the clocks show went on from the host's, so a host time is a virtual one.
-    let epoch = domain.page().epoch(Epoch::Monotonic);
+fn decide_waits(tree: &mut Tree) -> io::Result<BTreeMap<pid_t, Next>> {
     let mut clocks = Clocks::default();
     let mut waits = BTreeMap::new();
     for thread in tree.processes.values_mut().flat_map(Threads::values_mut) {
@@ -233,12 +222,8 @@ fn decide_waits(tree: &mut Tree, domain: &Domain) -> io::Result<BTreeMap<pid_t, 
         let call = Interrupted { number, args, result };
         let asleep_since = thread.asleep.and_then(|asleep| asleep.since(&mut clocks));
         let times = Times { asleep_since, stopped: thread.stopped };
-        let wait = match waits::next(&call, times, |address| read_pair(thread, address)) {
-            Next::AsItIs => Wait::AsItIs,
-            Next::Again => Wait::Again,
-            Next::Until(host) => Wait::Until(ProgramTime::from_ns(host.as_ns() - epoch)),
-        };
-        waits.insert(thread.tracee.thread(), wait);
+        let next = waits::next(&call, times, |address| read_pair(thread, address));
+        waits.insert(thread.tracee.thread(), next);
     }
     Ok(waits)
 }
@@ -250,7 +235,7 @@ fn read_pair(thread: &Thread, address: u64) -> Option<[i64; 2]> {
 }
 
 /// Sets a thread up to go on as decided, with SIGSYS not blocked.
-fn go_on(thread: &mut Thread, wait: Wait) -> io::Result<()> {
+fn go_on(thread: &mut Thread, next: Next, epoch_ns: i64) -> io::Result<()> {
     let tracee = &mut thread.tracee;
     let blocked = tracee.blocked()?;
     if blocked & masks::SIGSYS_BIT != 0 {
@@ -259,12 +244,14 @@ fn go_on(thread: &mut Thread, wait: Wait) -> io::Result<()> {
     let mut registers = tracee.registers()?;
     let Some((number, ..)) = registers.call() else { return Ok(()) };
     let number = number as u32;
-    registers.call_again(match wait {
-        Wait::AsItIs => return Ok(()),
+    registers.call_again(match next {
+        Next::AsItIs => return Ok(()),
         // A signal that has a handler is about to be delivered: that ends the call, as natively.
         _ if is_about_to_be_interrupted(tracee.thread()) => return Ok(()),
-        Wait::Again => number.into(),
-        Wait::Until(deadline) => resumed::with_deadline(number, deadline),
+        Next::Again => number.into(),
+        Next::Until(host) => {
+            resumed::with_deadline(number, ProgramTime::from_ns(host.as_ns() - epoch_ns))
+        }
     });
     tracee.set_registers(&registers)
 }
@@ -297,8 +284,4 @@ fn leave_vdso(thread: &mut Thread, vdso: std::ops::Range<u64>) -> io::Result<()>
         }
     }
     tracee.set_blocked(blocked)
-}
-
-fn vdso_length() -> u64 {
-    super::image::own_vdso().map_or(0, |vdso| vdso.len() as u64)
 }

@@ -42,7 +42,6 @@ impl Asleep {
         sched.is_ok_and(|sched| sleeps(&sched) == Some(self.times + 1))
     }
 
-    /// Since when it slept, in host time.
     pub(super) fn since(&self, clocks: &mut Clocks) -> Option<HostTime> {
         Some(HostTime::from_ns(self.since + clocks.behind(self.processor)?))
     }
@@ -110,8 +109,7 @@ mod tests {
     fn a_thread_that_sleeps_is_seen_to_sleep_since_then() {
         let (sender, numbers) = std::sync::mpsc::channel();
         let sleeper = std::thread::spawn(move || {
-            // SAFETY: cannot fail.
-            sender.send(unsafe { libc::gettid() }).unwrap();
+            sender.send(rustix::thread::gettid().as_raw_pid()).unwrap();
             std::thread::sleep(Duration::from_millis(200));
         });
         let thread = numbers.recv().unwrap();

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 
-use libc::pid_t;
+use libc::{c_long, pid_t};
 
 use super::insertion::Insertion;
 use crate::launch::timers::{KernelTimer, Service, timerfds_of};
@@ -20,7 +20,7 @@ pub(super) fn take_over(
 ) {
     for fd in timerfds_of(process) {
         // Fails only if there are no descriptors or memory left.
-        let _ = service.take_over_descriptor(tree, process, fd);
+        let _ = service.take_over(tree, |timers| timers.take_over_descriptor(process, fd));
     }
     let _ = interval(service, tree, process, insertion);
     let listed = fs::read_to_string(format!("/proc/{process}/timers")).unwrap_or_default();
@@ -35,14 +35,10 @@ fn interval(
     process: pid_t,
     insertion: &mut Insertion<'_>,
 ) -> io::Result<()> {
-    const OLD: u64 = 32;
     let args = |at| [ITIMER_REAL, at, at + OLD, 0, 0, 0];
-    let words = insertion.call_with(libc::SYS_setitimer, args, [0; 8])?;
-    let [.., period_s, period_us, left_s, left_us] = words.map(u64::cast_signed);
-    let ns = |seconds: i64, us: i64| seconds.saturating_mul(1_000_000_000) + us * 1000;
-    match [ns(left_s, left_us), ns(period_s, period_us)] {
+    match disarm(insertion, libc::SYS_setitimer, args, 1000)? {
         [0, _] => Ok(()),
-        setting => service.take_over_interval(tree, process, setting),
+        setting => service.take_over(tree, |timers| timers.take_over_interval(process, setting)),
     }
 }
 
@@ -53,12 +49,25 @@ fn posix(
     timer: &KernelTimer,
     insertion: &mut Insertion<'_>,
 ) -> io::Result<()> {
-    const OLD: u64 = 32;
     let args = |at| [timer.number as u64, 0, at, at + OLD, 0, 0];
-    let words = insertion.call_with(libc::SYS_timer_settime, args, [0; 8])?;
-    let [.., period_s, period_ns, left_s, left_ns] = words.map(u64::cast_signed);
-    let ns = |seconds: i64, ns: i64| seconds.saturating_mul(1_000_000_000) + ns;
-    service.take_over_posix(tree, process, timer, [ns(left_s, left_ns), ns(period_s, period_ns)])
+    let setting = disarm(insertion, libc::SYS_timer_settime, args, 1)?;
+    service.take_over(tree, |timers| timers.take_over_posix(process, timer, setting))
+}
+
+/// Where the kernel writes what a timer was, behind a new setting of zeros.
+const OLD: u64 = 32;
+
+/// Disarms a timer of the kernel. Returns the nanoseconds that were left, and its period.
+fn disarm(
+    insertion: &mut Insertion<'_>,
+    number: c_long,
+    args: impl FnOnce(u64) -> [u64; 6],
+    ns_per_part: i64,
+) -> io::Result<[i64; 2]> {
+    let words = insertion.call_with(number, args, [0; 8])?;
+    let [.., period_s, period, left_s, left] = words.map(u64::cast_signed);
+    let ns = |s: i64, part: i64| s.saturating_mul(1_000_000_000) + part * ns_per_part;
+    Ok([ns(left_s, left), ns(period_s, period)])
 }
 
 /// The timers in `/proc/PID/timers`, proc(5).

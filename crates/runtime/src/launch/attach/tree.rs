@@ -76,7 +76,6 @@ impl Tree {
         }
     }
 
-    /// The name of the program, as the kernel has it.
     pub(super) fn name(&self) -> String {
         name_of(self.root)
     }

@@ -66,8 +66,7 @@ impl Patch {
         code.extend([0xff, 0x25, 0, 0, 0, 0]);
         code.extend((vdso + at + moved.len() as u64).to_le_bytes());
         code.resize(code.len().next_multiple_of(8), 0xcc);
-        let words = code.chunks_exact(8);
-        Some(words.map(|word| u64::from_le_bytes(word.try_into().expect("eight"))).collect())
+        Some(code.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
     }
 }
 

@@ -1,14 +1,57 @@
-//! What freezing has done so far, for `qcycle ps` and the results of a run.
+//! The ways to freeze programs, and what that has done so far, for `qcycle ps` and the results of a
+//! run.
 
 use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::method::Method;
-
 /// Durations that a median is taken of.
 const RECENT: usize = 1000;
+
+/// How programs are frozen, in the order of preference.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// `cgroup.freeze` of a control group of version 2.
+    CgroupV2,
+    /// The freezer of control groups of version 1.
+    CgroupV1,
+    /// Threads that run are stopped one by one with ptrace(2).
+    Ptrace,
+}
+
+impl Method {
+    /// All methods, best one first.
+    pub const ALL: [Self; 3] = [Self::CgroupV2, Self::CgroupV1, Self::Ptrace];
+
+    /// As a user writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CgroupV2 => "cgroup-v2",
+            Self::CgroupV1 => "cgroup-v1",
+            Self::Ptrace => "ptrace",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+impl FromStr for Method {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|method| method.name() == text).ok_or_else(|| {
+            format!("`{text}` is not a way to freeze programs: use cgroup-v2, cgroup-v1 or ptrace")
+        })
+    }
+}
 
 /// How programs are frozen, and how that went.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -19,7 +62,6 @@ pub struct FreezeStatus {
     pub method: Option<Method>,
     /// Why not in a better way; empty if in the best.
     pub reason: String,
-    /// Times programs were frozen.
     pub freezes: u64,
     /// Those of them in which some thread could not be stopped in time.
     pub incomplete: u64,
@@ -35,9 +77,8 @@ pub struct FreezeStatus {
 /// Summary of durations, in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Durations {
-    /// Median of the last thousand.
+    /// Of the last thousand.
     pub median_us: f64,
-    /// Longest since the start.
     pub max_us: f64,
 }
 

@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 use libc::pid_t;
 use vtime::HostSpan;
 
+use super::account::Method;
 use super::calls;
 use super::group::Group;
-use super::method::Method;
 use super::stop::Stopper;
-use super::threads;
 use super::warden::Warden;
 use os::process::{self, Identity};
 
@@ -173,7 +172,7 @@ impl Backend {
         let mut running = process::threads_of(process);
         running
             .retain(|thread| !self.stopper.has(*thread) && process::state_of(*thread) == Some('R'));
-        if !running.is_empty() && threads::is_in_exec(process) {
+        if !running.is_empty() && calls::is_in_exec(process) {
             running.clear();
         }
         running
@@ -203,7 +202,7 @@ impl Backend {
 
 fn group(method: Method) -> std::io::Result<Mechanism> {
     let group = Group::make(method)?;
-    match Warden::start(group.folder()) {
+    match Warden::start(&group.folder) {
         Ok(warden) => Ok(Mechanism::Group(group, warden)),
         Err(error) => {
             group.end(Duration::ZERO, Duration::ZERO);
@@ -236,7 +235,7 @@ fn settles(group: &mut Group, given_up: impl Fn() -> bool) -> bool {
 
 /// The frozen threads that may be in a call which the freeze has cut short.
 fn cut_short(threads: &[pid_t]) -> Vec<pid_t> {
-    let calls = threads.iter().filter_map(|thread| Some((*thread, threads::call_of(*thread)?)));
+    let calls = threads.iter().filter_map(|thread| Some((*thread, calls::call_of(*thread)?)));
     let calls: Vec<_> = calls.collect();
     let execs = calls.iter().filter(|(_, call)| call.is_exec());
     let in_exec: BTreeSet<Option<pid_t>> =

@@ -1,4 +1,4 @@
-//! Which calls a freeze cuts short, and what becomes of them.
+//! Which calls threads are in, proc(5), which of them a freeze cuts short, and what becomes of these.
 //!
 //! A freeze makes every thread leave the kernel, as SIGSTOP does. Most waits restart by
 //! themselves afterwards; some answer `EINTR` though no handler has run: signal(7), "Interruption
@@ -11,14 +11,16 @@
 
 use vtime::image::{FROZEN_CALL, IMAGE, IMAGE_SIZE_MAX, OWN, PAGE_SIZE, PROCESS};
 
-use super::threads::SyscallState;
+use libc::pid_t;
+
 use crate::launch::arch::nr;
+use os::process::{self, threads_of};
 
 const EINTR: i64 = 4;
 
 /// Calls that restart by themselves, or that nobody waits in, and of which there are many:
 /// looking closer at threads in them would only cost time.
-const BEGIN_ANEW: [i64; 15] = [
+const RESTART_THEMSELVES: [i64; 15] = [
     libc::SYS_futex,
     libc::SYS_nanosleep,
     libc::SYS_clock_nanosleep,
@@ -54,15 +56,13 @@ const TIMED_BY_THE_IMAGE: [(i64, usize); 11] = [
     (libc::SYS_epoll_pwait2, 3),
     (libc::SYS_futex, 3),
     (libc::SYS_futex_waitv, 3),
-    (FUTEX_WAIT, 4),
+    (nr::FUTEX_WAIT, 4),
     (libc::SYS_semtimedop, 3),
     (libc::SYS_mq_timedsend, 4),
     (libc::SYS_mq_timedreceive, 4),
     (libc::SYS_rt_sigtimedwait, 2),
     (libc::SYS_io_getevents, 4),
 ];
-/// Of Linux 6.7, with the same number everywhere.
-const FUTEX_WAIT: i64 = 455;
 
 /// Whether the image waits in this call for a host time that it has worked out. What waits on the
 /// pages of the image alone is woken when they change.
@@ -81,7 +81,7 @@ fn is_by_image(call: SyscallState) -> bool {
 
 /// Whether a thread in this call must be looked at.
 pub(super) fn may_be_cut_short(call: SyscallState) -> bool {
-    !BEGIN_ANEW.contains(&call.number)
+    !RESTART_THEMSELVES.contains(&call.number)
 }
 
 /// The number of the call that a thread is to make again, if a freeze has cut it short.
@@ -91,6 +91,50 @@ pub(super) fn again(call: SyscallState, result: i64) -> Option<i64> {
     }
     let by_image = is_by_image(call) && OF_THE_IMAGE.contains(&call.number);
     Some(if by_image { FROZEN_CALL as i64 } else { call.number })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct SyscallState {
+    pub(super) number: i64,
+    pub(super) args: [u64; 6],
+    pub(super) address: u64,
+}
+
+/// The call that a thread is in; `None` while it runs, or is gone.
+pub(super) fn call_of(thread: pid_t) -> Option<SyscallState> {
+    parse_call(&process::text_of(thread, thread, "syscall")?)
+}
+
+/// How long a thread has had a processor, in nanoseconds; counted on at least at each tick.
+pub(super) fn computed_ns(thread: pid_t) -> Option<u64> {
+    process::text_of(thread, thread, "schedstat")?.split_whitespace().next()?.parse().ok()
+}
+
+impl SyscallState {
+    pub(super) fn is_exec(self) -> bool {
+        matches!(self.number, libc::SYS_execve | libc::SYS_execveat)
+    }
+}
+
+/// Whether a process is about to run another program. Attaching to any thread of it would wait
+/// until that is read from its file, which may lie on a file system that hangs.
+pub(super) fn is_in_exec(process: pid_t) -> bool {
+    let mut calls = threads_of(process).into_iter().filter_map(call_of);
+    calls.any(SyscallState::is_exec)
+}
+
+/// Number, six arguments, stack pointer and address; `running`; or -1 and two addresses for a
+/// thread that is in the kernel without having called it.
+fn parse_call(text: &str) -> Option<SyscallState> {
+    let mut words = text.split_whitespace();
+    let number: i64 = words.next()?.parse().ok()?;
+    let hexadecimal = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
+    let mut args = [0; 6];
+    for arg in &mut args {
+        *arg = hexadecimal(words.next()?)?;
+    }
+    let address = hexadecimal(words.last()?)?;
+    (number >= 0).then_some(SyscallState { number, args, address })
 }
 
 #[cfg(test)]
@@ -133,5 +177,17 @@ mod tests {
         // What it makes without a time of its own is made again.
         let plain = again(at(libc::SYS_epoll_pwait, inside), -4);
         assert_eq!(plain, Some(libc::SYS_epoll_pwait));
+    }
+
+    #[test]
+    fn a_call_is_known_by_number_and_address() {
+        let line = "232 0x3 0x7fff 0x1 0xffffffff 0x0 0x7f3d 0x7fff6389e858 0x7f3d87f6bef3\n";
+        let args = [0x3, 0x7fff, 0x1, 0xffff_ffff, 0x0, 0x7f3d];
+        let address = 0x7f3d_87f6_bef3;
+        assert_eq!(parse_call(line), Some(SyscallState { number: 232, args, address }));
+        assert_eq!(parse_call("running\n"), None);
+        assert_eq!(parse_call("-1 0x7fff6389e858 0x7f3d87f6bef3\n"), None);
+        assert_eq!(parse_call("232 0x3 0x7fff 0x1\n"), None);
+        assert_eq!(parse_call(""), None);
     }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use libc::pid_t;
 use rustix::event::{PollFd, PollFlags};
 
-use super::method::Method;
+use super::account::Method;
 use os::namespaces;
 use os::process::{Identity, Process};
 
@@ -29,7 +29,7 @@ enum Version {
 
 #[derive(Debug)]
 pub(super) struct Group {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     version: Version,
     freeze: File,
     /// What says whether all are frozen; in v1 the same file.
@@ -66,10 +66,6 @@ impl Group {
         let freeze = write.map_err(|error| named(&error, &freeze))?;
         let events = File::open(&events).map_err(|error| named(&error, &events))?;
         Ok(Self { folder, version, freeze, events })
-    }
-
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// Puts a process into the group, with all that it will ever start. A stranger that has been given
@@ -201,7 +197,6 @@ fn numbers(folders: &[PathBuf], file: &str) -> Vec<pid_t> {
 /// What became of the groups of agents that are gone.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Swept {
-    /// How many were removed.
     pub removed: usize,
     /// Those that could not be, with the processes in them that do not end.
     pub left: Vec<(PathBuf, Vec<i32>)>,
@@ -350,7 +345,7 @@ mod tests {
     fn a_group_in_which_a_program_made_others_is_removed_with_all_that_is_in_them() {
         let name = format!("{PREFIX}-test-{}", std::process::id());
         let Some(mut group) = named_group(&name) else { return };
-        let below = group.folder().join("made/by/a/program");
+        let below = group.folder.join("made/by/a/program");
         fs::create_dir_all(&below).unwrap();
         let mut busy = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let process = busy.id().cast_signed();
@@ -358,7 +353,7 @@ mod tests {
         assert!(group.has(process) && group.threads() == [process]);
         assert!(!group.has(std::process::id().cast_signed()));
         group.freeze().unwrap();
-        let folder = group.folder().to_owned();
+        let folder = group.folder.to_owned();
         // What cannot be removed at once costs the agents that come no time.
         let looked = Instant::now();
         let reaper = std::thread::spawn(move || busy.wait());
@@ -404,8 +399,8 @@ mod tests {
                 break group;
             }
         };
-        let parent = group.folder().parent().unwrap().to_owned();
-        let folder = group.folder().to_owned();
+        let parent = group.folder.parent().unwrap().to_owned();
+        let folder = group.folder.to_owned();
         let begun = Instant::now();
         sweep_in_passing(&parent);
         let once = begun.elapsed();

@@ -5,24 +5,20 @@
 //! must not wait for what takes milliseconds. A hold arms a timer and its release disarms it:
 //! short holds wake nobody.
 //!
-//! - [`method`]: the ways to freeze
 //! - [`group`]: control groups
 //! - [`stop`]: stopping threads with ptrace
-//! - [`calls`]: what a freeze cuts short, and how it is restarted
+//! - [`calls`]: which calls threads are in, what a freeze cuts short, and how it is restarted
 //! - [`backend`]: all of them together
-//! - [`threads`]: what `/proc` says
 //! - [`rewait`]: waits that a faster clock makes too long
 //! - [`warden`]: what thaws when the agent was killed
-//! - [`account`]: what is said of it
+//! - [`account`]: the ways to freeze, and what is said of it
 
 mod account;
 mod backend;
 mod calls;
 mod group;
-mod method;
 mod rewait;
 mod stop;
-mod threads;
 mod warden;
 
 use std::io;
@@ -41,9 +37,8 @@ use rustix::time::{
 use vtime::time::NS_PER_S;
 use vtime::{HostSpan, HostTime};
 
-pub use account::{Durations, FreezeStatus};
+pub use account::{Durations, FreezeStatus, Method};
 pub use group::{Swept, sweep};
-pub use method::Method;
 pub use warden::main as warden;
 
 use account::DurationStats;
@@ -64,7 +59,6 @@ const CHOICE_LONGEST: Duration = Duration::from_millis(500);
 /// What somebody wants of a freezer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FreezeConfig {
-    /// Which holds freeze programs.
     pub freeze: Freeze,
     /// How; the best way there is if `None`.
     pub method: Option<Method>,
@@ -81,7 +75,7 @@ pub struct Freezer {
     alarm: OwnedFd,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     freeze: Freeze,
     phase: Phase,
@@ -106,22 +100,7 @@ struct State {
 impl Freezer {
     /// A freezer for the programs of one domain.
     pub fn start(config: FreezeConfig) -> io::Result<Arc<Self>> {
-        let state = State {
-            freeze: config.freeze,
-            phase: Phase::Free,
-            done: false,
-            exempt_holds: 0,
-            new: Vec::new(),
-            chosen: None,
-            is_choice_requested: false,
-            closing: false,
-            worker: None,
-            freezes: 0,
-            incomplete: 0,
-            restarted: 0,
-            freeze_times: DurationStats::default(),
-            thaw_times: DurationStats::default(),
-        };
+        let state = State { freeze: config.freeze, ..State::default() };
         let freezer = Arc::new(Self {
             config,
             state: Mutex::new(state),
@@ -195,14 +174,11 @@ impl Freezer {
             let waiting = |state: &mut State| state.chosen.is_none() && !state.closing;
             self.changed.wait_while_for(&mut state, waiting, CHOICE_LONGEST);
         }
-        let (method, reason) = match &state.chosen {
-            Some((method, reason)) => (Some(*method), reason.clone()),
-            None => (None, String::new()),
-        };
+        let (method, reason) = state.chosen.clone().unzip();
         FreezeStatus {
             mode: self.config.freeze.to_string(),
             method,
-            reason,
+            reason: reason.unwrap_or_default(),
             freezes: state.freezes,
             incomplete: state.incomplete,
             restarted: state.restarted,
@@ -277,16 +253,12 @@ impl Freezer {
     fn rest(&self, backend: &mut Backend, next: Next) {
         let state = self.state.lock();
         let frozen = state.phase == Phase::Frozen;
-        let mut until = state.new.iter().map(|(_, due)| *due).min();
+        let due = state.new.iter().map(|(_, due)| *due).min();
         drop(state);
-        if let Next::Wait(at) = next {
-            until = Some(until.map_or(at, |until| until.min(at)));
-        }
+        let wait = if let Next::Wait(at) = next { Some(at) } else { None };
         let looks = if frozen { backend.must_look() } else { backend.stopper.is_waiting() };
-        if looks {
-            let look = host_now() + LOOK_EVERY.max(backend.rest());
-            until = Some(until.map_or(look, |until| until.min(look)));
-        }
+        let look = looks.then(|| host_now() + LOOK_EVERY.max(backend.rest()));
+        let until = [due, wait, look].into_iter().flatten().min();
         let mut fds = [domain::readable(self.wake.as_fd()), domain::readable(self.alarm.as_fd())];
         // That it cannot be waited for means to look at once, as a wake-up does.
         let _ = domain::poll_until(&mut fds, until);

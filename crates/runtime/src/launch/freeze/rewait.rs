@@ -16,13 +16,11 @@ use libc::pid_t;
 use super::backend::is_ours;
 use super::calls;
 use super::stop::Stopper;
-use super::threads;
 use os::process::{self, Identity};
 
 /// How long the clock is stopped for it at most. Who is not reached by then notices when the native
 /// call is over.
 const LONGEST: Duration = Duration::from_millis(500);
-/// From one look to the next.
 const LOOK: Duration = Duration::from_micros(500);
 /// More than the way from working a time out to waiting for it takes.
 const WAY_NS: u64 = 1_000_000;
@@ -38,7 +36,7 @@ pub(super) fn restart_waits(processes: &[pid_t]) {
     let known = roots.iter().filter_map(|root| Identity::of_process(*root).ok()).collect();
     let mut all = roots;
     all.extend(process::descendants(&known).iter().map(|process| process.number));
-    all.retain(|process| !threads::is_in_exec(*process));
+    all.retain(|process| !calls::is_in_exec(*process));
     let threads = all.iter().flat_map(|process| process::threads_of(*process)).collect();
     // When a thread ends, the kernel detaches what it traces.
     thread::scope(|scope| _ = scope.spawn(|| reach(threads)).join());
@@ -64,13 +62,13 @@ fn reach(threads: Vec<pid_t>) {
 /// Stops a thread that waits for a host time. Returns whether it must be looked at again: it runs, and
 /// has not computed long enough since the first look, at `since`.
 fn may_be_on_its_way(thread: pid_t, since: &mut Option<u64>, stopper: &mut Stopper) -> bool {
-    if let Some(call) = threads::call_of(thread) {
+    if let Some(call) = calls::call_of(thread) {
         if calls::waits_for_a_host_time(call) {
             stopper.request_stop_in_wait(thread, call);
         }
         return false;
     }
-    match (process::state_of(thread), threads::computed_ns(thread)) {
+    match (process::state_of(thread), calls::computed_ns(thread)) {
         (Some('R'), Some(ns)) => ns < *since.get_or_insert(ns) + WAY_NS,
         _ => false,
     }

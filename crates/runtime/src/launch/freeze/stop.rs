@@ -12,8 +12,7 @@ use libc::{c_int, pid_t};
 
 use vtime::image::FROZEN_CALL;
 
-use super::calls;
-use super::threads::{self, SyscallState};
+use super::calls::{self, SyscallState};
 use crate::launch::tracee::{ptrace, registers_of, set_registers_of};
 
 /// Threads that this thread of the agent traces, for a moment or for a hold.
@@ -38,7 +37,7 @@ impl Stopper {
     /// Asks a thread to stop. Not if it is gone, or traced by somebody else: then it is theirs.
     /// `is_meant` says whether the thread that has this number now is the one that had it when it
     /// was looked up: from here on nobody else can be given the number. Not for one whose process is
-    /// in an exec ([`threads::is_in_exec`]).
+    /// in an exec ([`calls::is_in_exec`]).
     pub(super) fn request_stop(&mut self, thread: pid_t, is_meant: impl Fn(pid_t) -> bool) {
         self.request(thread, Traced::Requested, is_meant);
     }
@@ -122,7 +121,6 @@ impl Stopper {
         });
     }
 
-    /// How many calls were restarted since the last time.
     pub(super) fn take_restarted(&mut self) -> u64 {
         std::mem::take(&mut self.restarted)
     }
@@ -153,7 +151,7 @@ fn stop_of(thread: pid_t) -> Option<Stop> {
 fn restart_call(thread: pid_t) -> io::Result<bool> {
     let mut registers = registers_of(thread)?;
     let result = registers.result();
-    let call = threads::call_of(thread);
+    let call = calls::call_of(thread);
     let Some((call, number)) = call.and_then(|call| Some((call, calls::again(call, result)?)))
     else {
         return Ok(false);
@@ -163,7 +161,7 @@ fn restart_call(thread: pid_t) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Lets a thread that has stopped in a wait of the image learn that it has waited in vain. Answers
+/// Lets a thread that has stopped in a wait of the image learn that it has waited in vain. Returns
 /// whether.
 fn end_wait(thread: pid_t, wait: SyscallState) -> io::Result<bool> {
     let mut registers = registers_of(thread)?;

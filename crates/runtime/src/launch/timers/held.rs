@@ -45,11 +45,6 @@ impl Descriptor {
         }
         found.is_some()
     }
-
-    /// Its order and that of what a process has under a number.
-    pub(super) fn order_with(&self, process: Identity, fd: c_int) -> Ordering {
-        self.timer.order_with(process.number, fd).unwrap_or(Ordering::Greater)
-    }
 }
 
 /// All timerfds of what comes from this agent, of these processes, and of what comes from them, which

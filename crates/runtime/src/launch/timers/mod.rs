@@ -13,7 +13,6 @@
 //! and a pace of its own.
 //!
 //! - [`table`]: deadlines and what is due; pure
-//! - [`limits`]: how many timers a tree may have; pure
 //! - [`pace`]: how much of a processor the timers of a tree may take; pure
 //! - [`signal`], [`descriptor`]: how a program is notified when a timer expires
 //! - [`held`]: whether a program still has its timerfd
@@ -21,12 +20,11 @@
 //! - [`posix`]: one timer of timer_create(2)
 //! - [`tree`]: the timers of one tree
 //! - [`worker`]: its thread
-//! - [`pool`]: what all trees share
+//! - [`pool`]: how many timers a tree may have, and what all trees share
 //! - [`service`]: which tree a call belongs to
 
 mod descriptor;
 mod held;
-mod limits;
 mod pace;
 mod pool;
 mod posix;

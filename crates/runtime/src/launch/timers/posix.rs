@@ -46,7 +46,6 @@ pub(super) enum Fired {
     Delivered,
     /// Its user has too many signals queued.
     NoRoom,
-    /// Its program is not there any more.
     Gone,
 }
 

@@ -9,8 +9,7 @@ use libc::{c_int, c_long, pid_t};
 use parking_lot::Mutex;
 
 use super::pool::Pool;
-use super::tree::TimerCall;
-use super::tree::epoch_of;
+use super::tree::{TimerCall, Timers, epoch_of};
 use super::worker::Tree;
 use crate::domain::Domain;
 use crate::launch::arch::nr;
@@ -95,35 +94,13 @@ impl Service {
         };
     }
 
-    /// Takes over a timerfd of a process from the kernel. What is no timerfd stays.
-    pub(in crate::launch) fn take_over_descriptor(
+    /// Lets `act` take timers of a process over from the kernel.
+    pub(in crate::launch) fn take_over(
         &self,
         tree: &str,
-        process: pid_t,
-        fd: c_int,
+        act: impl FnOnce(&mut Timers) -> io::Result<()>,
     ) -> io::Result<()> {
-        self.tree(tree)?.with_timers(|timers| timers.take_over_descriptor(process, fd))
-    }
-
-    /// Takes over the interval timer of a process, with nanoseconds left and period.
-    pub(in crate::launch) fn take_over_interval(
-        &self,
-        tree: &str,
-        process: pid_t,
-        setting: [i64; 2],
-    ) -> io::Result<()> {
-        self.tree(tree)?.with_timers(|timers| timers.take_over_interval(process, setting))
-    }
-
-    /// Takes over a POSIX timer of a process, which keeps its number.
-    pub(in crate::launch) fn take_over_posix(
-        &self,
-        tree: &str,
-        process: pid_t,
-        timer: &KernelTimer,
-        setting: [i64; 2],
-    ) -> io::Result<()> {
-        self.tree(tree)?.with_timers(|timers| timers.take_over_posix(process, timer, setting))
+        self.tree(tree)?.with_timers(act)
     }
 
     pub(in crate::launch) fn exec(&self, tree: &str, process: pid_t, program: u64) {

@@ -4,6 +4,7 @@
 //! it does is waited for: what it asks comes as numbers ([`vtime::timer_call`]), and a notification is a
 //! signal or a count of a timerfd.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
@@ -42,9 +43,7 @@ const PERIODS_MAX: usize = 4096;
 pub(super) enum Key {
     /// A timerfd, by its number in the tree.
     Descriptor(u64),
-    /// A POSIX timer of a process.
     Posix(pid_t, c_int),
-    /// The interval timer of a process.
     Interval(pid_t),
 }
 
@@ -69,7 +68,7 @@ impl TimerCall {
 }
 
 /// What is known of the timers of a tree.
-pub(super) struct Timers {
+pub(in crate::launch) struct Timers {
     name: String,
     domain: Arc<Domain>,
     pool: Arc<Pool>,
@@ -281,7 +280,11 @@ impl Timers {
     }
 
     /// Takes over a timerfd of a process from the kernel. What is no timerfd stays.
-    pub(super) fn take_over_descriptor(&mut self, process: pid_t, fd: c_int) -> io::Result<()> {
+    pub(in crate::launch) fn take_over_descriptor(
+        &mut self,
+        process: pid_t,
+        fd: c_int,
+    ) -> io::Result<()> {
         let timer = TimerFd::of(&Process::open(process)?, fd)?;
         // Shared with a process that came before, if there is a place for it.
         if timer.clock().and_then(epoch_of).is_none() || self.place_of(&timer).is_ok() {
@@ -300,7 +303,7 @@ impl Timers {
     }
 
     /// Takes over the interval timer of a process, with nanoseconds left and period.
-    pub(super) fn take_over_interval(
+    pub(in crate::launch) fn take_over_interval(
         &mut self,
         process: pid_t,
         setting: [i64; 2],
@@ -312,7 +315,7 @@ impl Timers {
     }
 
     /// Takes over a POSIX timer of a process, which keeps its number.
-    pub(super) fn take_over_posix(
+    pub(in crate::launch) fn take_over_posix(
         &mut self,
         process: pid_t,
         timer: &super::KernelTimer,
@@ -556,7 +559,10 @@ impl Timers {
         if held.len() < self.descriptors.len() {
             let owners = self.descriptors.values().map(|known| known.owner);
             for (process, fd) in held::all(owners) {
-                let order = |number: &u64| self.descriptors[number].order_with(process, fd);
+                let order = |number: &u64| {
+                    let order = self.descriptors[number].timer.order_with(process.number, fd);
+                    order.unwrap_or(Ordering::Greater)
+                };
                 if let Ok(place) = self.order.binary_search_by(order) {
                     held.insert(self.order[place]);
                 }

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use vtime::{HostSpan, HostTime, VirtualSpan, VirtualTime};
 
-/// How long until it is tried again.
 const AGAIN: HostSpan = HostSpan::from_ns(1_000_000);
 
 pub(super) struct Unsent<K> {
@@ -44,7 +43,6 @@ impl<K: Copy + Ord> Unsent<K> {
         (!self.expirations.is_empty()).then(|| self.tried + AGAIN)
     }
 
-    /// The timers of which it is to be tried now.
     pub(super) fn due(&self, now: HostTime) -> Vec<K> {
         match self.next() {
             Some(next) if next <= now => self.expirations.keys().copied().collect(),
