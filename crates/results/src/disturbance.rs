@@ -24,7 +24,7 @@ use vtime::VirtualSpan;
 
 use super::window::Bounds;
 use report_kit::figure::{figure, seconds};
-use scenario::model::{Measure, Requirement};
+use scenario::model::{MeasureKind, Requirement};
 
 /// Bound of what has no time of its own: a tenth of the 100 ms in which a control centre polls.
 pub const BOUND_DEFAULT: VirtualSpan = VirtualSpan::from_ms(10);
@@ -135,13 +135,11 @@ impl Disturbance {
 
     fn befalls(&self, requirement: &Requirement, window: Bounds) -> bool {
         let nodes = requirement.disturbed.nodes.as_ref();
-        let counts = match (&self.node, nodes) {
-            (Some(node), Some(nodes)) => nodes.contains(node),
-            _ => true,
-        };
+        let counts = self.node.as_ref().zip(nodes).is_none_or(|(node, nodes)| nodes.contains(node));
         // Nothing but its lines is late.
-        let counts =
-            counts && (self.cause != Cause::Stamped || requirement.measure.reads(&self.who));
+        let is_read = matches!(&requirement.measure.kind,
+            MeasureKind::Told { program, .. } if *program == self.who);
+        let counts = counts && (self.cause != Cause::Stamped || is_read);
         counts && self.from_ns < window.to_ns && self.to_ns > window.from_ns
     }
 }
@@ -172,11 +170,11 @@ pub fn bound_of(requirement: &Requirement) -> VirtualSpan {
         return above;
     }
     let (least, most) = (requirement.at_least, requirement.at_most);
-    let scale_s = match &requirement.measure {
-        Measure::FirstBelow(..) | Measure::LastBelow(..) => {
+    let scale_s = match requirement.measure.kind {
+        MeasureKind::FirstBelow { .. } | MeasureKind::LastBelow { .. } => {
             least.zip(most).map(|(least, most)| most - least)
         }
-        measure if measure.unit() == "ms" => most.or(least).map(|bound| bound.abs() / 1e3),
+        _ if requirement.measure.unit() == "ms" => most.or(least).map(|bound| bound.abs() / 1e3),
         _ => None,
     };
     let bound = scale_s.filter(|scale| *scale > 0.0).map(|scale| scale * BOUND_PART);

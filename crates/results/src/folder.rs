@@ -18,7 +18,6 @@ use anyhow::{Context, Result, bail};
 use vtime::VirtualSpan;
 
 use super::capture::Capture;
-use super::demand::MeasureRecord;
 use super::disturbance::Watched;
 use super::disturbance_file::{self, DisturbanceWriter};
 use super::journal::{self, SeriesWriter};
@@ -32,6 +31,7 @@ use crate::rate;
 use os::files;
 use os::regular;
 use plant::name::PointName;
+use scenario::model::MeasureKind;
 
 const RECORD: &str = "run.json";
 const PROGRAMS: &str = "programs";
@@ -232,7 +232,7 @@ impl RunFolder {
     fn reported(&self, record: &RunRecord) -> Result<BTreeMap<(String, String), ReportedValues>> {
         let mut all = BTreeMap::new();
         for demand in &record.scenario.requirements {
-            let MeasureRecord::Told { member, program, .. } = &demand.measure else { continue };
+            let MeasureKind::Told { member, program, .. } = &demand.measure.kind else { continue };
             let key = (program.clone(), member.clone());
             let path = self.program_log(program);
             if all.contains_key(&key) || !path.exists() {
@@ -306,7 +306,7 @@ impl RunFolder {
     /// Judges the requirements of a run from its folder alone.
     pub fn judge_all(record: &RunRecord, data: &RunData) -> Vec<Verdict> {
         let demands = record.scenario.requirements.iter();
-        demands.map(|demand| judge(&demand.requirement(), data)).collect()
+        demands.map(|demand| judge(demand, data)).collect()
     }
 }
 
@@ -333,20 +333,16 @@ fn highest_number(root: &Path, case: &str) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::super::record::{RunEnd, ScenarioRecord};
-    use super::super::{Demand, WindowRecord};
     use super::*;
     use report_kit::machine::Versions;
     use report_kit::outcome::Outcome;
-    use scenario::model::Disturbed;
+    use scenario::model::{Disturbed, Measure, Requirement, Window};
 
     fn record() -> RunRecord {
-        let minimum = MeasureRecord::Minimum {
-            point: PointName("bus.680.v1".into()),
-            window: WindowRecord::default(),
-        };
-        let demand = Demand {
+        let kind = MeasureKind::Minimum { point: PointName("bus.680.v1".into()) };
+        let demand = Requirement {
             name: "it holds".into(),
-            measure: minimum,
+            measure: Measure { kind, window: Window::default() },
             at_least: Some(2375.0),
             at_most: None,
             disturbed: Disturbed::default(),

@@ -6,7 +6,6 @@
 //!
 //! - `folder`: the folder: made, written, opened again
 //! - [`record`] has the structures of `run.json`
-//! - `demand`: requirements as `run.json` keeps them
 //! - [`inputs`]: the files that a run was made of
 //! - `series`: points of the plant over time
 //! - `journal`: the series while the run goes on; survives a kill
@@ -29,7 +28,6 @@
 
 pub mod capture;
 pub mod csv;
-mod demand;
 pub mod disturbance;
 pub mod disturbance_file;
 #[cfg(test)]
@@ -54,7 +52,6 @@ mod verdict;
 mod verdict_tests;
 mod window;
 
-pub use demand::{Demand, MeasureRecord, WindowRecord};
 pub use folder::RunFolder;
 pub use journal::SeriesWriter;
 pub use record::RunRecord;

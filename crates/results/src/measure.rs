@@ -5,7 +5,7 @@
 //! finding carries the range in which the final value must lie, and a bound outside that range is
 //! missed whatever the rest would have brought. To be met takes the whole window.
 
-use super::capture::{Capture, CapturedFrame, Direction};
+use super::capture::{Capture, CapturedFrame};
 use super::doubt::{self, Loss};
 use super::frame::Segment;
 use super::run_data::RunData;
@@ -13,9 +13,10 @@ use super::series::Series;
 use super::stream::Streams;
 use super::told::{ReportedValues, draw};
 use super::window::Bounds;
+use network::capture::Heading;
 use plant::name::PointName;
 use report_kit::figure::seconds;
-use scenario::model::{End, Measure, Window};
+use scenario::model::{End, Measure, MeasureKind};
 use scenario::told::Statistic;
 
 /// What the data say about a measure.
@@ -38,40 +39,25 @@ pub(crate) struct Finding {
 /// # Errors
 /// A sentence that says why there is nothing to measure.
 pub(crate) fn measure(measure: &Measure, data: &RunData) -> Result<Finding, String> {
-    let window = Bounds::of(*window_of(measure), data.planned_to);
+    let window = Bounds::of(measure.window, data.planned_to);
     if window.from_ns >= window.to_ns {
         return Err("the window is empty".into());
     }
-    match measure {
-        Measure::Minimum(point, _) => extreme(&rows(point, window, data)?, Side::Low),
-        Measure::Maximum(point, _) => extreme(&rows(point, window, data)?, Side::High),
-        Measure::FirstBelow(point, value, _) => {
-            Ok(first_below(&rows(point, window, data)?, *value))
-        }
-        Measure::LastBelow(point, value, _) => Ok(last_below(&rows(point, window, data)?, *value)),
-        Measure::Changes(point, _) => Ok(changes(&rows(point, window, data)?)),
-        Measure::Received { from, to, .. } => received(from, to, window, data),
-        Measure::LongestGap { from, to, port, at, .. } => {
+    let rows = |point| rows(point, window, data);
+    match &measure.kind {
+        MeasureKind::Minimum { point } => extreme(&rows(point)?, Side::Low),
+        MeasureKind::Maximum { point } => extreme(&rows(point)?, Side::High),
+        MeasureKind::FirstBelow { point, value } => Ok(first_below(&rows(point)?, *value)),
+        MeasureKind::LastBelow { point, value } => Ok(last_below(&rows(point)?, *value)),
+        MeasureKind::Changes { point } => Ok(changes(&rows(point)?)),
+        MeasureKind::Received { from, to } => received(from, to, window, data),
+        MeasureKind::LongestGap { from, to, port, at } => {
             let polls = new_data_times((from, to, *port), *at, data)?;
             longest_gap(&polls, window, data)
         }
-        Measure::Told { member, program, statistic, above, .. } => {
+        MeasureKind::Told { member, program, statistic, above } => {
             reported((program, member), *statistic, *above, window, data)
         }
-    }
-}
-
-/// The window of a measure.
-pub(crate) fn window_of(measure: &Measure) -> &Window {
-    match measure {
-        Measure::Minimum(_, window)
-        | Measure::Maximum(_, window)
-        | Measure::FirstBelow(_, _, window)
-        | Measure::LastBelow(_, _, window)
-        | Measure::Changes(_, window)
-        | Measure::Received { window, .. }
-        | Measure::LongestGap { window, .. }
-        | Measure::Told { window, .. } => window,
     }
 }
 
@@ -251,7 +237,7 @@ fn changes(rows: &Rows<'_>) -> Finding {
 fn received(from: &str, to: &str, window: Bounds, data: &RunData) -> Result<Finding, String> {
     let capture = capture_of(to, data)?;
     let source = address_of(from, data)?;
-    let frames = new_data(capture, Direction::Inbound, data);
+    let frames = new_data(capture, Heading::Inbound, data);
     let known = Known::of_capture(to, capture, data).heeding_plant(window, data);
     let count = frames
         .filter(|(time_ns, segment)| *segment.source.ip() == source && window.holds(*time_ns))
@@ -283,9 +269,9 @@ pub(crate) fn new_data_times(
     at: End,
     data: &RunData,
 ) -> Result<Polls, String> {
-    let (node, direction) = match at {
-        End::Sender => (from, Direction::Outbound),
-        End::Receiver => (to, Direction::Inbound),
+    let (node, heading) = match at {
+        End::Sender => (from, Heading::Outbound),
+        End::Receiver => (to, Heading::Inbound),
     };
     let capture = capture_of(node, data)?;
     let (source, destination) = (address_of(from, data)?, address_of(to, data)?);
@@ -294,7 +280,7 @@ pub(crate) fn new_data_times(
             && *segment.destination.ip() == destination
             && segment.destination.port() == port
     };
-    let frames = new_data(capture, direction, data);
+    let frames = new_data(capture, heading, data);
     let mut times_ns: Vec<i64> =
         frames.filter(|(_, segment)| polls(segment)).map(|(time_ns, _)| time_ns).collect();
     times_ns.sort_unstable();
@@ -362,11 +348,11 @@ fn reported(
 /// Frames that carry payload for the first time, with their scenario time.
 fn new_data<'a>(
     capture: &'a Capture,
-    direction: Direction,
+    heading: Heading,
     data: &'a RunData,
 ) -> impl Iterator<Item = (i64, Segment)> + 'a {
     let mut streams = Streams::default();
-    let frames = capture.frames.iter().filter(move |frame| frame.direction == direction);
+    let frames = capture.frames.iter().filter(move |frame| frame.heading == Some(heading));
     frames.filter_map(move |frame| {
         let segment = Segment::parse(&frame.bytes)?;
         streams.is_new(&segment).then(|| (scenario_ns(frame, data), segment))

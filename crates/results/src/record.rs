@@ -10,7 +10,6 @@ use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
-use super::demand::Demand;
 use super::disturbance::Disturbance;
 use super::doubt::{Loss, PlantRecord};
 use super::inputs::Input;
@@ -18,6 +17,7 @@ use super::verdict::Verdict;
 use report_kit::machine::{Machine, Versions};
 use runtime::domain::Stalls;
 use runtime::intervention::Intervention;
+use scenario::model::{Node, Requirement, Scenario};
 
 /// Version of the format; raised when old readers would misread a new file.
 pub const FORMAT: u32 = 1;
@@ -102,7 +102,7 @@ pub struct ScenarioRecord {
     /// What happened to the testbed, in the order of time.
     pub events: Vec<EventRecord>,
     /// The requirements, in the order of the scenario.
-    pub requirements: Vec<Demand>,
+    pub requirements: Vec<Requirement>,
 }
 
 /// Something that happened to the testbed.
@@ -327,14 +327,10 @@ impl RunRecord {
 impl ScenarioRecord {
     /// What results need of a scenario. `text` is the text of its file; `events` are described
     /// in words by the caller, who knows which of them came to pass.
-    pub fn new(
-        scenario: &scenario::model::Scenario,
-        text: &[u8],
-        events: Vec<EventRecord>,
-    ) -> Self {
+    pub fn new(scenario: &Scenario, text: &[u8], events: Vec<EventRecord>) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "at most 1e9 millionths")]
         let tdf = scenario.tdf.millionths() as f64 / 1e6;
-        let address = |node: &scenario::model::Node| node.address.map(|(address, _)| address);
+        let address = |node: &Node| node.address.map(|(address, _)| address);
         Self {
             name: scenario.name.clone(),
             variant: scenario.variant.clone(),
@@ -347,7 +343,7 @@ impl ScenarioRecord {
             duration_ns: scenario.duration.as_ns(),
             nodes: scenario.nodes.iter().map(|n| (n.name.clone(), address(n))).collect(),
             events,
-            requirements: scenario.requirements.iter().map(Demand::from).collect(),
+            requirements: scenario.requirements.clone(),
         }
     }
 }

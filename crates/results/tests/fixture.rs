@@ -6,13 +6,15 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use network::capture::{Heading, packet, section};
 use plant::name::PointName;
 use report_kit::machine::{Versions, sha256};
 use results::output::{Channel, OutputLine};
 use results::record::*;
-use results::{Demand, MeasureRecord, RunFolder, RunRecord, WindowRecord, exit, table};
+use results::{RunFolder, RunRecord, exit, table};
 use runtime::domain::Stalls;
-use scenario::model::End;
+use scenario::model::{Disturbed, End, Measure, MeasureKind, Requirement, Window};
+use vtime::VirtualSpan;
 
 pub(crate) const POINTS: [&str; 6] = [
     "bus.680.v1",
@@ -107,50 +109,30 @@ fn begin(variant: &str, attacked: bool) -> RunRecord {
     record
 }
 
-fn demands(attacked: bool) -> Vec<Demand> {
-    let point = || PointName("bus.680.v1".into());
-    let all = WindowRecord::default();
-    let since_attack = WindowRecord { from_ns: Some(ATTACK_MS * MS), to_ns: None };
-    let demand = |name: &str, measure, at_least, at_most| Demand {
+fn demands(attacked: bool) -> Vec<Requirement> {
+    let all = Window::default();
+    let since_attack = Window { from: Some(VirtualSpan::from_ms(ATTACK_MS)), to: None };
+    let demand = |name: &str, kind, window, at_least, at_most| Requirement {
         name: name.into(),
-        measure,
+        measure: Measure { kind, window },
         at_least,
         at_most,
-        disturbed: scenario::model::Disturbed::default(),
+        disturbed: Disturbed::default(),
     };
-    let gap = MeasureRecord::LongestGap {
-        from: "controller".into(),
-        to: "sensor".into(),
-        port: 502,
-        at: End::Sender,
-        window: all,
-    };
+    let minimum = || MeasureKind::Minimum { point: PointName("bus.680.v1".into()) };
+    let (from, to) = (String::from("controller"), String::from("sensor"));
+    let received = MeasureKind::Received { from: from.clone(), to: to.clone() };
+    let gap = MeasureKind::LongestGap { from, to, port: 502, at: End::Sender };
+    let above = "The voltage at bus 680 stays above 2360 V";
+    let fall = "Under attack the voltage falls as published";
+    let silence = "The sensor hears nothing from the controller";
     let mut demands = vec![
-        demand(
-            "The voltage at bus 680 stays above 2360 V",
-            MeasureRecord::Minimum { point: point(), window: all },
-            Some(2360.0),
-            None,
-        ),
-        demand("The controller asks at least every 150 ms", gap, None, Some(150.0)),
+        demand(above, minimum(), all, Some(2360.0), None),
+        demand("The controller asks at least every 150 ms", gap, all, None, Some(150.0)),
     ];
     if attacked {
-        demands.push(demand(
-            "Under attack the voltage falls as published",
-            MeasureRecord::Minimum { point: point(), window: since_attack },
-            Some(2315.0),
-            Some(2325.0),
-        ));
-        demands.push(demand(
-            "The sensor hears nothing from the controller",
-            MeasureRecord::Received {
-                from: "controller".into(),
-                to: "sensor".into(),
-                window: since_attack,
-            },
-            None,
-            Some(0.0),
-        ));
+        demands.push(demand(fall, minimum(), since_attack, Some(2315.0), Some(2325.0)));
+        demands.push(demand(silence, received, since_attack, None, Some(0.0)));
     }
     demands
 }
@@ -211,18 +193,15 @@ fn account() -> WallAccount {
 
 /// Polls of the controller every 100 ms; under attack the last one is sent again and again.
 fn capture(attacked: bool) -> Vec<u8> {
-    let mut file = block(
-        0x0A0D_0D0A,
-        &[&0x1A2B_3C4D_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat(),
-    );
-    file.extend(block(1, &[1, 0, 0, 0, 0, 0, 4, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]));
+    let mut file = section("eth0", "controller");
     let mut number = 0_u32;
     for poll in 0..END_MS / 100 {
         let at_ms = poll * 100 + 12;
         if !attacked || at_ms < ATTACK_MS {
             number += 1;
         }
-        file.extend(packet(REALTIME_ZERO_NS + at_ms * MS, &poll_frame(number)));
+        let realtime_ns = REALTIME_ZERO_NS + at_ms * MS;
+        packet(&mut file, realtime_ns, Heading::Outbound, &poll_frame(number));
     }
     file
 }
@@ -233,21 +212,4 @@ fn poll_frame(number: u32) -> Vec<u8> {
     let tcp =
         [&[0x9c, 0x40, 0x01, 0xf6], &sequence[..], &[0, 0, 0, 0, 0x50, 0x18, 0, 0, 0, 0, 0, 0]];
     [&[2; 12][..], &[8, 0], &ip, &tcp.concat(), &[0; 12]].concat()
-}
-
-fn packet(realtime_ns: i64, frame: &[u8]) -> Vec<u8> {
-    let ns = realtime_ns.cast_unsigned();
-    let length = u32::try_from(frame.len()).unwrap();
-    #[expect(clippy::cast_possible_truncation, reason = "the two halves of the time")]
-    let words = [0, (ns >> 32) as u32, ns as u32, length, length];
-    let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    body.extend(frame);
-    body.resize(body.len().next_multiple_of(4), 0);
-    body.extend([2, 0, 4, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
-    block(6, &body)
-}
-
-fn block(kind: u32, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(12 + body.len()).unwrap().to_le_bytes();
-    [&kind.to_le_bytes()[..], &length, body, &length].concat()
 }

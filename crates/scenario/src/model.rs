@@ -158,18 +158,17 @@ pub enum Happening {
     Network(plan::EventKind),
 }
 
-/// A bound on something measured.
-#[derive(Clone, Debug)]
+/// A bound on something measured. `run.json` keeps it, so that a run can be judged again from its
+/// folder alone: after a kill, or by someone who has the results and not the scenario.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Requirement {
     /// A sentence for the verdict table.
     pub name: String,
-    /// What is compared with the limits.
     pub measure: Measure,
     /// Smallest value that meets it, in the unit of the measure.
     pub at_least: Option<f64>,
-    /// Largest value that meets it.
     pub at_most: Option<f64>,
-    /// What disturbs its verdict.
+    #[serde(default)]
     pub disturbed: Disturbed,
 }
 
@@ -184,54 +183,49 @@ pub struct Disturbed {
     pub nodes: Option<Vec<String>>,
 }
 
-/// What a requirement measures. Windows are `[from, to)` in scenario time.
-#[derive(Clone, Debug)]
-pub enum Measure {
+/// What a requirement measures, and in which window.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Measure {
+    #[serde(flatten)]
+    pub kind: MeasureKind,
+    pub window: Window,
+}
+
+/// What is measured in a window.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum MeasureKind {
     /// The smallest value of a point, in its unit.
-    Minimum(PointName, Window),
+    Minimum { point: PointName },
     /// The largest value of a point.
-    Maximum(PointName, Window),
+    Maximum { point: PointName },
     /// The first time (s) at which a point lies below a value.
-    FirstBelow(PointName, f64, Window),
+    FirstBelow { point: PointName, value: f64 },
     /// The last time (s) at which a point lies below a value.
-    LastBelow(PointName, f64, Window),
+    LastBelow { point: PointName, value: f64 },
     /// How many recorded rows differ from the row before (count).
-    Changes(PointName, Window),
-    /// Frames with TCP or UDP payload from one node that reached another (count).
-    Received {
-        /// Name of the sending node (by its MAC and address).
-        from: String,
-        /// Name of the receiving node.
-        to: String,
-        /// The part of the run that counts.
-        window: Window,
-    },
+    Changes { point: PointName },
+    /// Frames with TCP or UDP payload from one node (by its MAC and address) that reached another
+    /// (count).
+    Received { from: String, to: String },
     /// The longest time (ms) between two frames with payload that one node sends to a TCP or UDP
     /// port of another.
     LongestGap {
-        /// Name of the sending node.
         from: String,
-        /// Name of the receiving node.
         to: String,
-        /// Port at the receiving node.
         port: u16,
-        /// Where the frames are looked at.
+        /// Absent in records of versions that looked at the sender only.
+        #[serde(default)]
         at: End,
-        /// The part of the run that counts.
-        window: Window,
     },
-    /// A statistic of the numbers that a program tells, in ms where they are times.
+    /// A statistic of the numbers that a program reports, in ms where they are times.
     Told {
         /// Member of the JSON objects that it prints.
         member: String,
-        /// Name of the program.
         program: String,
-        /// What is drawn from them.
         statistic: Statistic,
-        /// Only those above this.
+        /// Only values above this count.
         above: Option<f64>,
-        /// When they were printed.
-        window: Window,
     },
 }
 
@@ -257,32 +251,91 @@ impl End {
     }
 }
 
-/// A window of scenario time; open where `None`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// A window `[from, to)` of scenario time, open where `None`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Window {
-    /// Start in scenario time; that of the run if absent.
+    #[serde(default, rename = "from_ns", with = "span_ns::or_none")]
     pub from: Option<VirtualSpan>,
-    /// End in scenario time, not included; that of the run if absent.
+    #[serde(default, rename = "to_ns", with = "span_ns::or_none")]
     pub to: Option<VirtualSpan>,
 }
 
 impl Measure {
-    /// Whether it looks at what this program writes.
-    #[must_use]
-    pub fn reads(&self, name: &str) -> bool {
-        matches!(self, Self::Told { program, .. } if program == name)
-    }
-
     /// The unit of what is measured, as written in reports.
     #[must_use]
     pub fn unit(&self) -> &'static str {
-        match self {
-            Self::Minimum(point, _) | Self::Maximum(point, _) => point.unit(),
-            Self::FirstBelow(..) | Self::LastBelow(..) => "s",
-            Self::Changes(..) | Self::Received { .. } => "",
-            Self::LongestGap { .. } => "ms",
-            Self::Told { statistic: Statistic::Count, .. } => "",
-            Self::Told { member, .. } => told::unit(member),
+        match &self.kind {
+            MeasureKind::Minimum { point } | MeasureKind::Maximum { point } => point.unit(),
+            MeasureKind::FirstBelow { .. } | MeasureKind::LastBelow { .. } => "s",
+            MeasureKind::Changes { .. } | MeasureKind::Received { .. } => "",
+            MeasureKind::LongestGap { .. } => "ms",
+            MeasureKind::Told { statistic: Statistic::Count, .. } => "",
+            MeasureKind::Told { member, .. } => told::unit(member),
         }
+    }
+
+    /// The point that is measured, if it is one.
+    pub fn point(&self) -> Option<&PointName> {
+        match &self.kind {
+            MeasureKind::Minimum { point }
+            | MeasureKind::Maximum { point }
+            | MeasureKind::FirstBelow { point, .. }
+            | MeasureKind::LastBelow { point, .. }
+            | MeasureKind::Changes { point } => Some(point),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_of_an_old_record_was_measured_at_the_sender() {
+        let old = r#"{"kind": "longest-gap", "from": "a", "to": "b", "port": 1,
+            "window": {"from_ns": null, "to_ns": null}}"#;
+        let read: Measure = serde_json::from_str(old).unwrap();
+        assert!(matches!(read.kind, MeasureKind::LongestGap { at: End::Sender, .. }), "{read:?}");
+    }
+
+    #[test]
+    fn every_measure_survives_the_way_through_json() {
+        let point = || PointName("bus.680.v1".into());
+        let (from, to) = (String::from("controller"), String::from("sensor"));
+        let kinds = [
+            MeasureKind::Minimum { point: point() },
+            MeasureKind::Maximum { point: point() },
+            MeasureKind::FirstBelow { point: point(), value: 2325.0 },
+            MeasureKind::LastBelow { point: point(), value: 2325.0 },
+            MeasureKind::Changes { point: point() },
+            MeasureKind::Received { from: from.clone(), to: to.clone() },
+            MeasureKind::LongestGap { from, to, port: 502, at: End::Receiver },
+            MeasureKind::Told {
+                member: "latency_us".into(),
+                program: "drive".into(),
+                statistic: Statistic::Percentile(0.999),
+                above: Some(4.167),
+            },
+        ];
+        let windows =
+            [Window::default(), Window { from: Some(VirtualSpan::from_ms(22_500)), to: None }];
+        for (kind, window) in kinds.iter().flat_map(|kind| windows.map(|window| (kind, window))) {
+            let above = Some(VirtualSpan::from_ms(5));
+            let requirement = Requirement {
+                name: "r".into(),
+                measure: Measure { kind: kind.clone(), window },
+                at_least: Some(1.0),
+                at_most: None,
+                disturbed: Disturbed { above, nodes: Some(vec!["sensor".into()]) },
+            };
+            let text = serde_json::to_string(&requirement).unwrap();
+            assert_eq!(serde_json::from_str::<Requirement>(&text).unwrap(), requirement, "{text}");
+        }
+        let kind = MeasureKind::FirstBelow { point: point(), value: 2325.0 };
+        assert_eq!(
+            serde_json::to_string(&Measure { kind, window: windows[1] }).unwrap(),
+            r#"{"kind":"first-below","point":"bus.680.v1","value":2325.0,"window":{"from_ns":22500000000,"to_ns":null}}"#
+        );
     }
 }

@@ -4,12 +4,15 @@
 
 use std::collections::BTreeMap;
 
+use vtime::VirtualSpan;
+
 use super::decimate::Row;
 use super::loaded::Loaded;
 use crate::measure::new_data_times;
-use crate::{Column, MeasureRecord, Verdict};
+use crate::window::Bounds;
+use crate::{Column, Verdict};
 use report_kit::figure::{figure, seconds};
-use scenario::model::End;
+use scenario::model::{End, Measure, MeasureKind};
 use scenario::told::{Statistic, unit};
 
 /// A chart over scenario time.
@@ -178,7 +181,7 @@ fn points(runs: &[Loaded]) -> Vec<Chart> {
     }
     for chart in &mut charts {
         chart.bounds = bounds(runs, |measure| {
-            measure.point().is_some_and(|(point, _)| point.0.eq_ignore_ascii_case(&chart.point))
+            measure.point().is_some_and(|point| point.0.eq_ignore_ascii_case(&chart.point))
         });
     }
     charts
@@ -226,13 +229,9 @@ struct Silence<'a> {
 }
 
 impl<'a> Silence<'a> {
-    fn of(measure: &'a MeasureRecord) -> Option<Self> {
-        match measure {
-            MeasureRecord::LongestGap { from, to, port, at, .. } => {
-                Some(Self { from, to, port: *port, at: *at })
-            }
-            _ => None,
-        }
+    fn of(measure: &'a Measure) -> Option<Self> {
+        let MeasureKind::LongestGap { from, to, port, at } = &measure.kind else { return None };
+        Some(Self { from, to, port: *port, at: *at })
     }
 
     fn title(&self) -> String {
@@ -289,7 +288,7 @@ fn reported(runs: &[Loaded]) -> Vec<Chart> {
     }
     for ((of_program, of_member), chart) in &mut charts {
         chart.bounds = bounds(runs, |measure| {
-            matches!(measure, MeasureRecord::Told { program, member, .. }
+            matches!(&measure.kind, MeasureKind::Told { program, member, .. }
                 if program == of_program && member == of_member)
         });
     }
@@ -303,7 +302,7 @@ fn in_ms(ns: i64) -> f64 {
 }
 
 /// Bounds that verdicts are about; one where several runs have the same.
-fn bounds(runs: &[Loaded], concerns: impl Fn(&MeasureRecord) -> bool) -> Vec<Bound> {
+fn bounds(runs: &[Loaded], concerns: impl Fn(&Measure) -> bool) -> Vec<Bound> {
     let mut bounds: Vec<Bound> = Vec::new();
     for run in runs {
         let about = run.verdicts.iter().filter(|verdict| concerns(&verdict.requirement.measure));
@@ -322,40 +321,28 @@ fn bounds(runs: &[Loaded], concerns: impl Fn(&MeasureRecord) -> bool) -> Vec<Bou
 /// `None` where the bound is not on the values of the chart: a time or a count.
 fn bound_of(run: &Loaded, verdict: &Verdict) -> Option<Bound> {
     let demand = &verdict.requirement;
-    let (low, high) = (demand.at_least, demand.at_most);
-    let (window, low, high, text) = match &demand.measure {
-        MeasureRecord::Minimum { window, .. } => {
-            (window, low, high, format!("minimum {}", verdict.bounds_text()))
-        }
-        MeasureRecord::Maximum { window, .. } => {
-            (window, low, high, format!("maximum {}", verdict.bounds_text()))
-        }
-        MeasureRecord::LongestGap { window, .. } => {
-            (window, low, high, format!("longest {}", verdict.bounds_text()))
-        }
-        MeasureRecord::FirstBelow { value, window, .. } => {
-            let text = format!("first below {}: {}", figure(*value), verdict.bounds_text());
-            (window, Some(*value), None, text)
-        }
-        MeasureRecord::LastBelow { value, window, .. } => {
-            let text = format!("last below {}: {}", figure(*value), verdict.bounds_text());
-            (window, Some(*value), None, text)
-        }
-        MeasureRecord::Told { statistic: Statistic::Count, .. }
-        | MeasureRecord::Changes { .. }
-        | MeasureRecord::Received { .. } => return None,
-        MeasureRecord::Told { statistic, window, .. } => {
-            (window, low, high, format!("{} {}", statistic.name(), verdict.bounds_text()))
-        }
+    let on_values = |what: &str| (demand.at_least, demand.at_most, what.to_owned());
+    let on_times =
+        |what: &str, value: f64| (Some(value), None, format!("{what} below {}:", figure(value)));
+    let (low, high, what) = match &demand.measure.kind {
+        MeasureKind::Minimum { .. } => on_values("minimum"),
+        MeasureKind::Maximum { .. } => on_values("maximum"),
+        MeasureKind::LongestGap { .. } => on_values("longest"),
+        MeasureKind::FirstBelow { value, .. } => on_times("first", *value),
+        MeasureKind::LastBelow { value, .. } => on_times("last", *value),
+        MeasureKind::Told { statistic: Statistic::Count, .. }
+        | MeasureKind::Changes { .. }
+        | MeasureKind::Received { .. } => return None,
+        MeasureKind::Told { statistic, .. } => on_values(statistic.name()),
     };
-    let duration_ns = run.record.scenario.duration_ns;
-    let window_ns = (window.from_ns.unwrap_or(0), window.to_ns.unwrap_or(duration_ns));
+    let planned_to = VirtualSpan::from_ns(run.record.scenario.duration_ns);
+    let window = Bounds::of(demand.measure.window, planned_to);
     (low.is_some() || high.is_some()).then(|| Bound {
         runs: vec![run.number],
-        window_ns,
+        window_ns: (window.from_ns, window.to_ns),
         low,
         high,
-        text,
+        text: format!("{what} {}", verdict.bounds_text()),
     })
 }
 
