@@ -35,7 +35,6 @@ pub struct CapturedFrame {
     pub realtime_ns: i64,
     /// Which way it went, seen from the node; `None` if the writer did not say.
     pub heading: Option<Heading>,
-    /// The bytes kept of it.
     pub bytes: Vec<u8>,
 }
 

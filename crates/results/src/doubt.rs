@@ -33,7 +33,6 @@ pub struct PlantRecord {
 /// Reads that had no answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Refused {
-    /// Number of the reads.
     pub count: u64,
     /// Scenario time of the first one.
     pub first_ns: i64,
@@ -46,7 +45,6 @@ pub struct Loss {
     pub file: String,
     /// Scenario time from which on it is not whole.
     pub from_ns: i64,
-    /// What happened to the file.
     pub reason: String,
 }
 
@@ -61,12 +59,9 @@ impl PlantRecord {
         let (first, _) = spans.first()?;
         let unsolved: i64 = spans.iter().map(|(from, to)| to - from).sum();
         let share = unsolved as f64 / (window.to_ns - window.from_ns) as f64;
+        let (from, long) = (seconds(*first), seconds(unsolved));
         (share > self.unconverged_share).then(|| {
-            format!(
-                "the plant did not converge from {} s on, for {} s of the window",
-                seconds(*first),
-                seconds(unsolved)
-            )
+            format!("the plant did not converge from {from} s on, for {long} s of the window")
         })
     }
 

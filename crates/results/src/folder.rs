@@ -150,8 +150,7 @@ impl RunFolder {
             let folder = self.path.display();
             bail!("{folder} is a run of `qcycle latency`; use `qcycle latency report {folder}`");
         }
-        let record: RunRecord = serde_json::from_value(value).with_context(context)?;
-        Ok(record)
+        serde_json::from_value(value).with_context(context)
     }
 
     /// The name of the copy of a file that the run is made of, in the folder; makes the folder for it.
@@ -218,14 +217,8 @@ impl RunFolder {
 
     /// The capture of a node; `None` if there is none.
     pub fn capture(&self, node: &str) -> Result<Option<Capture>> {
-        let path = self.capture_path(node);
-        let bytes = match regular::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
-        };
-        let capture = Capture::parse(&bytes).map_err(anyhow::Error::msg);
-        capture.map(Some).with_context(|| format!("reading {}", path.display()))
+        let parse = |octets: &[u8]| Capture::parse(octets).map_err(anyhow::Error::msg);
+        journal::read_if_there(&self.capture_path(node), parse)
     }
 
     /// What programs reported of the members that requirements name.
@@ -264,7 +257,6 @@ impl RunFolder {
         let mut disturbances = read.with_context(|| format!("reading {}", path.display()))?;
         let programs = record.programs.iter();
         let nodes = programs.map(|program| (&*program.name, &*program.node)).collect();
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 1e9")]
         let tdf = (record.scenario.tdf * 1e6).round() as u64;
         disturbances.extend(rate::rate_changes(&record.interventions, tdf, &nodes));
         Ok(Some(Watched { to_ns: summary.watched_to_ns, disturbances }))
@@ -286,9 +278,8 @@ impl RunFolder {
             }
             _ => record.covered_ns,
         };
-        let reported = self.reported(record)?;
         Ok(RunData {
-            reported,
+            reported: self.reported(record)?,
             watched: self.watched(record)?,
             series_file: self.series_file().to_owned(),
             series,
@@ -350,16 +341,11 @@ mod tests {
         let scenario = ScenarioRecord {
             name: "vt".into(),
             variant: Some("attack".into()),
-            description: String::new(),
-            file: "scenario.yaml".into(),
-            sha256: report_kit::machine::sha256(b""),
-            seed: 1,
             tdf: 1.0,
-            settle_ns: 0,
             duration_ns: 10_000_000,
             nodes: [("sensor".to_owned(), None)].into(),
-            events: Vec::new(),
             requirements: vec![demand],
+            ..ScenarioRecord::default()
         };
         RunRecord::begin(scenario, 0, Versions::default())
     }

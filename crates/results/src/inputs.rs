@@ -9,11 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Input {
     /// Where it was, absolute.
     pub file: String,
-    /// What it is to the run.
     pub role: Role,
     /// SHA-256 of its octets, in hexadecimal, as `sha256sum` prints it; absent if it could not be read.
     pub sha256: Option<String>,
-    /// Its length in octets.
     pub octets: u64,
     /// Its copy in the folder of the run, if copies were asked for.
     #[serde(default)]

@@ -67,8 +67,7 @@ impl Finding {
     }
 
     fn never(stands_for: f64, remark: String) -> Self {
-        let (lowest, highest) = (stands_for, stands_for);
-        Self { value: None, lowest, highest, shortfall: None, remark }
+        Self { value: None, ..Self::exact(stands_for, remark) }
     }
 
     /// Widens the range by what the rest of the window could bring.
@@ -145,23 +144,13 @@ fn covered(series: &Series, data: &RunData) -> i64 {
 fn begins_late(series: &Series, window: Bounds) -> Option<String> {
     let first = *series.time_ns.first()?;
     let late = first > window.from_ns.saturating_add(series.interval_ns());
-    late.then(|| {
-        format!(
-            "the data start at {} s, the window at {} s",
-            seconds(first),
-            seconds(window.from_ns)
-        )
-    })
+    let (first, from) = (seconds(first), seconds(window.from_ns));
+    late.then(|| format!("the data start at {first} s, the window at {from} s"))
 }
 
 fn ends_early(covered_ns: i64, window: Bounds) -> Option<String> {
-    (covered_ns < window.to_ns).then(|| {
-        format!(
-            "the data end at {} s, the window at {} s",
-            seconds(covered_ns),
-            seconds(window.to_ns)
-        )
-    })
+    let (end, to) = (seconds(covered_ns), seconds(window.to_ns));
+    (covered_ns < window.to_ns).then(|| format!("the data end at {end} s, the window at {to} s"))
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -189,48 +178,35 @@ fn extreme(rows: &Rows<'_>, side: Side) -> Result<Finding, String> {
 /// Never counts as later than any bound.
 fn first_below(rows: &Rows<'_>, value: f64) -> Finding {
     let found = rows.values.iter().position(|row| row.is_finite() && *row < value);
-    match found.map(|index| rows.times_ns[index]) {
-        // What comes after the first time changes nothing.
-        Some(time) => Finding::exact(in_seconds(time), String::new()).short(
-            rows.unknown.as_ref().or(rows.begins_late.as_ref()),
-            f64::NEG_INFINITY,
-            in_seconds(time),
-        ),
-        // If it ever comes to pass, then later than what is known.
-        None => Finding {
-            // Unless it came to pass where nothing is known.
-            lowest: if rows.unknown.is_some() {
-                f64::NEG_INFINITY
-            } else {
-                in_seconds(rows.covered_ns)
-            },
-            shortfall: rows.shortfall.clone(),
-            ..Finding::never(f64::INFINITY, format!("never below {value}"))
-        },
-    }
+    let Some(time_s) = found.map(|index| in_seconds(rows.times_ns[index])) else {
+        let never = Finding::never(f64::INFINITY, format!("never below {value}"));
+        // If it ever comes to pass, then later than what is known, unless that was where nothing is known.
+        let known_s =
+            if rows.unknown.is_some() { f64::NEG_INFINITY } else { in_seconds(rows.covered_ns) };
+        return Finding { lowest: known_s, shortfall: rows.shortfall.clone(), ..never };
+    };
+    // What comes after the first time changes nothing.
+    let shortfall = rows.unknown.as_ref().or(rows.begins_late.as_ref());
+    Finding::exact(time_s, String::new()).short(shortfall, f64::NEG_INFINITY, time_s)
 }
 
 /// Never counts as earlier than any bound.
 fn last_below(rows: &Rows<'_>, value: f64) -> Finding {
     let found = rows.values.iter().rposition(|row| row.is_finite() && *row < value);
-    match found.map(|index| rows.times_ns[index]) {
-        Some(time) => Finding::exact(in_seconds(time), String::new()).short(
-            rows.shortfall.as_ref(),
-            in_seconds(time),
-            f64::INFINITY,
-        ),
-        None => Finding::never(f64::NEG_INFINITY, format!("never below {value}")).short(
-            rows.shortfall.as_ref(),
-            f64::NEG_INFINITY,
-            f64::INFINITY,
-        ),
-    }
+    let (finding, lowest) = match found.map(|index| in_seconds(rows.times_ns[index])) {
+        Some(time_s) => (Finding::exact(time_s, String::new()), time_s),
+        None => {
+            let never = Finding::never(f64::NEG_INFINITY, format!("never below {value}"));
+            (never, f64::NEG_INFINITY)
+        }
+    };
+    finding.short(rows.shortfall.as_ref(), lowest, f64::INFINITY)
 }
 
 fn changes(rows: &Rows<'_>) -> Finding {
     let known = rows.values.iter().copied().filter(|value| value.is_finite());
     let all: Vec<f64> = rows.before.into_iter().chain(known).collect();
-    let count = count_f64(all.windows(2).filter(|pair| pair[0] != pair[1]).count());
+    let count = all.windows(2).filter(|pair| pair[0] != pair[1]).count() as f64;
     Finding::exact(count, String::new()).short(rows.shortfall.as_ref(), count, f64::INFINITY)
 }
 
@@ -243,8 +219,7 @@ fn received(from: &str, to: &str, window: Bounds, data: &RunData) -> Result<Find
         .filter(|(time_ns, segment)| *segment.source.ip() == source && window.holds(*time_ns))
         .filter(|(time_ns, _)| *time_ns < known.sound_to_ns)
         .count();
-    let shortfall = known.shortfall(window);
-    let count = count_f64(count);
+    let (count, shortfall) = (count as f64, known.shortfall(window));
     Ok(Finding::exact(count, String::new()).short(shortfall.as_ref(), count, f64::INFINITY))
 }
 
@@ -308,7 +283,6 @@ fn longest_gap(polls: &Polls, window: Bounds, data: &RunData) -> Result<Finding,
     }
     let gaps = edges.windows(2).map(|pair| (pair[1] - pair[0], pair[0]));
     let (gap_ns, begin_ns) = gaps.rev().max_by_key(|gap| gap.0).expect("two edges make a gap");
-    #[expect(clippy::cast_precision_loss, reason = "exact below 104 days")]
     let gap_ms = gap_ns as f64 / 1e6;
     let remark = format!("from {} s on, at the {}", seconds(begin_ns), polls.at.name());
     Ok(Finding::exact(gap_ms, remark).short(shortfall.as_ref(), gap_ms, f64::INFINITY))
@@ -430,14 +404,7 @@ fn address_of(node: &str, data: &RunData) -> Result<std::net::Ipv4Addr, String> 
     address.ok_or_else(|| format!("{node} has no address"))
 }
 
-fn in_seconds(ns: i64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "exact to the nanosecond for 104 days")]
-    let ns = ns as f64;
-    ns / 1e9
-}
-
-fn count_f64(count: usize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 frames")]
-    let count = count as f64;
-    count
+/// Exact to the nanosecond for 104 days.
+pub(crate) fn in_seconds(ns: i64) -> f64 {
+    ns as f64 / 1e9
 }

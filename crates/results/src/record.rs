@@ -23,11 +23,10 @@ use scenario::model::{Node, Requirement, Scenario};
 pub const FORMAT: u32 = 1;
 
 /// All of `run.json`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct RunRecord {
     /// [`FORMAT`] of the writer.
     pub format: u32,
-    /// The scenario, as it was run.
     pub scenario: ScenarioRecord,
     /// Scenario time the run reached; files may end earlier.
     pub covered_ns: i64,
@@ -35,15 +34,11 @@ pub struct RunRecord {
     pub started: String,
     /// What `CLOCK_REALTIME` showed at scenario time zero, ns since 1970.
     pub realtime_zero_ns: i64,
-    /// How and why the run ended.
     pub ended: RunEnd,
-    /// Versions of what took part.
     pub versions: Versions,
-    /// The machine it ran on.
     pub machine: Machine,
     /// Where wall time went; absent while unfinished.
     pub wall: Option<WallAccount>,
-    /// The files that it was made of.
     #[serde(default)]
     pub inputs: Vec<Input>,
     /// Variables of the host that programs were given.
@@ -71,16 +66,14 @@ pub struct RunRecord {
     pub losses: Vec<Loss>,
     /// What one should look at before trusting the result.
     pub warnings: Vec<String>,
-    /// Verdicts; empty while unfinished.
+    /// Empty while unfinished.
     pub verdicts: Vec<Verdict>,
 }
 
 /// The scenario as far as results need it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ScenarioRecord {
-    /// Name of the scenario.
     pub name: String,
-    /// The variant of it, if it has some.
     pub variant: Option<String>,
     /// What it is about, in one paragraph.
     pub description: String,
@@ -88,7 +81,6 @@ pub struct ScenarioRecord {
     pub file: String,
     /// SHA-256 of its text, in hexadecimal, as `sha256sum` prints it.
     pub sha256: String,
-    /// Seed of what is random in programs.
     pub seed: u64,
     /// Time dilation factor that was asked for: host seconds per virtual second. What it was at which
     /// time is known with [`RunRecord::interventions`].
@@ -97,11 +89,9 @@ pub struct ScenarioRecord {
     pub settle_ns: i64,
     /// Planned virtual length from zero.
     pub duration_ns: i64,
-    /// Nodes and their addresses.
     pub nodes: BTreeMap<String, Option<Ipv4Addr>>,
     /// What happened to the testbed, in the order of time.
     pub events: Vec<EventRecord>,
-    /// The requirements, in the order of the scenario.
     pub requirements: Vec<Requirement>,
 }
 
@@ -131,9 +121,7 @@ pub struct DisturbanceRecord {
 pub struct PartyRecord {
     /// Node of the program; `None` for the testbed itself.
     pub node: Option<String>,
-    /// A program, or a part of the testbed.
     pub who: String,
-    /// Why it was late.
     pub cause: super::disturbance::Cause,
     /// Number of its lines in `disturbances.csv`.
     pub count: u64,
@@ -146,7 +134,6 @@ pub struct PartyRecord {
 /// Processor time of the host while a run went on.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HostLoad {
-    /// Number of the processors of the host.
     pub processors: usize,
     /// How many of them were busy, on average.
     pub busy: f64,
@@ -157,19 +144,19 @@ pub struct HostLoad {
 }
 
 /// How a run ended.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct RunEnd {
-    /// How, in one word.
     pub how: EndedHow,
     /// In a sentence; empty when complete.
     pub reason: String,
 }
 
 /// How a run ended, in one word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndedHow {
     /// It has not: the run still goes on, or was killed.
+    #[default]
     Unfinished,
     /// The planned length was reached.
     Complete,
@@ -206,17 +193,13 @@ pub struct WallAccount {
     pub plant_s: f64,
     /// Host seconds in which the clock was held.
     pub holds_s: f64,
-    /// Times the clock was held.
     pub holds: u64,
     /// Stalls of the host that were kept out of virtual time, as part of `holds_s` but not of
     /// `holds`; absent without a guard.
     #[serde(default)]
     pub stalls: Option<Stalls>,
-    /// Reads of plant points by programs.
     pub reads: Option<ReadAccount>,
-    /// CPU seconds of the agent.
     pub agent_cpu_s: f64,
-    /// CPU seconds of each program.
     pub programs_cpu_s: BTreeMap<String, f64>,
 }
 
@@ -239,13 +222,10 @@ pub struct ReadAccount {
 /// A program and how it ended.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ProgramRecord {
-    /// Name; its output is in `programs/<name>.log`.
+    /// Its output is in `programs/<name>.log`.
     pub name: String,
-    /// The node it ran in.
     pub node: String,
-    /// The program with its arguments.
     pub command: Vec<String>,
-    /// How the program ended.
     pub end: ProgramEnd,
     /// Scenario time of its start; absent if it was not started, as far as is known.
     #[serde(default)]
@@ -272,15 +252,9 @@ pub enum ProgramEnd {
     /// It ran until the runner stopped it at the end of the run.
     Stopped,
     /// It exited by itself.
-    Exited {
-        /// The code that it exited with.
-        code: i32,
-    },
+    Exited { code: i32 },
     /// A signal ended it.
-    Killed {
-        /// Number of the signal.
-        signal: i32,
-    },
+    Killed { signal: i32 },
 }
 
 impl std::fmt::Display for ProgramEnd {
@@ -302,24 +276,11 @@ impl RunRecord {
         Self {
             format: FORMAT,
             scenario,
-            covered_ns: 0,
             started: report_kit::machine::utc_now(),
             realtime_zero_ns,
-            ended: RunEnd { how: EndedHow::Unfinished, reason: String::new() },
             versions,
             machine: Machine::here(),
-            wall: None,
-            inputs: Vec::new(),
-            environment: BTreeMap::new(),
-            programs: Vec::new(),
-            network: serde_json::Value::Null,
-            freeze: serde_json::Value::Null,
-            disturbances: None,
-            interventions: Vec::new(),
-            plant: None,
-            losses: Vec::new(),
-            warnings: Vec::new(),
-            verdicts: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -328,8 +289,6 @@ impl ScenarioRecord {
     /// What results need of a scenario. `text` is the text of its file; `events` are described
     /// in words by the caller, who knows which of them came to pass.
     pub fn new(scenario: &Scenario, text: &[u8], events: Vec<EventRecord>) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "at most 1e9 millionths")]
-        let tdf = scenario.tdf.millionths() as f64 / 1e6;
         let address = |node: &Node| node.address.map(|(address, _)| address);
         Self {
             name: scenario.name.clone(),
@@ -338,7 +297,7 @@ impl ScenarioRecord {
             file: scenario.file.display().to_string(),
             sha256: report_kit::machine::sha256(text),
             seed: scenario.seed,
-            tdf,
+            tdf: scenario.tdf.millionths() as f64 / 1e6,
             settle_ns: scenario.settle.as_ns(),
             duration_ns: scenario.duration.as_ns(),
             nodes: scenario.nodes.iter().map(|n| (n.name.clone(), address(n))).collect(),

@@ -16,7 +16,6 @@ use super::told::ReportedValues;
 pub struct RunData {
     /// Name of the file that the series came from.
     pub series_file: String,
-    /// Recorded points, if any were.
     pub series: Option<Series>,
     pub captures: BTreeMap<String, Capture>,
     pub addresses: BTreeMap<String, Option<Ipv4Addr>>,
@@ -24,9 +23,7 @@ pub struct RunData {
     pub reported: BTreeMap<(String, String), ReportedValues>,
     /// What kept programs from acting in time; `None` if nobody watched.
     pub watched: Option<Watched>,
-    /// What the plant did, if there was one.
     pub plant: Option<PlantRecord>,
-    /// Files that lack something.
     pub losses: Vec<Loss>,
     /// What `CLOCK_REALTIME` showed at scenario time zero.
     pub realtime_zero_ns: i64,

@@ -8,7 +8,6 @@ use plant::name::PointName;
 /// Recorded points over time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Series {
-    /// Scenario time of each row.
     pub time_ns: Vec<i64>,
     /// One column per point, in the order of the scenario.
     pub columns: Vec<Column>,
@@ -50,7 +49,6 @@ impl Series {
         self.time_ns.last().map(|last| last.saturating_add(self.interval_ns()))
     }
 
-    /// Appends a row.
     ///
     /// # Panics
     /// When there is not one value per column: the caller made the columns.

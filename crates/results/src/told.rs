@@ -29,27 +29,18 @@ pub struct ReportedValues {
 /// # Errors
 /// When there are none, or fewer than a percentile can be judged by.
 pub fn draw(statistic: Statistic, sorted: &[f64]) -> Result<f64, String> {
-    #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 lines")]
     let count = sorted.len() as f64;
-    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
-        return if statistic == Statistic::Count {
-            Ok(0.0)
-        } else {
-            Err("nothing was reported".into())
-        };
-    };
-    match statistic {
-        Statistic::Count => Ok(count),
-        Statistic::Minimum => Ok(*first),
-        Statistic::Mean => Ok(sorted.iter().sum::<f64>() / count),
-        Statistic::Maximum => Ok(*last),
-        Statistic::Percentile(share) => {
+    match (statistic, sorted) {
+        (Statistic::Count, _) => Ok(count),
+        (_, []) => Err("nothing was reported".into()),
+        (Statistic::Minimum, [first, ..]) => Ok(*first),
+        (Statistic::Mean, _) => Ok(sorted.iter().sum::<f64>() / count),
+        (Statistic::Maximum, [.., last]) => Ok(*last),
+        (Statistic::Percentile(share), _) => {
             let (needed, there) = (statistic.lines_needed() as usize, sorted.len());
             if there < needed {
-                return Err(format!(
-                    "{} needs {needed} lines, and there are {there}",
-                    statistic.name()
-                ));
+                let name = statistic.name();
+                return Err(format!("{name} needs {needed} lines, and there are {there}"));
             }
             Ok(sorted[((share * count).ceil() as usize).clamp(1, there) - 1])
         }
@@ -61,23 +52,21 @@ pub fn read(name: &str, log: impl BufRead, member: &str) -> io::Result<ReportedV
     let mut reported = ReportedValues::default();
     for line in log.lines() {
         let Some(line) = OutputLine::parse(&line?) else { continue };
-        if line.channel == Channel::Lost && reported.lost.is_none() {
-            let reason = format!("{name} lacks lines: {}", line.text);
-            reported.lost = Some(Loss { file: name.to_owned(), from_ns: line.time_ns, reason });
-        }
-        match said(&line, member) {
-            Said::Nothing => {}
+        let reason = match said(&line, member) {
+            _ if line.channel == Channel::Lost => format!("{name} lacks lines: {}", line.text),
+            Said::Nothing => continue,
             Said::Number(value) => {
                 reported.times_ns.push(line.time_ns);
                 reported.values.push(value * scale_ms(member).unwrap_or(1.0));
+                continue;
             }
-            Said::NoNumber if reported.lost.is_none() => {
+            Said::NoNumber => {
                 let text: String = line.text.chars().take(SHOWN).collect();
-                let reason = format!("{name} has a line about `{member}` without a number: {text}");
-                reported.lost = Some(Loss { file: name.to_owned(), from_ns: line.time_ns, reason });
+                format!("{name} has a line about `{member}` without a number: {text}")
             }
-            Said::NoNumber => {}
-        }
+        };
+        let file = name.to_owned();
+        reported.lost.get_or_insert(Loss { file, from_ns: line.time_ns, reason });
     }
     Ok(reported)
 }

@@ -19,9 +19,7 @@ use terminal::exit::Exit;
 /// A requirement and what became of it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The requirement that was judged.
     pub requirement: Requirement,
-    /// What became of it.
     pub outcome: Outcome,
     /// The value measured, over what there is of the window.
     pub value: Option<f64>,
@@ -29,7 +27,6 @@ pub struct Verdict {
     pub unit: String,
     /// Why, or where the value was found.
     pub reason: String,
-    /// Where the value came from.
     pub source: Source,
 }
 
@@ -38,7 +35,6 @@ pub struct Verdict {
 pub struct Source {
     /// File in the folder of the run.
     pub file: String,
-    /// What was asked of it.
     pub query: String,
 }
 

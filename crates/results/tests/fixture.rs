@@ -31,6 +31,9 @@ const ATTACK_MS: i64 = 22_500;
 const END_MS: i64 = 90_000;
 const REALTIME_ZERO_NS: i64 = 1_546_300_800_000_000_000;
 
+const DESCRIPTION: &str = "A controller reads the wind power over Modbus every 100 ms and lets a \
+    storage unit balance it. In the attack, its traffic is dropped from 22.5 s on.";
+
 /// Writes a run as the runner does, verdicts included.
 pub(crate) fn run(root: &Path, attacked: bool) -> RunFolder {
     let variant = if attacked { "attack" } else { "normal" };
@@ -72,10 +75,7 @@ fn begin(variant: &str, attacked: bool) -> RunRecord {
     let scenario = ScenarioRecord {
         name: "voltage-stability".into(),
         variant: Some(variant.into()),
-        description:
-            "A controller reads the wind power over Modbus every 100 ms and lets a storage \
-                      unit balance it. In the attack, its traffic is dropped from 22.5 s on."
-                .into(),
+        description: DESCRIPTION.into(),
         file: "scenarios/voltage-stability/scenario.yaml".into(),
         sha256: sha256(variant.as_bytes()),
         seed: 42,
@@ -87,11 +87,8 @@ fn begin(variant: &str, attacked: bool) -> RunRecord {
         requirements: demands(attacked),
     };
     let engine = "DSS C-API Library version 0.14.5";
-    let mut record = RunRecord::begin(
-        scenario,
-        REALTIME_ZERO_NS,
-        Versions { plant_engine: Some(engine.into()), ..Versions::default() },
-    );
+    let versions = Versions { plant_engine: Some(engine.into()), ..Versions::default() };
+    let mut record = RunRecord::begin(scenario, REALTIME_ZERO_NS, versions);
     let program = |name: &str, node: &str, command: &[&str]| ProgramRecord {
         name: name.into(),
         node: node.into(),
@@ -139,18 +136,13 @@ fn demands(attacked: bool) -> Vec<Requirement> {
 
 /// Wind of several sines and a gust; the storage fills up to 3160 kW while it hears of it.
 fn values(at_ms: i64, attacked: bool) -> [f64; 6] {
-    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
     let seconds = |ms: i64| ms as f64 / 1000.0;
     let wind_at = |ms: i64| {
         let t = seconds(ms - ms.rem_euclid(36)).max(0.0);
         let gust = if (17.92..21.01).contains(&t) { 420.0 } else { 0.0 };
         let dip = -620.0 * (-((t - 44.0) / 4.5).powi(2)).exp();
-        2350.0
-            + 260.0 * (t / 9.0).sin()
-            + 90.0 * (t * 1.7).sin()
-            + 35.0 * (t * 7.3).sin()
-            + gust
-            + dip
+        let waves = 260.0 * (t / 9.0).sin() + 90.0 * (t * 1.7).sin() + 35.0 * (t * 7.3).sin();
+        2350.0 + waves + gust + dip
     };
     let heard_ms = if attacked { at_ms.min(ATTACK_MS) } else { at_ms };
     let storage = 3160.0 - wind_at(heard_ms - heard_ms.rem_euclid(100) - 12);
@@ -168,11 +160,8 @@ fn log(attacked: bool) -> String {
     };
     let mut text = line(12, Channel::Out, "sensor answers: 2000.3 kW, storage to 1159.7 kW");
     if attacked {
-        text.push_str(&line(
-            25_612,
-            Channel::Err,
-            "no answer for 3 s <sensor & co>, keeping the set-point",
-        ));
+        let silence = "no answer for 3 s <sensor & co>, keeping the set-point";
+        text.push_str(&line(25_612, Channel::Err, silence));
     }
     text
 }

@@ -16,6 +16,7 @@ use scenario::model::{End, Measure, MeasureKind};
 use scenario::told::{Statistic, unit};
 
 /// A chart over scenario time.
+#[derive(Default)]
 pub(super) struct Chart {
     pub(super) title: String,
     /// The name of the point, where it is one.
@@ -237,9 +238,7 @@ impl<'a> Silence<'a> {
     fn title(&self) -> String {
         let Self { from, to, port, at } = self;
         match at {
-            End::Sender => {
-                format!("Time since {from} last sent new data to {to}, port {port}")
-            }
+            End::Sender => format!("Time since {from} last sent new data to {to}, port {port}"),
             End::Receiver => {
                 format!("Time since new data from {from} last reached {to}, port {port}")
             }
@@ -296,9 +295,7 @@ fn reported(runs: &[Loaded]) -> Vec<Chart> {
 }
 
 fn in_ms(ns: i64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "exact below 104 days")]
-    let ns = ns as f64;
-    ns / 1e6
+    ns as f64 / 1e6
 }
 
 /// Bounds that verdicts are about; one where several runs have the same.
@@ -365,15 +362,7 @@ fn rows(run: &Loaded, value: impl Fn(usize) -> f64) -> Vec<Row> {
 }
 
 fn empty(title: String, point: &str, unit: &str) -> Chart {
-    Chart {
-        title,
-        point: point.to_owned(),
-        unit: unit.to_owned(),
-        traces: Vec::new(),
-        markers: Vec::new(),
-        bounds: Vec::new(),
-        span_ns: (0, 1),
-    }
+    Chart { title, point: point.to_owned(), unit: unit.to_owned(), ..Chart::default() }
 }
 
 /// `bus.680.v1` in words; a name of another form stays as it is.

@@ -31,7 +31,6 @@ pub(super) fn arrange(texts: &[(f64, String)], width: f64) -> (Vec<Option<Label>
 
 fn place(lanes: &mut Vec<Vec<(f64, f64)>>, x: f64, text: &str, width: f64) -> Option<Label> {
     let (shown, anchor) = fitted(text, x, width);
-    #[expect(clippy::cast_precision_loss, reason = "a label is short")]
     let long = shown.chars().count() as f64 * CHARACTER + GAP;
     let taken = if anchor == "start" { (x, x + long) } else { (x - long, x) };
     let is_free = |lane: &Vec<(f64, f64)>| {
@@ -59,7 +58,6 @@ pub(super) struct Texts(Vec<(f64, f64, f64)>);
 impl Texts {
     /// The foot of a text that begins at `x`: at `y`, or below others that are in its way.
     pub(super) fn place(&mut self, x: f64, y: f64, text: &str) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "a label is short")]
         let end = x + text.chars().count() as f64 * CHARACTER;
         let mut foot = y;
         let beside = |of: &&(f64, f64, f64)| of.0 < end && x < of.1;
@@ -75,7 +73,6 @@ impl Texts {
 }
 
 /// A text that begins, or ends, at `x`, on the side with more room, and cut to it.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below a thousand")]
 fn fitted(text: &str, x: f64, width: f64) -> (String, &'static str) {
     let (before, after) = (x, width - x);
     let length = |room: f64| (room / CHARACTER) as usize;
@@ -131,7 +128,6 @@ mod tests {
             let mut boxes: Vec<(usize, f64, f64)> = Vec::new();
             for ((x, _), label) in texts.iter().zip(labels) {
                 let Some(Label { text, anchor, lane }) = label else { continue };
-                #[expect(clippy::cast_precision_loss, reason = "a label is short")]
                 let long = text.chars().count() as f64 * CHARACTER;
                 let (begin, end) = if anchor == "start" { (*x, x + long) } else { (x - long, *x) };
                 for (of, from, to) in &boxes {

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use super::chart::{Bound, Chart, Marker, Trace, colour, line_class};
 use super::decimate::decimate;
 use super::lanes::{Label, Texts, arrange};
+use crate::measure::in_seconds;
 use report_kit::axis::ticks;
 use report_kit::plot::{Frame, WIDTH, line, path, rect, text};
 
@@ -41,7 +42,6 @@ impl Scale {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a hundredth of a pixel is enough")]
 fn x_of((from, to): (i64, i64), time_ns: i64) -> f64 {
     LEFT + (time_ns - from) as f64 / (to - from) as f64 * (WIDTH - LEFT - RIGHT)
 }
@@ -51,7 +51,6 @@ pub(super) fn svg(chart: &Chart, number: usize) -> Markup {
     let labelled = |marker: &Marker| (x_of(chart.span_ns, marker.at_ns), marker.label());
     let texts: Vec<(f64, String)> = chart.markers.iter().map(labelled).collect();
     let (labels, lanes) = arrange(&texts, WIDTH);
-    #[expect(clippy::cast_precision_loss, reason = "a handful")]
     let top = TOP + LANE * lanes as f64;
     let frame = Frame { left: LEFT, right: WIDTH - RIGHT, top, bottom: top + PLOT };
     let scale = Scale { span_ns: chart.span_ns, range: chart.range(), frame };
@@ -76,10 +75,9 @@ pub(super) fn svg(chart: &Chart, number: usize) -> Markup {
     frame.picture(&chart.title, &content)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a hundredth of a pixel is enough")]
 fn axes(chart: &Chart, scale: &Scale) -> Markup {
     let (frame, (low, high)) = (&scale.frame, scale.range);
-    let [from, to] = [chart.span_ns.0, chart.span_ns.1].map(|ns| ns as f64 / 1e9);
+    let [from, to] = <[_; 2]>::from(chart.span_ns).map(in_seconds);
     let width = frame.right - LEFT;
     let x = |value: f64| LEFT + (value - from) / (to - from) * width;
     html! {
@@ -131,7 +129,6 @@ fn bound_text(bound: &Bound, scale: &Scale, texts: &mut Texts) -> Markup {
 /// Where an event stands, and how high its line and its text go; `None` outside of the picture.
 fn event_place(marker: &Marker, label: Option<&Label>, scale: &Scale) -> Option<(f64, f64)> {
     let (x, top) = (scale.x(marker.at_ns), scale.frame.top);
-    #[expect(clippy::cast_precision_loss, reason = "a handful")]
     let foot = |lane: usize| top - 5.0 - LANE * lane as f64;
     let top = label.map_or(top, |label| foot(label.lane));
     (LEFT..=WIDTH - RIGHT).contains(&x).then_some((x, top))
@@ -157,12 +154,11 @@ mod tests {
     fn chart(rows: Vec<(i64, f64)>) -> Chart {
         Chart {
             title: "<i>".into(),
-            point: String::new(),
             unit: "V".into(),
             traces: vec![Trace { run: 0, rows, source: String::new() }],
             markers: vec![Marker { runs: vec![0], at_ns: 5, text: "</svg><script>".into() }],
-            bounds: Vec::new(),
             span_ns: (0, 10),
+            ..Chart::default()
         }
     }
 
