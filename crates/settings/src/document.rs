@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
-use super::problems::{Collector, Fault, quoted};
+use super::problems::{Collector, Fault, listed, quoted};
 use super::table::Table;
 
 /// Deepest nesting; a scenario needs seven.
@@ -62,8 +62,7 @@ pub fn parse(text: &str, table: &'static Table, collector: &Collector) -> Option
         }
     }
     if composer.root.is_none() {
-        let least: Vec<String> = table.required().map(|key| format!("`{}`", key.name)).collect();
-        let fix = format!("write at least {}", least.join(", "));
+        let fix = format!("write at least {}", listed(table.required().map(|key| key.name), ", "));
         collector.report((1, 1), "", Fault::new("the file is empty", fix));
     }
     composer.root

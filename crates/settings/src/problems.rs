@@ -96,11 +96,8 @@ impl Fault {
 
 impl fmt::Display for Problems {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.0.iter().enumerate() {
-            let end_of_line = if index == 0 { "" } else { "\n" };
-            write!(out, "{end_of_line}{problem}")?;
-        }
-        Ok(())
+        let lines: Vec<String> = self.0.iter().map(Problem::to_string).collect();
+        out.write_str(&lines.join("\n"))
     }
 }
 
@@ -184,6 +181,15 @@ pub fn quoted(text: &str) -> String {
         shown.push('…');
     }
     format!("`{shown}`")
+}
+
+/// Words or signs of ours, each between backticks.
+pub(crate) fn listed(
+    words: impl IntoIterator<Item = impl fmt::Display>,
+    separator: &str,
+) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
+    words.join(separator)
 }
 
 fn visible(character: char) -> char {

@@ -5,7 +5,7 @@
 //! from it. What no table can say (cross references, files) is checked by the readers.
 
 use super::names::Names;
-use super::problems::{Fault, quoted};
+use super::problems::{Fault, listed, quoted};
 use super::suggest;
 use super::units::{self, Dimension};
 
@@ -211,10 +211,7 @@ impl Shape {
             Point => "a point name, such as `bus.680.v1`".into(),
             File => "a path".into(),
             Address => "an address, such as `10.0.0.4/24`".into(),
-            Choice(words) => {
-                let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-                words.join(" or ")
-            }
+            Choice(words) => listed(words.iter().copied(), " or "),
             Words => "a list of words, or text that is split like a shell command".into(),
             List(_) => "a list".into(),
             Pair(_) => "a list of two names, such as `[a, b]`".into(),
