@@ -22,7 +22,6 @@ use settings::problems::Spot;
 /// One scenario, in one variant.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Name; letters, digits, `-`.
     pub name: String,
     /// One paragraph for the report.
     pub description: String,
@@ -30,13 +29,11 @@ pub struct Scenario {
     pub variant: Option<String>,
     /// Folder of the file; relative paths count from here.
     pub directory: PathBuf,
-    /// Path of the scenario's file.
     pub file: PathBuf,
     /// Virtual length of the run, from scenario time zero.
     pub duration: VirtualSpan,
     /// Virtual time before zero, in which programs start and the plant rests at its first values.
     pub settle: VirtualSpan,
-    /// Seed of what is random in programs.
     pub seed: u64,
     /// Time dilation factor: host seconds per virtual second.
     pub tdf: Tdf,
@@ -47,17 +44,13 @@ pub struct Scenario {
     pub stall_guard: Option<HostSpan>,
     /// What `CLOCK_REALTIME` shows at scenario time zero, ns since 1970; the host's if `None`.
     pub realtime_ns: Option<i64>,
-    /// The simulated grid, and what is recorded of it.
     pub plant: Option<::plant::plan::Plan>,
-    /// Where programs run, in the order of the file.
     pub nodes: Vec<Node>,
-    /// Links between nodes, switches and attackers, and what happens to them.
     pub network: Network,
     /// Whether frames are kept.
     pub captures: bool,
-    /// What happens at which time, sorted by time.
+    /// Sorted by time.
     pub events: Vec<Event>,
-    /// What is demanded of the results.
     pub requirements: Vec<Requirement>,
     /// Where that stands which only the engine of the plant can check.
     pub unchecked: Unchecked,
@@ -68,7 +61,6 @@ pub struct Scenario {
 pub struct Unchecked {
     /// The scenario as the user named it.
     pub file: PathBuf,
-    /// The circuit, if there is a plant.
     pub circuit: Option<Spot>,
     /// Points, in all variants.
     pub points: Vec<Mention>,
@@ -77,7 +69,6 @@ pub struct Unchecked {
 /// A point that the scenario names.
 #[derive(Clone, Debug)]
 pub struct Mention {
-    /// The point that is named.
     pub point: PointName,
     /// Where the scenario names it.
     pub spot: Spot,
@@ -90,7 +81,6 @@ pub struct Mention {
 /// A place where programs run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Node {
-    /// Name of the node, also on the network.
     pub name: String,
     /// Address and prefix length of its interface `eth0`, if it is linked.
     pub address: Option<(Ipv4Addr, u8)>,
@@ -103,7 +93,6 @@ pub struct Node {
 /// A point served as a file below `/plant`: `/plant/<point>`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PointFile {
-    /// The point that the file shows.
     pub point: PointName,
     /// Whether programs may write it.
     pub writable: bool,
@@ -121,7 +110,6 @@ pub struct Program {
     pub command: Vec<String>,
     /// Variables set in addition to a minimal environment.
     pub environment: BTreeMap<String, String>,
-    /// What its end means.
     pub on_exit: OnExit,
 }
 
@@ -140,7 +128,6 @@ pub enum OnExit {
 pub struct Event {
     /// When it happens, in scenario time.
     pub at: VirtualSpan,
-    /// What the testbed does then.
     pub what: Happening,
 }
 
@@ -149,9 +136,8 @@ pub struct Event {
 pub enum Happening {
     /// A point of the plant gets a value.
     Set {
-        /// The point that gets the value.
         point: PointName,
-        /// The value, in the point's unit.
+        /// In the point's unit.
         value: f64,
     },
     /// Something happens to the network.

@@ -90,7 +90,7 @@ fn names_in<'a>(scenario: &Mapping<'a>, key: &str) -> Vec<Placed<'a, String>> {
     items.iter().filter_map(|item| item.parse(names::on_network)).collect()
 }
 
-/// Adds a name. Answers whether it is new; reports it otherwise.
+/// Adds a name. Returns whether it is new; reports it otherwise.
 fn add_part(read: &mut Read<'_>, name: &Placed<'_, String>, part: Part) -> bool {
     if let Some(other) = read.parts.get(&name.value) {
         let (name_quoted, other) = (quoted(&name.value), other.with_article());
@@ -111,8 +111,8 @@ fn read_link<'a>(mapping: &Mapping<'a>, read: &mut Read<'a>) -> Option<Link> {
     let (from, to) = (from?, to?);
     read.ends.extend([from.clone(), to.clone()]);
     if from.value == to.value {
-        to.place
-            .wrong(format!("{} is linked to itself", quoted(&to.value)), "name a different end");
+        let what = format!("{} is linked to itself", quoted(&to.value));
+        to.place.wrong(what, "name a different end");
         return None;
     }
     add_link(mapping, &from.value, &to.value, read);

@@ -35,9 +35,7 @@ pub(super) fn read<'a>(scenario: &Mapping<'a>, places: &Places) -> Vec<Read<'a>>
 }
 
 fn read_node<'a>(name: &Placed<'a, &str>, cursor: &Cursor<'a>, places: &Places) -> Read<'a> {
-    if let Err(fault) = names::on_network(name.value) {
-        name.place.report(fault);
-    }
+    name.place.clone().parse(name.value, names::on_network);
     let name = Placed { value: name.value.to_owned(), place: name.place.clone() };
     let node =
         Node { name: name.value.clone(), address: None, files: Vec::new(), programs: Vec::new() };
@@ -83,13 +81,11 @@ fn read_programs<'a>(node: &Mapping<'a>, places: &Places, read: &mut Read<'a>) {
         let name = program.parse("name", names::of_program);
         let command = program.cursor("run").and_then(|run| command(&run, places));
         let environment = environment(&program);
-        let on_exit = program.choice("on_exit").map(|word| match word.value {
-            "ignore" => OnExit::Ignore,
-            _ => OnExit::Fail,
-        });
+        let on_exit = program.choice("on_exit");
         read.programs.extend(name.clone());
         if let (Some(name), Some(command), Some(on_exit)) = (name, command, on_exit) {
-            let name = name.value;
+            let (name, ignored) = (name.value, on_exit.value == "ignore");
+            let on_exit = if ignored { OnExit::Ignore } else { OnExit::Fail };
             read.node.programs.push(Program { name, command, environment, on_exit });
         }
     }
@@ -128,9 +124,7 @@ fn command(run: &Cursor<'_>, places: &Places) -> Option<Vec<String>> {
 fn environment(program: &Mapping<'_>) -> BTreeMap<String, String> {
     let mut environment = BTreeMap::new();
     for (name, value) in program.named("environment") {
-        if let Err(fault) = names::of_variable(name.value) {
-            name.place.report(fault);
-        }
+        name.place.clone().parse(name.value, names::of_variable);
         if let Some(value) = value.parse(no_zero) {
             environment.insert(name.value.to_owned(), value.value);
         }

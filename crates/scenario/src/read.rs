@@ -17,7 +17,7 @@ use super::model::{Event, Happening, Mention, Node, Requirement, Scenario, Unche
 use super::{check, events, instant, network, nodes, plant, requirements};
 use crate::keys::{SCENARIO, TOP};
 use ::network::plan::{self, Host, Plan, PlanError};
-use ::plant::name::PointName;
+use ::plant::name::{self, PointName};
 use os::regular;
 use runtime::domain::Freeze;
 use settings::cursor::{self, Cursor, Mapping, Placed};
@@ -54,7 +54,7 @@ pub fn read(file_or_folder: &Path, options: &Options) -> Result<Scenario, Proble
 }
 
 /// Names of the variants of a scenario, in the order of the file, as far as they can be made out; empty
-/// if it has none. What is wrong with them, or with anything else, is for [`read`] to tell with the rest.
+/// if it has none. What is wrong with them, or with anything else, is for [`read`] to report with the rest.
 ///
 /// # Errors
 /// When there is no file that could be read.
@@ -139,12 +139,14 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     let plant = top.mapping("plant").map(|plant| plant::read(&plant, &places)).unwrap_or_default();
     let nodes = nodes::read(top, &places);
     let captures = top.choice("capture").is_none_or(|word| word.value == "all");
+    let programs = nodes.iter().flat_map(|node| node.programs.iter().map(move |name| (name, node)));
+    let programs = programs.map(|(name, node)| (name.value.clone(), node.name.value.clone()));
     let world = World {
         network: network::read(top, &nodes),
         captures,
         has_plant: top.has("plant"),
-        recorded: check::recorded(&plant),
-        programs: nodes.iter().flat_map(check::programs_of).collect(),
+        recorded: plant.recorded.iter().map(|point| name::point_key(&point.value)).collect(),
+        programs: programs.collect(),
         duration: duration.as_ref().map(|duration| duration.value),
     };
     network::check_ends(&world.network, &nodes);
@@ -153,7 +155,10 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     check::point_files(&nodes, &plant.driven, &world);
     let mut points = mentions(&plant, &nodes);
     let chosen = read_stories(top, options, &world, &mut points);
-    refuse_duration(top, options);
+    if let Some(duration) = options.duration.filter(|span| *span <= VirtualSpan::ZERO) {
+        let what = format!("the requested duration is {duration}");
+        top.place.wrong(what, "give more than zero, or use the duration of the file");
+    }
 
     let (variant, story) = chosen?;
     let duration = options.duration.unwrap_or(duration?.value);
@@ -219,7 +224,7 @@ fn mentions(plant: &plant::Read<'_>, nodes: &[nodes::Read<'_>]) -> Vec<Mention> 
     driven.chain(recorded).chain(served).map(mention).collect()
 }
 
-/// Reads what happens and what is demanded, in all variants, and answers the one chosen.
+/// Reads what happens and what is demanded, in all variants, and returns the one chosen.
 fn read_stories(
     top: &Mapping<'_>,
     options: &Options,
@@ -230,7 +235,7 @@ fn read_stories(
     let common = read_story(top, &mut taken, world, points);
     let (mut names, mut stories) = (Vec::new(), Vec::new());
     for (name, cursor) in top.named("variants") {
-        check_variant_name(&name);
+        name.place.clone().parse(name.value, names::in_paths);
         names.push(name.value);
         if let Some(variant) = cursor.mapping() {
             let own = read_story(&variant, &mut taken.clone(), world, points);
@@ -270,10 +275,8 @@ fn choose_variant<'n>(
     match &options.variant {
         None if names.is_empty() => return Some(None),
         None => {
-            place.wrong(
-                "a run needs one variant, and none is selected",
-                suggest::all("variants", known()),
-            );
+            let what = "a run needs one variant, and none is selected";
+            place.wrong(what, suggest::all("variants", known()));
         }
         Some(chosen) => match known().find(|name| name == chosen) {
             Some(name) => return Some(Some(name)),
@@ -286,20 +289,6 @@ fn choose_variant<'n>(
     None
 }
 
-fn check_variant_name(name: &Placed<'_, &str>) {
-    if let Err(fault) = names::in_paths(name.value) {
-        name.place.report(fault);
-    }
-}
-
-fn refuse_duration(top: &Mapping<'_>, options: &Options) {
-    if let Some(duration) = options.duration.filter(|span| *span <= VirtualSpan::ZERO) {
-        let what = format!("the requested duration is {duration}");
-        top.place.wrong(what, "give more than zero, or use the duration of the file");
-    }
-}
-
-/// When programs are frozen.
 fn freeze(text: &str) -> Result<Freeze, Fault> {
     text.parse().map_err(|error: String| {
         let (what, fix) = error.split_once("; ").unwrap_or((&error, "choose a different one"));

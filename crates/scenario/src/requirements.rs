@@ -79,14 +79,12 @@ fn read_disturbed(
     let nodes = requirement.items("depends_on");
     let is_empty = requirement.has("depends_on") && nodes.is_empty();
     if is_empty {
-        let what = "`depends_on` is empty";
-        requirement
-            .place
-            .wrong(what, "name the nodes that count, or remove it to count all of them");
+        let fix = "name the nodes that count, or remove it to count all of them";
+        requirement.place.wrong("`depends_on` is empty", fix);
     }
     let names = nodes.iter().map(|node| node.parse(|name| Ok(name.to_owned())));
     let nodes: Vec<_> = names.flatten().collect();
-    // Each of them, so that all mistakes are told.
+    // Each of them, so that all mistakes are reported.
     let wrong = nodes.iter().filter(|node| !world.expect(node, Part::Node)).count();
     let mut named: Vec<String> = nodes.into_iter().map(|node| node.value).collect();
     // What is measured of a node depends on that, whatever else is named.
