@@ -299,8 +299,8 @@ fn reported(
     let reported = data.reported.get(&(program.to_owned(), member.to_owned()));
     let reported = reported.ok_or_else(|| format!("there is no log of {program}"))?;
     let known = Known::of_log(program, reported, data).heeding_plant(window, data);
-    let all = reported.times_ns.iter().zip(&reported.values);
-    let all = all.filter(|(time, _)| window.holds(**time) && **time < known.sound_to_ns);
+    let within = |time| window.holds(time) && time < known.sound_to_ns;
+    let all = reported.rows.iter().filter(|(time, _)| within(*time));
     let all: Vec<f64> = all.map(|(_, value)| *value).collect();
     if all.is_empty() {
         return Err(format!("{program} reported no {member}"));

@@ -66,7 +66,7 @@ pub struct RunRecord {
     pub losses: Vec<Loss>,
     /// What one should look at before trusting the result.
     pub warnings: Vec<String>,
-    /// Empty while unfinished.
+    /// Empty while the run is unfinished.
     pub verdicts: Vec<Verdict>,
 }
 

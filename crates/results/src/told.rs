@@ -13,13 +13,11 @@ use super::doubt::Loss;
 use super::output::{Channel, OutputLine};
 use scenario::told::{Statistic, scale_ms};
 
-/// Scenario time and number, in the order of lines.
+/// What a program reported of a member.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReportedValues {
-    /// When each line came.
-    pub times_ns: Vec<i64>,
-    /// What it said, in ms where it is a time.
-    pub values: Vec<f64>,
+    /// Scenario time of each line and its number, in ms where it is a time; in the order of lines.
+    pub rows: Vec<(i64, f64)>,
     /// From when on numbers are missing: the log says that it lacks lines, or one says no number.
     pub lost: Option<Loss>,
 }
@@ -56,8 +54,7 @@ pub fn read(name: &str, log: impl BufRead, member: &str) -> io::Result<ReportedV
             _ if line.channel == Channel::Lost => format!("{name} lacks lines: {}", line.text),
             Said::Nothing => continue,
             Said::Number(value) => {
-                reported.times_ns.push(line.time_ns);
-                reported.values.push(value * scale_ms(member).unwrap_or(1.0));
+                reported.rows.push((line.time_ns, value * scale_ms(member).unwrap_or(1.0)));
                 continue;
             }
             Said::NoNumber => {
@@ -117,12 +114,12 @@ mod tests {
                    \x20   1.800000000 out| {broken\n\
                    \x20   2.000000000 out| {\"other\": 3, \"latency_us\": 4200}\n";
         let reported = read("p.log", log.as_bytes(), "latency_us").unwrap();
-        assert_eq!(reported.times_ns, [1_500_000_000, 2_000_000_000]);
-        assert_eq!(reported.values, [0.8125, 4.2]);
+        assert_eq!(reported.rows, [(1_500_000_000, 0.8125), (2_000_000_000, 4.2)]);
         let lost = reported.lost.unwrap();
         assert_eq!(lost.from_ns, 1_700_000_000);
         assert!(lost.reason.ends_with("without a number: {\"latency_us\": \"much\"}"), "{lost:?}");
-        assert_eq!(read("p.log", log.as_bytes(), "other").unwrap().values, [3.0]);
+        let other = read("p.log", log.as_bytes(), "other").unwrap();
+        assert_eq!(other.rows, [(2_000_000_000, 3.0)]);
     }
 
     /// What Python writes of what never came, and lines that were cut.
@@ -147,11 +144,8 @@ mod tests {
             let log =
                 format!("    1.000000000 out| {{\"answer_ms\": 1}}\n    2.000000000 out| {hole}\n");
             let reported = read("p.log", log.as_bytes(), "answer_ms").unwrap();
-            assert_eq!(
-                (reported.values, reported.lost.map(|lost| lost.from_ns)),
-                (vec![1.0], Some(2_000_000_000)),
-                "{hole}"
-            );
+            assert_eq!(reported.rows, [(1_000_000_000, 1.0)], "{hole}");
+            assert_eq!(reported.lost.map(|lost| lost.from_ns), Some(2_000_000_000), "{hole}");
         }
         for text in [
             "answer_ms: 6",
@@ -162,7 +156,7 @@ mod tests {
         ] {
             let log = format!("    1.000000000 out| {text}\n");
             let reported = read("p.log", log.as_bytes(), "answer_ms").unwrap();
-            assert_eq!((reported.values.len(), reported.lost), (0, None), "{text}");
+            assert_eq!((reported.rows.len(), reported.lost), (0, None), "{text}");
         }
     }
 

@@ -38,7 +38,7 @@ pub struct Source {
     pub query: String,
 }
 
-/// Judges a requirement.
+/// Judges a requirement by the files of a run.
 pub fn judge(requirement: &Requirement, data: &RunData) -> Verdict {
     let (outcome, value, reason) = match measure(&requirement.measure, data) {
         Ok(finding) => {

@@ -1,6 +1,7 @@
 //! Verdicts as the story of one run: a voltage that dips, and a controller that polls.
 
 use report_kit::outcome::Outcome;
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use super::capture::{Capture, CapturedFrame};
@@ -62,9 +63,8 @@ fn polls(heading: Heading) -> Capture {
 
 /// A millisecond each 100 ms, but 5 ms at 4 s.
 fn reported() -> ReportedValues {
-    let times_ns: Vec<i64> = (0..100).map(|k| 100 * k * MS).collect();
-    let values = times_ns.iter().map(|time| if *time == 4000 * MS { 5.0 } else { 1.0 }).collect();
-    ReportedValues { times_ns, values, lost: None }
+    let rows = (0..100).map(|k| (100 * k * MS, if k == 40 { 5.0 } else { 1.0 })).collect();
+    ReportedValues { rows, lost: None }
 }
 
 fn run() -> RunData {
@@ -72,16 +72,14 @@ fn run() -> RunData {
         reported: [(("drive".to_owned(), "latency_us".to_owned()), reported())].into(),
         series_file: "series.parquet".into(),
         series: Some(voltage()),
-        captures: [
-            ("controller".to_owned(), polls(Heading::Outbound)),
-            ("sensor".to_owned(), polls(Heading::Inbound)),
-        ]
-        .into(),
-        addresses: [
-            ("controller".to_owned(), Some(CONTROLLER)),
-            ("sensor".to_owned(), Some(SENSOR)),
-        ]
-        .into(),
+        captures: BTreeMap::from([
+            ("controller".into(), polls(Heading::Outbound)),
+            ("sensor".into(), polls(Heading::Inbound)),
+        ]),
+        addresses: BTreeMap::from([
+            ("controller".into(), Some(CONTROLLER)),
+            ("sensor".into(), Some(SENSOR)),
+        ]),
         realtime_zero_ns: REALTIME_ZERO_NS,
         planned_to: VirtualSpan::from_s(10),
         covered_to: VirtualSpan::from_s(10),
@@ -92,12 +90,9 @@ fn run() -> RunData {
 fn cut_at(end_ms: i64) -> RunData {
     let mut data = run();
     data.covered_to = VirtualSpan::from_ms(end_ms);
-    let mut series = Series::empty(&[bus()]);
-    let whole = voltage();
-    for (row, time_ns) in whole.time_ns.iter().enumerate().filter(|(_, t)| **t < end_ms * MS) {
-        series.push(*time_ns, &[whole.columns[0].values[row]]);
-    }
-    data.series = Some(series);
+    let series = data.series.as_mut().unwrap();
+    series.time_ns.retain(|time_ns| *time_ns < end_ms * MS);
+    series.columns[0].values.truncate(series.time_ns.len());
     for capture in data.captures.values_mut() {
         capture.frames.retain(|frame| frame.realtime_ns < REALTIME_ZERO_NS + end_ms * MS);
     }
@@ -265,18 +260,9 @@ fn the_last_silence_of_a_run_that_a_failed_part_has_ended_says_nothing() {
     expect(&whole, &failed(9000), Outcome::NotMeasured, Some(100.0));
     let early = demand(gap(ALL), None, Some(90.0));
     expect(&early, &failed(9000), Outcome::Missed, Some(100.0));
-    expect(
-        &demand(gap(window(7000, 8000)), None, Some(150.0)),
-        &failed(9000),
-        Outcome::Missed,
-        Some(1000.0),
-    );
-    expect(
-        &demand(gap(window(7000, 9500)), None, Some(150.0)),
-        &failed(9000),
-        Outcome::NotMeasured,
-        None,
-    );
+    let silent = |to_ms| demand(gap(window(7000, to_ms)), None, Some(150.0));
+    expect(&silent(8000), &failed(9000), Outcome::Missed, Some(1000.0));
+    expect(&silent(9500), &failed(9000), Outcome::NotMeasured, None);
 }
 
 #[test]
@@ -315,18 +301,10 @@ fn a_window_that_no_gap_could_miss_says_nothing() {
 
 #[test]
 fn received_frames_are_new_inbound_and_by_their_source() {
-    expect(
-        &demand(received("controller", ALL), Some(61.0), Some(61.0)),
-        &run(),
-        Outcome::Met,
-        Some(61.0),
-    );
-    expect(
-        &demand(received("controller", window(7000, 9000)), None, Some(0.0)),
-        &run(),
-        Outcome::Met,
-        Some(0.0),
-    );
+    let polls = demand(received("controller", ALL), Some(61.0), Some(61.0));
+    expect(&polls, &run(), Outcome::Met, Some(61.0));
+    let repetitions = demand(received("controller", window(7000, 9000)), None, Some(0.0));
+    expect(&repetitions, &run(), Outcome::Met, Some(0.0));
     let from_itself = demand(received("sensor", ALL), None, Some(0.0));
     expect(&from_itself, &run(), Outcome::Met, Some(0.0));
 }
@@ -454,11 +432,8 @@ fn what_programs_do_without_an_answer_from_the_plant_is_not_measured() {
 fn a_file_with_a_hole_is_known_up_to_there_only() {
     let within = Window { from: None, to: Some(VirtualSpan::from_s(5)) };
     let gap = |at_most| demand(gap(within), None, Some(at_most));
-    let lost = |file: &str| Loss {
-        file: file.into(),
-        from_ns: 3000 * MS,
-        reason: format!("{file} lacks something"),
-    };
+    let reason = || "it lacks something".into();
+    let lost = |file: &str| Loss { file: file.into(), from_ns: 3000 * MS, reason: reason() };
     let mut data = run();
     assert_eq!(judge(&gap(150.0), &data).outcome, Outcome::Met);
     data.losses = vec![lost("captures/controller.pcapng")];

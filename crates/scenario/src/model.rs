@@ -49,7 +49,7 @@ pub struct Scenario {
     pub network: Network,
     /// Whether frames are kept.
     pub captures: bool,
-    /// Sorted by time.
+    /// Those of the variant and of all, sorted by time.
     pub events: Vec<Event>,
     pub requirements: Vec<Requirement>,
     /// Where that stands which only the engine of the plant can check.

@@ -21,7 +21,6 @@ pub(super) struct Chart {
     pub(super) title: String,
     /// The name of the point, where it is one.
     pub(super) point: String,
-    /// Unit of the values.
     pub(super) unit: String,
     /// One line per run.
     pub(super) traces: Vec<Trace>,
@@ -280,9 +279,8 @@ fn reported(runs: &[Loaded]) -> Vec<Chart> {
             let (program, member) = key;
             let title = format!("{member}, reported by {program}");
             let chart = charts.entry(key.clone()).or_insert_with(|| empty(title, "", unit(member)));
-            let rows = values.times_ns.iter().copied().zip(values.values.iter().copied());
             let source = format!("programs/{program}.log, {member}");
-            chart.traces.push(Trace { run: run.number, rows: rows.collect(), source });
+            chart.traces.push(Trace { run: run.number, rows: values.rows.clone(), source });
         }
     }
     for ((of_program, of_member), chart) in &mut charts {
