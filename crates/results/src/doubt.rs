@@ -13,7 +13,6 @@ use report_kit::figure::seconds;
 /// What the plant did, as far as verdicts need it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct PlantRecord {
-    /// Step of the simulation.
     pub step_ns: i64,
     /// Steps from scenario time zero on.
     pub steps: u64,
@@ -41,7 +40,6 @@ pub struct Refused {
 /// A file that lacks something from some moment on. It may go on later: the hole stays.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Loss {
-    /// The file, in the folder of the run.
     pub file: String,
     /// Scenario time from which on it is not whole.
     pub from_ns: i64,

@@ -17,9 +17,7 @@ use super::{csv, table_file};
 use os::regular;
 use plant::name::PointName;
 
-/// File name of the journal.
 pub(crate) const JOURNAL: &str = "series.csv.part";
-/// File name of the table it becomes.
 pub(crate) const TABLE: &str = "series.parquet";
 
 /// Records rows of the plant, each at once.
@@ -82,7 +80,6 @@ impl SeriesWriter {
     }
 }
 
-/// Reads the journal of a folder, if there is one.
 pub(crate) fn read(folder: &Path) -> Result<Option<Series>> {
     let parse = |octets: &[u8]| csv::read(&String::from_utf8_lossy(octets));
     read_if_there(&folder.join(JOURNAL), |octets| parse(octets).map_err(anyhow::Error::msg))

@@ -25,7 +25,6 @@ pub const FORMAT: u32 = 1;
 /// All of `run.json`.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// [`FORMAT`] of the writer.
     pub format: u32,
     pub scenario: ScenarioRecord,
     /// Scenario time the run reached; files may end earlier.
@@ -61,7 +60,6 @@ pub struct RunRecord {
     /// What the plant did; absent without one.
     #[serde(default)]
     pub plant: Option<PlantRecord>,
-    /// Files of the folder that lack something.
     #[serde(default)]
     pub losses: Vec<Loss>,
     /// What one should look at before trusting the result.
@@ -164,7 +162,6 @@ pub enum EndedHow {
     PartFailed,
     /// Ctrl-C or a signal.
     Interrupted,
-    /// An error of the testbed.
     Error,
 }
 
@@ -243,7 +240,6 @@ pub struct ProgramRecord {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "kebab-case")]
 pub enum ProgramEnd {
-    /// It was never started.
     NotStarted,
     /// It was about to be started when this was written.
     Starting,
@@ -251,10 +247,12 @@ pub enum ProgramEnd {
     Running,
     /// It ran until the runner stopped it at the end of the run.
     Stopped,
-    /// It exited by itself.
-    Exited { code: i32 },
-    /// A signal ended it.
-    Killed { signal: i32 },
+    Exited {
+        code: i32,
+    },
+    Killed {
+        signal: i32,
+    },
 }
 
 impl std::fmt::Display for ProgramEnd {

@@ -16,11 +16,9 @@ pub struct Series {
 /// One point over time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Column {
-    /// The point, written as in the scenario.
     pub point: PointName,
     /// Its unit; empty where it has none.
     pub unit: String,
-    /// One value per row.
     pub values: Vec<f64>,
 }
 
@@ -49,6 +47,7 @@ impl Series {
         self.time_ns.last().map(|last| last.saturating_add(self.interval_ns()))
     }
 
+    /// Appends a row.
     ///
     /// # Panics
     /// When there is not one value per column: the caller made the columns.

@@ -71,7 +71,6 @@ pub fn read(name: &str, log: impl BufRead, member: &str) -> io::Result<ReportedV
 /// Of a line that says no number, in characters.
 const SHOWN: usize = 80;
 
-/// What a line says of a member.
 enum Said {
     Nothing,
     Number(f64),

@@ -33,19 +33,18 @@ pub struct Verdict {
 /// Where a figure came from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Source {
-    /// File in the folder of the run.
     pub file: String,
     pub query: String,
 }
 
 /// Judges a requirement by the files of a run.
 pub fn judge(requirement: &Requirement, data: &RunData) -> Verdict {
-    let (outcome, value, reason) = match measure(&requirement.measure, data) {
+    let ((outcome, reason), value) = match measure(&requirement.measure, data) {
         Ok(finding) => {
             let weighed = sound(requirement, data, weigh(requirement, &finding));
-            doubt(requirement, data, weighed)
+            (doubt(requirement, data, weighed), finding.value)
         }
-        Err(reason) => (Outcome::NotMeasured, None, reason),
+        Err(reason) => ((Outcome::NotMeasured, reason), None),
     };
     Verdict {
         requirement: requirement.clone(),
@@ -57,7 +56,7 @@ pub fn judge(requirement: &Requirement, data: &RunData) -> Verdict {
     }
 }
 
-fn weigh(requirement: &Requirement, finding: &Finding) -> (Outcome, Option<f64>, String) {
+fn weigh(requirement: &Requirement, finding: &Finding) -> (Outcome, String) {
     let too_low = requirement.at_least.is_some_and(|bound| finding.highest < bound);
     let too_high = requirement.at_most.is_some_and(|bound| finding.lowest > bound);
     let within = requirement.at_least.is_none_or(|bound| finding.lowest >= bound)
@@ -71,25 +70,24 @@ fn weigh(requirement: &Requirement, finding: &Finding) -> (Outcome, Option<f64>,
     };
     let parts = [Some(finding.remark.clone()), finding.shortfall.clone()];
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-    (outcome, finding.value, parts.join("; "))
+    (outcome, parts.join("; "))
 }
 
 /// What is left of a verdict that no run could miss: a gap is as long as its window at most.
 fn sound(
     requirement: &Requirement,
     data: &RunData,
-    (outcome, value, reason): (Outcome, Option<f64>, String),
-) -> (Outcome, Option<f64>, String) {
+    (outcome, reason): (Outcome, String),
+) -> (Outcome, String) {
     let window = Bounds::of(requirement.measure.window, data.planned_to);
     let length_ms = (window.to_ns - window.from_ns) as f64 / 1e6;
     let is_gap = matches!(requirement.measure.kind, MeasureKind::LongestGap { .. });
     match requirement.at_most {
         Some(most) if is_gap && outcome == Outcome::Met && most >= length_ms => {
-            let most = figure(most);
-            let why = format!("no gap in {} ms is longer than {most} ms", figure(length_ms));
-            (Outcome::NotMeasured, value, why)
+            let (length, most) = (figure(length_ms), figure(most));
+            (Outcome::NotMeasured, format!("no gap in {length} ms is longer than {most} ms"))
         }
-        _ => (outcome, value, reason),
+        _ => (outcome, reason),
     }
 }
 
@@ -98,24 +96,21 @@ fn sound(
 fn doubt(
     requirement: &Requirement,
     data: &RunData,
-    (outcome, value, reason): (Outcome, Option<f64>, String),
-) -> (Outcome, Option<f64>, String) {
-    let Some(watched) = &data.watched else { return (outcome, value, reason) };
+    (outcome, reason): (Outcome, String),
+) -> (Outcome, String) {
+    let Some(watched) = &data.watched else { return (outcome, reason) };
     let window = Bounds::of(requirement.measure.window, data.planned_to);
     let seen_to_ns = window.to_ns.min(data.covered_to.as_ns());
-    let (outcome, why) = if let Some(why) = disturbed(requirement, window, watched) {
-        match outcome {
-            Outcome::NotMeasured => (outcome, why),
-            _ => (Outcome::Disturbed, format!("{why}; would be {}", outcome.words())),
+    let (outcome, why) = match disturbed(requirement, window, watched) {
+        Some(why) if outcome == Outcome::NotMeasured => (outcome, why),
+        Some(why) => (Outcome::Disturbed, format!("{why}; would be {}", outcome.words())),
+        None if watched.to_ns < seen_to_ns => {
+            let to = seconds(watched.to_ns);
+            (Outcome::NotMeasured, format!("disturbances were not recorded after {to} s"))
         }
-    } else if watched.to_ns < seen_to_ns {
-        let to = seconds(watched.to_ns);
-        (Outcome::NotMeasured, format!("disturbances were not recorded after {to} s"))
-    } else {
-        return (outcome, value, reason);
+        None => return (outcome, reason),
     };
-    let reason = if reason.is_empty() { why } else { format!("{why}; {reason}") };
-    (outcome, value, reason)
+    (outcome, if reason.is_empty() { why } else { format!("{why}; {reason}") })
 }
 
 fn source_of(measure: &Measure, data: &RunData) -> Source {

@@ -7,7 +7,6 @@ use vtime::VirtualSpan;
 /// A window with both ends, in scenario time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
-    /// Begin in scenario time.
     pub from_ns: i64,
     /// End in scenario time, not included.
     pub to_ns: i64,

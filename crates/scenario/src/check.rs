@@ -17,7 +17,6 @@ use settings::suggest;
 #[derive(Debug)]
 pub(super) struct World<'a> {
     pub(super) network: network::Read<'a>,
-    /// Whether frames are kept.
     pub(super) captures: bool,
     /// Whether there is a plant, right or wrong.
     pub(super) has_plant: bool,

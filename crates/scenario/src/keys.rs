@@ -17,7 +17,6 @@ use Shape::{
     Quantity, Rate, Share, Text, Time, Whole, Words,
 };
 
-/// What stands at the top of the file.
 pub(crate) static TOP: Shape = Of(&SCENARIO);
 
 pub(crate) static SCENARIO: Table = Table {

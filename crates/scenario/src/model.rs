@@ -23,7 +23,6 @@ use settings::problems::Spot;
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub name: String,
-    /// One paragraph for the report.
     pub description: String,
     /// The variant chosen, if the scenario has variants.
     pub variant: Option<String>,
@@ -47,7 +46,6 @@ pub struct Scenario {
     pub plant: Option<::plant::plan::Plan>,
     pub nodes: Vec<Node>,
     pub network: Network,
-    /// Whether frames are kept.
     pub captures: bool,
     /// Those of the variant and of all, sorted by time.
     pub events: Vec<Event>,
@@ -62,7 +60,6 @@ pub struct Unchecked {
     /// The scenario as the user named it.
     pub file: PathBuf,
     pub circuit: Option<Spot>,
-    /// Points, in all variants.
     pub points: Vec<Mention>,
 }
 
@@ -70,7 +67,6 @@ pub struct Unchecked {
 #[derive(Clone, Debug)]
 pub struct Mention {
     pub point: PointName,
-    /// Where the scenario names it.
     pub spot: Spot,
     /// Whether something sets it.
     pub written: bool,
@@ -84,7 +80,6 @@ pub struct Node {
     pub name: String,
     /// Address and prefix length of its interface `eth0`, if it is linked.
     pub address: Option<(Ipv4Addr, u8)>,
-    /// Points served to its programs as files.
     pub files: Vec<PointFile>,
     /// Programs, in the order in which they start.
     pub programs: Vec<Program>,
@@ -94,7 +89,6 @@ pub struct Node {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PointFile {
     pub point: PointName,
-    /// Whether programs may write it.
     pub writable: bool,
     /// Virtual time that a read takes; the value is that of the moment of asking.
     #[serde(with = "span_ns")]
@@ -134,13 +128,11 @@ pub struct Event {
 /// What an event does.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Happening {
-    /// A point of the plant gets a value.
     Set {
         point: PointName,
         /// In the point's unit.
         value: f64,
     },
-    /// Something happens to the network.
     Network(plan::EventKind),
 }
 
@@ -148,7 +140,6 @@ pub enum Happening {
 /// folder alone: after a kill, or by someone who has the results and not the scenario.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Requirement {
-    /// A sentence for the verdict table.
     pub name: String,
     pub measure: Measure,
     /// Smallest value that meets it, in the unit of the measure.
@@ -219,10 +210,8 @@ pub enum MeasureKind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
-    /// Where the sender is linked.
     #[default]
     Sender,
-    /// Where the receiver is linked.
     Receiver,
 }
 

@@ -18,11 +18,9 @@ pub(super) struct Read<'a> {
     pub(super) topology: Topology,
     /// The links of the topology that join two switches.
     between_switches: Topology,
-    /// What every name stands for.
     pub(super) parts: BTreeMap<String, Part>,
     /// Ends of links, in the order of the file.
     pub(super) ends: Vec<Placed<'a, String>>,
-    /// Attackers where they are named.
     pub(super) attackers_named: Vec<Placed<'a, String>>,
     /// Whether all links are right, so that what is not connected is so on purpose.
     pub(super) is_whole: bool,
@@ -55,7 +53,6 @@ impl Part {
 }
 
 impl Read<'_> {
-    /// Names of one kind.
     pub(super) fn names(&self, part: Part) -> impl Iterator<Item = &str> + Clone {
         self.parts.iter().filter(move |(_, of)| **of == part).map(|(name, _)| name.as_str())
     }
@@ -128,7 +125,6 @@ fn read_link<'a>(mapping: &Mapping<'a>, read: &mut Read<'a>) -> Option<Link> {
     })
 }
 
-/// One end of a link, if there is such a part.
 fn end<'a>(mapping: &Mapping<'a>, key: &str, read: &Read<'_>) -> Option<Placed<'a, String>> {
     let end = mapping.text(key)?;
     if read.parts.contains_key(&end.value) {

@@ -25,7 +25,6 @@ pub(super) struct Read<'a> {
     pub(super) address: Option<Placed<'a, (Ipv4Addr, u8)>>,
     /// Points served, and whether programs may write them.
     pub(super) files: Vec<(Placed<'a, PointName>, bool)>,
-    /// Names of the programs.
     pub(super) programs: Vec<Placed<'a, String>>,
 }
 

@@ -30,16 +30,12 @@ const FILE_NAME: &str = "scenario.yaml";
 /// Largest file that is read.
 const OCTETS_MAX: u64 = 1 << 20;
 
-/// What the command line says about a run.
+/// What the command line says about a run, instead of the file where it does.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The variant to run.
     pub variant: Option<String>,
-    /// Length of the run instead of the file's.
     pub duration: Option<VirtualSpan>,
-    /// Seed instead of the file's.
     pub seed: Option<u64>,
-    /// Time dilation factor instead of the file's.
     pub tdf: Option<Tdf>,
 }
 
@@ -68,7 +64,6 @@ pub fn variants(file_or_folder: &Path) -> Result<Vec<String>, Problems> {
     Ok(names.map(|(name, _)| name.value.to_owned()).collect())
 }
 
-/// The text of a scenario and where it comes from.
 struct Source {
     text: String,
     file: PathBuf,
@@ -198,7 +193,6 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     })
 }
 
-/// The network, in numbers.
 fn plan(nodes: &[Node], read: &network::Read<'_>, events: &[Event]) -> Result<Plan, PlanError> {
     let host = |node: &Node| Host { name: node.name.clone(), address: node.address };
     let hosts: Vec<Host> = nodes.iter().map(host).collect();

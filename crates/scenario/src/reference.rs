@@ -38,7 +38,6 @@ Aliases, tags and further documents are rejected. A mapping without required key
 The examples below form one scenario.
 ";
 
-/// A section: heading, text, example, tables.
 struct Section {
     heading: &'static str,
     text: &'static str,

@@ -19,7 +19,6 @@ use settings::units;
 /// Largest count that a bound may name; up to there floating point counts exactly.
 const COUNT_MAX: u64 = 1 << 53;
 
-/// The requirements of a list, and the names that are taken.
 pub(super) fn read<'a>(
     cursors: &[Cursor<'a>],
     taken: &mut BTreeMap<String, usize>,

@@ -18,7 +18,6 @@ impl Topology {
         }
     }
 
-    /// Whether a link joins two parts.
     pub(super) fn joins(&self, one: &str, other: &str) -> bool {
         self.neighbours.get(one).is_some_and(|neighbours| neighbours.contains(other))
     }

@@ -83,9 +83,7 @@ impl<'a> Place<'a> {
 /// A value that was read, and where it stood.
 #[derive(Clone, Debug)]
 pub struct Placed<'a, T> {
-    /// What was written, read.
     pub value: T,
-    /// Line, column and path of keys, for reports.
     pub place: Place<'a>,
 }
 
@@ -94,7 +92,6 @@ pub struct Placed<'a, T> {
 pub struct Cursor<'a> {
     value: &'a Value,
     shape: &'static Shape,
-    /// Line, column and path of keys, for reports.
     pub place: Place<'a>,
 }
 
@@ -278,9 +275,7 @@ fn choose_by_word(
 #[derive(Clone, Debug)]
 pub struct Mapping<'a> {
     entries: &'a [(Key, Value)],
-    /// The keys that may stand in it.
     pub table: &'static Table,
-    /// Line, column and path of keys, for reports.
     pub place: Place<'a>,
 }
 

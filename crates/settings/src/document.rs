@@ -20,7 +20,6 @@ const DEPTH_MAX: usize = 32;
 pub struct Value {
     /// Line and column, each from 1.
     pub at: (usize, usize),
-    /// The text, items or entries that were written.
     pub content: Content,
 }
 
@@ -39,9 +38,8 @@ pub enum Content {
 /// A key of a mapping and where it begins.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Key {
-    /// Line and column, from 1.
+    /// Line and column, each from 1.
     pub at: (usize, usize),
-    /// The key as written.
     pub text: String,
 }
 
@@ -80,7 +78,6 @@ impl Value {
     }
 }
 
-/// The tree so far.
 struct Composer<'a> {
     /// Lists and mappings that are still open, the innermost last.
     open: Vec<Open>,

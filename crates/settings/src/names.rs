@@ -15,7 +15,6 @@ pub enum Names {
     InPaths,
     /// Of a program; it becomes part of file names.
     OfProgram,
-    /// Of an environment variable.
     OfVariable,
     /// Of a column or a member, which others have named.
     Foreign,

@@ -28,27 +28,21 @@ pub struct Problem {
     pub column: Option<usize>,
     /// Path of keys, such as `nodes.sensor.address`; empty at the top.
     pub key: String,
-    /// What is wrong, and the fix.
     pub fault: Fault,
 }
 
-/// Where something stands in the scenario, for what is found wrong only later.
+/// Where something stands in the scenario, as in a [`Problem`], for what is found wrong only later.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spot {
-    /// Line in the file, from 1.
     pub line: usize,
-    /// Column in characters, from 1.
     pub column: usize,
-    /// Path of keys that leads there, such as `nodes.sensor`.
     pub key: String,
 }
 
 /// What is wrong with a text, and the fix, wherever the text stands.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Fault {
-    /// What is wrong, without its place.
     pub what: String,
-    /// What to do about it.
     pub fix: String,
 }
 

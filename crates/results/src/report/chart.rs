@@ -15,7 +15,6 @@ use report_kit::figure::{figure, seconds};
 use scenario::model::{End, Measure, MeasureKind};
 use scenario::told::{Statistic, unit};
 
-/// A chart over scenario time.
 #[derive(Default)]
 pub(super) struct Chart {
     pub(super) title: String,
@@ -30,9 +29,7 @@ pub(super) struct Chart {
     pub(super) span_ns: (i64, i64),
 }
 
-/// The line of a run.
 pub(super) struct Trace {
-    /// Number of the run.
     pub(super) run: usize,
     pub(super) rows: Vec<Row>,
     /// File and query that they came from.
@@ -41,7 +38,6 @@ pub(super) struct Trace {
 
 #[derive(Clone)]
 pub(super) struct Marker {
-    /// Numbers of the runs it belongs to.
     pub(super) runs: Vec<usize>,
     pub(super) at_ns: i64,
     pub(super) text: String,
@@ -50,7 +46,6 @@ pub(super) struct Marker {
 /// Bounds of a requirement over its window.
 #[derive(Clone)]
 pub(super) struct Bound {
-    /// Numbers of the runs it belongs to.
     pub(super) runs: Vec<usize>,
     pub(super) window_ns: (i64, i64),
     pub(super) low: Option<f64>,
@@ -60,7 +55,6 @@ pub(super) struct Bound {
 }
 
 impl Chart {
-    /// What the axis of values is called.
     pub(super) fn axis_name(&self) -> String {
         let quantity = match self.unit.as_str() {
             "" => return "value".to_owned(),
@@ -111,7 +105,6 @@ fn widened(range: (f64, f64), value: f64) -> (f64, f64) {
     (range.0.min(value), range.1.max(value))
 }
 
-/// All charts of a report.
 pub(super) fn all(runs: &[Loaded]) -> Vec<Chart> {
     let span_ns = span(runs);
     let markers = markers(runs);
@@ -392,7 +385,6 @@ impl Marker {
         (!runs.is_empty()).then(|| Self { runs, ..self.clone() })
     }
 
-    /// The text beside the marker.
     pub(super) fn label(&self) -> String {
         format!("{} s  {}", seconds(self.at_ns), self.text)
     }
@@ -415,7 +407,6 @@ pub(super) fn line_class(run: usize) -> String {
 
 /// Colours in the style sheet; further runs begin again, with other dashes.
 pub(super) const COLOURS: usize = 8;
-/// Kinds of lines in the style sheet.
 const DASHES: usize = 4;
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use report_kit::page::base64;
 /// Buckets of at most four rows per line: 16,000 rows, about 170 kB of text.
 const BUCKETS: usize = 4000;
 
-/// All charts as the script reads them.
 pub(super) fn json(charts: &[Chart]) -> Value {
     charts.iter().map(chart).collect()
 }

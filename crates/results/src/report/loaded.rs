@@ -17,7 +17,6 @@ const LINES_SHOWN: usize = 14;
 /// Bytes read from the end of a log: enough for those lines unless they are very long.
 const TAIL_BYTES: u64 = 16 * 1024;
 
-/// A run that was read.
 pub(super) struct Loaded {
     /// Its number in the report, which decides its colour.
     pub(super) number: usize,
@@ -28,7 +27,6 @@ pub(super) struct Loaded {
     pub(super) data: RunData,
     /// Verdicts: those of the run, or drawn from its files if it was killed before.
     pub(super) verdicts: Vec<Verdict>,
-    /// Last lines of each program.
     pub(super) outputs: BTreeMap<String, Vec<String>>,
 }
 

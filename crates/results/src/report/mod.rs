@@ -36,7 +36,6 @@ const SCRIPT: &str = include_str!("page.js");
 /// How much a report shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Written {
-    /// Charts in the report.
     pub charts: usize,
     pub traces: usize,
 }

@@ -28,7 +28,6 @@ pub(super) fn chip(run: &Loaded) -> Markup {
     }
 }
 
-/// A cell with an outcome, and with more in it.
 fn outcome(outcome: Outcome, more: &Markup) -> Markup {
     let (class, sign) = outcome.sign();
     html! {
@@ -46,7 +45,6 @@ fn identity(run: &Loaded) -> String {
     format!("{before}seed {}, tdf {}", scenario.seed, figure(scenario.tdf))
 }
 
-/// Title and what was run.
 pub(super) fn head(runs: &[Loaded]) -> Markup {
     let descriptions = runs.iter().map(|run| run.record.scenario.description.trim());
     let sections = [
@@ -66,7 +64,6 @@ pub(super) fn head(runs: &[Loaded]) -> Markup {
     }
 }
 
-/// The answer of each run, with its verdicts.
 pub(super) fn answers(runs: &[Loaded]) -> Markup {
     html! {
         section #verdicts {
@@ -164,7 +161,6 @@ fn verdicts(verdicts: &[Verdict]) -> Markup {
     table("verdicts", &heads(&columns), &rows)
 }
 
-/// Every warning of every run and program.
 pub(super) fn warnings(runs: &[Loaded]) -> Markup {
     let mut warnings: Vec<(&Loaded, String)> = Vec::new();
     for run in runs {
@@ -257,7 +253,6 @@ fn legend(runs: &[Loaded], chart: &Chart) -> Markup {
     }
 }
 
-/// Programs, how they ended, and their last words.
 pub(super) fn programs(runs: &[Loaded]) -> Markup {
     html! {
         section #programs {

@@ -24,7 +24,6 @@ const TICK_HEIGHT: f64 = 42.0;
 /// Columns of pixels: twice as many as drawn, for paper.
 const COLUMNS: usize = 1760;
 
-/// Where values lie in the picture.
 struct Scale {
     span_ns: (i64, i64),
     range: (f64, f64),
@@ -46,7 +45,6 @@ fn x_of((from, to): (i64, i64), time_ns: i64) -> f64 {
     LEFT + (time_ns - from) as f64 / (to - from) as f64 * (WIDTH - LEFT - RIGHT)
 }
 
-/// A chart as an SVG element.
 pub(super) fn svg(chart: &Chart, number: usize) -> Markup {
     let labelled = |marker: &Marker| (x_of(chart.span_ns, marker.at_ns), marker.label());
     let texts: Vec<(f64, String)> = chart.markers.iter().map(labelled).collect();
