@@ -22,9 +22,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use vtime::VirtualSpan;
 
-use super::window::Bounds;
 use report_kit::figure::{figure, seconds};
-use scenario::model::{MeasureKind, Requirement};
+use scenario::model::{Bounds, MeasureKind, Requirement};
 
 /// Bound of what has no time of its own: a tenth of the 100 ms in which a control centre polls.
 pub const BOUND_DEFAULT: VirtualSpan = VirtualSpan::from_ms(10);

@@ -1,13 +1,12 @@
 //! Disturbances as the story of one run: a poller that must ask every 100 ms.
 
 use super::disturbance::*;
-use super::run_data::RunData;
+use super::measure::RunData;
 use super::verdict::{exit, judge};
 use super::verdict_tests::{ALL, MS, bus, demand, gap, last_below, minimum, told, window};
-use super::window::Bounds;
 use super::{Series, Verdict};
 use report_kit::outcome::Outcome;
-use scenario::model::{Requirement, Window};
+use scenario::model::{Bounds, Requirement, Window};
 use scenario::told::Statistic;
 use terminal::exit::Exit;
 use vtime::VirtualSpan;

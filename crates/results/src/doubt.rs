@@ -7,8 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::window::Bounds;
 use report_kit::figure::seconds;
+use scenario::model::Bounds;
 
 /// What the plant did, as far as verdicts need it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -73,11 +73,6 @@ impl PlantRecord {
             reason: "programs could not read the plant, which did not converge".into(),
         })
     }
-}
-
-/// The first loss of a file; `None` if it is whole.
-pub fn first_of<'l>(losses: &'l [Loss], file: &str) -> Option<&'l Loss> {
-    losses.iter().filter(|loss| loss.file == file).min_by_key(|loss| loss.from_ns)
 }
 
 #[cfg(test)]

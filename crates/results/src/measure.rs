@@ -5,19 +5,47 @@
 //! finding carries the range in which the final value must lie, and a bound outside that range is
 //! missed whatever the rest would have brought. To be met takes the whole window.
 
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use vtime::VirtualSpan;
+
 use super::capture::{Capture, CapturedFrame};
-use super::doubt::{self, Loss};
+use super::disturbance::Watched;
+use super::doubt::{Loss, PlantRecord};
 use super::frame::Segment;
-use super::run_data::RunData;
 use super::series::Series;
 use super::stream::Streams;
 use super::told::{ReportedValues, draw};
-use super::window::Bounds;
 use network::capture::Heading;
 use plant::name::PointName;
 use report_kit::figure::seconds;
-use scenario::model::{End, Measure, MeasureKind};
+use scenario::model::{Bounds, End, Measure, MeasureKind};
 use scenario::told::Statistic;
+
+/// What verdicts and charts are drawn from: the files of a run, read.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RunData {
+    /// Name of the file that the series came from.
+    pub series_file: String,
+    pub series: Option<Series>,
+    pub captures: BTreeMap<String, Capture>,
+    pub addresses: BTreeMap<String, Option<Ipv4Addr>>,
+    /// What programs reported of members that requirements name, by program and member.
+    pub reported: BTreeMap<(String, String), ReportedValues>,
+    /// What kept programs from acting in time; `None` if nobody watched.
+    pub watched: Option<Watched>,
+    pub plant: Option<PlantRecord>,
+    pub losses: Vec<Loss>,
+    /// What `CLOCK_REALTIME` showed at scenario time zero.
+    pub realtime_zero_ns: i64,
+    /// Planned end of the run: the end of windows that are open.
+    pub planned_to: VirtualSpan,
+    /// Scenario time that the run reached.
+    pub covered_to: VirtualSpan,
+    /// Whether it ended there because a part of it failed: the silence before may have come of that.
+    pub failed: bool,
+}
 
 /// What the data say about a measure.
 #[derive(Clone, PartialEq, Debug)]
@@ -103,7 +131,8 @@ fn rows<'a>(point: &PointName, window: Bounds, data: &'a RunData) -> Result<Rows
     if first >= end {
         return Err(format!("there are no rows from {} s on", seconds(window.from_ns)));
     }
-    let covered_ns = covered(series, data).min(window.to_ns);
+    let covered_ns = series.covered_ns().unwrap_or(0).min(data.covered_to.as_ns());
+    let covered_ns = covered_ns.min(window.to_ns);
     let begins_late = begins_late(series, window);
     let values = &column.values[first..end];
     let unknown = unknown(point, &series.time_ns[first..end], values, window, data);
@@ -135,10 +164,6 @@ fn unknown(
         let time = seconds(times_ns[at?]);
         Some(format!("there are no values for {} from {time} s on", point.0))
     })
-}
-
-fn covered(series: &Series, data: &RunData) -> i64 {
-    series.covered_ns().unwrap_or(0).min(data.covered_to.as_ns())
 }
 
 fn begins_late(series: &Series, window: Bounds) -> Option<String> {
@@ -353,7 +378,8 @@ impl Known {
     fn of_file(file: &str, data: &RunData) -> Self {
         let reached = data.covered_to.as_ns();
         let whole = Self { to_ns: reached, sound_to_ns: i64::MAX, reason: None };
-        doubt::first_of(&data.losses, file).map_or(whole.clone(), |loss| whole.up_to(loss))
+        let losses = data.losses.iter().filter(|loss| loss.file == file);
+        losses.fold(whole, Self::up_to)
     }
 
     /// One that is torn, as far as its last frame.
@@ -399,7 +425,7 @@ fn capture_of<'a>(node: &str, data: &'a RunData) -> Result<&'a Capture, String> 
     data.captures.get(node).ok_or_else(|| format!("there is no capture for {node}"))
 }
 
-fn address_of(node: &str, data: &RunData) -> Result<std::net::Ipv4Addr, String> {
+fn address_of(node: &str, data: &RunData) -> Result<Ipv4Addr, String> {
     let address = data.addresses.get(node).copied().flatten();
     address.ok_or_else(|| format!("{node} has no address"))
 }

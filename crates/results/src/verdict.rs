@@ -8,12 +8,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::disturbance::disturbed;
-use super::measure::{Finding, measure};
-use super::run_data::RunData;
-use super::window::Bounds;
+use super::measure::{Finding, RunData, measure};
 use report_kit::figure::{figure, figure_beside, seconds};
 use report_kit::outcome::Outcome;
-use scenario::model::{End, Measure, MeasureKind, Requirement};
+use scenario::model::{Bounds, End, Measure, MeasureKind, Requirement};
 use terminal::exit::Exit;
 
 /// A requirement and what became of it.

@@ -8,7 +8,7 @@ use super::capture::{Capture, CapturedFrame};
 use super::doubt::{Loss, PlantRecord, Refused};
 use super::frame::tests::frame;
 use super::frame::{Segment, TcpPart};
-use super::run_data::RunData;
+use super::measure::RunData;
 use super::series::Series;
 use super::told::ReportedValues;
 use super::verdict::*;

@@ -235,6 +235,29 @@ pub struct Window {
     pub to: Option<VirtualSpan>,
 }
 
+/// A window with both ends, in scenario time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    pub from_ns: i64,
+    /// The first moment that is not in it any more.
+    pub to_ns: i64,
+}
+
+impl Bounds {
+    /// An open begin is scenario time zero, an open end the planned end of the run.
+    pub fn of(window: Window, planned_to: VirtualSpan) -> Self {
+        Self {
+            from_ns: window.from.unwrap_or(VirtualSpan::ZERO).as_ns(),
+            to_ns: window.to.unwrap_or(planned_to).as_ns(),
+        }
+    }
+
+    /// Whether a moment lies in it.
+    pub fn holds(self, time_ns: i64) -> bool {
+        (self.from_ns..self.to_ns).contains(&time_ns)
+    }
+}
+
 impl Measure {
     /// The unit of what is measured, as written in reports.
     #[must_use]

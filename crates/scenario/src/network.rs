@@ -153,14 +153,6 @@ fn add_link(mapping: &Mapping<'_>, from: &str, to: &str, read: &mut Read<'_>) {
     read.topology.connect(from, to);
 }
 
-/// The link between two parts, whichever end is named first.
-pub(super) fn link_between<'r>(read: &'r Read<'_>, one: &str, other: &str) -> Option<&'r Link> {
-    let joins = |link: &&Link| {
-        (link.from == one && link.to == other) || (link.from == other && link.to == one)
-    };
-    read.links.iter().find(joins)
-}
-
 /// Reports nodes and attackers with several links, linked nodes without address, and what has
 /// no link although it needs one.
 pub(super) fn check_ends(read: &Read<'_>, nodes: &[nodes::Read<'_>]) {

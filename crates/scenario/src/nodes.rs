@@ -157,19 +157,15 @@ fn address(text: &str) -> Result<(Ipv4Addr, u8), Fault> {
         return refuse("has no prefix length from 1 to 30");
     };
     let host = u32::from(address) & (u32::MAX >> prefix);
-    if host == 0 {
-        return refuse("is the address of the network");
+    let first = address.octets()[0];
+    let is_special = address.is_loopback() || address.is_multicast() || first == 0;
+    match host {
+        0 => refuse("is the address of the network"),
+        _ if host == u32::MAX >> prefix => refuse("is the broadcast address of its network"),
+        _ if is_special => refuse("is not an address that a host can have"),
+        _ if first >= 240 => refuse("is in a reserved range"),
+        _ => Ok((address, prefix)),
     }
-    if host == u32::MAX >> prefix {
-        return refuse("is the broadcast address of its network");
-    }
-    if address.is_loopback() || address.is_multicast() || address.octets()[0] == 0 {
-        return refuse("is not an address that a host can have");
-    }
-    if address.octets()[0] >= 240 {
-        return refuse("is in a reserved range");
-    }
-    Ok((address, prefix))
 }
 
 #[cfg(test)]

@@ -9,10 +9,9 @@ use vtime::VirtualSpan;
 use super::decimate::Row;
 use super::loaded::Loaded;
 use crate::measure::new_data_times;
-use crate::window::Bounds;
 use crate::{Column, Verdict};
 use report_kit::figure::{figure, seconds};
-use scenario::model::{End, Measure, MeasureKind};
+use scenario::model::{Bounds, End, Measure, MeasureKind};
 use scenario::told::{Statistic, unit};
 
 #[derive(Default)]

@@ -7,9 +7,8 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use crate::record::ScenarioRecord;
-use crate::run_data::RunData;
 use crate::verdict::Verdict;
-use crate::{RunFolder, RunRecord};
+use crate::{RunData, RunFolder, RunRecord};
 use report_kit::figure::figure;
 
 /// Lines of a program's output that are shown; the rest is in its log.
