@@ -10,7 +10,7 @@ use crate::keys::{
 };
 use serde_json::Value;
 use settings::reference::{write_forms, write_table};
-use settings::table::{Forms, Table};
+use settings::table::Shape;
 
 const INTRODUCTION: &str = "\
 # scenario.yaml
@@ -43,12 +43,7 @@ struct Section {
     text: &'static str,
     example: &'static str,
     /// What stands at which path of the section.
-    tables: &'static [(&'static str, Keys)],
-}
-
-enum Keys {
-    Of(&'static Table),
-    OneOf(&'static Forms),
+    tables: &'static [(&'static str, Shape)],
 }
 
 static SECTIONS: [Section; 7] = [
@@ -67,7 +62,7 @@ stall_guard: 1 ms
 capture: all
 start: 2019-06-03T12:00:00Z
 ",
-        tables: &[("", Keys::Of(&SCENARIO))],
+        tables: &[("", Shape::Of(&SCENARIO))],
     },
     Section {
         heading: "plant",
@@ -86,9 +81,9 @@ plant:
     points: [bus.680.v1, storage.es.kW]
 ",
         tables: &[
-            ("", Keys::Of(&PLANT)),
-            ("plant.profiles", Keys::Of(&PROFILE)),
-            ("plant.record", Keys::Of(&RECORD)),
+            ("", Shape::Of(&PLANT)),
+            ("plant.profiles", Shape::Of(&PROFILE)),
+            ("plant.record", Shape::Of(&RECORD)),
         ],
     },
     Section {
@@ -114,9 +109,9 @@ nodes:
         on_exit: ignore
 ",
         tables: &[
-            ("", Keys::Of(&NODE)),
-            ("nodes.*.files", Keys::Of(&POINT_FILE)),
-            ("nodes.*.programs", Keys::Of(&PROGRAM)),
+            ("", Shape::Of(&NODE)),
+            ("nodes.*.files", Shape::Of(&POINT_FILE)),
+            ("nodes.*.programs", Shape::Of(&PROGRAM)),
         ],
     },
     Section {
@@ -132,7 +127,7 @@ links:
   - {from: controller, to: s1, delay: 500 us}
   - {from: mallory, to: s1}
 ",
-        tables: &[("links", Keys::Of(&LINK))],
+        tables: &[("links", Shape::Of(&LINK))],
     },
     Section {
         heading: "events",
@@ -143,7 +138,7 @@ events:
   - {at: 12 s, link: [sensor, s1], state: down}
   - {at: 12.5 s, link: [sensor, s1], state: up}
 ",
-        tables: &[("", Keys::OneOf(&EVENTS))],
+        tables: &[("", Shape::OneOf(&EVENTS))],
     },
     Section {
         heading: "requirements",
@@ -181,10 +176,10 @@ requirements:
     at_most: 0
 ",
         tables: &[
-            ("", Keys::Of(&REQUIREMENT)),
-            ("measure", Keys::OneOf(&MEASURES)),
-            ("received", Keys::Of(&FLOW)),
-            ("longest_gap", Keys::Of(&PORT_FLOW)),
+            ("", Shape::Of(&REQUIREMENT)),
+            ("measure", Shape::OneOf(&MEASURES)),
+            ("received", Shape::Of(&FLOW)),
+            ("longest_gap", Shape::Of(&PORT_FLOW)),
         ],
     },
     Section {
@@ -201,7 +196,7 @@ variants:
         measure: {received: {from: sensor, to: controller}, from: 21 s}
         at_most: 0
 ",
-        tables: &[("", Keys::Of(&VARIANT))],
+        tables: &[("", Shape::Of(&VARIANT))],
     },
 ];
 
@@ -226,8 +221,9 @@ pub fn reference() -> String {
                 let _ = write!(page, "\n### {path}\n");
             }
             match tables {
-                Keys::Of(table) => write_table(&mut page, table),
-                Keys::OneOf(forms) => write_forms(&mut page, forms),
+                Shape::Of(table) => write_table(&mut page, table),
+                Shape::OneOf(forms) => write_forms(&mut page, forms),
+                other => unreachable!("{other:?} has no keys"),
             }
         }
         if section.heading == "requirements" {
@@ -265,7 +261,7 @@ mod tests {
     use crate::{Options, read};
     use settings::document::{self, Content, Value};
     use settings::problems::Collector;
-    use settings::table::Shape;
+    use settings::table::Table;
     use std::collections::{BTreeMap, BTreeSet};
     use std::fs;
     use std::path::Path;
@@ -330,8 +326,9 @@ mod tests {
         }
         for table in SECTIONS.iter().flat_map(|section| section.tables) {
             let tables = match &table.1 {
-                Keys::Of(table) => std::slice::from_ref(table),
-                Keys::OneOf(forms) => forms.forms,
+                Shape::Of(table) => std::slice::from_ref(table),
+                Shape::OneOf(forms) => forms.forms,
+                other => panic!("{other:?} has no keys"),
             };
             for key in tables.iter().flat_map(|table| table.names()) {
                 assert!(keys.contains(key), "no example shows `{key}`");

@@ -107,8 +107,11 @@ impl Composer<'_> {
     fn take(&mut self, event: Event<'_>, span: Span) -> Option<()> {
         let at = (span.start.line(), span.start.col() + 1);
         match event {
-            Event::Scalar(.., Some(_)) | Event::SequenceStart(_, Some(_)) => self.no_tags(at),
-            Event::MappingStart(_, Some(_)) => self.no_tags(at),
+            Event::Scalar(.., Some(_))
+            | Event::SequenceStart(_, Some(_))
+            | Event::MappingStart(_, Some(_)) => {
+                self.refuse(at, "tags (`!name`) have no meaning here", "leave the tag out")
+            }
             Event::Alias(_) => {
                 self.refuse(at, "aliases (`*name`) are not expanded", "write the value out")
             }
@@ -196,10 +199,6 @@ impl Composer<'_> {
             Collection::Mapping { key: Some(key), .. } => key_path(&path, &key.text),
             Collection::Mapping { key: None, .. } => path,
         })
-    }
-
-    fn no_tags(&self, at: (usize, usize)) -> Option<()> {
-        self.refuse(at, "tags (`!name`) have no meaning here", "leave the tag out")
     }
 
     fn refuse(&self, at: (usize, usize), what: &str, fix: &str) -> Option<()> {

@@ -195,72 +195,47 @@ fn total_load(runs: &[Loaded]) -> Option<Chart> {
     (!chart.traces.is_empty()).then_some(chart)
 }
 
-/// For each pair of nodes of which silence is asked: how long ago the last new message was.
+/// For each flow of which silence is asked: how long ago the last new message was.
 fn silences(runs: &[Loaded]) -> Vec<Chart> {
-    let mut charts: Vec<(Silence<'_>, Chart)> = Vec::new();
+    let mut charts: Vec<(&MeasureKind, Chart)> = Vec::new();
     let demands = runs.iter().flat_map(|run| &run.record.scenario.requirements);
-    for silence in demands.filter_map(|demand| Silence::of(&demand.measure)) {
-        if charts.iter().any(|(known, _)| *known == silence) {
+    for kind in demands.map(|demand| &demand.measure.kind) {
+        let MeasureKind::LongestGap { from, to, port, at } = kind else { continue };
+        if charts.iter().any(|(known, _)| *known == kind) {
             continue;
         }
-        let mut chart = empty(silence.title(), "", "ms");
-        chart.traces = runs.iter().filter_map(|run| silence.trace(run)).collect();
-        chart.bounds = bounds(runs, |measure| Silence::of(measure).as_ref() == Some(&silence));
-        charts.push((silence, chart));
-    }
-    charts.into_iter().map(|(_, chart)| chart).filter(|chart| !chart.traces.is_empty()).collect()
-}
-
-/// A flow of which silence is asked, and at which end.
-#[derive(PartialEq)]
-struct Silence<'a> {
-    from: &'a str,
-    to: &'a str,
-    port: u16,
-    at: End,
-}
-
-impl<'a> Silence<'a> {
-    fn of(measure: &'a Measure) -> Option<Self> {
-        let MeasureKind::LongestGap { from, to, port, at } = &measure.kind else { return None };
-        Some(Self { from, to, port: *port, at: *at })
-    }
-
-    fn title(&self) -> String {
-        let Self { from, to, port, at } = self;
-        match at {
+        let title = match at {
             End::Sender => format!("Time since {from} last sent new data to {to}, port {port}"),
             End::Receiver => {
                 format!("Time since new data from {from} last reached {to}, port {port}")
             }
-        }
-    }
-
-    /// A saw: it rises with time and falls to zero with each new message.
-    fn trace(&self, run: &Loaded) -> Option<Trace> {
-        let Self { from, to, port, at } = *self;
-        let polls = new_data_times((from, to, port), at, &run.data).ok()?;
-        let mut rows = Vec::new();
-        let mut last_ns = 0;
-        for time_ns in polls.times_ns.into_iter().filter(|time_ns| *time_ns >= 0) {
-            rows.push((time_ns, in_ms(time_ns - last_ns)));
-            rows.push((time_ns, 0.0));
-            last_ns = time_ns;
-        }
-        let end_ns = polls.covered_ns.min(run.record.scenario.duration_ns);
-        if end_ns > last_ns {
-            rows.push((end_ns, in_ms(end_ns - last_ns)));
-        }
-        let source = match at {
-            End::Sender => format!(
-                "captures/{from}.pcapng, frames outbound with new payload to {to}, port {port}"
-            ),
-            End::Receiver => format!(
-                "captures/{to}.pcapng, frames inbound with new payload from {from}, port {port}"
-            ),
         };
-        Some(Trace { run: run.number, rows, source })
+        let traces = runs.iter().filter_map(|run| silence((from, to, *port), *at, run)).collect();
+        let bounds = bounds(runs, |measure| measure.kind == *kind);
+        charts.push((kind, Chart { traces, bounds, ..empty(title, "", "ms") }));
     }
+    charts.into_iter().map(|(_, chart)| chart).filter(|chart| !chart.traces.is_empty()).collect()
+}
+
+/// A saw: it rises with time and falls to zero with each new message.
+fn silence((from, to, port): (&str, &str, u16), at: End, run: &Loaded) -> Option<Trace> {
+    let polls = new_data_times((from, to, port), at, &run.data).ok()?;
+    let mut rows = Vec::new();
+    let mut last_ns = 0;
+    for time_ns in polls.times_ns.into_iter().filter(|time_ns| *time_ns >= 0) {
+        rows.extend([(time_ns, in_ms(time_ns - last_ns)), (time_ns, 0.0)]);
+        last_ns = time_ns;
+    }
+    let end_ns = polls.covered_ns.min(run.record.scenario.duration_ns);
+    if end_ns > last_ns {
+        rows.push((end_ns, in_ms(end_ns - last_ns)));
+    }
+    let (node, way, peer) = match at {
+        End::Sender => (from, "outbound", format!("to {to}")),
+        End::Receiver => (to, "inbound", format!("from {from}")),
+    };
+    let query = format!("frames {way} with new payload {peer}, port {port}");
+    Some(Trace { run: run.number, rows, source: format!("captures/{node}.pcapng, {query}") })
 }
 
 /// For each member of which a program is asked: what it reported, as it came.

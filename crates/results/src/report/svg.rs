@@ -53,7 +53,9 @@ pub(super) fn svg(chart: &Chart, number: usize) -> Markup {
     let frame = Frame { left: LEFT, right: WIDTH - RIGHT, top, bottom: top + PLOT };
     let scale = Scale { span_ns: chart.span_ns, range: chart.range(), frame };
     // All lines before all texts, whose edges then keep the lines of others off them.
-    let events: Vec<_> = chart.markers.iter().zip(labels).collect();
+    let events = chart.markers.iter().zip(&labels);
+    let events: Vec<_> =
+        events.filter_map(|(marker, label)| event(marker, label.as_ref(), &scale)).collect();
     let mut texts = Texts::default();
     let content = html! {
         clipPath id={ "clip" (number) } {
@@ -67,8 +69,8 @@ pub(super) fn svg(chart: &Chart, number: usize) -> Markup {
             }
         }
         @for bound in &chart.bounds { (bound_text(bound, &scale, &mut texts)) }
-        @for (marker, label) in &events { (event_line(marker, label.as_ref(), &scale)) }
-        @for (marker, label) in &events { (event_text(marker, label.as_ref(), &scale)) }
+        @for (line, _) in &events { (line) }
+        @for (_, text) in &events { (text) }
     };
     frame.picture(&chart.title, &content)
 }
@@ -124,25 +126,20 @@ fn bound_text(bound: &Bound, scale: &Scale, texts: &mut Texts) -> Markup {
     text(&format!("note {}", colour(&bound.runs)), x, y, "start", &bound.text)
 }
 
-/// Where an event stands, and how high its line and its text go; `None` outside of the picture.
-fn event_place(marker: &Marker, label: Option<&Label>, scale: &Scale) -> Option<(f64, f64)> {
-    let (x, top) = (scale.x(marker.at_ns), scale.frame.top);
-    let foot = |lane: usize| top - 5.0 - LANE * lane as f64;
-    let top = label.map_or(top, |label| foot(label.lane));
-    (LEFT..=WIDTH - RIGHT).contains(&x).then_some((x, top))
-}
-
-fn event_line(marker: &Marker, label: Option<&Label>, scale: &Scale) -> Markup {
-    let Some((x, top)) = event_place(marker, label, scale) else { return html! {} };
-    let class = format!("event {}", colour(&marker.runs));
-    path(&class, format_args!("M{x:.1} {top:.1}V{}", scale.frame.bottom))
-}
-
-fn event_text(marker: &Marker, label: Option<&Label>, scale: &Scale) -> Markup {
-    let place = event_place(marker, label, scale);
-    let (Some((x, top)), Some(label)) = (place, label) else { return html! {} };
-    let beside = if label.anchor == "start" { x + 3.0 } else { x - 3.0 };
-    text(&format!("note {}", colour(&marker.runs)), beside, top, label.anchor, &label.text)
+/// The line of an event, and its text; `None` outside of the picture.
+fn event(marker: &Marker, label: Option<&Label>, scale: &Scale) -> Option<(Markup, Markup)> {
+    let (x, Frame { top, bottom, .. }) = (scale.x(marker.at_ns), scale.frame);
+    if !(LEFT..=WIDTH - RIGHT).contains(&x) {
+        return None;
+    }
+    let top = label.map_or(top, |label| top - 5.0 - LANE * label.lane as f64);
+    let colour = colour(&marker.runs);
+    let line = path(&format!("event {colour}"), format_args!("M{x:.1} {top:.1}V{bottom}"));
+    let text = label.map_or(html! {}, |Label { text: words, anchor, .. }| {
+        let beside = if *anchor == "start" { x + 3.0 } else { x - 3.0 };
+        text(&format!("note {colour}"), beside, top, anchor, words)
+    });
+    Some((line, text))
 }
 
 #[cfg(test)]
