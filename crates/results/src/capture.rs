@@ -50,14 +50,18 @@ impl Capture {
         let mut reader = Reader { order: Order::Little, interfaces: Vec::new() };
         let mut capture = Self::default();
         let mut rest = bytes;
-        while !rest.is_empty() {
-            let Some((kind, body, after)) = reader.block(rest) else {
-                capture.torn = true;
-                return Ok(capture);
-            };
-            reader.take(kind, body, &mut capture);
+        while let Some((kind, body, after)) = reader.block(rest) {
+            match kind {
+                INTERFACE_DESCRIPTION => reader.interfaces.push(reader.interface(body)),
+                ENHANCED_PACKET => match reader.packet(body) {
+                    Some(frame) => capture.frames.extend(frame),
+                    None => capture.torn = true,
+                },
+                _ => {}
+            }
             rest = after;
         }
+        capture.torn |= !rest.is_empty();
         Ok(capture)
     }
 }
@@ -98,18 +102,6 @@ impl Reader {
         let (block, after) = bytes.split_at(length);
         let again = usize::try_from(self.order.u32(block, length - 4)?).ok()?;
         (again == length).then_some((kind, &block[8..length - 4], after))
-    }
-
-    fn take(&mut self, kind: u32, body: &[u8], capture: &mut Capture) {
-        match kind {
-            INTERFACE_DESCRIPTION => self.interfaces.push(self.interface(body)),
-            ENHANCED_PACKET => match self.packet(body) {
-                Some(Some(frame)) => capture.frames.push(frame),
-                Some(None) => {}
-                None => capture.torn = true,
-            },
-            _ => {}
-        }
     }
 
     /// An interface that is described badly is one of unknown kind; its number still counts.

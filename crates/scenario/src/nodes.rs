@@ -110,13 +110,7 @@ fn command(run: &Cursor<'_>, places: &Places) -> Option<Vec<String>> {
         };
         path.into_os_string().into_string().map_err(no_text)
     });
-    match found {
-        Ok(found) => *program = found,
-        Err(fault) => {
-            run.place.report(fault);
-            return None;
-        }
-    }
+    *program = found.map_err(|fault| run.place.report(fault)).ok()?;
     Some(words)
 }
 

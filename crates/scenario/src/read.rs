@@ -264,22 +264,22 @@ fn choose_variant<'n>(
     options: &Options,
     names: &[&'n str],
 ) -> Option<Option<&'n str>> {
-    let place = top.cursor("variants").map_or_else(|| top.place.clone(), |cursor| cursor.place);
     let known = || names.iter().copied();
-    match &options.variant {
+    let (what, fix) = match &options.variant {
         None if names.is_empty() => return Some(None),
         None => {
-            let what = "a run needs one variant, and none is selected";
-            place.wrong(what, suggest::all("variants", known()));
+            let what = "a run needs one variant, and none is selected".to_owned();
+            (what, suggest::all("variants", known()))
         }
-        Some(chosen) => match known().find(|name| name == chosen) {
-            Some(name) => return Some(Some(name)),
-            None => {
-                let what = format!("there is no variant {}", quoted(chosen));
-                place.wrong(what, suggest::instead_of(chosen, "variants", known()));
+        Some(chosen) => {
+            if let Some(name) = known().find(|name| name == chosen) {
+                return Some(Some(name));
             }
-        },
-    }
+            let fix = suggest::instead_of(chosen, "variants", known());
+            (format!("there is no variant {}", quoted(chosen)), fix)
+        }
+    };
+    top.wrong("variants", what, fix);
     None
 }
 

@@ -26,7 +26,8 @@ fn every_bad_scenario_is_told_all_that_is_wrong_with_it() {
 }
 
 fn cases(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(folder).expect("the cases are beside this test");
+    let entries = entries.map(|entry| entry.expect("a folder can be listed").path());
     let mut cases: Vec<_> =
         entries.filter(|path| path.extension().is_some_and(|end| end == "yaml")).collect();
     cases.sort();

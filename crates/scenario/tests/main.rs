@@ -12,7 +12,7 @@ mod read;
 /// is written first; look at the difference before you keep it.
 fn published(file: &Path, made: &str) -> String {
     if std::env::var_os("QCYCLE_BLESS").is_some_and(|value| value == "1") {
-        fs::write(file, made).unwrap();
+        fs::write(file, made).expect("the working tree can be written to");
     }
     fs::read_to_string(file).unwrap_or_default()
 }
