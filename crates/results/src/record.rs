@@ -2,7 +2,7 @@
 //!
 //! The runner writes it when the run begins, with `ended.how` = `unfinished`, while it goes on, and
 //! at the end. A folder that says `unfinished` is therefore one whose run is still going or was killed,
-//! and tells how it stood a moment before.
+//! and says how it stood a moment before.
 //! Times are scenario time in nanoseconds unless the name says otherwise.
 
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ pub struct DisturbanceRecord {
     pub parties: Vec<PartyRecord>,
     /// The longest delays, for a first look.
     pub longest: Vec<Disturbance>,
-    /// How busy the host was meanwhile; absent if it does not tell.
+    /// How busy the host was meanwhile; absent if it does not say.
     pub host: Option<HostLoad>,
 }
 

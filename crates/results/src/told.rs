@@ -1,4 +1,4 @@
-//! What programs tell in numbers: lines of their standard output that are JSON objects.
+//! Numbers that programs report: lines of their standard output that are JSON objects.
 //!
 //! A program that measures itself, or a device under test, prints one object a line, such as
 //! `{"action": 7, "latency_us": 812.5}`, and a scenario sets bounds on a member of it. Members that

@@ -268,11 +268,10 @@ fn the_last_silence_of_a_run_that_a_failed_part_has_ended_says_nothing() {
 #[test]
 fn what_is_lost_on_the_way_is_silence_at_the_receiver_only() {
     let mut data = run();
-    let arrived = data.captures.get_mut("sensor").unwrap();
+    let arrived = &mut data.captures.get_mut("sensor").unwrap().frames;
     // Polls at 2.05 s to 2.45 s are lost.
-    arrived
-        .frames
-        .retain(|frame| !(2_000..2_500).contains(&((frame.realtime_ns - REALTIME_ZERO_NS) / MS)));
+    let at_ms = |frame: &CapturedFrame| (frame.realtime_ns - REALTIME_ZERO_NS) / MS;
+    arrived.retain(|frame| !(2_000..2_500).contains(&at_ms(frame)));
     let steady = |at| demand(gap_at(at, window(0, 6000)), None, Some(100.0));
     expect(&steady(End::Sender), &data, Outcome::Met, Some(100.0));
     expect(&steady(End::Receiver), &data, Outcome::Missed, Some(600.0));
@@ -373,6 +372,11 @@ fn plant(unconverged_ms: (i64, i64), share: f64) -> PlantRecord {
     }
 }
 
+/// Programs answer within so many milliseconds.
+fn latency(at_most: f64) -> Requirement {
+    demand(told("latency_us", Statistic::Maximum, None), None, Some(at_most))
+}
+
 fn low(at_least: f64, from_s: i64, to_s: i64) -> Requirement {
     demand(minimum(window(1000 * from_s, 1000 * to_s)), Some(at_least), None)
 }
@@ -417,8 +421,6 @@ fn what_programs_do_without_an_answer_from_the_plant_is_not_measured() {
         ..plant((2900, 3100), 0.0)
     });
     // A window over the whole of the run, in which the maximum of 5 ms comes later.
-    let latency =
-        |at_most| demand(told("latency_us", Statistic::Maximum, None), None, Some(at_most));
     let verdict = judge(&latency(6.0), &data);
     assert_eq!(verdict.outcome, Outcome::NotMeasured);
     assert!(verdict.reason.contains("could not read the plant"), "{verdict:?}");
@@ -442,8 +444,6 @@ fn a_file_with_a_hole_is_known_up_to_there_only() {
     assert!(verdict.reason.contains("lacks something"), "{verdict:?}");
     assert_eq!(judge(&gap(90.0), &data).outcome, Outcome::Missed);
 
-    let latency =
-        |at_most| demand(told("latency_us", Statistic::Maximum, None), None, Some(at_most));
     assert_eq!(judge(&latency(6.0), &data).outcome, Outcome::Met);
     data.losses = vec![lost("programs/drive.log")];
     assert_eq!(judge(&latency(6.0), &data).outcome, Outcome::NotMeasured);

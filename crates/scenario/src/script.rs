@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interpreter_that_is_missing_is_named_and_line_ends_of_windows_are_told() {
+    fn an_interpreter_that_is_missing_is_named_and_line_ends_of_windows_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("poll");
         let search = [folder.path().to_owned()];

@@ -1,4 +1,4 @@
-//! Numbers that programs tell: in which unit they are judged, and what can be drawn from them.
+//! Numbers that programs report: in which unit they are judged, and what can be drawn from them.
 
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use super::published;
 use scenario::{Options, read};
 
 #[test]
-fn every_bad_scenario_is_told_all_that_is_wrong_with_it() {
+fn every_bad_scenario_is_refused_with_all_that_is_wrong_with_it() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad-scenarios");
     let cases = cases(&folder);
     assert!(cases.len() >= 20, "cases are missing from {}", folder.display());

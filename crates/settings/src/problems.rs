@@ -154,10 +154,8 @@ impl Collector {
         if problems.is_empty() {
             return Ok(whole());
         }
-        problems.sort_by(|a, b| {
-            let order = |of: &Problem| (of.file != self.file, of.file.clone(), of.line, of.column);
-            order(a).cmp(&order(b))
-        });
+        problems
+            .sort_by_cached_key(|of| (of.file != self.file, of.file.clone(), of.line, of.column));
         let mut seen = BTreeSet::new();
         problems.retain(|problem| seen.insert(problem.clone()));
         Err(Problems(problems))
