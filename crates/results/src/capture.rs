@@ -5,6 +5,8 @@
 //! It reads section headers, interface descriptions and enhanced packets, and steps over all
 //! other blocks. Timestamps are what the writer stamped: virtual `CLOCK_REALTIME`.
 
+use network::capture::Heading;
+
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
@@ -31,21 +33,9 @@ pub struct Capture {
 pub struct CapturedFrame {
     /// When, in nanoseconds since 1970 as the virtual `CLOCK_REALTIME` had it.
     pub realtime_ns: i64,
-    /// Which way it went, seen from the node.
-    pub direction: Direction,
-    /// The bytes kept of it.
+    /// Which way it went, seen from the node; `None` if the writer did not say.
+    pub heading: Option<Heading>,
     pub bytes: Vec<u8>,
-}
-
-/// Which way a frame went (`epb_flags`, bits 0 and 1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// The writer did not say.
-    Unknown,
-    /// Delivered to the node.
-    Inbound,
-    /// Sent by the node.
-    Outbound,
 }
 
 impl Capture {
@@ -60,14 +50,18 @@ impl Capture {
         let mut reader = Reader { order: Order::Little, interfaces: Vec::new() };
         let mut capture = Self::default();
         let mut rest = bytes;
-        while !rest.is_empty() {
-            let Some((kind, body, after)) = reader.block(rest) else {
-                capture.torn = true;
-                return Ok(capture);
-            };
-            reader.take(kind, body, &mut capture);
+        while let Some((kind, body, after)) = reader.block(rest) {
+            match kind {
+                INTERFACE_DESCRIPTION => reader.interfaces.push(reader.interface(body)),
+                ENHANCED_PACKET => match reader.packet(body) {
+                    Some(frame) => capture.frames.extend(frame),
+                    None => capture.torn = true,
+                },
+                _ => {}
+            }
             rest = after;
         }
+        capture.torn |= !rest.is_empty();
         Ok(capture)
     }
 }
@@ -110,18 +104,6 @@ impl Reader {
         (again == length).then_some((kind, &block[8..length - 4], after))
     }
 
-    fn take(&mut self, kind: u32, body: &[u8], capture: &mut Capture) {
-        match kind {
-            INTERFACE_DESCRIPTION => self.interfaces.push(self.interface(body)),
-            ENHANCED_PACKET => match self.packet(body) {
-                Some(Some(frame)) => capture.frames.push(frame),
-                Some(None) => {}
-                None => capture.torn = true,
-            },
-            _ => {}
-        }
-    }
-
     /// An interface that is described badly is one of unknown kind; its number still counts.
     fn interface(&self, body: &[u8]) -> Interface {
         let mut interface = Interface {
@@ -135,9 +117,7 @@ impl Reader {
                 None => interface.ethernet = false,
             },
             (OPTION_TSOFFSET, _) => {
-                #[expect(clippy::cast_possible_wrap, reason = "the option is a signed number")]
-                let offset = self.order.u64(value).map(|bits| bits as i64);
-                interface.offset_s = offset.unwrap_or(0);
+                interface.offset_s = self.order.array(value, 0).map_or(0, i64::from_le_bytes);
             }
             _ => {}
         });
@@ -154,19 +134,20 @@ impl Reader {
         if !interface.ethernet {
             return Some(None);
         }
-        let mut direction = Direction::Unknown;
+        let mut heading = None;
         let options = body.get(20 + kept.next_multiple_of(4)..).unwrap_or_default();
         self.options(options, |code, value| {
             if code == OPTION_FLAGS {
-                direction = match self.order.u32(value, 0).unwrap_or(0) & 3 {
-                    1 => Direction::Inbound,
-                    2 => Direction::Outbound,
-                    _ => Direction::Unknown,
+                // `epb_flags`, bits 0 and 1.
+                heading = match self.order.u32(value, 0).unwrap_or(0) & 3 {
+                    1 => Some(Heading::Inbound),
+                    2 => Some(Heading::Outbound),
+                    _ => None,
                 };
             }
         });
         let realtime_ns = interface.realtime_ns(ticks)?;
-        Some(Some(CapturedFrame { realtime_ns, direction, bytes: bytes.to_vec() }))
+        Some(Some(CapturedFrame { realtime_ns, heading, bytes: bytes.to_vec() }))
     }
 
     fn options(&self, mut bytes: &[u8], mut each: impl FnMut(u16, &[u8])) {
@@ -200,91 +181,53 @@ fn ticks_per_s(resolution: u8) -> Option<u64> {
 
 impl Order {
     fn of_section(bytes: &[u8]) -> Option<Self> {
-        match bytes.get(8..12)?.try_into().map(u32::from_le_bytes).ok()? {
-            BYTE_ORDER_MAGIC => Some(Self::Little),
-            swapped if swapped == BYTE_ORDER_MAGIC.swap_bytes() => Some(Self::Big),
-            _ => None,
+        let is_said_by = |order: &Self| order.u32(bytes, 8) == Some(BYTE_ORDER_MAGIC);
+        [Self::Little, Self::Big].into_iter().find(is_said_by)
+    }
+
+    /// `N` octets, the lowest first.
+    fn array<const N: usize>(self, bytes: &[u8], at: usize) -> Option<[u8; N]> {
+        let mut octets = *bytes.get(at..)?.first_chunk()?;
+        if matches!(self, Self::Big) {
+            octets.reverse();
         }
+        Some(octets)
     }
 
     fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
-        let bytes = bytes.get(at..at.checked_add(2)?)?.try_into().ok()?;
-        Some(match self {
-            Self::Little => u16::from_le_bytes(bytes),
-            Self::Big => u16::from_be_bytes(bytes),
-        })
+        self.array(bytes, at).map(u16::from_le_bytes)
     }
 
     fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
-        let bytes = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
-        Some(match self {
-            Self::Little => u32::from_le_bytes(bytes),
-            Self::Big => u32::from_be_bytes(bytes),
-        })
-    }
-
-    fn u64(self, bytes: &[u8]) -> Option<u64> {
-        let bytes = bytes.get(..8)?.try_into().ok()?;
-        Some(match self {
-            Self::Little => u64::from_le_bytes(bytes),
-            Self::Big => u64::from_be_bytes(bytes),
-        })
+        self.array(bytes, at).map(u32::from_le_bytes)
     }
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
+    use network::capture::{packet, section};
     use proptest::prelude::*;
+    use proptest::sample::Index;
 
-    fn block(kind: u32, body: &[u8]) -> Vec<u8> {
-        let length = u32::try_from(BLOCK_OVERHEAD + body.len()).unwrap().to_le_bytes();
-        [&kind.to_le_bytes(), length.as_slice(), body, &length].concat()
-    }
-
-    fn padded(bytes: &[u8]) -> Vec<u8> {
-        let mut bytes = bytes.to_vec();
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
-    }
-
-    /// A file as the network part writes it: one interface, nanoseconds, directions.
-    pub(crate) fn pcapng(frames: &[CapturedFrame]) -> Vec<u8> {
-        let mut file = block(
-            SECTION_HEADER,
-            &[&BYTE_ORDER_MAGIC.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat(),
-        );
-        let tsresol = [9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0];
-        file.extend(block(
-            INTERFACE_DESCRIPTION,
-            &[&[1, 0, 0, 0, 0, 0, 4, 0][..], &tsresol].concat(),
-        ));
+    /// A file as the network part writes it.
+    fn pcapng(frames: &[CapturedFrame]) -> Vec<u8> {
+        let mut file = section("eth0", "of a node");
         for frame in frames {
-            let ns = u64::try_from(frame.realtime_ns).unwrap();
-            let length = u32::try_from(frame.bytes.len()).unwrap();
-            let words = [0, (ns >> 32) as u32, ns as u32, length, length];
-            let flags = match frame.direction {
-                Direction::Unknown => 0,
-                Direction::Inbound => 1,
-                Direction::Outbound => 2,
-            };
-            let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            body.extend(padded(&frame.bytes));
-            body.extend([2, 0, 4, 0, flags, 0, 0, 0, 0, 0, 0, 0]);
-            file.extend(block(ENHANCED_PACKET, &body));
+            packet(&mut file, frame.realtime_ns, frame.heading.unwrap(), &frame.bytes);
         }
         file
     }
 
     fn two_frames() -> Vec<CapturedFrame> {
-        let frame = |realtime_ns, direction, bytes: &[u8]| CapturedFrame {
+        let frame = |realtime_ns, heading, bytes: &[u8]| CapturedFrame {
             realtime_ns,
-            direction,
+            heading: Some(heading),
             bytes: bytes.to_vec(),
         };
         vec![
-            frame(1_700_000_000_123_456_789, Direction::Inbound, b"odd"),
-            frame(1_700_000_000_123_456_790, Direction::Outbound, b"even"),
+            frame(1_700_000_000_123_456_789, Heading::Inbound, b"odd"),
+            frame(1_700_000_000_123_456_790, Heading::Outbound, b"even"),
         ]
     }
 
@@ -307,7 +250,7 @@ pub(crate) mod tests {
     #[test]
     fn other_blocks_are_stepped_over_and_other_files_refused() {
         let mut file = pcapng(&[]);
-        file.extend(block(0x0BAD, &[1, 2, 3, 4]));
+        file.extend([0x0BAD, 16, 0x0403_0201, 16].map(u32::to_le_bytes).concat());
         let whole = pcapng(&two_frames());
         file.extend(&whole[pcapng(&[]).len()..]);
         assert_eq!(Capture::parse(&file).unwrap().frames.len(), 2);
@@ -329,10 +272,9 @@ pub(crate) mod tests {
         }
 
         #[test]
-        fn no_change_of_a_good_file_makes_it_panic(at in 0usize..200, to in any::<u8>()) {
+        fn no_change_of_a_good_file_makes_it_panic(at: Index, to: u8) {
             let mut file = pcapng(&two_frames());
-            let at = at % file.len();
-            file[at] = to;
+            *at.get_mut(&mut file) = to;
             let _ = Capture::parse(&file);
         }
     }

@@ -22,9 +22,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use vtime::VirtualSpan;
 
-use super::window::Bounds;
 use report_kit::figure::{figure, seconds};
-use scenario::model::{Measure, Requirement};
+use scenario::model::{Bounds, MeasureKind, Requirement};
 
 /// Bound of what has no time of its own: a tenth of the 100 ms in which a control centre polls.
 pub const BOUND_DEFAULT: VirtualSpan = VirtualSpan::from_ms(10);
@@ -45,7 +44,6 @@ pub struct Disturbance {
     pub node: Option<String>,
     /// Who was late: a program, or a part of the testbed.
     pub who: String,
-    /// Why that one was late.
     pub cause: Cause,
     /// Virtual time of the longest delay.
     pub longest_ns: i64,
@@ -135,25 +133,43 @@ impl Disturbance {
 
     fn befalls(&self, requirement: &Requirement, window: Bounds) -> bool {
         let nodes = requirement.disturbed.nodes.as_ref();
-        let counts = match (&self.node, nodes) {
-            (Some(node), Some(nodes)) => nodes.contains(node),
-            _ => true,
-        };
+        let counts = self.node.as_ref().zip(nodes).is_none_or(|(node, nodes)| nodes.contains(node));
         // Nothing but its lines is late.
-        let counts =
-            counts && (self.cause != Cause::Stamped || requirement.measure.reads(&self.who));
+        let is_read = matches!(&requirement.measure.kind,
+            MeasureKind::Told { program, .. } if *program == self.who);
+        let counts = counts && (self.cause != Cause::Stamped || is_read);
         counts && self.from_ns < window.to_ns && self.to_ns > window.from_ns
+    }
+
+    /// Cuts off what lay before a moment. No delay is then longer than the time that is left.
+    pub fn begin_at(&mut self, from_ns: i64) {
+        if self.from_ns >= from_ns {
+            return;
+        }
+        let lost_ns = self.lost_within(Bounds { from_ns, to_ns: i64::MAX });
+        (self.from_ns, self.to_ns) = (from_ns, self.to_ns.max(from_ns.saturating_add(1)));
+        self.longest_ns = self.longest_ns.min(self.to_ns - from_ns);
+        self.lost_ns = lost_ns.max(self.longest_ns);
+    }
+
+    /// The part of its delays that lay in a window, if they were spread evenly.
+    fn lost_within(&self, window: Bounds) -> i64 {
+        let length_ns = self.to_ns.saturating_sub(self.from_ns);
+        let within_ns = self.to_ns.min(window.to_ns) - self.from_ns.max(window.from_ns);
+        if within_ns >= length_ns {
+            return self.lost_ns;
+        }
+        part_of(self.lost_ns, within_ns as f64 / length_ns as f64)
     }
 }
 
 impl fmt::Display for Disturbance {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whom, cause) = (self.whom(), self.cause.words());
-        let at = seconds(self.from_ns);
-        match self.cause {
-            one if one.is_no_delay() => write!(out, "{whom} {cause} at {at} s"),
-            _ => write!(out, "{whom} {cause}, {} at {at} s", ms(self.longest_ns)),
+        let (whom, cause, at) = (self.whom(), self.cause.words(), seconds(self.from_ns));
+        if self.cause.is_no_delay() {
+            return write!(out, "{whom} {cause} at {at} s");
         }
+        write!(out, "{whom} {cause}, {} at {at} s", ms(self.longest_ns))
     }
 }
 
@@ -162,7 +178,6 @@ impl fmt::Display for Disturbance {
 pub struct Watched {
     /// Scenario time up to which they are known.
     pub to_ns: i64,
-    /// The disturbances themselves, in no order.
     pub disturbances: Vec<Disturbance>,
 }
 
@@ -172,15 +187,15 @@ pub fn bound_of(requirement: &Requirement) -> VirtualSpan {
         return above;
     }
     let (least, most) = (requirement.at_least, requirement.at_most);
-    let scale_s = match &requirement.measure {
-        Measure::FirstBelow(..) | Measure::LastBelow(..) => {
+    let scale_s = match requirement.measure.kind {
+        MeasureKind::FirstBelow { .. } | MeasureKind::LastBelow { .. } => {
             least.zip(most).map(|(least, most)| most - least)
         }
-        measure if measure.unit() == "ms" => most.or(least).map(|bound| bound.abs() / 1e3),
+        _ if requirement.measure.unit() == "ms" => most.or(least).map(|bound| bound.abs() / 1e3),
         _ => None,
     };
     let bound = scale_s.filter(|scale| *scale > 0.0).map(|scale| scale * BOUND_PART);
-    #[expect(clippy::cast_possible_truncation, reason = "saturates, far beyond any run")]
+    // The conversion saturates, far beyond any run.
     bound.map_or(BOUND_DEFAULT, |bound| VirtualSpan::from_ns((bound * 1e9).round() as i64))
 }
 
@@ -264,33 +279,8 @@ fn most_lost<'a>(befell: &[&'a Disturbance], window: Bounds) -> Option<(&'a Dist
     lost.into_values().max_by_key(|(_, lost_ns)| *lost_ns)
 }
 
-impl Disturbance {
-    /// Cuts off what lay before a moment. No delay is then longer than the time that is left.
-    pub fn begin_at(&mut self, from_ns: i64) {
-        if self.from_ns >= from_ns {
-            return;
-        }
-        let lost_ns = self.lost_within(Bounds { from_ns, to_ns: i64::MAX });
-        (self.from_ns, self.to_ns) = (from_ns, self.to_ns.max(from_ns.saturating_add(1)));
-        self.longest_ns = self.longest_ns.min(self.to_ns - from_ns);
-        self.lost_ns = lost_ns.max(self.longest_ns);
-    }
-
-    /// The part of its delays that lay in a window, if they were spread evenly.
-    fn lost_within(&self, window: Bounds) -> i64 {
-        let length_ns = self.to_ns.saturating_sub(self.from_ns);
-        let within_ns = self.to_ns.min(window.to_ns) - self.from_ns.max(window.from_ns);
-        if within_ns >= length_ns {
-            return self.lost_ns;
-        }
-        part_of(self.lost_ns, within_ns as f64 / length_ns as f64)
-    }
-}
-
 fn part_of(ns: i64, part: f64) -> i64 {
-    #[expect(clippy::cast_possible_truncation, reason = "a part of what fits")]
-    let part = (ns as f64 * part) as i64;
-    part
+    (ns as f64 * part) as i64
 }
 
 /// In milliseconds to the hundredth; in microseconds what would be none of them.

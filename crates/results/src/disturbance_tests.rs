@@ -1,43 +1,17 @@
 //! Disturbances as the story of one run: a poller that must ask every 100 ms.
 
 use super::disturbance::*;
-use super::run_data::RunData;
+use super::measure::RunData;
 use super::verdict::{exit, judge};
-use super::window::Bounds;
+use super::verdict_tests::{ALL, MS, bus, demand, gap, last_below, minimum, told, window};
 use super::{Series, Verdict};
-use plant::name::PointName;
 use report_kit::outcome::Outcome;
-use scenario::model::{Disturbed, End, Measure, Requirement, Window};
+use scenario::model::{Bounds, Requirement, Window};
 use scenario::told::Statistic;
 use terminal::exit::Exit;
 use vtime::VirtualSpan;
 
-const MS: i64 = 1_000_000;
-
-fn point() -> PointName {
-    PointName("bus.680.v1".into())
-}
-
-fn demand(measure: Measure, at_least: Option<f64>, at_most: Option<f64>) -> Requirement {
-    let disturbed = Disturbed::default();
-    Requirement { name: "it holds".into(), measure, at_least, at_most, disturbed }
-}
-
-fn gap(window: Window) -> Measure {
-    let (from, to, at) = ("poller".into(), "server".into(), End::Sender);
-    Measure::LongestGap { from, to, port: 502, at, window }
-}
-
-fn reported(member: &str, statistic: Statistic) -> Measure {
-    let (member, program) = (member.into(), "poller".into());
-    Measure::Told { member, program, statistic, above: None, window: Window::default() }
-}
-
-fn window(from_ms: i64, to_ms: i64) -> Window {
-    Window { from: Some(VirtualSpan::from_ms(from_ms)), to: Some(VirtualSpan::from_ms(to_ms)) }
-}
-
-const ALL: Bounds = Bounds { from_ns: 0, to_ns: 10_000 * MS };
+const RUN: Bounds = Bounds { from_ns: 0, to_ns: 10_000 * MS };
 
 fn delay(node: Option<&str>, who: &str, at_ms: i64, longest_ms: i64) -> Disturbance {
     Disturbance {
@@ -70,27 +44,25 @@ fn what_lay_before_the_run_is_cut_off() {
 
 /// Why a requirement that each gap is below 100 ms is disturbed by these.
 fn why(disturbances: Vec<Disturbance>) -> Option<String> {
-    let requirement = demand(gap(Window::default()), None, Some(100.0));
-    disturbed(&requirement, ALL, &watched(disturbances))
+    let requirement = demand(gap(ALL), None, Some(100.0));
+    disturbed(&requirement, RUN, &watched(disturbances))
 }
 
 #[test]
 fn the_bound_is_a_tenth_of_what_a_requirement_is_about() {
     let bound = |measure, least, most| bound_of(&demand(measure, least, most));
     let ms = VirtualSpan::from_ms;
-    let all = Window::default();
-    assert_eq!(bound(gap(all), None, Some(130.0)), ms(13));
-    assert_eq!(bound(gap(all), Some(50.0), None), ms(5));
-    assert_eq!(bound(gap(all), None, Some(0.0)), BOUND_DEFAULT);
-    let last = || Measure::LastBelow(point(), 0.0, all);
-    assert_eq!(bound(last(), Some(20.7), Some(21.3)), ms(60));
-    assert_eq!(bound(last(), None, Some(21.3)), BOUND_DEFAULT);
-    assert_eq!(bound(last(), Some(20.0), Some(20.0)), BOUND_DEFAULT);
-    assert_eq!(bound(Measure::Minimum(point(), all), Some(2370.0), None), BOUND_DEFAULT);
-    assert_eq!(bound(reported("latency_us", Statistic::Maximum), None, Some(20.0)), ms(2));
-    assert_eq!(bound(reported("latency_us", Statistic::Count), None, Some(20.0)), BOUND_DEFAULT);
-    assert_eq!(bound(reported("score", Statistic::Mean), None, Some(20.0)), BOUND_DEFAULT);
-    let mut stated = demand(gap(all), None, Some(130.0));
+    assert_eq!(bound(gap(ALL), None, Some(130.0)), ms(13));
+    assert_eq!(bound(gap(ALL), Some(50.0), None), ms(5));
+    assert_eq!(bound(gap(ALL), None, Some(0.0)), BOUND_DEFAULT);
+    assert_eq!(bound(last_below(0.0), Some(20.7), Some(21.3)), ms(60));
+    assert_eq!(bound(last_below(0.0), None, Some(21.3)), BOUND_DEFAULT);
+    assert_eq!(bound(last_below(0.0), Some(20.0), Some(20.0)), BOUND_DEFAULT);
+    assert_eq!(bound(minimum(ALL), Some(2370.0), None), BOUND_DEFAULT);
+    assert_eq!(bound(told("latency_us", Statistic::Maximum, None), None, Some(20.0)), ms(2));
+    assert_eq!(bound(told("latency_us", Statistic::Count, None), None, Some(20.0)), BOUND_DEFAULT);
+    assert_eq!(bound(told("score", Statistic::Mean, None), None, Some(20.0)), BOUND_DEFAULT);
+    let mut stated = demand(gap(ALL), None, Some(130.0));
     stated.disturbed.above = Some(ms(70));
     assert_eq!(bound_of(&stated), ms(70));
 }
@@ -132,38 +104,38 @@ fn only_the_window_and_the_nodes_that_it_depends_on_count() {
     let late = || watched(vec![delay(Some("load"), "spinner", 4000, 900)]);
     let in_window = |from_ms: i64, to_ms: i64| {
         let bounds = Bounds { from_ns: from_ms * MS, to_ns: to_ms * MS };
-        disturbed(&demand(gap(Window::default()), None, Some(100.0)), bounds, &late()).is_some()
+        disturbed(&demand(gap(ALL), None, Some(100.0)), bounds, &late()).is_some()
     };
     assert!(in_window(0, 10_000) && in_window(4049, 4051) && in_window(3000, 4001));
     assert!(!in_window(0, 4000) && !in_window(4050, 10_000));
-    let mut of_poller = demand(gap(Window::default()), None, Some(100.0));
+    let mut of_poller = demand(gap(ALL), None, Some(100.0));
     of_poller.disturbed.nodes = Some(vec!["n1".into()]);
-    assert_eq!(disturbed(&of_poller, ALL, &late()), None);
+    assert_eq!(disturbed(&of_poller, RUN, &late()), None);
     let of_testbed = watched(vec![delay(None, "the testbed with frames", 4000, 23)]);
-    assert!(disturbed(&of_poller, ALL, &of_testbed).is_some(), "it is late for everybody");
+    assert!(disturbed(&of_poller, RUN, &of_testbed).is_some(), "it is late for everybody");
 }
 
-/// A tenth of the loops is missing, and nobody waits for longer than a millisecond.
 #[test]
-fn what_is_shorter_than_a_hundredth_of_a_millisecond_is_told_as_what_it_is() {
-    let mut requirement = demand(gap(Window::default()), None, Some(100.0));
+fn what_is_shorter_than_a_hundredth_of_a_millisecond_is_shown_in_microseconds() {
+    let mut requirement = demand(gap(ALL), None, Some(100.0));
     requirement.disturbed.above = Some(VirtualSpan::from_ns(1));
     let delays = vec![delay(Some("n1"), "poller", 4000, 1)];
-    let why = disturbed(&requirement, ALL, &watched(delays)).unwrap();
+    let why = disturbed(&requirement, RUN, &watched(delays)).unwrap();
     assert!(why.ends_with("1 ms at 4 s; the limit is 0.001 us"), "{why}");
 }
 
 #[test]
 fn lines_that_were_stamped_late_disturb_who_reads_them() {
     let of = |who: &str| Disturbance { cause: Cause::Stamped, ..delay(Some("n1"), who, 4000, 30) };
-    let reads = demand(reported("latency_us", Statistic::Count), None, Some(0.0));
-    let why = |requirement: &Requirement, who| disturbed(requirement, ALL, &watched(vec![of(who)]));
-    let text = why(&reads, "poller").unwrap();
-    assert!(text.starts_with("`poller` in n1 had its lines stamped late, 30 ms"), "{text}");
+    let reads = demand(told("latency_us", Statistic::Count, None), None, Some(0.0));
+    let why = |requirement: &Requirement, who| disturbed(requirement, RUN, &watched(vec![of(who)]));
+    let text = why(&reads, "drive").unwrap();
+    assert!(text.starts_with("`drive` in n1 had its lines stamped late, 30 ms"), "{text}");
     assert_eq!(why(&reads, "other"), None);
-    assert_eq!(why(&demand(gap(Window::default()), None, Some(100.0)), "poller"), None);
+    assert_eq!(why(&demand(gap(ALL), None, Some(100.0)), "drive"), None);
 }
 
+/// A tenth of the loops is missing, and nobody waits for longer than a millisecond.
 #[test]
 fn many_short_delays_disturb_by_their_sum() {
     let short = |lost_ms: i64| Disturbance {
@@ -192,42 +164,46 @@ fn many_short_delays_disturb_by_their_sum() {
     assert_eq!(why(vec![twice(Cause::Waited), twice(Cause::WokeLate)]), None);
     // A window that cuts a second in two has half of what was lost in it.
     let half = Bounds { from_ns: 500 * MS, to_ns: 1500 * MS };
-    let requirement = demand(gap(Window::default()), None, Some(100.0));
+    let requirement = demand(gap(ALL), None, Some(100.0));
     let found = disturbed(&requirement, half, &watched(vec![short(100)])).unwrap();
     assert!(found.contains("50 ms in total"), "{found}");
     let mut stated = requirement;
     stated.disturbed.above = Some(VirtualSpan::from_s(100));
-    assert_eq!(disturbed(&stated, half, &watched(vec![short(100)])), None, "whoever says so");
+    assert_eq!(
+        disturbed(&stated, half, &watched(vec![short(100)])),
+        None,
+        "a stated bound holds for the sum too"
+    );
 }
 
 #[test]
 fn time_that_ran_other_than_planned_disturbs_whatever_is_allowed() {
-    let mut requirement = demand(gap(Window::default()), None, Some(100.0));
+    let mut requirement = demand(gap(ALL), None, Some(100.0));
     requirement.disturbed.above = Some(VirtualSpan::from_s(100));
     let changed =
         Disturbance { to_ns: i64::MAX, cause: Cause::Rate, ..delay(None, "the domain", 9000, 0) };
-    let found = disturbed(&requirement, ALL, &watched(vec![changed.clone()]));
+    let found = disturbed(&requirement, RUN, &watched(vec![changed.clone()]));
     assert_eq!(found.unwrap(), "the domain had its tdf changed from outside at 9 s");
-    let before = Bounds { to_ns: 9000 * MS, ..ALL };
+    let before = Bounds { to_ns: 9000 * MS, ..RUN };
     assert_eq!(disturbed(&requirement, before, &watched(vec![changed])), None);
 }
 
 #[test]
 fn what_the_testbed_could_not_do_disturbs_whom_it_struck() {
-    let mut requirement = demand(gap(Window::default()), None, Some(100.0));
+    let mut requirement = demand(gap(ALL), None, Some(100.0));
     requirement.disturbed.above = Some(VirtualSpan::from_s(100));
     let refused = Disturbance { cause: Cause::Refused, ..delay(Some("n1"), "poller", 3000, 0) };
-    let found = disturbed(&requirement, ALL, &watched(vec![refused.clone()]));
+    let found = disturbed(&requirement, RUN, &watched(vec![refused.clone()]));
     assert_eq!(
         found.unwrap(),
         "`poller` in n1 had calls of timers fail because the testbed lacked descriptors at 3 s"
     );
     requirement.disturbed.nodes = Some(["n2".to_owned()].into());
-    assert_eq!(disturbed(&requirement, ALL, &watched(vec![refused])), None, "of another node");
+    assert_eq!(disturbed(&requirement, RUN, &watched(vec![refused])), None, "of another node");
 }
 
 fn run(watched: Option<Watched>) -> RunData {
-    let mut series = Series::empty(&[point()]);
+    let mut series = Series::empty(&[bus()]);
     (0..100).for_each(|row| series.push(row * 100 * MS, &[2400.0]));
     RunData {
         series_file: "series.parquet".into(),
@@ -235,51 +211,45 @@ fn run(watched: Option<Watched>) -> RunData {
         watched,
         planned_to: VirtualSpan::from_s(10),
         covered_to: VirtualSpan::from_s(10),
-        failed: false,
         ..RunData::default()
     }
 }
 
-fn minimum(at_least: f64, window: Window) -> Requirement {
-    demand(Measure::Minimum(point(), window), Some(at_least), None)
+fn lowest(at_least: f64, window: Window) -> Requirement {
+    demand(minimum(window), Some(at_least), None)
 }
 
 #[test]
 fn a_disturbed_verdict_is_disturbed_whatever_it_would_have_been() {
     let late = || run(Some(watched(vec![delay(Some("n1"), "poller", 4000, 412)])));
-    let verdict = |at_least| -> Verdict { judge(&minimum(at_least, Window::default()), &late()) };
+    let verdict = |at_least| -> Verdict { judge(&lowest(at_least, ALL), &late()) };
     let (good, bad) = (verdict(2375.0), verdict(2500.0));
     assert_eq!((good.outcome, bad.outcome), (Outcome::Disturbed, Outcome::Disturbed));
     assert!(good.reason.contains("the limit is 10 ms; would be met; at 0 s"), "{}", good.reason);
     assert!(bad.reason.contains("would be missed"), "{}", bad.reason);
     assert_eq!(good.value, Some(2400.0), "what was measured is shown");
-    let before = judge(&minimum(2375.0, window(0, 4000)), &late());
+    let before = judge(&lowest(2375.0, window(0, 4000)), &late());
     assert_eq!(before.outcome, Outcome::Met);
-    let unknown = judge(&demand(gap(Window::default()), None, Some(100.0)), &late());
+    let unknown = judge(&demand(gap(ALL), None, Some(100.0)), &late());
     assert_eq!(unknown.outcome, Outcome::NotMeasured, "data that do not say are no better for it");
 }
 
 #[test]
 fn what_nobody_watched_is_not_met() {
     let watched = |to_ns| run(Some(Watched { to_ns, disturbances: vec![] }));
-    let whole = minimum(2375.0, Window::default());
+    let whole = lowest(2375.0, ALL);
     assert_eq!(judge(&whole, &watched(10_000 * MS)).outcome, Outcome::Met);
     let verdict = judge(&whole, &watched(9_000 * MS));
     assert_eq!(verdict.outcome, Outcome::NotMeasured);
-    assert!(
-        verdict.reason.contains("disturbances were not recorded after 9 s"),
-        "{}",
-        verdict.reason
-    );
-    let first = judge(&minimum(2375.0, window(0, 9000)), &watched(9_000 * MS));
+    assert!(verdict.reason.contains("disturbances were not recorded after 9 s"), "{verdict:?}");
+    let first = judge(&lowest(2375.0, window(0, 9000)), &watched(9_000 * MS));
     assert_eq!(first.outcome, Outcome::Met);
     assert_eq!(judge(&whole, &run(None)).outcome, Outcome::Met, "a run of before");
 }
 
 #[test]
 fn a_miss_outweighs_a_disturbance_and_that_what_was_not_measured() {
-    let verdict =
-        |outcome| Verdict { outcome, ..judge(&minimum(2375.0, Window::default()), &run(None)) };
+    let verdict = |outcome| Verdict { outcome, ..judge(&lowest(2375.0, ALL), &run(None)) };
     let of = |outcomes: &[Outcome]| exit(&outcomes.iter().map(|o| verdict(*o)).collect::<Vec<_>>());
     use Outcome::{Disturbed, Met, Missed, NotMeasured};
     assert_eq!(of(&[Met, Disturbed, Missed]), Exit::Missed);

@@ -7,13 +7,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::window::Bounds;
 use report_kit::figure::seconds;
+use scenario::model::Bounds;
 
 /// What the plant did, as far as verdicts need it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct PlantRecord {
-    /// Step of the simulation.
     pub step_ns: i64,
     /// Steps from scenario time zero on.
     pub steps: u64,
@@ -33,7 +32,6 @@ pub struct PlantRecord {
 /// Reads that had no answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Refused {
-    /// Number of the reads.
     pub count: u64,
     /// Scenario time of the first one.
     pub first_ns: i64,
@@ -42,11 +40,9 @@ pub struct Refused {
 /// A file that lacks something from some moment on. It may go on later: the hole stays.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Loss {
-    /// The file, in the folder of the run.
     pub file: String,
     /// Scenario time from which on it is not whole.
     pub from_ns: i64,
-    /// What happened to the file.
     pub reason: String,
 }
 
@@ -61,12 +57,9 @@ impl PlantRecord {
         let (first, _) = spans.first()?;
         let unsolved: i64 = spans.iter().map(|(from, to)| to - from).sum();
         let share = unsolved as f64 / (window.to_ns - window.from_ns) as f64;
+        let (from, long) = (seconds(*first), seconds(unsolved));
         (share > self.unconverged_share).then(|| {
-            format!(
-                "the plant did not converge from {} s on, for {} s of the window",
-                seconds(*first),
-                seconds(unsolved)
-            )
+            format!("the plant did not converge from {from} s on, for {long} s of the window")
         })
     }
 
@@ -80,11 +73,6 @@ impl PlantRecord {
             reason: "programs could not read the plant, which did not converge".into(),
         })
     }
-}
-
-/// The first loss of a file; `None` if it is whole.
-pub fn first_of<'l>(losses: &'l [Loss], file: &str) -> Option<&'l Loss> {
-    losses.iter().filter(|loss| loss.file == file).min_by_key(|loss| loss.from_ns)
 }
 
 #[cfg(test)]

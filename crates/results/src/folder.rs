@@ -18,12 +18,11 @@ use anyhow::{Context, Result, bail};
 use vtime::VirtualSpan;
 
 use super::capture::Capture;
-use super::demand::MeasureRecord;
 use super::disturbance::Watched;
 use super::disturbance_file::{self, DisturbanceWriter};
 use super::journal::{self, SeriesWriter};
+use super::measure::RunData;
 use super::record::{EndedHow, FORMAT, RunRecord};
-use super::run_data::RunData;
 use super::series::Series;
 use super::table_file;
 use super::told::{self, ReportedValues};
@@ -32,6 +31,7 @@ use crate::rate;
 use os::files;
 use os::regular;
 use plant::name::PointName;
+use scenario::model::MeasureKind;
 
 const RECORD: &str = "run.json";
 const PROGRAMS: &str = "programs";
@@ -150,8 +150,7 @@ impl RunFolder {
             let folder = self.path.display();
             bail!("{folder} is a run of `qcycle latency`; use `qcycle latency report {folder}`");
         }
-        let record: RunRecord = serde_json::from_value(value).with_context(context)?;
-        Ok(record)
+        serde_json::from_value(value).with_context(context)
     }
 
     /// The name of the copy of a file that the run is made of, in the folder; makes the folder for it.
@@ -218,21 +217,15 @@ impl RunFolder {
 
     /// The capture of a node; `None` if there is none.
     pub fn capture(&self, node: &str) -> Result<Option<Capture>> {
-        let path = self.capture_path(node);
-        let bytes = match regular::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
-        };
-        let capture = Capture::parse(&bytes).map_err(anyhow::Error::msg);
-        capture.map(Some).with_context(|| format!("reading {}", path.display()))
+        let parse = |octets: &[u8]| Capture::parse(octets).map_err(anyhow::Error::msg);
+        journal::read_if_there(&self.capture_path(node), parse)
     }
 
     /// What programs reported of the members that requirements name.
     fn reported(&self, record: &RunRecord) -> Result<BTreeMap<(String, String), ReportedValues>> {
         let mut all = BTreeMap::new();
         for demand in &record.scenario.requirements {
-            let MeasureRecord::Told { member, program, .. } = &demand.measure else { continue };
+            let MeasureKind::Told { member, program, .. } = &demand.measure.kind else { continue };
             let key = (program.clone(), member.clone());
             let path = self.program_log(program);
             if all.contains_key(&key) || !path.exists() {
@@ -264,7 +257,6 @@ impl RunFolder {
         let mut disturbances = read.with_context(|| format!("reading {}", path.display()))?;
         let programs = record.programs.iter();
         let nodes = programs.map(|program| (&*program.name, &*program.node)).collect();
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 1e9")]
         let tdf = (record.scenario.tdf * 1e6).round() as u64;
         disturbances.extend(rate::rate_changes(&record.interventions, tdf, &nodes));
         Ok(Some(Watched { to_ns: summary.watched_to_ns, disturbances }))
@@ -286,9 +278,8 @@ impl RunFolder {
             }
             _ => record.covered_ns,
         };
-        let reported = self.reported(record)?;
         Ok(RunData {
-            reported,
+            reported: self.reported(record)?,
             watched: self.watched(record)?,
             series_file: self.series_file().to_owned(),
             series,
@@ -306,7 +297,7 @@ impl RunFolder {
     /// Judges the requirements of a run from its folder alone.
     pub fn judge_all(record: &RunRecord, data: &RunData) -> Vec<Verdict> {
         let demands = record.scenario.requirements.iter();
-        demands.map(|demand| judge(&demand.requirement(), data)).collect()
+        demands.map(|demand| judge(demand, data)).collect()
     }
 }
 
@@ -333,20 +324,16 @@ fn highest_number(root: &Path, case: &str) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::super::record::{RunEnd, ScenarioRecord};
-    use super::super::{Demand, WindowRecord};
     use super::*;
     use report_kit::machine::Versions;
     use report_kit::outcome::Outcome;
-    use scenario::model::Disturbed;
+    use scenario::model::{Disturbed, Measure, Requirement, Window};
 
     fn record() -> RunRecord {
-        let minimum = MeasureRecord::Minimum {
-            point: PointName("bus.680.v1".into()),
-            window: WindowRecord::default(),
-        };
-        let demand = Demand {
+        let kind = MeasureKind::Minimum { point: PointName("bus.680.v1".into()) };
+        let demand = Requirement {
             name: "it holds".into(),
-            measure: minimum,
+            measure: Measure { kind, window: Window::default() },
             at_least: Some(2375.0),
             at_most: None,
             disturbed: Disturbed::default(),
@@ -354,16 +341,11 @@ mod tests {
         let scenario = ScenarioRecord {
             name: "vt".into(),
             variant: Some("attack".into()),
-            description: String::new(),
-            file: "scenario.yaml".into(),
-            sha256: report_kit::machine::sha256(b""),
-            seed: 1,
             tdf: 1.0,
-            settle_ns: 0,
             duration_ns: 10_000_000,
             nodes: [("sensor".to_owned(), None)].into(),
-            events: Vec::new(),
             requirements: vec![demand],
+            ..ScenarioRecord::default()
         };
         RunRecord::begin(scenario, 0, Versions::default())
     }

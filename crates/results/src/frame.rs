@@ -12,7 +12,6 @@ pub use network::wire::TcpPart;
 pub struct Segment {
     /// Where it came from, by its own word.
     pub source: SocketAddrV4,
-    /// The address and port that it goes to.
     pub destination: SocketAddrV4,
     pub payload: u32,
     /// What TCP adds; `None` for UDP.

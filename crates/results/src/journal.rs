@@ -7,7 +7,7 @@
 //! the next program that opens the folder does (`RunFolder::series`).
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -17,9 +17,7 @@ use super::{csv, table_file};
 use os::regular;
 use plant::name::PointName;
 
-/// File name of the journal.
 pub(crate) const JOURNAL: &str = "series.csv.part";
-/// File name of the table it becomes.
 pub(crate) const TABLE: &str = "series.parquet";
 
 /// Records rows of the plant, each at once.
@@ -82,16 +80,21 @@ impl SeriesWriter {
     }
 }
 
-/// Reads the journal of a folder, if there is one.
 pub(crate) fn read(folder: &Path) -> Result<Option<Series>> {
-    let path = folder.join(JOURNAL);
-    let text = match regular::read(&path) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
+    let parse = |octets: &[u8]| csv::read(&String::from_utf8_lossy(octets));
+    read_if_there(&folder.join(JOURNAL), |octets| parse(octets).map_err(anyhow::Error::msg))
+}
+
+/// What `parse` makes of a file; `None` if there is none.
+pub(crate) fn read_if_there<T>(
+    path: &Path,
+    parse: impl FnOnce(&[u8]) -> Result<T>,
+) -> Result<Option<T>> {
+    let parsed = match regular::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(anyhow::Error::from).and_then(|octets| parse(&octets)),
     };
-    let series = csv::read(&text).map_err(anyhow::Error::msg);
-    series.map(Some).with_context(|| format!("reading {}", path.display()))
+    parsed.map(Some).with_context(|| format!("reading {}", path.display()))
 }
 
 /// Whether there is a journal whose writer is gone.

@@ -5,9 +5,7 @@
 //! drawn from these files and names them.
 //!
 //! - `folder`: the folder: made, written, opened again
-//! - [`record`] has the structures of `run.json`
-//! - `demand`: requirements as `run.json` keeps them
-//! - [`inputs`]: the files that a run was made of
+//! - [`record`]: the structures of `run.json`, with the files that a run was made of
 //! - `series`: points of the plant over time
 //! - `journal`: the series while the run goes on; survives a kill
 //! - `table_file`: the series as Parquet
@@ -21,15 +19,12 @@
 //! - [`disturbance`]: what kept programs from acting in time, and when that is too much for a verdict
 //! - [`disturbance_file`]: that as a file
 //! - `rate`: which interventions disturb
-//! - `window`: the stretch of scenario time that a requirement is about
-//! - `run_data`: what verdicts are drawn from
-//! - `measure`: what rows and frames say about a measure
+//! - `measure`: what verdicts are drawn from, and what it says about a measure
 //! - `verdict`: requirements judged
 //! - [`report`]: one HTML page drawn from run folders
 
 pub mod capture;
 pub mod csv;
-mod demand;
 pub mod disturbance;
 pub mod disturbance_file;
 #[cfg(test)]
@@ -37,14 +32,12 @@ mod disturbance_tests;
 pub mod doubt;
 mod folder;
 pub mod frame;
-pub mod inputs;
 mod journal;
 mod measure;
 pub mod output;
 mod rate;
 pub mod record;
 pub mod report;
-mod run_data;
 mod series;
 pub mod stream;
 mod table_file;
@@ -52,12 +45,10 @@ pub mod told;
 mod verdict;
 #[cfg(test)]
 mod verdict_tests;
-mod window;
 
-pub use demand::{Demand, MeasureRecord, WindowRecord};
 pub use folder::RunFolder;
 pub use journal::SeriesWriter;
+pub use measure::RunData;
 pub use record::RunRecord;
-pub use run_data::RunData;
 pub use series::{Column, Series};
 pub use verdict::{Verdict, exit, judge, table};

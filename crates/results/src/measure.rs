@@ -5,18 +5,47 @@
 //! finding carries the range in which the final value must lie, and a bound outside that range is
 //! missed whatever the rest would have brought. To be met takes the whole window.
 
-use super::capture::{Capture, CapturedFrame, Direction};
-use super::doubt::{self, Loss};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use vtime::VirtualSpan;
+
+use super::capture::{Capture, CapturedFrame};
+use super::disturbance::Watched;
+use super::doubt::{Loss, PlantRecord};
 use super::frame::Segment;
-use super::run_data::RunData;
 use super::series::Series;
 use super::stream::Streams;
 use super::told::{ReportedValues, draw};
-use super::window::Bounds;
+use network::capture::Heading;
 use plant::name::PointName;
 use report_kit::figure::seconds;
-use scenario::model::{End, Measure, Window};
+use scenario::model::{Bounds, End, Measure, MeasureKind};
 use scenario::told::Statistic;
+
+/// What verdicts and charts are drawn from: the files of a run, read.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RunData {
+    /// Name of the file that the series came from.
+    pub series_file: String,
+    pub series: Option<Series>,
+    pub captures: BTreeMap<String, Capture>,
+    pub addresses: BTreeMap<String, Option<Ipv4Addr>>,
+    /// What programs reported of members that requirements name, by program and member.
+    pub reported: BTreeMap<(String, String), ReportedValues>,
+    /// What kept programs from acting in time; `None` if nobody watched.
+    pub watched: Option<Watched>,
+    pub plant: Option<PlantRecord>,
+    pub losses: Vec<Loss>,
+    /// What `CLOCK_REALTIME` showed at scenario time zero.
+    pub realtime_zero_ns: i64,
+    /// Planned end of the run: the end of windows that are open.
+    pub planned_to: VirtualSpan,
+    /// Scenario time that the run reached.
+    pub covered_to: VirtualSpan,
+    /// Whether it ended there because a part of it failed: the silence before may have come of that.
+    pub failed: bool,
+}
 
 /// What the data say about a measure.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,40 +67,25 @@ pub(crate) struct Finding {
 /// # Errors
 /// A sentence that says why there is nothing to measure.
 pub(crate) fn measure(measure: &Measure, data: &RunData) -> Result<Finding, String> {
-    let window = Bounds::of(*window_of(measure), data.planned_to);
+    let window = Bounds::of(measure.window, data.planned_to);
     if window.from_ns >= window.to_ns {
         return Err("the window is empty".into());
     }
-    match measure {
-        Measure::Minimum(point, _) => extreme(&rows(point, window, data)?, Side::Low),
-        Measure::Maximum(point, _) => extreme(&rows(point, window, data)?, Side::High),
-        Measure::FirstBelow(point, value, _) => {
-            Ok(first_below(&rows(point, window, data)?, *value))
-        }
-        Measure::LastBelow(point, value, _) => Ok(last_below(&rows(point, window, data)?, *value)),
-        Measure::Changes(point, _) => Ok(changes(&rows(point, window, data)?)),
-        Measure::Received { from, to, .. } => received(from, to, window, data),
-        Measure::LongestGap { from, to, port, at, .. } => {
+    let rows = |point| rows(point, window, data);
+    match &measure.kind {
+        MeasureKind::Minimum { point } => extreme(&rows(point)?, Side::Low),
+        MeasureKind::Maximum { point } => extreme(&rows(point)?, Side::High),
+        MeasureKind::FirstBelow { point, value } => Ok(first_below(&rows(point)?, *value)),
+        MeasureKind::LastBelow { point, value } => Ok(last_below(&rows(point)?, *value)),
+        MeasureKind::Changes { point } => Ok(changes(&rows(point)?)),
+        MeasureKind::Received { from, to } => received(from, to, window, data),
+        MeasureKind::LongestGap { from, to, port, at } => {
             let polls = new_data_times((from, to, *port), *at, data)?;
             longest_gap(&polls, window, data)
         }
-        Measure::Told { member, program, statistic, above, .. } => {
+        MeasureKind::Told { member, program, statistic, above } => {
             reported((program, member), *statistic, *above, window, data)
         }
-    }
-}
-
-/// The window of a measure.
-pub(crate) fn window_of(measure: &Measure) -> &Window {
-    match measure {
-        Measure::Minimum(_, window)
-        | Measure::Maximum(_, window)
-        | Measure::FirstBelow(_, _, window)
-        | Measure::LastBelow(_, _, window)
-        | Measure::Changes(_, window)
-        | Measure::Received { window, .. }
-        | Measure::LongestGap { window, .. }
-        | Measure::Told { window, .. } => window,
     }
 }
 
@@ -81,8 +95,7 @@ impl Finding {
     }
 
     fn never(stands_for: f64, remark: String) -> Self {
-        let (lowest, highest) = (stands_for, stands_for);
-        Self { value: None, lowest, highest, shortfall: None, remark }
+        Self { value: None, ..Self::exact(stands_for, remark) }
     }
 
     /// Widens the range by what the rest of the window could bring.
@@ -118,7 +131,8 @@ fn rows<'a>(point: &PointName, window: Bounds, data: &'a RunData) -> Result<Rows
     if first >= end {
         return Err(format!("there are no rows from {} s on", seconds(window.from_ns)));
     }
-    let covered_ns = covered(series, data).min(window.to_ns);
+    let covered_ns = series.covered_ns().unwrap_or(0).min(data.covered_to.as_ns());
+    let covered_ns = covered_ns.min(window.to_ns);
     let begins_late = begins_late(series, window);
     let values = &column.values[first..end];
     let unknown = unknown(point, &series.time_ns[first..end], values, window, data);
@@ -152,30 +166,16 @@ fn unknown(
     })
 }
 
-fn covered(series: &Series, data: &RunData) -> i64 {
-    series.covered_ns().unwrap_or(0).min(data.covered_to.as_ns())
-}
-
 fn begins_late(series: &Series, window: Bounds) -> Option<String> {
     let first = *series.time_ns.first()?;
     let late = first > window.from_ns.saturating_add(series.interval_ns());
-    late.then(|| {
-        format!(
-            "the data start at {} s, the window at {} s",
-            seconds(first),
-            seconds(window.from_ns)
-        )
-    })
+    let (first, from) = (seconds(first), seconds(window.from_ns));
+    late.then(|| format!("the data start at {first} s, the window at {from} s"))
 }
 
 fn ends_early(covered_ns: i64, window: Bounds) -> Option<String> {
-    (covered_ns < window.to_ns).then(|| {
-        format!(
-            "the data end at {} s, the window at {} s",
-            seconds(covered_ns),
-            seconds(window.to_ns)
-        )
-    })
+    let (end, to) = (seconds(covered_ns), seconds(window.to_ns));
+    (covered_ns < window.to_ns).then(|| format!("the data end at {end} s, the window at {to} s"))
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -203,62 +203,48 @@ fn extreme(rows: &Rows<'_>, side: Side) -> Result<Finding, String> {
 /// Never counts as later than any bound.
 fn first_below(rows: &Rows<'_>, value: f64) -> Finding {
     let found = rows.values.iter().position(|row| row.is_finite() && *row < value);
-    match found.map(|index| rows.times_ns[index]) {
-        // What comes after the first time changes nothing.
-        Some(time) => Finding::exact(in_seconds(time), String::new()).short(
-            rows.unknown.as_ref().or(rows.begins_late.as_ref()),
-            f64::NEG_INFINITY,
-            in_seconds(time),
-        ),
-        // If it ever comes to pass, then later than what is known.
-        None => Finding {
-            // Unless it came to pass where nothing is known.
-            lowest: if rows.unknown.is_some() {
-                f64::NEG_INFINITY
-            } else {
-                in_seconds(rows.covered_ns)
-            },
-            shortfall: rows.shortfall.clone(),
-            ..Finding::never(f64::INFINITY, format!("never below {value}"))
-        },
-    }
+    let Some(time_s) = found.map(|index| in_seconds(rows.times_ns[index])) else {
+        let never = Finding::never(f64::INFINITY, format!("never below {value}"));
+        // If it ever comes to pass, then later than what is known, unless that was where nothing is known.
+        let known_s =
+            if rows.unknown.is_some() { f64::NEG_INFINITY } else { in_seconds(rows.covered_ns) };
+        return Finding { lowest: known_s, shortfall: rows.shortfall.clone(), ..never };
+    };
+    // What comes after the first time changes nothing.
+    let shortfall = rows.unknown.as_ref().or(rows.begins_late.as_ref());
+    Finding::exact(time_s, String::new()).short(shortfall, f64::NEG_INFINITY, time_s)
 }
 
 /// Never counts as earlier than any bound.
 fn last_below(rows: &Rows<'_>, value: f64) -> Finding {
     let found = rows.values.iter().rposition(|row| row.is_finite() && *row < value);
-    match found.map(|index| rows.times_ns[index]) {
-        Some(time) => Finding::exact(in_seconds(time), String::new()).short(
-            rows.shortfall.as_ref(),
-            in_seconds(time),
-            f64::INFINITY,
-        ),
-        None => Finding::never(f64::NEG_INFINITY, format!("never below {value}")).short(
-            rows.shortfall.as_ref(),
-            f64::NEG_INFINITY,
-            f64::INFINITY,
-        ),
-    }
+    let (finding, lowest) = match found.map(|index| in_seconds(rows.times_ns[index])) {
+        Some(time_s) => (Finding::exact(time_s, String::new()), time_s),
+        None => {
+            let never = Finding::never(f64::NEG_INFINITY, format!("never below {value}"));
+            (never, f64::NEG_INFINITY)
+        }
+    };
+    finding.short(rows.shortfall.as_ref(), lowest, f64::INFINITY)
 }
 
 fn changes(rows: &Rows<'_>) -> Finding {
     let known = rows.values.iter().copied().filter(|value| value.is_finite());
     let all: Vec<f64> = rows.before.into_iter().chain(known).collect();
-    let count = count_f64(all.windows(2).filter(|pair| pair[0] != pair[1]).count());
+    let count = all.windows(2).filter(|pair| pair[0] != pair[1]).count() as f64;
     Finding::exact(count, String::new()).short(rows.shortfall.as_ref(), count, f64::INFINITY)
 }
 
 fn received(from: &str, to: &str, window: Bounds, data: &RunData) -> Result<Finding, String> {
     let capture = capture_of(to, data)?;
     let source = address_of(from, data)?;
-    let frames = new_data(capture, Direction::Inbound, data);
+    let frames = new_data(capture, Heading::Inbound, data);
     let known = Known::of_capture(to, capture, data).heeding_plant(window, data);
     let count = frames
         .filter(|(time_ns, segment)| *segment.source.ip() == source && window.holds(*time_ns))
         .filter(|(time_ns, _)| *time_ns < known.sound_to_ns)
         .count();
-    let shortfall = known.shortfall(window);
-    let count = count_f64(count);
+    let (count, shortfall) = (count as f64, known.shortfall(window));
     Ok(Finding::exact(count, String::new()).short(shortfall.as_ref(), count, f64::INFINITY))
 }
 
@@ -283,9 +269,9 @@ pub(crate) fn new_data_times(
     at: End,
     data: &RunData,
 ) -> Result<Polls, String> {
-    let (node, direction) = match at {
-        End::Sender => (from, Direction::Outbound),
-        End::Receiver => (to, Direction::Inbound),
+    let (node, heading) = match at {
+        End::Sender => (from, Heading::Outbound),
+        End::Receiver => (to, Heading::Inbound),
     };
     let capture = capture_of(node, data)?;
     let (source, destination) = (address_of(from, data)?, address_of(to, data)?);
@@ -294,7 +280,7 @@ pub(crate) fn new_data_times(
             && *segment.destination.ip() == destination
             && segment.destination.port() == port
     };
-    let frames = new_data(capture, direction, data);
+    let frames = new_data(capture, heading, data);
     let mut times_ns: Vec<i64> =
         frames.filter(|(_, segment)| polls(segment)).map(|(time_ns, _)| time_ns).collect();
     times_ns.sort_unstable();
@@ -322,7 +308,6 @@ fn longest_gap(polls: &Polls, window: Bounds, data: &RunData) -> Result<Finding,
     }
     let gaps = edges.windows(2).map(|pair| (pair[1] - pair[0], pair[0]));
     let (gap_ns, begin_ns) = gaps.rev().max_by_key(|gap| gap.0).expect("two edges make a gap");
-    #[expect(clippy::cast_precision_loss, reason = "exact below 104 days")]
     let gap_ms = gap_ns as f64 / 1e6;
     let remark = format!("from {} s on, at the {}", seconds(begin_ns), polls.at.name());
     Ok(Finding::exact(gap_ms, remark).short(shortfall.as_ref(), gap_ms, f64::INFINITY))
@@ -339,8 +324,8 @@ fn reported(
     let reported = data.reported.get(&(program.to_owned(), member.to_owned()));
     let reported = reported.ok_or_else(|| format!("there is no log of {program}"))?;
     let known = Known::of_log(program, reported, data).heeding_plant(window, data);
-    let all = reported.times_ns.iter().zip(&reported.values);
-    let all = all.filter(|(time, _)| window.holds(**time) && **time < known.sound_to_ns);
+    let within = |time| window.holds(time) && time < known.sound_to_ns;
+    let all = reported.rows.iter().filter(|(time, _)| within(*time));
     let all: Vec<f64> = all.map(|(_, value)| *value).collect();
     if all.is_empty() {
         return Err(format!("{program} reported no {member}"));
@@ -362,11 +347,11 @@ fn reported(
 /// Frames that carry payload for the first time, with their scenario time.
 fn new_data<'a>(
     capture: &'a Capture,
-    direction: Direction,
+    heading: Heading,
     data: &'a RunData,
 ) -> impl Iterator<Item = (i64, Segment)> + 'a {
     let mut streams = Streams::default();
-    let frames = capture.frames.iter().filter(move |frame| frame.direction == direction);
+    let frames = capture.frames.iter().filter(move |frame| frame.heading == Some(heading));
     frames.filter_map(move |frame| {
         let segment = Segment::parse(&frame.bytes)?;
         streams.is_new(&segment).then(|| (scenario_ns(frame, data), segment))
@@ -393,7 +378,8 @@ impl Known {
     fn of_file(file: &str, data: &RunData) -> Self {
         let reached = data.covered_to.as_ns();
         let whole = Self { to_ns: reached, sound_to_ns: i64::MAX, reason: None };
-        doubt::first_of(&data.losses, file).map_or(whole.clone(), |loss| whole.up_to(loss))
+        let losses = data.losses.iter().filter(|loss| loss.file == file);
+        losses.fold(whole, Self::up_to)
     }
 
     /// One that is torn, as far as its last frame.
@@ -439,19 +425,12 @@ fn capture_of<'a>(node: &str, data: &'a RunData) -> Result<&'a Capture, String> 
     data.captures.get(node).ok_or_else(|| format!("there is no capture for {node}"))
 }
 
-fn address_of(node: &str, data: &RunData) -> Result<std::net::Ipv4Addr, String> {
+fn address_of(node: &str, data: &RunData) -> Result<Ipv4Addr, String> {
     let address = data.addresses.get(node).copied().flatten();
     address.ok_or_else(|| format!("{node} has no address"))
 }
 
-fn in_seconds(ns: i64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "exact to the nanosecond for 104 days")]
-    let ns = ns as f64;
-    ns / 1e9
-}
-
-fn count_f64(count: usize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 frames")]
-    let count = count as f64;
-    count
+/// Exact to the nanosecond for 104 days.
+pub(crate) fn in_seconds(ns: i64) -> f64 {
+    ns as f64 / 1e9
 }

@@ -27,9 +27,7 @@ pub enum Channel {
 /// One line of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OutputLine {
-    /// Scenario time at which it came.
     pub time_ns: i64,
-    /// Where it was written to.
     pub channel: Channel,
     /// The text, without the line feed.
     pub text: String,

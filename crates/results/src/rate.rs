@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_any_more_is_taken_for_a_change() {
+    fn what_is_not_reported_any_more_is_taken_for_a_change() {
         let changes = rate_changes(&[did(7, Action::Further)], 1_000_000, &BTreeMap::new());
         assert_eq!((changes[0].from_ns, changes[0].to_ns), (7, i64::MAX));
     }

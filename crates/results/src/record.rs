@@ -2,32 +2,30 @@
 //!
 //! The runner writes it when the run begins, with `ended.how` = `unfinished`, while it goes on, and
 //! at the end. A folder that says `unfinished` is therefore one whose run is still going or was killed,
-//! and tells how it stood a moment before.
+//! and says how it stood a moment before.
 //! Times are scenario time in nanoseconds unless the name says otherwise.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::demand::Demand;
 use super::disturbance::Disturbance;
 use super::doubt::{Loss, PlantRecord};
-use super::inputs::Input;
 use super::verdict::Verdict;
 use report_kit::machine::{Machine, Versions};
 use runtime::domain::Stalls;
 use runtime::intervention::Intervention;
+use scenario::model::{Node, Requirement, Scenario};
 
 /// Version of the format; raised when old readers would misread a new file.
 pub const FORMAT: u32 = 1;
 
 /// All of `run.json`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// [`FORMAT`] of the writer.
     pub format: u32,
-    /// The scenario, as it was run.
     pub scenario: ScenarioRecord,
     /// Scenario time the run reached; files may end earlier.
     pub covered_ns: i64,
@@ -35,15 +33,11 @@ pub struct RunRecord {
     pub started: String,
     /// What `CLOCK_REALTIME` showed at scenario time zero, ns since 1970.
     pub realtime_zero_ns: i64,
-    /// How and why the run ended.
     pub ended: RunEnd,
-    /// Versions of what took part.
     pub versions: Versions,
-    /// The machine it ran on.
     pub machine: Machine,
     /// Where wall time went; absent while unfinished.
     pub wall: Option<WallAccount>,
-    /// The files that it was made of.
     #[serde(default)]
     pub inputs: Vec<Input>,
     /// Variables of the host that programs were given.
@@ -66,21 +60,18 @@ pub struct RunRecord {
     /// What the plant did; absent without one.
     #[serde(default)]
     pub plant: Option<PlantRecord>,
-    /// Files of the folder that lack something.
     #[serde(default)]
     pub losses: Vec<Loss>,
     /// What one should look at before trusting the result.
     pub warnings: Vec<String>,
-    /// Verdicts; empty while unfinished.
+    /// Empty while the run is unfinished.
     pub verdicts: Vec<Verdict>,
 }
 
 /// The scenario as far as results need it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ScenarioRecord {
-    /// Name of the scenario.
     pub name: String,
-    /// The variant of it, if it has some.
     pub variant: Option<String>,
     /// What it is about, in one paragraph.
     pub description: String,
@@ -88,7 +79,6 @@ pub struct ScenarioRecord {
     pub file: String,
     /// SHA-256 of its text, in hexadecimal, as `sha256sum` prints it.
     pub sha256: String,
-    /// Seed of what is random in programs.
     pub seed: u64,
     /// Time dilation factor that was asked for: host seconds per virtual second. What it was at which
     /// time is known with [`RunRecord::interventions`].
@@ -97,12 +87,10 @@ pub struct ScenarioRecord {
     pub settle_ns: i64,
     /// Planned virtual length from zero.
     pub duration_ns: i64,
-    /// Nodes and their addresses.
     pub nodes: BTreeMap<String, Option<Ipv4Addr>>,
     /// What happened to the testbed, in the order of time.
     pub events: Vec<EventRecord>,
-    /// The requirements, in the order of the scenario.
-    pub requirements: Vec<Demand>,
+    pub requirements: Vec<Requirement>,
 }
 
 /// Something that happened to the testbed.
@@ -122,7 +110,7 @@ pub struct DisturbanceRecord {
     pub parties: Vec<PartyRecord>,
     /// The longest delays, for a first look.
     pub longest: Vec<Disturbance>,
-    /// How busy the host was meanwhile; absent if it does not tell.
+    /// How busy the host was meanwhile; absent if it does not say.
     pub host: Option<HostLoad>,
 }
 
@@ -131,9 +119,7 @@ pub struct DisturbanceRecord {
 pub struct PartyRecord {
     /// Node of the program; `None` for the testbed itself.
     pub node: Option<String>,
-    /// A program, or a part of the testbed.
     pub who: String,
-    /// Why it was late.
     pub cause: super::disturbance::Cause,
     /// Number of its lines in `disturbances.csv`.
     pub count: u64,
@@ -146,7 +132,6 @@ pub struct PartyRecord {
 /// Processor time of the host while a run went on.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HostLoad {
-    /// Number of the processors of the host.
     pub processors: usize,
     /// How many of them were busy, on average.
     pub busy: f64,
@@ -156,20 +141,57 @@ pub struct HostLoad {
     pub stolen: f64,
 }
 
+/// A file that a run was made of. Who has all of them with the same hashes can run it again.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Input {
+    /// Where it was, absolute.
+    pub file: String,
+    pub role: Role,
+    /// SHA-256 of its octets, in hexadecimal, as `sha256sum` prints it; absent if it could not be read.
+    pub sha256: Option<String>,
+    pub octets: u64,
+    /// Its copy in the folder of the run, if copies were asked for.
+    #[serde(default)]
+    pub copy: Option<String>,
+}
+
+/// What a file is to the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    Scenario,
+    /// The circuit, or what it redirects to or reads.
+    Circuit,
+    /// Values that drive the plant.
+    Data,
+    /// A program, or what interprets it.
+    Program,
+    /// An argument of a program that is the name of a file.
+    Argument,
+}
+
+impl Input {
+    /// A file with its hash and length, as far as they could be found.
+    pub fn of(file: &Path, role: Role, hash: std::io::Result<(String, u64)>) -> Self {
+        let (sha256, octets) = hash.map_or((None, 0), |(hash, octets)| (Some(hash), octets));
+        Self { file: file.display().to_string(), role, sha256, octets, copy: None }
+    }
+}
+
 /// How a run ended.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct RunEnd {
-    /// How, in one word.
     pub how: EndedHow,
     /// In a sentence; empty when complete.
     pub reason: String,
 }
 
 /// How a run ended, in one word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndedHow {
     /// It has not: the run still goes on, or was killed.
+    #[default]
     Unfinished,
     /// The planned length was reached.
     Complete,
@@ -177,7 +199,6 @@ pub enum EndedHow {
     PartFailed,
     /// Ctrl-C or a signal.
     Interrupted,
-    /// An error of the testbed.
     Error,
 }
 
@@ -206,17 +227,13 @@ pub struct WallAccount {
     pub plant_s: f64,
     /// Host seconds in which the clock was held.
     pub holds_s: f64,
-    /// Times the clock was held.
     pub holds: u64,
     /// Stalls of the host that were kept out of virtual time, as part of `holds_s` but not of
     /// `holds`; absent without a guard.
     #[serde(default)]
     pub stalls: Option<Stalls>,
-    /// Reads of plant points by programs.
     pub reads: Option<ReadAccount>,
-    /// CPU seconds of the agent.
     pub agent_cpu_s: f64,
-    /// CPU seconds of each program.
     pub programs_cpu_s: BTreeMap<String, f64>,
 }
 
@@ -239,13 +256,10 @@ pub struct ReadAccount {
 /// A program and how it ended.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ProgramRecord {
-    /// Name; its output is in `programs/<name>.log`.
+    /// Its output is in `programs/<name>.log`.
     pub name: String,
-    /// The node it ran in.
     pub node: String,
-    /// The program with its arguments.
     pub command: Vec<String>,
-    /// How the program ended.
     pub end: ProgramEnd,
     /// Scenario time of its start; absent if it was not started, as far as is known.
     #[serde(default)]
@@ -263,7 +277,6 @@ pub struct ProgramRecord {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "kebab-case")]
 pub enum ProgramEnd {
-    /// It was never started.
     NotStarted,
     /// It was about to be started when this was written.
     Starting,
@@ -271,14 +284,10 @@ pub enum ProgramEnd {
     Running,
     /// It ran until the runner stopped it at the end of the run.
     Stopped,
-    /// It exited by itself.
     Exited {
-        /// The code that it exited with.
         code: i32,
     },
-    /// A signal ended it.
     Killed {
-        /// Number of the signal.
         signal: i32,
     },
 }
@@ -302,24 +311,11 @@ impl RunRecord {
         Self {
             format: FORMAT,
             scenario,
-            covered_ns: 0,
             started: report_kit::machine::utc_now(),
             realtime_zero_ns,
-            ended: RunEnd { how: EndedHow::Unfinished, reason: String::new() },
             versions,
             machine: Machine::here(),
-            wall: None,
-            inputs: Vec::new(),
-            environment: BTreeMap::new(),
-            programs: Vec::new(),
-            network: serde_json::Value::Null,
-            freeze: serde_json::Value::Null,
-            disturbances: None,
-            interventions: Vec::new(),
-            plant: None,
-            losses: Vec::new(),
-            warnings: Vec::new(),
-            verdicts: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -327,14 +323,8 @@ impl RunRecord {
 impl ScenarioRecord {
     /// What results need of a scenario. `text` is the text of its file; `events` are described
     /// in words by the caller, who knows which of them came to pass.
-    pub fn new(
-        scenario: &scenario::model::Scenario,
-        text: &[u8],
-        events: Vec<EventRecord>,
-    ) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "at most 1e9 millionths")]
-        let tdf = scenario.tdf.millionths() as f64 / 1e6;
-        let address = |node: &scenario::model::Node| node.address.map(|(address, _)| address);
+    pub fn new(scenario: &Scenario, text: &[u8], events: Vec<EventRecord>) -> Self {
+        let address = |node: &Node| node.address.map(|(address, _)| address);
         Self {
             name: scenario.name.clone(),
             variant: scenario.variant.clone(),
@@ -342,12 +332,12 @@ impl ScenarioRecord {
             file: scenario.file.display().to_string(),
             sha256: report_kit::machine::sha256(text),
             seed: scenario.seed,
-            tdf,
+            tdf: scenario.tdf.millionths() as f64 / 1e6,
             settle_ns: scenario.settle.as_ns(),
             duration_ns: scenario.duration.as_ns(),
             nodes: scenario.nodes.iter().map(|n| (n.name.clone(), address(n))).collect(),
             events,
-            requirements: scenario.requirements.iter().map(Demand::from).collect(),
+            requirements: scenario.requirements.clone(),
         }
     }
 }

@@ -8,7 +8,6 @@ use plant::name::PointName;
 /// Recorded points over time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Series {
-    /// Scenario time of each row.
     pub time_ns: Vec<i64>,
     /// One column per point, in the order of the scenario.
     pub columns: Vec<Column>,
@@ -17,11 +16,9 @@ pub struct Series {
 /// One point over time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Column {
-    /// The point, written as in the scenario.
     pub point: PointName,
     /// Its unit; empty where it has none.
     pub unit: String,
-    /// One value per row.
     pub values: Vec<f64>,
 }
 

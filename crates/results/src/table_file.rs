@@ -89,7 +89,6 @@ mod tests {
         let names = ["bus.680.v1", "generator.wind.kW"];
         let mut series = Series::empty(&names.map(|name| PointName(name.into())));
         for row in 0..rows {
-            #[expect(clippy::cast_precision_loss, reason = "small numbers")]
             series.push(row * 1_000_000, &[2400.0 + row as f64, f64::NAN]);
         }
         series

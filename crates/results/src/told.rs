@@ -1,4 +1,4 @@
-//! What programs tell in numbers: lines of their standard output that are JSON objects.
+//! Numbers that programs report: lines of their standard output that are JSON objects.
 //!
 //! A program that measures itself, or a device under test, prints one object a line, such as
 //! `{"action": 7, "latency_us": 812.5}`, and a scenario sets bounds on a member of it. Members that
@@ -13,13 +13,11 @@ use super::doubt::Loss;
 use super::output::{Channel, OutputLine};
 use scenario::told::{Statistic, scale_ms};
 
-/// Scenario time and number, in the order of lines.
+/// What a program reported of a member.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReportedValues {
-    /// When each line came.
-    pub times_ns: Vec<i64>,
-    /// What it said, in ms where it is a time.
-    pub values: Vec<f64>,
+    /// Scenario time of each line and its number, in ms where it is a time; in the order of lines.
+    pub rows: Vec<(i64, f64)>,
     /// From when on numbers are missing: the log says that it lacks lines, or one says no number.
     pub lost: Option<Loss>,
 }
@@ -29,27 +27,18 @@ pub struct ReportedValues {
 /// # Errors
 /// When there are none, or fewer than a percentile can be judged by.
 pub fn draw(statistic: Statistic, sorted: &[f64]) -> Result<f64, String> {
-    #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 lines")]
     let count = sorted.len() as f64;
-    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
-        return if statistic == Statistic::Count {
-            Ok(0.0)
-        } else {
-            Err("nothing was reported".into())
-        };
-    };
-    match statistic {
-        Statistic::Count => Ok(count),
-        Statistic::Minimum => Ok(*first),
-        Statistic::Mean => Ok(sorted.iter().sum::<f64>() / count),
-        Statistic::Maximum => Ok(*last),
-        Statistic::Percentile(share) => {
+    match (statistic, sorted) {
+        (Statistic::Count, _) => Ok(count),
+        (_, []) => Err("nothing was reported".into()),
+        (Statistic::Minimum, [first, ..]) => Ok(*first),
+        (Statistic::Mean, _) => Ok(sorted.iter().sum::<f64>() / count),
+        (Statistic::Maximum, [.., last]) => Ok(*last),
+        (Statistic::Percentile(share), _) => {
             let (needed, there) = (statistic.lines_needed() as usize, sorted.len());
             if there < needed {
-                return Err(format!(
-                    "{} needs {needed} lines, and there are {there}",
-                    statistic.name()
-                ));
+                let name = statistic.name();
+                return Err(format!("{name} needs {needed} lines, and there are {there}"));
             }
             Ok(sorted[((share * count).ceil() as usize).clamp(1, there) - 1])
         }
@@ -61,23 +50,20 @@ pub fn read(name: &str, log: impl BufRead, member: &str) -> io::Result<ReportedV
     let mut reported = ReportedValues::default();
     for line in log.lines() {
         let Some(line) = OutputLine::parse(&line?) else { continue };
-        if line.channel == Channel::Lost && reported.lost.is_none() {
-            let reason = format!("{name} lacks lines: {}", line.text);
-            reported.lost = Some(Loss { file: name.to_owned(), from_ns: line.time_ns, reason });
-        }
-        match said(&line, member) {
-            Said::Nothing => {}
+        let reason = match said(&line, member) {
+            _ if line.channel == Channel::Lost => format!("{name} lacks lines: {}", line.text),
+            Said::Nothing => continue,
             Said::Number(value) => {
-                reported.times_ns.push(line.time_ns);
-                reported.values.push(value * scale_ms(member).unwrap_or(1.0));
+                reported.rows.push((line.time_ns, value * scale_ms(member).unwrap_or(1.0)));
+                continue;
             }
-            Said::NoNumber if reported.lost.is_none() => {
+            Said::NoNumber => {
                 let text: String = line.text.chars().take(SHOWN).collect();
-                let reason = format!("{name} has a line about `{member}` without a number: {text}");
-                reported.lost = Some(Loss { file: name.to_owned(), from_ns: line.time_ns, reason });
+                format!("{name} has a line about `{member}` without a number: {text}")
             }
-            Said::NoNumber => {}
-        }
+        };
+        let file = name.to_owned();
+        reported.lost.get_or_insert(Loss { file, from_ns: line.time_ns, reason });
     }
     Ok(reported)
 }
@@ -85,7 +71,6 @@ pub fn read(name: &str, log: impl BufRead, member: &str) -> io::Result<ReportedV
 /// Of a line that says no number, in characters.
 const SHOWN: usize = 80;
 
-/// What a line says of a member.
 enum Said {
     Nothing,
     Number(f64),
@@ -128,12 +113,12 @@ mod tests {
                    \x20   1.800000000 out| {broken\n\
                    \x20   2.000000000 out| {\"other\": 3, \"latency_us\": 4200}\n";
         let reported = read("p.log", log.as_bytes(), "latency_us").unwrap();
-        assert_eq!(reported.times_ns, [1_500_000_000, 2_000_000_000]);
-        assert_eq!(reported.values, [0.8125, 4.2]);
+        assert_eq!(reported.rows, [(1_500_000_000, 0.8125), (2_000_000_000, 4.2)]);
         let lost = reported.lost.unwrap();
         assert_eq!(lost.from_ns, 1_700_000_000);
         assert!(lost.reason.ends_with("without a number: {\"latency_us\": \"much\"}"), "{lost:?}");
-        assert_eq!(read("p.log", log.as_bytes(), "other").unwrap().values, [3.0]);
+        let other = read("p.log", log.as_bytes(), "other").unwrap();
+        assert_eq!(other.rows, [(2_000_000_000, 3.0)]);
     }
 
     /// What Python writes of what never came, and lines that were cut.
@@ -158,11 +143,8 @@ mod tests {
             let log =
                 format!("    1.000000000 out| {{\"answer_ms\": 1}}\n    2.000000000 out| {hole}\n");
             let reported = read("p.log", log.as_bytes(), "answer_ms").unwrap();
-            assert_eq!(
-                (reported.values, reported.lost.map(|lost| lost.from_ns)),
-                (vec![1.0], Some(2_000_000_000)),
-                "{hole}"
-            );
+            assert_eq!(reported.rows, [(1_000_000_000, 1.0)], "{hole}");
+            assert_eq!(reported.lost.map(|lost| lost.from_ns), Some(2_000_000_000), "{hole}");
         }
         for text in [
             "answer_ms: 6",
@@ -173,7 +155,7 @@ mod tests {
         ] {
             let log = format!("    1.000000000 out| {text}\n");
             let reported = read("p.log", log.as_bytes(), "answer_ms").unwrap();
-            assert_eq!((reported.values.len(), reported.lost), (0, None), "{text}");
+            assert_eq!((reported.rows.len(), reported.lost), (0, None), "{text}");
         }
     }
 

@@ -7,22 +7,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::demand::Demand;
 use super::disturbance::disturbed;
-use super::measure::{Finding, measure, window_of};
-use super::run_data::RunData;
-use super::window::Bounds;
+use super::measure::{Finding, RunData, measure};
 use report_kit::figure::{figure, figure_beside, seconds};
 use report_kit::outcome::Outcome;
-use scenario::model::{End, Measure, Requirement};
+use scenario::model::{Bounds, End, Measure, MeasureKind, Requirement};
 use terminal::exit::Exit;
 
 /// A requirement and what became of it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The requirement that was judged.
-    pub requirement: Demand,
-    /// What became of it.
+    pub requirement: Requirement,
     pub outcome: Outcome,
     /// The value measured, over what there is of the window.
     pub value: Option<f64>,
@@ -30,30 +25,27 @@ pub struct Verdict {
     pub unit: String,
     /// Why, or where the value was found.
     pub reason: String,
-    /// Where the value came from.
     pub source: Source,
 }
 
 /// Where a figure came from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Source {
-    /// File in the folder of the run.
     pub file: String,
-    /// What was asked of it.
     pub query: String,
 }
 
-/// Judges a requirement.
+/// Judges a requirement by the files of a run.
 pub fn judge(requirement: &Requirement, data: &RunData) -> Verdict {
-    let (outcome, value, reason) = match measure(&requirement.measure, data) {
+    let ((outcome, reason), value) = match measure(&requirement.measure, data) {
         Ok(finding) => {
             let weighed = sound(requirement, data, weigh(requirement, &finding));
-            doubt(requirement, data, weighed)
+            (doubt(requirement, data, weighed), finding.value)
         }
-        Err(reason) => (Outcome::NotMeasured, None, reason),
+        Err(reason) => ((Outcome::NotMeasured, reason), None),
     };
     Verdict {
-        requirement: Demand::from(requirement),
+        requirement: requirement.clone(),
         outcome,
         value,
         unit: requirement.measure.unit().to_owned(),
@@ -62,7 +54,7 @@ pub fn judge(requirement: &Requirement, data: &RunData) -> Verdict {
     }
 }
 
-fn weigh(requirement: &Requirement, finding: &Finding) -> (Outcome, Option<f64>, String) {
+fn weigh(requirement: &Requirement, finding: &Finding) -> (Outcome, String) {
     let too_low = requirement.at_least.is_some_and(|bound| finding.highest < bound);
     let too_high = requirement.at_most.is_some_and(|bound| finding.lowest > bound);
     let within = requirement.at_least.is_none_or(|bound| finding.lowest >= bound)
@@ -76,25 +68,24 @@ fn weigh(requirement: &Requirement, finding: &Finding) -> (Outcome, Option<f64>,
     };
     let parts = [Some(finding.remark.clone()), finding.shortfall.clone()];
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-    (outcome, finding.value, parts.join("; "))
+    (outcome, parts.join("; "))
 }
 
 /// What is left of a verdict that no run could miss: a gap is as long as its window at most.
 fn sound(
     requirement: &Requirement,
     data: &RunData,
-    (outcome, value, reason): (Outcome, Option<f64>, String),
-) -> (Outcome, Option<f64>, String) {
-    let window = Bounds::of(*window_of(&requirement.measure), data.planned_to);
+    (outcome, reason): (Outcome, String),
+) -> (Outcome, String) {
+    let window = Bounds::of(requirement.measure.window, data.planned_to);
     let length_ms = (window.to_ns - window.from_ns) as f64 / 1e6;
-    let is_gap = matches!(requirement.measure, Measure::LongestGap { .. });
+    let is_gap = matches!(requirement.measure.kind, MeasureKind::LongestGap { .. });
     match requirement.at_most {
         Some(most) if is_gap && outcome == Outcome::Met && most >= length_ms => {
-            let most = figure(most);
-            let why = format!("no gap in {} ms is longer than {most} ms", figure(length_ms));
-            (Outcome::NotMeasured, value, why)
+            let (length, most) = (figure(length_ms), figure(most));
+            (Outcome::NotMeasured, format!("no gap in {length} ms is longer than {most} ms"))
         }
-        _ => (outcome, value, reason),
+        _ => (outcome, reason),
     }
 }
 
@@ -103,28 +94,25 @@ fn sound(
 fn doubt(
     requirement: &Requirement,
     data: &RunData,
-    (outcome, value, reason): (Outcome, Option<f64>, String),
-) -> (Outcome, Option<f64>, String) {
-    let Some(watched) = &data.watched else { return (outcome, value, reason) };
-    let window = Bounds::of(*window_of(&requirement.measure), data.planned_to);
+    (outcome, reason): (Outcome, String),
+) -> (Outcome, String) {
+    let Some(watched) = &data.watched else { return (outcome, reason) };
+    let window = Bounds::of(requirement.measure.window, data.planned_to);
     let seen_to_ns = window.to_ns.min(data.covered_to.as_ns());
-    let (outcome, why) = if let Some(why) = disturbed(requirement, window, watched) {
-        match outcome {
-            Outcome::NotMeasured => (outcome, why),
-            _ => (Outcome::Disturbed, format!("{why}; would be {}", outcome.words())),
+    let (outcome, why) = match disturbed(requirement, window, watched) {
+        Some(why) if outcome == Outcome::NotMeasured => (outcome, why),
+        Some(why) => (Outcome::Disturbed, format!("{why}; would be {}", outcome.words())),
+        None if watched.to_ns < seen_to_ns => {
+            let to = seconds(watched.to_ns);
+            (Outcome::NotMeasured, format!("disturbances were not recorded after {to} s"))
         }
-    } else if watched.to_ns < seen_to_ns {
-        let to = seconds(watched.to_ns);
-        (Outcome::NotMeasured, format!("disturbances were not recorded after {to} s"))
-    } else {
-        return (outcome, value, reason);
+        None => return (outcome, reason),
     };
-    let reason = if reason.is_empty() { why } else { format!("{why}; {reason}") };
-    (outcome, value, reason)
+    (outcome, if reason.is_empty() { why } else { format!("{why}; {reason}") })
 }
 
 fn source_of(measure: &Measure, data: &RunData) -> Source {
-    let window = Bounds::of(*window_of(measure), data.planned_to);
+    let window = Bounds::of(measure.window, data.planned_to);
     let (from, to) = (seconds(window.from_ns), seconds(window.to_ns));
     let series = |what: String| Source {
         file: data.series_file.clone(),
@@ -134,43 +122,36 @@ fn source_of(measure: &Measure, data: &RunData) -> Source {
         let address = data.addresses.get(node).copied().flatten();
         address.map_or_else(|| node.to_owned(), |address| address.to_string())
     };
-    let capture = |node: &str, what: String| Source {
-        file: format!("captures/{node}.pcapng"),
-        query: format!("{what}, {from} s ≤ time < {to} s"),
-    };
-    match measure {
-        Measure::Minimum(point, _) => series(format!("minimum of {}", point.0)),
-        Measure::Maximum(point, _) => series(format!("maximum of {}", point.0)),
-        Measure::FirstBelow(point, value, _) => {
+    let within =
+        |file, what: String| Source { file, query: format!("{what}, {from} s ≤ time < {to} s") };
+    let capture = |node: &str, what| within(format!("captures/{node}.pcapng"), what);
+    match &measure.kind {
+        MeasureKind::Minimum { point } => series(format!("minimum of {}", point.0)),
+        MeasureKind::Maximum { point } => series(format!("maximum of {}", point.0)),
+        MeasureKind::FirstBelow { point, value } => {
             series(format!("first row with {} < {value}", point.0))
         }
-        Measure::LastBelow(point, value, _) => {
+        MeasureKind::LastBelow { point, value } => {
             series(format!("last row with {} < {value}", point.0))
         }
-        Measure::Changes(point, _) => {
+        MeasureKind::Changes { point } => {
             series(format!("rows where {} differs from the previous row", point.0))
         }
-        Measure::Received { from, to, .. } => {
-            let query = format!("frames inbound with new payload, ip.src == {}", address(from));
-            capture(to, query)
+        MeasureKind::Received { from, to } => {
+            capture(to, format!("frames inbound with new payload, ip.src == {}", address(from)))
         }
-        Measure::LongestGap { from, to, port, at, .. } => {
-            let (node, frames) = match at {
-                End::Sender => {
-                    (from, format!("outbound with new payload, ip.dst == {}", address(to)))
-                }
-                End::Receiver => {
-                    (to, format!("inbound with new payload, ip.src == {}", address(from)))
-                }
+        MeasureKind::LongestGap { from, to, port, at } => {
+            let (node, way, end, peer) = match at {
+                End::Sender => (from, "outbound", "dst", to),
+                End::Receiver => (to, "inbound", "src", from),
             };
+            let frames = format!("{way} with new payload, ip.{end} == {}", address(peer));
             capture(node, format!("longest time between frames {frames}, port {port}"))
         }
-        Measure::Told { member, program, statistic, above, .. } => {
+        MeasureKind::Told { member, program, statistic, above } => {
             let above = above.map_or_else(String::new, |above| format!(" > {}", figure(above)));
-            Source {
-                file: format!("programs/{program}.log"),
-                query: format!("{} of {member}{above}, {from} s ≤ time < {to} s", statistic.name()),
-            }
+            let what = format!("{} of {member}{above}", statistic.name());
+            within(format!("programs/{program}.log"), what)
         }
     }
 }

@@ -1,28 +1,30 @@
 //! Verdicts as the story of one run: a voltage that dips, and a controller that polls.
 
 use report_kit::outcome::Outcome;
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use super::capture::{Capture, CapturedFrame, Direction};
+use super::capture::{Capture, CapturedFrame};
 use super::doubt::{Loss, PlantRecord, Refused};
 use super::frame::tests::frame;
 use super::frame::{Segment, TcpPart};
-use super::run_data::RunData;
+use super::measure::RunData;
 use super::series::Series;
 use super::told::ReportedValues;
 use super::verdict::*;
+use network::capture::Heading;
 use plant::name::PointName;
-use scenario::model::{Disturbed, End, Measure, Requirement, Window};
+use scenario::model::{Disturbed, End, Measure, MeasureKind, Requirement, Window};
 use scenario::told::Statistic;
 use terminal::exit::Exit;
 use vtime::VirtualSpan;
 
-const MS: i64 = 1_000_000;
+pub(super) const MS: i64 = 1_000_000;
 const REALTIME_ZERO_NS: i64 = 1_700_000_000_000_000_000;
 const SENSOR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const CONTROLLER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-fn bus() -> PointName {
+pub(super) fn bus() -> PointName {
     PointName("bus.680.v1".into())
 }
 
@@ -45,24 +47,24 @@ fn poll(number: u32) -> Segment {
     }
 }
 
-fn captured(at_ms: i64, direction: Direction, segment: &Segment) -> CapturedFrame {
-    CapturedFrame { realtime_ns: REALTIME_ZERO_NS + at_ms * MS, direction, bytes: frame(segment) }
+fn captured(at_ms: i64, heading: Heading, segment: &Segment) -> CapturedFrame {
+    let realtime_ns = REALTIME_ZERO_NS + at_ms * MS;
+    CapturedFrame { realtime_ns, heading: Some(heading), bytes: frame(segment) }
 }
 
 /// Polls every 100 ms from 50 ms on; those from 6 s on are repetitions of the last one.
-fn polls(direction: Direction) -> Capture {
+fn polls(heading: Heading) -> Capture {
     let frames = (0..100).map(|k| {
         let number = u32::try_from(k).unwrap().min(60);
-        captured(50 + 100 * k, direction, &poll(number))
+        captured(50 + 100 * k, heading, &poll(number))
     });
     Capture { frames: frames.collect(), torn: false }
 }
 
 /// A millisecond each 100 ms, but 5 ms at 4 s.
 fn reported() -> ReportedValues {
-    let times_ns: Vec<i64> = (0..100).map(|k| 100 * k * MS).collect();
-    let values = times_ns.iter().map(|time| if *time == 4000 * MS { 5.0 } else { 1.0 }).collect();
-    ReportedValues { times_ns, values, lost: None }
+    let rows = (0..100).map(|k| (100 * k * MS, if k == 40 { 5.0 } else { 1.0 })).collect();
+    ReportedValues { rows, lost: None }
 }
 
 fn run() -> RunData {
@@ -70,60 +72,82 @@ fn run() -> RunData {
         reported: [(("drive".to_owned(), "latency_us".to_owned()), reported())].into(),
         series_file: "series.parquet".into(),
         series: Some(voltage()),
-        captures: [
-            ("controller".to_owned(), polls(Direction::Outbound)),
-            ("sensor".to_owned(), polls(Direction::Inbound)),
-        ]
-        .into(),
-        addresses: [
-            ("controller".to_owned(), Some(CONTROLLER)),
-            ("sensor".to_owned(), Some(SENSOR)),
-        ]
-        .into(),
-        watched: None,
-        plant: None,
-        losses: Vec::new(),
+        captures: BTreeMap::from([
+            ("controller".into(), polls(Heading::Outbound)),
+            ("sensor".into(), polls(Heading::Inbound)),
+        ]),
+        addresses: BTreeMap::from([
+            ("controller".into(), Some(CONTROLLER)),
+            ("sensor".into(), Some(SENSOR)),
+        ]),
         realtime_zero_ns: REALTIME_ZERO_NS,
         planned_to: VirtualSpan::from_s(10),
         covered_to: VirtualSpan::from_s(10),
-        failed: false,
+        ..RunData::default()
     }
 }
 
 fn cut_at(end_ms: i64) -> RunData {
     let mut data = run();
     data.covered_to = VirtualSpan::from_ms(end_ms);
-    let mut series = Series::empty(&[bus()]);
-    let whole = voltage();
-    for (row, time_ns) in whole.time_ns.iter().enumerate().filter(|(_, t)| **t < end_ms * MS) {
-        series.push(*time_ns, &[whole.columns[0].values[row]]);
-    }
-    data.series = Some(series);
+    let series = data.series.as_mut().unwrap();
+    series.time_ns.retain(|time_ns| *time_ns < end_ms * MS);
+    series.columns[0].values.truncate(series.time_ns.len());
     for capture in data.captures.values_mut() {
         capture.frames.retain(|frame| frame.realtime_ns < REALTIME_ZERO_NS + end_ms * MS);
     }
     data
 }
 
-fn window(from_ms: i64, to_ms: i64) -> Window {
+pub(super) const ALL: Window = Window { from: None, to: None };
+
+pub(super) fn window(from_ms: i64, to_ms: i64) -> Window {
     Window { from: Some(VirtualSpan::from_ms(from_ms)), to: Some(VirtualSpan::from_ms(to_ms)) }
 }
 
-fn demand(measure: Measure, at_least: Option<f64>, at_most: Option<f64>) -> Requirement {
+pub(super) fn demand(measure: Measure, at_least: Option<f64>, at_most: Option<f64>) -> Requirement {
     let (name, disturbed) = ("it holds".into(), Disturbed::default());
     Requirement { name, measure, at_least, at_most, disturbed }
 }
 
-fn gap(window: Window) -> Measure {
+pub(super) fn minimum(window: Window) -> Measure {
+    Measure { kind: MeasureKind::Minimum { point: bus() }, window }
+}
+
+fn maximum(window: Window) -> Measure {
+    Measure { kind: MeasureKind::Maximum { point: bus() }, window }
+}
+
+fn changes(window: Window) -> Measure {
+    Measure { kind: MeasureKind::Changes { point: bus() }, window }
+}
+
+fn first_below(value: f64) -> Measure {
+    Measure { kind: MeasureKind::FirstBelow { point: bus(), value }, window: ALL }
+}
+
+pub(super) fn last_below(value: f64) -> Measure {
+    Measure { kind: MeasureKind::LastBelow { point: bus(), value }, window: ALL }
+}
+
+pub(super) fn gap(window: Window) -> Measure {
     gap_at(End::Sender, window)
 }
 
 fn gap_at(at: End, window: Window) -> Measure {
-    Measure::LongestGap { from: "controller".into(), to: "sensor".into(), port: 502, at, window }
+    let (from, to) = ("controller".into(), "sensor".into());
+    Measure { kind: MeasureKind::LongestGap { from, to, port: 502, at }, window }
 }
 
-fn received(window: Window) -> Measure {
-    Measure::Received { from: "controller".into(), to: "sensor".into(), window }
+fn received(from: &str, window: Window) -> Measure {
+    let (from, to) = (from.into(), "sensor".into());
+    Measure { kind: MeasureKind::Received { from, to }, window }
+}
+
+/// A statistic of what the program `drive` reports.
+pub(super) fn told(member: &str, statistic: Statistic, above: Option<f64>) -> Measure {
+    let (member, program) = (member.into(), "drive".into());
+    Measure { kind: MeasureKind::Told { member, program, statistic, above }, window: ALL }
 }
 
 #[track_caller]
@@ -134,8 +158,7 @@ fn expect(requirement: &Requirement, data: &RunData, outcome: Outcome, value: Op
 
 #[test]
 fn a_dip_is_found_with_its_time_and_its_source() {
-    let verdict =
-        judge(&demand(Measure::Minimum(bus(), Window::default()), Some(2375.0), None), &run());
+    let verdict = judge(&demand(minimum(ALL), Some(2375.0), None), &run());
     assert_eq!((verdict.outcome, verdict.value), (Outcome::Missed, Some(2320.0)));
     assert_eq!(verdict.reason, "at 4 s");
     assert_eq!(verdict.source.file, "series.parquet");
@@ -145,18 +168,17 @@ fn a_dip_is_found_with_its_time_and_its_source() {
 
 #[test]
 fn windows_end_before_their_end() {
-    let before = Measure::Minimum(bus(), window(0, 4000));
+    let before = minimum(window(0, 4000));
     expect(&demand(before, Some(2375.0), None), &run(), Outcome::Met, Some(2400.0));
-    let from_the_dip = Measure::Maximum(bus(), window(4000, 5000));
+    let from_the_dip = maximum(window(4000, 5000));
     expect(&demand(from_the_dip, None, Some(2325.0)), &run(), Outcome::Met, Some(2320.0));
-    let empty = Measure::Maximum(bus(), window(5000, 5000));
+    let empty = maximum(window(5000, 5000));
     expect(&demand(empty, None, None), &run(), Outcome::NotMeasured, None);
 }
 
 #[test]
 fn crossings_are_times_and_never_is_later_and_earlier_than_all_bounds() {
-    let first = |value| Measure::FirstBelow(bus(), value, Window::default());
-    let last = |value| Measure::LastBelow(bus(), value, Window::default());
+    let (first, last) = (first_below, last_below);
     expect(&demand(first(2325.0), Some(4.0), Some(4.0)), &run(), Outcome::Met, Some(4.0));
     expect(&demand(last(2325.0), None, Some(5.0)), &run(), Outcome::Met, Some(4.9));
     expect(&demand(first(2000.0), Some(4.0), None), &run(), Outcome::Met, None);
@@ -167,30 +189,30 @@ fn crossings_are_times_and_never_is_later_and_earlier_than_all_bounds() {
 
 #[test]
 fn changes_are_counted_against_the_row_before_also_at_the_edge() {
-    let changes = |window| demand(Measure::Changes(bus(), window), None, Some(1.0));
-    expect(&changes(Window::default()), &run(), Outcome::Missed, Some(2.0));
-    expect(&changes(window(4000, 5000)), &run(), Outcome::Met, Some(1.0));
-    expect(&changes(window(4100, 5000)), &run(), Outcome::Met, Some(0.0));
+    let one = |window| demand(changes(window), None, Some(1.0));
+    expect(&one(ALL), &run(), Outcome::Missed, Some(2.0));
+    expect(&one(window(4000, 5000)), &run(), Outcome::Met, Some(1.0));
+    expect(&one(window(4100, 5000)), &run(), Outcome::Met, Some(0.0));
 }
 
 #[test]
 fn a_run_that_ended_early_can_miss_but_not_meet() {
-    let minimum = |bound| demand(Measure::Minimum(bus(), Window::default()), Some(bound), None);
-    expect(&minimum(2375.0), &cut_at(3000), Outcome::NotMeasured, Some(2400.0));
-    expect(&minimum(2375.0), &cut_at(4500), Outcome::Missed, Some(2320.0));
-    let verdict = judge(&minimum(2375.0), &cut_at(3000));
+    let lowest = |bound| demand(minimum(ALL), Some(bound), None);
+    expect(&lowest(2375.0), &cut_at(3000), Outcome::NotMeasured, Some(2400.0));
+    expect(&lowest(2375.0), &cut_at(4500), Outcome::Missed, Some(2320.0));
+    let verdict = judge(&lowest(2375.0), &cut_at(3000));
     assert!(verdict.reason.contains("the data end at 3 s, the window at 10 s"), "{verdict:?}");
-    let early = demand(Measure::Minimum(bus(), window(0, 2000)), Some(2375.0), None);
+    let early = demand(minimum(window(0, 2000)), Some(2375.0), None);
     expect(&early, &cut_at(3000), Outcome::Met, Some(2400.0));
-    let later = demand(Measure::Minimum(bus(), window(4000, 5000)), Some(2375.0), None);
+    let later = demand(minimum(window(4000, 5000)), Some(2375.0), None);
     expect(&later, &cut_at(3000), Outcome::NotMeasured, None);
-    let first = demand(Measure::FirstBelow(bus(), 2325.0, Window::default()), Some(3.5), Some(4.5));
+    let first = demand(first_below(2325.0), Some(3.5), Some(4.5));
     expect(&first, &cut_at(4500), Outcome::Met, Some(4.0));
     expect(&first, &cut_at(3000), Outcome::NotMeasured, None);
-    let changes = demand(Measure::Changes(bus(), Window::default()), None, Some(0.0));
+    let changes = demand(changes(ALL), None, Some(0.0));
     expect(&changes, &cut_at(4500), Outcome::Missed, Some(1.0));
     expect(&changes, &cut_at(3000), Outcome::NotMeasured, Some(0.0));
-    let count = demand(received(Window::default()), Some(10.0), Some(20.0));
+    let count = demand(received("controller", ALL), Some(10.0), Some(20.0));
     expect(&count, &cut_at(1500), Outcome::NotMeasured, Some(15.0));
     expect(&count, &cut_at(3000), Outcome::Missed, Some(30.0));
 }
@@ -199,27 +221,24 @@ fn a_run_that_ended_early_can_miss_but_not_meet() {
 fn rows_without_numbers_are_not_judged_as_numbers() {
     let mut data = run();
     data.series.as_mut().unwrap().columns[0].values[10] = f64::NAN;
-    let minimum = |bound| demand(Measure::Minimum(bus(), Window::default()), Some(bound), None);
-    expect(&minimum(2300.0), &data, Outcome::NotMeasured, Some(2320.0));
-    expect(&minimum(2375.0), &data, Outcome::Missed, Some(2320.0));
+    let lowest = |bound| demand(minimum(ALL), Some(bound), None);
+    expect(&lowest(2300.0), &data, Outcome::NotMeasured, Some(2320.0));
+    expect(&lowest(2375.0), &data, Outcome::Missed, Some(2320.0));
 }
 
 #[test]
 fn what_was_not_recorded_is_not_measured() {
-    let absent = PointName("bus.999.v1".into());
-    let minimum = demand(Measure::Minimum(absent, Window::default()), Some(1.0), None);
-    expect(&minimum, &run(), Outcome::NotMeasured, None);
+    let kind = MeasureKind::Minimum { point: PointName("bus.999.v1".into()) };
+    let absent = demand(Measure { kind, window: ALL }, Some(1.0), None);
+    expect(&absent, &run(), Outcome::NotMeasured, None);
     let mut data = run();
     data.captures.remove("controller");
     data.series = None;
     let reason = |measure, data: &RunData| judge(&demand(measure, None, None), data).reason;
-    assert_eq!(reason(gap(Window::default()), &data), "there is no capture for controller");
-    assert_eq!(
-        reason(Measure::Changes(bus(), Window::default()), &data),
-        "no points were recorded"
-    );
+    assert_eq!(reason(gap(ALL), &data), "there is no capture for controller");
+    assert_eq!(reason(changes(ALL), &data), "no points were recorded");
     data.addresses.insert("controller".into(), None);
-    assert_eq!(reason(received(Window::default()), &data), "controller has no address");
+    assert_eq!(reason(received("controller", ALL), &data), "controller has no address");
 }
 
 #[test]
@@ -227,7 +246,7 @@ fn a_retransmission_does_not_end_a_silence() {
     let steady = demand(gap(window(0, 6000)), None, Some(100.0));
     expect(&steady, &run(), Outcome::Met, Some(100.0));
     // The last new poll leaves at 6.05 s; up to 10 s there are repetitions only.
-    let whole = demand(gap(Window::default()), None, Some(150.0));
+    let whole = demand(gap(ALL), None, Some(150.0));
     expect(&whole, &run(), Outcome::Missed, Some(3950.0));
     assert_eq!(judge(&whole, &run()).reason, "from 6.05 s on, at the sender");
 }
@@ -235,34 +254,24 @@ fn a_retransmission_does_not_end_a_silence() {
 /// Who was to speak may have been gone before anybody noticed.
 #[test]
 fn the_last_silence_of_a_run_that_a_failed_part_has_ended_says_nothing() {
-    let whole = demand(gap(Window::default()), None, Some(150.0));
+    let whole = demand(gap(ALL), None, Some(150.0));
     expect(&whole, &cut_at(9000), Outcome::Missed, Some(2950.0));
     let failed = |end_ms| RunData { failed: true, ..cut_at(end_ms) };
     expect(&whole, &failed(9000), Outcome::NotMeasured, Some(100.0));
-    let early = demand(gap(Window::default()), None, Some(90.0));
+    let early = demand(gap(ALL), None, Some(90.0));
     expect(&early, &failed(9000), Outcome::Missed, Some(100.0));
-    expect(
-        &demand(gap(window(7000, 8000)), None, Some(150.0)),
-        &failed(9000),
-        Outcome::Missed,
-        Some(1000.0),
-    );
-    expect(
-        &demand(gap(window(7000, 9500)), None, Some(150.0)),
-        &failed(9000),
-        Outcome::NotMeasured,
-        None,
-    );
+    let silent = |to_ms| demand(gap(window(7000, to_ms)), None, Some(150.0));
+    expect(&silent(8000), &failed(9000), Outcome::Missed, Some(1000.0));
+    expect(&silent(9500), &failed(9000), Outcome::NotMeasured, None);
 }
 
 #[test]
 fn what_is_lost_on_the_way_is_silence_at_the_receiver_only() {
     let mut data = run();
-    let arrived = data.captures.get_mut("sensor").unwrap();
+    let arrived = &mut data.captures.get_mut("sensor").unwrap().frames;
     // Polls at 2.05 s to 2.45 s are lost.
-    arrived
-        .frames
-        .retain(|frame| !(2_000..2_500).contains(&((frame.realtime_ns - REALTIME_ZERO_NS) / MS)));
+    let at_ms = |frame: &CapturedFrame| (frame.realtime_ns - REALTIME_ZERO_NS) / MS;
+    arrived.retain(|frame| !(2_000..2_500).contains(&at_ms(frame)));
     let steady = |at| demand(gap_at(at, window(0, 6000)), None, Some(100.0));
     expect(&steady(End::Sender), &data, Outcome::Met, Some(100.0));
     expect(&steady(End::Receiver), &data, Outcome::Missed, Some(600.0));
@@ -291,16 +300,12 @@ fn a_window_that_no_gap_could_miss_says_nothing() {
 
 #[test]
 fn received_frames_are_new_inbound_and_by_their_source() {
-    expect(
-        &demand(received(Window::default()), Some(61.0), Some(61.0)),
-        &run(),
-        Outcome::Met,
-        Some(61.0),
-    );
-    expect(&demand(received(window(7000, 9000)), None, Some(0.0)), &run(), Outcome::Met, Some(0.0));
-    let from_itself =
-        Measure::Received { from: "sensor".into(), to: "sensor".into(), window: Window::default() };
-    expect(&demand(from_itself, None, Some(0.0)), &run(), Outcome::Met, Some(0.0));
+    let polls = demand(received("controller", ALL), Some(61.0), Some(61.0));
+    expect(&polls, &run(), Outcome::Met, Some(61.0));
+    let repetitions = demand(received("controller", window(7000, 9000)), None, Some(0.0));
+    expect(&repetitions, &run(), Outcome::Met, Some(0.0));
+    let from_itself = demand(received("sensor", ALL), None, Some(0.0));
+    expect(&from_itself, &run(), Outcome::Met, Some(0.0));
 }
 
 #[test]
@@ -317,8 +322,7 @@ fn a_torn_capture_speaks_up_to_its_last_frame() {
 
 #[test]
 fn one_miss_decides_the_exit_code() {
-    let verdict =
-        |outcome| Verdict { outcome, ..judge(&demand(gap(Window::default()), None, None), &run()) };
+    let verdict = |outcome| Verdict { outcome, ..judge(&demand(gap(ALL), None, None), &run()) };
     let [met, missed, unknown] = [Outcome::Met, Outcome::Missed, Outcome::NotMeasured].map(verdict);
     assert_eq!(exit(&[]), Exit::Done);
     assert_eq!(exit(std::slice::from_ref(&met)), Exit::Done);
@@ -329,9 +333,9 @@ fn one_miss_decides_the_exit_code() {
 #[test]
 fn the_table_lines_up() {
     let verdicts = [
-        judge(&demand(Measure::Minimum(bus(), Window::default()), Some(2375.0), None), &run()),
-        judge(&demand(received(Window::default()), Some(1.0), None), &run()),
-        judge(&demand(gap(Window::default()), None, Some(150.0)), &cut_at(3000)),
+        judge(&demand(minimum(ALL), Some(2375.0), None), &run()),
+        judge(&demand(received("controller", ALL), Some(1.0), None), &run()),
+        judge(&demand(gap(ALL), None, Some(150.0)), &cut_at(3000)),
     ];
     let expected = "\
 verdict       requirement  measured  bounds    where and why
@@ -342,17 +346,10 @@ not measured  it holds       100 ms  ≤ 150 ms  from 0.05 s on, at the sender; 
     assert_eq!(table(&verdicts), expected);
 }
 
-fn told_by_drive(statistic: Statistic, above: Option<f64>) -> Measure {
-    let (member, program) = ("latency_us".into(), "drive".into());
-    Measure::Told { member, program, statistic, above, window: Window::default() }
-}
-
 #[test]
 fn what_a_program_tells_is_judged_and_a_run_cut_short_can_only_miss() {
     let most = |statistic, above, bound: f64, data: &RunData| {
-        let measure = told_by_drive(statistic, above);
-        let requirement = demand(measure, None, Some(bound));
-        let verdict = judge(&requirement, data);
+        let verdict = judge(&demand(told("latency_us", statistic, above), None, Some(bound)), data);
         (verdict.outcome, verdict.value)
     };
     let whole = run();
@@ -375,12 +372,13 @@ fn plant(unconverged_ms: (i64, i64), share: f64) -> PlantRecord {
     }
 }
 
+/// Programs answer within so many milliseconds.
+fn latency(at_most: f64) -> Requirement {
+    demand(told("latency_us", Statistic::Maximum, None), None, Some(at_most))
+}
+
 fn low(at_least: f64, from_s: i64, to_s: i64) -> Requirement {
-    let span = |s| Some(VirtualSpan::from_s(s));
-    let window = Window { from: span(from_s), to: span(to_s) };
-    let measure = Measure::Minimum(bus(), window);
-    let disturbed = Disturbed::default();
-    Requirement { name: "low".into(), measure, at_least: Some(at_least), at_most: None, disturbed }
+    demand(minimum(window(1000 * from_s, 1000 * to_s)), Some(at_least), None)
 }
 
 /// Figures of steps that did not converge are none, however good they look.
@@ -405,17 +403,9 @@ fn rows_without_a_number_are_neither_a_change_nor_a_first_or_last_time() {
     let series = data.series.as_mut().unwrap();
     series.columns[0].values[30..35].fill(f64::NAN);
     series.columns[0].values[36] = f64::NEG_INFINITY;
-    let of = |measure: Measure, at_most: f64| Requirement {
-        name: "r".into(),
-        measure,
-        at_least: None,
-        at_most: Some(at_most),
-        disturbed: Disturbed::default(),
-    };
     // Down at 4 s and up at 5 s.
-    let changes = judge(&of(Measure::Changes(bus(), Window::default()), 2.0), &data);
-    assert_eq!((changes.outcome, changes.value), (Outcome::Met, Some(2.0)));
-    let first = of(Measure::FirstBelow(bus(), 2375.0, Window::default()), 4.5);
+    expect(&demand(changes(ALL), None, Some(2.0)), &data, Outcome::Met, Some(2.0));
+    let first = demand(first_below(2375.0), None, Some(4.5));
     assert_eq!(judge(&first, &data).value, Some(4.0));
     // It may have been below before, if nothing is allowed for.
     data.plant = Some(plant((3000, 3500), 0.0));
@@ -431,7 +421,6 @@ fn what_programs_do_without_an_answer_from_the_plant_is_not_measured() {
         ..plant((2900, 3100), 0.0)
     });
     // A window over the whole of the run, in which the maximum of 5 ms comes later.
-    let latency = |at_most| demand(told_by_drive(Statistic::Maximum, None), None, Some(at_most));
     let verdict = judge(&latency(6.0), &data);
     assert_eq!(verdict.outcome, Outcome::NotMeasured);
     assert!(verdict.reason.contains("could not read the plant"), "{verdict:?}");
@@ -444,14 +433,9 @@ fn what_programs_do_without_an_answer_from_the_plant_is_not_measured() {
 #[test]
 fn a_file_with_a_hole_is_known_up_to_there_only() {
     let within = Window { from: None, to: Some(VirtualSpan::from_s(5)) };
-    let (from, to) = ("controller".to_owned(), "sensor".to_owned());
-    let measure = Measure::LongestGap { from, to, port: 502, at: End::Sender, window: within };
-    let gap = |at_most| demand(measure.clone(), None, Some(at_most));
-    let lost = |file: &str| Loss {
-        file: file.into(),
-        from_ns: 3000 * MS,
-        reason: format!("{file} lacks something"),
-    };
+    let gap = |at_most| demand(gap(within), None, Some(at_most));
+    let reason = || "it lacks something".into();
+    let lost = |file: &str| Loss { file: file.into(), from_ns: 3000 * MS, reason: reason() };
     let mut data = run();
     assert_eq!(judge(&gap(150.0), &data).outcome, Outcome::Met);
     data.losses = vec![lost("captures/controller.pcapng")];
@@ -460,7 +444,6 @@ fn a_file_with_a_hole_is_known_up_to_there_only() {
     assert!(verdict.reason.contains("lacks something"), "{verdict:?}");
     assert_eq!(judge(&gap(90.0), &data).outcome, Outcome::Missed);
 
-    let latency = |at_most| demand(told_by_drive(Statistic::Maximum, None), None, Some(at_most));
     assert_eq!(judge(&latency(6.0), &data).outcome, Outcome::Met);
     data.losses = vec![lost("programs/drive.log")];
     assert_eq!(judge(&latency(6.0), &data).outcome, Outcome::NotMeasured);

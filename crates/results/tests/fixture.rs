@@ -6,13 +6,15 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use network::capture::{Heading, packet, section};
 use plant::name::PointName;
 use report_kit::machine::{Versions, sha256};
 use results::output::{Channel, OutputLine};
 use results::record::*;
-use results::{Demand, MeasureRecord, RunFolder, RunRecord, WindowRecord, exit, table};
+use results::{RunFolder, RunRecord, exit, table};
 use runtime::domain::Stalls;
-use scenario::model::End;
+use scenario::model::{Disturbed, End, Measure, MeasureKind, Requirement, Window};
+use vtime::VirtualSpan;
 
 pub(crate) const POINTS: [&str; 6] = [
     "bus.680.v1",
@@ -28,6 +30,9 @@ const MS: i64 = 1_000_000;
 const ATTACK_MS: i64 = 22_500;
 const END_MS: i64 = 90_000;
 const REALTIME_ZERO_NS: i64 = 1_546_300_800_000_000_000;
+
+const DESCRIPTION: &str = "A controller reads the wind power over Modbus every 100 ms and lets a \
+    storage unit balance it. In the attack, its traffic is dropped from 22.5 s on.";
 
 /// Writes a run as the runner does, verdicts included.
 pub(crate) fn run(root: &Path, attacked: bool) -> RunFolder {
@@ -70,10 +75,7 @@ fn begin(variant: &str, attacked: bool) -> RunRecord {
     let scenario = ScenarioRecord {
         name: "voltage-stability".into(),
         variant: Some(variant.into()),
-        description:
-            "A controller reads the wind power over Modbus every 100 ms and lets a storage \
-                      unit balance it. In the attack, its traffic is dropped from 22.5 s on."
-                .into(),
+        description: DESCRIPTION.into(),
         file: "scenarios/voltage-stability/scenario.yaml".into(),
         sha256: sha256(variant.as_bytes()),
         seed: 42,
@@ -85,11 +87,8 @@ fn begin(variant: &str, attacked: bool) -> RunRecord {
         requirements: demands(attacked),
     };
     let engine = "DSS C-API Library version 0.14.5";
-    let mut record = RunRecord::begin(
-        scenario,
-        REALTIME_ZERO_NS,
-        Versions { plant_engine: Some(engine.into()), ..Versions::default() },
-    );
+    let versions = Versions { plant_engine: Some(engine.into()), ..Versions::default() };
+    let mut record = RunRecord::begin(scenario, REALTIME_ZERO_NS, versions);
     let program = |name: &str, node: &str, command: &[&str]| ProgramRecord {
         name: name.into(),
         node: node.into(),
@@ -107,68 +106,43 @@ fn begin(variant: &str, attacked: bool) -> RunRecord {
     record
 }
 
-fn demands(attacked: bool) -> Vec<Demand> {
-    let point = || PointName("bus.680.v1".into());
-    let all = WindowRecord::default();
-    let since_attack = WindowRecord { from_ns: Some(ATTACK_MS * MS), to_ns: None };
-    let demand = |name: &str, measure, at_least, at_most| Demand {
+fn demands(attacked: bool) -> Vec<Requirement> {
+    let all = Window::default();
+    let since_attack = Window { from: Some(VirtualSpan::from_ms(ATTACK_MS)), to: None };
+    let demand = |name: &str, kind, window, at_least, at_most| Requirement {
         name: name.into(),
-        measure,
+        measure: Measure { kind, window },
         at_least,
         at_most,
-        disturbed: scenario::model::Disturbed::default(),
+        disturbed: Disturbed::default(),
     };
-    let gap = MeasureRecord::LongestGap {
-        from: "controller".into(),
-        to: "sensor".into(),
-        port: 502,
-        at: End::Sender,
-        window: all,
-    };
+    let minimum = || MeasureKind::Minimum { point: PointName("bus.680.v1".into()) };
+    let (from, to) = (String::from("controller"), String::from("sensor"));
+    let received = MeasureKind::Received { from: from.clone(), to: to.clone() };
+    let gap = MeasureKind::LongestGap { from, to, port: 502, at: End::Sender };
+    let above = "The voltage at bus 680 stays above 2360 V";
+    let fall = "Under attack the voltage falls as published";
+    let silence = "The sensor hears nothing from the controller";
     let mut demands = vec![
-        demand(
-            "The voltage at bus 680 stays above 2360 V",
-            MeasureRecord::Minimum { point: point(), window: all },
-            Some(2360.0),
-            None,
-        ),
-        demand("The controller asks at least every 150 ms", gap, None, Some(150.0)),
+        demand(above, minimum(), all, Some(2360.0), None),
+        demand("The controller asks at least every 150 ms", gap, all, None, Some(150.0)),
     ];
     if attacked {
-        demands.push(demand(
-            "Under attack the voltage falls as published",
-            MeasureRecord::Minimum { point: point(), window: since_attack },
-            Some(2315.0),
-            Some(2325.0),
-        ));
-        demands.push(demand(
-            "The sensor hears nothing from the controller",
-            MeasureRecord::Received {
-                from: "controller".into(),
-                to: "sensor".into(),
-                window: since_attack,
-            },
-            None,
-            Some(0.0),
-        ));
+        demands.push(demand(fall, minimum(), since_attack, Some(2315.0), Some(2325.0)));
+        demands.push(demand(silence, received, since_attack, None, Some(0.0)));
     }
     demands
 }
 
 /// Wind of several sines and a gust; the storage fills up to 3160 kW while it hears of it.
 fn values(at_ms: i64, attacked: bool) -> [f64; 6] {
-    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
     let seconds = |ms: i64| ms as f64 / 1000.0;
     let wind_at = |ms: i64| {
         let t = seconds(ms - ms.rem_euclid(36)).max(0.0);
         let gust = if (17.92..21.01).contains(&t) { 420.0 } else { 0.0 };
         let dip = -620.0 * (-((t - 44.0) / 4.5).powi(2)).exp();
-        2350.0
-            + 260.0 * (t / 9.0).sin()
-            + 90.0 * (t * 1.7).sin()
-            + 35.0 * (t * 7.3).sin()
-            + gust
-            + dip
+        let waves = 260.0 * (t / 9.0).sin() + 90.0 * (t * 1.7).sin() + 35.0 * (t * 7.3).sin();
+        2350.0 + waves + gust + dip
     };
     let heard_ms = if attacked { at_ms.min(ATTACK_MS) } else { at_ms };
     let storage = 3160.0 - wind_at(heard_ms - heard_ms.rem_euclid(100) - 12);
@@ -186,11 +160,8 @@ fn log(attacked: bool) -> String {
     };
     let mut text = line(12, Channel::Out, "sensor answers: 2000.3 kW, storage to 1159.7 kW");
     if attacked {
-        text.push_str(&line(
-            25_612,
-            Channel::Err,
-            "no answer for 3 s <sensor & co>, keeping the set-point",
-        ));
+        let silence = "no answer for 3 s <sensor & co>, keeping the set-point";
+        text.push_str(&line(25_612, Channel::Err, silence));
     }
     text
 }
@@ -211,18 +182,15 @@ fn account() -> WallAccount {
 
 /// Polls of the controller every 100 ms; under attack the last one is sent again and again.
 fn capture(attacked: bool) -> Vec<u8> {
-    let mut file = block(
-        0x0A0D_0D0A,
-        &[&0x1A2B_3C4D_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat(),
-    );
-    file.extend(block(1, &[1, 0, 0, 0, 0, 0, 4, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]));
+    let mut file = section("eth0", "controller");
     let mut number = 0_u32;
     for poll in 0..END_MS / 100 {
         let at_ms = poll * 100 + 12;
         if !attacked || at_ms < ATTACK_MS {
             number += 1;
         }
-        file.extend(packet(REALTIME_ZERO_NS + at_ms * MS, &poll_frame(number)));
+        let realtime_ns = REALTIME_ZERO_NS + at_ms * MS;
+        packet(&mut file, realtime_ns, Heading::Outbound, &poll_frame(number));
     }
     file
 }
@@ -233,21 +201,4 @@ fn poll_frame(number: u32) -> Vec<u8> {
     let tcp =
         [&[0x9c, 0x40, 0x01, 0xf6], &sequence[..], &[0, 0, 0, 0, 0x50, 0x18, 0, 0, 0, 0, 0, 0]];
     [&[2; 12][..], &[8, 0], &ip, &tcp.concat(), &[0; 12]].concat()
-}
-
-fn packet(realtime_ns: i64, frame: &[u8]) -> Vec<u8> {
-    let ns = realtime_ns.cast_unsigned();
-    let length = u32::try_from(frame.len()).unwrap();
-    #[expect(clippy::cast_possible_truncation, reason = "the two halves of the time")]
-    let words = [0, (ns >> 32) as u32, ns as u32, length, length];
-    let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    body.extend(frame);
-    body.resize(body.len().next_multiple_of(4), 0);
-    body.extend([2, 0, 4, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
-    block(6, &body)
-}
-
-fn block(kind: u32, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(12 + body.len()).unwrap().to_le_bytes();
-    [&kind.to_le_bytes()[..], &length, body, &length].concat()
 }

@@ -1,7 +1,7 @@
 //! Two runs, one report: written through the public interface, opened in a browser, and looked
 //! at for what must be there and what must not.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::fixture;
@@ -10,17 +10,22 @@ use results::RunFolder;
 use results::record::{EndedHow, RunRecord};
 use results::report;
 
-fn both(root: &Path) -> (RunFolder, RunFolder) {
-    (fixture::run(root, false), fixture::run(root, true))
+/// A report on both runs, in a folder that vanishes.
+fn written() -> (tempfile::TempDir, PathBuf) {
+    let root = tempfile::tempdir().unwrap();
+    let [normal, attack] = [false, true].map(|attacked| fixture::run(root.path(), attacked));
+    let page = root.path().join("report.html");
+    let written = report::write(&[normal.path(), attack.path()], &page).unwrap();
+    assert_eq!((written.charts, written.traces), (fixture::CHARTS, 2 * fixture::CHARTS));
+    (root, page)
 }
 
-/// A report on both runs, in a folder that vanishes.
-fn written() -> (tempfile::TempDir, std::path::PathBuf) {
-    let root = tempfile::tempdir().unwrap();
-    let (normal, attack) = both(root.path());
-    let page = root.path().join("report.html");
-    report::write(&[normal.path(), attack.path()], &page).unwrap();
-    (root, page)
+/// A report on one run.
+fn reported(root: &Path, folder: &RunFolder) -> (PathBuf, String) {
+    let page = root.join("report.html");
+    report::write(&[folder.path()], &page).unwrap();
+    let text = std::fs::read_to_string(&page).unwrap();
+    (page, text)
 }
 
 /// The document after its script ran.
@@ -51,12 +56,7 @@ fn attribute<'a>(element: &'a str, name: &str) -> &'a str {
 
 #[test]
 fn each_chart_is_drawn_with_a_line_per_run() {
-    let root = tempfile::tempdir().unwrap();
-    let (normal, attack) = both(root.path());
-    let page = root.path().join("report.html");
-    let written = report::write(&[normal.path(), attack.path()], &page).unwrap();
-    assert_eq!((written.charts, written.traces), (fixture::CHARTS, 2 * fixture::CHARTS));
-
+    let (_root, page) = written();
     let document = opened(&page);
     let drawn = format!("data-charts-drawn=\"{}\"", fixture::CHARTS);
     assert!(document.contains(&drawn), "the script did not draw all charts");
@@ -164,10 +164,7 @@ fn strangers_cannot_write_markup() {
     }
     folder.write_record(&record).unwrap();
     std::fs::write(folder.program_log("sensor"), hostile).unwrap();
-    let page = root.path().join("report.html");
-    report::write(&[folder.path()], &page).unwrap();
-
-    let text = std::fs::read_to_string(&page).unwrap();
+    let (page, text) = reported(root.path(), &folder);
     assert_eq!(text.matches("<script").count(), 2, "the data and the script of the page");
     assert!(!text.contains("<img"));
     let document = opened(&page);
@@ -197,9 +194,7 @@ fn a_killed_run_is_reported_from_what_it_left() {
     std::fs::remove_file(folder.path().join("series.parquet")).unwrap();
     std::fs::write(folder.path().join("series.csv.part"), rows).unwrap();
 
-    let page = root.path().join("report.html");
-    report::write(&[folder.path()], &page).unwrap();
-    let text = std::fs::read_to_string(&page).unwrap();
+    let (_, text) = reported(root.path(), &folder);
     assert!(text.contains("It reached 40 s of 90 s."));
     assert!(text.contains("the data end at 40 s, the window at 90 s"));
     assert!(folder.path().join("series.parquet").exists(), "the journal became the table");

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use vtime::VirtualSpan;
 
 use super::network::{self, Part};
-use super::{nodes, plant};
+use super::nodes;
 use ::network::plan::Link;
 use ::plant::name::{self, PointName};
 use settings::cursor::{Mapping, Placed};
@@ -17,7 +17,6 @@ use settings::suggest;
 #[derive(Debug)]
 pub(super) struct World<'a> {
     pub(super) network: network::Read<'a>,
-    /// Whether frames are kept.
     pub(super) captures: bool,
     /// Whether there is a plant, right or wrong.
     pub(super) has_plant: bool,
@@ -30,7 +29,7 @@ pub(super) struct World<'a> {
 }
 
 impl World<'_> {
-    /// Reports a name that is not the one of a `part`. Answers whether it is.
+    /// Reports a name that is not the one of a `part`. Returns whether it is.
     pub(super) fn expect(&self, name: &Placed<'_, String>, part: Part) -> bool {
         let there = self.network.parts.get(&name.value).copied();
         if there == Some(part) {
@@ -45,7 +44,7 @@ impl World<'_> {
         false
     }
 
-    /// Reports two nodes that are one, or that do not reach each other. Answers whether both are
+    /// Reports two nodes that are one, or that do not reach each other. Returns whether both are
     /// nodes.
     pub(super) fn expect_connected_nodes(&self, names: [&Placed<'_, String>; 2]) -> bool {
         let [one, other] = names;
@@ -79,14 +78,13 @@ impl World<'_> {
     /// The link between two ends; reports that there is none.
     pub(super) fn expect_link(&self, ends: [&Placed<'_, String>; 2]) -> Option<&Link> {
         let [one, other] = ends.map(|end| end.value.as_str());
-        let link = network::link_between(&self.network, one, other);
+        let pair = [(one, other), (other, one)];
+        let joins = |link: &&Link| pair.contains(&(&link.from, &link.to));
+        let link = self.network.links.iter().find(joins);
         if link.is_none() && self.network.is_whole {
-            let pairs: Vec<String> = self
-                .network
-                .links
-                .iter()
-                .map(|link| format!("{}-{}", link.from, link.to))
-                .collect();
+            let links = self.network.links.iter();
+            let pairs: Vec<String> =
+                links.map(|link| format!("{}-{}", link.from, link.to)).collect();
             let fix = suggest::all("links", pairs.iter().map(String::as_str));
             let what = format!("there is no link between {} and {}", quoted(one), quoted(other));
             ends[0].place.wrong(what, fix);
@@ -94,7 +92,7 @@ impl World<'_> {
         link
     }
 
-    /// Reports a name that no program has. Answers whether one has it.
+    /// Reports a name that no program has. Returns whether one has it.
     pub(super) fn expect_program(&self, name: &Placed<'_, String>) -> bool {
         let is_there = self.programs.contains_key(&name.value);
         if !is_there {
@@ -137,12 +135,9 @@ pub(super) fn addresses(nodes: &[nodes::Read<'_>]) {
         return;
     };
     for (_, address) in given().filter(|(_, address)| self::subnet(address.value) != subnet) {
-        let (host, prefix) = address.value;
-        let what = format!(
-            "{host}/{prefix} is outside {}/{}, the subnet of the other nodes",
-            { subnet.0 },
-            subnet.1
-        );
+        let ((host, prefix), (network, length)) = (address.value, subnet);
+        let what =
+            format!("{host}/{prefix} is outside {network}/{length}, the subnet of the other nodes");
         address.place.wrong(what, "put all nodes in one subnet; there are no routers");
     }
 }
@@ -158,12 +153,6 @@ fn most_common<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
         counts.entry(value).or_insert((0, std::cmp::Reverse(index))).0 += 1;
     }
     counts.into_iter().max_by_key(|(_, count)| *count).map(|(value, _)| value)
-}
-
-/// The programs of a node, with its name.
-pub(super) fn programs_of(node: &nodes::Read<'_>) -> Vec<(String, String)> {
-    let pairs = node.programs.iter();
-    pairs.map(|program| (program.value.clone(), node.name.value.clone())).collect()
 }
 
 /// Reports programs of one name.
@@ -184,10 +173,8 @@ pub(super) fn point_files(
     driven: &[Placed<'_, PointName>],
     world: &World<'_>,
 ) {
-    let lines = |points: &[Placed<'_, PointName>]| -> BTreeMap<String, usize> {
-        points.iter().map(|at| (name::point_key(&at.value), at.place.line())).collect()
-    };
-    let driven = lines(driven);
+    let driven = driven.iter().map(|at| (name::point_key(&at.value), at.place.line()));
+    let driven: BTreeMap<String, usize> = driven.collect();
     let mut written: BTreeMap<String, &str> = BTreeMap::new();
     for node in nodes {
         for (point, writable) in &node.files {
@@ -209,9 +196,4 @@ pub(super) fn point_files(
             }
         }
     }
-}
-
-/// What the plant records, for requirements.
-pub(super) fn recorded(plant: &plant::Read<'_>) -> BTreeSet<String> {
-    plant.recorded.iter().map(|point| name::point_key(&point.value)).collect()
 }

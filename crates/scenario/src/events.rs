@@ -7,7 +7,6 @@ use super::plant;
 use ::network::plan;
 use ::plant::name;
 use settings::cursor::{Cursor, Mapping, Placed};
-use settings::problems::Fault;
 use settings::units;
 
 /// The events of a list, in its order. Points that they set are added to `mentions`.
@@ -78,8 +77,7 @@ fn link(event: &Mapping<'_>, world: &World<'_>) -> Option<Happening> {
 }
 
 fn names_of_pair<'a>(event: &Mapping<'a>, key: &str) -> Option<[Placed<'a, String>; 2]> {
-    let name = |text: &str| -> Result<String, Fault> { Ok(text.to_owned()) };
-    let [one, other] = event.cursor(key)?.pair()?;
-    let (one, other) = (one.parse(name), other.parse(name));
+    let names = event.cursor(key)?.pair()?.map(|end| end.parse(|name| Ok(name.to_owned())));
+    let [one, other] = names;
     Some([one?, other?])
 }

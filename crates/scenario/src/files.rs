@@ -31,18 +31,14 @@ impl Places {
             let what = format!("the file {} {reason}", quoted(text));
             Fault::new(what, self.fix_of_missing(text))
         };
-        if path.is_dir() {
-            return Err(fault("is a folder".into()));
-        }
-        if !path.exists() {
-            return Err(fault("is not there".into()));
-        }
-        if !path.is_file() {
-            return Err(fault("is not a regular file".into()));
-        }
-        match File::open(&path) {
-            Ok(_) => Ok(path),
-            Err(error) => Err(fault(format!("cannot be read ({error})"))),
+        match path.metadata() {
+            Ok(found) if found.is_dir() => Err(fault("is a folder".into())),
+            Ok(found) if !found.is_file() => Err(fault("is not a regular file".into())),
+            Ok(_) => match File::open(&path) {
+                Ok(_) => Ok(path),
+                Err(error) => Err(fault(format!("cannot be read ({error})"))),
+            },
+            Err(_) => Err(fault("is not there".into())),
         }
     }
 
@@ -65,10 +61,8 @@ impl Places {
                 Some(true) => Ok(beside),
                 Some(false) => {
                     let what = format!("the program {} is not executable", quoted(text));
-                    Err(Fault::new(
-                        what,
-                        "make it executable with `chmod +x`, or run its interpreter",
-                    ))
+                    let fix = "make it executable with `chmod +x`, or run its interpreter";
+                    Err(Fault::new(what, fix))
                 }
                 None => {
                     let what = format!("the program {} does not exist", quoted(text));
@@ -78,10 +72,9 @@ impl Places {
         }
         let mut found = self.search.iter().map(|folder| folder.join(text));
         found.find(|path| executable(path) == Some(true)).ok_or_else(|| {
-            let what = format!(
-                "there is no program {} in the folder of the scenario or on PATH",
-                quoted(text)
-            );
+            let program = quoted(text);
+            let what =
+                format!("there is no program {program} in the folder of the scenario or on PATH");
             Fault::new(what, "install it, or give its path")
         })
     }
@@ -132,11 +125,8 @@ mod tests {
         put(&directory.join("own"), 0o755);
         put(&directory.join("plain"), 0o644);
         put(&directory.join("tools/probe"), 0o755);
-        let places = Places {
-            directory: directory.clone(),
-            directory_shown: "case".into(),
-            search: vec![bin.clone()],
-        };
+        let (search, directory_shown) = (vec![bin.clone()], "case".into());
+        let places = Places { directory: directory.clone(), directory_shown, search };
         assert_eq!(places.program("relay").unwrap(), bin.join("relay"));
         assert_eq!(places.program("own").unwrap(), directory.join("own"));
         assert_eq!(places.program("tools/probe").unwrap(), directory.join("tools/probe"));

@@ -1,8 +1,6 @@
 //! Every key of a scenario: what stands there, what holds without it, and what it means.
 //!
-//! One table for three uses, so that they cannot drift apart: the readers refuse keys that are
-//! not here and take defaults from here, and the JSON Schema and the reference page are drawn
-//! from it. What no table can say (cross references, files) is checked by the readers.
+//! The readers, the JSON Schema and the reference page use it ([`settings::table`]).
 
 use settings::names::Names;
 use settings::table::{Forms, Key, Need, Shape, Table, key};
@@ -19,7 +17,6 @@ use Shape::{
     Quantity, Rate, Share, Text, Time, Whole, Words,
 };
 
-/// What stands at the top of the file.
 pub(crate) static TOP: Shape = Of(&SCENARIO);
 
 pub(crate) static SCENARIO: Table = Table {
@@ -47,8 +44,7 @@ pub(crate) static SCENARIO: Table = Table {
             "tdf",
             Factor,
             Default("1"),
-            "time dilation factor, 0.01 to 1000: host seconds per \
-             virtual second",
+            "time dilation factor, 0.01 to 1000: host seconds per virtual second",
         ),
         key(
             "freeze",
@@ -75,8 +71,7 @@ pub(crate) static SCENARIO: Table = Table {
             "nodes",
             Named(OnNetwork, &Of(&NODE)),
             Optional,
-            "where programs run, by name; they start in \
-             this order",
+            "where programs run, by name; they start in this order",
         ),
         key("switches", List(&Name(OnNetwork)), Optional, "switches of the network"),
         key(
@@ -89,8 +84,8 @@ pub(crate) static SCENARIO: Table = Table {
             "links",
             List(&Of(&LINK)),
             Optional,
-            "links between nodes, switches and attackers; \
-             every node has at most one, and switches form no loop",
+            "links between nodes, switches and attackers; every node has at most one, and switches \
+             form no loop",
         ),
         key(
             "capture",
@@ -347,154 +342,67 @@ pub(crate) static REQUIREMENT: Table = Table {
     ],
 };
 
-pub(crate) static MEASURES: Forms = Forms {
-    what: "measures",
-    item: "measure",
-    forms: &[
-        &MINIMUM,
-        &MAXIMUM,
-        &FIRST_BELOW,
-        &LAST_BELOW,
-        &CHANGES,
-        &RECEIVED,
-        &LONGEST_GAP,
-        &TOLD,
-    ],
-};
-
 const FROM: Key = key("from", Time, Optional, "start of the window in scenario time");
 const TO: Key = key("to", Time, Optional, "end of the window, not included");
 const VALUE: Key = key("value", Quantity, Required, "the value, with the point's unit");
 
-static MINIMUM: Table = Table {
-    what: "a minimum",
-    name: "minimum",
-    keys: &[
-        key(
-            "minimum",
-            Point,
-            Required,
-            "the smallest value of this point in the recorded rows (`every`)",
-        ),
-        FROM,
-        TO,
-    ],
-};
+/// Measures: of each what it is, the key that names it, what else stands beside that key, and the window.
+macro_rules! measures {
+    ($($table:ident: $what:literal, $name:literal, $shape:expr, $meaning:literal, [$($more:expr),*];)*) => {
+        $(static $table: Table = Table {
+            what: $what,
+            name: $name,
+            keys: &[key($name, $shape, Required, $meaning), $($more,)* FROM, TO],
+        };)*
+        pub(crate) static MEASURES: Forms =
+            Forms { what: "measures", item: "measure", forms: &[$(&$table),*] };
+    };
+}
 
-static MAXIMUM: Table = Table {
-    what: "a maximum",
-    name: "maximum",
-    keys: &[
-        key(
-            "maximum",
-            Point,
-            Required,
-            "the largest value of this point in the recorded rows (`every`)",
-        ),
-        FROM,
-        TO,
-    ],
-};
+measures! {
+    MINIMUM: "a minimum", "minimum", Point,
+        "the smallest value of this point in the recorded rows (`every`)", [];
+    MAXIMUM: "a maximum", "maximum", Point,
+        "the largest value of this point in the recorded rows (`every`)", [];
+    FIRST_BELOW: "the first time below a value", "first_below", Point,
+        "the first time at which this point is below `value`; bounds are times", [VALUE];
+    LAST_BELOW: "the last time below a value", "last_below", Point,
+        "the last time at which this point is below `value`; bounds are times", [VALUE];
+    CHANGES: "a count of changes", "changes", Point,
+        "how many recorded rows differ from the previous row; bounds are plain numbers", [];
+    RECEIVED: "a count of frames", "received", Of(&FLOW),
+        "number of frames with TCP or UDP payload that arrived; bounds are plain numbers", [];
+    LONGEST_GAP: "a longest gap", "longest_gap", Of(&PORT_FLOW),
+        "the longest time between two frames with new payload: how long the sender was silent or the \
+         receiver heard nothing, see `at`; bounds are times", [];
+    TOLD: "a number that a program reports", "told", Name(Foreign),
+        "a member of the JSON objects that a program prints, one per line; bounds are times if its name \
+         ends in `_ns`, `_us`, `_ms` or `_s`, otherwise plain numbers, as for `count`; after a line \
+         that contains the member without a valid number (`null`, `NaN`, a truncated object, an object \
+         after other text) the rest is not measured",
+        [
+            key("by", Name(OfProgram), Required, "the program"),
+            key("statistic", Choice(&Statistic::NAMES), Required, "the statistic of all its values"),
+            key("above", Quantity, Optional, "only values above this")
+        ];
+}
 
-static FIRST_BELOW: Table = Table {
-    what: "the first time below a value",
-    name: "first_below",
-    keys: &[
-        key(
-            "first_below",
-            Point,
-            Required,
-            "the first time at which this point is below `value`; bounds are times",
-        ),
-        VALUE,
-        FROM,
-        TO,
-    ],
-};
+const FLOW_FROM: Key = key("from", Name(OnNetwork), Required, "the sending node");
+const FLOW_TO: Key = key("to", Name(OnNetwork), Required, "the receiving node");
 
-static LAST_BELOW: Table = Table {
-    what: "the last time below a value",
-    name: "last_below",
-    keys: &[
-        key(
-            "last_below",
-            Point,
-            Required,
-            "the last time at which this point is below `value`; bounds are times",
-        ),
-        VALUE,
-        FROM,
-        TO,
-    ],
-};
-
-static CHANGES: Table = Table {
-    what: "a count of changes",
-    name: "changes",
-    keys: &[
-        key(
-            "changes",
-            Point,
-            Required,
-            "how many recorded rows differ from the previous row; bounds are plain numbers",
-        ),
-        FROM,
-        TO,
-    ],
-};
-
-static RECEIVED: Table = Table {
-    what: "a count of frames",
-    name: "received",
-    keys: &[
-        key(
-            "received",
-            Of(&FLOW),
-            Required,
-            "number of frames with TCP or UDP payload that arrived; bounds are plain numbers",
-        ),
-        FROM,
-        TO,
-    ],
-};
-
-pub(crate) static FLOW: Table = Table {
-    what: "a flow",
-    name: "flow",
-    keys: &[
-        key("from", Name(OnNetwork), Required, "the sending node"),
-        key("to", Name(OnNetwork), Required, "the receiving node"),
-    ],
-};
-
-static LONGEST_GAP: Table = Table {
-    what: "a longest gap",
-    name: "longest_gap",
-    keys: &[
-        key(
-            "longest_gap",
-            Of(&PORT_FLOW),
-            Required,
-            "the longest time between two frames with new payload: how long the sender was silent \
-             or the receiver heard nothing, see `at`; bounds are times",
-        ),
-        FROM,
-        TO,
-    ],
-};
+pub(crate) static FLOW: Table = Table { what: "a flow", name: "flow", keys: &[FLOW_FROM, FLOW_TO] };
 
 pub(crate) static PORT_FLOW: Table = Table {
     what: "a flow to a port",
     name: "port-flow",
     keys: &[
-        key("from", Name(OnNetwork), Required, "the sending node"),
-        key("to", Name(OnNetwork), Required, "the receiving node"),
+        FLOW_FROM,
+        FLOW_TO,
         key(
             "port",
             Whole { min: 1, max: 65535 },
             Required,
-            "TCP or UDP port at the receiving \
-             node",
+            "TCP or UDP port at the receiving node",
         ),
         key(
             "at",
@@ -503,27 +411,6 @@ pub(crate) static PORT_FLOW: Table = Table {
             "where frames are observed: at the `sender` when they were sent, including those lost \
              on the way; at the `receiver` when they arrived",
         ),
-    ],
-};
-
-static TOLD: Table = Table {
-    what: "a number that a program reports",
-    name: "told",
-    keys: &[
-        key(
-            "told",
-            Name(Foreign),
-            Required,
-            "a member of the JSON objects that a program prints, one per line; bounds are times \
-             if its name ends in `_ns`, `_us`, `_ms` or `_s`, otherwise plain numbers, as for \
-             `count`; after a line that contains the member without a valid number (`null`, \
-             `NaN`, a truncated object, an object after other text) the rest is not measured",
-        ),
-        key("by", Name(OfProgram), Required, "the program"),
-        key("statistic", Choice(&Statistic::NAMES), Required, "the statistic of all its values"),
-        key("above", Quantity, Optional, "only values above this"),
-        FROM,
-        TO,
     ],
 };
 

@@ -20,8 +20,6 @@ mod profile;
 mod read;
 mod reference;
 mod requirements;
-#[cfg(test)]
-mod schema_tests;
 pub mod script;
 pub mod told;
 mod topology;

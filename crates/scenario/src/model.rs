@@ -22,21 +22,17 @@ use settings::problems::Spot;
 /// One scenario, in one variant.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Name; letters, digits, `-`.
     pub name: String,
-    /// One paragraph for the report.
     pub description: String,
     /// The variant chosen, if the scenario has variants.
     pub variant: Option<String>,
     /// Folder of the file; relative paths count from here.
     pub directory: PathBuf,
-    /// Path of the scenario's file.
     pub file: PathBuf,
     /// Virtual length of the run, from scenario time zero.
     pub duration: VirtualSpan,
     /// Virtual time before zero, in which programs start and the plant rests at its first values.
     pub settle: VirtualSpan,
-    /// Seed of what is random in programs.
     pub seed: u64,
     /// Time dilation factor: host seconds per virtual second.
     pub tdf: Tdf,
@@ -47,17 +43,12 @@ pub struct Scenario {
     pub stall_guard: Option<HostSpan>,
     /// What `CLOCK_REALTIME` shows at scenario time zero, ns since 1970; the host's if `None`.
     pub realtime_ns: Option<i64>,
-    /// The simulated grid, and what is recorded of it.
     pub plant: Option<::plant::plan::Plan>,
-    /// Where programs run, in the order of the file.
     pub nodes: Vec<Node>,
-    /// Links between nodes, switches and attackers, and what happens to them.
     pub network: Network,
-    /// Whether frames are kept.
     pub captures: bool,
-    /// What happens at which time, sorted by time.
+    /// Those of the variant and of all, sorted by time.
     pub events: Vec<Event>,
-    /// What is demanded of the results.
     pub requirements: Vec<Requirement>,
     /// Where that stands which only the engine of the plant can check.
     pub unchecked: Unchecked,
@@ -68,18 +59,14 @@ pub struct Scenario {
 pub struct Unchecked {
     /// The scenario as the user named it.
     pub file: PathBuf,
-    /// The circuit, if there is a plant.
     pub circuit: Option<Spot>,
-    /// Points, in all variants.
     pub points: Vec<Mention>,
 }
 
 /// A point that the scenario names.
 #[derive(Clone, Debug)]
 pub struct Mention {
-    /// The point that is named.
     pub point: PointName,
-    /// Where the scenario names it.
     pub spot: Spot,
     /// Whether something sets it.
     pub written: bool,
@@ -90,11 +77,9 @@ pub struct Mention {
 /// A place where programs run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Node {
-    /// Name of the node, also on the network.
     pub name: String,
     /// Address and prefix length of its interface `eth0`, if it is linked.
     pub address: Option<(Ipv4Addr, u8)>,
-    /// Points served to its programs as files.
     pub files: Vec<PointFile>,
     /// Programs, in the order in which they start.
     pub programs: Vec<Program>,
@@ -103,9 +88,7 @@ pub struct Node {
 /// A point served as a file below `/plant`: `/plant/<point>`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PointFile {
-    /// The point that the file shows.
     pub point: PointName,
-    /// Whether programs may write it.
     pub writable: bool,
     /// Virtual time that a read takes; the value is that of the moment of asking.
     #[serde(with = "span_ns")]
@@ -121,7 +104,6 @@ pub struct Program {
     pub command: Vec<String>,
     /// Variables set in addition to a minimal environment.
     pub environment: BTreeMap<String, String>,
-    /// What its end means.
     pub on_exit: OnExit,
 }
 
@@ -140,36 +122,30 @@ pub enum OnExit {
 pub struct Event {
     /// When it happens, in scenario time.
     pub at: VirtualSpan,
-    /// What the testbed does then.
     pub what: Happening,
 }
 
 /// What an event does.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Happening {
-    /// A point of the plant gets a value.
     Set {
-        /// The point that gets the value.
         point: PointName,
-        /// The value, in the point's unit.
+        /// In the point's unit.
         value: f64,
     },
-    /// Something happens to the network.
     Network(plan::EventKind),
 }
 
-/// A bound on something measured.
-#[derive(Clone, Debug)]
+/// A bound on something measured. `run.json` keeps it, so that a run can be judged again from its
+/// folder alone: after a kill, or by someone who has the results and not the scenario.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Requirement {
-    /// A sentence for the verdict table.
     pub name: String,
-    /// What is compared with the limits.
     pub measure: Measure,
     /// Smallest value that meets it, in the unit of the measure.
     pub at_least: Option<f64>,
-    /// Largest value that meets it.
     pub at_most: Option<f64>,
-    /// What disturbs its verdict.
+    #[serde(default)]
     pub disturbed: Disturbed,
 }
 
@@ -184,54 +160,49 @@ pub struct Disturbed {
     pub nodes: Option<Vec<String>>,
 }
 
-/// What a requirement measures. Windows are `[from, to)` in scenario time.
-#[derive(Clone, Debug)]
-pub enum Measure {
+/// What a requirement measures, and in which window.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Measure {
+    #[serde(flatten)]
+    pub kind: MeasureKind,
+    pub window: Window,
+}
+
+/// What is measured in a window.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum MeasureKind {
     /// The smallest value of a point, in its unit.
-    Minimum(PointName, Window),
+    Minimum { point: PointName },
     /// The largest value of a point.
-    Maximum(PointName, Window),
+    Maximum { point: PointName },
     /// The first time (s) at which a point lies below a value.
-    FirstBelow(PointName, f64, Window),
+    FirstBelow { point: PointName, value: f64 },
     /// The last time (s) at which a point lies below a value.
-    LastBelow(PointName, f64, Window),
+    LastBelow { point: PointName, value: f64 },
     /// How many recorded rows differ from the row before (count).
-    Changes(PointName, Window),
-    /// Frames with TCP or UDP payload from one node that reached another (count).
-    Received {
-        /// Name of the sending node (by its MAC and address).
-        from: String,
-        /// Name of the receiving node.
-        to: String,
-        /// The part of the run that counts.
-        window: Window,
-    },
+    Changes { point: PointName },
+    /// Frames with TCP or UDP payload from one node (by its MAC and address) that reached another
+    /// (count).
+    Received { from: String, to: String },
     /// The longest time (ms) between two frames with payload that one node sends to a TCP or UDP
     /// port of another.
     LongestGap {
-        /// Name of the sending node.
         from: String,
-        /// Name of the receiving node.
         to: String,
-        /// Port at the receiving node.
         port: u16,
-        /// Where the frames are looked at.
+        /// Absent in records of versions that looked at the sender only.
+        #[serde(default)]
         at: End,
-        /// The part of the run that counts.
-        window: Window,
     },
-    /// A statistic of the numbers that a program tells, in ms where they are times.
+    /// A statistic of the numbers that a program reports, in ms where they are times.
     Told {
         /// Member of the JSON objects that it prints.
         member: String,
-        /// Name of the program.
         program: String,
-        /// What is drawn from them.
         statistic: Statistic,
-        /// Only those above this.
+        /// Only values above this count.
         above: Option<f64>,
-        /// When they were printed.
-        window: Window,
     },
 }
 
@@ -239,10 +210,8 @@ pub enum Measure {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
-    /// Where the sender is linked.
     #[default]
     Sender,
-    /// Where the receiver is linked.
     Receiver,
 }
 
@@ -257,32 +226,114 @@ impl End {
     }
 }
 
-/// A window of scenario time; open where `None`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// A window `[from, to)` of scenario time, open where `None`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Window {
-    /// Start in scenario time; that of the run if absent.
+    #[serde(default, rename = "from_ns", with = "span_ns::or_none")]
     pub from: Option<VirtualSpan>,
-    /// End in scenario time, not included; that of the run if absent.
+    #[serde(default, rename = "to_ns", with = "span_ns::or_none")]
     pub to: Option<VirtualSpan>,
 }
 
-impl Measure {
-    /// Whether it looks at what this program writes.
-    #[must_use]
-    pub fn reads(&self, name: &str) -> bool {
-        matches!(self, Self::Told { program, .. } if program == name)
+/// A window with both ends, in scenario time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    pub from_ns: i64,
+    /// The first moment that is not in it any more.
+    pub to_ns: i64,
+}
+
+impl Bounds {
+    /// An open begin is scenario time zero, an open end the planned end of the run.
+    pub fn of(window: Window, planned_to: VirtualSpan) -> Self {
+        Self {
+            from_ns: window.from.unwrap_or(VirtualSpan::ZERO).as_ns(),
+            to_ns: window.to.unwrap_or(planned_to).as_ns(),
+        }
     }
 
+    /// Whether a moment lies in it.
+    pub fn holds(self, time_ns: i64) -> bool {
+        (self.from_ns..self.to_ns).contains(&time_ns)
+    }
+}
+
+impl Measure {
     /// The unit of what is measured, as written in reports.
     #[must_use]
     pub fn unit(&self) -> &'static str {
-        match self {
-            Self::Minimum(point, _) | Self::Maximum(point, _) => point.unit(),
-            Self::FirstBelow(..) | Self::LastBelow(..) => "s",
-            Self::Changes(..) | Self::Received { .. } => "",
-            Self::LongestGap { .. } => "ms",
-            Self::Told { statistic: Statistic::Count, .. } => "",
-            Self::Told { member, .. } => told::unit(member),
+        match &self.kind {
+            MeasureKind::Minimum { point } | MeasureKind::Maximum { point } => point.unit(),
+            MeasureKind::FirstBelow { .. } | MeasureKind::LastBelow { .. } => "s",
+            MeasureKind::Changes { .. } | MeasureKind::Received { .. } => "",
+            MeasureKind::LongestGap { .. } => "ms",
+            MeasureKind::Told { statistic: Statistic::Count, .. } => "",
+            MeasureKind::Told { member, .. } => told::unit(member),
         }
+    }
+
+    /// The point that is measured, if it is one.
+    pub fn point(&self) -> Option<&PointName> {
+        match &self.kind {
+            MeasureKind::Minimum { point }
+            | MeasureKind::Maximum { point }
+            | MeasureKind::FirstBelow { point, .. }
+            | MeasureKind::LastBelow { point, .. }
+            | MeasureKind::Changes { point } => Some(point),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_of_an_old_record_was_measured_at_the_sender() {
+        let old = r#"{"kind": "longest-gap", "from": "a", "to": "b", "port": 1,
+            "window": {"from_ns": null, "to_ns": null}}"#;
+        let read: Measure = serde_json::from_str(old).unwrap();
+        assert!(matches!(read.kind, MeasureKind::LongestGap { at: End::Sender, .. }), "{read:?}");
+    }
+
+    #[test]
+    fn every_measure_survives_the_way_through_json() {
+        let point = || PointName("bus.680.v1".into());
+        let (from, to) = (String::from("controller"), String::from("sensor"));
+        let kinds = [
+            MeasureKind::Minimum { point: point() },
+            MeasureKind::Maximum { point: point() },
+            MeasureKind::FirstBelow { point: point(), value: 2325.0 },
+            MeasureKind::LastBelow { point: point(), value: 2325.0 },
+            MeasureKind::Changes { point: point() },
+            MeasureKind::Received { from: from.clone(), to: to.clone() },
+            MeasureKind::LongestGap { from, to, port: 502, at: End::Receiver },
+            MeasureKind::Told {
+                member: "latency_us".into(),
+                program: "drive".into(),
+                statistic: Statistic::Percentile(0.999),
+                above: Some(4.167),
+            },
+        ];
+        let windows =
+            [Window::default(), Window { from: Some(VirtualSpan::from_ms(22_500)), to: None }];
+        for (kind, window) in kinds.iter().flat_map(|kind| windows.map(|window| (kind, window))) {
+            let above = Some(VirtualSpan::from_ms(5));
+            let requirement = Requirement {
+                name: "r".into(),
+                measure: Measure { kind: kind.clone(), window },
+                at_least: Some(1.0),
+                at_most: None,
+                disturbed: Disturbed { above, nodes: Some(vec!["sensor".into()]) },
+            };
+            let text = serde_json::to_string(&requirement).unwrap();
+            assert_eq!(serde_json::from_str::<Requirement>(&text).unwrap(), requirement, "{text}");
+        }
+        let kind = MeasureKind::FirstBelow { point: point(), value: 2325.0 };
+        assert_eq!(
+            serde_json::to_string(&Measure { kind, window: windows[1] }).unwrap(),
+            r#"{"kind":"first-below","point":"bus.680.v1","value":2325.0,"window":{"from_ns":22500000000,"to_ns":null}}"#
+        );
     }
 }

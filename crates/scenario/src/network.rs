@@ -18,11 +18,9 @@ pub(super) struct Read<'a> {
     pub(super) topology: Topology,
     /// The links of the topology that join two switches.
     between_switches: Topology,
-    /// What every name stands for.
     pub(super) parts: BTreeMap<String, Part>,
     /// Ends of links, in the order of the file.
     pub(super) ends: Vec<Placed<'a, String>>,
-    /// Attackers where they are named.
     pub(super) attackers_named: Vec<Placed<'a, String>>,
     /// Whether all links are right, so that what is not connected is so on purpose.
     pub(super) is_whole: bool,
@@ -55,7 +53,6 @@ impl Part {
 }
 
 impl Read<'_> {
-    /// Names of one kind.
     pub(super) fn names(&self, part: Part) -> impl Iterator<Item = &str> + Clone {
         self.parts.iter().filter(move |(_, of)| **of == part).map(|(name, _)| name.as_str())
     }
@@ -90,7 +87,7 @@ fn names_in<'a>(scenario: &Mapping<'a>, key: &str) -> Vec<Placed<'a, String>> {
     items.iter().filter_map(|item| item.parse(names::on_network)).collect()
 }
 
-/// Adds a name. Answers whether it is new; reports it otherwise.
+/// Adds a name. Returns whether it is new; reports it otherwise.
 fn add_part(read: &mut Read<'_>, name: &Placed<'_, String>, part: Part) -> bool {
     if let Some(other) = read.parts.get(&name.value) {
         let (name_quoted, other) = (quoted(&name.value), other.with_article());
@@ -111,8 +108,8 @@ fn read_link<'a>(mapping: &Mapping<'a>, read: &mut Read<'a>) -> Option<Link> {
     let (from, to) = (from?, to?);
     read.ends.extend([from.clone(), to.clone()]);
     if from.value == to.value {
-        to.place
-            .wrong(format!("{} is linked to itself", quoted(&to.value)), "name a different end");
+        let what = format!("{} is linked to itself", quoted(&to.value));
+        to.place.wrong(what, "name a different end");
         return None;
     }
     add_link(mapping, &from.value, &to.value, read);
@@ -128,7 +125,6 @@ fn read_link<'a>(mapping: &Mapping<'a>, read: &mut Read<'a>) -> Option<Link> {
     })
 }
 
-/// One end of a link, if there is such a part.
 fn end<'a>(mapping: &Mapping<'a>, key: &str, read: &Read<'_>) -> Option<Placed<'a, String>> {
     let end = mapping.text(key)?;
     if read.parts.contains_key(&end.value) {
@@ -155,14 +151,6 @@ fn add_link(mapping: &Mapping<'_>, from: &str, to: &str, read: &mut Read<'_>) {
         read.between_switches.connect(from, to);
     }
     read.topology.connect(from, to);
-}
-
-/// The link between two parts, whichever end is named first.
-pub(super) fn link_between<'r>(read: &'r Read<'_>, one: &str, other: &str) -> Option<&'r Link> {
-    let joins = |link: &&Link| {
-        (link.from == one && link.to == other) || (link.from == other && link.to == one)
-    };
-    read.links.iter().find(joins)
 }
 
 /// Reports nodes and attackers with several links, linked nodes without address, and what has

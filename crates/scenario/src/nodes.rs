@@ -25,7 +25,6 @@ pub(super) struct Read<'a> {
     pub(super) address: Option<Placed<'a, (Ipv4Addr, u8)>>,
     /// Points served, and whether programs may write them.
     pub(super) files: Vec<(Placed<'a, PointName>, bool)>,
-    /// Names of the programs.
     pub(super) programs: Vec<Placed<'a, String>>,
 }
 
@@ -35,9 +34,7 @@ pub(super) fn read<'a>(scenario: &Mapping<'a>, places: &Places) -> Vec<Read<'a>>
 }
 
 fn read_node<'a>(name: &Placed<'a, &str>, cursor: &Cursor<'a>, places: &Places) -> Read<'a> {
-    if let Err(fault) = names::on_network(name.value) {
-        name.place.report(fault);
-    }
+    name.place.clone().parse(name.value, names::on_network);
     let name = Placed { value: name.value.to_owned(), place: name.place.clone() };
     let node =
         Node { name: name.value.clone(), address: None, files: Vec::new(), programs: Vec::new() };
@@ -83,13 +80,11 @@ fn read_programs<'a>(node: &Mapping<'a>, places: &Places, read: &mut Read<'a>) {
         let name = program.parse("name", names::of_program);
         let command = program.cursor("run").and_then(|run| command(&run, places));
         let environment = environment(&program);
-        let on_exit = program.choice("on_exit").map(|word| match word.value {
-            "ignore" => OnExit::Ignore,
-            _ => OnExit::Fail,
-        });
+        let on_exit = program.choice("on_exit");
         read.programs.extend(name.clone());
         if let (Some(name), Some(command), Some(on_exit)) = (name, command, on_exit) {
-            let name = name.value;
+            let (name, ignored) = (name.value, on_exit.value == "ignore");
+            let on_exit = if ignored { OnExit::Ignore } else { OnExit::Fail };
             read.node.programs.push(Program { name, command, environment, on_exit });
         }
     }
@@ -115,22 +110,14 @@ fn command(run: &Cursor<'_>, places: &Places) -> Option<Vec<String>> {
         };
         path.into_os_string().into_string().map_err(no_text)
     });
-    match found {
-        Ok(found) => *program = found,
-        Err(fault) => {
-            run.place.report(fault);
-            return None;
-        }
-    }
+    *program = found.map_err(|fault| run.place.report(fault)).ok()?;
     Some(words)
 }
 
 fn environment(program: &Mapping<'_>) -> BTreeMap<String, String> {
     let mut environment = BTreeMap::new();
     for (name, value) in program.named("environment") {
-        if let Err(fault) = names::of_variable(name.value) {
-            name.place.report(fault);
-        }
+        name.place.clone().parse(name.value, names::of_variable);
         if let Some(value) = value.parse(no_zero) {
             environment.insert(name.value.to_owned(), value.value);
         }
@@ -164,19 +151,15 @@ fn address(text: &str) -> Result<(Ipv4Addr, u8), Fault> {
         return refuse("has no prefix length from 1 to 30");
     };
     let host = u32::from(address) & (u32::MAX >> prefix);
-    if host == 0 {
-        return refuse("is the address of the network");
+    let first = address.octets()[0];
+    let is_special = address.is_loopback() || address.is_multicast() || first == 0;
+    match host {
+        0 => refuse("is the address of the network"),
+        _ if host == u32::MAX >> prefix => refuse("is the broadcast address of its network"),
+        _ if is_special => refuse("is not an address that a host can have"),
+        _ if first >= 240 => refuse("is in a reserved range"),
+        _ => Ok((address, prefix)),
     }
-    if host == u32::MAX >> prefix {
-        return refuse("is the broadcast address of its network");
-    }
-    if address.is_loopback() || address.is_multicast() || address.octets()[0] == 0 {
-        return refuse("is not an address that a host can have");
-    }
-    if address.octets()[0] >= 240 {
-        return refuse("is in a reserved range");
-    }
-    Ok((address, prefix))
 }
 
 #[cfg(test)]

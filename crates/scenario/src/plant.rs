@@ -15,11 +15,8 @@ use settings::units;
 pub(super) struct Read<'a> {
     /// The plant, if all of it is right.
     pub(super) plant: Option<Plan>,
-    /// Where the circuit stands.
     pub(super) circuit: Option<Spot>,
-    /// Points that profiles drive.
     pub(super) driven: Vec<Placed<'a, PointName>>,
-    /// Points that are recorded.
     pub(super) recorded: Vec<Placed<'a, PointName>>,
 }
 

@@ -27,12 +27,7 @@ pub(super) fn check(
     let report = |line, fault| time.place.collector().report_data(shown, line, fault);
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) => {
-            return report(
-                None,
-                Fault::new(format!("cannot be read ({error})"), "make it readable"),
-            );
-        }
+        Err(error) => return report(None, unreadable(error)),
     };
     let mut lines = lines(BufReader::new(file));
     let header = match lines.next() {
@@ -97,10 +92,8 @@ fn check_rows(
         }
     }
     if rows == 0 {
-        report(
-            Some(1),
-            Fault::new("there are no rows after the column names", "add at least one row"),
-        );
+        let what = "there are no rows after the column names";
+        report(Some(1), Fault::new(what, "add at least one row"));
     }
 }
 
@@ -112,11 +105,8 @@ fn time_of_row(line: &str, columns: &Columns<'_>, last_s: f64) -> Result<f64, Fa
         let what = format!("the number of cells is {count}, not {expected} as in the first line");
         return Err(Fault::new(what, "give every column a value"));
     }
-    let mut numbers = Vec::with_capacity(columns.used.len());
-    for (name, index) in &columns.used {
-        numbers.push(number(name, cells[*index])?);
-    }
-    let time_s = numbers[0];
+    let numbers = columns.used.iter().map(|(name, index)| number(name, cells[*index]));
+    let time_s = numbers.collect::<Result<Vec<f64>, _>>()?[0];
     if time_s <= last_s {
         let what = format!("the time {time_s} s does not come after {last_s} s");
         return Err(Fault::new(what, "sort the rows by time, with one row for each time"));
@@ -139,6 +129,10 @@ fn number(column: &str, cell: &str) -> Result<f64, Fault> {
     }
 }
 
+fn unreadable(error: std::io::Error) -> Fault {
+    Fault::new(format!("cannot be read ({error})"), "make it readable")
+}
+
 /// Lines without their ends; what is no text is a fault.
 fn lines(mut reader: impl BufRead) -> impl Iterator<Item = Result<String, Fault>> {
     std::iter::from_fn(move || {
@@ -146,10 +140,7 @@ fn lines(mut reader: impl BufRead) -> impl Iterator<Item = Result<String, Fault>
         match reader.read_until(b'\n', &mut line) {
             Ok(0) => return None,
             Ok(_) => (),
-            Err(error) => {
-                let what = format!("cannot be read ({error})");
-                return Some(Err(Fault::new(what, "make it readable")));
-            }
+            Err(error) => return Some(Err(unreadable(error))),
         }
         let no_text = |_| Fault::new("this line is not UTF-8", "save the file as UTF-8");
         let text = String::from_utf8(line).map_err(no_text);

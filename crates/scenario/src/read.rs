@@ -17,7 +17,7 @@ use super::model::{Event, Happening, Mention, Node, Requirement, Scenario, Unche
 use super::{check, events, instant, network, nodes, plant, requirements};
 use crate::keys::{SCENARIO, TOP};
 use ::network::plan::{self, Host, Plan, PlanError};
-use ::plant::name::PointName;
+use ::plant::name::{self, PointName};
 use os::regular;
 use runtime::domain::Freeze;
 use settings::cursor::{self, Cursor, Mapping, Placed};
@@ -30,16 +30,12 @@ const FILE_NAME: &str = "scenario.yaml";
 /// Largest file that is read.
 const OCTETS_MAX: u64 = 1 << 20;
 
-/// What the command line says about a run.
+/// What the command line says about a run, instead of the file where it does.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The variant to run.
     pub variant: Option<String>,
-    /// Length of the run instead of the file's.
     pub duration: Option<VirtualSpan>,
-    /// Seed instead of the file's.
     pub seed: Option<u64>,
-    /// Time dilation factor instead of the file's.
     pub tdf: Option<Tdf>,
 }
 
@@ -54,7 +50,7 @@ pub fn read(file_or_folder: &Path, options: &Options) -> Result<Scenario, Proble
 }
 
 /// Names of the variants of a scenario, in the order of the file, as far as they can be made out; empty
-/// if it has none. What is wrong with them, or with anything else, is for [`read`] to tell with the rest.
+/// if it has none. What is wrong with them, or with anything else, is for [`read`] to report with the rest.
 ///
 /// # Errors
 /// When there is no file that could be read.
@@ -68,7 +64,6 @@ pub fn variants(file_or_folder: &Path) -> Result<Vec<String>, Problems> {
     Ok(names.map(|(name, _)| name.value.to_owned()).collect())
 }
 
-/// The text of a scenario and where it comes from.
 struct Source {
     text: String,
     file: PathBuf,
@@ -139,12 +134,14 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     let plant = top.mapping("plant").map(|plant| plant::read(&plant, &places)).unwrap_or_default();
     let nodes = nodes::read(top, &places);
     let captures = top.choice("capture").is_none_or(|word| word.value == "all");
+    let programs = nodes.iter().flat_map(|node| node.programs.iter().map(move |name| (name, node)));
+    let programs = programs.map(|(name, node)| (name.value.clone(), node.name.value.clone()));
     let world = World {
         network: network::read(top, &nodes),
         captures,
         has_plant: top.has("plant"),
-        recorded: check::recorded(&plant),
-        programs: nodes.iter().flat_map(check::programs_of).collect(),
+        recorded: plant.recorded.iter().map(|point| name::point_key(&point.value)).collect(),
+        programs: programs.collect(),
         duration: duration.as_ref().map(|duration| duration.value),
     };
     network::check_ends(&world.network, &nodes);
@@ -153,7 +150,10 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     check::point_files(&nodes, &plant.driven, &world);
     let mut points = mentions(&plant, &nodes);
     let chosen = read_stories(top, options, &world, &mut points);
-    refuse_duration(top, options);
+    if let Some(duration) = options.duration.filter(|span| *span <= VirtualSpan::ZERO) {
+        let what = format!("the requested duration is {duration}");
+        top.place.wrong(what, "give more than zero, or use the duration of the file");
+    }
 
     let (variant, story) = chosen?;
     let duration = options.duration.unwrap_or(duration?.value);
@@ -193,7 +193,6 @@ fn read_top(top: &Mapping<'_>, source: &Source, options: &Options) -> Option<Sce
     })
 }
 
-/// The network, in numbers.
 fn plan(nodes: &[Node], read: &network::Read<'_>, events: &[Event]) -> Result<Plan, PlanError> {
     let host = |node: &Node| Host { name: node.name.clone(), address: node.address };
     let hosts: Vec<Host> = nodes.iter().map(host).collect();
@@ -219,7 +218,7 @@ fn mentions(plant: &plant::Read<'_>, nodes: &[nodes::Read<'_>]) -> Vec<Mention> 
     driven.chain(recorded).chain(served).map(mention).collect()
 }
 
-/// Reads what happens and what is demanded, in all variants, and answers the one chosen.
+/// Reads what happens and what is demanded, in all variants, and returns the one chosen.
 fn read_stories(
     top: &Mapping<'_>,
     options: &Options,
@@ -230,7 +229,7 @@ fn read_stories(
     let common = read_story(top, &mut taken, world, points);
     let (mut names, mut stories) = (Vec::new(), Vec::new());
     for (name, cursor) in top.named("variants") {
-        check_variant_name(&name);
+        name.place.clone().parse(name.value, names::in_paths);
         names.push(name.value);
         if let Some(variant) = cursor.mapping() {
             let own = read_story(&variant, &mut taken.clone(), world, points);
@@ -265,41 +264,25 @@ fn choose_variant<'n>(
     options: &Options,
     names: &[&'n str],
 ) -> Option<Option<&'n str>> {
-    let place = top.cursor("variants").map_or_else(|| top.place.clone(), |cursor| cursor.place);
     let known = || names.iter().copied();
-    match &options.variant {
+    let (what, fix) = match &options.variant {
         None if names.is_empty() => return Some(None),
         None => {
-            place.wrong(
-                "a run needs one variant, and none is selected",
-                suggest::all("variants", known()),
-            );
+            let what = "a run needs one variant, and none is selected".to_owned();
+            (what, suggest::all("variants", known()))
         }
-        Some(chosen) => match known().find(|name| name == chosen) {
-            Some(name) => return Some(Some(name)),
-            None => {
-                let what = format!("there is no variant {}", quoted(chosen));
-                place.wrong(what, suggest::instead_of(chosen, "variants", known()));
+        Some(chosen) => {
+            if let Some(name) = known().find(|name| name == chosen) {
+                return Some(Some(name));
             }
-        },
-    }
+            let fix = suggest::instead_of(chosen, "variants", known());
+            (format!("there is no variant {}", quoted(chosen)), fix)
+        }
+    };
+    top.wrong("variants", what, fix);
     None
 }
 
-fn check_variant_name(name: &Placed<'_, &str>) {
-    if let Err(fault) = names::in_paths(name.value) {
-        name.place.report(fault);
-    }
-}
-
-fn refuse_duration(top: &Mapping<'_>, options: &Options) {
-    if let Some(duration) = options.duration.filter(|span| *span <= VirtualSpan::ZERO) {
-        let what = format!("the requested duration is {duration}");
-        top.place.wrong(what, "give more than zero, or use the duration of the file");
-    }
-}
-
-/// When programs are frozen.
 fn freeze(text: &str) -> Result<Freeze, Fault> {
     text.parse().map_err(|error: String| {
         let (what, fix) = error.split_once("; ").unwrap_or((&error, "choose a different one"));

@@ -10,7 +10,7 @@ use crate::keys::{
 };
 use serde_json::Value;
 use settings::reference::{write_forms, write_table};
-use settings::table::{Forms, Table};
+use settings::table::Shape;
 
 const INTRODUCTION: &str = "\
 # scenario.yaml
@@ -38,18 +38,12 @@ Aliases, tags and further documents are rejected. A mapping without required key
 The examples below form one scenario.
 ";
 
-/// A section: heading, text, example, tables.
 struct Section {
     heading: &'static str,
     text: &'static str,
     example: &'static str,
     /// What stands at which path of the section.
-    tables: &'static [(&'static str, Keys)],
-}
-
-enum Keys {
-    Of(&'static Table),
-    OneOf(&'static Forms),
+    tables: &'static [(&'static str, Shape)],
 }
 
 static SECTIONS: [Section; 7] = [
@@ -68,7 +62,7 @@ stall_guard: 1 ms
 capture: all
 start: 2019-06-03T12:00:00Z
 ",
-        tables: &[("", Keys::Of(&SCENARIO))],
+        tables: &[("", Shape::Of(&SCENARIO))],
     },
     Section {
         heading: "plant",
@@ -87,9 +81,9 @@ plant:
     points: [bus.680.v1, storage.es.kW]
 ",
         tables: &[
-            ("", Keys::Of(&PLANT)),
-            ("plant.profiles", Keys::Of(&PROFILE)),
-            ("plant.record", Keys::Of(&RECORD)),
+            ("", Shape::Of(&PLANT)),
+            ("plant.profiles", Shape::Of(&PROFILE)),
+            ("plant.record", Shape::Of(&RECORD)),
         ],
     },
     Section {
@@ -115,9 +109,9 @@ nodes:
         on_exit: ignore
 ",
         tables: &[
-            ("", Keys::Of(&NODE)),
-            ("nodes.*.files", Keys::Of(&POINT_FILE)),
-            ("nodes.*.programs", Keys::Of(&PROGRAM)),
+            ("", Shape::Of(&NODE)),
+            ("nodes.*.files", Shape::Of(&POINT_FILE)),
+            ("nodes.*.programs", Shape::Of(&PROGRAM)),
         ],
     },
     Section {
@@ -133,7 +127,7 @@ links:
   - {from: controller, to: s1, delay: 500 us}
   - {from: mallory, to: s1}
 ",
-        tables: &[("links", Keys::Of(&LINK))],
+        tables: &[("links", Shape::Of(&LINK))],
     },
     Section {
         heading: "events",
@@ -144,7 +138,7 @@ events:
   - {at: 12 s, link: [sensor, s1], state: down}
   - {at: 12.5 s, link: [sensor, s1], state: up}
 ",
-        tables: &[("", Keys::OneOf(&EVENTS))],
+        tables: &[("", Shape::OneOf(&EVENTS))],
     },
     Section {
         heading: "requirements",
@@ -182,10 +176,10 @@ requirements:
     at_most: 0
 ",
         tables: &[
-            ("", Keys::Of(&REQUIREMENT)),
-            ("measure", Keys::OneOf(&MEASURES)),
-            ("received", Keys::Of(&FLOW)),
-            ("longest_gap", Keys::Of(&PORT_FLOW)),
+            ("", Shape::Of(&REQUIREMENT)),
+            ("measure", Shape::OneOf(&MEASURES)),
+            ("received", Shape::Of(&FLOW)),
+            ("longest_gap", Shape::Of(&PORT_FLOW)),
         ],
     },
     Section {
@@ -202,7 +196,7 @@ variants:
         measure: {received: {from: sensor, to: controller}, from: 21 s}
         at_most: 0
 ",
-        tables: &[("", Keys::Of(&VARIANT))],
+        tables: &[("", Shape::Of(&VARIANT))],
     },
 ];
 
@@ -227,8 +221,9 @@ pub fn reference() -> String {
                 let _ = write!(page, "\n### {path}\n");
             }
             match tables {
-                Keys::Of(table) => write_table(&mut page, table),
-                Keys::OneOf(forms) => write_forms(&mut page, forms),
+                Shape::Of(table) => write_table(&mut page, table),
+                Shape::OneOf(forms) => write_forms(&mut page, forms),
+                other => unreachable!("{other:?} has no keys"),
             }
         }
         if section.heading == "requirements" {
@@ -266,7 +261,8 @@ mod tests {
     use crate::{Options, read};
     use settings::document::{self, Content, Value};
     use settings::problems::Collector;
-    use std::collections::BTreeSet;
+    use settings::table::Table;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::fs;
     use std::path::Path;
 
@@ -330,12 +326,50 @@ mod tests {
         }
         for table in SECTIONS.iter().flat_map(|section| section.tables) {
             let tables = match &table.1 {
-                Keys::Of(table) => std::slice::from_ref(table),
-                Keys::OneOf(forms) => forms.forms,
+                Shape::Of(table) => std::slice::from_ref(table),
+                Shape::OneOf(forms) => forms.forms,
+                other => panic!("{other:?} has no keys"),
             };
             for key in tables.iter().flat_map(|table| table.names()) {
                 assert!(keys.contains(key), "no example shows `{key}`");
             }
+        }
+    }
+
+    /// All tables that can be reached from one, by name.
+    fn collect(table: &'static Table, tables: &mut BTreeMap<&'static str, &'static Table>) {
+        if let Some(other) = tables.insert(table.name, table) {
+            assert!(std::ptr::eq(other, table), "two tables are called {}", table.name);
+            return;
+        }
+        table.keys.iter().for_each(|key| collect_shape(&key.shape, tables));
+    }
+
+    fn collect_shape(shape: &'static Shape, tables: &mut BTreeMap<&'static str, &'static Table>) {
+        match shape {
+            Shape::List(inner) | Shape::Pair(inner) | Shape::Named(_, inner) => {
+                collect_shape(inner, tables);
+            }
+            Shape::Of(table) => collect(table, tables),
+            Shape::OneOf(forms) => forms.forms.iter().for_each(|form| collect(form, tables)),
+            _ => (),
+        }
+    }
+
+    #[test]
+    fn the_properties_of_the_schema_are_the_keys_that_the_reader_knows() {
+        let mut tables = BTreeMap::new();
+        collect(&SCENARIO, &mut tables);
+        let schema = schema();
+        assert_eq!(schema["$defs"].as_object().unwrap().len(), tables.len() - 1);
+        for (name, table) in tables {
+            let definition = if name == "scenario" { &schema } else { &schema["$defs"][name] };
+            let properties = definition["properties"].as_object().unwrap();
+            let mut keys: Vec<&str> = table.names().collect();
+            keys.sort_unstable();
+            let mut properties: Vec<&str> = properties.keys().map(String::as_str).collect();
+            properties.sort_unstable();
+            assert_eq!(properties, keys, "{name}");
         }
     }
 }

@@ -8,7 +8,7 @@ use ::plant::name;
 use std::collections::BTreeMap;
 
 use super::check::World;
-use super::model::{Disturbed, End, Measure, Requirement, Window};
+use super::model::{Disturbed, End, Measure, MeasureKind, Requirement, Window};
 use super::network::Part;
 use super::told::{self, Statistic};
 use plant::name::PointName;
@@ -19,7 +19,6 @@ use settings::units;
 /// Largest count that a bound may name; up to there floating point counts exactly.
 const COUNT_MAX: u64 = 1 << 53;
 
-/// The requirements of a list, and the names that are taken.
 pub(super) fn read<'a>(
     cursors: &[Cursor<'a>],
     taken: &mut BTreeMap<String, usize>,
@@ -79,14 +78,12 @@ fn read_disturbed(
     let nodes = requirement.items("depends_on");
     let is_empty = requirement.has("depends_on") && nodes.is_empty();
     if is_empty {
-        let what = "`depends_on` is empty";
-        requirement
-            .place
-            .wrong(what, "name the nodes that count, or remove it to count all of them");
+        let fix = "name the nodes that count, or remove it to count all of them";
+        requirement.place.wrong("`depends_on` is empty", fix);
     }
     let names = nodes.iter().map(|node| node.parse(|name| Ok(name.to_owned())));
     let nodes: Vec<_> = names.flatten().collect();
-    // Each of them, so that all mistakes are told.
+    // Each of them, so that all mistakes are reported.
     let wrong = nodes.iter().filter(|node| !world.expect(node, Part::Node)).count();
     let mut named: Vec<String> = nodes.into_iter().map(|node| node.value).collect();
     // What is measured of a node depends on that, whatever else is named.
@@ -103,19 +100,19 @@ fn read_disturbed(
 
 /// The nodes whose programs do what is measured.
 fn measured_at<'w>(measure: &'w Measure, world: &'w World<'_>) -> Vec<&'w String> {
-    match measure {
-        Measure::Received { from, to, .. } => vec![from, to],
-        Measure::LongestGap { from, .. } => vec![from],
-        Measure::Told { program, .. } => world.programs.get(program).into_iter().collect(),
+    match &measure.kind {
+        MeasureKind::Received { from, to } => vec![from, to],
+        MeasureKind::LongestGap { from, .. } => vec![from],
+        MeasureKind::Told { program, .. } => world.programs.get(program).into_iter().collect(),
         _ => Vec::new(),
     }
 }
 
 fn read_bound(text: &str, measure: &Measure) -> Result<f64, Fault> {
-    match measure {
-        Measure::Changes(..)
-        | Measure::Received { .. }
-        | Measure::Told { statistic: Statistic::Count, .. } => {
+    match measure.kind {
+        MeasureKind::Changes { .. }
+        | MeasureKind::Received { .. }
+        | MeasureKind::Told { statistic: Statistic::Count, .. } => {
             units::whole(text, 0, COUNT_MAX).map(|count| count as f64)
         }
         _ => units::value(text, measure.unit()),
@@ -124,7 +121,8 @@ fn read_bound(text: &str, measure: &Measure) -> Result<f64, Fault> {
 
 /// Reports a time that nothing in the run can reach.
 fn refuse_too_late(least: &Placed<'_, f64>, measure: &Measure, world: &World<'_>) {
-    let is_moment = matches!(measure, Measure::FirstBelow(..) | Measure::LastBelow(..));
+    let is_moment =
+        matches!(measure.kind, MeasureKind::FirstBelow { .. } | MeasureKind::LastBelow { .. });
     if let Some(duration) = world.duration
         && is_moment
         && least.value >= duration.as_ns() as f64 / 1e9
@@ -137,45 +135,43 @@ fn refuse_too_late(least: &Placed<'_, f64>, measure: &Measure, world: &World<'_>
 fn read_measure(form: &Mapping<'_>, world: &World<'_>) -> Option<Measure> {
     let window = read_window(form, world);
     let point = || recorded_point(form, world);
-    match form.table.tag() {
-        "minimum" => Some(Measure::Minimum(point()?, window)),
-        "maximum" => Some(Measure::Maximum(point()?, window)),
+    let kind = match form.table.tag() {
+        "minimum" => MeasureKind::Minimum { point: point()? },
+        "maximum" => MeasureKind::Maximum { point: point()? },
         "first_below" => {
-            let point = point()?;
-            Some(Measure::FirstBelow(point.clone(), threshold(form, &point)?, window))
+            let (point, value) = point_and_value(form, world)?;
+            MeasureKind::FirstBelow { point, value }
         }
         "last_below" => {
-            let point = point()?;
-            Some(Measure::LastBelow(point.clone(), threshold(form, &point)?, window))
+            let (point, value) = point_and_value(form, world)?;
+            MeasureKind::LastBelow { point, value }
         }
-        "changes" => Some(Measure::Changes(point()?, window)),
+        "changes" => MeasureKind::Changes { point: point()? },
         "received" => {
             let (from, to) = ends(&form.mapping("received")?, world)?;
-            Some(Measure::Received { from, to, window })
+            MeasureKind::Received { from, to }
         }
-        "told" => read_told(form, window, world),
+        "told" => read_told(form, world)?,
         _ => {
             let flow = form.mapping("longest_gap")?;
-            let port = flow.whole("port");
-            let at = flow.choice("at").map(|word| match word.value {
-                "receiver" => End::Receiver,
-                _ => End::Sender,
-            });
+            let (port, at) = (flow.whole("port"), flow.choice("at"));
             let (from, to) = ends(&flow, world)?;
             let port = u16::try_from(port?.value).expect("the table bounds it to 16 bits");
-            Some(Measure::LongestGap { from, to, port, at: at?, window })
+            let at = if at?.value == "receiver" { End::Receiver } else { End::Sender };
+            MeasureKind::LongestGap { from, to, port, at }
         }
-    }
+    };
+    Some(Measure { kind, window })
 }
 
-fn read_told(form: &Mapping<'_>, window: Window, world: &World<'_>) -> Option<Measure> {
+fn read_told(form: &Mapping<'_>, world: &World<'_>) -> Option<MeasureKind> {
     let (member, program) = (form.text("told"), form.text("by"));
     let statistic = form.choice("statistic").and_then(|word| Statistic::named(word.value));
     let member = member?.value;
     let above = form.parse("above", |text| units::value(text, told::unit(&member)));
     let program = program.filter(|program| world.expect_program(program))?.value;
     let above = above.map(|above| above.value);
-    Some(Measure::Told { member, program, statistic: statistic?, above, window })
+    Some(MeasureKind::Told { member, program, statistic: statistic?, above })
 }
 
 fn recorded_point(form: &Mapping<'_>, world: &World<'_>) -> Option<PointName> {
@@ -184,8 +180,10 @@ fn recorded_point(form: &Mapping<'_>, world: &World<'_>) -> Option<PointName> {
     Some(point.value)
 }
 
-fn threshold(form: &Mapping<'_>, point: &PointName) -> Option<f64> {
-    Some(form.parse("value", |text| units::value(text, point.unit()))?.value)
+fn point_and_value(form: &Mapping<'_>, world: &World<'_>) -> Option<(PointName, f64)> {
+    let point = recorded_point(form, world)?;
+    let value = form.parse("value", |text| units::value(text, point.unit()))?.value;
+    Some((point, value))
 }
 
 fn ends(flow: &Mapping<'_>, world: &World<'_>) -> Option<(String, String)> {

@@ -13,50 +13,47 @@ const LINE_OCTETS_MAX: u64 = 256;
 /// Whether the interpreter of a script is there; a program that is none, or that cannot be read, is
 /// for the kernel to judge. `search` are the folders of `PATH`, where `env` looks.
 pub(super) fn check(program: &Path, written: &str, search: &[PathBuf]) -> Result<(), Fault> {
-    let Some(line) = first_line(program) else { return Ok(()) };
-    let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
-    let Some(interpreter) = words.next() else { return Ok(()) };
-    let missing = |interpreter: &str| {
-        let name = interpreter.trim_end_matches('\r');
-        let what = format!(
-            "the program {} needs the interpreter {}, which does not exist",
-            quoted(written),
-            quoted(name)
-        );
-        let fix = if name.len() < interpreter.len() {
-            "it has Windows line endings: save it with Unix line endings"
-        } else {
-            "install it, or correct the first line of the program"
-        };
-        Err(Fault::new(what, fix))
+    let Some((interpreter, by_env)) = named(program) else { return Ok(()) };
+    let is_found = |name: &String| search.iter().any(|folder| folder.join(name).is_file());
+    let missing = match Path::new(&interpreter).is_file() {
+        true => by_env.filter(|name| !is_found(name)),
+        false => Some(interpreter),
     };
-    if !Path::new(interpreter).is_file() {
-        return missing(interpreter);
-    }
-    if !interpreter.ends_with("/env") {
-        return Ok(());
-    }
-    // Options of env, and variables that it sets, come before the program.
-    match words.find(|word| !word.starts_with('-') && !word.contains('=')) {
-        Some(name) if !search.iter().any(|folder| folder.join(name).is_file()) => missing(name),
-        _ => Ok(()),
-    }
+    let Some(missing) = missing else { return Ok(()) };
+    let name = missing.trim_end_matches('\r');
+    let (program, interpreter) = (quoted(written), quoted(name));
+    let what =
+        format!("the program {program} needs the interpreter {interpreter}, which does not exist");
+    let fix = if name.len() < missing.len() {
+        "it has Windows line endings: save it with Unix line endings"
+    } else {
+        "install it, or correct the first line of the program"
+    };
+    Err(Fault::new(what, fix))
 }
 
 /// What the kernel starts to interpret a program, and what `env` then starts for it; nothing if the
 /// program is no script.
 pub fn interpreters(program: &Path) -> Vec<PathBuf> {
-    let Some(line) = first_line(program) else { return Vec::new() };
-    let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
-    let mut all: Vec<PathBuf> = words.next().map(PathBuf::from).into_iter().collect();
-    if all.first().is_some_and(|first| first.ends_with("env"))
-        && let Some(name) = words.find(|word| !word.starts_with('-') && !word.contains('='))
-    {
-        let search = std::env::var_os("PATH").unwrap_or_default();
-        let mut found = std::env::split_paths(&search).map(|folder| folder.join(name));
-        all.extend(found.find(|path| path.is_file()));
-    }
-    all
+    let Some((interpreter, by_env)) = named(program) else { return Vec::new() };
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = |name: String| {
+        let mut found = std::env::split_paths(&search).map(|folder| folder.join(&name));
+        found.find(|path| path.is_file())
+    };
+    std::iter::once(interpreter.into()).chain(by_env.and_then(on_path)).collect()
+}
+
+/// The interpreter that a script names, and the program that it has `env` start; `None` if this is no
+/// script.
+fn named(program: &Path) -> Option<(String, Option<String>)> {
+    let line = first_line(program)?;
+    let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty()).map(str::to_owned);
+    let interpreter = words.next()?;
+    // Options of env, and variables that it sets, come before the program.
+    let mut operands = words.filter(|word| !word.starts_with('-') && !word.contains('='));
+    let by_env = if interpreter.ends_with("/env") { operands.next() } else { None };
+    Some((interpreter, by_env))
 }
 
 /// The first line behind `#!`; `None` if this is no script.
@@ -73,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interpreter_that_is_missing_is_named_and_line_ends_of_windows_are_told() {
+    fn an_interpreter_that_is_missing_is_named_and_line_ends_of_windows_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("poll");
         let search = [folder.path().to_owned()];

@@ -1,4 +1,4 @@
-//! Numbers that programs tell: in which unit they are judged, and what can be drawn from them.
+//! Numbers that programs report: in which unit they are judged, and what can be drawn from them.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,19 +8,14 @@ use report_kit::statistics::percentile::samples_needed;
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
-    /// How many there are.
     Count,
-    /// The smallest of the numbers.
     Minimum,
-    /// The arithmetic mean of the numbers.
     Mean,
-    /// The largest of the numbers.
     Maximum,
     /// The smallest number that this share of all does not exceed (nearest rank).
     Percentile(f64),
 }
 
-/// Statistics by the word that names them.
 const WORDS: [(&str, Statistic); 9] = [
     ("count", Statistic::Count),
     ("minimum", Statistic::Minimum),

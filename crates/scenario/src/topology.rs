@@ -18,7 +18,6 @@ impl Topology {
         }
     }
 
-    /// Whether a link joins two parts.
     pub(super) fn joins(&self, one: &str, other: &str) -> bool {
         self.neighbours.get(one).is_some_and(|neighbours| neighbours.contains(other))
     }
@@ -29,7 +28,9 @@ impl Topology {
         let mut waiting = VecDeque::from([to]);
         while let Some(here) = waiting.pop_front() {
             if here == from {
-                return Some(walk(&came_from, from, to));
+                let next = |here: &&str| (*here != to).then(|| came_from[here]);
+                let path = std::iter::successors(Some(from), next);
+                return Some(path.map(str::to_owned).collect());
             }
             for next in self.neighbours.get(here).into_iter().flatten() {
                 if !came_from.contains_key(next.as_str()) {
@@ -40,16 +41,6 @@ impl Topology {
         }
         None
     }
-}
-
-fn walk(came_from: &BTreeMap<&str, &str>, from: &str, to: &str) -> Vec<String> {
-    let mut path = vec![from.to_owned()];
-    let mut here = from;
-    while here != to {
-        here = came_from[here];
-        path.push(here.to_owned());
-    }
-    path
 }
 
 #[cfg(test)]

@@ -1,40 +1,25 @@
-//! The documents of the scenario format say what the reader does. With `QCYCLE_BLESS=1` in the
-//! environment they are rewritten.
+//! The documents of the scenario format say what the reader does.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::published;
 use scenario::{self, Options};
 
-fn document(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name)
-}
-
-fn is_blessing() -> bool {
-    std::env::var_os("QCYCLE_BLESS").is_some_and(|value| value == "1")
+fn check(name: &str, made: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name);
+    assert!(published(&file, made) == made, "run this test with QCYCLE_BLESS=1");
 }
 
 #[test]
 fn the_published_schema_is_the_one_of_the_reader() {
-    let schema = scenario::schema();
-    let file = document("scenario.schema.json");
-    if is_blessing() {
-        let text = serde_json::to_string_pretty(&schema).unwrap();
-        fs::write(&file, text + "\n").unwrap();
-    }
-    let published: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    assert!(published == schema, "run this test with QCYCLE_BLESS=1");
+    let text = serde_json::to_string_pretty(&scenario::schema()).unwrap();
+    check("scenario.schema.json", &(text + "\n"));
 }
 
 #[test]
 fn the_reference_page_is_the_one_of_the_reader() {
-    let page = scenario::reference();
-    let file = document("scenario.md");
-    if is_blessing() {
-        fs::write(&file, &page).unwrap();
-    }
-    assert!(fs::read_to_string(&file).unwrap() == page, "run this test with QCYCLE_BLESS=1");
+    check("scenario.md", &scenario::reference());
 }
 
 #[test]

@@ -6,12 +6,11 @@
 //! bug of the reader.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
 use super::document::{self, Content, Key, Value, item_path, key_path};
-use super::problems::{Collector, Fault, Problems, Spot, quoted};
+use super::problems::{Collector, Fault, Problems, Spot, listed, quoted};
 use super::table::{self, Forms, Need, Shape, Table};
 use super::{suggest, units};
 
@@ -66,28 +65,25 @@ impl<'a> Place<'a> {
         self.at.0
     }
 
+    fn at_key(&self, at: (usize, usize), key: &str) -> Self {
+        Self { at, path: key_path(&self.path, key), ..self.clone() }
+    }
+
     /// What `parser` makes of `text`; what it refuses is reported here.
-    fn parse<T>(
+    pub fn parse<T>(
         self,
         text: &str,
         parser: impl FnOnce(&str) -> Result<T, Fault>,
     ) -> Option<Placed<'a, T>> {
-        match parser(text) {
-            Ok(value) => Some(Placed { value, place: self }),
-            Err(fault) => {
-                self.report(fault);
-                None
-            }
-        }
+        let value = parser(text).map_err(|fault| self.report(fault)).ok()?;
+        Some(Placed { value, place: self })
     }
 }
 
 /// A value that was read, and where it stood.
 #[derive(Clone, Debug)]
 pub struct Placed<'a, T> {
-    /// What was written, read.
     pub value: T,
-    /// Line, column and path of keys, for reports.
     pub place: Place<'a>,
 }
 
@@ -96,7 +92,6 @@ pub struct Placed<'a, T> {
 pub struct Cursor<'a> {
     value: &'a Value,
     shape: &'static Shape,
-    /// Line, column and path of keys, for reports.
     pub place: Place<'a>,
 }
 
@@ -161,8 +156,7 @@ impl<'a> Cursor<'a> {
         };
         let Content::Mapping(entries) = &self.value.content else { return self.mismatch() };
         let entry = |(key, value): &'a (Key, Value)| {
-            let path = key_path(&self.place.path, &key.text);
-            let place = Place { at: key.at, path, ..self.place.clone() };
+            let place = self.place.at_key(key.at, &key.text);
             let cursor = Self { value, shape, place: Place { at: value.at, ..place.clone() } };
             (Placed { value: key.text.as_str(), place }, cursor)
         };
@@ -174,7 +168,7 @@ impl<'a> Cursor<'a> {
         let Shape::Of(table) = self.shape else { unreachable!("{:?} has no table", self.shape) };
         let entries: &[(Key, Value)] = match &self.value.content {
             Content::Mapping(entries) => entries,
-            Content::Empty if table.keys.iter().all(|key| key.need != Need::Required) => &[],
+            Content::Empty if table.required().next().is_none() => &[],
             _ => return self.mismatch(),
         };
         let mapping = Mapping { entries, table, place: self.place.clone() };
@@ -186,13 +180,7 @@ impl<'a> Cursor<'a> {
     pub fn form(&self) -> Option<Mapping<'a>> {
         let Shape::OneOf(forms) = self.shape else { unreachable!("{:?} has no forms", self.shape) };
         let Content::Mapping(entries) = &self.value.content else { return self.mismatch() };
-        let table = match choose(forms, entries) {
-            ControlFlow::Continue(table) => table,
-            ControlFlow::Break(fault) => {
-                self.place.report(fault);
-                return None;
-            }
-        };
+        let table = choose(forms, entries).map_err(|fault| self.place.report(fault)).ok()?;
         let mapping = Mapping { entries, table, place: self.place.clone() };
         mapping.report_keys(Some(forms));
         Some(mapping)
@@ -236,7 +224,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// The form whose first key is there, if it is the only one.
-fn choose(forms: &Forms, entries: &[(Key, Value)]) -> ControlFlow<Fault, &'static Table> {
+fn choose(forms: &Forms, entries: &[(Key, Value)]) -> Result<&'static Table, Fault> {
     if let Some(key) = forms.chosen_by() {
         return choose_by_word(key.name, forms, entries);
     }
@@ -244,7 +232,7 @@ fn choose(forms: &Forms, entries: &[(Key, Value)]) -> ControlFlow<Fault, &'stati
     let given = |form: &&&'static Table| entries.iter().any(|(key, _)| key.text == form.tag());
     let chosen: Vec<&'static Table> = forms.forms.iter().filter(given).copied().collect();
     match chosen[..] {
-        [form] => ControlFlow::Continue(form),
+        [form] => Ok(form),
         [] => {
             let near = entries.iter().find_map(|(key, _)| {
                 suggest::nearest(&key.text, tags()).map(|tag| (&key.text, tag))
@@ -253,12 +241,11 @@ fn choose(forms: &Forms, entries: &[(Key, Value)]) -> ControlFlow<Fault, &'stati
                 Some((key, tag)) => format!("did you mean `{tag}` by {}?", quoted(key)),
                 None => suggest::all(forms.what, tags()),
             };
-            let names: Vec<String> = tags().map(|tag| format!("`{tag}`")).collect();
-            ControlFlow::Break(Fault::new(format!("one of {} is needed", names.join(", ")), fix))
+            Err(Fault::new(format!("one of {} is needed", listed(tags(), ", ")), fix))
         }
         [one, another, ..] => {
             let what = format!("`{}` and `{}` exclude each other", one.tag(), another.tag());
-            ControlFlow::Break(Fault::new(what, "split it into two entries"))
+            Err(Fault::new(what, "split it into two entries"))
         }
     }
 }
@@ -268,31 +255,27 @@ fn choose_by_word(
     key: &str,
     forms: &Forms,
     entries: &[(Key, Value)],
-) -> ControlFlow<Fault, &'static Table> {
-    let word = entries.iter().find(|(given, _)| given.text == key).map(|(_, value)| &value.content);
-    let fault = match word {
-        Some(Content::Text(word)) => match forms.forms.iter().find(|form| form.name == word) {
-            Some(form) => return ControlFlow::Continue(form),
-            None => {
-                let what = format!("`{key}` is {}", quoted(word));
-                Fault::new(what, suggest::instead_of(word, forms.what, forms.tags()))
+) -> Result<&'static Table, Fault> {
+    let all = || suggest::all(forms.what, forms.tags());
+    let (what, fix) = match entries.iter().find(|(given, _)| given.text == key) {
+        Some((_, Value { content: Content::Text(word), .. })) => {
+            if let Some(form) = forms.forms.iter().find(|form| form.name == word) {
+                return Ok(form);
             }
-        },
-        Some(_) => {
-            Fault::new(format!("`{key}` is no word"), suggest::all(forms.what, forms.tags()))
+            let fix = suggest::instead_of(word, forms.what, forms.tags());
+            (format!("is {}", quoted(word)), fix)
         }
-        None => Fault::new(format!("`{key}` is missing"), suggest::all(forms.what, forms.tags())),
+        Some(_) => ("is no word".into(), all()),
+        None => ("is missing".into(), all()),
     };
-    ControlFlow::Break(fault)
+    Err(Fault::new(format!("`{key}` {what}"), fix))
 }
 
 /// A mapping whose keys were checked against its table.
 #[derive(Clone, Debug)]
 pub struct Mapping<'a> {
     entries: &'a [(Key, Value)],
-    /// The keys that may stand in it.
     pub table: &'static Table,
-    /// Line, column and path of keys, for reports.
     pub place: Place<'a>,
 }
 
@@ -306,8 +289,7 @@ impl<'a> Mapping<'a> {
     pub fn cursor(&self, key: &str) -> Option<Cursor<'a>> {
         let shape = &self.known(key).shape;
         let (_, value) = self.entries.iter().find(|(given, _)| given.text == key)?;
-        let path = key_path(&self.place.path, key);
-        Some(Cursor { value, shape, place: Place { at: value.at, path, ..self.place.clone() } })
+        Some(Cursor { value, shape, place: self.place.at_key(value.at, key) })
     }
 
     /// A scalar as `parser` reads it, or its default.
@@ -320,8 +302,7 @@ impl<'a> Mapping<'a> {
             return cursor.parse(parser);
         }
         let Need::Default(text) = self.known(key).need else { return None };
-        let path = key_path(&self.place.path, key);
-        Place { path, ..self.place.clone() }.parse(text, parser)
+        self.place.at_key(self.place.at, key).parse(text, parser)
     }
 
     /// A text as it stands.
@@ -434,9 +415,8 @@ impl<'a> Mapping<'a> {
     fn report_keys(&self, forms: Option<&Forms>) {
         for (key, _) in self.entries {
             if self.table.find(&key.text).is_none() {
-                let path = key_path(&self.place.path, &key.text);
-                let place = Place { at: key.at, path, ..self.place.clone() };
                 let what = format!("{} has no such key", self.table.what);
+                let place = self.place.at_key(key.at, &key.text);
                 place.wrong(what, self.fix_of_unknown(&key.text, forms));
             }
         }

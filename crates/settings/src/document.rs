@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
-use super::problems::{Collector, Fault, quoted};
+use super::problems::{Collector, Fault, listed, quoted};
 use super::table::Table;
 
 /// Deepest nesting; a scenario needs seven.
@@ -20,7 +20,6 @@ const DEPTH_MAX: usize = 32;
 pub struct Value {
     /// Line and column, each from 1.
     pub at: (usize, usize),
-    /// The text, items or entries that were written.
     pub content: Content,
 }
 
@@ -39,9 +38,8 @@ pub enum Content {
 /// A key of a mapping and where it begins.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Key {
-    /// Line and column, from 1.
+    /// Line and column, each from 1.
     pub at: (usize, usize),
-    /// The key as written.
     pub text: String,
 }
 
@@ -62,8 +60,7 @@ pub fn parse(text: &str, table: &'static Table, collector: &Collector) -> Option
         }
     }
     if composer.root.is_none() {
-        let least: Vec<String> = table.required().map(|key| format!("`{}`", key.name)).collect();
-        let fix = format!("write at least {}", least.join(", "));
+        let fix = format!("write at least {}", listed(table.required().map(|key| key.name), ", "));
         collector.report((1, 1), "", Fault::new("the file is empty", fix));
     }
     composer.root
@@ -81,7 +78,6 @@ impl Value {
     }
 }
 
-/// The tree so far.
 struct Composer<'a> {
     /// Lists and mappings that are still open, the innermost last.
     open: Vec<Open>,
@@ -111,8 +107,11 @@ impl Composer<'_> {
     fn take(&mut self, event: Event<'_>, span: Span) -> Option<()> {
         let at = (span.start.line(), span.start.col() + 1);
         match event {
-            Event::Scalar(.., Some(_)) | Event::SequenceStart(_, Some(_)) => self.no_tags(at),
-            Event::MappingStart(_, Some(_)) => self.no_tags(at),
+            Event::Scalar(.., Some(_))
+            | Event::SequenceStart(_, Some(_))
+            | Event::MappingStart(_, Some(_)) => {
+                self.refuse(at, "tags (`!name`) have no meaning here", "leave the tag out")
+            }
             Event::Alias(_) => {
                 self.refuse(at, "aliases (`*name`) are not expanded", "write the value out")
             }
@@ -200,10 +199,6 @@ impl Composer<'_> {
             Collection::Mapping { key: Some(key), .. } => key_path(&path, &key.text),
             Collection::Mapping { key: None, .. } => path,
         })
-    }
-
-    fn no_tags(&self, at: (usize, usize)) -> Option<()> {
-        self.refuse(at, "tags (`!name`) have no meaning here", "leave the tag out")
     }
 
     fn refuse(&self, at: (usize, usize), what: &str, fix: &str) -> Option<()> {

@@ -4,7 +4,7 @@
 //! limit for interfaces (`IFNAMSIZ`, 15 octets and a zero) holds for them. Names of programs,
 //! scenarios and variants become names of files and folders.
 
-use super::problems::{Fault, quoted};
+use super::problems::{Fault, listed, quoted};
 
 /// Where a name is used, and so what it may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,7 +15,6 @@ pub enum Names {
     InPaths,
     /// Of a program; it becomes part of file names.
     OfProgram,
-    /// Of an environment variable.
     OfVariable,
     /// Of a column or a member, which others have named.
     Foreign,
@@ -60,9 +59,7 @@ impl Names {
         if begins && text.bytes().all(allowed) {
             return Ok(text.to_owned());
         }
-        let mut others: Vec<String> = others.chars().map(|other| format!("`{other}`")).collect();
-        others.reverse();
-        let others = others.join(", ");
+        let others = listed(others.chars().rev(), ", ");
         let fix = format!("use letters, digits and {others}, a letter or digit first");
         Err(Fault::new(format!("{} is not a valid name", quoted(text)), fix))
     }
@@ -83,17 +80,15 @@ pub fn of_program(text: &str) -> Result<String, Fault> {
     Names::OfProgram.read(text)
 }
 
-/// Variables whose names begin so tell programs of their run.
+/// Variables whose names begin so describe the run to programs.
 const OWN_VARIABLES: &str = "QCYCLE_";
 
 /// A name of an environment variable that a scenario may set.
 pub fn of_variable(text: &str) -> Result<String, Fault> {
     if text.starts_with(OWN_VARIABLES) {
         let what = format!("{} is set by Quartercycle itself", quoted(text));
-        return Err(Fault::new(
-            what,
-            format!("choose a name that does not begin with `{OWN_VARIABLES}`"),
-        ));
+        let fix = format!("choose a name that does not begin with `{OWN_VARIABLES}`");
+        return Err(Fault::new(what, fix));
     }
     let begins = text.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
     if begins && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {

@@ -28,27 +28,21 @@ pub struct Problem {
     pub column: Option<usize>,
     /// Path of keys, such as `nodes.sensor.address`; empty at the top.
     pub key: String,
-    /// What is wrong, and the fix.
     pub fault: Fault,
 }
 
-/// Where something stands in the scenario, for what is found wrong only later.
+/// Where something stands in the scenario, as in a [`Problem`], for what is found wrong only later.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spot {
-    /// Line in the file, from 1.
     pub line: usize,
-    /// Column in characters, from 1.
     pub column: usize,
-    /// Path of keys that leads there, such as `nodes.sensor`.
     pub key: String,
 }
 
 /// What is wrong with a text, and the fix, wherever the text stands.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Fault {
-    /// What is wrong, without its place.
     pub what: String,
-    /// What to do about it.
     pub fix: String,
 }
 
@@ -96,11 +90,8 @@ impl Fault {
 
 impl fmt::Display for Problems {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.0.iter().enumerate() {
-            let end_of_line = if index == 0 { "" } else { "\n" };
-            write!(out, "{end_of_line}{problem}")?;
-        }
-        Ok(())
+        let lines: Vec<String> = self.0.iter().map(Problem::to_string).collect();
+        out.write_str(&lines.join("\n"))
     }
 }
 
@@ -163,10 +154,8 @@ impl Collector {
         if problems.is_empty() {
             return Ok(whole());
         }
-        problems.sort_by(|a, b| {
-            let order = |of: &Problem| (of.file != self.file, of.file.clone(), of.line, of.column);
-            order(a).cmp(&order(b))
-        });
+        problems
+            .sort_by_cached_key(|of| (of.file != self.file, of.file.clone(), of.line, of.column));
         let mut seen = BTreeSet::new();
         problems.retain(|problem| seen.insert(problem.clone()));
         Err(Problems(problems))
@@ -184,6 +173,15 @@ pub fn quoted(text: &str) -> String {
         shown.push('…');
     }
     format!("`{shown}`")
+}
+
+/// Words or signs of ours, each between backticks.
+pub(crate) fn listed(
+    words: impl IntoIterator<Item = impl fmt::Display>,
+    separator: &str,
+) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
+    words.join(separator)
 }
 
 fn visible(character: char) -> char {

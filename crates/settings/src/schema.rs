@@ -40,8 +40,7 @@ fn define(table: &'static Table, definitions: &mut BTreeMap<&'static str, Value>
     definitions.insert(table.name, Value::Null);
     let properties: Map<String, Value> =
         table.keys.iter().map(|key| (key.name.to_owned(), property(key, definitions))).collect();
-    let required = table.keys.iter().filter(|key| key.need == Need::Required);
-    let required: Vec<&str> = required.map(|key| key.name).collect();
+    let required: Vec<&str> = table.required().map(|key| key.name).collect();
     let definition = json!({
         "type": "object",
         "properties": properties,
@@ -122,9 +121,9 @@ fn of_shape(shape: &'static Shape, definitions: &mut BTreeMap<&'static str, Valu
             define(table, definitions);
             let reference = refer(table);
             // The reader takes nothing at all for a mapping that needs no key.
-            match table.keys.iter().any(|key| key.need == Need::Required) {
-                true => reference,
-                false => json!({"anyOf": [reference, {"type": "null"}]}),
+            match table.required().next() {
+                Some(_) => reference,
+                None => json!({"anyOf": [reference, {"type": "null"}]}),
             }
         }
         Shape::OneOf(forms) => {

@@ -5,7 +5,7 @@
 //! from it. What no table can say (cross references, files) is checked by the readers.
 
 use super::names::Names;
-use super::problems::{Fault, quoted};
+use super::problems::{Fault, listed, quoted};
 use super::suggest;
 use super::units::{self, Dimension};
 
@@ -28,18 +28,14 @@ pub struct Forms {
     pub what: &'static str,
     /// What one mapping of any form is.
     pub item: &'static str,
-    /// The mappings that it may be.
     pub forms: &'static [&'static Table],
 }
 
 /// One key of a mapping.
 #[derive(Debug)]
 pub struct Key {
-    /// As the user writes it.
     pub name: &'static str,
-    /// What may stand there.
     pub shape: Shape,
-    /// What holds without it.
     pub need: Need,
     /// What it means: the end of a sentence that the key begins.
     pub meaning: &'static str,
@@ -48,7 +44,6 @@ pub struct Key {
 /// What holds when a key is not given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
-    /// It must be given.
     Required,
     /// Nothing; the meaning says so.
     Optional,
@@ -63,7 +58,6 @@ pub enum Shape {
     Text,
     /// A name that follows the rule of its kind.
     Name(Names),
-    /// A time with its unit.
     Time,
     /// Bits per second with the unit.
     Rate,
@@ -75,9 +69,7 @@ pub enum Shape {
     Written(&'static Syntax),
     /// A whole number within limits, decimal or hexadecimal.
     Whole {
-        /// The smallest that is accepted.
         min: u64,
-        /// The largest that is accepted.
         max: u64,
     },
     /// A time dilation factor.
@@ -88,17 +80,14 @@ pub enum Shape {
     Freeze,
     /// A moment of UTC.
     Instant,
-    /// A name of a point.
     Point,
     /// A path, relative to the folder of the scenario.
     File,
     /// An IPv4 address and its prefix length.
     Address,
-    /// One of these words.
     Choice(&'static [&'static str]),
     /// A list of words, or a text that is split as a shell splits it.
     Words,
-    /// Any number of these.
     List(&'static Shape),
     /// One of these, or a list of one or more.
     Several(&'static Shape),
@@ -106,9 +95,7 @@ pub enum Shape {
     Pair(&'static Shape),
     /// A mapping from names that the user gives.
     Named(Names, &'static Shape),
-    /// A mapping with these keys.
     Of(&'static Table),
-    /// A mapping of one of these forms.
     OneOf(&'static Forms),
 }
 
@@ -211,10 +198,7 @@ impl Shape {
             Point => "a point name, such as `bus.680.v1`".into(),
             File => "a path".into(),
             Address => "an address, such as `10.0.0.4/24`".into(),
-            Choice(words) => {
-                let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-                words.join(" or ")
-            }
+            Choice(words) => listed(words.iter().copied(), " or "),
             Words => "a list of words, or text that is split like a shell command".into(),
             List(_) => "a list".into(),
             Pair(_) => "a list of two names, such as `[a, b]`".into(),
@@ -234,7 +218,7 @@ impl Shape {
     }
 }
 
-/// One of these words.
+/// The one of these words that the text is.
 ///
 /// # Errors
 /// When the text is none of them.

@@ -192,14 +192,14 @@ pub fn rate_bps(text: &str) -> Result<u64, Fault> {
 /// is empty.
 pub fn value(text: &str, unit: &str) -> Result<f64, Fault> {
     match unit {
-        "s" => time(text).map(|span| ns_as(span, 1e9)),
-        "ms" => time(text).map(|span| ns_as(span, 1e6)),
+        "s" => time(text).map(|span| span.as_ns() as f64 / 1e9),
+        "ms" => time(text).map(|span| span.as_ns() as f64 / 1e6),
         "" => plain(text),
         unit => {
             let known = UNITS.iter().find(|(name, ..)| *name == unit);
             let &(_, dimension, base) = known.expect("units of the model stand in the table");
             let (number, factor) = with_unit(text, dimension)?;
-            Ok(number.as_f64(power_of_ten(factor) - power_of_ten(base)))
+            Ok(number.as_f64(i64::from(factor.ilog10()) - i64::from(base.ilog10())))
         }
     }
 }
@@ -252,10 +252,6 @@ pub(crate) fn nanoseconds(seconds: f64) -> Duration {
     Duration::from_nanos((seconds * 1e9).round() as u64)
 }
 
-fn ns_as(span: VirtualSpan, ns_per_unit: f64) -> f64 {
-    span.as_ns() as f64 / ns_per_unit
-}
-
 /// A plain number without a unit.
 fn plain(text: &str) -> Result<f64, Fault> {
     let text = text.trim();
@@ -286,14 +282,12 @@ pub fn whole(text: &str, min: u64, max: u64) -> Result<u64, Fault> {
     let number = is_number.then(|| u64::from_str_radix(digits, radix).ok()).flatten();
     number.filter(|number| (min..=max).contains(number)).ok_or_else(|| {
         let what = format!("{} is not a whole number from {min} to {max}", quoted(text));
-        Fault::new(
-            what,
-            match hexadecimal {
-                Some(_) => format!("give 0x{min:x} to 0x{max:x}"),
-                None if number.is_some() => format!("give {min} to {max}"),
-                None => "use digits only, such as `12`".into(),
-            },
-        )
+        let fix = match hexadecimal {
+            Some(_) => format!("give 0x{min:x} to 0x{max:x}"),
+            None if number.is_some() => format!("give {min} to {max}"),
+            None => "use digits only, such as `12`".into(),
+        };
+        Fault::new(what, fix)
     })
 }
 
@@ -397,11 +391,6 @@ impl Decimal {
     }
 }
 
-/// How many zeros a power of ten has.
-fn power_of_ten(number: u64) -> i64 {
-    i64::from(number.ilog10())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -496,10 +485,7 @@ mod tests {
             assert!(whole(text, 0, u64::MAX).is_err(), "{text}");
         }
         let fix = |text| whole(text, 1, 20).unwrap_err().fix;
-        assert_eq!(
-            (fix("21").as_str(), fix("0x15").as_str()),
-            ("give 1 to 20", "give 0x1 to 0x14")
-        );
+        assert_eq!([fix("21"), fix("0x15")], ["give 1 to 20", "give 0x1 to 0x14"]);
     }
 
     #[test]
@@ -516,8 +502,7 @@ mod tests {
             ns in -TIME_NS_MAX..=TIME_NS_MAX,
             unit in 0usize..4,
         ) {
-            let (name, _, factor) = UNITS[unit];
-            let (size, factor) = (ns.unsigned_abs(), factor);
+            let ((name, _, factor), size) = (UNITS[unit], ns.unsigned_abs());
             let decimals = factor.ilog10() as usize;
             let sign = if ns < 0 { "-" } else { "" };
             let text = if decimals == 0 {

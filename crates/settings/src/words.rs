@@ -33,12 +33,10 @@ pub fn split(text: &str) -> Result<Vec<String>, Fault> {
 
 /// Appends what stands up to the closing quote; `None` if there is none.
 fn single_quoted(characters: &mut std::str::Chars<'_>, word: &mut String) -> Option<()> {
-    loop {
-        match characters.next()? {
-            '\'' => return Some(()),
-            other => word.push(other),
-        }
-    }
+    let (quoted, rest) = characters.as_str().split_once('\'')?;
+    word.push_str(quoted);
+    *characters = rest.chars();
+    Some(())
 }
 
 /// As [`single_quoted`], but a backslash escapes what is special between double quotes.

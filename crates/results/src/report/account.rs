@@ -5,7 +5,7 @@
 use maud::{Markup, html};
 
 use super::loaded::Loaded;
-use super::signs::chip;
+use super::sections::chip;
 use crate::record::WallAccount;
 use report_kit::figure::figure;
 use report_kit::page::{number, row_head};

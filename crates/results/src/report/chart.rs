@@ -4,20 +4,21 @@
 
 use std::collections::BTreeMap;
 
+use vtime::VirtualSpan;
+
 use super::decimate::Row;
 use super::loaded::Loaded;
 use crate::measure::new_data_times;
-use crate::{Column, MeasureRecord, Verdict};
+use crate::{Column, Verdict};
 use report_kit::figure::{figure, seconds};
-use scenario::model::End;
+use scenario::model::{Bounds, End, Measure, MeasureKind};
 use scenario::told::{Statistic, unit};
 
-/// A chart over scenario time.
+#[derive(Default)]
 pub(super) struct Chart {
     pub(super) title: String,
     /// The name of the point, where it is one.
     pub(super) point: String,
-    /// Unit of the values.
     pub(super) unit: String,
     /// One line per run.
     pub(super) traces: Vec<Trace>,
@@ -27,9 +28,7 @@ pub(super) struct Chart {
     pub(super) span_ns: (i64, i64),
 }
 
-/// The line of a run.
 pub(super) struct Trace {
-    /// Number of the run.
     pub(super) run: usize,
     pub(super) rows: Vec<Row>,
     /// File and query that they came from.
@@ -38,7 +37,6 @@ pub(super) struct Trace {
 
 #[derive(Clone)]
 pub(super) struct Marker {
-    /// Numbers of the runs it belongs to.
     pub(super) runs: Vec<usize>,
     pub(super) at_ns: i64,
     pub(super) text: String,
@@ -47,7 +45,6 @@ pub(super) struct Marker {
 /// Bounds of a requirement over its window.
 #[derive(Clone)]
 pub(super) struct Bound {
-    /// Numbers of the runs it belongs to.
     pub(super) runs: Vec<usize>,
     pub(super) window_ns: (i64, i64),
     pub(super) low: Option<f64>,
@@ -57,7 +54,6 @@ pub(super) struct Bound {
 }
 
 impl Chart {
-    /// What the axis of values is called.
     pub(super) fn axis_name(&self) -> String {
         let quantity = match self.unit.as_str() {
             "" => return "value".to_owned(),
@@ -108,7 +104,6 @@ fn widened(range: (f64, f64), value: f64) -> (f64, f64) {
     (range.0.min(value), range.1.max(value))
 }
 
-/// All charts of a report.
 pub(super) fn all(runs: &[Loaded]) -> Vec<Chart> {
     let span_ns = span(runs);
     let markers = markers(runs);
@@ -178,7 +173,7 @@ fn points(runs: &[Loaded]) -> Vec<Chart> {
     }
     for chart in &mut charts {
         chart.bounds = bounds(runs, |measure| {
-            measure.point().is_some_and(|(point, _)| point.0.eq_ignore_ascii_case(&chart.point))
+            measure.point().is_some_and(|point| point.0.eq_ignore_ascii_case(&chart.point))
         });
     }
     charts
@@ -200,78 +195,47 @@ fn total_load(runs: &[Loaded]) -> Option<Chart> {
     (!chart.traces.is_empty()).then_some(chart)
 }
 
-/// For each pair of nodes of which silence is asked: how long ago the last new message was.
+/// For each flow of which silence is asked: how long ago the last new message was.
 fn silences(runs: &[Loaded]) -> Vec<Chart> {
-    let mut charts: Vec<(Silence<'_>, Chart)> = Vec::new();
+    let mut charts: Vec<(&MeasureKind, Chart)> = Vec::new();
     let demands = runs.iter().flat_map(|run| &run.record.scenario.requirements);
-    for silence in demands.filter_map(|demand| Silence::of(&demand.measure)) {
-        if charts.iter().any(|(known, _)| *known == silence) {
+    for kind in demands.map(|demand| &demand.measure.kind) {
+        let MeasureKind::LongestGap { from, to, port, at } = kind else { continue };
+        if charts.iter().any(|(known, _)| *known == kind) {
             continue;
         }
-        let mut chart = empty(silence.title(), "", "ms");
-        chart.traces = runs.iter().filter_map(|run| silence.trace(run)).collect();
-        chart.bounds = bounds(runs, |measure| Silence::of(measure).as_ref() == Some(&silence));
-        charts.push((silence, chart));
+        let title = match at {
+            End::Sender => format!("Time since {from} last sent new data to {to}, port {port}"),
+            End::Receiver => {
+                format!("Time since new data from {from} last reached {to}, port {port}")
+            }
+        };
+        let traces = runs.iter().filter_map(|run| silence((from, to, *port), *at, run)).collect();
+        let bounds = bounds(runs, |measure| measure.kind == *kind);
+        charts.push((kind, Chart { traces, bounds, ..empty(title, "", "ms") }));
     }
     charts.into_iter().map(|(_, chart)| chart).filter(|chart| !chart.traces.is_empty()).collect()
 }
 
-/// A flow of which silence is asked, and at which end.
-#[derive(PartialEq)]
-struct Silence<'a> {
-    from: &'a str,
-    to: &'a str,
-    port: u16,
-    at: End,
-}
-
-impl<'a> Silence<'a> {
-    fn of(measure: &'a MeasureRecord) -> Option<Self> {
-        match measure {
-            MeasureRecord::LongestGap { from, to, port, at, .. } => {
-                Some(Self { from, to, port: *port, at: *at })
-            }
-            _ => None,
-        }
+/// A saw: it rises with time and falls to zero with each new message.
+fn silence((from, to, port): (&str, &str, u16), at: End, run: &Loaded) -> Option<Trace> {
+    let polls = new_data_times((from, to, port), at, &run.data).ok()?;
+    let mut rows = Vec::new();
+    let mut last_ns = 0;
+    for time_ns in polls.times_ns.into_iter().filter(|time_ns| *time_ns >= 0) {
+        rows.extend([(time_ns, in_ms(time_ns - last_ns)), (time_ns, 0.0)]);
+        last_ns = time_ns;
     }
-
-    fn title(&self) -> String {
-        let Self { from, to, port, at } = self;
-        match at {
-            End::Sender => {
-                format!("Time since {from} last sent new data to {to}, port {port}")
-            }
-            End::Receiver => {
-                format!("Time since new data from {from} last reached {to}, port {port}")
-            }
-        }
+    let end_ns = polls.covered_ns.min(run.record.scenario.duration_ns);
+    if end_ns > last_ns {
+        rows.push((end_ns, in_ms(end_ns - last_ns)));
     }
-
-    /// A saw: it rises with time and falls to zero with each new message.
-    fn trace(&self, run: &Loaded) -> Option<Trace> {
-        let Self { from, to, port, at } = *self;
-        let polls = new_data_times((from, to, port), at, &run.data).ok()?;
-        let mut rows = Vec::new();
-        let mut last_ns = 0;
-        for time_ns in polls.times_ns.into_iter().filter(|time_ns| *time_ns >= 0) {
-            rows.push((time_ns, in_ms(time_ns - last_ns)));
-            rows.push((time_ns, 0.0));
-            last_ns = time_ns;
-        }
-        let end_ns = polls.covered_ns.min(run.record.scenario.duration_ns);
-        if end_ns > last_ns {
-            rows.push((end_ns, in_ms(end_ns - last_ns)));
-        }
-        let source = match at {
-            End::Sender => format!(
-                "captures/{from}.pcapng, frames outbound with new payload to {to}, port {port}"
-            ),
-            End::Receiver => format!(
-                "captures/{to}.pcapng, frames inbound with new payload from {from}, port {port}"
-            ),
-        };
-        Some(Trace { run: run.number, rows, source })
-    }
+    let (node, way, peer) = match at {
+        End::Sender => (from, "outbound", format!("to {to}")),
+        End::Receiver => (to, "inbound", format!("from {from}")),
+    };
+    let query = format!("frames {way} with new payload {peer}, port {port}");
+    Some(Trace { run: run.number, rows, source: format!("captures/{node}.pcapng, {query}") })
 }
 
 /// For each member of which a program is asked: what it reported, as it came.
@@ -282,14 +246,13 @@ fn reported(runs: &[Loaded]) -> Vec<Chart> {
             let (program, member) = key;
             let title = format!("{member}, reported by {program}");
             let chart = charts.entry(key.clone()).or_insert_with(|| empty(title, "", unit(member)));
-            let rows = values.times_ns.iter().copied().zip(values.values.iter().copied());
             let source = format!("programs/{program}.log, {member}");
-            chart.traces.push(Trace { run: run.number, rows: rows.collect(), source });
+            chart.traces.push(Trace { run: run.number, rows: values.rows.clone(), source });
         }
     }
     for ((of_program, of_member), chart) in &mut charts {
         chart.bounds = bounds(runs, |measure| {
-            matches!(measure, MeasureRecord::Told { program, member, .. }
+            matches!(&measure.kind, MeasureKind::Told { program, member, .. }
                 if program == of_program && member == of_member)
         });
     }
@@ -297,13 +260,11 @@ fn reported(runs: &[Loaded]) -> Vec<Chart> {
 }
 
 fn in_ms(ns: i64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "exact below 104 days")]
-    let ns = ns as f64;
-    ns / 1e6
+    ns as f64 / 1e6
 }
 
 /// Bounds that verdicts are about; one where several runs have the same.
-fn bounds(runs: &[Loaded], concerns: impl Fn(&MeasureRecord) -> bool) -> Vec<Bound> {
+fn bounds(runs: &[Loaded], concerns: impl Fn(&Measure) -> bool) -> Vec<Bound> {
     let mut bounds: Vec<Bound> = Vec::new();
     for run in runs {
         let about = run.verdicts.iter().filter(|verdict| concerns(&verdict.requirement.measure));
@@ -322,40 +283,28 @@ fn bounds(runs: &[Loaded], concerns: impl Fn(&MeasureRecord) -> bool) -> Vec<Bou
 /// `None` where the bound is not on the values of the chart: a time or a count.
 fn bound_of(run: &Loaded, verdict: &Verdict) -> Option<Bound> {
     let demand = &verdict.requirement;
-    let (low, high) = (demand.at_least, demand.at_most);
-    let (window, low, high, text) = match &demand.measure {
-        MeasureRecord::Minimum { window, .. } => {
-            (window, low, high, format!("minimum {}", verdict.bounds_text()))
-        }
-        MeasureRecord::Maximum { window, .. } => {
-            (window, low, high, format!("maximum {}", verdict.bounds_text()))
-        }
-        MeasureRecord::LongestGap { window, .. } => {
-            (window, low, high, format!("longest {}", verdict.bounds_text()))
-        }
-        MeasureRecord::FirstBelow { value, window, .. } => {
-            let text = format!("first below {}: {}", figure(*value), verdict.bounds_text());
-            (window, Some(*value), None, text)
-        }
-        MeasureRecord::LastBelow { value, window, .. } => {
-            let text = format!("last below {}: {}", figure(*value), verdict.bounds_text());
-            (window, Some(*value), None, text)
-        }
-        MeasureRecord::Told { statistic: Statistic::Count, .. }
-        | MeasureRecord::Changes { .. }
-        | MeasureRecord::Received { .. } => return None,
-        MeasureRecord::Told { statistic, window, .. } => {
-            (window, low, high, format!("{} {}", statistic.name(), verdict.bounds_text()))
-        }
+    let on_values = |what: &str| (demand.at_least, demand.at_most, what.to_owned());
+    let on_times =
+        |what: &str, value: f64| (Some(value), None, format!("{what} below {}:", figure(value)));
+    let (low, high, what) = match &demand.measure.kind {
+        MeasureKind::Minimum { .. } => on_values("minimum"),
+        MeasureKind::Maximum { .. } => on_values("maximum"),
+        MeasureKind::LongestGap { .. } => on_values("longest"),
+        MeasureKind::FirstBelow { value, .. } => on_times("first", *value),
+        MeasureKind::LastBelow { value, .. } => on_times("last", *value),
+        MeasureKind::Told { statistic: Statistic::Count, .. }
+        | MeasureKind::Changes { .. }
+        | MeasureKind::Received { .. } => return None,
+        MeasureKind::Told { statistic, .. } => on_values(statistic.name()),
     };
-    let duration_ns = run.record.scenario.duration_ns;
-    let window_ns = (window.from_ns.unwrap_or(0), window.to_ns.unwrap_or(duration_ns));
+    let planned_to = VirtualSpan::from_ns(run.record.scenario.duration_ns);
+    let window = Bounds::of(demand.measure.window, planned_to);
     (low.is_some() || high.is_some()).then(|| Bound {
         runs: vec![run.number],
-        window_ns,
+        window_ns: (window.from_ns, window.to_ns),
         low,
         high,
-        text,
+        text: format!("{what} {}", verdict.bounds_text()),
     })
 }
 
@@ -378,15 +327,7 @@ fn rows(run: &Loaded, value: impl Fn(usize) -> f64) -> Vec<Row> {
 }
 
 fn empty(title: String, point: &str, unit: &str) -> Chart {
-    Chart {
-        title,
-        point: point.to_owned(),
-        unit: unit.to_owned(),
-        traces: Vec::new(),
-        markers: Vec::new(),
-        bounds: Vec::new(),
-        span_ns: (0, 1),
-    }
+    Chart { title, point: point.to_owned(), unit: unit.to_owned(), ..Chart::default() }
 }
 
 /// `bus.680.v1` in words; a name of another form stays as it is.
@@ -418,7 +359,6 @@ impl Marker {
         (!runs.is_empty()).then(|| Self { runs, ..self.clone() })
     }
 
-    /// The text beside the marker.
     pub(super) fn label(&self) -> String {
         format!("{} s  {}", seconds(self.at_ns), self.text)
     }
@@ -441,7 +381,6 @@ pub(super) fn line_class(run: usize) -> String {
 
 /// Colours in the style sheet; further runs begin again, with other dashes.
 pub(super) const COLOURS: usize = 8;
-/// Kinds of lines in the style sheet.
 const DASHES: usize = 4;
 
 #[cfg(test)]

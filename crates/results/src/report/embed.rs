@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::chart::{Bound, Chart, Marker, Trace, colour, line_class};
 use super::decimate::decimate;
+use crate::measure::in_seconds as seconds;
 use report_kit::page::base64;
 
 /// Buckets of at most four rows per line: 16,000 rows, about 170 kB of text.
 const BUCKETS: usize = 4000;
 
-/// All charts as the script reads them.
 pub(super) fn json(charts: &[Chart]) -> Value {
     charts.iter().map(chart).collect()
 }
@@ -24,10 +24,9 @@ fn chart(chart: &Chart) -> Value {
         lines.map(|(index, line)| trace(line, chart.line_width(index), chart.span_ns)).collect();
     let markers: Vec<Value> = chart.markers.iter().map(marker).collect();
     let bounds: Vec<Value> = chart.bounds.iter().map(bound).collect();
-    let span = [chart.span_ns.0, chart.span_ns.1].map(seconds);
-    let range = [chart.range().0, chart.range().1];
     json!({
-        "unit": chart.unit, "axis": chart.axis_name(), "ramp": chart.point.is_empty(), "span": span, "range": range,
+        "unit": chart.unit, "axis": chart.axis_name(), "ramp": chart.point.is_empty(),
+        "span": <[_; 2]>::from(chart.span_ns).map(seconds), "range": chart.range(),
         "traces": traces, "markers": markers, "bounds": bounds,
     })
 }
@@ -39,7 +38,6 @@ fn trace(trace: &Trace, width: f64, span_ns: (i64, i64)) -> Value {
     let tick_ns = ((to_ns - from_ns) / i64::from(u32::MAX) + 1).max(1);
     let tick = |time_ns: i64| u32::try_from((time_ns - from_ns) / tick_ns).unwrap_or(u32::MAX);
     let times: Vec<u8> = rows.iter().flat_map(|row| tick(row.0).to_le_bytes()).collect();
-    #[expect(clippy::cast_possible_truncation, reason = "seven digits are enough for pictures")]
     let values: Vec<u8> = rows.iter().flat_map(|row| (row.1 as f32).to_le_bytes()).collect();
     json!({
         "colour": line_class(trace.run), "width": width,
@@ -58,10 +56,4 @@ fn bound(bound: &Bound) -> Value {
         "colour": colour(&bound.runs), "from": seconds(from), "to": seconds(to),
         "low": bound.low, "high": bound.high, "text": bound.text,
     })
-}
-
-fn seconds(ns: i64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "exact to the nanosecond for 104 days")]
-    let ns = ns as f64;
-    ns / 1e9
 }

@@ -5,12 +5,10 @@
 
 /// Lanes above a picture: more would push the picture off the screen.
 const LANES_MAX: usize = 5;
-/// Width of a character, about.
 const CHARACTER: f64 = 6.9;
 /// Between two labels of a lane.
 const GAP: f64 = 10.0;
 
-/// Where a label goes.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Label {
     /// Its text, cut to the room there is.
@@ -31,8 +29,7 @@ pub(super) fn arrange(texts: &[(f64, String)], width: f64) -> (Vec<Option<Label>
 
 fn place(lanes: &mut Vec<Vec<(f64, f64)>>, x: f64, text: &str, width: f64) -> Option<Label> {
     let (shown, anchor) = fitted(text, x, width);
-    #[expect(clippy::cast_precision_loss, reason = "a label is short")]
-    let long = shown.chars().count() as f64 * CHARACTER + GAP;
+    let long = length(&shown) + GAP;
     let taken = if anchor == "start" { (x, x + long) } else { (x - long, x) };
     let is_free = |lane: &Vec<(f64, f64)>| {
         lane.iter().all(|(begin, end)| taken.1 <= *begin || *end <= taken.0)
@@ -49,7 +46,6 @@ fn place(lanes: &mut Vec<Vec<(f64, f64)>>, x: f64, text: &str, width: f64) -> Op
     Some(Label { text: shown, anchor, lane })
 }
 
-/// Height of a line of text.
 const LINE: f64 = 13.0;
 
 /// Where texts stand in a picture: begin, end and foot of each.
@@ -59,8 +55,7 @@ pub(super) struct Texts(Vec<(f64, f64, f64)>);
 impl Texts {
     /// The foot of a text that begins at `x`: at `y`, or below others that are in its way.
     pub(super) fn place(&mut self, x: f64, y: f64, text: &str) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "a label is short")]
-        let end = x + text.chars().count() as f64 * CHARACTER;
+        let end = x + length(text);
         let mut foot = y;
         let beside = |of: &&(f64, f64, f64)| of.0 < end && x < of.1;
         let in_the_way = |foot: f64| {
@@ -74,20 +69,20 @@ impl Texts {
     }
 }
 
+/// About as long as browsers draw it.
+fn length(text: &str) -> f64 {
+    text.chars().count() as f64 * CHARACTER
+}
+
 /// A text that begins, or ends, at `x`, on the side with more room, and cut to it.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below a thousand")]
 fn fitted(text: &str, x: f64, width: f64) -> (String, &'static str) {
     let (before, after) = (x, width - x);
-    let length = |room: f64| (room / CHARACTER) as usize;
-    let (room, anchor) = if text.chars().count() <= length(after) || after > before {
-        (length(after), "start")
-    } else {
-        (length(before), "end")
-    };
-    if text.chars().count() <= room {
+    let at_its_event = length(text) <= after || after > before;
+    let (room, anchor) = if at_its_event { (after, "start") } else { (before, "end") };
+    if length(text) <= room {
         return (text.to_owned(), anchor);
     }
-    let cut: String = text.chars().take(room.saturating_sub(1)).collect();
+    let cut: String = text.chars().take(((room / CHARACTER) as usize).saturating_sub(1)).collect();
     (format!("{cut}…"), anchor)
 }
 
@@ -131,8 +126,7 @@ mod tests {
             let mut boxes: Vec<(usize, f64, f64)> = Vec::new();
             for ((x, _), label) in texts.iter().zip(labels) {
                 let Some(Label { text, anchor, lane }) = label else { continue };
-                #[expect(clippy::cast_precision_loss, reason = "a label is short")]
-                let long = text.chars().count() as f64 * CHARACTER;
+                let long = length(&text);
                 let (begin, end) = if anchor == "start" { (*x, x + long) } else { (x - long, *x) };
                 for (of, from, to) in &boxes {
                     prop_assert!(*of != lane || end <= *from || *to <= begin);

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::run_data::RunData;
+use crate::record::ScenarioRecord;
 use crate::verdict::Verdict;
-use crate::{RunFolder, RunRecord};
+use crate::{RunData, RunFolder, RunRecord};
 use report_kit::figure::figure;
 
 /// Lines of a program's output that are shown; the rest is in its log.
@@ -16,20 +16,16 @@ const LINES_SHOWN: usize = 14;
 /// Bytes read from the end of a log: enough for those lines unless they are very long.
 const TAIL_BYTES: u64 = 16 * 1024;
 
-/// A run that was read.
 pub(super) struct Loaded {
     /// Its number in the report, which decides its colour.
     pub(super) number: usize,
     /// What it is called: the variant, and what tells it from the others.
     pub(super) label: String,
-    /// Name of its folder.
     pub(super) folder: String,
-    /// `run.json`.
     pub(super) record: RunRecord,
     pub(super) data: RunData,
     /// Verdicts: those of the run, or drawn from its files if it was killed before.
     pub(super) verdicts: Vec<Verdict>,
-    /// Last lines of each program.
     pub(super) outputs: BTreeMap<String, Vec<String>>,
 }
 
@@ -42,65 +38,40 @@ pub(super) fn load_all(paths: &[&Path]) -> Result<Vec<Loaded>> {
         }
         runs.push(load(number, path)?);
     }
-    let names: Vec<Naming> = runs.iter().map(Naming::of).collect();
-    for (run, label) in runs.iter_mut().zip(labels(&names)) {
+    let records = runs.iter().map(|run| (&run.record.scenario, run.folder.as_str()));
+    let labels = labels(&records.collect::<Vec<_>>());
+    for (run, label) in runs.iter_mut().zip(labels) {
         run.label = label;
     }
     Ok(runs)
 }
 
-/// What can tell a run from others, what people think of first coming first.
-#[derive(Clone, PartialEq, Debug)]
-struct Naming {
-    scenario: String,
-    variant: Option<String>,
-    seed: u64,
-    tdf: f64,
-    folder: String,
-}
-
-impl Naming {
-    fn of(run: &Loaded) -> Self {
-        let scenario = &run.record.scenario;
-        Self {
-            scenario: scenario.name.clone(),
-            variant: scenario.variant.clone(),
-            seed: scenario.seed,
-            tdf: scenario.tdf,
-            folder: run.folder.clone(),
-        }
-    }
-
-    /// The variant, or the scenario, or both.
-    fn base(&self, all: &[Self]) -> String {
-        let one_scenario = all.iter().all(|other| other.scenario == self.scenario);
-        match &self.variant {
-            None => self.scenario.clone(),
-            Some(variant) if one_scenario => variant.clone(),
-            Some(variant) => format!("{} ({variant})", self.scenario),
-        }
-    }
-}
-
-/// What runs are called: as little as tells them apart.
-fn labels(all: &[Naming]) -> Vec<String> {
-    let bases: Vec<String> = all.iter().map(|run| run.base(all)).collect();
-    let named = |run: &Naming, base: &String| {
-        let alike = || all.iter().zip(&bases).filter(|(_, other)| *other == base).map(|(of, _)| of);
-        let mut label = base.clone();
-        if alike().any(|other| other.seed != run.seed) {
+/// What runs are called: as little as tells them apart, what people think of first coming first. Of each
+/// its scenario and the name of its folder.
+fn labels(all: &[(&ScenarioRecord, &str)]) -> Vec<String> {
+    let one_scenario = all.iter().all(|(run, _)| run.name == all[0].0.name);
+    let base = |run: &ScenarioRecord| match &run.variant {
+        None => run.name.clone(),
+        Some(variant) if one_scenario => variant.clone(),
+        Some(variant) => format!("{} ({variant})", run.name),
+    };
+    let named = |(run, folder): &(&ScenarioRecord, &str)| {
+        let mut label = base(run);
+        let alike: Vec<_> =
+            all.iter().map(|(other, _)| *other).filter(|other| base(other) == label).collect();
+        if alike.iter().any(|other| other.seed != run.seed) {
             label += &format!(", seed {}", run.seed);
         }
-        if alike().any(|other| other.tdf != run.tdf) {
+        if alike.iter().any(|other| other.tdf != run.tdf) {
             label += &format!(", tdf {}", figure(run.tdf));
         }
-        let same = |other: &&Naming| other.seed == run.seed && other.tdf == run.tdf;
-        if alike().filter(same).count() > 1 {
-            label += &format!(", {}", run.folder);
+        let same = |other: &&&ScenarioRecord| other.seed == run.seed && other.tdf == run.tdf;
+        if alike.iter().filter(same).count() > 1 {
+            label += &format!(", {folder}");
         }
         label
     };
-    all.iter().zip(&bases).map(|(run, base)| named(run, base)).collect()
+    all.iter().map(named).collect()
 }
 
 fn load(number: usize, path: &Path) -> Result<Loaded> {
@@ -146,27 +117,29 @@ mod tests {
 
     #[test]
     fn runs_are_called_by_as_little_as_tells_them_apart() {
-        let run = |variant: &str, seed, tdf, folder: &str| Naming {
-            scenario: "case".into(),
+        let run = |name: &str, variant: &str, seed, tdf| ScenarioRecord {
+            name: name.into(),
             variant: Some(variant.into()),
             seed,
             tdf,
-            folder: folder.into(),
+            ..ScenarioRecord::default()
         };
+        let normal = run("case", "normal", 1, 1.0);
+        let [attack, again] = [1, 2].map(|seed| run("case", "attack", seed, 1.0));
+        let slow = run("case", "attack", 2, 10.0);
         let runs = [
-            run("normal", 1, 1.0, "case-1"),
-            run("attack", 1, 1.0, "case-2"),
-            run("attack", 2, 1.0, "case-3"),
-            run("attack", 2, 10.0, "case-4"),
-            run("attack", 2, 10.0, "case-5"),
+            (&normal, "case-1"),
+            (&attack, "case-2"),
+            (&again, "case-3"),
+            (&slow, "case-4"),
+            (&slow, "case-5"),
         ];
         assert_eq!(labels(&runs[..2]), ["normal", "attack"]);
         let five = labels(&runs);
         assert_eq!(five[0], "normal");
         assert_eq!(five[1], "attack, seed 1, tdf 1");
         assert_eq!(five[4], "attack, seed 2, tdf 10, case-5");
-        let mut other = run("normal", 1, 1.0, "x-1");
-        other.scenario = "x".into();
-        assert_eq!(labels(&[runs[0].clone(), other]), ["case (normal)", "x (normal)"]);
+        let other = run("x", "normal", 1, 1.0);
+        assert_eq!(labels(&[runs[0], (&other, "x-1")]), ["case (normal)", "x (normal)"]);
     }
 }

@@ -10,10 +10,8 @@
 //! - `chart`: which charts there are, and what is in them
 //! - `decimate`: fewer points without losing a peak
 //! - `lanes`: labels that do not stand on each other
-//! - `matrix`: the verdicts of several runs at a glance
 //! - `svg`: a chart drawn
 //! - `embed`: a chart's numbers for the script
-//! - `signs`: by which runs and outcomes are known again
 //! - `sections`, `account`, `network`: what is written and tabulated
 
 mod account;
@@ -22,10 +20,8 @@ mod decimate;
 mod embed;
 mod lanes;
 mod loaded;
-mod matrix;
 mod network;
 mod sections;
-mod signs;
 mod svg;
 
 use std::path::Path;
@@ -40,7 +36,6 @@ const SCRIPT: &str = include_str!("page.js");
 /// How much a report shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Written {
-    /// Charts in the report.
     pub charts: usize,
     pub traces: usize,
 }

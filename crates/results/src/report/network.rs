@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use serde_json::{Map, Value};
 
 use super::loaded::Loaded;
-use super::signs::chip;
+use super::sections::chip;
 use report_kit::figure::figure;
 use report_kit::page::{distinct, heads, number, row_head, table};
 
@@ -57,17 +57,13 @@ fn tables(value: &Value) -> Markup {
         @if !scalars.is_empty() { (table("figures", &html! {}, &rows)) }
         @for (name, value) in nested.iter().filter(|(_, value)| !is_empty(value)) {
             h4 { (name) }
-            (known(name, value).unwrap_or_else(|| tables(value)))
+            @let known = match name.as_str() {
+                "links" => links(value),
+                "lateness" => lateness(value),
+                _ => None,
+            };
+            (known.unwrap_or_else(|| tables(value)))
         }
-    }
-}
-
-/// A part of the record whose form is known.
-fn known(name: &str, value: &Value) -> Option<Markup> {
-    match name {
-        "links" => links(value),
-        "lateness" => lateness(value),
-        _ => None,
     }
 }
 
@@ -92,8 +88,8 @@ fn links(value: &Value) -> Option<Markup> {
 fn link(value: &Value) -> Option<Markup> {
     let name = |key: &str| value.get(key)?.as_str().map(row_head);
     let (from, to) = (name("from")?, name("to")?);
-    let (forward, backward) =
-        (direction(value.get("forward")?)?, direction(value.get("backward")?)?);
+    let [forward, backward] = ["forward", "backward"].map(|way| direction(value.get(way)?));
+    let (forward, backward) = (forward?, backward?);
     Some(html! { tr { (from) (to) (forward) (backward) } })
 }
 
@@ -118,7 +114,6 @@ fn direction(value: &Value) -> Option<Markup> {
 /// How late frames were handed over, in a sentence; `None` where this is something else.
 fn lateness(value: &Value) -> Option<Markup> {
     let count = |key: &str| value.get(key)?.as_u64();
-    #[expect(clippy::cast_precision_loss, reason = "a few digits are shown")]
     let us = |key: &str| Some(figure(count(key)? as f64 / 1e3));
     let (median, p99, max) = (us("median_ns")?, us("p99_ns")?, us("max_ns")?);
     let frames = count("frames")?;

@@ -3,13 +3,10 @@
 
 use maud::{Markup, html};
 
-use super::chart::{Chart, Marker};
+use super::chart::{Chart, Marker, line_class};
 use super::loaded::Loaded;
-use super::matrix;
-use super::signs::{chip, outcome};
 use super::svg::svg;
-use crate::inputs::Input;
-use crate::record::{EndedHow, ProgramRecord};
+use crate::record::{EndedHow, Input};
 use crate::{RunRecord, Verdict};
 use report_kit::figure::{figure, seconds};
 use report_kit::machine::utc;
@@ -22,6 +19,21 @@ pub(super) fn title(runs: &[Loaded]) -> String {
     distinct(runs.iter().map(|run| run.record.scenario.name.as_str())).join(", ")
 }
 
+/// The name of a run with a piece of its line, by which readers recognise it wherever the page speaks of it.
+pub(super) fn chip(run: &Loaded) -> Markup {
+    html! {
+        svg class={ "chip " (line_class(run.number)) } viewBox="0 0 28 6" aria-hidden="true" { path d="M0 3H28" {} }
+        (run.label)
+    }
+}
+
+fn outcome(outcome: Outcome, more: &Markup) -> Markup {
+    let (class, sign) = outcome.sign();
+    html! {
+        td.outcome.(class) { span aria-hidden="true" { (sign) } " " (outcome.words()) (more) }
+    }
+}
+
 /// What else tells a run from others.
 fn identity(run: &Loaded) -> String {
     let scenario = &run.record.scenario;
@@ -32,7 +44,6 @@ fn identity(run: &Loaded) -> String {
     format!("{before}seed {}, tdf {}", scenario.seed, figure(scenario.tdf))
 }
 
-/// Title and what was run.
 pub(super) fn head(runs: &[Loaded]) -> Markup {
     let descriptions = runs.iter().map(|run| run.record.scenario.description.trim());
     let sections = [
@@ -52,11 +63,10 @@ pub(super) fn head(runs: &[Loaded]) -> Markup {
     }
 }
 
-/// The answer of each run, with its verdicts.
 pub(super) fn answers(runs: &[Loaded]) -> Markup {
     html! {
         section #verdicts {
-            (matrix::section(runs))
+            (all_verdicts(runs))
             @for run in runs {
                 @let (class, answer) = answer(&run.verdicts);
                 article.answer id={ "run" (run.number) } {
@@ -70,16 +80,37 @@ pub(super) fn answers(runs: &[Loaded]) -> Markup {
     }
 }
 
+/// The verdicts of several runs at a glance: a row for each requirement, a column for each run. Nothing
+/// where there is one run, whose verdicts follow anyway.
+fn all_verdicts(runs: &[Loaded]) -> Markup {
+    let verdicts = runs.iter().flat_map(|run| &run.verdicts);
+    let names = distinct(verdicts.map(|verdict| verdict.requirement.name.as_str()));
+    if runs.len() < 2 || names.is_empty() {
+        return html! {};
+    }
+    let heads = html! {
+        th { "Requirement" }
+        @for run in runs { th { a href={ "#run" (run.number) } { (chip(run)) } } }
+    };
+    let cell = |run: &Loaded, name| match run
+        .verdicts
+        .iter()
+        .find(|verdict| verdict.requirement.name == name)
+    {
+        Some(verdict) => outcome(verdict.outcome, &html! { i { (verdict.value_text()) } }),
+        None => html! { td.quiet { "not asked" } },
+    };
+    let rows = html! {
+        @for name in names { tr { (row_head(name)) @for run in runs { (cell(run, name)) } } }
+    };
+    html! { h2 { "All verdicts" } (table("matrix", &heads, &rows)) }
+}
+
 fn answer(verdicts: &[Verdict]) -> (&'static str, String) {
     let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
-    let (total, missed, unmeasured, disturbed) = (
-        verdicts.len(),
-        count(Outcome::Missed),
-        count(Outcome::NotMeasured),
-        count(Outcome::Disturbed),
-    );
+    let (total, missed) = (verdicts.len(), count(Outcome::Missed));
     let of = if total == 1 { "requirement".into() } else { format!("of {total} requirements") };
-    let parts = [(disturbed, "disturbed"), (unmeasured, "not measured")];
+    let parts = [Outcome::Disturbed, Outcome::NotMeasured].map(|one| (count(one), one.words()));
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
     let unknown: Vec<_> = parts.map(|(count, what)| format!("{count} {what}")).collect();
     match (total, missed, unknown.len()) {
@@ -129,7 +160,6 @@ fn verdicts(verdicts: &[Verdict]) -> Markup {
     table("verdicts", &heads(&columns), &rows)
 }
 
-/// Every warning of every run and program.
 pub(super) fn warnings(runs: &[Loaded]) -> Markup {
     let mut warnings: Vec<(&Loaded, String)> = Vec::new();
     for run in runs {
@@ -222,7 +252,6 @@ fn legend(runs: &[Loaded], chart: &Chart) -> Markup {
     }
 }
 
-/// Programs, how they ended, and their last words.
 pub(super) fn programs(runs: &[Loaded]) -> Markup {
     html! {
         section #programs {
@@ -248,14 +277,12 @@ fn programs_of(run: &Loaded) -> Markup {
         }
     };
     // What a program that failed said last is what one looks for.
-    let failed = |name: &str| {
-        let failed = |of: &ProgramRecord| of.name == name && !of.last_words.is_empty();
-        run.record.programs.iter().any(failed)
-    };
+    let failed =
+        |name| run.record.programs.iter().any(|of| of.name == name && !of.last_words.is_empty());
     html! {
         (table("", &heads(&["Program", "Node", "Command", "End"]), &rows))
         @for (name, lines) in run.outputs.iter().filter(|(_, lines)| !lines.is_empty()) {
-            details open[failed(name)] {
+            details open[failed(name.as_str())] {
                 summary { "Last lines of " (name) " " span.source { "programs/" (name) ".log" } }
                 pre { (lines.join("\n")) }
             }
@@ -292,8 +319,8 @@ pub(super) fn provenance(runs: &[Loaded], charts: &[Chart]) -> Markup {
 /// How many files a run was made of; where they are listed.
 fn inputs(record: &RunRecord) -> String {
     let (count, without) = (record.inputs.len(), |input: &&Input| input.sha256.is_none());
-    let copied =
-        if record.inputs.iter().any(|input| input.copy.is_some()) { ", copied" } else { "" };
+    let is_copied = record.inputs.iter().any(|input| input.copy.is_some());
+    let copied = if is_copied { ", copied" } else { "" };
     match record.inputs.iter().filter(without).count() {
         0 => format!("{count}, with their SHA-256 in run.json{copied}"),
         unread => format!("{count}, {unread} of them unreadable; SHA-256 in run.json{copied}"),
@@ -303,11 +330,7 @@ fn inputs(record: &RunRecord) -> String {
 fn facts(run: &Loaded) -> Vec<(&'static str, String)> {
     let record = &run.record;
     let (scenario, machine, versions) = (&record.scenario, &record.machine, &record.versions);
-    let gibibytes = |bytes: u64| {
-        #[expect(clippy::cast_precision_loss, reason = "five digits are shown")]
-        let bytes = bytes as f64;
-        figure(bytes / f64::from(1 << 30))
-    };
+    let gibibytes = figure(machine.memory_bytes as f64 / f64::from(1 << 30));
     let reached = seconds(run.data.covered_to.as_ns());
     vec![
         ("Run", run.folder.clone()),
@@ -326,7 +349,7 @@ fn facts(run: &Loaded) -> Vec<(&'static str, String)> {
         ("Plant engine", versions.plant_engine.clone().unwrap_or_default()),
         ("CPU", machine.cpu_model.clone()),
         ("Cores", machine.cores.to_string()),
-        ("Memory", format!("{} GiB", gibibytes(machine.memory_bytes))),
+        ("Memory", format!("{gibibytes} GiB")),
         ("Clock source", machine.clock_source.clone()),
         ("Kernel", format!("{} {}", machine.kernel, machine.kernel_version).trim().to_owned()),
     ]

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use super::chart::{Bound, Chart, Marker, Trace, colour, line_class};
 use super::decimate::decimate;
 use super::lanes::{Label, Texts, arrange};
+use crate::measure::in_seconds;
 use report_kit::axis::ticks;
 use report_kit::plot::{Frame, WIDTH, line, path, rect, text};
 
@@ -23,7 +24,6 @@ const TICK_HEIGHT: f64 = 42.0;
 /// Columns of pixels: twice as many as drawn, for paper.
 const COLUMNS: usize = 1760;
 
-/// Where values lie in the picture.
 struct Scale {
     span_ns: (i64, i64),
     range: (f64, f64),
@@ -41,22 +41,21 @@ impl Scale {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a hundredth of a pixel is enough")]
 fn x_of((from, to): (i64, i64), time_ns: i64) -> f64 {
     LEFT + (time_ns - from) as f64 / (to - from) as f64 * (WIDTH - LEFT - RIGHT)
 }
 
-/// A chart as an SVG element.
 pub(super) fn svg(chart: &Chart, number: usize) -> Markup {
     let labelled = |marker: &Marker| (x_of(chart.span_ns, marker.at_ns), marker.label());
     let texts: Vec<(f64, String)> = chart.markers.iter().map(labelled).collect();
     let (labels, lanes) = arrange(&texts, WIDTH);
-    #[expect(clippy::cast_precision_loss, reason = "a handful")]
     let top = TOP + LANE * lanes as f64;
     let frame = Frame { left: LEFT, right: WIDTH - RIGHT, top, bottom: top + PLOT };
     let scale = Scale { span_ns: chart.span_ns, range: chart.range(), frame };
     // All lines before all texts, whose edges then keep the lines of others off them.
-    let events: Vec<_> = chart.markers.iter().zip(labels).collect();
+    let events = chart.markers.iter().zip(&labels);
+    let events: Vec<_> =
+        events.filter_map(|(marker, label)| event(marker, label.as_ref(), &scale)).collect();
     let mut texts = Texts::default();
     let content = html! {
         clipPath id={ "clip" (number) } {
@@ -70,16 +69,15 @@ pub(super) fn svg(chart: &Chart, number: usize) -> Markup {
             }
         }
         @for bound in &chart.bounds { (bound_text(bound, &scale, &mut texts)) }
-        @for (marker, label) in &events { (event_line(marker, label.as_ref(), &scale)) }
-        @for (marker, label) in &events { (event_text(marker, label.as_ref(), &scale)) }
+        @for (line, _) in &events { (line) }
+        @for (_, text) in &events { (text) }
     };
     frame.picture(&chart.title, &content)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a hundredth of a pixel is enough")]
 fn axes(chart: &Chart, scale: &Scale) -> Markup {
     let (frame, (low, high)) = (&scale.frame, scale.range);
-    let [from, to] = [chart.span_ns.0, chart.span_ns.1].map(|ns| ns as f64 / 1e9);
+    let [from, to] = <[_; 2]>::from(chart.span_ns).map(in_seconds);
     let width = frame.right - LEFT;
     let x = |value: f64| LEFT + (value - from) / (to - from) * width;
     html! {
@@ -128,26 +126,20 @@ fn bound_text(bound: &Bound, scale: &Scale, texts: &mut Texts) -> Markup {
     text(&format!("note {}", colour(&bound.runs)), x, y, "start", &bound.text)
 }
 
-/// Where an event stands, and how high its line and its text go; `None` outside of the picture.
-fn event_place(marker: &Marker, label: Option<&Label>, scale: &Scale) -> Option<(f64, f64)> {
-    let (x, top) = (scale.x(marker.at_ns), scale.frame.top);
-    #[expect(clippy::cast_precision_loss, reason = "a handful")]
-    let foot = |lane: usize| top - 5.0 - LANE * lane as f64;
-    let top = label.map_or(top, |label| foot(label.lane));
-    (LEFT..=WIDTH - RIGHT).contains(&x).then_some((x, top))
-}
-
-fn event_line(marker: &Marker, label: Option<&Label>, scale: &Scale) -> Markup {
-    let Some((x, top)) = event_place(marker, label, scale) else { return html! {} };
-    let class = format!("event {}", colour(&marker.runs));
-    path(&class, format_args!("M{x:.1} {top:.1}V{}", scale.frame.bottom))
-}
-
-fn event_text(marker: &Marker, label: Option<&Label>, scale: &Scale) -> Markup {
-    let place = event_place(marker, label, scale);
-    let (Some((x, top)), Some(label)) = (place, label) else { return html! {} };
-    let beside = if label.anchor == "start" { x + 3.0 } else { x - 3.0 };
-    text(&format!("note {}", colour(&marker.runs)), beside, top, label.anchor, &label.text)
+/// The line of an event, and its text; `None` outside of the picture.
+fn event(marker: &Marker, label: Option<&Label>, scale: &Scale) -> Option<(Markup, Markup)> {
+    let (x, Frame { top, bottom, .. }) = (scale.x(marker.at_ns), scale.frame);
+    if !(LEFT..=WIDTH - RIGHT).contains(&x) {
+        return None;
+    }
+    let top = label.map_or(top, |label| top - 5.0 - LANE * label.lane as f64);
+    let colour = colour(&marker.runs);
+    let line = path(&format!("event {colour}"), format_args!("M{x:.1} {top:.1}V{bottom}"));
+    let text = label.map_or(html! {}, |Label { text: words, anchor, .. }| {
+        let beside = if *anchor == "start" { x + 3.0 } else { x - 3.0 };
+        text(&format!("note {colour}"), beside, top, anchor, words)
+    });
+    Some((line, text))
 }
 
 #[cfg(test)]
@@ -157,12 +149,11 @@ mod tests {
     fn chart(rows: Vec<(i64, f64)>) -> Chart {
         Chart {
             title: "<i>".into(),
-            point: String::new(),
             unit: "V".into(),
             traces: vec![Trace { run: 0, rows, source: String::new() }],
             markers: vec![Marker { runs: vec![0], at_ns: 5, text: "</svg><script>".into() }],
-            bounds: Vec::new(),
             span_ns: (0, 10),
+            ..Chart::default()
         }
     }
 

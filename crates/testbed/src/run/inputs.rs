@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use os::regular;
 use report_kit::machine::hexadecimal;
 use results::RunFolder;
-use results::inputs::{Input, Role};
+use results::record::{Input, Role};
 use scenario::model::{Program, Scenario};
 use scenario::script;
 

@@ -255,7 +255,7 @@ mod tests {
         log.write(4_000_000, &output(4, "{\"us\": 5}\n"));
         assert_eq!(log.first, None);
         let told = told::read("programs/p.log", text(&log).as_bytes(), "us").unwrap();
-        assert_eq!(told.times_ns, [1_000_000, 4_000_000]);
+        assert_eq!(told.rows, [(1_000_000, 1.0), (4_000_000, 5.0)]);
         let lost = told.lost.unwrap();
         assert_eq!(lost.from_ns, 2_000_000);
         assert!(lost.reason.contains("3 lines are missing"), "{lost:?}");
@@ -269,7 +269,7 @@ mod tests {
         let lost = Some("a line was cut".to_owned());
         log.write(5_000_000, &Output { lost, ..output(5, "{\"us\n") });
         let told = told::read("programs/p.log", text(&log).as_bytes(), "us").unwrap();
-        assert_eq!((told.times_ns.len(), told.lost.unwrap().from_ns), (0, 5_000_000));
+        assert_eq!((told.rows.len(), told.lost.unwrap().from_ns), (0, 5_000_000));
     }
 
     #[test]

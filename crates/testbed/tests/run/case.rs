@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use network::capture::Heading;
 use report_kit::outcome::Outcome;
-use results::capture::Direction;
 use results::frame::Segment;
 use results::output::OutputLine;
 use results::record::{EndedHow, ProgramEnd};
@@ -175,7 +175,7 @@ fn retransmissions(folder: &RunFolder) -> usize {
     for node in ["sensor", "controller"] {
         let mut streams = Streams::default();
         for frame in folder.capture(node).unwrap().unwrap().frames {
-            if frame.direction == Direction::Outbound
+            if frame.heading == Some(Heading::Outbound)
                 && let Some(segment) = Segment::parse(&frame.bytes)
                 && !streams.is_new(&segment)
                 && segment.payload > 0

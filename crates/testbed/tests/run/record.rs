@@ -9,8 +9,7 @@ use std::time::Duration;
 use report_kit::machine::sha256;
 use report_kit::outcome::Outcome;
 use results::RunFolder;
-use results::inputs::{Input, Role};
-use results::record::{EndedHow, ProgramEnd};
+use results::record::{EndedHow, Input, ProgramEnd, Role};
 
 use crate::run::harness::{self, Place, eventually};
 
