@@ -15,6 +15,7 @@ mod plan;
 pub mod stream;
 
 mod blame;
+mod clock;
 mod collect;
 mod control;
 mod core_time;

@@ -1,6 +1,7 @@
 //! The threads of a measurement: each gets its core and its class first, says so, and begins when
 //! all have. What one is refused, it tells, and none begins.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
@@ -83,9 +84,8 @@ impl Threads {
             Role::Measures(thread) => Some((*thread, *tid)),
             Role::Helps | Role::Meter => None,
         };
-        let mut found: Vec<(usize, i32)> = self.ready.iter().filter_map(measuring).collect();
-        found.sort_unstable();
-        found.into_iter().map(|(_, tid)| tid).collect()
+        let found: BTreeMap<usize, i32> = self.ready.iter().filter_map(measuring).collect();
+        found.into_values().collect()
     }
 
     /// Numbers of the stall meters.

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 
 use self::simulated::Lines;
 use super::handover::{self, Way};
+use crate::clock::HostTime;
 use crate::plan::{Plan, WiredLines};
 use crate::sink::Sink;
 use crate::sys::gpio::{Edge, Input, Output};
@@ -102,17 +103,17 @@ impl Way for Line {
 
     fn receive(&self) -> io::Result<()> {
         loop {
-            let Edge { at_ns, is_rising } = self.input.edge()?;
+            let Edge { at, is_rising } = self.input.edge()?;
             // A contact that bounces goes back and forth; the way back is nobody's edge.
             if is_rising == self.is_high.load(Ordering::Acquire) {
-                self.stamp_ns.store(at_ns, Ordering::Relaxed);
+                self.stamp_ns.store(at.as_ns(), Ordering::Relaxed);
                 return Ok(());
             }
         }
     }
 
-    fn noted_ns(&self) -> [Option<i64>; 2] {
-        [Some(self.stamp_ns.load(Ordering::Relaxed)), None]
+    fn noted(&self) -> [Option<HostTime>; 2] {
+        [Some(HostTime::from_ns(self.stamp_ns.load(Ordering::Relaxed))), None]
     }
 }
 
