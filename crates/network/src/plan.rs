@@ -129,24 +129,16 @@ pub enum ChangeKind {
     Poison { attacker: usize, victims: [Victim; 2] },
 }
 
-/// Why a network cannot be built, and the fix.
+/// Why a network cannot be built, with the names that it is about: [`Self::what_and_fix`] says it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PlanError {
-    /// A link or event names what does not exist.
     Unknown(String),
-    /// A name stands for two things.
     Twice(String),
-    /// A node has a link and no address.
     NoAddress(String),
-    /// A station has more than one link.
     TwoLinks(String),
-    /// Two nodes have the same address.
     SameAddress(String, String, Ipv4Addr),
-    /// A link closes a loop.
     Loop(String, String),
-    /// A link has a rate or queue of zero or a negative delay.
     Impossible(String, String),
-    /// There are more stations than MAC addresses for them.
     TooMany(usize),
 }
 
@@ -362,29 +354,22 @@ fn find_link(
     to: &str,
 ) -> Result<usize, PlanError> {
     let (one, other) = (find(places, from)?, find(places, to)?);
-    links
-        .iter()
-        .position(|link| link.ends == [one, other] || link.ends == [other, one])
-        .ok_or_else(|| PlanError::Unknown(format!("{from} - {to}")))
+    let is_meant = |link: &PlannedLink| [[one, other], [other, one]].contains(&link.ends);
+    let found = links.iter().position(is_meant);
+    found.ok_or_else(|| PlanError::Unknown(format!("{from} - {to}")))
 }
 
 fn find_attacker(stations: &[Station], name: &str) -> Result<usize, PlanError> {
-    stations
-        .iter()
-        .position(|station| station.name == name && station.kind == StationKind::Attacker)
-        .ok_or_else(|| PlanError::Unknown(name.to_owned()))
+    let is_meant = |one: &Station| one.name == name && one.kind == StationKind::Attacker;
+    stations.iter().position(is_meant).ok_or_else(|| PlanError::Unknown(name.to_owned()))
 }
 
 fn find_victim(stations: &[Station], name: &str) -> Result<Victim, PlanError> {
-    stations
-        .iter()
-        .find_map(|station| match station.kind {
-            StationKind::Node(ip, _) if station.name == name => {
-                Some(Victim { ip, mac: station.mac })
-            }
-            _ => None,
-        })
-        .ok_or_else(|| PlanError::Unknown(name.to_owned()))
+    let victim = stations.iter().find_map(|station| match station.kind {
+        StationKind::Node(ip, _) if station.name == name => Some(Victim { ip, mac: station.mac }),
+        _ => None,
+    });
+    victim.ok_or_else(|| PlanError::Unknown(name.to_owned()))
 }
 
 #[cfg(test)]

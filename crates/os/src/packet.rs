@@ -455,7 +455,8 @@ unsafe fn stamp_ns(message: &libc::msghdr) -> i64 {
     0
 }
 
-pub(crate) fn set_option<T>(
+/// Sets an option of a socket to a plain value. setsockopt(2)
+pub fn set_option<T>(
     socket: &impl AsFd,
     level: i32,
     name: i32,

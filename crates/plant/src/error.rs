@@ -7,7 +7,6 @@ use settings::problems::{Fault, quoted};
 /// Why the plant cannot be opened, asked or advanced.
 #[derive(Debug, thiserror::Error)]
 pub enum PlantError {
-    /// No folder holds the engine.
     #[error(
         "the OpenDSS engine (libdss_capi) was not found in: {}; install it with `pip install \
          dss_python_backend==0.14.5` or `make setup`, or name the file in {}",
@@ -15,7 +14,6 @@ pub enum PlantError {
         crate::LIBRARY_VARIABLE
     )]
     LibraryNotFound { searched: Vec<PathBuf> },
-    /// The variable that names the engine names no file.
     #[error("{} names {file}, which is not a file; correct or unset it", crate::LIBRARY_VARIABLE)]
     LibraryVariable { file: PathBuf },
     /// The engine cannot be opened or lacks a function, as the loader says.
@@ -39,7 +37,6 @@ pub enum PlantError {
     /// The time steps of the scenario do not fit each other: what is wrong and what is expected.
     #[error("{message}")]
     Steps { message: String },
-    /// The circuit has no such point.
     #[error("the plant has no point {point}: {message}; {}", did_you_mean(.near))]
     UnknownPoint {
         /// As the scenario writes it.
@@ -48,19 +45,15 @@ pub enum PlantError {
         /// Names that come near.
         near: Vec<String>,
     },
-    /// The point cannot be written.
     #[error("{point} is a result of the simulation and cannot be written")]
     ReadOnly { point: String },
     /// A value that no grid has, and those that the point accepts.
     #[error("{value} is not a valid value for {point}; write {wanted}")]
     Value { point: String, value: f64, wanted: String },
-    /// A value that the engine does not take.
     #[error("the engine rejects {value} for {point}: {message}")]
     Refused { point: String, value: f64, message: String },
-    /// The last step is no solution of the grid, so nothing has a value.
     #[error("{point} has no value: the solution of the plant did not converge")]
     Unsolved { point: String },
-    /// The engine reports an error while running.
     #[error("the engine failed to {doing}: {message} (its error {number})")]
     Engine {
         /// What it was asked to do.

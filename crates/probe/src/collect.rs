@@ -18,7 +18,6 @@ const WRITE_EVERY: HostSpan = HostSpan::from_ms(500);
 /// Samples of one thread that are kept before they are written.
 const KEPT_MAX: usize = 8192;
 
-/// Collects the samples of a measurement.
 #[derive(Debug)]
 pub(crate) struct Collector {
     stage: Stage,
@@ -64,7 +63,7 @@ impl Collector {
         }
         let now = clock::now();
         let gaps = self.gaps();
-        for stall in self.witness.explain(now, &self.core_times, &gaps) {
+        for stall in self.witness.explain(now, &self.core_times, gaps) {
             writer.note(&Note::Stall(stall))?;
         }
         if now - self.written < WRITE_EVERY {

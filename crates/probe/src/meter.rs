@@ -43,7 +43,6 @@ pub(crate) fn is_possible() -> bool {
     RunDelay::of_this_thread().is_some()
 }
 
-/// Spins until the stage ends.
 fn spin(stage: &Stage, mut gaps: rtrb::Producer<Gap>) {
     let Some(run_delay) = RunDelay::of_this_thread() else { return };
     let mut waited_ns = run_delay.ns();

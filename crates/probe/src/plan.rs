@@ -17,23 +17,9 @@ pub(crate) const SPAN_NS_MAX: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 const CORES_MAX: usize = 4096;
 
 /// One way to ask the platform how late it is.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Debug,
-    Serialize,
-    Deserialize,
-    Display,
-    EnumIter,
-    EnumString,
-    IntoStaticStr,
-    VariantNames,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(Display, EnumIter, EnumString, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Kind {
     /// Sleeps until absolute times (clock_nanosleep(2)), as cyclictest does.

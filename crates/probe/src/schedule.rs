@@ -6,7 +6,6 @@
 
 use crate::clock::{HostSpan, HostTime};
 
-/// The times of one thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     next: HostTime,

@@ -110,7 +110,6 @@ impl Sink {
         }
     }
 
-    /// Hands the last gaps over.
     pub(crate) fn last_gaps(&self, gaps: &mut Histogram) {
         let mut shared = self.shared.gaps.lock().expect("nobody panics with it");
         shared.get_or_insert_default().take_from(gaps);

@@ -11,7 +11,6 @@ use crate::sink::Shared;
 /// A thread asks whether it shall end at least this often.
 const NAP: HostSpan = HostSpan::from_ms(100);
 
-/// What every thread of a measurement knows.
 #[derive(Clone, Debug)]
 pub(crate) struct Stage {
     pub(crate) plan: Arc<Plan>,
@@ -31,7 +30,6 @@ impl Stage {
         schedule
     }
 
-    /// When it is over.
     pub(crate) fn end(&self) -> HostTime {
         self.began + HostSpan::from_ns(self.plan.duration_ns.cast_signed())
     }

@@ -14,7 +14,6 @@ const STACK_OCTETS: usize = 128 << 10;
 
 /// What one thread does, once all are ready.
 pub(crate) struct Task {
-    /// Name of the thread.
     pub(crate) name: String,
     /// Where it belongs, if the plan wants threads pinned.
     pub(crate) core: usize,
@@ -23,7 +22,6 @@ pub(crate) struct Task {
     pub(crate) work: Box<dyn FnOnce(Stage) + Send>,
 }
 
-/// What a thread is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// It takes the samples of this thread of the plan.
@@ -113,7 +111,6 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Whether all have ended.
     pub(crate) fn are_finished(&self) -> bool {
         self.running.iter().all(JoinHandle::is_finished)
     }

@@ -3,7 +3,6 @@
 /// `PF_KTHREAD` of the kernel's `sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// What a task says about itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Identity {
     pub(crate) name: String,

@@ -118,7 +118,7 @@ impl Witness {
         &mut self,
         now: HostTime,
         core_times: &CoreTimes,
-        gaps: &[(usize, Gap)],
+        mut gaps: Vec<(usize, Gap)>,
     ) -> Vec<Stall> {
         let mut late = std::mem::take(&mut self.late);
         late.sort_by_key(|late| (late.thread, -late.length_ns));
@@ -130,11 +130,9 @@ impl Witness {
                 let explain = |late: &Late| self.explain_late(late, &seen);
                 stalls.extend(of_one.iter().take(EXPLAINED_MAX).map(explain));
             }
-            for core in gaps.iter().map(|(core, _)| *core).collect::<BTreeSet<_>>() {
-                let mut of_one: Vec<&Gap> =
-                    gaps.iter().filter(|(of, _)| *of == core).map(|(_, gap)| gap).collect();
-                of_one.sort_by_key(|gap| Reverse(gap.length));
-                let explain = |gap: &&Gap| self.explain_gap(core, gap, &seen);
+            gaps.sort_by_key(|(core, gap)| (*core, Reverse(gap.length)));
+            for of_one in gaps.chunk_by(|a, b| a.0 == b.0) {
+                let explain = |(core, gap): &(usize, Gap)| self.explain_gap(*core, gap, &seen);
                 stalls.extend(of_one.iter().take(EXPLAINED_MAX).map(explain));
             }
         }
@@ -168,7 +166,8 @@ impl Witness {
             ran.remove(&self.threads[late.thread].tid);
             ran
         });
-        let named = ran.filter(|ran| !ran.is_empty()).map(|ran| self.named(ran));
+        let ran = ran.filter(|ran| !ran.is_empty());
+        let (occupants, ran) = ran.map(|ran| self.named(ran)).unzip();
         let continued_at = self.stage.control.continued_at();
         let continued = (late.after(1, 2)..end + CONTINUE_MAX).contains(&continued_at);
         let run_delay_ns = look.run_delay_ns[late.thread];
@@ -181,29 +180,22 @@ impl Witness {
             frozen: self.is_frozen(late, look),
             run_delay_ns,
             steal_ns: look.steal_ns.get(&late.core).copied(),
-            occupants: named
-                .as_ref()
-                .map(|named| named.iter().map(|(one, _)| one.clone()).collect()),
+            occupants,
             suspect: None,
         };
         // A search through all tasks, and so only where nothing better is to be had.
         if case.occupants.is_none() && run_delay_ns.is_some_and(|ns| 2 * ns >= late.length_ns) {
             case.suspect = self.suspect(late.core, &look.own);
         }
-        let idle = |(one, _): &&(Occupant, Ran)| one.who == Who::Nobody;
+        let idle_ns = |all: &Vec<Occupant>| {
+            all.iter().filter(|one| one.who == Who::Nobody).map(|one| one.ran_ns).sum()
+        };
         let evidence = Evidence {
             run_delay_ns,
             steal_ns: case.steal_ns,
             continued_at_ns: continued.then(|| self.stage.since_began_ns(continued_at)),
-            idle_ns: named
-                .as_ref()
-                .map(|named| named.iter().filter(idle).map(|(one, _)| one.ran_ns).sum()),
-            ran: named
-                .into_iter()
-                .flatten()
-                .filter(|one| !idle(&one))
-                .map(|(_, ran)| ran)
-                .collect(),
+            idle_ns: case.occupants.as_ref().map(idle_ns),
+            ran: ran.unwrap_or_default(),
         };
         self.stall(late.core, late.at, &case, evidence)
     }
@@ -233,8 +225,8 @@ impl Witness {
         Stall { core, at_ns, length_ns, seen_by, cause, who, evidence }
     }
 
-    /// Who had a core, longest first, for the verdict and for people.
-    fn named(&self, ran: BTreeMap<i32, i64>) -> Vec<(Occupant, Ran)> {
+    /// Who had a core, longest first, for the verdict, and for people: without nobody.
+    fn named(&self, ran: BTreeMap<i32, i64>) -> (Vec<Occupant>, Vec<Ran>) {
         let mut ran: Vec<(i32, i64)> = ran.into_iter().collect();
         ran.sort_by_key(|(_, ran_ns)| -ran_ns);
         if !self.sees_all_tasks {
@@ -256,9 +248,11 @@ impl Witness {
                 Some(known) => Who::Task(known.name, Some(known.policy)),
                 None => Who::Task(format!("task {tid}, since ended"), None),
             };
+            let described = (who != Who::Nobody).then_some(described);
             (Occupant { who, ran_ns }, described)
         };
-        ran.into_iter().take(NAMED_MAX).map(one).collect()
+        let (occupants, ran): (Vec<_>, Vec<_>) = ran.into_iter().take(NAMED_MAX).map(one).unzip();
+        (occupants, ran.into_iter().flatten().collect())
     }
 
     /// Whether nothing of this program ran anywhere for most of a stall, and something else did.

@@ -35,7 +35,6 @@ impl Port {
         Self { file, pending: Vec::new(), is_closed: false }
     }
 
-    /// Whether something waits to be written.
     pub(super) fn is_pending(&self) -> bool {
         !self.pending.is_empty()
     }
@@ -68,7 +67,6 @@ impl Port {
         }
     }
 
-    /// The host is gone.
     pub(super) fn close(&mut self) {
         self.is_closed = true;
         self.pending.clear();

@@ -21,7 +21,6 @@ const LOST: HostSpan = HostSpan::from_s(1);
 /// A way to wake another thread.
 pub(super) trait Way: Send + Sync + 'static {
     fn send(&self) -> io::Result<()>;
-    /// Waits to be woken.
     fn receive(&self) -> io::Result<()>;
     /// When the kernel passed on what was received last, as far as it noted it. Asked after the
     /// sample has ended.

@@ -63,8 +63,9 @@ pub struct Stall {
 }
 
 /// Who noticed a stall.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, EnumString, IntoStaticStr)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Detector {
     /// The thread that woke up late.
@@ -74,21 +75,9 @@ pub enum Detector {
 }
 
 /// Who is to blame for a stall.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Debug,
-    Serialize,
-    Deserialize,
-    EnumIter,
-    EnumString,
-    IntoStaticStr,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumIter, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Cause {
     /// The whole core was gone, nobody ran: a hypervisor, firmware.

@@ -77,7 +77,6 @@ const _: () = assert!(size_of::<Attribute>() == 24 && size_of::<LineConfig>() ==
 const _: () = assert!(size_of::<LineRequest>() == 592 && size_of::<LineValues>() == 16);
 const _: () = assert!(GET_LINE == 0xc250_b407 && SET_VALUES == 0xc010_b40f);
 
-/// An edge of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Edge {
     /// When the kernel saw it.
@@ -99,7 +98,6 @@ impl Edge {
     }
 }
 
-/// A line whose edges are read.
 #[derive(Debug)]
 pub(crate) struct Input(File);
 
@@ -124,7 +122,6 @@ impl Input {
     }
 }
 
-/// A line that is set.
 #[derive(Debug)]
 pub(crate) struct Output(OwnedFd);
 
@@ -134,7 +131,6 @@ impl Output {
         Ok(Self(request(chip, line, FLAG_OUTPUT)?))
     }
 
-    /// Sets it high or low.
     pub(crate) fn set(&self, is_high: bool) -> io::Result<()> {
         let mut values = LineValues { bits: u64::from(is_high), mask: 1 };
         // SAFETY: the structure is the one of this call, and lives as long as it.

@@ -9,6 +9,9 @@ use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd};
 
+use libc::{SO_TIMESTAMPING, SOL_SOCKET};
+use os::packet::set_option;
+
 /// From the kernel's `net_tstamp.h`.
 const TX_SOFTWARE: i32 = 1 << 1;
 const RX_SOFTWARE: i32 = 1 << 3;
@@ -25,14 +28,14 @@ const HEAD_OCTETS: usize = 16;
 
 /// Has the kernel stamp what the socket sends, for [`KernelStamps::sent`].
 pub(crate) fn stamp_sent(socket: &impl AsFd) -> io::Result<()> {
-    set(socket, libc::SO_TIMESTAMPING, TX_SOFTWARE | SOFTWARE | ONLY_STAMPS)
+    set_option(socket, SOL_SOCKET, SO_TIMESTAMPING, &(TX_SOFTWARE | SOFTWARE | ONLY_STAMPS))
 }
 
 /// Has the kernel stamp what the socket receives, and in no other way: asked for a plain time as
 /// well, it would make one up for what came before it began to stamp.
 pub(crate) fn stamp_received(socket: &impl AsFd) -> io::Result<()> {
-    set(socket, libc::SO_TIMESTAMPNS, 0)?;
-    set(socket, libc::SO_TIMESTAMPING, RX_SOFTWARE | SOFTWARE)
+    set_option(socket, SOL_SOCKET, libc::SO_TIMESTAMPNS, &0)?;
+    set_option(socket, SOL_SOCKET, SO_TIMESTAMPING, &(RX_SOFTWARE | SOFTWARE))
 }
 
 /// What the kernel reported of the last thing that came out of a socket. Allocated once: a thread that
@@ -106,7 +109,7 @@ fn software_stamp(mut control: &[u8]) -> Option<i64> {
         let length = usize::try_from(u64::from_ne_bytes(head[..8].try_into().ok()?)).ok()?;
         let data = control.get(HEAD_OCTETS..length)?;
         let (level, kind) = (number(&head[8..])?, number(&head[12..])?);
-        if (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
+        if (level, kind) == (SOL_SOCKET, libc::SCM_TIMESTAMPING) {
             // Three times: in software, one that is no more, by the device.
             return nanoseconds(data).filter(|ns| *ns != 0);
         }
@@ -123,15 +126,6 @@ fn number(octets: &[u8]) -> Option<i32> {
 fn nanoseconds(octets: &[u8]) -> Option<i64> {
     let part = |at: usize| Some(i64::from_ne_bytes(octets.get(at..at + 8)?.try_into().ok()?));
     part(0)?.checked_mul(1_000_000_000)?.checked_add(part(8)?)
-}
-
-fn set(socket: &impl AsFd, option: i32, value: i32) -> io::Result<()> {
-    let (fd, octets) = (socket.as_fd().as_raw_fd(), size_of::<i32>() as libc::socklen_t);
-    // SAFETY: the value is read for the size that is given.
-    let result = unsafe {
-        libc::setsockopt(fd, libc::SOL_SOCKET, option, (&raw const value).cast(), octets)
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]
@@ -154,7 +148,7 @@ mod tests {
         let times = [software, (0, 0), (7, 8)];
         let data: Vec<u8> =
             times.iter().flat_map(|(s, ns)| [s.to_ne_bytes(), ns.to_ne_bytes()].concat()).collect();
-        message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &data)
+        message(SOL_SOCKET, libc::SCM_TIMESTAMPING, &data)
     }
 
     #[test]

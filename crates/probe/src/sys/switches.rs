@@ -72,8 +72,6 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Begins to record.
-    ///
     /// # Errors
     /// `EACCES` or `EPERM` without the right, `ENOSYS` or `ENOENT` on kernels without it.
     pub(crate) fn of_core(core: usize) -> io::Result<Self> {

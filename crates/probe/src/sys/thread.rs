@@ -11,7 +11,6 @@ pub(crate) struct Usage {
     pub(crate) page_faults: u64,
 }
 
-/// What the calling thread has used.
 pub(crate) fn usage() -> Usage {
     // SAFETY: a plain structure of numbers.
     let mut used: libc::rusage = unsafe { zeroed() };
@@ -26,7 +25,6 @@ pub(crate) fn usage() -> Usage {
     }
 }
 
-/// Number of the calling thread.
 pub(crate) fn id() -> i32 {
     rustix::thread::gettid().as_raw_pid()
 }
