@@ -21,7 +21,7 @@ impl CoreTimes {
         Self { last: begin.clone(), begin }
     }
 
-    /// What they did up to now; nothing if the kernel does not tell.
+    /// What they did up to now; nothing if the kernel does not report it.
     pub(crate) fn since_begin(&mut self) -> Vec<CoreTime> {
         self.last = read();
         let pairs =

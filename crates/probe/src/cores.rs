@@ -114,7 +114,7 @@ impl Serialize for Cores {
 /// The cores to look at: those asked for, or all that this process may use.
 ///
 /// # Errors
-/// If `/proc` does not tell, none was named, or this process may not use one of them.
+/// If `/proc` does not say, none was named, or this process may not use one of them.
 pub fn chosen(host: &Host, asked: Option<&Cores>) -> anyhow::Result<Cores> {
     let status = host.text("/proc/self/status").context("/proc/self/status cannot be read")?;
     let allowed = os::process::field(&status, "Cpus_allowed_list")

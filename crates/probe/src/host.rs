@@ -1,4 +1,4 @@
-//! The files in which a host tells about itself, below a root that tests can choose.
+//! The files in which a host describes itself, below a root that tests can choose.
 
 use std::path::{Path, PathBuf};
 

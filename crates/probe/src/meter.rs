@@ -2,7 +2,7 @@
 //! when it could not although it was not waiting for another task.
 //!
 //! Then the core itself was gone: to a hypervisor, to firmware, to interrupts. For how long it
-//! waited for others the kernel tells (run delay). Because it spins, the core never idles: wake-ups
+//! waited for others the kernel reports (run delay). Because it spins, the core never idles: wake-ups
 //! become faster, a sibling thread of the processor slower, and power is burnt. Hence it is off
 //! unless asked for.
 
@@ -37,7 +37,7 @@ pub(crate) fn tasks(plan: &Plan) -> (Vec<Task>, Vec<rtrb::Consumer<Gap>>) {
     plan.cores.iter().map(task).unzip()
 }
 
-/// Whether this kernel tells how long a task waits for others; without that a meter cannot tell
+/// Whether this kernel reports how long a task waits for others; without that a meter cannot tell
 /// them from a core that is gone.
 pub(crate) fn is_possible() -> bool {
     RunDelay::of_this_thread().is_some()

@@ -191,11 +191,6 @@ impl Plan {
             None => Ok(()),
         }
     }
-
-    /// Samples of one thread if none is missed.
-    pub fn samples_per_thread(&self) -> u64 {
-        self.duration_ns / self.period_ns.max(1)
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The threads of a measurement: each gets its core and its class first, says so, and begins when
-//! all have. What one is refused, it tells, and none begins.
+//! all have. What one is refused, it reports, and none begins.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};

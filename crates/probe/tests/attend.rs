@@ -40,7 +40,7 @@ fn load(unique: &str) -> Load {
 
 fn sleepers(unique: &str) -> usize {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    // Arguments are in the memory of a process, and one that keeps that back makes whoever reads it
+    // Arguments are in the memory of a process, and one that keeps that back makes a reader
     // wait; names are not. So only processes of that name are asked.
     let is_named = |path: &PathBuf| {
         std::fs::read(path.join("comm")).is_ok_and(|name| name.trim_ascii() == b"sleep")
@@ -67,10 +67,10 @@ fn it_measures_beside_its_loads_which_end_with_it() {
     let unique = unique();
     let plan = Some(modest(300_000_000));
     let order = Order { plan, loads: vec![load(&unique)], settle_ns: 50_000_000 };
-    let told = to_its_end(start(&order));
-    let said = String::from_utf8_lossy(&told.stderr);
-    assert!(told.status.success(), "{said}");
-    assert_eq!(outcome(&read(&told.stdout)), &Outcome::Finished);
+    let ended = to_its_end(start(&order));
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{said}");
+    assert_eq!(outcome(&read(&ended.stdout)), &Outcome::Finished);
     assert_eq!(sleepers(&unique), 0);
 }
 
@@ -88,8 +88,8 @@ fn a_word_ends_it_in_order_and_so_does_the_end_of_its_input() {
             Some(word) => child.stdin.as_mut().unwrap().write_all(word.as_bytes()).unwrap(),
             None => drop(child.stdin.take()),
         }
-        let told = child.wait_with_output().unwrap();
-        let stream = [first.as_slice(), &told.stdout].concat();
+        let ended = child.wait_with_output().unwrap();
+        let stream = [first.as_slice(), &ended.stdout].concat();
         assert_eq!(outcome(&read(&stream)), &Outcome::Interrupted);
         assert_eq!(sleepers(&unique), 0);
     }
@@ -102,8 +102,8 @@ fn a_neighbour_only_keeps_its_loads_running() {
     let mut child = start(&order);
     wait_for_sleepers(&unique, 2);
     drop(child.stdin.take());
-    let told = child.wait_with_output().unwrap();
-    assert!(told.status.success() && told.stdout.is_empty());
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success() && ended.stdout.is_empty());
     assert_eq!(sleepers(&unique), 0);
 }
 
@@ -128,19 +128,19 @@ fn a_load_that_is_not_there_or_fails_is_told_and_nothing_is_measured() {
         let load = Load { words, cores: Vec::new() };
         let plan = Some(modest(100_000_000));
         let order = Order { plan, loads: vec![load], settle_ns: 60_000_000_000 };
-        let told = to_its_end(start(&order));
-        let said = String::from_utf8_lossy(&told.stderr);
-        assert_eq!(told.status.code(), Some(11), "{said}");
+        let ended = to_its_end(start(&order));
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(11), "{said}");
         assert!(said.contains(&format!("{LOAD_MISSING}{why}")), "{said}");
-        assert!(told.stdout.is_empty());
+        assert!(ended.stdout.is_empty());
     }
 }
 
 #[test]
 fn an_order_that_makes_no_sense_is_refused_with_its_key() {
     for (order, why) in [(json!({"pan": 1}), "pan"), (json!({"plan": {"cores": []}}), "cores")] {
-        let told = common::start(&["attend"], &order).wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&told.stderr);
-        assert!(!told.status.success() && said.contains(why), "{said}");
+        let ended = common::start(&["attend"], &order).wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(!ended.status.success() && said.contains(why), "{said}");
     }
 }

@@ -117,7 +117,7 @@ fn blame_a_spinner(plan: &Plan) {
         plan.record_switches && !warnings.iter().any(|text| text.contains("switches"));
     for (begin_ns, end_ns) in spins {
         let stall = covering(&stalls, &header, begin_ns, end_ns);
-        // Where nothing is recorded, a kernel that counts run delays still tells.
+        // Where nothing is recorded, a kernel that counts run delays still shows it.
         let delay_ns = stall.evidence.run_delay_ns.unwrap_or(0);
         if is_recorded || 2 * delay_ns >= stall.length_ns {
             assert_eq!(stall.cause, Cause::Load, "{stall:#?}");

@@ -164,7 +164,7 @@ fn real_time_priority_is_had_or_its_lack_is_named() {
     }
 }
 
-/// Runs a plan on the first core to its end; `None`, told on standard error, where this machine lacks
+/// Runs a plan on the first core to its end; `None`, and a note, where this machine lacks
 /// something.
 fn measured(plan: &Plan) -> Option<Vec<u8>> {
     let (octets, _) = to_its_end(measure(plan, "-"));

@@ -82,7 +82,7 @@ fn why_not_again(status: ExitStatus, at_once: usize) -> Option<String> {
     (at_once >= ENDS_AT_ONCE_MAX).then(|| "keeps ending immediately".to_owned())
 }
 
-/// Waits until this child has ended, or this process is asked to end, which answers nothing.
+/// Waits until this child has ended, or returns `None` when this process is asked to end.
 fn wait(child: Pid, signals: &Signals) -> Option<ExitStatus> {
     loop {
         while let Some((process, status)) = ended_child() {

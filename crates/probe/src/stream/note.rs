@@ -88,7 +88,7 @@ pub enum Cause {
     Load,
     /// The probe itself was stopped (SIGSTOP, a frozen control group, a debugger).
     Stopped,
-    /// The evidence does not tell.
+    /// The evidence does not say.
     Unknown,
 }
 
@@ -99,14 +99,14 @@ impl Cause {
     }
 }
 
-/// What was seen during a stall. What the platform does not tell is `None`.
+/// What was seen during a stall. What the platform does not report is `None`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Evidence {
     /// How much longer than usual the thread was ready to run and did not, since the collector looked
     /// last (`/proc/PID/schedstat`), ns.
     pub run_delay_ns: Option<i64>,
-    /// What a hypervisor took of the core, as far as it tells (`steal` of `/proc/stat`), ns. Counted
+    /// What a hypervisor took of the core, as far as it reports that (`steal` of `/proc/stat`), ns. Counted
     /// in ticks of 10 ms, since half a second before or less.
     pub steal_ns: Option<i64>,
     /// When the probe was continued after a stop (SIGCONT) during the stall, ns since the stream
@@ -165,7 +165,7 @@ pub struct CoreTime {
     pub idle_ms: u64,
     /// In interrupts and what they leave to be done, ms.
     pub interrupts_ms: u64,
-    /// Taken away by a hypervisor, as far as it tells, ms.
+    /// Taken away by a hypervisor, as far as it reports that, ms.
     pub steal_ms: u64,
 }
 

@@ -20,7 +20,7 @@ const SOFTWARE: i32 = 1 << 4;
 const ONLY_STAMPS: i32 = 1 << 11;
 /// Octets of what is received beside the stamps; more is cut off.
 const DATA_OCTETS: usize = 64;
-/// Room for what the kernel tells beside it: stamps (64), where an error is from (48 or less), a
+/// Room for what the kernel reports beside it: stamps (64), where an error is from (48 or less), a
 /// time by another option (32).
 const CONTROL_OCTETS: usize = 256;
 /// Of cmsg(3): length, level and kind come before the data.
@@ -188,20 +188,20 @@ mod tests {
         from.connect(to.local_addr().unwrap()).unwrap();
         stamp_sent(&from).unwrap();
         stamp_received(&to).unwrap();
-        let mut told = KernelStamps::default();
-        assert_eq!(told.sent_ns(&from), None);
+        let mut stamps_of = KernelStamps::default();
+        assert_eq!(stamps_of.sent_ns(&from), None);
         // The kernel begins to stamp some time after it is asked to.
         let both = (0..1000).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(1));
             from.send(&[1]).unwrap();
-            told.receive(&to).unwrap();
-            let received_ns = told.received_ns()?;
-            Some((told.sent_ns(&from)?, received_ns))
+            stamps_of.receive(&to).unwrap();
+            let received_ns = stamps_of.received_ns()?;
+            Some((stamps_of.sent_ns(&from)?, received_ns))
         });
         let (sent_ns, received_ns) = both.expect("loopback stamps");
         // Unless somebody sets the time of day in between, which takes longer than this.
         assert!((0..1_000_000_000).contains(&(received_ns - sent_ns)), "{sent_ns} {received_ns}");
-        assert_eq!(told.sent_ns(&from), None);
-        assert!(told.receive_now(&to).is_err());
+        assert_eq!(stamps_of.sent_ns(&from), None);
+        assert!(stamps_of.receive_now(&to).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Which task had a core when, as the kernel's own recorder tells (perf_event_open(2), records of
+//! Which task had a core when, as the kernel's own recorder has it (perf_event_open(2), records of
 //! the kind `PERF_RECORD_SWITCH_CPU_WIDE`).
 //!
 //! The recorder works like that of an aeroplane: the kernel overwrites what is oldest, and nobody

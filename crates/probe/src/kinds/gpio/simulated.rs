@@ -49,7 +49,7 @@ impl Lines {
             move |error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"))
         };
         fs::create_dir(&folder).map_err(of("cannot be made"))?;
-        // From here on it is taken down whatever happens.
+        // From here on it is removed whatever happens.
         let mut lines = Self { folder: folder.clone(), chip: String::new(), lines: PathBuf::new() };
         let bank = folder.join(BANK);
         fs::create_dir(&bank).map_err(of(BANK))?;
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_a_killed_measurement_left_is_taken_down_and_nothing_else() {
         let place = tempfile::tempdir().unwrap();
-        // With their bank, before it, and while it was taken down.
+        // With their bank, before it, and while it was removed.
         for name in ["qcprobe-1-5/bank", "qcprobe-2-5", "qcprobe-3-5/bank", "mine/bank"] {
             fs::create_dir_all(place.path().join(name)).unwrap();
         }
