@@ -456,12 +456,7 @@ unsafe fn stamp_ns(message: &libc::msghdr) -> i64 {
 }
 
 /// Sets an option of a socket to a plain value. setsockopt(2)
-pub fn set_option<T>(
-    socket: &impl AsFd,
-    level: i32,
-    name: i32,
-    value: &T,
-) -> io::Result<()> {
+pub fn set_option<T>(socket: &impl AsFd, level: i32, name: i32, value: &T) -> io::Result<()> {
     let octets = size_of::<T>() as libc::socklen_t;
     let value = std::ptr::from_ref(value).cast();
     // SAFETY: the value is read for its size.
