@@ -56,7 +56,7 @@ CRATES = {
     "os": [],
     "settings": ["vtime"],
     "report-kit": ["os", "random"],
-    "probe": ["os", "terminal"],
+    "probe": ["os", "terminal", "vtime"],
     "relay": ["iec61850", "quorum", "os", "random", "settings", "substation", "terminal"],
     "runtime": ["os", "terminal", "vtime"],
     "network": ["os", "runtime", "iec61850", "vtime"],

@@ -24,12 +24,10 @@ use crate::wire::{Arp, Ethernet, MacAddress, Operation};
 /// victim learns from the true owner is overwritten before it matters.
 pub const POISON_EVERY: VirtualSpan = VirtualSpan::from_ms(50);
 
-/// A host under attack.
+/// A host under attack, by the addresses of its interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Victim {
-    /// IPv4 address of its interface.
     pub ip: Ipv4Addr,
-    /// MAC address of its interface.
     #[serde(with = "crate::mac_octets")]
     pub mac: MacAddress,
 }
@@ -50,8 +48,8 @@ struct Attack {
 
 impl Attacker {
     /// A host that attacks nobody yet.
-    pub const fn new(mac: MacAddress) -> Self {
-        Self { mac, attacks: Vec::new(), stats: AttackerStats::NONE }
+    pub fn new(mac: MacAddress) -> Self {
+        Self { mac, attacks: Vec::new(), stats: AttackerStats::default() }
     }
 
     /// Attacks two hosts from `now` on.
@@ -81,17 +79,14 @@ impl Attacker {
 
     /// A frame that reached it. Returns the frame it sends back, if any.
     pub fn receive(&mut self, octets: &[u8]) -> Option<Frame> {
-        let Some(frame) = Ethernet::parse(octets) else {
-            self.stats.overheard += 1;
-            return None;
-        };
-        if self.is_diverted(&frame) {
+        let frame = Ethernet::parse(octets);
+        if frame.is_some_and(|frame| self.is_diverted(&frame)) {
             self.stats.dropped += 1;
             self.stats.dropped_octets += octets.len() as u64;
             return None;
         }
         self.stats.overheard += 1;
-        let answer = self.answer_to(&frame)?;
+        let answer = self.answer_to(&frame?)?;
         self.stats.answered += 1;
         Some(answer)
     }
@@ -109,11 +104,8 @@ impl Attacker {
     }
 
     fn answer_to(&self, frame: &Ethernet<'_>) -> Option<Frame> {
-        if frame.ethertype != ETHERTYPE_ARP {
-            return None;
-        }
         let asked = Arp::parse(frame.payload)?;
-        if asked.operation != Operation::Request {
+        if frame.ethertype != ETHERTYPE_ARP || asked.operation != Operation::Request {
             return None;
         }
         let (asking, claimed) = self.attacks.iter().find_map(|attack| {
@@ -148,14 +140,8 @@ fn reply(
         target_mac,
         target_ip,
     };
-    let frame = Ethernet {
-        destination: victim.mac,
-        source: mac,
-        ethertype: ETHERTYPE_ARP,
-        tag: None,
-        payload: &arp.encode(),
-    };
-    frame.encode().into()
+    let (destination, source, payload) = (victim.mac, mac, &arp.encode());
+    Ethernet { destination, source, ethertype: ETHERTYPE_ARP, tag: None, payload }.encode().into()
 }
 
 #[cfg(test)]
@@ -204,7 +190,7 @@ mod tests {
         assert!(eve.take_due(ms(1000)).is_empty());
         assert_eq!(eve.receive(&request(ALICE, BOB.ip)), None);
         assert_eq!(eve.receive(&datagram(ALICE.mac, EVE)), None);
-        assert_eq!(eve.stats(), AttackerStats { overheard: 2, ..AttackerStats::NONE });
+        assert_eq!(eve.stats(), AttackerStats { overheard: 2, ..AttackerStats::default() });
     }
 
     #[test]

@@ -16,13 +16,12 @@ use std::thread::{self, JoinHandle};
 use super::stats::LostFrames;
 use vtime::{HostSpan, HostTime};
 
-/// Whether a node received or sent a frame.
+/// Whether a node received or sent a frame, as the flags of a packet have it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
 pub enum Heading {
-    /// The node received it.
-    Inbound,
-    /// The node sent it.
-    Outbound,
+    Inbound = 1,
+    Outbound = 2,
 }
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -70,19 +69,14 @@ pub fn section(interface: &str, description: &str) -> Vec<u8> {
 pub fn packet(octets: &mut Vec<u8>, realtime_ns: i64, heading: Heading, frame: &[u8]) {
     let stamp = u64::try_from(realtime_ns).unwrap_or(0);
     let length = u32::try_from(frame.len()).expect("a frame is shorter than 4 GiB");
-    let flags: u32 = match heading {
-        Heading::Inbound => 1,
-        Heading::Outbound => 2,
-    };
     block(octets, ENHANCED_PACKET, |body| {
-        body.extend_from_slice(&0u32.to_le_bytes());
-        body.extend_from_slice(&((stamp >> 32) as u32).to_le_bytes());
-        body.extend_from_slice(&(stamp as u32).to_le_bytes());
-        body.extend_from_slice(&length.to_le_bytes());
-        body.extend_from_slice(&length.to_le_bytes());
+        // The first interface, and the length in the file and on the wire.
+        for word in [0, (stamp >> 32) as u32, stamp as u32, length, length] {
+            body.extend_from_slice(&word.to_le_bytes());
+        }
         body.extend_from_slice(frame);
         pad(body, frame.len());
-        option(body, EPB_FLAGS, &flags.to_le_bytes());
+        option(body, EPB_FLAGS, &(heading as u32).to_le_bytes());
         option(body, OPT_END, &[]);
     });
 }
@@ -127,17 +121,23 @@ type Batch = (usize, i64, Vec<u8>);
 /// Several captures that are written beside the frames' way.
 #[derive(Debug)]
 pub struct Recorder {
-    collected: Vec<Vec<u8>>,
+    captures: Vec<Capture>,
     due: Option<HostTime>,
     /// Octets handed over and not yet written.
     waiting: Arc<AtomicUsize>,
-    names: Vec<String>,
-    /// By file: stamp of the first frame that was collected and not handed over.
-    first: Vec<Option<i64>>,
-    /// By file: frames that found no room, and the stamp of the first of them.
-    missing: Vec<(u64, i64)>,
     blocks: mpsc::Sender<Batch>,
     writer: JoinHandle<Vec<Option<(i64, String)>>>,
+}
+
+#[derive(Debug, Default)]
+struct Capture {
+    name: String,
+    /// Blocks that were not handed over, and the stamp of the first frame in them.
+    collected: Vec<u8>,
+    first: Option<i64>,
+    /// Frames that found no room, and the stamp of the first of them.
+    missing: u64,
+    missing_from: Option<i64>,
 }
 
 impl Recorder {
@@ -160,10 +160,9 @@ impl Recorder {
             let thread = thread::Builder::new().name("captures".into());
             thread.spawn(move || write(files, &received, &waiting))?
         };
-        let collected = vec![Vec::new(); names.len()];
-        let (names, first, missing) =
-            (names.to_vec(), vec![None; names.len()], vec![(0, 0); names.len()]);
-        Ok(Self { collected, due: None, waiting, names, first, missing, blocks, writer })
+        let capture = |name: &String| Capture { name: name.clone(), ..Capture::default() };
+        let captures = names.iter().map(capture).collect();
+        Ok(Self { captures, due: None, waiting, blocks, writer })
     }
 
     /// Records one frame in the capture at `index`; `host` is the host time now.
@@ -175,18 +174,16 @@ impl Recorder {
         frame: &[u8],
         host: HostTime,
     ) {
+        let capture = &mut self.captures[index];
         if self.waiting.load(Ordering::Relaxed) > WAITING_OCTETS_MAX {
-            let (count, first) = &mut self.missing[index];
-            if *count == 0 {
-                *first = realtime_ns;
-            }
-            *count += 1;
+            capture.missing_from.get_or_insert(realtime_ns);
+            capture.missing += 1;
             return;
         }
-        self.first[index].get_or_insert(realtime_ns);
-        packet(&mut self.collected[index], realtime_ns, heading, frame);
+        capture.first.get_or_insert(realtime_ns);
+        packet(&mut capture.collected, realtime_ns, heading, frame);
         self.due.get_or_insert(host + WRITE_EVERY);
-        if self.collected[index].len() >= COLLECTED_OCTETS_MAX {
+        if capture.collected.len() >= COLLECTED_OCTETS_MAX {
             self.flush(index);
         }
     }
@@ -200,33 +197,32 @@ impl Recorder {
     pub fn write_due(&mut self, host: HostTime) {
         if self.due.is_some_and(|due| due <= host) {
             self.due = None;
-            (0..self.collected.len()).for_each(|index| self.flush(index));
+            (0..self.captures.len()).for_each(|index| self.flush(index));
         }
     }
 
     /// Writes all there is. Returns which files lack frames, and from when on.
     #[must_use]
     pub fn finish(mut self) -> Vec<LostFrames> {
-        (0..self.collected.len()).for_each(|index| self.flush(index));
+        (0..self.captures.len()).for_each(|index| self.flush(index));
         drop(self.blocks);
-        let ended = |_| vec![Some((0, "its thread ended".to_owned())); self.names.len()];
+        let ended = |_| vec![Some((0, "its thread ended".to_owned())); self.captures.len()];
         let failed = self.writer.join().unwrap_or_else(ended);
-        let of = |(index, name): (usize, &String)| {
-            let (count, first) = self.missing[index];
-            let slow = (count > 0)
-                .then(|| (first, format!("{count} frames are missing: the disk was too slow")));
-            let (realtime_ns, why) =
-                failed[index].clone().into_iter().chain(slow).min_by_key(|lost| lost.0)?;
-            let file = format!("captures/{name}.pcapng");
+        let of = |(capture, failed): (&Capture, Option<(i64, String)>)| {
+            let count = capture.missing;
+            let slow = |from| (from, format!("{count} frames are missing: the disk was too slow"));
+            let slow = capture.missing_from.map(slow);
+            let (realtime_ns, why) = failed.into_iter().chain(slow).min_by_key(|lost| lost.0)?;
+            let file = format!("captures/{}.pcapng", capture.name);
             Some(LostFrames { reason: format!("{file} lacks frames: {why}"), file, realtime_ns })
         };
-        self.names.iter().enumerate().filter_map(of).collect()
+        self.captures.iter().zip(failed).filter_map(of).collect()
     }
 
     fn flush(&mut self, index: usize) {
-        if !self.collected[index].is_empty() {
-            let blocks = std::mem::take(&mut self.collected[index]);
-            let first = self.first[index].take().unwrap_or(0);
+        let capture = &mut self.captures[index];
+        if let Some(first) = capture.first.take() {
+            let blocks = std::mem::take(&mut capture.collected);
             self.waiting.fetch_add(blocks.len(), Ordering::Relaxed);
             // The thread ends after the sender only; if it could not be, `finish` says so.
             let _ = self.blocks.send((index, first, blocks));
@@ -306,10 +302,9 @@ pub(super) mod reader {
         assert_eq!(body.len(), options + 12);
         Packet {
             realtime_ns: u64::from(u32_at(body, 4)) << 32 | u64::from(u32_at(body, 8)),
-            heading: if u32_at(body, options + 4) == 1 {
-                Heading::Inbound
-            } else {
-                Heading::Outbound
+            heading: match u32_at(body, options + 4) {
+                1 => Heading::Inbound,
+                _ => Heading::Outbound,
             },
             frame: body[20..20 + length].to_vec(),
         }

@@ -1,7 +1,7 @@
 //! The whole network as one state machine: links, switches and attackers, one event after the
 //! other in virtual time.
 //!
-//! [`Fabric::receive`] takes a frame from a node, [`Fabric::poll`] answers what has arrived at
+//! [`Fabric::receive`] takes a frame from a node, [`Fabric::poll`] returns what has arrived at
 //! nodes by now, and [`Fabric::next_at`] says when there is more to do. However late it is asked,
 //! each hop happens at its own exact time, so that lateness never adds up over several links.
 //!
@@ -15,7 +15,7 @@ use vtime::VirtualTime;
 
 use super::Frame;
 use super::attacker::Attacker;
-use super::link::{Direction, Offered};
+use super::link::Direction;
 use super::plan::{Change, ChangeKind, Place, Plan, PlannedLink, StationKind};
 use super::stats::{AttackerStats, LinkStats, SwitchStats};
 use super::switch::{Forward, Switch};
@@ -40,9 +40,7 @@ pub struct Fabric {
 pub struct Delivery {
     /// Index of the node among the stations of the plan.
     pub station: usize,
-    /// Virtual time of its arrival.
     pub at: VirtualTime,
-    /// All octets of the frame.
     pub frame: Frame,
 }
 
@@ -54,9 +52,7 @@ pub struct Tap {
     pub station: usize,
     /// Whether the attacker received it (sent it otherwise).
     pub is_inbound: bool,
-    /// Virtual time at the attacker.
     pub when: VirtualTime,
-    /// All octets of the frame.
     pub frame: Frame,
 }
 
@@ -275,8 +271,7 @@ impl Fabric {
     }
 
     fn offer(&mut self, direction: usize, frame: &Frame) {
-        let offered = self.directions[direction].offer(self.now, Frame::clone(frame));
-        if offered != Offered::Dropped {
+        if self.directions[direction].offer(self.now, Frame::clone(frame)).is_some() {
             self.reschedule(Actor::Direction(direction));
         }
     }

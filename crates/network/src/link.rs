@@ -41,15 +41,6 @@ pub struct Direction {
     stats: DirectionStats,
 }
 
-/// What became of a frame offered.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Offered {
-    /// It will arrive then, unless the link goes down before.
-    Accepted(VirtualTime),
-    /// It was dropped and counted.
-    Dropped,
-}
-
 impl Direction {
     /// A direction that is up and empty. `rate_bps` of `None` means that sending takes no time.
     pub fn new(delay: VirtualSpan, rate_bps: Option<u64>, queue: usize) -> Self {
@@ -65,19 +56,20 @@ impl Direction {
         }
     }
 
-    /// A frame to be sent from `now` on.
-    pub fn offer(&mut self, now: VirtualTime, frame: Frame) -> Offered {
+    /// A frame to be sent from `now` on. Returns when it will arrive, unless the link goes down
+    /// before; `None` if it was dropped, and counted.
+    pub fn offer(&mut self, now: VirtualTime, frame: Frame) -> Option<VirtualTime> {
         self.stats.offered += 1;
         if !self.up {
             self.stats.dropped_link_down += 1;
-            return Offered::Dropped;
+            return None;
         }
         while self.leaving.front().is_some_and(|&left| left <= now) {
             self.leaving.pop_front();
         }
         if self.leaving.len() >= self.queue {
             self.stats.dropped_queue_full += 1;
-            return Offered::Dropped;
+            return None;
         }
         let left = match self.rate_bps {
             Some(rate_bps) => self.transmitter.send(now, bits_on_wire(frame.len()), rate_bps),
@@ -86,7 +78,7 @@ impl Direction {
         let arrival = left + self.delay;
         self.leaving.push_back(left);
         self.travelling.push_back((arrival, frame));
-        Offered::Accepted(arrival)
+        Some(arrival)
     }
 
     /// When the next frame arrives.
@@ -172,8 +164,8 @@ mod tests {
     fn a_frame_takes_its_length_at_the_rate_and_then_the_delay() {
         // (1476 + 24) octets at 12 Mbit/s take 1 ms.
         let mut link = Direction::new(VirtualSpan::from_ms(5), Some(12_000_000), 10);
-        assert_eq!(link.offer(at(0), frame(1476)), Offered::Accepted(at(6 * MS)));
-        assert_eq!(link.offer(at(0), frame(1476)), Offered::Accepted(at(7 * MS)));
+        assert_eq!(link.offer(at(0), frame(1476)), Some(at(6 * MS)));
+        assert_eq!(link.offer(at(0), frame(1476)), Some(at(7 * MS)));
         assert_eq!(link.next(), Some(at(6 * MS)));
         assert!(link.take_due(at(6 * MS - 1)).is_none());
         assert_eq!(link.take_due(at(6 * MS)).unwrap().0, at(6 * MS));
@@ -186,17 +178,17 @@ mod tests {
     fn short_frames_are_padded_on_the_wire() {
         // (60 + 24) octets at 672 kbit/s take 1 ms, also for a frame of 42 octets.
         let mut link = Direction::new(VirtualSpan::ZERO, Some(672_000), 1);
-        assert_eq!(link.offer(at(0), frame(42)), Offered::Accepted(at(MS)));
+        assert_eq!(link.offer(at(0), frame(42)), Some(at(MS)));
     }
 
     #[test]
     fn the_queue_counts_what_has_not_left_the_sender() {
         let mut link = Direction::new(VirtualSpan::from_s(1), Some(12_000_000), 2);
-        assert_ne!(link.offer(at(0), frame(1476)), Offered::Dropped);
-        assert_ne!(link.offer(at(0), frame(1476)), Offered::Dropped);
-        assert_eq!(link.offer(at(MS - 1), frame(1476)), Offered::Dropped);
+        assert_ne!(link.offer(at(0), frame(1476)), None);
+        assert_ne!(link.offer(at(0), frame(1476)), None);
+        assert_eq!(link.offer(at(MS - 1), frame(1476)), None);
         // The first frame has left, and is on the wire for a second more.
-        assert_ne!(link.offer(at(MS), frame(1476)), Offered::Dropped);
+        assert_ne!(link.offer(at(MS), frame(1476)), None);
         let stats = link.stats();
         assert_eq!((stats.offered, stats.dropped_queue_full, stats.in_flight), (4, 1, 3));
     }
@@ -205,7 +197,7 @@ mod tests {
     fn an_unlimited_link_never_fills_its_queue() {
         let mut link = Direction::new(VirtualSpan::from_ms(1), None, 1);
         for _ in 0..100 {
-            assert_eq!(link.offer(at(0), frame(1514)), Offered::Accepted(at(MS)));
+            assert_eq!(link.offer(at(0), frame(1514)), Some(at(MS)));
         }
     }
 
@@ -216,10 +208,10 @@ mod tests {
         let _ = link.offer(at(0), frame(100));
         link.set_up(false);
         assert_eq!(link.next(), None);
-        assert_eq!(link.offer(at(1), frame(100)), Offered::Dropped);
+        assert_eq!(link.offer(at(1), frame(100)), None);
         link.set_up(true);
         // The transmitter does not go on with what was lost.
-        assert_eq!(link.offer(at(2), frame(101)), Offered::Accepted(at(2 * MS + 2)));
+        assert_eq!(link.offer(at(2), frame(101)), Some(at(2 * MS + 2)));
         let stats = link.stats();
         assert_eq!((stats.dropped_cut, stats.dropped_link_down, stats.in_flight), (2, 1, 1));
     }
@@ -255,7 +247,7 @@ mod tests {
                     1 => link.set_up(true),
                     _ => {}
                 }
-                if let Offered::Accepted(arrival) = link.offer(now, frame(octets)) {
+                if let Some(arrival) = link.offer(now, frame(octets)) {
                     let bits = u128::from(bits_on_wire(octets)) * 1_000_000_000;
                     let sending = rate.map_or(0, |rate| bits.div_ceil(u128::from(rate)));
                     let earliest = i64::try_from(sending).unwrap() + delay;

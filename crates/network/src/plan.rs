@@ -18,7 +18,6 @@ use crate::wire::MacAddress;
 /// A host without programs that attacks when an event says so.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attacker {
-    /// Name in the scenario.
     pub name: String,
 }
 
@@ -27,9 +26,7 @@ pub struct Attacker {
 pub struct Link {
     /// One end: the name of a node, switch or attacker.
     pub from: String,
-    /// Name of the other end.
     pub to: String,
-    /// Propagation delay, each way.
     pub delay: VirtualSpan,
     /// Rate in bits per virtual second; unlimited if `None`.
     pub rate_bps: Option<u64>,
@@ -37,12 +34,10 @@ pub struct Link {
     pub queue: usize,
 }
 
-/// Something that happens to the network.
+/// Something that happens to the network, at a scenario time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// Scenario time of the change.
     pub at: VirtualSpan,
-    /// The change at that time.
     pub what: EventKind,
 }
 
@@ -51,27 +46,14 @@ pub struct Event {
 pub enum EventKind {
     /// The attacker answers ARP for both victims, so that their frames for each other reach it,
     /// and drops them.
-    ArpPoison {
-        /// Name of the attacker.
-        attacker: String,
-        /// Names of the two nodes.
-        victims: [String; 2],
-    },
+    ArpPoison { attacker: String, victims: [String; 2] },
     /// A link goes down or comes up.
-    Link {
-        /// Name of one end.
-        from: String,
-        /// Name of the other end.
-        to: String,
-        /// Whether frames pass from now on.
-        up: bool,
-    },
+    Link { from: String, to: String, up: bool },
 }
 
 /// A host that may have a link: its name, and its address with the prefix length.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Host {
-    /// Name in the scenario.
     pub name: String,
     /// Address and prefix length of its interface `eth0`, if it has one.
     pub address: Option<(Ipv4Addr, u8)>,
@@ -82,7 +64,6 @@ pub struct Host {
 pub struct Plan {
     /// All nodes that have a link, then all attackers.
     pub stations: Vec<Station>,
-    /// Names of switches, by index.
     pub switches: Vec<String>,
     /// Links in the order of the scenario.
     pub links: Vec<PlannedLink>,
@@ -93,9 +74,7 @@ pub struct Plan {
 /// A sender and receiver at the edge of the network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Station {
-    /// Name of the node or attacker.
     pub name: String,
-    /// MAC address of its interface.
     #[serde(with = "crate::mac_octets")]
     pub mac: MacAddress,
     /// Node or attacker, with what only nodes have.
@@ -116,7 +95,6 @@ pub enum StationKind {
 pub struct PlannedLink {
     /// Names of both ends, for people.
     pub names: [String; 2],
-    /// Where its two ends are.
     pub ends: [Place; 2],
     /// Propagation delay, each way.
     #[serde(with = "span_ns")]
@@ -130,59 +108,37 @@ pub struct PlannedLink {
 /// Where a link ends: an index into stations or switches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Place {
-    /// A node or attacker.
     Station(usize),
-    /// Index of a switch.
     Switch(usize),
 }
 
-/// Something that happens to the network.
+/// Something that happens to the network, at a scenario time.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Change {
-    /// Scenario time of the change.
     #[serde(with = "span_ns")]
     pub at: VirtualSpan,
-    /// The change at that time.
     pub what: ChangeKind,
 }
 
-/// What a change does.
+/// What a change does, with indices into the parts of the plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ChangeKind {
     /// A link goes down or comes up.
-    Link {
-        /// Index into the links of the plan.
-        link: usize,
-        /// Whether frames pass from now on.
-        up: bool,
-    },
-    /// An attacker turns on two nodes.
-    Poison {
-        /// Index of the attacking station.
-        attacker: usize,
-        /// The two nodes that it separates.
-        victims: [Victim; 2],
-    },
+    Link { link: usize, up: bool },
+    /// An attacker comes between two nodes.
+    Poison { attacker: usize, victims: [Victim; 2] },
 }
 
-/// Why a network cannot be built, and the fix.
+/// Why a network cannot be built, with the names that it is about: [`Self::what_and_fix`] says it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PlanError {
-    /// A link or event names what does not exist.
     Unknown(String),
-    /// A name stands for two things.
     Twice(String),
-    /// A node has a link and no address.
     NoAddress(String),
-    /// A station has more than one link.
     TwoLinks(String),
-    /// Two nodes have the same address.
     SameAddress(String, String, Ipv4Addr),
-    /// A link closes a loop.
     Loop(String, String),
-    /// A link has a rate or queue of zero or a negative delay.
     Impossible(String, String),
-    /// There are more stations than MAC addresses for them.
     TooMany(usize),
 }
 
@@ -398,29 +354,22 @@ fn find_link(
     to: &str,
 ) -> Result<usize, PlanError> {
     let (one, other) = (find(places, from)?, find(places, to)?);
-    links
-        .iter()
-        .position(|link| link.ends == [one, other] || link.ends == [other, one])
-        .ok_or_else(|| PlanError::Unknown(format!("{from} - {to}")))
+    let is_meant = |link: &PlannedLink| [[one, other], [other, one]].contains(&link.ends);
+    let found = links.iter().position(is_meant);
+    found.ok_or_else(|| PlanError::Unknown(format!("{from} - {to}")))
 }
 
 fn find_attacker(stations: &[Station], name: &str) -> Result<usize, PlanError> {
-    stations
-        .iter()
-        .position(|station| station.name == name && station.kind == StationKind::Attacker)
-        .ok_or_else(|| PlanError::Unknown(name.to_owned()))
+    let is_meant = |one: &Station| one.name == name && one.kind == StationKind::Attacker;
+    stations.iter().position(is_meant).ok_or_else(|| PlanError::Unknown(name.to_owned()))
 }
 
 fn find_victim(stations: &[Station], name: &str) -> Result<Victim, PlanError> {
-    stations
-        .iter()
-        .find_map(|station| match station.kind {
-            StationKind::Node(ip, _) if station.name == name => {
-                Some(Victim { ip, mac: station.mac })
-            }
-            _ => None,
-        })
-        .ok_or_else(|| PlanError::Unknown(name.to_owned()))
+    let victim = stations.iter().find_map(|station| match station.kind {
+        StationKind::Node(ip, _) if station.name == name => Some(Victim { ip, mac: station.mac }),
+        _ => None,
+    });
+    victim.ok_or_else(|| PlanError::Unknown(name.to_owned()))
 }
 
 #[cfg(test)]

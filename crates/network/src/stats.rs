@@ -12,9 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct NetworkStats {
     /// Links in the order of the scenario.
     pub links: Vec<LinkStats>,
-    /// Switches by their names.
     pub switches: BTreeMap<String, SwitchStats>,
-    /// Attackers by their names.
     pub attackers: BTreeMap<String, AttackerStats>,
     /// Interfaces `eth0` by node.
     pub nodes: BTreeMap<String, InterfaceStats>,
@@ -41,9 +39,7 @@ pub struct LostFrames {
 /// Both directions of one link.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct LinkStats {
-    /// Name of one end.
     pub from: String,
-    /// Name of the other end.
     pub to: String,
     /// Frames from `from` to `to`.
     pub forward: DirectionStats,
@@ -97,27 +93,18 @@ pub struct AttackerStats {
     pub answered: u64,
     /// Frames of victims for each other that reached the attacker and went no further.
     pub dropped: u64,
-    /// Octets of these frames.
     pub dropped_octets: u64,
     /// Other frames that reached the attacker: broadcasts and floods, ARP.
     pub overheard: u64,
 }
 
-impl AttackerStats {
-    /// All counts are zero.
-    pub const NONE: Self =
-        Self { sent: 0, answered: 0, dropped: 0, dropped_octets: 0, overheard: 0 };
-}
-
 /// The interface of one node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct InterfaceStats {
-    /// Frames that the node sent.
     pub sent: u64,
-    /// Frames handed to the node.
     pub received: u64,
-    /// TCP segments that the node's kernel repeated because host time passed while the clock stood
-    /// still, and that the network needed no second copy of. They were not passed on.
+    /// TCP segments that the node's kernel repeated because host time passed while the clock was
+    /// stopped, and that the network needed no second copy of. They were not passed on.
     #[serde(default)]
     pub withheld_repeats: u64,
     /// Frames that the node sent and its kernel dropped, because the network did not read them
@@ -132,13 +119,10 @@ pub struct InterfaceStats {
 /// A summary of latenesses in virtual nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Lateness {
-    /// Number of frames handed over.
+    /// How many were handed over.
     pub frames: u64,
-    /// Half of them were no later than this.
     pub median_ns: u64,
-    /// 99 of 100 were no later than this.
     pub p99_ns: u64,
-    /// Largest lateness of all.
     pub max_ns: u64,
 }
 

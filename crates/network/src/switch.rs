@@ -24,11 +24,9 @@ const SWEEP_EVERY: VirtualSpan = VirtualSpan::from_s(1);
 /// What to do with a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Forward {
-    /// Send it to this port.
     To(usize),
     /// Send it to all ports but the one from which it came.
     Flood,
-    /// Send it to no port.
     Filter,
 }
 

@@ -53,7 +53,7 @@ fn configure(
     // Interface ioctls go through any socket of the namespace.
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     let mut request = Request::new(name)?;
-    request.0.ifr_ifru.ifru_hwaddr = hardware_address(mac);
+    request.0.ifr_ifru.ifru_hwaddr = socket_address(libc::ARPHRD_ETHER, 0, &mac.0);
     step("the MAC address", request.call(&socket, libc::SIOCSIFHWADDR))?;
     request.0.ifr_ifru.ifru_mtu = i32::from(mtu);
     step("the MTU", request.call(&socket, libc::SIOCSIFMTU))?;
@@ -99,7 +99,9 @@ pub fn unread(device: &impl AsFd) -> io::Result<u64> {
     let device = device.as_raw_fd();
     let table = thread::scope(|scope| {
         let reader = scope.spawn(|| {
-            enter_namespace_of(device)?;
+            /// From `linux/if_tun.h`: the network namespace of the device, since Linux 5.2.
+            const TUNGETDEVNETNS: libc::Ioctl = 0x54e3;
+            enter_namespace_of(device, TUNGETDEVNETNS)?;
             fs::read_to_string("/proc/thread-self/net/dev")
         });
         reader.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
@@ -114,12 +116,11 @@ fn sending_drops(table: &str, name: &str) -> Option<u64> {
     columns.split_whitespace().nth(11)?.parse().ok()
 }
 
-fn enter_namespace_of(device: RawFd) -> io::Result<()> {
-    /// From `linux/if_tun.h`: the network namespace of the device, since Linux 5.2.
-    const TUNGETDEVNETNS: libc::Ioctl = 0x54e3;
+/// Has the calling thread enter the network namespace that a call without an argument opens.
+pub(super) fn enter_namespace_of(fd: RawFd, call: libc::Ioctl) -> io::Result<()> {
     // SAFETY: the call takes no pointer; the descriptor is checked before it is owned.
     let namespace = unsafe {
-        let fd = libc::ioctl(device, TUNGETDEVNETNS);
+        let fd = libc::ioctl(fd, call);
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -214,20 +215,15 @@ fn netmask(prefix: u8) -> io::Result<Ipv4Addr> {
     Ok(Ipv4Addr::from(u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0)))
 }
 
-fn hardware_address(mac: MacAddress) -> libc::sockaddr {
-    let mut address = libc::sockaddr { sa_family: libc::ARPHRD_ETHER, sa_data: [0; 14] };
-    for (to, from) in address.sa_data.iter_mut().zip(mac.0) {
-        *to = from as libc::c_char;
-    }
-    address
-}
-
 /// A `sockaddr_in` in the shape of a `sockaddr`: port 0, then the address.
 fn internet_address(ip: Ipv4Addr) -> libc::sockaddr {
-    let mut address =
-        libc::sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data: [0; 14] };
-    for (to, from) in address.sa_data[2..].iter_mut().zip(ip.octets()) {
-        *to = from as libc::c_char;
+    socket_address(libc::AF_INET as libc::sa_family_t, 2, &ip.octets())
+}
+
+fn socket_address(sa_family: libc::sa_family_t, at: usize, octets: &[u8]) -> libc::sockaddr {
+    let mut address = libc::sockaddr { sa_family, sa_data: [0; 14] };
+    for (to, from) in address.sa_data[at..].iter_mut().zip(octets) {
+        *to = *from as libc::c_char;
     }
     address
 }

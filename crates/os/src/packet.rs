@@ -419,12 +419,8 @@ unsafe fn stamp_ns(message: &libc::msghdr) -> i64 {
     0
 }
 
-pub(crate) fn set_option<T>(
-    socket: &impl AsFd,
-    level: i32,
-    name: i32,
-    value: &T,
-) -> io::Result<()> {
+/// Sets an option of a socket to a plain value. setsockopt(2)
+pub fn set_option<T>(socket: &impl AsFd, level: i32, name: i32, value: &T) -> io::Result<()> {
     let octets = size_of::<T>() as libc::socklen_t;
     let value = std::ptr::from_ref(value).cast();
     // SAFETY: the value is read for its size.

@@ -183,6 +183,16 @@ fn numbers(folder: &str) -> Vec<pid_t> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
+/// The children of a process, ended or not, by what `/proc` says of all processes.
+pub fn children_of(parent: pid_t) -> Vec<pid_t> {
+    all().into_iter().filter(|process| parent_of(*process) == Some(parent)).collect()
+}
+
+/// The numbers of all processes that `/proc` shows.
+pub fn all() -> Vec<pid_t> {
+    numbers("/proc")
+}
+
 fn gone() -> io::Error {
     io::Error::from_raw_os_error(libc::ESRCH)
 }

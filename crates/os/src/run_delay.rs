@@ -16,14 +16,28 @@ pub struct RunDelay {
 impl RunDelay {
     /// That of the calling thread; `None` if the kernel does not count it.
     pub fn of_this_thread() -> Option<Self> {
-        let delay = Self { file: File::open("/proc/thread-self/schedstat").ok()? };
+        Self::in_folder("/proc/thread-self")
+    }
+
+    /// That of a thread of this process, by its number.
+    pub fn of_own_thread(thread: i32) -> Option<Self> {
+        Self::in_folder(&format!("/proc/self/task/{thread}"))
+    }
+
+    fn in_folder(folder: &str) -> Option<Self> {
+        let delay = Self { file: File::open(format!("{folder}/schedstat")).ok()? };
         // Where nothing is counted, even the thread's own turns are none.
         delay.numbers().filter(|numbers| numbers[2] > 0).map(|_| delay)
     }
 
     /// In all, in ns; it only grows.
     pub fn ns(&self) -> i64 {
-        self.numbers().map_or(0, |numbers| numbers[1])
+        self.ns_if_there().unwrap_or(0)
+    }
+
+    /// As [`Self::ns`], of another thread; `None` once it has ended.
+    pub fn ns_if_there(&self) -> Option<i64> {
+        self.numbers().map(|numbers| numbers[1])
     }
 
     fn numbers(&self) -> Option<[i64; 3]> {

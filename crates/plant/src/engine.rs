@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use vtime::VirtualSpan;
 
 use super::error::PlantError;
-use super::library::{Context, Handle};
+use super::library::{Answer, Context, Handle};
 use super::number::Number;
 use super::point::{self, Part, PointKind};
 use crate::name::PointName;
@@ -165,11 +165,11 @@ impl Engine {
                     // It solves nothing more until it gets another command.
                     self.command("get number")?;
                 }
-                Ok(()) => {
+                result => {
                     let words = (0, "it returned no step number".to_owned());
-                    return Err(failed_to(&format!("solve {count} steps"), words));
+                    let error = result.err().unwrap_or(words);
+                    return Err(failed_to(&format!("solve {count} steps"), error));
                 }
-                Err(error) => return Err(failed_to(&format!("solve {count} steps"), error)),
             }
             failed.extend(events.failed.iter().map(|steps| steps.start + done..steps.end + done));
             done += events.steps;
@@ -186,7 +186,12 @@ impl Engine {
 
     pub(super) fn place(&mut self, name: &PointName) -> Result<Place, PlantError> {
         match point::parse(name) {
-            Some(PointKind::Voltage { node, part }) => self.place_of_node(name, &node, part),
+            Some(PointKind::Voltage { node, part }) => {
+                match self.nodes.iter().position(|own| own.eq_ignore_ascii_case(&node)) {
+                    Some(index) => Ok(Place::Voltage(index, part)),
+                    None => Err(self.unknown(name, &format!("the circuit has no node {node}"))),
+                }
+            }
             Some(PointKind::Current { element, phase, part }) => {
                 let handle = self.element(name, &element)?.0;
                 let nodes = self.context.nodes_of(handle);
@@ -203,22 +208,9 @@ impl Engine {
                 self.place_of_property(name, &element, &property)
             }
             None => {
-                Err(self
-                    .unknown(name, "names are bus.<bus>.v<node> or <class>.<element>.<property>"))
+                let form = "names are bus.<bus>.v<node> or <class>.<element>.<property>";
+                Err(self.unknown(name, form))
             }
-        }
-    }
-
-    fn place_of_node(
-        &self,
-        name: &PointName,
-        wanted: &str,
-        part: Part,
-    ) -> Result<Place, PlantError> {
-        let found = self.nodes.iter().position(|node| node.eq_ignore_ascii_case(wanted));
-        match found {
-            Some(index) => Ok(Place::Voltage(index, part)),
-            None => Err(self.unknown(name, &format!("the circuit has no node {wanted}"))),
         }
     }
 
@@ -266,18 +258,13 @@ impl Engine {
         (Number::of(real, whole, &word), word)
     }
 
-    fn get(
-        &mut self,
-        element: Handle,
-        property: i32,
-        number: Number,
-    ) -> Result<f64, (i32, String)> {
+    fn get(&mut self, element: Handle, property: i32, number: Number) -> Answer<f64> {
         match number {
             Number::Real => self.context.get(element, property),
             Number::Whole => self.context.get_whole(element, property).map(f64::from),
             Number::YesNo => {
                 let whole = self.context.get_whole(element, property)?;
-                Ok(f64::from(u8::from(whole != 0)))
+                Ok(as_number(whole != 0))
             }
         }
     }
@@ -288,7 +275,7 @@ impl Engine {
         property: i32,
         (number, value): (Number, f64),
         keep_matrix: bool,
-    ) -> Result<(), (i32, String)> {
+    ) -> Answer<()> {
         if number == Number::Real {
             return self.context.set(element, property, value, keep_matrix);
         }
@@ -315,13 +302,11 @@ impl Engine {
         let last = name.0.rsplit('.').next().unwrap_or("kW").to_owned();
         let elements = self.elements.iter().filter_map(|element| {
             let (of, object) = element.split_once('.')?;
-            (of.eq_ignore_ascii_case(&class) || class == "bus")
-                .then(|| format!("{}.{object}.{last}", of.to_ascii_lowercase()))
+            of.eq_ignore_ascii_case(&class).then(|| format!("{class}.{object}.{last}"))
         });
-        let near = if class == "bus" {
-            point::near(&name.0, nodes)
-        } else {
-            point::near(&name.0, elements)
+        let near = match class.as_str() {
+            "bus" => point::near(&name.0, nodes),
+            _ => point::near(&name.0, elements),
         };
         PlantError::UnknownPoint { point: name.0.clone(), message: message.into(), near }
     }
@@ -336,7 +321,7 @@ impl Engine {
             Place::Current(element, conductor, part) => {
                 part.of(self.context.current(element, conductor))
             }
-            Place::Closed(element) => f64::from(u8::from(self.context.is_closed(element))),
+            Place::Closed(element) => as_number(self.context.is_closed(element)),
             Place::Property { element, property, number, .. } => self
                 .get(element, property, number)
                 .map_err(|error| failed_to("read a value", error))?,
@@ -349,26 +334,22 @@ impl Engine {
     /// What a unit does by itself counts: storage that went idle at its reserve is set again by
     /// the value that it had.
     pub(super) fn write(&mut self, place: Place, value: f64) -> Result<bool, PlantError> {
-        let (element, property, number, kind) = match place {
-            Place::Property { element, property, number, kind } => {
-                (element, property, number, kind)
-            }
-            Place::Closed(element) => return self.switch(element, value != 0.0),
-            Place::Voltage(..) | Place::Current(..) => return Ok(false),
-        };
+        if let Place::Closed(element) = place {
+            return self.switch(element, value != 0.0);
+        }
+        let Place::Property { element, property, number, kind } = place else { return Ok(false) };
         let value = match kind {
             Kind::StoragePower if value.abs() < STORAGE_KW_LEAST => STORAGE_KW_LEAST,
             _ => value,
         };
         let begun = Instant::now();
-        let old = self.get(element, property, number);
-        let set = match old {
-            Ok(old) if old == value => Ok(false),
-            Ok(_) => {
-                self.put(element, property, (number, value), kind == Kind::Power).map(|()| true)
+        let set = self.get(element, property, number).and_then(|old| {
+            let is_new = old != value;
+            if is_new {
+                self.put(element, property, (number, value), kind == Kind::Power)?;
             }
-            Err(error) => Err(error),
-        };
+            Ok(is_new)
+        });
         self.wall += begun.elapsed();
         set.map_err(|error| failed_to(&format!("set {value}"), error))
     }
@@ -389,6 +370,11 @@ impl Engine {
         let ran = self.context.command(text);
         ran.map(drop).map_err(|error| failed_to(&format!("run `{text}`"), error))
     }
+}
+
+/// 1 for yes, 0 for no.
+fn as_number(yes: bool) -> f64 {
+    f64::from(u8::from(yes))
 }
 
 fn kind(element: &str, property: &str) -> Kind {

@@ -1,154 +1,66 @@
 //! What can go wrong with the plant, in words that name the place and the fix.
 
-use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use settings::problems::{Fault, quoted};
 
 /// Why the plant cannot be opened, asked or advanced.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum PlantError {
-    /// No folder holds the engine.
-    LibraryNotFound {
-        /// Where it was looked for.
-        searched: Vec<PathBuf>,
-    },
-    /// The variable that names the engine names no file.
-    LibraryVariable {
-        /// Path of the file or library.
-        file: PathBuf,
-    },
-    /// The engine cannot be opened or lacks a function.
-    LibraryUnusable {
-        /// Path of the file or library.
-        file: PathBuf,
-        /// What the loader says.
-        reason: String,
-    },
-    /// The engine refuses the circuit.
-    Circuit {
-        /// The circuit file of the scenario.
-        file: PathBuf,
-        /// The engine's words, with the file and line they are about.
-        message: String,
-    },
+    #[error(
+        "the OpenDSS engine (libdss_capi) was not found in: {}; install it with `pip install \
+         dss_python_backend==0.14.5` or `make setup`, or name the file in {}",
+        listed(.searched),
+        crate::LIBRARY_VARIABLE
+    )]
+    LibraryNotFound { searched: Vec<PathBuf> },
+    #[error("{} names {file}, which is not a file; correct or unset it", crate::LIBRARY_VARIABLE)]
+    LibraryVariable { file: PathBuf },
+    /// The engine cannot be opened or lacks a function, as the loader says.
+    #[error(
+        "{file} is not a usable OpenDSS engine: {reason}; install the one of \
+         dss_python_backend==0.14.5 (`make setup`)"
+    )]
+    LibraryUnusable { file: PathBuf, reason: String },
+    /// The engine refuses the circuit. Its words have the file and line they are about.
+    #[error("the engine rejects the circuit {file}: {message}")]
+    Circuit { file: PathBuf, message: String },
     /// A table of values cannot be used.
+    #[error("{}: {message}", place(.file, *.line))]
     Profile {
-        /// Path of the file or library.
         file: PathBuf,
-        /// Line, from 1; 0 for the file as a whole.
+        /// From 1; 0 for the file as a whole.
         line: usize,
         /// What is wrong and what is expected.
         message: String,
     },
-    /// The time steps of the scenario do not fit each other.
-    Steps {
-        /// What is wrong and what is expected.
-        message: String,
-    },
-    /// The circuit has no such point.
+    /// The time steps of the scenario do not fit each other: what is wrong and what is expected.
+    #[error("{message}")]
+    Steps { message: String },
+    #[error("the plant has no point {point}: {message}; {}", did_you_mean(.near))]
     UnknownPoint {
-        /// The point as the scenario writes it.
+        /// As the scenario writes it.
         point: String,
-        /// The text of the engine or of the reader.
         message: String,
         /// Names that come near.
         near: Vec<String>,
     },
-    /// The point cannot be written.
-    ReadOnly {
-        /// Name of the point.
-        point: String,
-    },
-    /// A value that no grid has.
-    Value {
-        /// Name of the point.
-        point: String,
-        /// The value that was refused.
-        value: f64,
-        /// Values that the point accepts.
-        wanted: String,
-    },
-    /// A value that the engine does not take.
-    Refused {
-        /// Name of the point.
-        point: String,
-        /// The value that was refused.
-        value: f64,
-        /// The text of the engine or of the reader.
-        message: String,
-    },
-    /// The last step is no solution of the grid, so nothing has a value.
-    Unsolved {
-        /// The point asked for.
-        point: String,
-    },
-    /// The engine reports an error while running.
+    #[error("{point} is a result of the simulation and cannot be written")]
+    ReadOnly { point: String },
+    /// A value that no grid has, and those that the point accepts.
+    #[error("{value} is not a valid value for {point}; write {wanted}")]
+    Value { point: String, value: f64, wanted: String },
+    #[error("the engine rejects {value} for {point}: {message}")]
+    Refused { point: String, value: f64, message: String },
+    #[error("{point} has no value: the solution of the plant did not converge")]
+    Unsolved { point: String },
+    #[error("the engine failed to {doing}: {message} (its error {number})")]
     Engine {
         /// What it was asked to do.
         doing: String,
-        /// Error number of the engine.
         number: i32,
-        /// The text of the engine or of the reader.
         message: String,
     },
-}
-
-impl fmt::Display for PlantError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LibraryNotFound { searched } => {
-                write!(out, "the OpenDSS engine (libdss_capi) was not found in: ")?;
-                write_list(out, searched.iter().map(|path| path.display().to_string()))?;
-                write!(
-                    out,
-                    "; install it with `pip install dss_python_backend==0.14.5` or `make setup`, \
-                     or name the file in {}",
-                    crate::LIBRARY_VARIABLE
-                )
-            }
-            Self::LibraryVariable { file } => write!(
-                out,
-                "{} names {}, which is not a file; correct or unset it",
-                crate::LIBRARY_VARIABLE,
-                file.display()
-            ),
-            Self::LibraryUnusable { file, reason } => write!(
-                out,
-                "{} is not a usable OpenDSS engine: {reason}; install the one of \
-                 dss_python_backend==0.14.5 (`make setup`)",
-                file.display()
-            ),
-            Self::Circuit { file, message } => {
-                write!(out, "the engine rejects the circuit {}: {message}", file.display())
-            }
-            Self::Profile { file, line: 0, message } => {
-                write!(out, "{}: {message}", file.display())
-            }
-            Self::Profile { file, line, message } => {
-                write!(out, "{}:{line}: {message}", file.display())
-            }
-            Self::Steps { message } => write!(out, "{message}"),
-            Self::UnknownPoint { point, message, near } => {
-                write!(out, "the plant has no point {point}: {message}; {}", did_you_mean(near))
-            }
-            Self::ReadOnly { point } => {
-                write!(out, "{point} is a result of the simulation and cannot be written")
-            }
-            Self::Value { point, value, wanted } => {
-                write!(out, "{value} is not a valid value for {point}; write {wanted}")
-            }
-            Self::Refused { point, value, message } => {
-                write!(out, "the engine rejects {value} for {point}: {message}")
-            }
-            Self::Unsolved { point } => {
-                write!(out, "{point} has no value: the solution of the plant did not converge")
-            }
-            Self::Engine { doing, number, message } => {
-                write!(out, "the engine failed to {doing}: {message} (its error {number})")
-            }
-        }
-    }
 }
 
 /// The fix for a name that is not one of a point.
@@ -163,14 +75,17 @@ fn did_you_mean(near: &[String]) -> String {
     }
 }
 
-fn write_list(out: &mut fmt::Formatter<'_>, items: impl Iterator<Item = String>) -> fmt::Result {
-    for (index, item) in items.enumerate() {
-        write!(out, "{}{item}", if index > 0 { ", " } else { "" })?;
-    }
-    Ok(())
+fn listed(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    names.join(", ")
 }
 
-impl std::error::Error for PlantError {}
+fn place(file: &Path, line: usize) -> String {
+    match line {
+        0 => file.display().to_string(),
+        _ => format!("{}:{line}", file.display()),
+    }
+}
 
 impl PlantError {
     /// Whether something is missing on this machine, rather than wrong with the scenario.

@@ -98,14 +98,9 @@ impl Plant {
     /// When the engine is missing, or the circuit or the steps are wrong.
     pub fn open(plan: &plan::Plan, search: &[PathBuf]) -> Result<Self, PlantError> {
         let variable = std::env::var_os(LIBRARY_VARIABLE).filter(|value| !value.is_empty());
-        let variable = variable.map(PathBuf::from);
-        let file = library::find(variable.as_deref(), search)?;
-        Self::open_with(plan, &file)
-    }
-
-    fn open_with(plan: &plan::Plan, library: &Path) -> Result<Self, PlantError> {
+        let file = library::find(variable.as_ref().map(Path::new), search)?;
         let record_every = steps_between_rows(plan)?;
-        let context = library::Context::open(library)?;
+        let context = library::Context::open(&file)?;
         Ok(Self {
             engine: Engine::compile(context, &plan.circuit)?,
             points: Vec::new(),
@@ -130,8 +125,7 @@ impl Plant {
         for profile in &plan.profiles {
             self.add_profile(profile)?;
         }
-        self.record =
-            plan.record.iter().map(|name| self.resolve(name)).collect::<Result<_, _>>()?;
+        self.record = self.resolve_all(&plan.record)?;
         self.set_profiles(VirtualSpan::ZERO)?;
         self.refresh()
     }
@@ -254,14 +248,17 @@ impl Plant {
         &self.unsolved
     }
 
+    fn resolve_all<'p>(
+        &mut self,
+        names: impl IntoIterator<Item = &'p PointName>,
+    ) -> Result<Vec<PointId>, PlantError> {
+        names.into_iter().map(|name| self.resolve(name)).collect()
+    }
+
     fn add_profile(&mut self, profile: &plan::Profile) -> Result<(), PlantError> {
         let columns: Vec<String> = profile.columns.keys().cloned().collect();
         let table = Table::read(&profile.file, &profile.time_column, &columns)?;
-        let mut points = Vec::new();
-        for name in profile.columns.values() {
-            let point = self.resolve(name)?;
-            points.push(point);
-        }
+        let points = self.resolve_all(profile.columns.values())?;
         table.check(|column, value| self.takes(points[column], value))?;
         self.profiles.push((table, points));
         Ok(())
@@ -271,11 +268,8 @@ impl Plant {
         let (step, profiles) = (self.step, &self.profiles);
         self.position.next(to, |after| {
             let changes = profiles.iter().filter_map(|(table, _)| {
-                let change = table.next_change_after(time_of(after, step))?;
-                Some(
-                    change.as_ns().div_euclid(step.as_ns())
-                        + i64::from(change.as_ns() % step.as_ns() != 0),
-                )
+                let ns = table.next_change_after(time_of(after, step))?.as_ns();
+                Some(ns.div_euclid(step.as_ns()) + i64::from(ns % step.as_ns() != 0))
             });
             changes.min()
         })
@@ -354,10 +348,8 @@ fn steps_between_rows(plan: &plan::Plan) -> Result<i64, PlantError> {
     let (step, every) = (plan.step.as_ns(), plan.record_every.as_ns());
     let wrong = |message: String| Err(PlantError::Steps { message });
     if step <= 0 || step % VirtualSpan::from_ms(1).as_ns() != 0 {
-        return wrong(format!(
-            "the plant's step is {}; it must be a whole number of ms",
-            plan.step
-        ));
+        let what = format!("the plant's step is {}; it must be a whole number of ms", plan.step);
+        return wrong(what);
     }
     if every <= 0 || every % step != 0 {
         return wrong(format!(

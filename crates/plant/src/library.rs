@@ -43,6 +43,9 @@ type Engine = *const c_void;
 type Object = *mut c_void;
 type Texts = *mut *mut c_char;
 
+/// What the engine answers, or the number of its error and its words.
+pub(super) type Answer<T> = Result<T, (i32, String)>;
+
 /// Declares the table of functions and how it is filled from the library.
 macro_rules! calls {
     ($($field:ident = $symbol:literal: fn($($argument:ty),*) $(-> $answer:ty)?;)*) => {
@@ -219,8 +222,8 @@ impl Context {
         unsafe { copied((self.calls.version)(self.engine.as_ptr())) }
     }
 
-    /// Runs a text command. Returns what it printed, or the engine's number and words.
-    pub(super) fn command(&mut self, text: &str) -> Result<String, (i32, String)> {
+    /// Runs a text command. Returns what it printed.
+    pub(super) fn command(&mut self, text: &str) -> Answer<String> {
         let command =
             CString::new(text).map_err(|_| (0, "a command contains a NUL byte".into()))?;
         // SAFETY: the engine is alive and the text ends in zero; it copies what it keeps.
@@ -231,7 +234,7 @@ impl Context {
     }
 
     /// The engine's error, which reading resets.
-    pub(super) fn check(&mut self) -> Result<(), (i32, String)> {
+    fn check(&mut self) -> Answer<()> {
         // SAFETY: the engine is alive; its words are valid until the next call.
         unsafe {
             match (self.calls.error_number)(self.engine.as_ptr()) {
@@ -243,7 +246,7 @@ impl Context {
 
     /// Solves `count` steps of the present mode. Returns what became of each, and the engine's
     /// error: steps before it were solved.
-    pub(super) fn solve(&mut self, count: i32) -> (SolveEvents, Result<(), (i32, String)>) {
+    pub(super) fn solve(&mut self, count: i32) -> (SolveEvents, Answer<()>) {
         SOLVING.replace(Some((self.calls, SolveEvents::default())));
         // SAFETY: the engine is alive and has a circuit (it answers with an error if not).
         unsafe {
@@ -293,44 +296,28 @@ impl Context {
         Some((Handle(handle), self.texts(self.calls.properties)))
     }
 
-    pub(super) fn get(&mut self, element: Handle, property: i32) -> Result<f64, (i32, String)> {
+    pub(super) fn get(&mut self, element: Handle, property: i32) -> Answer<f64> {
         // SAFETY: the element belongs to this living engine.
         let value = unsafe { (self.calls.get_float)(element.0.as_ptr(), property) };
-        self.check()?;
-        Ok(value)
+        self.check().map(|()| value)
     }
 
     /// A whole number or yes (other than 0) and no (0); -1 for a property of another kind.
-    pub(super) fn get_whole(
-        &mut self,
-        element: Handle,
-        property: i32,
-    ) -> Result<i32, (i32, String)> {
+    pub(super) fn get_whole(&mut self, element: Handle, property: i32) -> Answer<i32> {
         // SAFETY: the element belongs to this living engine.
         let value = unsafe { (self.calls.get_whole)(element.0.as_ptr(), property) };
-        self.check()?;
-        Ok(value)
+        self.check().map(|()| value)
     }
 
-    pub(super) fn get_word(
-        &mut self,
-        element: Handle,
-        property: i32,
-    ) -> Result<String, (i32, String)> {
+    pub(super) fn get_word(&mut self, element: Handle, property: i32) -> Answer<String> {
         // SAFETY: the element belongs to this living engine; its answer is valid until the next
         // call.
         let word = unsafe { copied((self.calls.get_word)(element.0.as_ptr(), property)) };
-        self.check()?;
-        Ok(word)
+        self.check().map(|()| word)
     }
 
     /// Sets a whole number, or yes (1) and no (0).
-    pub(super) fn set_whole(
-        &mut self,
-        element: Handle,
-        property: i32,
-        value: i32,
-    ) -> Result<(), (i32, String)> {
+    pub(super) fn set_whole(&mut self, element: Handle, property: i32, value: i32) -> Answer<()> {
         // SAFETY: the element belongs to this living engine.
         unsafe { (self.calls.set_whole)(element.0.as_ptr(), property, value, 0) };
         self.check()
@@ -344,7 +331,7 @@ impl Context {
         property: i32,
         value: f64,
         keep_matrix: bool,
-    ) -> Result<(), (i32, String)> {
+    ) -> Answer<()> {
         let flags = if keep_matrix { AVOID_FULL_RECALC } else { 0 };
         // SAFETY: the element belongs to this living engine.
         unsafe { (self.calls.set_float)(element.0.as_ptr(), property, value, flags) };
@@ -386,7 +373,7 @@ impl Context {
     }
 
     /// Connects an element's first terminal, or takes it off.
-    pub(super) fn switch(&mut self, element: Handle, closed: bool) -> Result<(), (i32, String)> {
+    pub(super) fn switch(&mut self, element: Handle, closed: bool) -> Answer<()> {
         let call = if closed { self.calls.close } else { self.calls.open };
         // SAFETY: as for `is_closed`.
         unsafe { call(element.0.as_ptr(), 1, 0) };
@@ -421,12 +408,10 @@ impl Drop for Context {
 /// `folders`, each of which may be a prefix (with `lib/python3*/site-packages`) or a
 /// `site-packages` itself.
 pub fn find(variable: Option<&Path>, folders: &[PathBuf]) -> Result<PathBuf, PlantError> {
-    if let Some(file) = variable {
-        return if file.is_file() {
-            Ok(file.into())
-        } else {
-            Err(PlantError::LibraryVariable { file: file.into() })
-        };
+    match variable {
+        Some(file) if file.is_file() => return Ok(file.into()),
+        Some(file) => return Err(PlantError::LibraryVariable { file: file.into() }),
+        None => {}
     }
     folders
         .iter()
@@ -444,12 +429,8 @@ fn sites(folder: &Path) -> Vec<PathBuf> {
 
 /// What a folder holds, sorted; nothing if it is not there.
 fn entries(folder: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .collect();
+    let all = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = all.map(|entry| entry.path()).collect();
     found.sort();
     found
 }
@@ -495,9 +476,9 @@ mod tests {
     #[test]
     fn the_variable_wins_and_must_name_a_file() {
         let missing = find(Some(Path::new("/nowhere/libdss.so")), &[]).unwrap_err().to_string();
-        assert!(
-            missing.contains("/nowhere/libdss.so") && missing.contains(crate::LIBRARY_VARIABLE)
-        );
+        for part in ["/nowhere/libdss.so", crate::LIBRARY_VARIABLE] {
+            assert!(missing.contains(part), "{part} is not in: {missing}");
+        }
         let this = std::env::current_exe().unwrap();
         assert_eq!(find(Some(&this), &[]).unwrap(), this);
     }

@@ -13,21 +13,49 @@ use super::error::PlantError;
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Table {
     file: PathBuf,
-    /// Line of each row, from 1.
-    lines: Vec<usize>,
-    times: Vec<VirtualSpan>,
-    rows: Vec<Vec<f64>>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Row {
+    /// In the file, from 1.
+    line: usize,
+    time: VirtualSpan,
+    values: Vec<f64>,
 }
 
 impl Table {
     /// Reads the columns `columns` of a CSV file, in that order.
     pub(super) fn read(file: &Path, time: &str, columns: &[String]) -> Result<Self, PlantError> {
-        let text = std::fs::read_to_string(file).map_err(|error| PlantError::Profile {
-            file: file.into(),
-            line: 0,
-            message: error.to_string(),
-        })?;
-        Reader { file: file.into() }.table(&text, time, columns)
+        let text = std::fs::read_to_string(file);
+        Self::parse(file, &text.map_err(|e| error(file, 0, e.to_string()))?, time, columns)
+    }
+
+    fn parse(file: &Path, text: &str, time: &str, columns: &[String]) -> Result<Self, PlantError> {
+        let text = text.trim_start_matches('\u{feff}');
+        let mut lines = (1..).zip(text.lines());
+        let (_, header) = lines.next().ok_or_else(|| error(file, 0, "the file is empty"))?;
+        let header: Vec<&str> = header.split(',').map(str::trim).collect();
+        let wanted = std::iter::once(time).chain(columns.iter().map(String::as_str));
+        let places: Result<Vec<usize>, String> = wanted.map(|name| place(&header, name)).collect();
+        let places = places.map_err(|what| error(file, 1, what))?;
+        let mut rows: Vec<Row> = Vec::new();
+        for (line, row) in lines.filter(|(_, row)| !row.trim().is_empty()) {
+            let values = values(row, header.len(), &places).map_err(|e| error(file, line, e))?;
+            let time = VirtualSpan::from_ns((values[0] * 1e9).round() as i64);
+            if rows.last().is_some_and(|last| last.time >= time) {
+                return Err(error(
+                    file,
+                    line,
+                    format!("time {time} is not after the previous row"),
+                ));
+            }
+            rows.push(Row { line, time, values: values[1..].to_vec() });
+        }
+        if rows.is_empty() {
+            return Err(error(file, 0, "there is a header but there are no rows"));
+        }
+        Ok(Self { file: file.into(), rows })
     }
 
     /// Whether each value is taken by the point of its column.
@@ -35,13 +63,9 @@ impl Table {
         &self,
         takes: impl Fn(usize, f64) -> Result<(), PlantError>,
     ) -> Result<(), PlantError> {
-        for (line, row) in self.lines.iter().zip(&self.rows) {
-            for (column, value) in row.iter().enumerate() {
-                takes(column, *value).map_err(|error| PlantError::Profile {
-                    file: self.file.clone(),
-                    line: *line,
-                    message: error.to_string(),
-                })?;
+        for row in &self.rows {
+            for (column, value) in row.values.iter().enumerate() {
+                takes(column, *value).map_err(|e| error(&self.file, row.line, e.to_string()))?;
             }
         }
         Ok(())
@@ -49,86 +73,40 @@ impl Table {
 
     /// The values that hold at `when`.
     pub(super) fn values_at(&self, when: VirtualSpan) -> &[f64] {
-        let after = self.times.partition_point(|time| *time <= when);
-        &self.rows[after.saturating_sub(1)]
+        let after = self.rows.partition_point(|row| row.time <= when);
+        &self.rows[after.saturating_sub(1)].values
     }
 
     /// The first time after `when` at which other values may hold.
     pub(super) fn next_change_after(&self, when: VirtualSpan) -> Option<VirtualSpan> {
         // The first row holds before its time, so nothing changes when that comes.
-        self.times[1..].get(self.times[1..].partition_point(|time| *time <= when)).copied()
+        let after = self.rows.partition_point(|row| row.time <= when);
+        self.rows.get(after.max(1)).map(|row| row.time)
     }
 }
 
-struct Reader {
-    file: PathBuf,
+fn place(header: &[&str], name: &str) -> Result<usize, String> {
+    header
+        .iter()
+        .position(|column| *column == name)
+        .ok_or_else(|| format!("there is no column {name}; the columns are {}", header.join(", ")))
 }
 
-impl Reader {
-    fn table(&self, text: &str, time: &str, columns: &[String]) -> Result<Table, PlantError> {
-        let text = text.trim_start_matches('\u{feff}');
-        let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
-        let (_, header) = lines.next().ok_or_else(|| self.error(0, "the file is empty"))?;
-        let header: Vec<&str> = header.split(',').map(str::trim).collect();
-        let wanted = std::iter::once(time).chain(columns.iter().map(String::as_str));
-        let places = wanted
-            .map(|name| self.place(&header, name))
-            .collect::<Result<Vec<usize>, PlantError>>()?;
-        let file = self.file.clone();
-        let mut table = Table { file, lines: Vec::new(), times: Vec::new(), rows: Vec::new() };
-        for (line, row) in lines.filter(|(_, row)| !row.trim().is_empty()) {
-            let values = self.values(line, row, header.len(), &places)?;
-            let when = VirtualSpan::from_ns((values[0] * 1e9).round() as i64);
-            if table.times.last().is_some_and(|last| *last >= when) {
-                let message = format!("time {when} is not after the previous row");
-                return Err(self.error(line, &message));
-            }
-            table.lines.push(line);
-            table.times.push(when);
-            table.rows.push(values[1..].to_vec());
-        }
-        if table.times.is_empty() {
-            return Err(self.error(0, "there is a header but there are no rows"));
-        }
-        Ok(table)
+fn values(row: &str, width: usize, places: &[usize]) -> Result<Vec<f64>, String> {
+    let cells: Vec<&str> = row.split(',').map(str::trim).collect();
+    if cells.len() != width {
+        return Err(format!("{} values where the header has {width}", cells.len()));
     }
+    let value = |place: &usize| {
+        let cell = cells[*place];
+        let value = cell.parse().ok().filter(|value| f64::abs(*value) <= super::VALUE_MAX);
+        value.ok_or_else(|| format!("{cell:?} is not a number a grid can have"))
+    };
+    places.iter().map(value).collect()
+}
 
-    fn place(&self, header: &[&str], name: &str) -> Result<usize, PlantError> {
-        header.iter().position(|column| *column == name).ok_or_else(|| {
-            self.error(
-                1,
-                &format!("there is no column {name}; the columns are {}", header.join(", ")),
-            )
-        })
-    }
-
-    fn values(
-        &self,
-        line: usize,
-        row: &str,
-        width: usize,
-        places: &[usize],
-    ) -> Result<Vec<f64>, PlantError> {
-        let cells: Vec<&str> = row.split(',').map(str::trim).collect();
-        if cells.len() != width {
-            let message = format!("{} values where the header has {width}", cells.len());
-            return Err(self.error(line, &message));
-        }
-        places
-            .iter()
-            .map(|place| match cells[*place].parse() {
-                Ok(value) if f64::abs(value) <= super::VALUE_MAX => Ok(value),
-                _ => {
-                    let cell = cells[*place];
-                    Err(self.error(line, &format!("{cell:?} is not a number a grid can have")))
-                }
-            })
-            .collect()
-    }
-
-    fn error(&self, line: usize, message: &str) -> PlantError {
-        PlantError::Profile { file: self.file.clone(), line, message: message.into() }
-    }
+fn error(file: &Path, line: usize, message: impl Into<String>) -> PlantError {
+    PlantError::Profile { file: file.into(), line, message: message.into() }
 }
 
 #[cfg(test)]
@@ -136,8 +114,8 @@ mod tests {
     use super::*;
 
     fn table(text: &str) -> Result<Table, String> {
-        let reader = Reader { file: "wind.csv".into() };
-        reader.table(text, "t_s", &["kw".into()]).map_err(|error| error.to_string())
+        let table = Table::parse(Path::new("wind.csv"), text, "t_s", &["kw".into()]);
+        table.map_err(|error| error.to_string())
     }
 
     fn ms(ms: i64) -> VirtualSpan {

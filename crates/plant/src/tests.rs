@@ -8,7 +8,7 @@ fn workspace() -> PathBuf {
 }
 
 /// The engine of the workspace; without it these tests fail and say what to do.
-pub(super) fn search() -> Vec<PathBuf> {
+fn search() -> Vec<PathBuf> {
     vec![workspace().join(".venv")]
 }
 
@@ -44,7 +44,7 @@ fn case(record: &[&str]) -> plan::Plan {
     }
 }
 
-fn open(plan: &plan::Plan) -> Plant {
+pub(super) fn open(plan: &plan::Plan) -> Plant {
     let mut plant = Plant::open(plan, &search()).unwrap_or_else(|error| panic!("{error}"));
     plant.begin(plan).unwrap_or_else(|error| panic!("{error}"));
     plant
@@ -52,9 +52,8 @@ fn open(plan: &plan::Plan) -> Plant {
 
 /// The controller of the case, with a path of 12 ms between sensor and storage, until
 /// `frozen_from` (ms). Returns the recorded rows.
-fn controlled(plant: &mut Plant, frozen_from: i64) -> Vec<(VirtualSpan, Vec<f64>)> {
-    let wind = plant.resolve(&point("generator.wind.kW")).unwrap();
-    let storage = plant.resolve(&point("storage.es.kW")).unwrap();
+fn controlled(plant: &mut Plant, frozen_from: i64) -> Rows {
+    let [wind, storage] = points(plant, ["generator.wind.kW", "storage.es.kW"]);
     let mut rows = Vec::new();
     let mut record = |when: VirtualSpan, row: &[f64]| rows.push((when, row.to_vec()));
     for sensed_at in (0..90_000).step_by(100) {
@@ -69,10 +68,16 @@ fn controlled(plant: &mut Plant, frozen_from: i64) -> Vec<(VirtualSpan, Vec<f64>
     rows
 }
 
-fn extremes(
-    rows: &[(VirtualSpan, Vec<f64>)],
-    from: i64,
-) -> ((f64, VirtualSpan), (f64, VirtualSpan)) {
+fn points<const N: usize>(plant: &mut Plant, names: [&str; N]) -> [PointId; N] {
+    names.map(|name| plant.resolve(&point(name)).unwrap())
+}
+
+/// For rows that nobody looks at.
+fn none(_: VirtualSpan, _: &[f64]) {}
+
+type Rows = Vec<(VirtualSpan, Vec<f64>)>;
+
+fn extremes(rows: &Rows, from: i64) -> ((f64, VirtualSpan), (f64, VirtualSpan)) {
     let seen = rows.iter().filter(|(when, _)| *when >= ms(from)).map(|(when, row)| (row[0], *when));
     let least = seen.clone().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
     (least, seen.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap())
@@ -111,9 +116,8 @@ fn the_case_sags_when_its_set_point_is_frozen() {
 #[test]
 fn at_rest_it_can_be_read_and_written_but_no_time_passes() {
     let mut plant = open(&case(&["bus.680.v1"]));
-    let volts = plant.resolve(&point("bus.680.v1")).unwrap();
-    let power = plant.resolve(&point("storage.es.kW")).unwrap();
-    let energy = plant.resolve(&point("storage.es.kWhstored")).unwrap();
+    let [volts, power, energy] =
+        points(&mut plant, ["bus.680.v1", "storage.es.kW", "storage.es.kWhstored"]);
     let mut none = |_: VirtualSpan, _: &[f64]| panic!("no rows before zero");
     plant.advance(ms(-5000), &mut none).unwrap();
     let (before, stored) = (plant.read(volts).unwrap(), plant.read(energy).unwrap());
@@ -176,9 +180,7 @@ fn pieces_of_any_length_lead_to_the_same_grid() {
 #[test]
 fn storage_asked_for_nothing_rests() {
     let mut plant = open(&case(&[]));
-    let storage = plant.resolve(&point("storage.es.kW")).unwrap();
-    let volts = plant.resolve(&point("bus.675.v1")).unwrap();
-    let mut none = |_: VirtualSpan, _: &[f64]| ();
+    let [storage, volts] = points(&mut plant, ["storage.es.kW", "bus.675.v1"]);
     let mut seen = Vec::new();
     for (second, power) in [-800.0, 0.0, 800.0, 0.0].iter().enumerate() {
         plant.write(storage, *power).unwrap();
@@ -192,10 +194,8 @@ fn storage_asked_for_nothing_rests() {
 #[test]
 fn storage_at_its_reserve_goes_idle_until_it_is_written_again() {
     let mut plant = open(&case(&[]));
-    let points = ["storage.es.kW", "storage.es.kWhstored", "bus.675.v1"]
-        .map(|name| plant.resolve(&point(name)).unwrap());
-    let [storage, energy, volts] = points;
-    let mut none = |_: VirtualSpan, _: &[f64]| ();
+    let [storage, energy, volts] =
+        points(&mut plant, ["storage.es.kW", "storage.es.kWhstored", "bus.675.v1"]);
     // A tenth of a watt-hour above the reserve of 5 % of 5000 kWh: a third of a millisecond
     // at a megawatt.
     plant.write(energy, 250.0001).unwrap();
@@ -248,14 +248,13 @@ fn whole_numbers_and_yes_and_no_are_points_too() {
     let circuit = folder.path().join("taps.dss");
     std::fs::write(&circuit, TAPS).unwrap();
     let mut plant = open(&plan::Plan { circuit, profiles: Vec::new(), ..case(&[]) });
-    let mut none = |_: VirtualSpan, _: &[f64]| ();
-    let [volts, taps, kind, enabled, phases] =
-        ["bus.b.v1", "regcontrol.r.tapnum", "load.d.model", "load.d.enabled", "load.d.phases"]
-            .map(|name| plant.resolve(&point(name)).unwrap());
+    let names =
+        ["bus.b.v1", "regcontrol.r.tapnum", "load.d.model", "load.d.enabled", "load.d.phases"];
+    let [volts, taps, kind, enabled, phases] = points(&mut plant, names);
     let read = |plant: &mut Plant, id| plant.read(id).unwrap();
     assert_eq!((read(&mut plant, taps), read(&mut plant, kind)), (0.0, 1.0));
     assert_eq!((read(&mut plant, enabled), read(&mut plant, phases)), (1.0, 3.0));
-    let mut after = |plant: &mut Plant, id, value: f64, to| {
+    let after = |plant: &mut Plant, id, value: f64, to| {
         plant.write(id, value).unwrap();
         assert_eq!(plant.read(id).unwrap(), value);
         plant.advance(ms(to), &mut none).unwrap();
@@ -297,10 +296,8 @@ fn a_table_with_a_value_that_its_point_does_not_take_is_reported_with_its_line()
     let profiles = vec![plan::Profile { file, time_column: "t_s".into(), columns }];
     let plan = plan::Plan { circuit, profiles, ..case(&[]) };
     let error = Plant::open(&plan, &search()).unwrap().begin(&plan).unwrap_err().to_string();
-    assert!(
-        error.contains("taps.csv:4: 2.5 is not a valid value for regcontrol.r.tapnum"),
-        "{error}"
-    );
+    let expected = "taps.csv:4: 2.5 is not a valid value for regcontrol.r.tapnum";
+    assert!(error.contains(expected), "{error}");
 }
 
 #[test]
@@ -333,10 +330,8 @@ fn a_wrong_circuit_is_an_error_with_file_and_line() {
     let error = refused(&format!("{start}new line.l bus1=s bus2=t lngth=1\n"));
     assert!(error.contains("a circuit.dss") && error.contains("lngth"), "{error}");
     assert!(error.contains('3'), "{error}");
-    let error = refused("clear\n");
-    assert!(error.contains("no circuit"), "{error}");
-    let error = refused(&format!("{start}redirect other.dss\n"));
-    assert!(error.contains("other.dss"), "{error}");
+    assert!(refused("clear\n").contains("no circuit"));
+    assert!(refused(&format!("{start}redirect other.dss\n")).contains("other.dss"));
     plan.circuit = "/nowhere/x.dss".into();
     let error = Plant::open(&plan, &search()).unwrap_err().to_string();
     assert!(error.contains("/nowhere/x.dss"), "{error}");
@@ -382,8 +377,7 @@ fn two_engines_in_two_threads_give_the_same() {
 fn feeder() -> plan::Plan {
     let mut plan = case(&[]);
     plan.profiles.clear();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cases/ieee13");
-    plan.circuit = folder.join("feeder.dss");
+    plan.circuit = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cases/ieee13/feeder.dss");
     plan
 }
 
@@ -416,11 +410,9 @@ fn what_a_step_costs() {
     plan.profiles.clear();
     plan.record_every = ms(1000);
     let mut plant = open(&plan);
-    let load = plant.resolve(&point("load.d611.kW")).unwrap();
-    let storage = plant.resolve(&point("storage.es.kW")).unwrap();
-    let volts = plant.resolve(&point("bus.680.v1")).unwrap();
+    let [load, storage, volts] =
+        points(&mut plant, ["load.d611.kW", "storage.es.kW", "bus.680.v1"]);
     let mut now = 0;
-    let mut none = |_: VirtualSpan, _: &[f64]| ();
     let mut measured = |name: &str, piece: i64, work: &mut dyn FnMut(&mut Plant, i64)| {
         let (begun, steps) = (std::time::Instant::now(), 5000);
         for _ in 0..steps / piece {
@@ -465,8 +457,8 @@ fn currents_and_angles_are_those_published() {
 #[test]
 fn an_open_line_carries_nothing_and_closes_again() {
     let mut plant = open(&feeder());
-    let [closed, current, voltage] = ["line.650632.closed", "line.650632.i1", "bus.671.v1"]
-        .map(|name| plant.resolve(&point(name)).unwrap());
+    let [closed, current, voltage] =
+        points(&mut plant, ["line.650632.closed", "line.650632.i1", "bus.671.v1"]);
     let before = plant.read(voltage).unwrap();
     assert_eq!(plant.read(closed).unwrap(), 1.0);
     assert!(plant.is_writable(closed) && !plant.is_writable(current));

@@ -1,6 +1,6 @@
 //! Steps that are no solutions of the grid: each is found, none makes a figure.
 
-use super::tests::{ms, point, search};
+use super::tests::{self, ms, point};
 use super::*;
 
 /// A source and a load of constant power at the end of a line that carries 3 MW at most.
@@ -37,9 +37,7 @@ fn open(circuit: &str) -> (Plant, tempfile::TempDir) {
         unconverged_share: 0.0,
     };
     std::fs::write(&plan.circuit, circuit).unwrap();
-    let mut plant = Plant::open(&plan, &search()).unwrap_or_else(|error| panic!("{error}"));
-    plant.begin(&plan).unwrap_or_else(|error| panic!("{error}"));
-    (plant, folder)
+    (tests::open(&plan), folder)
 }
 
 fn set(plant: &mut Plant, name: &str, value: f64) {

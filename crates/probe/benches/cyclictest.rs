@@ -64,25 +64,19 @@ fn main() {
         );
     }
     for (index, name) in NAMES.iter().enumerate().skip(1) {
-        compare(name, "median", "µs", &rounds, index, |run| run.median_us);
-        compare(name, "CPU per wake-up", "µs", &rounds, index, |run| run.cpu_us_per_wakeup);
+        compare(name, "median", &rounds, index, |run| run.median_us);
+        compare(name, "CPU per wake-up", &rounds, index, |run| run.cpu_us_per_wakeup);
     }
 }
 
-fn compare(
-    name: &str,
-    what: &str,
-    unit: &str,
-    rounds: &[[Run; 3]],
-    index: usize,
-    figure: fn(&Run) -> f64,
-) {
+/// Of a figure in µs.
+fn compare(name: &str, what: &str, rounds: &[[Run; 3]], index: usize, figure: fn(&Run) -> f64) {
     let mut differences: Vec<f64> =
         rounds.iter().map(|round| figure(&round[index]) - figure(&round[0])).collect();
     let p = signed_rank(&differences);
     differences.sort_by(f64::total_cmp);
     let median = differences[differences.len() / 2];
-    println!("{name} less cyclictest, {what}: {median:+.2} {unit}, signed-rank p = {p:.3}");
+    println!("{name} less cyclictest, {what}: {median:+.2} µs, signed-rank p = {p:.3}");
 }
 
 fn options() -> Options {

@@ -1,6 +1,5 @@
 //! The command line of `qcprobe`. Exit codes are those of `qcycle`.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use terminal::exit::Exit;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, Parser, Subcommand};
 use strum::VariantNames as _;
 
@@ -136,7 +135,7 @@ pub fn main() -> ExitCode {
     };
     let done = match arguments.command {
         Command::Run(arguments) => measure(&arguments),
-        Command::Init => be_init(),
+        Command::Init => init::run().map(|()| Exit::Done),
         Command::Attend => carry_out(),
         Command::Keep { parent, cores, words } => keep(parent, &words, cores.as_ref()),
         Command::Facts => print_facts(),
@@ -162,28 +161,20 @@ fn code_of(error: &anyhow::Error) -> Exit {
 }
 
 /// An option with which a plan cannot be, by its name and not by the key of the plan.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("--{}: {}", .0.key.trim_end_matches("_ns"), .0.problem)]
 struct BadOption(BadPlan);
-
-impl fmt::Display for BadOption {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "--{}: {}", self.0.key.trim_end_matches("_ns"), self.0.problem)
-    }
-}
-
-impl std::error::Error for BadOption {}
 
 fn measure(arguments: &RunArguments) -> Result<Exit> {
     let plan = arguments.plan()?;
     let control = Arc::new(Control::default());
     signal::obey(&control).context("handlers of signals")?;
     let ended = if arguments.output == Path::new("-") {
-        if io::stdout().is_terminal() {
-            bail!(
-                "the stream is binary and cannot go to a terminal: give a file with --output, or \
-                 pipe it: | qcprobe show -"
-            );
-        }
+        ensure!(
+            !io::stdout().is_terminal(),
+            "the stream is binary and cannot go to a terminal: give a file with --output, or \
+             pipe it: | qcprobe show -"
+        );
         run(&plan, io::stdout().lock(), &control).map(|(_, outcome)| outcome)
     } else {
         let path = &arguments.output;
@@ -192,12 +183,7 @@ fn measure(arguments: &RunArguments) -> Result<Exit> {
         run(&plan, OnDisk(file), &control).map(|(_, outcome)| outcome)
     };
     match ended {
-        Ok(Outcome::Finished) => Ok(Exit::Done),
-        Ok(Outcome::Interrupted) => Ok(Exit::Interrupted),
-        Ok(Outcome::NotMeasured(reason) | Outcome::Failed(reason)) => {
-            terminal::err!("qcprobe: {}: not measured: {reason}", plan.probe);
-            Ok(Exit::NotMeasured)
-        }
+        Ok(outcome) => Ok(exit_of(outcome, &format!("{}: ", plan.probe))),
         Err(error) => {
             let place = arguments.output.display();
             let fix = if error.kind() == io::ErrorKind::BrokenPipe {
@@ -211,17 +197,25 @@ fn measure(arguments: &RunArguments) -> Result<Exit> {
     }
 }
 
+/// Says why nothing was measured, of what, and returns what the program ends with.
+fn exit_of(outcome: Outcome, what: &str) -> Exit {
+    match outcome {
+        Outcome::Finished => Exit::Done,
+        Outcome::Interrupted => Exit::Interrupted,
+        Outcome::NotMeasured(reason) | Outcome::Failed(reason) => {
+            terminal::err!("qcprobe: {what}not measured: {reason}");
+            Exit::NotMeasured
+        }
+    }
+}
+
 fn carry_out() -> Result<Exit> {
     let control = Arc::new(Control::default());
     signal::obey(&control).context("handlers of signals")?;
     let input = BufReader::new(io::stdin());
     Ok(match attend::tend(input, io::stdout().lock(), &control)? {
-        Tended::Measured(Outcome::Finished) | Tended::Kept => Exit::Done,
-        Tended::Measured(Outcome::Interrupted) => Exit::Interrupted,
-        Tended::Measured(Outcome::NotMeasured(reason) | Outcome::Failed(reason)) => {
-            terminal::err!("qcprobe: not measured: {reason}");
-            Exit::NotMeasured
-        }
+        Tended::Measured(outcome) => exit_of(outcome, ""),
+        Tended::Kept => Exit::Done,
         Tended::LoadMissing => Exit::NotMeasured,
     })
 }
@@ -249,10 +243,6 @@ impl Write for OnDisk {
     }
 }
 
-fn be_init() -> Result<Exit> {
-    match init::run()? {}
-}
-
 fn print_facts() -> Result<Exit> {
     terminal::print_json(&serde_json::to_string_pretty(&Facts::of_this_machine())?);
     Ok(Exit::Done)
@@ -269,8 +259,7 @@ fn print_stream(path: &Path) -> Result<Exit> {
     // A folder can be opened, and not be read.
     from.fill_buf().map_err(&unreadable)?;
     let reader = Reader::new(from).with_context(|| format!("{}", path.display()))?;
-    let shown = show::Shown::of(reader);
-    terminal::print(format_args!("{shown}"));
+    terminal::print(format_args!("{}", show::Shown::of(reader)));
     Ok(Exit::Done)
 }
 

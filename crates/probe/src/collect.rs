@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::atomic::Ordering;
 
 use crate::blame::{Late, Witness};
+use crate::clock::{self, HostSpan, HostTime};
 use crate::core_time::CoreTimes;
 use crate::gaps;
 use crate::meter::Gap;
@@ -12,12 +13,11 @@ use crate::stage::Stage;
 use crate::stream::{Counts, Gaps, Note, Outcome, Sample, Writer};
 use crate::threads::{Role, Used};
 
-/// Samples are written, counted and flushed at least this often, ns.
-const WRITE_EVERY_NS: i64 = 500_000_000;
+/// Samples are written, counted and flushed at least this often.
+const WRITE_EVERY: HostSpan = HostSpan::from_ms(500);
 /// Samples of one thread that are kept before they are written.
 const KEPT_MAX: usize = 8192;
 
-/// Collects the samples of a measurement.
 #[derive(Debug)]
 pub(crate) struct Collector {
     stage: Stage,
@@ -26,7 +26,7 @@ pub(crate) struct Collector {
     gaps: Vec<rtrb::Consumer<Gap>>,
     core_times: CoreTimes,
     witness: Witness,
-    written_ns: i64,
+    written: HostTime,
 }
 
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Collector {
             gaps,
             core_times: CoreTimes::begin(&stage.plan.cores),
             witness,
-            written_ns: stage.began_ns,
+            written: stage.began,
         }
     }
 
@@ -61,16 +61,16 @@ impl Collector {
                 self.keep(writer, index, taken)?;
             }
         }
-        let now_ns = os::realtime::now_ns();
+        let now = clock::now();
         let gaps = self.gaps();
-        for stall in self.witness.explain(now_ns, &self.core_times, &gaps) {
+        for stall in self.witness.explain(now, &self.core_times, gaps) {
             writer.note(&Note::Stall(stall))?;
         }
-        if now_ns - self.written_ns < WRITE_EVERY_NS {
+        if now - self.written < WRITE_EVERY {
             return Ok(());
         }
-        self.written_ns = now_ns;
-        self.write(writer, now_ns, &[])
+        self.written = now;
+        self.write(writer, now, &[])
     }
 
     /// Takes and writes the rest, once all threads have ended.
@@ -80,7 +80,7 @@ impl Collector {
         used: &[Used],
     ) -> io::Result<Outcome> {
         self.collect(writer)?;
-        self.write(writer, os::realtime::now_ns(), used)?;
+        self.write(writer, clock::now(), used)?;
         let control = &self.stage.control;
         Ok(match control.failed() {
             Some(what) => Outcome::Failed(what.to_owned()),
@@ -96,15 +96,15 @@ impl Collector {
         taken: Taken,
     ) -> io::Result<()> {
         let thread = &mut self.threads[index];
-        let Sample { at_ns, latency_ns, stamps } = taken.sample;
-        let late = Late { thread: index, core: taken.core, at_ns, length_ns: latency_ns };
+        let Taken { core, at, latency_ns, stamps, .. } = taken;
+        let late = Late { thread: index, core, at, length_ns: latency_ns };
         thread.source.shared.urgent_ns.store(self.witness.see(late), Ordering::Relaxed);
         let expected = thread.first + thread.kept.len() as u64;
         if taken.index != expected || thread.kept.len() >= KEPT_MAX {
             thread.write(index, writer)?;
             thread.first = taken.index;
         }
-        thread.kept.push(Sample { at_ns: at_ns - self.stage.began_ns, latency_ns, stamps });
+        thread.kept.push(Sample { at_ns: self.stage.since_began_ns(at), latency_ns, stamps });
         Ok(())
     }
 
@@ -119,7 +119,7 @@ impl Collector {
     fn write<W: Write>(
         &mut self,
         writer: &mut Writer<W>,
-        now_ns: i64,
+        now: HostTime,
         used: &[Used],
     ) -> io::Result<()> {
         for (index, thread) in self.threads.iter_mut().enumerate() {
@@ -128,7 +128,7 @@ impl Collector {
                 writer.note(&Note::Gaps(gaps))?;
             }
         }
-        let at_ns = now_ns - self.stage.began_ns;
+        let at_ns = self.stage.since_began_ns(now);
         let counts = |(index, thread): (usize, &Thread)| thread.counts(index, used);
         let threads = self.threads.iter().enumerate().map(counts).collect();
         writer.note(&Note::Counts { at_ns, threads })?;

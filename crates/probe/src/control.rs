@@ -4,6 +4,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
+use crate::clock::{self, HostTime};
+
 /// Shared by a measurement and what controls it; safe to use in a handler of a signal.
 #[derive(Debug, Default)]
 pub struct Control {
@@ -36,11 +38,11 @@ impl Control {
 
     /// The program runs again after a stop (SIGCONT).
     pub fn continued(&self) {
-        self.continued_ns.store(os::realtime::now_ns(), Ordering::Relaxed);
+        self.continued_ns.store(clock::now().as_ns(), Ordering::Relaxed);
     }
 
-    /// When it last did, `CLOCK_MONOTONIC`; 0 if never.
-    pub fn continued_ns(&self) -> i64 {
-        self.continued_ns.load(Ordering::Relaxed)
+    /// When it last did; time 0 of the clock if never.
+    pub(crate) fn continued_at(&self) -> HostTime {
+        HostTime::from_ns(self.continued_ns.load(Ordering::Relaxed))
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::host::Host;
 use crate::stream::CoreTime;
 
 /// Length of a tick of `/proc/stat` (`USER_HZ`, 100 on all machines that this runs on), ms.
@@ -11,22 +10,20 @@ const TICK_MS: u64 = 10;
 /// What some cores did since a begin.
 #[derive(Debug)]
 pub(crate) struct CoreTimes {
-    host: Host,
     begin: BTreeMap<usize, CoreTime>,
     last: BTreeMap<usize, CoreTime>,
 }
 
 impl CoreTimes {
     pub(crate) fn begin(cores: &[usize]) -> Self {
-        let host = Host::this();
-        let mut begin = parse(&host.text("/proc/stat").unwrap_or_default());
+        let mut begin = read();
         begin.retain(|core, _| cores.contains(core));
-        Self { host, last: begin.clone(), begin }
+        Self { last: begin.clone(), begin }
     }
 
-    /// What they did up to now; nothing if the kernel does not tell.
+    /// What they did up to now; nothing if the kernel does not report it.
     pub(crate) fn since_begin(&mut self) -> Vec<CoreTime> {
-        self.last = self.read();
+        self.last = read();
         let pairs =
             self.begin.iter().filter_map(|(core, begin)| Some((begin, self.last.get(core)?)));
         pairs.map(|(begin, now)| difference(begin, now)).collect()
@@ -34,17 +31,17 @@ impl CoreTimes {
 
     /// What a hypervisor took of each core since the times were last read, ns.
     pub(crate) fn stolen_since_read_ns(&self) -> BTreeMap<usize, i64> {
-        let now = self.read();
+        let now = read();
         let of = |(core, last): (&usize, &CoreTime)| {
             let stolen_ms = difference(last, now.get(core)?).steal_ms;
             Some((*core, i64::try_from(stolen_ms).ok()?.checked_mul(1_000_000)?))
         };
         self.last.iter().filter_map(of).collect()
     }
+}
 
-    fn read(&self) -> BTreeMap<usize, CoreTime> {
-        parse(&self.host.text("/proc/stat").unwrap_or_default())
-    }
+fn read() -> BTreeMap<usize, CoreTime> {
+    parse(&std::fs::read_to_string("/proc/stat").unwrap_or_default())
 }
 
 fn difference(begin: &CoreTime, now: &CoreTime) -> CoreTime {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use serde::{Serialize, Serializer};
 
 use crate::host::Host;
@@ -17,7 +17,7 @@ const CORES_MAX: usize = 8192;
 pub struct Cores(BTreeSet<usize>);
 
 impl Cores {
-    /// Their numbers, rising.
+    /// The numbers of the cores, rising.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().copied()
     }
@@ -114,22 +114,19 @@ impl Serialize for Cores {
 /// The cores to look at: those asked for, or all that this process may use.
 ///
 /// # Errors
-/// If `/proc` does not tell, none was named, or this process may not use one of them.
+/// If `/proc` does not say, none was named, or this process may not use one of them.
 pub fn chosen(host: &Host, asked: Option<&Cores>) -> anyhow::Result<Cores> {
     let status = host.text("/proc/self/status").context("/proc/self/status cannot be read")?;
-    let allowed = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+    let allowed = os::process::field(&status, "Cpus_allowed_list")
         .context("/proc/self/status has no line `Cpus_allowed_list`")?;
     let allowed: Cores = allowed.parse()?;
     let Some(asked) = asked else { return Ok(allowed) };
     let missing = asked.without(&allowed);
-    if asked.is_empty() {
-        bail!("no core was given; give some, such as `--cores {allowed}`");
-    }
-    if !missing.is_empty() {
-        bail!("core {missing} is not available to this process, which may use {allowed}");
-    }
+    ensure!(!asked.is_empty(), "no core was given; give some, such as `--cores {allowed}`");
+    ensure!(
+        missing.is_empty(),
+        "core {missing} is not available to this process, which may use {allowed}"
+    );
     Ok(asked.clone())
 }
 

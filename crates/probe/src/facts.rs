@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cores::Cores;
 use crate::host::Host;
 
 /// One machine at one time.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facts {
-    /// Name of the machine.
     pub host: String,
     /// Release of the kernel, as `uname -r`.
     pub kernel_release: String,
@@ -25,7 +25,6 @@ pub struct Facts {
     pub realtime: Option<i64>,
     /// The line that the kernel was booted with.
     pub kernel_line: Option<String>,
-    /// Name of the processor.
     pub processor: Option<String>,
     /// Cores that are online, as a list (`0-3`).
     pub cores_online: Option<String>,
@@ -54,6 +53,11 @@ impl Facts {
         Self::of(&Host::this())
     }
 
+    /// The cores that are online, if that is known.
+    pub(crate) fn online(&self) -> Option<Cores> {
+        self.cores_online.as_ref()?.parse().ok()
+    }
+
     /// Those of a host, by its files.
     pub fn of(host: &Host) -> Self {
         let kernel = |file: &str| host.text(&format!("/proc/sys/kernel/{file}"));
@@ -72,13 +76,12 @@ impl Facts {
             governors: governors(host),
             boost: boost(host),
             smt: host.number(&format!("{CORES}/smt/active")).map(|active| active != 0),
-            rt_throttling_us: pair(
-                host.number("/proc/sys/kernel/sched_rt_runtime_us"),
-                host.number("/proc/sys/kernel/sched_rt_period_us"),
-            ),
+            rt_throttling_us: host
+                .number("/proc/sys/kernel/sched_rt_runtime_us")
+                .zip(host.number("/proc/sys/kernel/sched_rt_period_us")),
             cgroup_rt_us: host.control_group("cpu").and_then(|folder| {
                 let number = |file: &str| host.number(&format!("{folder}/cpu.rt_{file}_us"));
-                pair(number("runtime"), number("period"))
+                number("runtime").zip(number("period"))
             }),
             virtualised: virtualised(host, &processors),
             on_battery: on_battery(host),
@@ -87,10 +90,6 @@ impl Facts {
 }
 
 const CORES: &str = "/sys/devices/system/cpu";
-
-fn pair<A, B>(a: Option<A>, b: Option<B>) -> Option<(A, B)> {
-    Some((a?, b?))
-}
 
 /// The first value of one of these keys in lines of `key : value`.
 fn value(text: &str, keys: &[&str]) -> Option<String> {

@@ -1,4 +1,4 @@
-//! The files in which a host tells about itself, below a root that tests can choose.
+//! The files in which a host describes itself, below a root that tests can choose.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ impl Host {
 
     /// The text of a file without the white space round it; `None` if it cannot be read.
     pub fn text(&self, path: &str) -> Option<String> {
-        let octets = std::fs::read(self.path(path)).ok()?;
+        let octets = self.octets(path)?;
         Some(String::from_utf8_lossy(&octets).trim().to_owned())
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The crate is apart because it is another artefact: `qcprobe`, one small static binary that is
 //! carried to remote machines and may be the only program in a guest. It measures by a [`Plan`] and
-//! tells all it saw as one [`stream`] of octets, which is the same through a pipe, ssh, a container
+//! reports all it saw as one [`stream`] of octets, which is the same through a pipe, ssh, a container
 //! or a serial port. What the samples mean is not its business: that is `testbed::latency`.
 
 pub mod attend;
@@ -15,6 +15,7 @@ mod plan;
 pub mod stream;
 
 mod blame;
+mod clock;
 mod collect;
 mod control;
 mod core_time;

@@ -54,25 +54,19 @@ pub fn measure(plan: &Plan) -> io::Result<Measured> {
                 let latency_ns = block.samples.iter().map(|sample| sample.latency_ns);
                 measured.cores[block.thread].latency_ns.extend(latency_ns);
             }
-            Item::Note(note) => measured.note(*note),
+            Item::Note(note) => match *note {
+                Note::Counts { threads, .. } => {
+                    for (core, counts) in measured.cores.iter_mut().zip(threads) {
+                        core.missed = counts.missed;
+                    }
+                }
+                Note::Warning { text } => measured.warnings.push(text),
+                Note::Stall(_) | Note::Cores { .. } | Note::Gaps(_) => {}
+            },
             Item::End(_) | Item::Cut(_) => {}
         }
     }
     Ok(measured)
-}
-
-impl Measured {
-    fn note(&mut self, note: Note) {
-        match note {
-            Note::Counts { threads, .. } => {
-                for (core, counts) in self.cores.iter_mut().zip(threads) {
-                    core.missed = counts.missed;
-                }
-            }
-            Note::Warning { text } => self.warnings.push(text),
-            Note::Stall(_) | Note::Cores { .. } | Note::Gaps(_) => {}
-        }
-    }
 }
 
 #[cfg(test)]

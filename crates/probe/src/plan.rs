@@ -4,9 +4,9 @@
 //! the stream, and is all that is needed to repeat a measurement.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumIter, EnumString, IntoStaticStr, VariantNames};
 
 pub(crate) const PRIORITIES: std::ops::RangeInclusive<i32> = 1..=99;
 /// Shorter than this a period is over before a wake-up is; cyclictest stops there too, ns.
@@ -17,23 +17,9 @@ pub(crate) const SPAN_NS_MAX: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 const CORES_MAX: usize = 4096;
 
 /// One way to ask the platform how late it is.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Debug,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumIter,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantNames,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(Display, EnumIter, EnumString, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Kind {
     /// Sleeps until absolute times (clock_nanosleep(2)), as cyclictest does.
@@ -83,7 +69,6 @@ impl Kind {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Plan {
-    /// Which probe takes the samples.
     pub probe: Kind,
     /// One thread for each; thread `i` belongs to `cores[i]`.
     pub cores: Vec<usize>,
@@ -145,7 +130,8 @@ pub struct WiredLines {
 }
 
 /// A plan that cannot be.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("plan, {key}: {problem}")]
 pub struct BadPlan {
     pub(crate) key: &'static str,
     pub(crate) problem: String,
@@ -163,14 +149,6 @@ impl WiredLines {
         Ok(())
     }
 }
-
-impl fmt::Display for BadPlan {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "plan, {}: {}", self.key, self.problem)
-    }
-}
-
-impl std::error::Error for BadPlan {}
 
 impl Plan {
     /// Reads a plan from JSON, and checks it.
@@ -200,26 +178,18 @@ impl Plan {
             return bad("priority", format!("{priority}; 1 to 99, or null for none"));
         }
         if !(PERIOD_NS_MIN..=SPAN_NS_MAX).contains(&self.period_ns) {
-            return bad(
-                "period_ns",
-                format!("{} ns; give {PERIOD_NS_MIN} to {SPAN_NS_MAX}", self.period_ns),
-            );
+            let range = format!("give {PERIOD_NS_MIN} to {SPAN_NS_MAX}");
+            return bad("period_ns", format!("{} ns; {range}", self.period_ns));
         }
         if !(self.period_ns..=SPAN_NS_MAX).contains(&self.duration_ns) {
-            let (duration, period) = (self.duration_ns, self.period_ns);
-            let range = format!("give one period, {period} ns, to {SPAN_NS_MAX}");
-            return bad("duration_ns", format!("{duration} ns; {range}"));
+            let range = format!("give one period, {} ns, to {SPAN_NS_MAX}", self.period_ns);
+            return bad("duration_ns", format!("{} ns; {range}", self.duration_ns));
         }
         match &self.gpio {
             Some(lines) if self.probe == Kind::Gpio => lines.check(self.cores.len()),
             Some(_) => bad("gpio", format!("the probe is {}; only gpio has lines", self.probe)),
             None => Ok(()),
         }
-    }
-
-    /// Samples of one thread if none is missed.
-    pub fn samples_per_thread(&self) -> u64 {
-        self.duration_ns / self.period_ns.max(1)
     }
 }
 

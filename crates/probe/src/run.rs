@@ -15,11 +15,10 @@ use std::time::{Duration, Instant};
 use os::realtime::AwakeProcessors;
 
 use crate::blame::Witness;
+use crate::clock::{self, HostSpan};
 use crate::collect::Collector;
 use crate::control::Control;
-use crate::cores::Cores;
 use crate::facts::Facts;
-use crate::host::Host;
 use crate::kinds;
 use crate::meter;
 use crate::plan::Plan;
@@ -36,8 +35,8 @@ const COLLECT_EVERY: Duration = Duration::from_millis(100);
 const COLLECT_NOT_BEFORE: Duration = Duration::from_millis(10);
 /// Of SCHED_FIFO; below all that measure, above all that is ordinary.
 const COLLECT_PRIORITY: i32 = 1;
-/// From the moment all threads are ready to the begin: time to get from one to the other, ns.
-const LEAD_NS: i64 = 2_000_000;
+/// From the moment all threads are ready to the begin: time to get from one to the other.
+const LEAD: HostSpan = HostSpan::from_ms(2);
 
 /// Measures by a plan and writes the stream, until it is over or `control` ends it. Returns what it
 /// wrote to, and how it ended, which the stream says as well. The calling thread collects, and stays
@@ -60,7 +59,7 @@ pub fn run<W: Write>(plan: &Plan, to: W, control: &Arc<Control>) -> io::Result<(
     let facts = Facts::of_this_machine();
     let stage = Stage {
         plan: Arc::new(plan.clone()),
-        began_ns: os::realtime::now_ns() + LEAD_NS,
+        began: clock::now() + LEAD,
         control: Arc::clone(control),
     };
     // They begin before anything is read or written: that may take long.
@@ -90,7 +89,7 @@ fn write<W: Write>(
         Ok((collector, running)) => collect(&stage.plan, collector, &mut writer, running)?,
         Err(reason) => Outcome::NotMeasured(reason),
     };
-    let end = End { at_ns: os::realtime::now_ns() - stage.began_ns, outcome: outcome.clone() };
+    let end = End { at_ns: stage.since_began_ns(clock::now()), outcome: outcome.clone() };
     Ok((writer.end(&end)?, outcome))
 }
 
@@ -131,8 +130,7 @@ fn meters(plan: &Plan, warnings: &mut Vec<String>) -> (Vec<Task>, Vec<rtrb::Cons
 
 /// Has the kernel record the switches of all cores where a thread may be; a refusal is a warning.
 fn record(plan: &Plan, warnings: &mut Vec<String>) -> Vec<(usize, Recorder)> {
-    let online = || Facts::of(&Host::this()).cores_online?.parse::<Cores>().ok();
-    let all = if plan.pinned { None } else { online() };
+    let all = if plan.pinned { None } else { Facts::of_this_machine().online() };
     let cores = all.map_or_else(|| plan.cores.clone(), |cores| cores.iter().collect());
     let recorder = |core| Ok((core, Recorder::of_core(core)?));
     let refused = |error: &io::Error| {
@@ -165,12 +163,12 @@ fn collect<W: Write>(
 }
 
 fn header(stage: &Stage, facts: Facts) -> Header {
-    let ago_ns = os::realtime::now_ns() - stage.began_ns;
+    let ago_ns = stage.since_began_ns(clock::now());
     Header {
         plan: Plan::clone(&stage.plan),
         facts,
         began_realtime_ns: os::realtime::realtime_ns() - ago_ns,
-        began_monotonic_ns: stage.began_ns,
+        began_monotonic_ns: stage.began.as_ns(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }

@@ -8,7 +8,6 @@ use crate::stream::{Counts, Header, Item, Note, Outcome, Reader, Stall};
 /// Stalls that are shown, longest first.
 const STALLS_SHOWN: usize = 10;
 
-/// What a stream says, in short.
 #[derive(Debug)]
 pub(crate) struct Shown {
     header: Header,

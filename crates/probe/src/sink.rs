@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::Thread;
 
+use rustix::thread::sched_getcpu;
+
+use crate::clock::{HostSpan, HostTime};
 use crate::gaps::Histogram;
 use crate::plan::Plan;
-use crate::stream::{Sample, Stamps};
-use crate::sys;
+use crate::stream::Stamps;
 
 /// Seconds of samples that a queue holds: how long the collector may be kept from running.
 const QUEUE_S: u64 = 10;
@@ -25,8 +27,10 @@ pub(crate) struct Taken {
     pub(crate) index: u64,
     /// Where the thread ran when it took it.
     pub(crate) core: usize,
-    /// With times of `CLOCK_MONOTONIC`.
-    pub(crate) sample: Sample,
+    /// When it should have been.
+    pub(crate) at: HostTime,
+    pub(crate) latency_ns: i64,
+    pub(crate) stamps: Stamps,
 }
 
 /// What a thread says about itself while it runs.
@@ -45,7 +49,7 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct Sink {
     queue: rtrb::Producer<Taken>,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     collector: Thread,
     /// Where it is pinned.
     core: Option<usize>,
@@ -72,22 +76,22 @@ pub(crate) fn way(plan: &Plan, core: usize) -> (Sink, Source) {
 }
 
 impl Sink {
-    /// Takes a sample: at `at_ns` it should have been, `latency_ns` later it was.
-    pub(crate) fn take(&mut self, at_ns: i64, latency_ns: i64) {
-        self.take_sample(Sample { at_ns, latency_ns, ..Sample::default() });
+    /// Takes a sample: at `at` it should have been, `latency` later it was.
+    pub(crate) fn take(&mut self, at: HostTime, latency: HostSpan) {
+        self.take_split(at, latency, [None; 2]);
     }
 
-    /// Takes a sample with moments that the kernel noted, `CLOCK_MONOTONIC`.
-    pub(crate) fn take_split(&mut self, at_ns: i64, latency_ns: i64, noted_ns: [Option<i64>; 2]) {
-        let since_begin_ns = noted_ns.map(|noted_ns| noted_ns?.checked_sub(at_ns));
-        let stamps = Stamps::within(latency_ns, since_begin_ns);
-        self.take_sample(Sample { at_ns, latency_ns, stamps });
-    }
-
-    fn take_sample(&mut self, sample: Sample) {
-        let latency_ns = sample.latency_ns;
-        let core = self.core.unwrap_or_else(sys::thread::core);
-        let taken = Taken { index: self.taken, core, sample };
+    /// Takes a sample with moments that the kernel noted.
+    pub(crate) fn take_split(
+        &mut self,
+        at: HostTime,
+        latency: HostSpan,
+        noted: [Option<HostTime>; 2],
+    ) {
+        let latency_ns = latency.as_ns();
+        let stamps = Stamps::within(latency_ns, noted.map(|noted| Some((noted? - at).as_ns())));
+        let core = self.core.unwrap_or_else(sched_getcpu);
+        let taken = Taken { index: self.taken, core, at, latency_ns, stamps };
         if self.queue.push(taken).is_err() {
             self.shared.lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -99,16 +103,6 @@ impl Sink {
         }
     }
 
-    /// So many periods were over before there could be a sample.
-    pub(crate) fn miss(&self, periods: u64) {
-        self.shared.miss(periods);
-    }
-
-    /// Where others count what this thread misses.
-    pub(crate) fn misses(&self) -> Misses {
-        Misses(Arc::clone(&self.shared))
-    }
-
     /// Hands gaps over, unless the collector is about to take some: then the next time.
     pub(crate) fn gaps(&self, gaps: &mut Histogram) {
         if let Ok(mut shared) = self.shared.gaps.try_lock() {
@@ -116,26 +110,15 @@ impl Sink {
         }
     }
 
-    /// Hands the last gaps over.
     pub(crate) fn last_gaps(&self, gaps: &mut Histogram) {
         let mut shared = self.shared.gaps.lock().expect("nobody panics with it");
         shared.get_or_insert_default().take_from(gaps);
     }
 }
 
-/// Counts what a thread misses.
-#[derive(Clone, Debug)]
-pub(crate) struct Misses(Arc<Shared>);
-
-impl Misses {
+impl Shared {
     /// So many periods were over before there could be a sample.
     pub(crate) fn miss(&self, periods: u64) {
-        self.0.miss(periods);
-    }
-}
-
-impl Shared {
-    fn miss(&self, periods: u64) {
         if periods > 0 {
             self.missed.fetch_add(periods, Ordering::Relaxed);
         }
@@ -150,13 +133,12 @@ mod tests {
     fn what_finds_no_room_is_counted_and_leaves_a_gap_in_the_numbers() {
         let plan = Plan { period_ns: 1_000_000_000, ..Plan::default() };
         let (mut sink, mut source) = way(&plan, 0);
-        for at_ns in 0..1030 {
-            sink.take(at_ns, 5);
-        }
+        let take = |sink: &mut Sink| sink.take(HostTime::ZERO, HostSpan::from_ns(5));
+        (0..1030).for_each(|_| take(&mut sink));
         assert_eq!(source.shared.lost.load(Ordering::Relaxed), 6);
         assert_eq!(source.shared.taken.load(Ordering::Relaxed), 1030);
         assert_eq!(source.queue.pop().map(|taken| taken.index), Ok(0));
-        sink.take(1030, 5);
+        take(&mut sink);
         let rest: Vec<u64> =
             std::iter::from_fn(|| source.queue.pop().ok()).map(|taken| taken.index).collect();
         assert_eq!(rest[rest.len() - 2..], [1023, 1030]);

@@ -2,49 +2,52 @@
 
 use std::sync::Arc;
 
+use crate::clock::{self, HostSpan, HostTime};
 use crate::control::Control;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
-use crate::sink::Misses;
+use crate::sink::Shared;
 
-/// A thread asks whether it shall end at least this often, ns.
-const NAP_NS: i64 = 100_000_000;
+/// A thread asks whether it shall end at least this often.
+const NAP: HostSpan = HostSpan::from_ms(100);
 
-/// What every thread of a measurement knows.
 #[derive(Clone, Debug)]
 pub(crate) struct Stage {
     pub(crate) plan: Arc<Plan>,
-    /// `CLOCK_MONOTONIC`.
-    pub(crate) began_ns: i64,
+    pub(crate) began: HostTime,
     pub(crate) control: Arc<Control>,
 }
 
 impl Stage {
     /// The times of one thread. Those of several are spread over the period: nothing is learnt from
     /// threads that only wait for each other. What is over before the thread could begin is missed.
-    pub(crate) fn schedule(&self, thread: usize, misses: &Misses) -> Schedule {
+    pub(crate) fn schedule(&self, thread: usize, misses: &Shared) -> Schedule {
         let period_ns = self.plan.period_ns.cast_signed();
-        let shift_ns = period_ns / self.plan.cores.len() as i64 * thread as i64;
-        let first_ns = self.began_ns + shift_ns + period_ns;
-        let mut schedule = Schedule::new(first_ns, period_ns, self.end_ns() + shift_ns);
-        misses.miss(schedule.skip_to(os::realtime::now_ns()));
+        let shift = HostSpan::from_ns(period_ns / self.plan.cores.len() as i64 * thread as i64);
+        let period = HostSpan::from_ns(period_ns);
+        let mut schedule = Schedule::new(self.began + shift + period, period, self.end() + shift);
+        misses.miss(schedule.skip_to(clock::now()));
         schedule
     }
 
-    /// When it is over.
-    pub(crate) fn end_ns(&self) -> i64 {
-        self.began_ns.saturating_add(self.plan.duration_ns.cast_signed())
+    pub(crate) fn end(&self) -> HostTime {
+        self.began + HostSpan::from_ns(self.plan.duration_ns.cast_signed())
     }
 
-    /// Lets time pass until shortly before `at_ns`; `false` if the measurement shall end. Sleeping
-    /// in one piece through a long period would keep it from ending.
-    pub(crate) fn approach(&self, at_ns: i64) -> bool {
+    /// A time as a stream has it, ns.
+    pub(crate) fn since_began_ns(&self, at: HostTime) -> i64 {
+        (at - self.began).as_ns()
+    }
+
+    /// Lets time pass until shortly before `at`; `false` if the measurement shall end. Sleeping in
+    /// one piece through a long period would keep it from ending.
+    pub(crate) fn approach(&self, at: HostTime) -> bool {
         while !self.control.is_stopped() {
-            let now_ns = os::realtime::now_ns();
-            if at_ns - now_ns < 2 * NAP_NS {
+            let now = clock::now();
+            if at - now < NAP + NAP {
                 return true;
             }
-            os::realtime::sleep_until(now_ns + NAP_NS);
+            clock::sleep_until(now + NAP);
         }
         false
     }

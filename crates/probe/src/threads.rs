@@ -1,6 +1,7 @@
 //! The threads of a measurement: each gets its core and its class first, says so, and begins when
-//! all have. What one is refused, it tells, and none begins.
+//! all have. What one is refused, it reports, and none begins.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
@@ -13,7 +14,6 @@ const STACK_OCTETS: usize = 128 << 10;
 
 /// What one thread does, once all are ready.
 pub(crate) struct Task {
-    /// Name of the thread.
     pub(crate) name: String,
     /// Where it belongs, if the plan wants threads pinned.
     pub(crate) core: usize,
@@ -22,7 +22,6 @@ pub(crate) struct Task {
     pub(crate) work: Box<dyn FnOnce(Stage) + Send>,
 }
 
-/// What a thread is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// It takes the samples of this thread of the plan.
@@ -83,9 +82,8 @@ impl Threads {
             Role::Measures(thread) => Some((*thread, *tid)),
             Role::Helps | Role::Meter => None,
         };
-        let mut found: Vec<(usize, i32)> = self.ready.iter().filter_map(measuring).collect();
-        found.sort_unstable();
-        found.into_iter().map(|(_, tid)| tid).collect()
+        let found: BTreeMap<usize, i32> = self.ready.iter().filter_map(measuring).collect();
+        found.into_values().collect()
     }
 
     /// Numbers of the stall meters.
@@ -113,7 +111,6 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Whether all have ended.
     pub(crate) fn are_finished(&self) -> bool {
         self.running.iter().all(JoinHandle::is_finished)
     }

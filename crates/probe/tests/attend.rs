@@ -3,44 +3,25 @@
 
 #![expect(clippy::unwrap_used, reason = "all of this file is a test")]
 
+mod common;
+
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use probe::Plan;
+use common::{HOUR_NS, modest, outcome, read};
 use probe::attend::{LOAD_MISSING, Load, Order};
-use probe::stream::{Item, Outcome, Reader};
-
-/// What it is asked to do on a machine where nothing is allowed.
-fn plan(duration_ns: u64) -> Plan {
-    Plan {
-        priority: None,
-        period_ns: 1_000_000,
-        duration_ns,
-        lock_memory: false,
-        hold_awake: false,
-        ..Plan::default()
-    }
-}
+use probe::stream::Outcome;
+use serde_json::json;
 
 fn start(order: &Order) -> Child {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_qcprobe"))
-        .arg("attend")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("cargo has built qcprobe");
-    let order = serde_json::to_string(order).expect("an order is JSON") + "\n";
-    let input = child.stdin.as_mut().expect("its input is a pipe");
-    input.write_all(order.as_bytes()).expect("it reads its order");
-    child
+    common::start(&["attend"], order)
 }
 
 /// Waits for its end, and holds its input until then.
-fn to_its_end(mut child: Child) -> std::process::Output {
+fn to_its_end(mut child: Child) -> Output {
     let _input = child.stdin.take();
     child.wait_with_output().unwrap()
 }
@@ -59,7 +40,7 @@ fn load(unique: &str) -> Load {
 
 fn sleepers(unique: &str) -> usize {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    // Arguments are in the memory of a process, and one that keeps that back makes whoever reads it
+    // Arguments are in the memory of a process, and one that keeps that back makes a reader
     // wait; names are not. So only processes of that name are asked.
     let is_named = |path: &PathBuf| {
         std::fs::read(path.join("comm")).is_ok_and(|name| name.trim_ascii() == b"sleep")
@@ -84,14 +65,12 @@ fn wait_for_sleepers(unique: &str, count: usize) {
 #[test]
 fn it_measures_beside_its_loads_which_end_with_it() {
     let unique = unique();
-    let order =
-        Order { plan: Some(plan(300_000_000)), loads: vec![load(&unique)], settle_ns: 50_000_000 };
-    let told = to_its_end(start(&order));
-    let said = String::from_utf8_lossy(&told.stderr);
-    assert!(told.status.success(), "{said}");
-    let items: Vec<Item> = Reader::new(told.stdout.as_slice()).unwrap().collect();
-    let Some(Item::End(end)) = items.last() else { panic!("{items:?}") };
-    assert_eq!(end.outcome, Outcome::Finished);
+    let plan = Some(modest(300_000_000));
+    let order = Order { plan, loads: vec![load(&unique)], settle_ns: 50_000_000 };
+    let ended = to_its_end(start(&order));
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{said}");
+    assert_eq!(outcome(&read(&ended.stdout)), &Outcome::Finished);
     assert_eq!(sleepers(&unique), 0);
 }
 
@@ -99,11 +78,8 @@ fn it_measures_beside_its_loads_which_end_with_it() {
 fn a_word_ends_it_in_order_and_so_does_the_end_of_its_input() {
     for word in [Some("stop\n"), None] {
         let unique = unique();
-        let order = Order {
-            plan: Some(plan(3_600_000_000_000)),
-            loads: vec![load(&unique)],
-            settle_ns: 1_000_000,
-        };
+        let plan = Some(modest(HOUR_NS));
+        let order = Order { plan, loads: vec![load(&unique)], settle_ns: 1_000_000 };
         let mut child = start(&order);
         wait_for_sleepers(&unique, 2);
         let mut first = [0; 4];
@@ -112,11 +88,9 @@ fn a_word_ends_it_in_order_and_so_does_the_end_of_its_input() {
             Some(word) => child.stdin.as_mut().unwrap().write_all(word.as_bytes()).unwrap(),
             None => drop(child.stdin.take()),
         }
-        let told = child.wait_with_output().unwrap();
-        let stream = [first.as_slice(), &told.stdout].concat();
-        let items: Vec<Item> = Reader::new(stream.as_slice()).unwrap().collect();
-        let Some(Item::End(end)) = items.last() else { panic!("{items:?}") };
-        assert_eq!(end.outcome, Outcome::Interrupted);
+        let ended = child.wait_with_output().unwrap();
+        let stream = [first.as_slice(), &ended.stdout].concat();
+        assert_eq!(outcome(&read(&stream)), &Outcome::Interrupted);
         assert_eq!(sleepers(&unique), 0);
     }
 }
@@ -128,8 +102,8 @@ fn a_neighbour_only_keeps_its_loads_running() {
     let mut child = start(&order);
     wait_for_sleepers(&unique, 2);
     drop(child.stdin.take());
-    let told = child.wait_with_output().unwrap();
-    assert!(told.status.success() && told.stdout.is_empty());
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success() && ended.stdout.is_empty());
     assert_eq!(sleepers(&unique), 0);
 }
 
@@ -152,29 +126,21 @@ fn a_load_that_is_not_there_or_fails_is_told_and_nothing_is_measured() {
         (fails.into(), "sh: ended with exit code 3"),
     ] {
         let load = Load { words, cores: Vec::new() };
-        let order =
-            Order { plan: Some(plan(100_000_000)), loads: vec![load], settle_ns: 60_000_000_000 };
-        let told = to_its_end(start(&order));
-        let said = String::from_utf8_lossy(&told.stderr);
-        assert_eq!(told.status.code(), Some(11), "{said}");
+        let plan = Some(modest(100_000_000));
+        let order = Order { plan, loads: vec![load], settle_ns: 60_000_000_000 };
+        let ended = to_its_end(start(&order));
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(11), "{said}");
         assert!(said.contains(&format!("{LOAD_MISSING}{why}")), "{said}");
-        assert!(told.stdout.is_empty());
+        assert!(ended.stdout.is_empty());
     }
 }
 
 #[test]
 fn an_order_that_makes_no_sense_is_refused_with_its_key() {
-    for (text, why) in [("{\"pan\": 1}\n", "pan"), ("{\"plan\": {\"cores\": []}}\n", "cores")] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_qcprobe"))
-            .arg("attend")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
-        let told = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&told.stderr);
-        assert!(!told.status.success() && said.contains(why), "{said}");
+    for (order, why) in [(json!({"pan": 1}), "pan"), (json!({"plan": {"cores": []}}), "cores")] {
+        let ended = common::start(&["attend"], &order).wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(!ended.status.success() && said.contains(why), "{said}");
     }
 }

@@ -1,12 +1,15 @@
 //! Stalls that the tests make themselves are blamed on the right one: a more urgent task on the
 //! same core, and a stop of the whole probe. Only the blame is judged, no time.
 
-use std::io::{BufReader, Write};
+mod common;
+
+use std::io::BufReader;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use common::{HOUR_NS, modest, signal};
 use probe::Plan;
 use probe::stream::{Cause, Header, Item, Note, Reader, Stall};
 
@@ -23,30 +26,16 @@ impl Probe {
     fn start(plan: &Plan) -> Self {
         let file = tempfile::NamedTempFile::new().expect("there is a folder for it");
         let file = file.into_temp_path();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_qcprobe"))
-            .args(["run", "--plan", "-", "--output"])
-            .arg(&file)
-            .stdin(Stdio::piped())
-            .spawn()
-            .expect("cargo has built qcprobe");
-        let plan = serde_json::to_vec(plan).expect("a plan is JSON");
-        let mut input = child.stdin.take().expect("its input is a pipe");
-        input.write_all(&plan).expect("it reads its plan");
-        drop(input);
+        let mut child = common::measure(plan, &file);
         while !has_samples(&file) && child.try_wait().is_ok_and(|ended| ended.is_none()) {
             std::thread::sleep(Duration::from_millis(20));
         }
         Self { child, file }
     }
 
-    fn signal(&self, name: &str) {
-        let status = Command::new("kill").args([name, &self.child.id().to_string()]).status();
-        assert!(status.is_ok_and(|status| status.success()), "kill {name}");
-    }
-
     /// Ends it, and gives the head of its stream, the stalls and the warnings.
     fn end(mut self) -> (Header, Vec<Stall>, Vec<String>) {
-        self.signal("-INT");
+        signal(&self.child, "-INT");
         self.child.wait().expect("it is our child");
         let file = std::fs::File::open(&self.file).expect("it has written");
         let reader = Reader::new(BufReader::new(file)).expect("it has written a stream");
@@ -82,14 +71,7 @@ fn covering<'s>(stalls: &'s [Stall], header: &Header, begin_ns: i64, end_ns: i64
 }
 
 fn plan(priority: Option<i32>) -> Plan {
-    Plan {
-        priority,
-        period_ns: 1_000_000,
-        duration_ns: 3_600_000_000_000,
-        lock_memory: false,
-        hold_awake: false,
-        ..Plan::default()
-    }
+    Plan { priority, ..modest(HOUR_NS) }
 }
 
 /// Takes core 0 with SCHED_FIFO 99 for 5 ms now and then; when it did, or that it may not. Who takes
@@ -135,7 +117,7 @@ fn blame_a_spinner(plan: &Plan) {
         plan.record_switches && !warnings.iter().any(|text| text.contains("switches"));
     for (begin_ns, end_ns) in spins {
         let stall = covering(&stalls, &header, begin_ns, end_ns);
-        // Where nothing is recorded, a kernel that counts run delays still tells.
+        // Where nothing is recorded, a kernel that counts run delays still shows it.
         let delay_ns = stall.evidence.run_delay_ns.unwrap_or(0);
         if is_recorded || 2 * delay_ns >= stall.length_ns {
             assert_eq!(stall.cause, Cause::Load, "{stall:#?}");
@@ -150,11 +132,11 @@ fn blame_a_spinner(plan: &Plan) {
 fn a_stop_of_the_whole_probe_is_no_fault_of_the_platform() {
     for record_switches in [true, false] {
         let probe = Probe::start(&Plan { record_switches, ..plan(None) });
-        probe.signal("-STOP");
+        signal(&probe.child, "-STOP");
         let begin_ns = os::realtime::now_ns();
         std::thread::sleep(Duration::from_secs(1));
         let end_ns = os::realtime::now_ns();
-        probe.signal("-CONT");
+        signal(&probe.child, "-CONT");
         // Its end is not to be mixed up with its stop.
         std::thread::sleep(Duration::from_millis(300));
         let (header, stalls, _) = probe.end();

@@ -1,58 +1,25 @@
 //! `qcprobe` as others use it: a program that writes a stream, and may be ended in any way.
 
-use std::io::{BufReader, Read, Write};
+mod common;
+
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
+use common::{HOUR_NS, measure, outcome, qcprobe, read, signal, to_its_end};
 use probe::stream::{Counts, Item, Note, Outcome, Reader, Samples, Stamps};
 use probe::{Kind, Plan};
 
-/// What it is asked to do on a machine where nothing is allowed.
 fn modest() -> Plan {
-    Plan {
-        priority: None,
-        period_ns: 1_000_000,
-        duration_ns: 300_000_000,
-        lock_memory: false,
-        hold_awake: false,
-        ..Plan::default()
-    }
-}
-
-fn qcprobe() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_qcprobe"))
-}
-
-/// Runs it with the plan on its standard input.
-fn start(plan: &Plan, output: &Path) -> Child {
-    let mut child = qcprobe()
-        .args(["run", "--plan", "-", "--output"])
-        .arg(output)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("cargo has built qcprobe");
-    let plan = serde_json::to_vec(plan).expect("a plan is JSON");
-    let mut input = child.stdin.take().expect("its input is a pipe");
-    input.write_all(&plan).expect("it reads its plan");
-    drop(input);
-    child
-}
-
-fn read(octets: &[u8]) -> Vec<Item> {
-    Reader::new(octets).map(Iterator::collect).unwrap_or_default()
+    common::modest(300_000_000)
 }
 
 fn samples(items: &[Item]) -> Vec<&Samples> {
-    let mut samples = Vec::new();
-    for item in items {
-        if let Item::Samples(block) = item {
-            samples.push(block);
-        }
-    }
-    samples
+    let blocks = items.iter().filter_map(|item| match item {
+        Item::Samples(block) => Some(block),
+        _ => None,
+    });
+    blocks.collect()
 }
 
 fn last_counts(items: &[Item]) -> Counts {
@@ -77,22 +44,15 @@ fn wait_for_samples(file: &Path, count: usize) -> Vec<Item> {
     }
 }
 
-fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill").args([name, &child.id().to_string()]).status();
-    assert!(status.is_ok_and(|status| status.success()), "kill {name}");
-}
-
 #[test]
 fn each_period_is_a_sample_or_a_miss_and_the_counts_say_so() {
-    let mut child = start(&modest(), Path::new("-"));
-    let mut octets = Vec::new();
-    child.stdout.take().unwrap().read_to_end(&mut octets).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
-    let reader = Reader::new(BufReader::new(octets.as_slice())).unwrap();
+    let (octets, code) = to_its_end(measure(&modest(), "-"));
+    assert_eq!(code, Some(0));
+    let reader = Reader::new(octets.as_slice()).unwrap();
     assert_eq!(reader.header().plan, modest());
     assert!(!reader.header().facts.kernel_release.is_empty());
     let items: Vec<Item> = reader.collect();
-    assert!(matches!(items.last(), Some(Item::End(end)) if end.outcome == Outcome::Finished));
+    assert_eq!(outcome(&items), &Outcome::Finished);
     let counts = last_counts(&items);
     let mut next = 0;
     for block in samples(&items) {
@@ -109,7 +69,7 @@ fn each_period_is_a_sample_or_a_miss_and_the_counts_say_so() {
 fn killed_in_the_middle_it_leaves_all_that_was_written() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("killed.qcs");
-    let mut child = start(&Plan { duration_ns: 3_600_000_000_000, ..modest() }, &file);
+    let mut child = measure(&common::modest(HOUR_NS), &file);
     let before = wait_for_samples(&file, 700);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -123,35 +83,31 @@ fn asked_to_end_it_ends_its_stream() {
     for (name, code) in [("-INT", 130), ("-TERM", 130), ("-HUP", 130)] {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("ended.qcs");
-        let mut child = start(&Plan { duration_ns: 3_600_000_000_000, ..modest() }, &file);
+        let mut child = measure(&common::modest(HOUR_NS), &file);
         wait_for_samples(&file, 1);
         signal(&child, name);
         assert_eq!(child.wait().unwrap().code(), Some(code));
         let items = read(&std::fs::read(&file).unwrap());
-        let Some(Item::End(end)) = items.last() else { panic!("{:?}", items.last()) };
-        assert_eq!(end.outcome, Outcome::Interrupted);
+        assert_eq!(outcome(&items), &Outcome::Interrupted);
     }
 }
 
 #[test]
 fn a_core_that_is_not_there_is_not_measured_and_the_stream_says_why() {
-    let mut child = start(&Plan { cores: vec![4000], ..modest() }, Path::new("-"));
-    let mut octets = Vec::new();
-    child.stdout.take().unwrap().read_to_end(&mut octets).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(11));
+    let (octets, code) = to_its_end(measure(&Plan { cores: vec![4000], ..modest() }, "-"));
+    assert_eq!(code, Some(11));
     let items = read(&octets);
-    let Some(Item::End(end)) = items.last() else { panic!("{:?}", items.last()) };
-    let Outcome::NotMeasured(reason) = &end.outcome else { panic!("{:?}", end.outcome) };
+    let Outcome::NotMeasured(reason) = outcome(&items) else { panic!("{items:?}") };
     assert!(reason.starts_with("core 4000: "), "{reason}");
 }
 
 #[test]
 fn a_reader_that_goes_away_ends_it() {
-    let mut child = start(&Plan { duration_ns: 3_600_000_000_000, ..modest() }, Path::new("-"));
+    let mut child = measure(&common::modest(HOUR_NS), "-");
     drop(child.stdout.take());
-    assert_eq!(child.wait().unwrap().code(), Some(12));
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(12));
+    let said = String::from_utf8(ended.stderr).unwrap();
     let expected =
         "writing the stream to -: Broken pipe (os error 32); fix: have its reader read it";
     assert!(said.contains(expected), "{said}");
@@ -161,7 +117,7 @@ fn a_reader_that_goes_away_ends_it() {
 fn a_stream_is_shown_and_what_is_none_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shown.qcs");
-    assert!(start(&modest(), &file).wait().unwrap().success());
+    assert!(measure(&modest(), &file).wait().unwrap().success());
     let shown = qcprobe().arg("show").arg(&file).output().unwrap();
     let text = String::from_utf8(shown.stdout).unwrap();
     assert!(text.starts_with("timer every 1000 µs, ordinary threads\n"), "{text}");
@@ -198,13 +154,8 @@ fn an_option_out_of_range_is_refused_with_its_name_and_range() {
 #[test]
 fn real_time_priority_is_had_or_its_lack_is_named() {
     let plan = Plan { priority: Some(80), lock_memory: true, hold_awake: true, ..modest() };
-    let mut child = start(&plan, Path::new("-"));
-    let mut octets = Vec::new();
-    child.stdout.take().unwrap().read_to_end(&mut octets).unwrap();
-    child.wait().unwrap();
-    let items = read(&octets);
-    let Some(Item::End(end)) = items.last() else { panic!("{:?}", items.last()) };
-    match &end.outcome {
+    let items = read(&to_its_end(measure(&plan, "-")).0);
+    match outcome(&items) {
         Outcome::Finished => assert!(!samples(&items).is_empty()),
         Outcome::NotMeasured(reason) => {
             assert!(reason.starts_with("SCHED_FIFO 80: ") && reason.contains("CAP_SYS_NICE"));
@@ -213,17 +164,11 @@ fn real_time_priority_is_had_or_its_lack_is_named() {
     }
 }
 
-/// Runs a plan on the first core to its end; `None`, told on standard error, where this machine lacks
+/// Runs a plan on the first core to its end; `None`, and a note, where this machine lacks
 /// something.
 fn measured(plan: &Plan) -> Option<Vec<u8>> {
-    let mut child = start(plan, Path::new("-"));
-    let mut octets = Vec::new();
-    let mut output = child.stdout.take().expect("its output is a pipe");
-    output.read_to_end(&mut octets).expect("it is read to its end");
-    child.wait().expect("it ends");
-    let items = read(&octets);
-    let Some(Item::End(end)) = items.last() else { panic!("{:?}", items.last()) };
-    match &end.outcome {
+    let (octets, _) = to_its_end(measure(plan, "-"));
+    match outcome(&read(&octets)) {
         Outcome::Finished => Some(octets),
         Outcome::NotMeasured(reason) => {
             eprintln!("not tested: {reason}");
@@ -280,13 +225,9 @@ fn parts_are_shown_below_the_cores() {
 fn every_kind_of_probe_takes_a_sample_or_a_miss_each_period() {
     for kind in <Kind as strum::IntoEnumIterator>::iter() {
         let plan = Plan { probe: kind, duration_ns: 100_000_000, ..modest() };
-        let mut child = start(&plan, Path::new("-"));
-        let mut octets = Vec::new();
-        child.stdout.take().unwrap().read_to_end(&mut octets).unwrap();
-        child.wait().unwrap();
-        let items = read(&octets);
-        let Some(Item::End(end)) = items.last() else { panic!("{kind}: {:?}", items.last()) };
-        match &end.outcome {
+        println!("{kind}");
+        let items = read(&to_its_end(measure(&plan, "-")).0);
+        match outcome(&items) {
             Outcome::Finished => {
                 let counts = last_counts(&items);
                 assert_eq!((counts.taken + counts.missed, counts.lost), (100, 0), "{kind}");
@@ -314,7 +255,7 @@ fn every_kind_of_probe_takes_a_sample_or_a_miss_each_period() {
 fn a_closed_output_is_no_reason_to_abort() {
     let folder = tempfile::tempdir().expect("a folder");
     let stream = folder.path().join("stream");
-    let ended = start(&Plan { duration_ns: 20_000_000, ..modest() }, &stream).wait();
+    let ended = measure(&Plan { duration_ns: 20_000_000, ..modest() }, &stream).wait();
     assert!(ended.expect("it was started").success());
     let stream = stream.display().to_string();
     let commands: [(&[&str], i32); 5] = [

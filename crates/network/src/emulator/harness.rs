@@ -2,7 +2,7 @@
 //! opened in them. No namespace gets a name, so nothing can be left behind.
 
 use std::net::{Ipv4Addr, UdpSocket};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use super::*;
@@ -33,13 +33,7 @@ pub(super) fn in_namespace_of<T: Send>(socket: &UdpSocket, what: impl FnOnce() -
     const SIOCGSKNS: libc::Ioctl = 0x894c;
     thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            // SAFETY: the call takes no argument; its result is checked and owned by nobody else.
-            let namespace = unsafe {
-                let fd = libc::ioctl(socket.as_raw_fd(), SIOCGSKNS);
-                assert!(fd >= 0, "{}", io::Error::last_os_error());
-                OwnedFd::from_raw_fd(fd)
-            };
-            os::namespaces::enter_network(namespace.as_fd()).unwrap();
+            tap::enter_namespace_of(socket.as_raw_fd(), SIOCGSKNS).unwrap();
             what()
         });
         thread.join().unwrap()
@@ -91,7 +85,7 @@ impl Testbed {
         Some(Self { domain: Arc::clone(domain), emulator, sockets, zero, captures })
     }
 
-    /// Sends from node 0 to node 1 and answers the virtual time that passed until it was there.
+    /// Sends from node 0 to node 1 and returns the virtual time that passed until it was there.
     pub(super) fn send_and_receive(&self) -> VirtualSpan {
         let before = self.domain.now();
         self.sockets[0].send_to(b"ping", (address(1), PORT)).unwrap();
@@ -119,7 +113,7 @@ impl Testbed {
         panic!("the marker does not arrive");
     }
 
-    /// Ends the network; answers what it counted and captured.
+    /// Ends the network; returns what it counted and captured.
     pub(super) fn stop(self) -> (NetworkStats, Captures) {
         (self.emulator.stop(), self.captures)
     }

@@ -169,7 +169,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
     })
 }
 
-/// Plays the steps; answers deliveries and the time of sending of each frame.
+/// Plays the steps; returns deliveries and the time of sending of each frame.
 fn play(fabric: &mut Fabric, steps: &[Step]) -> (Vec<Delivery>, Vec<VirtualTime>) {
     let (mut now, mut got, mut sent) = (at(0), Vec::new(), Vec::new());
     for (number, step) in steps.iter().enumerate() {

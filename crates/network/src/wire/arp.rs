@@ -16,18 +16,16 @@ const FIXED: [u8; 6] = [0, 1, 8, 0, 6, 4];
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// Asks who has the target protocol address.
-    Request,
+    Request = 1,
     /// Says that the sender protocol address is at the sender hardware address.
-    Reply,
+    Reply = 2,
 }
 
 /// One packet of ARP for IPv4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arp {
     pub operation: Operation,
-    /// Hardware address of the sender.
     pub sender_mac: MacAddress,
-    /// Protocol address of the sender.
     pub sender_ip: Ipv4Addr,
     /// Target hardware address; of no meaning in requests.
     pub target_mac: MacAddress,
@@ -57,13 +55,9 @@ impl Arp {
 
     /// The octets of the packet.
     pub fn encode(&self) -> [u8; OCTETS] {
-        let operation = match self.operation {
-            Operation::Request => 1,
-            Operation::Reply => 2,
-        };
         let mut octets = [0; OCTETS];
         octets[..6].copy_from_slice(&FIXED);
-        octets[7] = operation;
+        octets[7] = self.operation as u8;
         octets[8..14].copy_from_slice(&self.sender_mac.0);
         octets[14..18].copy_from_slice(&self.sender_ip.octets());
         octets[18..24].copy_from_slice(&self.target_mac.0);

@@ -9,9 +9,7 @@ use super::{array, u16_at};
 /// A view of one IPv4 packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv4<'a> {
-    /// Address of the sender.
     pub source: Ipv4Addr,
-    /// Address of the receiver.
     pub destination: Ipv4Addr,
     /// Protocol number of the payload.
     pub protocol: u8,
@@ -26,9 +24,7 @@ pub struct Ipv4<'a> {
 pub struct Transport<'a> {
     /// What TCP adds; `None` for UDP.
     pub tcp: Option<TcpPart>,
-    /// Port of the sender.
     pub source_port: u16,
-    /// Port of the receiver.
     pub destination_port: u16,
     /// What the programs exchange. Empty for a bare acknowledgement.
     pub payload: &'a [u8],

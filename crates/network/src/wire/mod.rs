@@ -1,5 +1,5 @@
-//! Views of the few protocols that the network and the verdicts must understand, over octets that anybody may
-//! have sent: every view answers `None` when the octets are cut short or say something else, and
+//! Views of the few protocols that the network and the verdicts must understand, over octets that
+//! anybody may have sent: every view is `None` when the octets are cut short or say something else, and
 //! none of them can panic.
 //!
 //! Views borrow; nothing is copied but addresses and numbers. Checksums are not verified: the

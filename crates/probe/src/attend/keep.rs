@@ -4,16 +4,22 @@
 //! Loads fork by the hundred (hackbench) and lose track of their children when they are killed. So
 //! the keeper declares itself the parent of all orphans below it, and at its end kills what is left,
 //! again and again until there is nothing. Hundreds of busy tasks would keep it from that for long, and
-//! each other from dying, so it is more urgent than they while it does. It ends when it is asked to, and when the process that
-//! measures is gone, whatever way that ended.
+//! each other from dying, so it is more urgent than they while it does. It ends when it is asked to,
+//! and when the process that measures is gone, whatever way that ended.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use libc::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use os::signals::Signals;
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper,
+    set_parent_process_death_signal,
+};
+
 use super::tend::say_missing;
-use crate::sys::process::{self, CALLER};
 
 /// A load that ended well may be started again this soon; one that ends at once is no load.
 const ENDS_AT_ONCE: Duration = Duration::from_millis(50);
@@ -23,16 +29,20 @@ const ENDS_AT_ONCE_MAX: usize = 20;
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Keeps a load running on these cores, or all if there are none, until this process is asked to end,
-/// or the process `parent` is gone, which started this one. Answers whether it ran until then.
+/// or the process `parent` is gone, which started this one. Returns whether it ran until then.
 ///
 /// # Errors
 /// If this process cannot become what a keeper is.
 pub fn keep(parent: u32, words: &[String], cores: &[usize]) -> io::Result<bool> {
-    process::end_with_parent(parent)?;
-    process::adopt_orphans()?;
-    let signals = process::Waiting::for_end_or_child()?;
+    set_parent_process_death_signal(Some(Signal::TERM))?;
+    if std::os::unix::process::parent_id() != parent {
+        return Err(io::Error::other("the parent is gone"));
+    }
+    set_child_subreaper(Some(getpid()))?;
+    // Programs that are started do not inherit this: the standard library gives them an empty mask.
+    let signals = Signals::block(&[SIGHUP, SIGINT, SIGTERM, SIGCHLD]);
     if !cores.is_empty() {
-        process::run_on(cores)?;
+        os::realtime::pin_thread(CALLER, cores.iter().copied())?;
     }
     let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut at_once = 0;
@@ -41,14 +51,14 @@ pub fn keep(parent: u32, words: &[String], cores: &[usize]) -> io::Result<bool> 
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
         let child = match command.spawn() {
-            Ok(child) => child.id(),
+            Ok(child) => Pid::from_child(&child),
             Err(error) => {
                 say_missing(program, &error);
                 return Ok(false);
             }
         };
         let Some(status) = wait(child, &signals) else {
-            process::ask_to_end(child);
+            let _ = kill_process(child, Signal::TERM);
             end_all();
             return Ok(true);
         };
@@ -72,39 +82,55 @@ fn why_not_again(status: ExitStatus, at_once: usize) -> Option<String> {
     (at_once >= ENDS_AT_ONCE_MAX).then(|| "keeps ending immediately".to_owned())
 }
 
-/// Waits until this child has ended, or this process is asked to end, which answers nothing.
-fn wait(child: u32, signals: &process::Waiting) -> Option<ExitStatus> {
+/// Waits until this child has ended, or returns `None` when this process is asked to end.
+fn wait(child: Pid, signals: &Signals) -> Option<ExitStatus> {
     loop {
-        while let Some((process, status)) = process::ended_child() {
+        while let Some((process, status)) = ended_child() {
             if process == child {
                 return Some(status);
             }
         }
-        if signals.next()? == process::KeeperSignal::End {
+        if signals.next().number != SIGCHLD {
             return None;
         }
     }
 }
 
+/// A child of this process that has ended, if there is one. Nothing else waits for its children.
+fn ended_child() -> Option<(Pid, ExitStatus)> {
+    let (process, status) = rustix::process::wait(WaitOptions::NOHANG).ok()??;
+    Some((process, ExitStatus::from_raw(status.as_raw())))
+}
+
 /// Ends all below this process: those that were asked to get a moment, then each is killed, and so are
 /// its children, which are this process's from then on.
 fn end_all() {
-    process::hurry(CALLER);
+    hurry(CALLER);
     let killed_from = Instant::now() + GRACE;
     loop {
-        while process::ended_child().is_some() {}
-        let children = process::children();
+        while ended_child().is_some() {}
+        let children = os::process::children_of(getpid().as_raw_pid());
         if children.is_empty() {
             return;
         }
         if Instant::now() >= killed_from {
             for child in children {
-                process::hurry(child);
-                process::kill(child);
+                hurry(child);
+                // A child that was not waited for, so the number is its own.
+                let _ = Pid::from_raw(child).map(|child| kill_process(child, Signal::KILL));
             }
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// The calling process, where a number of one is wanted.
+const CALLER: i32 = 0;
+
+/// Has the calling process, or a child of it, run before all ordinary ones. What is not allowed is
+/// left: it then takes its turn.
+fn hurry(process: i32) {
+    let _ = os::realtime::fifo_thread(process, 1);
 }
 
 #[cfg(test)]

@@ -19,13 +19,12 @@ pub use tend::{Tended, tend};
 /// Begin of a line on standard error that says which load did not run, or not all the time.
 pub const LOAD_MISSING: &str = "qcprobe: load: ";
 
-/// What is to be done.
+/// What is measured, and what runs beside it meanwhile.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Order {
-    /// What to measure; none: nothing, only the loads run.
+    /// None: nothing is measured, only the loads run.
     pub plan: Option<Plan>,
-    /// What runs beside it.
     pub loads: Vec<Load>,
     /// From the start of the loads to the begin of the measurement, ns.
     pub settle_ns: u64,

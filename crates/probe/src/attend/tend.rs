@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::{LOAD_MISSING, Load, Order};
 use crate::control::Control;
@@ -82,9 +83,7 @@ impl Loads {
     fn start(loads: &[Load]) -> Result<Self> {
         let mut started = Self { keepers: Vec::new() };
         for load in loads {
-            if load.words.is_empty() {
-                bail!("a load without a program");
-            }
+            ensure!(!load.words.is_empty(), "a load without a program");
             let cores: Cores = load.cores.iter().copied().collect();
             let mut command = Command::new("/proc/self/exe");
             command.args(["keep", "--parent", &std::process::id().to_string()]);
@@ -108,7 +107,7 @@ impl Loads {
 impl Drop for Loads {
     fn drop(&mut self) {
         for keeper in &self.keepers {
-            crate::sys::process::ask_to_end(keeper.id());
+            let _ = kill_process(Pid::from_child(keeper), Signal::TERM);
         }
         for keeper in &mut self.keepers {
             // A keeper ends what it keeps, and then itself.

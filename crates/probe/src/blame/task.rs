@@ -1,11 +1,8 @@
 //! Who a task is (`/proc/TID/stat`, proc_pid_stat(5)).
 
-use crate::host::Host;
-
 /// `PF_KTHREAD` of the kernel's `sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// What a task says about itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Identity {
     pub(crate) name: String,
@@ -59,8 +56,8 @@ impl std::fmt::Display for Policy {
 
 impl Identity {
     /// That of a task; `None` if it is gone.
-    pub(crate) fn of(host: &Host, tid: i32) -> Option<Self> {
-        Self::parse(&host.text(&format!("/proc/{tid}/stat"))?)
+    pub(crate) fn of(tid: i32) -> Option<Self> {
+        Self::parse(&os::process::text_of(tid, tid, "stat")?)
     }
 
     /// The name stands in brackets and may hold anything; field 3 comes after the last one.

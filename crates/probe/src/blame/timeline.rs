@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use crate::clock::HostTime;
 use crate::sys::switches::Switch;
 
 /// The idle task of a core.
 pub(crate) const IDLE: i32 = 0;
 
-/// How long each task had the core from `begin_ns` to `end_ns`, as far as the switches go back: who
+/// How long, in ns, each task had the core from `begin` to `end`, as far as the switches go back: who
 /// had it before the first one, and since when, is not known.
-pub(crate) fn occupants(switches: &[Switch], begin_ns: i64, end_ns: i64) -> BTreeMap<i32, i64> {
+pub(crate) fn occupants(switches: &[Switch], begin: HostTime, end: HostTime) -> BTreeMap<i32, i64> {
     let mut occupants = BTreeMap::new();
-    let ends = switches.iter().skip(1).map(|switch| switch.at_ns).chain([i64::MAX]);
-    for (switch, until_ns) in switches.iter().zip(ends) {
-        let ns = until_ns.min(end_ns) - switch.at_ns.max(begin_ns);
+    let ends = switches.iter().skip(1).map(|switch| switch.at).chain([HostTime::MAX]);
+    for (switch, until) in switches.iter().zip(ends) {
+        let ns = (until.min(end) - switch.at.max(begin)).as_ns();
         if ns > 0 {
             *occupants.entry(switch.to).or_insert(0) += ns;
         }
@@ -28,19 +29,23 @@ mod tests {
     use super::*;
 
     fn switch(at_ns: i64, from: i32, to: i32) -> Switch {
-        Switch { at_ns, from, to }
+        Switch { at: HostTime::from_ns(at_ns), from, to }
+    }
+
+    fn within(switches: &[Switch], begin_ns: i64, end_ns: i64) -> BTreeMap<i32, i64> {
+        occupants(switches, HostTime::from_ns(begin_ns), HostTime::from_ns(end_ns))
     }
 
     #[test]
     fn a_time_is_divided_among_those_who_had_the_core() {
         let switches = [switch(50, 9, IDLE), switch(100, IDLE, 7), switch(180, 7, 8)];
-        let of = |begin, end| occupants(&switches, begin, end);
+        let of = |begin, end| within(&switches, begin, end);
         assert_eq!(of(90, 200), BTreeMap::from([(IDLE, 10), (7, 80), (8, 20)]));
         assert_eq!(of(110, 120), BTreeMap::from([(7, 10)]));
         assert_eq!(of(190, 200), BTreeMap::from([(8, 10)]));
         // What was before the first record is nobody's.
         assert_eq!(of(40, 60), BTreeMap::from([(IDLE, 10)]));
-        assert_eq!(occupants(&[], 0, 10), BTreeMap::new());
+        assert_eq!(within(&[], 0, 10), BTreeMap::new());
     }
 
     proptest! {
@@ -56,7 +61,7 @@ mod tests {
                 .enumerate()
                 .map(|(i, at_ns)| switch(*at_ns, i as i32 % 3, (i as i32 + 1) % 3))
                 .collect();
-            let sum: i64 = occupants(&switches, begin, begin + length).values().sum();
+            let sum: i64 = within(&switches, begin, begin + length).values().sum();
             prop_assert_eq!(sum, (begin + length - begin.max(times[0])).max(0));
         }
     }

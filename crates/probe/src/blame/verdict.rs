@@ -12,7 +12,6 @@ use crate::stream::{Cause, Detector};
 /// Steal time is counted in ticks of this length: shorter stalls are known only to be within one.
 const STEAL_TICK_NS: i64 = 10_000_000;
 
-/// What is known about a stall.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Case {
     pub(crate) length_ns: i64,
@@ -33,14 +32,12 @@ pub(crate) struct Case {
     pub(crate) suspect: Option<String>,
 }
 
-/// Somebody who had the core during a stall.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Occupant {
     pub(crate) who: Who,
     pub(crate) ran_ns: i64,
 }
 
-/// Who had the core.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Who {
     /// Nobody, or the stall meter, which gives way to all.

@@ -1,14 +1,18 @@
-//! Gathers the evidence: reads what the kernel tells, and puts it into the terms of the verdict.
+//! Gathers the evidence: reads what the kernel reports, and puts it into the terms of the verdict.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+
+use os::run_delay::RunDelay;
+use rustix::process::getpid;
 
 use super::task::Identity;
 use super::timeline::{IDLE, occupants};
 use super::typical::Typical;
 use super::verdict::{Case, Occupant, Who, verdict};
+use crate::clock::{HostSpan, HostTime};
 use crate::core_time::CoreTimes;
 use crate::facts::Facts;
-use crate::host::Host;
 use crate::meter::Gap;
 use crate::stage::Stage;
 use crate::stream::{Detector, Evidence, Ran, Stall};
@@ -21,8 +25,8 @@ const NAMED_MAX: usize = 8;
 /// The collector looks at least ten times a second: a stall that is this long has kept it away as
 /// well if nothing ran, ns.
 const FREEZE_NS_MIN: i64 = 300_000_000;
-/// After the program goes on, its own handler of SIGCONT runs within this, ns.
-const CONTINUE_NS_MAX: i64 = 200_000_000;
+/// After the program goes on, its own handler of SIGCONT runs within this.
+const CONTINUE_MAX: HostSpan = HostSpan::from_ms(200);
 /// Number of the first namespace of processes (`PROC_PID_INIT_INO` of the kernel).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
@@ -31,15 +35,20 @@ const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 pub(crate) struct Late {
     pub(crate) thread: usize,
     pub(crate) core: usize,
-    /// `CLOCK_MONOTONIC`.
-    pub(crate) at_ns: i64,
+    pub(crate) at: HostTime,
     pub(crate) length_ns: i64,
+}
+
+impl Late {
+    /// The moment at which this many of so many parts of it are over.
+    fn after(&self, parts: i64, of: i64) -> HostTime {
+        self.at + HostSpan::from_ns(self.length_ns * parts / of)
+    }
 }
 
 /// Watches over the threads of a measurement.
 #[derive(Debug)]
 pub(crate) struct Witness {
-    host: Host,
     stage: Stage,
     virtualised: bool,
     /// Whether the numbers of tasks are those of the machine: elsewhere, 0 is also who is outside.
@@ -48,7 +57,7 @@ pub(crate) struct Witness {
     threads: Vec<Watched>,
     meters: BTreeSet<i32>,
     late: Vec<Late>,
-    looked_ns: i64,
+    looked: HostTime,
 }
 
 #[derive(Debug)]
@@ -56,11 +65,12 @@ struct Watched {
     tid: i32,
     typical: Typical,
     run_delay: Option<RunDelay>,
+    delayed: Option<Delayed>,
 }
 
 /// How long a thread was ready and did not run, and how much of that is usual.
 #[derive(Clone, Copy, Debug, Default)]
-struct RunDelay {
+struct Delayed {
     total_ns: i64,
     usual_ns_per_s: i64,
 }
@@ -73,21 +83,24 @@ impl Witness {
         meters: &[i32],
         recorders: Vec<(usize, Recorder)>,
     ) -> Self {
-        let host = Host::this();
         let namespace = std::fs::read_link("/proc/self/ns/pid");
-        let watched = |&tid| Watched { tid, typical: Typical::default(), run_delay: None };
+        let watched = |&tid| Watched {
+            tid,
+            typical: Typical::default(),
+            run_delay: RunDelay::of_own_thread(tid),
+            delayed: None,
+        };
         let mut witness = Self {
-            virtualised: Facts::of(&host).virtualised.is_some(),
+            virtualised: Facts::of_this_machine().virtualised.is_some(),
             sees_all_tasks: namespace.is_ok_and(|name| name.as_os_str() == FIRST_PID_NAMESPACE),
             recorders: recorders.into_iter().collect(),
             threads: threads.iter().map(watched).collect(),
             meters: meters.iter().copied().collect(),
             late: Vec::new(),
-            looked_ns: stage.began_ns,
+            looked: stage.began,
             stage: stage.clone(),
-            host,
         };
-        witness.read_run_delays(stage.began_ns, &BTreeSet::new());
+        witness.read_run_delays(stage.began, &BTreeSet::new());
         witness
     }
 
@@ -103,39 +116,37 @@ impl Witness {
     /// Explains what was too late since it last did, and gaps that meters saw.
     pub(crate) fn explain(
         &mut self,
-        now_ns: i64,
+        now: HostTime,
         core_times: &CoreTimes,
-        gaps: &[(usize, Gap)],
+        mut gaps: Vec<(usize, Gap)>,
     ) -> Vec<Stall> {
         let mut late = std::mem::take(&mut self.late);
         late.sort_by_key(|late| (late.thread, -late.length_ns));
         let mut stalls = Vec::new();
         if !late.is_empty() || !gaps.is_empty() {
             let steal_ns = core_times.stolen_since_read_ns();
-            let seen = self.look(now_ns, steal_ns);
+            let seen = self.look(now, steal_ns);
             for of_one in late.chunk_by(|a, b| a.thread == b.thread) {
                 let explain = |late: &Late| self.explain_late(late, &seen);
                 stalls.extend(of_one.iter().take(EXPLAINED_MAX).map(explain));
             }
-            for core in gaps.iter().map(|(core, _)| *core).collect::<BTreeSet<_>>() {
-                let mut of_one: Vec<&Gap> =
-                    gaps.iter().filter(|(of, _)| *of == core).map(|(_, gap)| gap).collect();
-                of_one.sort_by_key(|gap| -gap.length_ns);
-                let explain = |gap: &&Gap| self.explain_gap(core, gap, &seen);
+            gaps.sort_by_key(|(core, gap)| (*core, Reverse(gap.length)));
+            for of_one in gaps.chunk_by(|a, b| a.0 == b.0) {
+                let explain = |(core, gap): &(usize, Gap)| self.explain_gap(*core, gap, &seen);
                 stalls.extend(of_one.iter().take(EXPLAINED_MAX).map(explain));
             }
         }
         let unusual = late.iter().map(|late| late.thread).collect();
-        self.read_run_delays(now_ns, &unusual);
-        self.looked_ns = now_ns;
+        self.read_run_delays(now, &unusual);
+        self.looked = now;
         stalls
     }
 
-    fn look(&self, now_ns: i64, steal_ns: BTreeMap<usize, i64>) -> Look {
+    fn look(&self, now: HostTime, steal_ns: BTreeMap<usize, i64>) -> Look {
         let switches = |(core, recorder): (&usize, &Recorder)| (*core, recorder.switches());
         let run_delay = |watched: &Watched| {
-            let (total_ns, before) = (self.run_delay_ns(watched.tid)?, watched.run_delay?);
-            let since_s = (now_ns - self.looked_ns) as f64 / 1e9;
+            let (total_ns, before) = (watched.run_delay.as_ref()?.ns_if_there()?, watched.delayed?);
+            let since_s = (now - self.looked).as_ns() as f64 / 1e9;
             let usual_ns = (before.usual_ns_per_s as f64 * since_s) as i64;
             Some((total_ns - before.total_ns - usual_ns).max(0))
         };
@@ -143,26 +154,22 @@ impl Witness {
             switches: self.recorders.iter().map(switches).collect(),
             run_delay_ns: self.threads.iter().map(run_delay).collect(),
             steal_ns,
-            own: own_tasks(&self.host),
+            own: os::process::threads_of(getpid().as_raw_pid()).into_iter().collect(),
         }
     }
 
     fn explain_late(&self, late: &Late, look: &Look) -> Stall {
-        let end_ns = late.at_ns + late.length_ns;
-        let ran = look
-            .switches
-            .get(&late.core)
-            .map(|switches| {
-                let mut ran = occupants(switches, late.at_ns, end_ns);
-                // It ran at the very end, or it would not have been late but lost.
-                ran.remove(&self.threads[late.thread].tid);
-                ran
-            })
-            .filter(|ran| !ran.is_empty());
-        let named = ran.as_ref().map(|ran| self.named(ran));
-        let continued_ns = self.stage.control.continued_ns();
-        let continued =
-            (late.at_ns + late.length_ns / 2..end_ns + CONTINUE_NS_MAX).contains(&continued_ns);
+        let end = late.after(1, 1);
+        let ran = look.switches.get(&late.core).map(|switches| {
+            let mut ran = occupants(switches, late.at, end);
+            // It ran at the very end, or it would not have been late but lost.
+            ran.remove(&self.threads[late.thread].tid);
+            ran
+        });
+        let ran = ran.filter(|ran| !ran.is_empty());
+        let (occupants, ran) = ran.map(|ran| self.named(ran)).unzip();
+        let continued_at = self.stage.control.continued_at();
+        let continued = (late.after(1, 2)..end + CONTINUE_MAX).contains(&continued_at);
         let run_delay_ns = look.run_delay_ns[late.thread];
         let mut case = Case {
             length_ns: late.length_ns,
@@ -173,41 +180,34 @@ impl Witness {
             frozen: self.is_frozen(late, look),
             run_delay_ns,
             steal_ns: look.steal_ns.get(&late.core).copied(),
-            occupants: named
-                .as_ref()
-                .map(|named| named.iter().map(|(one, _)| one.clone()).collect()),
+            occupants,
             suspect: None,
         };
         // A search through all tasks, and so only where nothing better is to be had.
         if case.occupants.is_none() && run_delay_ns.is_some_and(|ns| 2 * ns >= late.length_ns) {
             case.suspect = self.suspect(late.core, &look.own);
         }
-        let idle = |(one, _): &&(Occupant, Ran)| one.who == Who::Nobody;
+        let idle_ns = |all: &Vec<Occupant>| {
+            all.iter().filter(|one| one.who == Who::Nobody).map(|one| one.ran_ns).sum()
+        };
         let evidence = Evidence {
             run_delay_ns,
             steal_ns: case.steal_ns,
-            continued_at_ns: continued.then(|| continued_ns - self.stage.began_ns),
-            idle_ns: named
-                .as_ref()
-                .map(|named| named.iter().filter(idle).map(|(one, _)| one.ran_ns).sum()),
-            ran: named
-                .into_iter()
-                .flatten()
-                .filter(|one| !idle(&one))
-                .map(|(_, ran)| ran)
-                .collect(),
+            continued_at_ns: continued.then(|| self.stage.since_began_ns(continued_at)),
+            idle_ns: case.occupants.as_ref().map(idle_ns),
+            ran: ran.unwrap_or_default(),
         };
-        self.stall(late.core, late.at_ns, &case, evidence)
+        self.stall(late.core, late.at, &case, evidence)
     }
 
     fn explain_gap(&self, core: usize, gap: &Gap, look: &Look) -> Stall {
         let case = Case {
-            length_ns: gap.length_ns,
+            length_ns: gap.length.as_ns(),
             seen_by: Detector::Meter,
             priority: None,
             virtualised: self.virtualised,
-            continued: (gap.at_ns..gap.at_ns + gap.length_ns + CONTINUE_NS_MAX)
-                .contains(&self.stage.control.continued_ns()),
+            continued: (gap.at..gap.at + gap.length + CONTINUE_MAX)
+                .contains(&self.stage.control.continued_at()),
             frozen: false,
             run_delay_ns: None,
             steal_ns: look.steal_ns.get(&core).copied(),
@@ -215,25 +215,25 @@ impl Witness {
             suspect: None,
         };
         let evidence = Evidence { steal_ns: case.steal_ns, ..Evidence::default() };
-        self.stall(core, gap.at_ns, &case, evidence)
+        self.stall(core, gap.at, &case, evidence)
     }
 
-    fn stall(&self, core: usize, at_ns: i64, case: &Case, evidence: Evidence) -> Stall {
+    fn stall(&self, core: usize, at: HostTime, case: &Case, evidence: Evidence) -> Stall {
         let (cause, who) = verdict(case);
-        let at_ns = at_ns - self.stage.began_ns;
+        let at_ns = self.stage.since_began_ns(at);
         let (length_ns, seen_by) = (case.length_ns, case.seen_by);
         Stall { core, at_ns, length_ns, seen_by, cause, who, evidence }
     }
 
-    /// Who had a core, longest first, for the verdict and for people.
-    fn named(&self, ran: &BTreeMap<i32, i64>) -> Vec<(Occupant, Ran)> {
-        let mut ran: Vec<(i32, i64)> = ran.iter().map(|(&tid, &ran_ns)| (tid, ran_ns)).collect();
+    /// Who had a core, longest first, for the verdict, and for people: without nobody.
+    fn named(&self, ran: BTreeMap<i32, i64>) -> (Vec<Occupant>, Vec<Ran>) {
+        let mut ran: Vec<(i32, i64)> = ran.into_iter().collect();
         ran.sort_by_key(|(_, ran_ns)| -ran_ns);
         if !self.sees_all_tasks {
             ran.retain(|(tid, _)| *tid != IDLE);
         }
         let one = |(tid, ran_ns): (i32, i64)| {
-            let identity = Identity::of(&self.host, tid);
+            let identity = Identity::of(tid);
             let known = identity.as_ref();
             let described = Ran {
                 tid,
@@ -248,23 +248,20 @@ impl Witness {
                 Some(known) => Who::Task(known.name, Some(known.policy)),
                 None => Who::Task(format!("task {tid}, since ended"), None),
             };
+            let described = (who != Who::Nobody).then_some(described);
             (Occupant { who, ran_ns }, described)
         };
-        ran.into_iter().take(NAMED_MAX).map(one).collect()
+        let (occupants, ran): (Vec<_>, Vec<_>) = ran.into_iter().take(NAMED_MAX).map(one).unzip();
+        (occupants, ran.into_iter().flatten().collect())
     }
 
     /// Whether nothing of this program ran anywhere for most of a stall, and something else did.
     fn is_frozen(&self, late: &Late, look: &Look) -> bool {
-        let fifth_ns = late.length_ns / 5;
-        if late.length_ns < FREEZE_NS_MIN || self.looked_ns > late.at_ns + fifth_ns {
+        let middle = late.after(1, 5)..late.after(4, 5);
+        if late.length_ns < FREEZE_NS_MIN || self.looked > middle.start {
             return false;
         }
-        let (begin_ns, end_ns) = (late.at_ns + fifth_ns, late.at_ns + late.length_ns - fifth_ns);
-        let within = look
-            .switches
-            .values()
-            .flatten()
-            .filter(|switch| (begin_ns..end_ns).contains(&switch.at_ns));
+        let within = look.switches.values().flatten().filter(|switch| middle.contains(&switch.at));
         let (mut own, mut others) = (false, false);
         for switch in within {
             own |= look.own.contains(&switch.to);
@@ -276,30 +273,23 @@ impl Witness {
     /// The most urgent task that ran last on a core and may delay a thread of this plan.
     fn suspect(&self, core: usize, own: &BTreeSet<i32>) -> Option<String> {
         let priority = Some(self.stage.plan.priority?);
-        let tasks = self.host.names("/proc").into_iter().flat_map(|pid| {
-            let tids = if pid.bytes().all(|octet| octet.is_ascii_digit()) {
-                self.host.names(&format!("/proc/{pid}/task"))
-            } else {
-                Vec::new()
-            };
-            tids.into_iter().filter_map(|tid| tid.parse::<i32>().ok())
-        });
-        let others = tasks.filter(|tid| !own.contains(tid));
-        others
-            .filter_map(|tid| Identity::of(&self.host, tid))
+        let tasks = os::process::all().into_iter().flat_map(os::process::threads_of);
+        tasks
+            .filter(|tid| !own.contains(tid))
+            .filter_map(Identity::of)
             .filter(|one| one.core == core && !one.kernel && one.policy.may_delay(priority))
             .max_by_key(|one| one.policy.urgency())
             .map(|one| format!("{} ({})", one.name, one.policy))
     }
 
     /// Reads run delays for later. What a thread that was late had to wait is not its usual delay.
-    fn read_run_delays(&mut self, now_ns: i64, unusual: &BTreeSet<usize>) {
-        let since_ns = (now_ns - self.looked_ns).max(1);
-        for index in 0..self.threads.len() {
-            let total_ns = self.run_delay_ns(self.threads[index].tid);
-            let before = self.threads[index].run_delay.unwrap_or_default();
+    fn read_run_delays(&mut self, now: HostTime, unusual: &BTreeSet<usize>) {
+        let since_ns = (now - self.looked).as_ns().max(1);
+        for (index, watched) in self.threads.iter_mut().enumerate() {
+            let before = watched.delayed.unwrap_or_default();
             let is_first = before.total_ns == 0;
-            self.threads[index].run_delay = total_ns.map(|total_ns| RunDelay {
+            let total_ns = watched.run_delay.as_ref().and_then(RunDelay::ns_if_there);
+            watched.delayed = total_ns.map(|total_ns| Delayed {
                 total_ns,
                 usual_ns_per_s: if is_first || unusual.contains(&index) {
                     before.usual_ns_per_s
@@ -309,12 +299,6 @@ impl Witness {
             });
         }
     }
-
-    /// How long one of our threads was ready and did not run: the second number of its `schedstat`.
-    fn run_delay_ns(&self, tid: i32) -> Option<i64> {
-        let text = self.host.text(&format!("/proc/self/task/{tid}/schedstat"))?;
-        text.split_whitespace().nth(1)?.parse().ok()
-    }
 }
 
 /// What was read for a few stalls together.
@@ -323,9 +307,4 @@ struct Look {
     run_delay_ns: Vec<Option<i64>>,
     steal_ns: BTreeMap<usize, i64>,
     own: BTreeSet<i32>,
-}
-
-fn own_tasks(host: &Host) -> BTreeSet<i32> {
-    let names = host.names("/proc/self/task");
-    names.iter().filter_map(|tid| tid.parse().ok()).collect()
 }

@@ -2,10 +2,11 @@
 //! `qcprobe attend`, carries what that says out of the guest, and turns the guest off.
 //!
 //! A guest has no disk and no network. Its first file system holds this program, the loads, the
-//! modules of the kernel that a virtual serial port and the probe need ([`MODULES`]), and the order ([`ORDER`]). The stream leaves through that port ([`PORT`]), which costs
-//! the guest one notification for a block; a serial line would cost one for each octet, and be
-//! measured as well. What the host says through the port reaches `attend` as its input, so that a
-//! guest can be asked to stop, and ends when the host closes its end.
+//! modules of the kernel that a virtual serial port and the probe need ([`MODULES`]), and the order
+//! ([`ORDER`]). The stream leaves through that port ([`PORT`]), which costs the guest one notification
+//! for a block; a serial line would cost one for each octet, and be measured as well. What the host
+//! says through the port reaches `attend` as its input, so that a guest can be asked to stop, and ends
+//! when the host closes its end.
 
 mod port;
 
@@ -16,10 +17,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, ensure};
+use rustix::event::{PollFd, PollFlags};
+use rustix::mount::MountFlags;
+use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::system::{RebootCommand, finit_module, reboot, sethostname};
 
-use self::port::Port;
-use crate::sys::guest::{self, Wish};
+use self::port::{ENDED, Port, wait};
 
 /// The program in the guest.
 pub const PROGRAM: &str = "/qcprobe";
@@ -47,36 +51,40 @@ const CONFIGURATION: (&str, &str) = ("configfs", "/sys/kernel/config");
 const PORT_MAX: Duration = Duration::from_secs(30);
 /// What the host has not taken by then, it does not want.
 const DRAIN_MAX: Duration = Duration::from_secs(30);
+/// Of finit_module(2): the file is compressed.
+const MODULE_INIT_COMPRESSED_FILE: libc::c_int = 4;
 
 /// Does all of it, as process 1 of a guest, and turns the guest off.
 ///
 /// # Errors
-/// When this is not process 1: nothing has happened.
-pub fn run() -> io::Result<std::convert::Infallible> {
-    if std::process::id() != 1 {
-        let why = "`qcprobe init` is the first process of a guest, and this is not a guest";
-        return Err(io::Error::other(why));
-    }
+/// This is not process 1, and nothing has happened; or the guest cannot be turned off.
+pub fn run() -> Result<()> {
+    ensure!(
+        std::process::id() == 1,
+        "`qcprobe init` is the first process of a guest, and this is not a guest"
+    );
     if let Err(error) = attend() {
         // On the console, which the host shows when a guest says nothing through its port.
         terminal::err!("qcprobe: init: {error:#}");
     }
-    guest::end_all_others();
+    // All other processes at once, which is what kill(2) takes -1 for: nothing of theirs is wanted any more.
+    let _ = kill_process_group(Pid::INIT, Signal::KILL);
     // The last words on the console shall be those above, and not the kernel's farewell.
     let _ = fs::write("/proc/sys/kernel/printk", "0");
-    guest::turn_off()
+    // There is nothing on a disk.
+    Ok(reboot(RebootCommand::PowerOff)?)
 }
 
 fn attend() -> Result<()> {
     for (kind, place) in FILE_SYSTEMS {
         fs::create_dir_all(place).context(place)?;
-        guest::mount(kind, place).context(place)?;
+        mount(kind, place)?;
     }
-    guest::name_host("guest").context("the name of the host")?;
+    sethostname(b"guest").context("the name of the host")?;
     load_modules()?;
     let (kind, place) = CONFIGURATION;
     if Path::new(place).exists() {
-        guest::mount(kind, place).context(place)?;
+        mount(kind, place)?;
     }
     let mut port = open_port()?;
     let order = fs::read(ORDER).context(ORDER)?;
@@ -98,10 +106,13 @@ fn attend() -> Result<()> {
     carry(&mut child, &mut port)?;
     let status = child.wait()?;
     port.drain(DRAIN_MAX)?;
-    if !status.success() {
-        bail!("attend has ended with {status}");
-    }
+    ensure!(status.success(), "attend has ended with {status}");
     Ok(())
+}
+
+/// Mounts a file system that has no device.
+fn mount(kind: &str, place: &'static str) -> Result<()> {
+    rustix::mount::mount(kind, place, kind, MountFlags::empty(), None).context(place)
 }
 
 /// Loads all modules, those that others need first: one whose needs are not there yet is refused,
@@ -132,7 +143,8 @@ fn load_modules() -> Result<()> {
 fn load_module(path: &Path) -> io::Result<()> {
     // One that is compressed is unpacked by the kernel, which has to know.
     let is_packed = path.extension().is_none_or(|extension| extension != "ko");
-    guest::load_module(&File::open(path)?, is_packed)
+    let flags = if is_packed { MODULE_INIT_COMPRESSED_FILE } else { 0 };
+    Ok(finit_module(File::open(path)?, c"", flags)?)
 }
 
 /// Opens the port once it is there: drivers find their devices some time after they are loaded.
@@ -150,9 +162,7 @@ fn open_port() -> Result<Port> {
                 Err(error) => return Err(error).context(PORT),
             }
         }
-        if Instant::now() >= until {
-            bail!("there is no virtual serial port named {PORT}");
-        }
+        ensure!(Instant::now() < until, "there is no virtual serial port named {PORT}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -166,6 +176,9 @@ fn port_named(name: &str) -> Option<PathBuf> {
     Some(Path::new("/dev").join(path.file_name()?))
 }
 
+/// A read does not block; it may say that there is no more.
+const READABLE: PollFlags = PollFlags::IN.union(PollFlags::HUP);
+
 /// Carries the output of `attend` to the host, and what the host says to `attend`, until there is
 /// no more output.
 fn carry(child: &mut Child, port: &mut Port) -> io::Result<()> {
@@ -174,25 +187,29 @@ fn carry(child: &mut Child, port: &mut Port) -> io::Result<()> {
     let mut block = vec![0; 64 << 10];
     loop {
         // No more than the host takes: the pipe holds the rest.
-        let of_output = Wish { fd: &output, read: !port.is_pending(), write: false };
-        let of_port = Wish { fd: port.file(), read: input.is_some(), write: port.is_pending() };
-        let wishes = [Some(of_output), Some(of_port).filter(|_| !port.is_closed())];
-        let [of_output, of_port] = guest::wait_for(wishes, None)?;
-        if of_output.read && !port.is_pending() {
+        let wanted = |is: bool, flag| if is { flag } else { PollFlags::empty() };
+        let of_output = PollFd::new(&output, wanted(!port.is_pending(), PollFlags::IN));
+        let of_port =
+            wanted(input.is_some(), PollFlags::IN) | wanted(port.is_pending(), PollFlags::OUT);
+        let mut fds = [of_output, PollFd::new(&port.file, of_port)];
+        let waited_for = if port.is_closed { 1 } else { 2 };
+        wait(&mut fds[..waited_for], None)?;
+        let [of_output, of_port] = fds.map(|fd| fd.revents());
+        if of_output.intersects(READABLE) && !port.is_pending() {
             match output.read(&mut block)? {
                 0 => return Ok(()),
                 count => port.take(&block[..count]),
             }
         }
-        if of_port.ended {
+        if of_port.intersects(ENDED) {
             port.close();
             input = None;
         }
         if port.is_pending() {
             port.write()?;
         }
-        if of_port.read
-            && !port.is_closed()
+        if of_port.intersects(READABLE)
+            && !port.is_closed
             && let Some(count) = port.read(&mut block)?
         {
             let said = &block[..count];

@@ -7,14 +7,27 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::time::{Duration, Instant};
 
-use crate::sys::guest::{self, Wish};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+/// The other side is gone.
+pub(super) const ENDED: PollFlags = PollFlags::HUP.union(PollFlags::ERR);
+
+/// Waits until something is possible at one of these, or for so long. A signal ends the wait early.
+pub(super) fn wait(fds: &mut [PollFd<'_>], limit: Option<Duration>) -> io::Result<()> {
+    let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+    match poll(fds, limit.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Port {
-    file: File,
+    pub(super) file: File,
     pending: Vec<u8>,
-    /// Whether the host has closed its end.
-    is_closed: bool,
+    /// Whether the host has closed its end: then there is nothing to wait for at the port.
+    pub(super) is_closed: bool,
 }
 
 impl Port {
@@ -22,18 +35,8 @@ impl Port {
         Self { file, pending: Vec::new(), is_closed: false }
     }
 
-    pub(super) fn file(&self) -> &File {
-        &self.file
-    }
-
-    /// Whether something waits to be written.
     pub(super) fn is_pending(&self) -> bool {
         !self.pending.is_empty()
-    }
-
-    /// Whether there is anything to wait for at the port.
-    pub(super) fn is_closed(&self) -> bool {
-        self.is_closed
     }
 
     /// Takes octets to be written; those of a host that is gone vanish.
@@ -64,7 +67,6 @@ impl Port {
         }
     }
 
-    /// The host is gone.
     pub(super) fn close(&mut self) {
         self.is_closed = true;
         self.pending.clear();
@@ -75,13 +77,14 @@ impl Port {
         let until = Instant::now() + limit;
         while !self.is_closed {
             let left = until.saturating_duration_since(Instant::now());
-            let wish = Wish { fd: &self.file, read: false, write: true };
-            let ready = guest::wait_for([Some(wish)], Some(left))?[0];
-            if ready.ended {
+            let mut fds = [PollFd::new(&self.file, PollFlags::OUT)];
+            wait(&mut fds, Some(left))?;
+            let ready = fds[0].revents();
+            if ready.intersects(ENDED) {
                 self.close();
-            } else if ready.write && !self.is_pending() {
+            } else if ready.contains(PollFlags::OUT) && !self.is_pending() {
                 break;
-            } else if ready.write {
+            } else if ready.contains(PollFlags::OUT) {
                 self.write()?;
             } else if left.is_zero() {
                 return Err(io::Error::other("the host does not read the output of the probe"));

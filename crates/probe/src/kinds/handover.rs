@@ -9,25 +9,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
+use crate::clock::{self, HostSpan, HostTime};
 use crate::plan::Plan;
-use crate::sink::{Misses, Sink};
+use crate::sink::{Shared, Sink};
 use crate::stage::Stage;
 use crate::threads::{Role, Task};
 
-/// What is on its way for so long was lost, ns: datagrams and frames may be.
-const LOST_NS: i64 = 1_000_000_000;
+/// What is on its way for so long was lost: datagrams and frames may be.
+const LOST: HostSpan = HostSpan::from_s(1);
 
 /// A way to wake another thread.
 pub(super) trait Way: Send + Sync + 'static {
     fn send(&self) -> io::Result<()>;
-    /// Waits to be woken.
     fn receive(&self) -> io::Result<()>;
-    /// When the kernel passed on what was received last, as far as it noted it, `CLOCK_MONOTONIC`, ns.
-    /// Asked after the sample has ended.
-    fn noted_ns(&self) -> [Option<i64>; 2] {
+    /// When the kernel passed on what was received last, as far as it noted it. Asked after the
+    /// sample has ended.
+    fn noted(&self) -> [Option<HostTime>; 2] {
         [None; 2]
     }
 }
+
+/// The time of what is not on its way.
+const NOTHING: HostTime = HostTime::ZERO;
 
 /// A way, and what goes along it.
 struct Handover<W> {
@@ -59,7 +62,7 @@ pub(super) fn tasks<W: Way>(
             received_all: AtomicBool::new(false),
         });
         let (core, next) = (plan.cores[thread], plan.cores[(thread + 1) % plan.cores.len()]);
-        let (sends, misses) = (Arc::clone(&handover), sink.misses());
+        let (sends, misses) = (Arc::clone(&handover), Arc::clone(&sink.shared));
         tasks.push(Task {
             name: format!("{}-{core}", plan.probe),
             core,
@@ -77,27 +80,32 @@ pub(super) fn tasks<W: Way>(
 }
 
 impl<W: Way> Handover<W> {
-    fn send(&self, stage: &Stage, thread: usize, misses: &Misses) {
+    fn sent(&self) -> HostTime {
+        HostTime::from_ns(self.sent_ns.load(Ordering::Acquire))
+    }
+
+    /// Notes that something was sent, or that nothing is on its way; returns what was.
+    fn swap_sent(&self, sent: HostTime) -> HostTime {
+        HostTime::from_ns(self.sent_ns.swap(sent.as_ns(), Ordering::AcqRel))
+    }
+
+    fn send(&self, stage: &Stage, thread: usize, misses: &Shared) {
         let mut schedule = stage.schedule(thread, misses);
-        while let Some(at_ns) = schedule.next_ns() {
-            if !stage.approach(at_ns) {
-                break;
-            }
-            os::realtime::sleep_until(at_ns);
-            let sent_ns = os::realtime::now_ns();
-            let before_ns = self.sent_ns.load(Ordering::Acquire);
-            if before_ns != 0 && sent_ns - before_ns < LOST_NS {
+        while let Some(at) = schedule.next()
+            && stage.approach(at)
+        {
+            clock::sleep_until(at);
+            let (now, before) = (clock::now(), self.sent());
+            if before != NOTHING && now - before < LOST {
                 misses.miss(1);
             } else {
                 // The one that was lost is a miss as well, unless it arrives at this moment.
-                if self.sent_ns.swap(sent_ns, Ordering::AcqRel) != 0 {
-                    misses.miss(1);
-                }
-                if self.way.send().is_err() && self.sent_ns.swap(0, Ordering::AcqRel) != 0 {
-                    misses.miss(1);
+                misses.miss(u64::from(self.swap_sent(now) != NOTHING));
+                if self.way.send().is_err() {
+                    self.give_up(misses);
                 }
             }
-            misses.miss(schedule.woke(sent_ns));
+            misses.miss(schedule.woke(now));
         }
         self.wait_for_the_last(misses);
         self.over.store(true, Ordering::Release);
@@ -108,16 +116,20 @@ impl<W: Way> Handover<W> {
         }
     }
 
+    /// Waits no more for what was sent; a miss, unless it arrives at this moment.
+    fn give_up(&self, misses: &Shared) {
+        misses.miss(u64::from(self.swap_sent(NOTHING) != NOTHING));
+    }
+
     /// What was sent last must have arrived before more is sent, which would arrive in its place.
-    fn wait_for_the_last(&self, misses: &Misses) {
+    fn wait_for_the_last(&self, misses: &Shared) {
         loop {
-            let sent_ns = self.sent_ns.load(Ordering::Acquire);
-            if sent_ns == 0 {
+            let sent = self.sent();
+            if sent == NOTHING {
                 return;
             }
-            if os::realtime::now_ns() - sent_ns > LOST_NS {
-                misses.miss(u64::from(self.sent_ns.swap(0, Ordering::AcqRel) != 0));
-                return;
+            if clock::now() - sent > LOST {
+                return self.give_up(misses);
             }
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -126,11 +138,11 @@ impl<W: Way> Handover<W> {
     fn receive(&self, stage: &Stage, mut sink: Sink) {
         loop {
             let received = self.way.receive();
-            let now_ns = os::realtime::now_ns();
-            match self.sent_ns.swap(0, Ordering::AcqRel) {
-                0 if self.over.load(Ordering::Acquire) => break,
-                0 => {}
-                sent_ns => sink.take_split(sent_ns, now_ns - sent_ns, self.way.noted_ns()),
+            let now = clock::now();
+            match self.swap_sent(NOTHING) {
+                NOTHING if self.over.load(Ordering::Acquire) => break,
+                NOTHING => {}
+                sent => sink.take_split(sent, now - sent, self.way.noted()),
             }
             if let Err(error) = received {
                 // A way that is gone does not come back.

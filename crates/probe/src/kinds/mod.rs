@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::plan::{Kind, Plan};
 use crate::sink::Sink;
 use crate::stage::Stage;
-use crate::sys::wake::{Eventfd, Futex, Signal};
+use crate::sys::signal::Signal;
 use crate::threads::{Role, Task};
 
 /// All tasks of a plan, given a sink for each of its threads.
@@ -25,8 +25,8 @@ pub(crate) fn tasks(plan: &Plan, sinks: Vec<Sink>) -> Result<Vec<Task>, String> 
         Kind::Timerfd => Ok(timer::reading(plan, sinks)),
         Kind::PageFault => Ok(timer::touching(plan, sinks)),
         Kind::Noise => noise::tasks(plan, sinks),
-        Kind::Eventfd => handover::tasks(plan, sinks, Eventfd::open),
-        Kind::Futex => handover::tasks(plan, sinks, || Ok(Futex::default())),
+        Kind::Eventfd => handover::tasks(plan, sinks, ways::Eventfd::open),
+        Kind::Futex => handover::tasks(plan, sinks, || Ok(ways::Futex::default())),
         Kind::Signal => handover::tasks(plan, sinks, || Ok(Signal::default())),
         Kind::Pipe => handover::tasks(plan, sinks, ways::Pipe::open),
         Kind::Udp => handover::tasks(plan, sinks, || ways::Udp::open(plan.split)),

@@ -5,7 +5,7 @@
 //! histogram.
 
 use super::each;
-use crate::cores::Cores;
+use crate::clock::{self, HostSpan};
 use crate::facts::Facts;
 use crate::gaps::Histogram;
 use crate::plan::Plan;
@@ -16,7 +16,7 @@ use crate::threads::Task;
 /// # Errors
 /// If the threads would leave no core to anybody else.
 pub(super) fn tasks(plan: &Plan, sinks: Vec<Sink>) -> Result<Vec<Task>, String> {
-    let online = Facts::of_this_machine().cores_online.and_then(|list| list.parse::<Cores>().ok());
+    let online = Facts::of_this_machine().online();
     let takes_all = online.is_some_and(|cores| cores.iter().all(|core| plan.cores.contains(&core)));
     if takes_all && plan.priority.is_some() {
         return Err("noise: busy SCHED_FIFO threads on all cores would stop this machine; leave \
@@ -27,30 +27,30 @@ pub(super) fn tasks(plan: &Plan, sinks: Vec<Sink>) -> Result<Vec<Task>, String> 
 }
 
 fn spin(stage: &Stage, thread: usize, mut sink: Sink) {
-    let mut schedule = stage.schedule(thread, &sink.misses());
+    let mut schedule = stage.schedule(thread, &sink.shared);
     let mut gaps = Histogram::default();
-    let mut longest = (os::realtime::now_ns(), 0);
-    let mut before_ns = longest.0;
-    while let Some(at_ns) = schedule.next_ns() {
-        let now_ns = os::realtime::now_ns();
-        let gap_ns = now_ns - before_ns;
-        gaps.add(gap_ns);
-        if gap_ns > longest.1 {
-            longest = (before_ns, gap_ns);
+    let mut longest = (clock::now(), HostSpan::ZERO);
+    let mut before = longest.0;
+    while let Some(at) = schedule.next() {
+        let now = clock::now();
+        let gap = now - before;
+        gaps.add(gap.as_ns());
+        if gap > longest.1 {
+            longest = (before, gap);
         }
-        before_ns = now_ns;
-        if now_ns < at_ns {
+        before = now;
+        if now < at {
             continue;
         }
         if stage.control.is_stopped() {
             break;
         }
         sink.take(longest.0, longest.1);
-        sink.miss(schedule.woke(now_ns));
+        sink.shared.miss(schedule.woke(now));
         sink.gaps(&mut gaps);
-        longest = (now_ns, 0);
+        longest = (now, HostSpan::ZERO);
         // What was just done is no gap.
-        before_ns = os::realtime::now_ns();
+        before = clock::now();
     }
     sink.last_gaps(&mut gaps);
 }

@@ -12,12 +12,14 @@
 //! `Documentation/core-api/timekeeping.rst` of the kernel; `tk->offs_real` in
 //! `kernel/time/timekeeping.c`.
 
+use crate::clock::{self, HostSpan, HostTime};
+
 /// Both clocks may round their last nanosecond differently.
 const ROUNDING_NS: i64 = 1;
 /// A reading with the thread taken away in the middle says little, so it is repeated so often.
 const TRIES: usize = 3;
-/// A reading this narrow, ns, is not repeated: three calls of a fast clock.
-const NARROW_NS: i64 = 200;
+/// A reading this narrow is not repeated: three calls of a fast clock.
+const NARROW: HostSpan = HostSpan::from_ns(200);
 
 /// How far the time of day is ahead of the monotonic clock: not less and not more than this, ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,42 +28,42 @@ pub(super) struct Distance {
     most_ns: i64,
 }
 
-/// One reading of the time of day between two of the monotonic clock, ns.
+/// One reading of the time of day between two of the monotonic clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Reading {
-    before_ns: i64,
+    before: HostTime,
     realtime_ns: i64,
-    after_ns: i64,
+    after: HostTime,
 }
 
 impl Reading {
     fn now() -> Self {
         let take = || {
-            let before_ns = os::realtime::now_ns();
+            let before = clock::now();
             let realtime_ns = os::realtime::realtime_ns();
-            Self { before_ns, realtime_ns, after_ns: os::realtime::now_ns() }
+            Self { before, realtime_ns, after: clock::now() }
         };
         let mut best = take();
         for _ in 1..TRIES {
-            if best.width_ns() <= NARROW_NS {
+            if best.width() <= NARROW {
                 break;
             }
             let next = take();
-            if next.width_ns() < best.width_ns() {
+            if next.width() < best.width() {
                 best = next;
             }
         }
         best
     }
 
-    const fn width_ns(&self) -> i64 {
-        self.after_ns - self.before_ns
+    fn width(&self) -> HostSpan {
+        self.after - self.before
     }
 
     const fn distance(&self) -> Distance {
         Distance {
-            least_ns: self.realtime_ns - self.after_ns - ROUNDING_NS,
-            most_ns: self.realtime_ns - self.before_ns + ROUNDING_NS,
+            least_ns: self.realtime_ns - self.after.as_ns() - ROUNDING_NS,
+            most_ns: self.realtime_ns - self.before.as_ns() + ROUNDING_NS,
         }
     }
 }
@@ -87,9 +89,9 @@ impl Distance {
         is_one
     }
 
-    /// A moment of the time of day on the monotonic clock, ns: the middle of what it can be.
-    pub(super) const fn monotonic_ns(&self, realtime_ns: i64) -> i64 {
-        realtime_ns - self.least_ns - (self.most_ns - self.least_ns) / 2
+    /// A moment of the time of day on the monotonic clock: the middle of what it can be.
+    pub(super) const fn monotonic(&self, realtime_ns: i64) -> HostTime {
+        HostTime::from_ns(realtime_ns - self.least_ns - (self.most_ns - self.least_ns) / 2)
     }
 }
 
@@ -101,7 +103,8 @@ mod tests {
     /// begin.
     fn reading(before_ns: i64, ahead_ns: i64, within_ns: i64) -> Distance {
         let realtime_ns = before_ns + within_ns + ahead_ns;
-        Reading { before_ns, realtime_ns, after_ns: before_ns + 60 }.distance()
+        let [before, after] = [before_ns, before_ns + 60].map(HostTime::from_ns);
+        Reading { before, realtime_ns, after }.distance()
     }
 
     #[test]
@@ -112,7 +115,7 @@ mod tests {
             assert!(distance.learn(reading(1_000, 5_000, within_ns)));
         }
         assert_eq!((distance.least_ns, distance.most_ns), (4_999, 5_001));
-        assert_eq!(distance.monotonic_ns(105_000), 100_000);
+        assert_eq!(distance.monotonic(105_000), HostTime::from_ns(100_000));
     }
 
     #[test]
@@ -122,7 +125,7 @@ mod tests {
             let ahead_ns = distance.least_ns + 31 + step_ns;
             assert!(!distance.learn(reading(9_000, ahead_ns, 30)), "{step_ns}");
             assert!(distance.learn(reading(9_500, ahead_ns, 30)), "{step_ns}");
-            assert_eq!(distance.monotonic_ns(ahead_ns + 7), 7);
+            assert_eq!(distance.monotonic(ahead_ns + 7), HostTime::from_ns(7));
         }
     }
 

@@ -2,36 +2,64 @@
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::net::{Ipv4Addr, UdpSocket};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use os::packet::{PacketSocket, wait};
 use os::process_bus::{INTERFACE, ProcessBus, Wiring};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use rustix::thread::futex;
 
 use super::handover::Way;
 use super::time_of_day::Distance;
+use crate::clock::HostTime;
+use crate::sys::signal::Signal;
 use crate::sys::stamping::{self, KernelStamps};
-use crate::sys::wake::{Eventfd, Futex, Signal};
 
-impl Way for Eventfd {
-    fn send(&self) -> io::Result<()> {
-        self.add()
-    }
+/// A counter in the kernel, which a reader waits for (`os::wake` never does). eventfd(2)
+pub(super) struct Eventfd(OwnedFd);
 
-    fn receive(&self) -> io::Result<()> {
-        self.take()
+impl Eventfd {
+    pub(super) fn open() -> io::Result<Self> {
+        Ok(Self(eventfd(0, EventfdFlags::CLOEXEC)?))
     }
 }
 
-impl Way for Futex {
+impl Way for Eventfd {
     fn send(&self) -> io::Result<()> {
-        self.wake();
+        rustix::io::write(&self.0, &1u64.to_ne_bytes())?;
         Ok(())
     }
 
     fn receive(&self) -> io::Result<()> {
-        self.wait()
+        rustix::io::read(&self.0, &mut [0; 8])?;
+        Ok(())
+    }
+}
+
+/// A word in memory that can be waited for: 1 if it is set. futex(2)
+#[derive(Default)]
+pub(super) struct Futex(AtomicU32);
+
+impl Way for Futex {
+    fn send(&self) -> io::Result<()> {
+        self.0.store(1, Ordering::Release);
+        futex::wake(&self.0, futex::Flags::PRIVATE, 1)?;
+        Ok(())
+    }
+
+    fn receive(&self) -> io::Result<()> {
+        while self.0.swap(0, Ordering::AcqRel) == 0 {
+            match futex::wait(&self.0, futex::Flags::PRIVATE, 0, None) {
+                // Set meanwhile, or woken for nothing: look again.
+                Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -98,11 +126,11 @@ impl Passed {
 
     /// When the driver took it and when the stack got it. Not known if the time of day was set
     /// since the one before.
-    fn noted_ns(&mut self, from: &impl AsFd) -> [Option<i64>; 2] {
+    fn noted(&mut self, from: &impl AsFd) -> [Option<HostTime>; 2] {
         let Some(distance) = &mut self.distance else { return [None; 2] };
         let [received_ns, sent_ns] = [self.stamps.received_ns(), self.stamps.sent_ns(from)];
         let holds = distance.holds();
-        [sent_ns, received_ns].map(|ns| ns.filter(|_| holds).map(|ns| distance.monotonic_ns(ns)))
+        [sent_ns, received_ns].map(|ns| ns.filter(|_| holds).map(|ns| distance.monotonic(ns)))
     }
 }
 
@@ -139,9 +167,9 @@ impl Way for Udp {
         }
     }
 
-    fn noted_ns(&self) -> [Option<i64>; 2] {
+    fn noted(&self) -> [Option<HostTime>; 2] {
         let passed = self.passed.as_ref();
-        passed.map_or([None; 2], |passed| Passed::of(passed).noted_ns(&self.from))
+        passed.map_or([None; 2], |passed| Passed::of(passed).noted(&self.from))
     }
 }
 
@@ -200,7 +228,7 @@ impl Way for Ethernet {
         }
     }
 
-    fn noted_ns(&self) -> [Option<i64>; 2] {
-        Passed::of(&self.passed).noted_ns(&self.from)
+    fn noted(&self) -> [Option<HostTime>; 2] {
+        Passed::of(&self.passed).noted(&self.from)
     }
 }

@@ -5,33 +5,17 @@ use std::io::{self, Read, Write};
 /// Octets that a block may hold: what a reader must be ready to keep in memory.
 pub(super) const PAYLOAD_MAX: usize = 1 << 20;
 
-/// What a block holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What a block holds, by its first octet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, strum::FromRepr)]
+#[repr(u8)]
 pub(super) enum Tag {
     /// JSON: the head of the stream.
-    Header,
+    Header = b'H',
     /// Binary: samples of one thread.
-    Samples,
-    Note,
+    Samples = b'S',
+    Note = b'N',
     /// JSON: nothing comes after it.
-    End,
-}
-
-impl Tag {
-    const fn octet(self) -> u8 {
-        match self {
-            Self::Header => b'H',
-            Self::Samples => b'S',
-            Self::Note => b'N',
-            Self::End => b'E',
-        }
-    }
-
-    fn of(octet: u8) -> Option<Self> {
-        [Self::Header, Self::Samples, Self::Note, Self::End]
-            .into_iter()
-            .find(|tag| tag.octet() == octet)
-    }
+    End = b'E',
 }
 
 pub(super) fn write(to: &mut impl Write, tag: Tag, payload: &[u8]) -> io::Result<()> {
@@ -39,7 +23,7 @@ pub(super) fn write(to: &mut impl Write, tag: Tag, payload: &[u8]) -> io::Result
         let what = format!("a block of {} octets; at most {PAYLOAD_MAX}", payload.len());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
-    let head = head(tag.octet(), payload.len() as u32);
+    let head = head(tag as u8, payload.len() as u32);
     to.write_all(&head)?;
     to.write_all(payload)?;
     to.write_all(&checksum(&head, payload).to_le_bytes())
@@ -54,18 +38,15 @@ pub(super) fn read(from: &mut impl Read) -> Result<Option<(Tag, Vec<u8>)>, Strin
     if fill(from, &mut octet)? == 0 {
         return Ok(None);
     }
-    let tag = Tag::of(octet[0]).ok_or_else(|| format!("no block begins with {:#04x}", octet[0]))?;
-    let mut length = [0; 4];
-    whole(from, &mut length)?;
-    let length = u32::from_le_bytes(length);
+    let tag = Tag::from_repr(octet[0])
+        .ok_or_else(|| format!("no block begins with {:#04x}", octet[0]))?;
+    let length = number(from)?;
     if length as usize > PAYLOAD_MAX {
         return Err(format!("a block of {length} octets; at most {PAYLOAD_MAX}"));
     }
     let mut payload = vec![0; length as usize];
     whole(from, &mut payload)?;
-    let mut sum = [0; 4];
-    whole(from, &mut sum)?;
-    if u32::from_le_bytes(sum) != checksum(&head(octet[0], length), &payload) {
+    if number(from)? != checksum(&head(octet[0], length), &payload) {
         return Err("a block with a wrong checksum".to_owned());
     }
     Ok(Some((tag, payload)))
@@ -81,6 +62,12 @@ fn checksum(head: &[u8], payload: &[u8]) -> u32 {
     sum.update(head);
     sum.update(payload);
     sum.finalize()
+}
+
+fn number(from: &mut impl Read) -> Result<u32, String> {
+    let mut octets = [0; 4];
+    whole(from, &mut octets)?;
+    Ok(u32::from_le_bytes(octets))
 }
 
 fn whole(from: &mut impl Read, octets: &mut [u8]) -> Result<(), String> {

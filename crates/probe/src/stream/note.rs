@@ -2,21 +2,19 @@
 //! second or less each, and so as JSON, which may grow without a new version.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumIter, EnumString, IntoStaticStr};
 
 use crate::{Facts, Plan};
 
 /// The head of a stream.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Header {
-    /// The plan that is carried out.
     pub plan: Plan,
-    /// The machine and its settings.
     pub facts: Facts,
     /// When it began: `CLOCK_REALTIME`, ns since 1970. All other times are since then.
     pub began_realtime_ns: i64,
     /// The same moment on `CLOCK_MONOTONIC` of the measured machine, ns.
     pub began_monotonic_ns: i64,
-    /// Version of the program.
     pub version: String,
 }
 
@@ -30,7 +28,6 @@ pub enum Note {
     Counts {
         /// When, ns since the stream began.
         at_ns: i64,
-        /// One for each thread.
         threads: Vec<Counts>,
     },
     /// What each core did up to now.
@@ -56,11 +53,8 @@ pub struct Stall {
     pub core: usize,
     /// When it began, ns since the stream began. For a late wake-up, the intended time.
     pub at_ns: i64,
-    /// Length of the stall, ns.
     pub length_ns: i64,
-    /// Which thread noticed it.
     pub seen_by: Detector,
-    /// Who is to blame.
     pub cause: Cause,
     /// Whom exactly, as far as it is known, in a few words.
     pub who: String,
@@ -69,18 +63,9 @@ pub struct Stall {
 }
 
 /// Who noticed a stall.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Debug,
-    Serialize,
-    Deserialize,
-    strum::EnumString,
-    strum::IntoStaticStr,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Detector {
     /// The thread that woke up late.
@@ -90,21 +75,9 @@ pub enum Detector {
 }
 
 /// Who is to blame for a stall.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Debug,
-    Serialize,
-    Deserialize,
-    strum::EnumIter,
-    strum::EnumString,
-    strum::IntoStaticStr,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumIter, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Cause {
     /// The whole core was gone, nobody ran: a hypervisor, firmware.
@@ -115,7 +88,7 @@ pub enum Cause {
     Load,
     /// The probe itself was stopped (SIGSTOP, a frozen control group, a debugger).
     Stopped,
-    /// The evidence does not tell.
+    /// The evidence does not say.
     Unknown,
 }
 
@@ -126,14 +99,14 @@ impl Cause {
     }
 }
 
-/// What was seen during a stall. What the platform does not tell is `None`.
+/// What was seen during a stall. What the platform does not report is `None`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Evidence {
     /// How much longer than usual the thread was ready to run and did not, since the collector looked
     /// last (`/proc/PID/schedstat`), ns.
     pub run_delay_ns: Option<i64>,
-    /// What a hypervisor took of the core, as far as it tells (`steal` of `/proc/stat`), ns. Counted
+    /// What a hypervisor took of the core, as far as it reports that (`steal` of `/proc/stat`), ns. Counted
     /// in ticks of 10 ms, since half a second before or less.
     pub steal_ns: Option<i64>,
     /// When the probe was continued after a stop (SIGCONT) during the stall, ns since the stream
@@ -154,7 +127,7 @@ pub struct Ran {
     pub name: String,
     /// Its class and priority, such as `FIFO 99`; empty likewise.
     pub policy: String,
-    /// Whether it is a thread of the kernel.
+    /// Whether it is one of the kernel's.
     pub kernel: bool,
     /// For how long, ns.
     pub ran_ns: i64,
@@ -166,13 +139,11 @@ pub struct Ran {
 pub struct Counts {
     /// Which thread of the plan.
     pub thread: usize,
-    /// Samples that were taken.
     pub taken: u64,
     /// Of those, such as were lost between the thread and the stream.
     pub lost: u64,
     /// Periods that were over before there could be a sample.
     pub missed: u64,
-    /// Processor time of the thread, ns.
     pub cpu_ns: i64,
     /// Switches away from the thread because it waited.
     pub voluntary_switches: u64,
@@ -194,7 +165,7 @@ pub struct CoreTime {
     pub idle_ms: u64,
     /// In interrupts and what they leave to be done, ms.
     pub interrupts_ms: u64,
-    /// Taken away by a hypervisor, as far as it tells, ms.
+    /// Taken away by a hypervisor, as far as it reports that, ms.
     pub steal_ms: u64,
 }
 
@@ -203,7 +174,6 @@ pub struct CoreTime {
 pub struct Gaps {
     /// Which thread of the plan.
     pub thread: usize,
-    /// Width of a bin, ns.
     pub bin_ns: u64,
     /// Bins that are not empty: index, count. The last bin of the histogram holds all above it.
     pub bins: Vec<(u32, u64)>,
@@ -215,7 +185,6 @@ pub struct Gaps {
 pub struct End {
     /// When, ns since the stream began.
     pub at_ns: i64,
-    /// How the measurement ended.
     pub outcome: Outcome,
 }
 

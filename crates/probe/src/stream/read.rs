@@ -1,7 +1,6 @@
 //! Reads a stream, of which nothing is believed: the machine may have crashed in the middle of it,
 //! the line may have dropped octets, and the file may be anything.
 
-use std::fmt;
 use std::io::Read;
 
 use super::block::{self, Tag};
@@ -19,19 +18,10 @@ pub enum Item {
     Cut(String),
 }
 
-/// These octets are not the beginning of a stream.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NotAStream {
-    reason: String,
-}
-
-impl fmt::Display for NotAStream {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "not a stream of qcprobe: {}", self.reason)
-    }
-}
-
-impl std::error::Error for NotAStream {}
+/// These octets are not the beginning of a stream, for this reason.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("not a stream of qcprobe: {0}")]
+pub struct NotAStream(String);
 
 /// Reads a stream: its head, and then its items, of which the last is [`Item::End`] or
 /// [`Item::Cut`].
@@ -48,7 +38,7 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// If this is no stream, one of another version, or one that was cut before its head was whole.
     pub fn new(mut from: R) -> Result<Self, NotAStream> {
-        let header = header(&mut from).map_err(|reason| NotAStream { reason })?;
+        let header = header(&mut from).map_err(NotAStream)?;
         Ok(Self { from, header, over: false })
     }
 

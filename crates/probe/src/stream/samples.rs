@@ -10,7 +10,7 @@
 use super::stamps::{STAMPS_MAX, Stamps};
 use super::varint;
 
-/// One measurement.
+/// One measurement: how late a thread was at one of its times.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Sample {
     /// When it should have been, ns since the stream began.

@@ -10,7 +10,7 @@ use super::{End, Header, MAGIC, Note, Sample, samples};
 /// Samples of one block: a block is lost as a whole, and two sums of ten octets stay small.
 const SAMPLES_PER_BLOCK: usize = 4096;
 
-/// Writes a stream.
+/// Writes a stream; only [`Self::end`] makes it whole.
 #[derive(Debug)]
 pub struct Writer<W> {
     to: W,
@@ -38,7 +38,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Adds anything else.
+    /// Adds a note, which may stand anywhere between samples.
     pub fn note(&mut self, note: &Note) -> io::Result<()> {
         self.json(Tag::Note, note)
     }

@@ -8,6 +8,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
+use crate::clock::HostTime;
+
 /// From the kernel's `linux/gpio.h`.
 const LINES_MAX: usize = 64;
 const NAME_OCTETS: usize = 32;
@@ -75,11 +77,10 @@ const _: () = assert!(size_of::<Attribute>() == 24 && size_of::<LineConfig>() ==
 const _: () = assert!(size_of::<LineRequest>() == 592 && size_of::<LineValues>() == 16);
 const _: () = assert!(GET_LINE == 0xc250_b407 && SET_VALUES == 0xc010_b40f);
 
-/// An edge of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Edge {
-    /// When the kernel saw it, `CLOCK_MONOTONIC`, ns.
-    pub(crate) at_ns: i64,
+    /// When the kernel saw it.
+    pub(crate) at: HostTime,
     /// Whether the line went high.
     pub(crate) is_rising: bool,
 }
@@ -93,11 +94,10 @@ impl Edge {
             EVENT_FALLING => false,
             _ => return None,
         };
-        Some(Self { at_ns: i64::try_from(at_ns).ok()?, is_rising })
+        Some(Self { at: HostTime::from_ns(i64::try_from(at_ns).ok()?), is_rising })
     }
 }
 
-/// A line whose edges are read.
 #[derive(Debug)]
 pub(crate) struct Input(File);
 
@@ -122,7 +122,6 @@ impl Input {
     }
 }
 
-/// A line that is set.
 #[derive(Debug)]
 pub(crate) struct Output(OwnedFd);
 
@@ -132,7 +131,6 @@ impl Output {
         Ok(Self(request(chip, line, FLAG_OUTPUT)?))
     }
 
-    /// Sets it high or low.
     pub(crate) fn set(&self, is_high: bool) -> io::Result<()> {
         let mut values = LineValues { bits: u64::from(is_high), mask: 1 };
         // SAFETY: the structure is the one of this call, and lives as long as it.
@@ -183,7 +181,7 @@ mod tests {
     #[test]
     #[cfg(target_endian = "little")]
     fn events_are_edges_with_the_stamp_of_the_kernel() {
-        let rising = Edge { at_ns: 123_456_789, is_rising: true };
+        let rising = Edge { at: HostTime::from_ns(123_456_789), is_rising: true };
         assert_eq!(Edge::of(&RISING), Some(rising));
         let mut octets = RISING;
         octets[8] = 2;

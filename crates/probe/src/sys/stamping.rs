@@ -9,6 +9,9 @@ use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd};
 
+use libc::{SO_TIMESTAMPING, SOL_SOCKET};
+use os::packet::set_option;
+
 /// From the kernel's `net_tstamp.h`.
 const TX_SOFTWARE: i32 = 1 << 1;
 const RX_SOFTWARE: i32 = 1 << 3;
@@ -17,7 +20,7 @@ const SOFTWARE: i32 = 1 << 4;
 const ONLY_STAMPS: i32 = 1 << 11;
 /// Octets of what is received beside the stamps; more is cut off.
 const DATA_OCTETS: usize = 64;
-/// Room for what the kernel tells beside it: stamps (64), where an error is from (48 or less), a
+/// Room for what the kernel reports beside it: stamps (64), where an error is from (48 or less), a
 /// time by another option (32).
 const CONTROL_OCTETS: usize = 256;
 /// Of cmsg(3): length, level and kind come before the data.
@@ -25,14 +28,14 @@ const HEAD_OCTETS: usize = 16;
 
 /// Has the kernel stamp what the socket sends, for [`KernelStamps::sent`].
 pub(crate) fn stamp_sent(socket: &impl AsFd) -> io::Result<()> {
-    set(socket, libc::SO_TIMESTAMPING, TX_SOFTWARE | SOFTWARE | ONLY_STAMPS)
+    set_option(socket, SOL_SOCKET, SO_TIMESTAMPING, &(TX_SOFTWARE | SOFTWARE | ONLY_STAMPS))
 }
 
 /// Has the kernel stamp what the socket receives, and in no other way: asked for a plain time as
 /// well, it would make one up for what came before it began to stamp.
 pub(crate) fn stamp_received(socket: &impl AsFd) -> io::Result<()> {
-    set(socket, libc::SO_TIMESTAMPNS, 0)?;
-    set(socket, libc::SO_TIMESTAMPING, RX_SOFTWARE | SOFTWARE)
+    set_option(socket, SOL_SOCKET, libc::SO_TIMESTAMPNS, &0)?;
+    set_option(socket, SOL_SOCKET, SO_TIMESTAMPING, &(RX_SOFTWARE | SOFTWARE))
 }
 
 /// What the kernel reported of the last thing that came out of a socket. Allocated once: a thread that
@@ -106,7 +109,7 @@ fn software_stamp(mut control: &[u8]) -> Option<i64> {
         let length = usize::try_from(u64::from_ne_bytes(head[..8].try_into().ok()?)).ok()?;
         let data = control.get(HEAD_OCTETS..length)?;
         let (level, kind) = (number(&head[8..])?, number(&head[12..])?);
-        if (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
+        if (level, kind) == (SOL_SOCKET, libc::SCM_TIMESTAMPING) {
             // Three times: in software, one that is no more, by the device.
             return nanoseconds(data).filter(|ns| *ns != 0);
         }
@@ -123,15 +126,6 @@ fn number(octets: &[u8]) -> Option<i32> {
 fn nanoseconds(octets: &[u8]) -> Option<i64> {
     let part = |at: usize| Some(i64::from_ne_bytes(octets.get(at..at + 8)?.try_into().ok()?));
     part(0)?.checked_mul(1_000_000_000)?.checked_add(part(8)?)
-}
-
-fn set(socket: &impl AsFd, option: i32, value: i32) -> io::Result<()> {
-    let (fd, octets) = (socket.as_fd().as_raw_fd(), size_of::<i32>() as libc::socklen_t);
-    // SAFETY: the value is read for the size that is given.
-    let result = unsafe {
-        libc::setsockopt(fd, libc::SOL_SOCKET, option, (&raw const value).cast(), octets)
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]
@@ -154,7 +148,7 @@ mod tests {
         let times = [software, (0, 0), (7, 8)];
         let data: Vec<u8> =
             times.iter().flat_map(|(s, ns)| [s.to_ne_bytes(), ns.to_ne_bytes()].concat()).collect();
-        message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &data)
+        message(SOL_SOCKET, libc::SCM_TIMESTAMPING, &data)
     }
 
     #[test]
@@ -194,20 +188,20 @@ mod tests {
         from.connect(to.local_addr().unwrap()).unwrap();
         stamp_sent(&from).unwrap();
         stamp_received(&to).unwrap();
-        let mut told = KernelStamps::default();
-        assert_eq!(told.sent_ns(&from), None);
+        let mut stamps_of = KernelStamps::default();
+        assert_eq!(stamps_of.sent_ns(&from), None);
         // The kernel begins to stamp some time after it is asked to.
         let both = (0..1000).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(1));
             from.send(&[1]).unwrap();
-            told.receive(&to).unwrap();
-            let received_ns = told.received_ns()?;
-            Some((told.sent_ns(&from)?, received_ns))
+            stamps_of.receive(&to).unwrap();
+            let received_ns = stamps_of.received_ns()?;
+            Some((stamps_of.sent_ns(&from)?, received_ns))
         });
         let (sent_ns, received_ns) = both.expect("loopback stamps");
         // Unless somebody sets the time of day in between, which takes longer than this.
         assert!((0..1_000_000_000).contains(&(received_ns - sent_ns)), "{sent_ns} {received_ns}");
-        assert_eq!(told.sent_ns(&from), None);
-        assert!(told.receive_now(&to).is_err());
+        assert_eq!(stamps_of.sent_ns(&from), None);
+        assert!(stamps_of.receive_now(&to).is_err());
     }
 }

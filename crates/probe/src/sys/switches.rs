@@ -1,4 +1,4 @@
-//! Which task had a core when, as the kernel's own recorder tells (perf_event_open(2), records of
+//! Which task had a core when, as the kernel's own recorder has it (perf_event_open(2), records of
 //! the kind `PERF_RECORD_SWITCH_CPU_WIDE`).
 //!
 //! The recorder works like that of an aeroplane: the kernel overwrites what is oldest, and nobody
@@ -8,8 +8,10 @@
 use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::memory::Mapping;
+use crate::clock::HostTime;
 
 /// Pages of records, a power of two: some 4000 switches, more than what happens between the end of
 /// a stall and the moment that the collector looks.
@@ -32,8 +34,7 @@ const DATA_HEAD_OFFSET: usize = 1024;
 /// One switch of a core from one task to another; task 0 is the idle one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Switch {
-    /// `CLOCK_MONOTONIC`.
-    pub(crate) at_ns: i64,
+    pub(crate) at: HostTime,
     pub(crate) from: i32,
     pub(crate) to: i32,
 }
@@ -66,13 +67,11 @@ struct Attributes {
 #[derive(Debug)]
 pub(crate) struct Recorder {
     fd: OwnedFd,
-    map: NonNull<u8>,
-    octets: usize,
+    /// Of which the first page is not of records. Read-only: the kernel overwrites what nobody has read.
+    map: Mapping,
 }
 
 impl Recorder {
-    /// Begins to record.
-    ///
     /// # Errors
     /// `EACCES` or `EPERM` without the right, `ENOSYS` or `ENOENT` on kernels without it.
     pub(crate) fn of_core(core: usize) -> io::Result<Self> {
@@ -100,39 +99,21 @@ impl Recorder {
         }
         // SAFETY: the descriptor is new and nobody else's.
         let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
-        // SAFETY: takes a number only.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-        let octets = (1 + PAGES) * page;
-        // Read-only: the kernel overwrites what nobody has read.
-        // SAFETY: a new mapping at a place that the kernel chooses.
-        let map = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                octets,
-                libc::PROT_READ,
-                libc::MAP_SHARED,
-                fd.as_raw_fd(),
-                0,
-            )
-        };
-        if map == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let map = NonNull::new(map.cast()).expect("a mapping is nowhere near zero");
-        Ok(Self { fd, map, octets })
+        let map = Mapping::shared(&fd, (1 + PAGES) * rustix::param::page_size())?;
+        Ok(Self { fd, map })
     }
 
     /// The last switches, oldest first.
     pub(crate) fn switches(&self) -> Vec<Switch> {
         self.pause(true);
         // SAFETY: an aligned number in the first page, which the kernel writes as a whole.
-        let head = unsafe { &*self.map.as_ptr().add(DATA_HEAD_OFFSET).cast::<AtomicU64>() };
+        let head = unsafe { &*self.map.start().add(DATA_HEAD_OFFSET).cast::<AtomicU64>() };
         let head = head.load(Ordering::Acquire);
-        let page = self.octets / (1 + PAGES);
+        let page = self.map.octets / (1 + PAGES);
         let mut records = vec![0; PAGES * page];
         // SAFETY: all pages after the first hold records; the kernel does not write meanwhile.
         unsafe {
-            let data = self.map.as_ptr().add(page);
+            let data = self.map.start().add(page);
             std::ptr::copy_nonoverlapping(data, records.as_mut_ptr(), records.len());
         }
         self.pause(false);
@@ -149,13 +130,6 @@ impl Recorder {
         unsafe {
             libc::ioctl(self.fd.as_raw_fd(), IOC_PAUSE_OUTPUT as _, libc::c_ulong::from(pause))
         };
-    }
-}
-
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is this one's own and not used afterwards.
-        unsafe { libc::munmap(self.map.as_ptr().cast(), self.octets) };
     }
 }
 
@@ -189,11 +163,8 @@ fn switch(record: &[u8]) -> Option<Switch> {
         return None;
     }
     let at_ns = u64::from_ne_bytes(*record.get(24..)?.first_chunk()?);
-    Some(Switch {
-        at_ns: at_ns.cast_signed(),
-        from: u32_at(20)?.cast_signed(),
-        to: u32_at(12)?.cast_signed(),
-    })
+    let (from, to) = (u32_at(20)?.cast_signed(), u32_at(12)?.cast_signed());
+    Some(Switch { at: HostTime::from_ns(at_ns.cast_signed()), from, to })
 }
 
 #[cfg(test)]
@@ -201,6 +172,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::clock::{self, HostSpan};
 
     fn record(kind: u32, misc: u16, to: u32, from: u32, at_ns: u64) -> Vec<u8> {
         let mut octets = Vec::new();
@@ -221,9 +193,8 @@ mod tests {
         records.extend(record(2, 0, 0, 0, 250));
         records.extend(record(RECORD_SWITCH_CPU_WIDE, MISC_SWITCH_OUT, 0, 5, 200));
         records.extend([0; 16]);
-        let expected =
-            [Switch { at_ns: 300, from: 0, to: 5 }, Switch { at_ns: 200, from: 5, to: 0 }];
-        assert_eq!(switches_in(&records), expected);
+        let switch = |ns, from, to| Switch { at: HostTime::from_ns(ns), from, to };
+        assert_eq!(switches_in(&records), [switch(300, 0, 5), switch(200, 5, 0)]);
     }
 
     proptest! {
@@ -237,13 +208,13 @@ mod tests {
     fn this_thread_is_seen_to_come_and_go_where_that_is_allowed() {
         os::realtime::pin(0).unwrap();
         let Ok(recorder) = Recorder::of_core(0) else { return };
-        let begin_ns = os::realtime::now_ns();
-        os::realtime::sleep_until(begin_ns + 2_000_000);
-        let end_ns = os::realtime::now_ns();
+        let begin = clock::now();
+        clock::sleep_until(begin + HostSpan::from_ms(2));
+        let end = clock::now();
         let own = crate::sys::thread::id();
         let switches = recorder.switches();
-        assert!(switches.is_sorted_by_key(|switch| switch.at_ns));
-        let within = |switch: &&Switch| (begin_ns..=end_ns).contains(&switch.at_ns);
+        assert!(switches.is_sorted_by_key(|switch| switch.at));
+        let within = |switch: &&Switch| (begin..=end).contains(&switch.at);
         let mut seen = switches.iter().filter(within);
         assert!(seen.any(|switch| switch.from == own), "{switches:?}");
         assert!(seen.any(|switch| switch.to == own), "{switches:?}");

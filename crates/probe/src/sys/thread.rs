@@ -11,7 +11,6 @@ pub(crate) struct Usage {
     pub(crate) page_faults: u64,
 }
 
-/// What the calling thread has used.
 pub(crate) fn usage() -> Usage {
     // SAFETY: a plain structure of numbers.
     let mut used: libc::rusage = unsafe { zeroed() };
@@ -26,17 +25,8 @@ pub(crate) fn usage() -> Usage {
     }
 }
 
-/// Number of the calling thread.
 pub(crate) fn id() -> i32 {
-    // SAFETY: takes nothing and cannot fail.
-    unsafe { libc::gettid() }
-}
-
-/// The core that the calling thread runs on.
-pub(crate) fn core() -> usize {
-    // SAFETY: takes nothing.
-    let core = unsafe { libc::sched_getcpu() };
-    usize::try_from(core).unwrap_or(0)
+    rustix::thread::gettid().as_raw_pid()
 }
 
 /// Keeps all signals away from the calling thread: they shall interrupt others.

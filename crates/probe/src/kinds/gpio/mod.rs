@@ -8,7 +8,7 @@
 
 mod simulated;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 
 use self::simulated::Lines;
 use super::handover::{self, Way};
+use crate::clock::HostTime;
+use crate::host::Host;
 use crate::plan::{Plan, WiredLines};
 use crate::sink::Sink;
 use crate::sys::gpio::{Edge, Input, Output};
@@ -35,7 +37,6 @@ pub(super) fn tasks(plan: &Plan, sinks: Vec<Sink>) -> Result<Vec<Task>, String> 
     handover::tasks(plan, sinks, || Line::simulated(&lines, next.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// A line on which edges are made and read.
 struct Line {
     input: Input,
     level: Level,
@@ -80,9 +81,9 @@ impl Line {
         let pull = File::options().write(true).open(lines.pull(line))?;
         let level = Level::Pull(pull);
         level.set(false)?;
-        let chip = open_chip(lines.chip())?;
+        let chip = open_chip(&lines.chip)?;
         let input =
-            Input::open(&chip, line).map_err(|error| with_line(lines.chip(), line, &error))?;
+            Input::open(&chip, line).map_err(|error| with_line(&lines.chip, line, &error))?;
         Ok(Self::new(input, level, Some(Arc::clone(lines))))
     }
 
@@ -102,17 +103,17 @@ impl Way for Line {
 
     fn receive(&self) -> io::Result<()> {
         loop {
-            let Edge { at_ns, is_rising } = self.input.edge()?;
+            let Edge { at, is_rising } = self.input.edge()?;
             // A contact that bounces goes back and forth; the way back is nobody's edge.
             if is_rising == self.is_high.load(Ordering::Acquire) {
-                self.stamp_ns.store(at_ns, Ordering::Relaxed);
+                self.stamp_ns.store(at.as_ns(), Ordering::Relaxed);
                 return Ok(());
             }
         }
     }
 
-    fn noted_ns(&self) -> [Option<i64>; 2] {
-        [Some(self.stamp_ns.load(Ordering::Relaxed)), None]
+    fn noted(&self) -> [Option<HostTime>; 2] {
+        [Some(HostTime::from_ns(self.stamp_ns.load(Ordering::Relaxed))), None]
     }
 }
 
@@ -120,20 +121,12 @@ impl Way for Line {
 fn open_chip(chip: &str) -> io::Result<File> {
     let path = Path::new("/dev").join(chip);
     File::options().read(true).write(true).open(&path).map_err(|error| {
-        let chips = chips();
+        let mut chips = Host::this().names("/dev");
+        chips.retain(|name| name.starts_with("gpiochip"));
         let there = if chips.is_empty() { "no chip".to_owned() } else { chips.join(", ") };
         let what = format!("{}: {error}; available: {there}", path.display());
         io::Error::new(error.kind(), what)
     })
-}
-
-/// The chips of this machine.
-fn chips() -> Vec<String> {
-    let names = fs::read_dir("/dev").into_iter().flatten().filter_map(Result::ok);
-    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut chips: Vec<_> = names.filter(|name| name.starts_with("gpiochip")).collect();
-    chips.sort();
-    chips
 }
 
 fn with_line(chip: &str, line: u32, error: &io::Error) -> io::Error {

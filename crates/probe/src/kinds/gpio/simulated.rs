@@ -24,10 +24,9 @@ const FILE_MAX: Duration = Duration::from_secs(2);
 /// Simulated lines; dropped, they are gone.
 #[derive(Debug)]
 pub(super) struct Lines {
-    /// The folder of configfs.
     folder: PathBuf,
     /// The name of the chip: `gpiochip0`.
-    chip: String,
+    pub(super) chip: String,
     /// The folder of sysfs with one for each line.
     lines: PathBuf,
 }
@@ -50,7 +49,7 @@ impl Lines {
             move |error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"))
         };
         fs::create_dir(&folder).map_err(of("cannot be made"))?;
-        // From here on it is taken down whatever happens.
+        // From here on it is removed whatever happens.
         let mut lines = Self { folder: folder.clone(), chip: String::new(), lines: PathBuf::new() };
         let bank = folder.join(BANK);
         fs::create_dir(&bank).map_err(of(BANK))?;
@@ -67,12 +66,6 @@ impl Lines {
         Ok(lines)
     }
 
-    /// The name of the chip.
-    pub(super) fn chip(&self) -> &str {
-        &self.chip
-    }
-
-    /// The file that pulls a line up or down.
     pub(super) fn pull(&self, line: u32) -> PathBuf {
         self.lines.join(format!("sim_gpio{line}/pull"))
     }
@@ -139,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_tells_who_made_it() {
+    fn a_folder_names_who_made_it() {
         assert_eq!(maker("qcprobe-12-3456"), Some((12, 3456)));
         for foreign in ["qcprobe", "qcprobe-", "qcprobe-12", "qcprobe-x-1", "other-12-3456", ""] {
             assert_eq!(maker(foreign), None, "{foreign}");
@@ -152,7 +145,7 @@ mod tests {
     #[test]
     fn what_a_killed_measurement_left_is_taken_down_and_nothing_else() {
         let place = tempfile::tempdir().unwrap();
-        // With their bank, before it, and while it was taken down.
+        // With their bank, before it, and while it was removed.
         for name in ["qcprobe-1-5/bank", "qcprobe-2-5", "qcprobe-3-5/bank", "mine/bank"] {
             fs::create_dir_all(place.path().join(name)).unwrap();
         }
@@ -166,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lack_is_told_with_the_way_to_it() {
+    fn the_lack_is_reported_with_the_way_to_it() {
         let none = missing("/nowhere");
         assert!(none.contains("CONFIG_GPIOLIB") && none.contains("`vm`"), "{none}");
         let unloaded = missing("/");
