@@ -31,7 +31,8 @@ pub(crate) fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// A folder with a scenario, run folders and sockets, all of which vanish with it.
+/// A folder with a scenario, run folders and sockets, all of which vanish with it. Dropping it makes
+/// sure that runs have left nothing else.
 pub(crate) struct Place {
     folder: TempDir,
     host: Host,
@@ -47,11 +48,18 @@ impl Place {
         place
     }
 
-    /// A copy of a scenario of the project.
-    pub(crate) fn of_case(case: &str) -> Self {
-        let place = Self::empty();
-        copy(&project().join("scenarios").join(case), &place.scenario());
-        place
+    /// The same, with nodes that only root can make: `None`, and a word about it, for others.
+    pub(crate) fn for_root(scenario: &str) -> Option<Self> {
+        is_root().then(|| Self::new(scenario))
+    }
+
+    /// A copy of a scenario of the project, as [`Self::for_root`].
+    pub(crate) fn of_case(case: &str) -> Option<Self> {
+        is_root().then(|| {
+            let place = Self::empty();
+            copy(&project().join("scenarios").join(case), &place.scenario());
+            place
+        })
     }
 
     fn empty() -> Self {
@@ -148,9 +156,14 @@ impl Place {
         };
         processes(&["environ", "cmdline"]).into_iter().filter_map(is_one).collect()
     }
+}
 
-    /// Makes sure that nothing of the runs in this place is left but their folders.
-    pub(crate) fn assert_nothing_left(&self) {
+/// Makes sure that nothing of the runs in this place is left but their folders.
+impl Drop for Place {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            return;
+        }
         let cleaned = self.qcycle(&["clean"]).output().unwrap();
         assert!(cleaned.status.success(), "{cleaned:?}");
         let sockets = self.path().join("sockets/quartercycle");
