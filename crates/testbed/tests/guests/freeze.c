@@ -5,25 +5,14 @@
  * Usage: freeze waits         all waits; a line of input lets what they wait for come
  *        freeze handler MS    epoll_wait with this timeout (-1: none), which SIGUSR1 is to end
  */
-#define _GNU_SOURCE
-#include <errno.h>
+#include "guest.h"
 #include <linux/aio_abi.h>
 #include <mqueue.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 static int event, set, queue, pair[2];
 static volatile sig_atomic_t handled;
@@ -85,20 +74,16 @@ static int semaphore_with_a_time(void)
 
 static int signal_for_ever(void)
 {
-	sigset_t wanted;
+	sigset_t wanted = set_of(SIGUSR2);
 
-	sigemptyset(&wanted);
-	sigaddset(&wanted, SIGUSR2);
 	return sigwaitinfo(&wanted, NULL) == SIGUSR2;
 }
 
 static int signal_with_a_time(void)
 {
 	struct timespec time = { .tv_sec = 1000 };
-	sigset_t wanted;
+	sigset_t wanted = set_of(SIGUSR2);
 
-	sigemptyset(&wanted);
-	sigaddset(&wanted, SIGUSR2);
 	return sigtimedwait(&wanted, NULL, &time) == SIGUSR2;
 }
 
@@ -174,7 +159,7 @@ static const struct way {
 	{ "many sleeps", many_sleeps },
 };
 
-enum { WAYS = sizeof ways / sizeof *ways };
+enum { WAYS = COUNT(ways) };
 
 static void *run(void *argument)
 {
@@ -206,12 +191,10 @@ static int waits(void)
 {
 	pthread_t threads[WAYS];
 	char line[80];
-	sigset_t mask;
+	sigset_t mask = set_of(SIGUSR2);
 	void *failed;
 	int failures = 0;
 
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &mask, NULL);
 	event = eventfd(0, 0);
 	set = semget(IPC_PRIVATE, 1, 0600);
@@ -220,8 +203,7 @@ static int waits(void)
 		return 2;
 	for (int i = 0; i < WAYS; i++)
 		pthread_create(&threads[i], NULL, run, (void *)&ways[i]);
-	puts("ready");
-	fflush(stdout);
+	print_line("ready");
 	if (read(0, line, sizeof line) <= 0) {
 		printf("standard input: %s\n", strerror(errno));
 		return 1;

@@ -1,42 +1,21 @@
 /* A program that does to others what it can. The first argument names the way; each way goes on
  * until the program is killed, unless it says how it went. */
-#define _GNU_SOURCE
+#include "guest.h"
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/fuse.h>
 #include <linux/userfaultfd.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/timerfd.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #ifdef __aarch64__
 #define OWN_PAGE 0xf0140000ul
 #else
 #define OWN_PAGE 0x140000ul
 #endif
-
-static void say(const char *what)
-{
-	printf("%s\n", what);
-	fflush(stdout);
-}
 
 static void rest(void)
 {
@@ -55,7 +34,7 @@ static void page(void)
 	int i, timer = timerfd_create(CLOCK_MONOTONIC, 0);
 
 	timerfd_settime(timer, 0, &every, NULL);
-	say("page");
+	print_line("page");
 	halves[(128 + 16) / 4] = 1;
 	halves[32 / 4] = 2;
 	for (i = 0; i < 100; i++)
@@ -79,7 +58,7 @@ static char *silent(unsigned long at)
 			    MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
 
 	if (fd < 0 || memory == MAP_FAILED || ioctl(fd, UFFDIO_API, &api)) {
-		say("no userfaultfd");
+		print_line("no userfaultfd");
 		exit(0);
 	}
 	range.range.start = (uintptr_t)memory;
@@ -103,7 +82,7 @@ static void execs(void)
 			_exit(3);
 		}
 	}
-	say("execs");
+	print_line("execs");
 	rest();
 }
 
@@ -182,7 +161,7 @@ static void hang(void)
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", device);
 	if (device < 0 || !mkdtemp(folder) ||
 	    mount("hangs", folder, "fuse", MS_NODEV | MS_NOSUID, options)) {
-		say("no file system of its own");
+		print_line("no file system of its own");
 		exit(0);
 	}
 	if (fork() == 0)
@@ -206,7 +185,7 @@ static void hang(void)
 	usleep(300000);
 	umount2(folder, MNT_DETACH);
 	rmdir(folder);
-	say("hang");
+	print_line("hang");
 	rest();
 }
 
@@ -221,7 +200,7 @@ static void maps(void)
 			rest();
 		}
 	}
-	say("maps");
+	print_line("maps");
 	rest();
 }
 
@@ -253,18 +232,10 @@ static void storm(void)
 	pthread_t thread;
 	int i;
 
-	say("storm");
+	print_line("storm");
 	for (i = 0; i < 8; i++)
 		pthread_create(&thread, NULL, storms, NULL);
 	rest();
-}
-
-static long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* Takes every socket that it can from a process, and forges the end of another program on it. */
@@ -292,7 +263,7 @@ static int steal_from(int process, const char *message)
  * those as well that are about to become programs, while its clock stands still. */
 static void steal(const char *whose, long ms)
 {
-	long until = now_ms() + ms;
+	int64_t until = now_ns(CLOCK_MONOTONIC) + ms * MS;
 	int stolen = 0, processes = 0, greatest = 0;
 	char message[256];
 
@@ -313,7 +284,7 @@ static void steal(const char *whose, long ms)
 			greatest = process > greatest ? process : greatest;
 		}
 		closedir(folder);
-	} while (now_ms() < until);
+	} while (now_ns(CLOCK_MONOTONIC) < until);
 	printf("looked at %d up to number %d, stole %d\n", processes, greatest, stolen);
 	fflush(stdout);
 	rest();
@@ -344,10 +315,10 @@ static int forge_in(int process)
 /* Does so to everybody who comes, for some milliseconds. */
 static void forge(long ms)
 {
-	long until = now_ms() + ms;
+	int64_t until = now_ns(CLOCK_MONOTONIC) + ms * MS;
 	int next = getpid() + 1, forged = 0;
 
-	while (now_ms() < until) {
+	while (now_ns(CLOCK_MONOTONIC) < until) {
 		if (kill(next, 0))
 			continue;
 		forged += forge_in(next++) > 0;
@@ -360,7 +331,7 @@ static void forge(long ms)
 /* Waits where nothing can wake it, as for a disk: for the child of vfork(2). */
 static void blocked(int ms)
 {
-	say("blocked");
+	print_line("blocked");
 	if (vfork() == 0) {
 		poll(NULL, 0, ms);
 		_exit(0);
@@ -384,7 +355,7 @@ static void threads(void)
 	pthread_attr_setstacksize(&small, 1 << 16);
 	while (!pthread_create(&thread, &small, sleeps, NULL))
 		;
-	say("threads");
+	print_line("threads");
 	rest();
 }
 
@@ -400,7 +371,7 @@ static void cover(void)
 	snprintf(path, sizeof(path), "%s/fifo", folder);
 	if (mkfifo(path, 0666) || mount(path, "/dev/null", NULL, MS_BIND, NULL) ||
 	    mount("cover", "/proc", "tmpfs", 0, NULL) || mkdir("/proc/1", 0777)) {
-		say("no mounts of its own");
+		print_line("no mounts of its own");
 		exit(0);
 	}
 	unlink(path);
@@ -409,7 +380,7 @@ static void cover(void)
 	if (child == 0)
 		rest();
 	kill(child, SIGKILL);
-	say("cover");
+	print_line("cover");
 	rest();
 }
 
@@ -429,7 +400,7 @@ static void trace(void)
 	ptrace(PTRACE_CONT, child, 0, 0);
 	if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 9)
 		exit(8);
-	say("traced");
+	print_line("traced");
 	exit(0);
 }
 
@@ -460,33 +431,21 @@ static void closed(char **command)
 
 int main(int argc, char **argv)
 {
-	const char *way = argc > 1 ? argv[1] : "";
+	static const struct mode modes[] = {
+		{ "page", page }, { "execs", execs }, { "hang", hang }, { "maps", maps },
+		{ "flood", flood }, { "storm", storm }, { "threads", threads }, { "cover", cover },
+		{ "trace", trace },
+		{ 0 },
+	};
+	const char *way = argc > 2 ? argv[1] : "";
 
-	if (!strcmp(way, "page"))
-		page();
-	else if (!strcmp(way, "execs"))
-		execs();
-	else if (!strcmp(way, "hang"))
-		hang();
-	else if (!strcmp(way, "maps"))
-		maps();
-	else if (!strcmp(way, "flood"))
-		flood();
-	else if (!strcmp(way, "storm"))
-		storm();
-	else if (!strcmp(way, "threads"))
-		threads();
-	else if (!strcmp(way, "cover"))
-		cover();
-	else if (!strcmp(way, "steal") && argc > 2)
+	if (!strcmp(way, "steal"))
 		steal(argv[2], argc > 3 ? atol(argv[3]) : 0);
-	else if (!strcmp(way, "blocked") && argc > 2)
+	else if (!strcmp(way, "blocked"))
 		blocked(atoi(argv[2]));
-	else if (!strcmp(way, "forge") && argc > 2)
+	else if (!strcmp(way, "forge"))
 		forge(atoi(argv[2]));
-	else if (!strcmp(way, "trace"))
-		trace();
-	else if (!strcmp(way, "closed") && argc > 2)
+	else if (!strcmp(way, "closed"))
 		closed(argv + 2);
-	return 99;
+	return run_mode(modes, argc, argv);
 }

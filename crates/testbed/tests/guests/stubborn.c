@@ -5,20 +5,11 @@
  *
  * Nothing ends a process that waits like this but the end of the server, not even SIGKILL. The server
  * ends after a while in any case: until then whoever lists processes waits too. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
+#include "guest.h"
 #include <linux/fuse.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { PAGE = 4096, REQUEST_MAX = FUSE_MIN_READ_BUFFER, LENGTH = 1 << 20 };
 enum { LONGEST_S = 60 };
@@ -111,8 +102,7 @@ int main(void)
 	}
 	pthread_t toucher;
 	void *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, files[0], 0);
-	puts("ready");
-	fflush(stdout);
+	print_line("ready");
 	pthread_create(&toucher, NULL, touch, page);
 	/* Until the page is asked for. */
 	usleep(50000);

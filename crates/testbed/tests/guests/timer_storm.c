@@ -4,32 +4,10 @@
  * killed or the time of the host's is over.
  * timer_storm measure: waits in turn for a periodic timerfd and by sleeping, and prints by how many
  * microseconds the median of each was late, then makes sure that timers may still be made. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
+#include "guest.h"
 #include <linux/userfaultfd.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <sys/timerfd.h>
-#include <time.h>
-#include <unistd.h>
-
-#define BILLION 1000000000ll
-
-static int64_t now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * BILLION + t.tv_nsec;
-}
 
 static void begun(const char *what)
 {
@@ -101,31 +79,25 @@ static int faults(void)
 	return 0;
 }
 
-static int compare(const void *one, const void *two)
-{
-	int64_t a = *(const int64_t *)one, b = *(const int64_t *)two;
-	return (a > b) - (a < b);
-}
-
 static int measure(void)
 {
 	enum { COUNT = 101, PERIOD = 5000000 };
 	static int64_t timer[COUNT], sleeps[COUNT];
 	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
 	for (int i = 0; i < COUNT; i++) {
-		int64_t due = now() + PERIOD;
+		int64_t due = now_ns(CLOCK_MONOTONIC) + PERIOD;
 		uint64_t count;
-		struct itimerspec set = { { 0, 0 }, { due / BILLION, due % BILLION } };
+		struct itimerspec set = setting(due, 0);
 		if (timerfd_settime(fd, TFD_TIMER_ABSTIME, &set, NULL) != 0 || read(fd, &count, 8) != 8)
 			return 1;
-		timer[i] = now() - due;
-		due = now() + PERIOD;
-		struct timespec until = { due / BILLION, due % BILLION };
+		timer[i] = now_ns(CLOCK_MONOTONIC) - due;
+		due = now_ns(CLOCK_MONOTONIC) + PERIOD;
+		struct timespec until = span_of(due);
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-		sleeps[i] = now() - due;
+		sleeps[i] = now_ns(CLOCK_MONOTONIC) - due;
 	}
-	qsort(timer, COUNT, sizeof *timer, compare);
-	qsort(sleeps, COUNT, sizeof *sleeps, compare);
+	qsort(timer, COUNT, sizeof *timer, compare_ns);
+	qsort(sleeps, COUNT, sizeof *sleeps, compare_ns);
 	printf("measured %lld %lld\n", (long long)timer[COUNT / 2] / 1000, (long long)sleeps[COUNT / 2] / 1000);
 	timer_t id;
 	return timer_create(CLOCK_REALTIME, NULL, &id) != 0;

@@ -1,9 +1,7 @@
 /* futex(2), futex_waitv and futex_wait, and what the C library builds on them. */
 #include "conformance.h"
 #include <linux/futex.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <sys/mman.h>
 
 #define ALL 0xffffffffu
 #define FUTEX_SIZE_U32 2

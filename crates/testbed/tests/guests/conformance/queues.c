@@ -1,9 +1,7 @@
 /* Signals, semaphores, message queues and asynchronous input and output. */
 #include "conformance.h"
-#include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <mqueue.h>
-#include <poll.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
 #include <sys/stat.h>
