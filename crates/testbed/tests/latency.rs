@@ -14,9 +14,9 @@ use std::time::Duration;
 use latency::cell::{Cause, Cell, MarkKind, Stall};
 use latency::record::{CellState, LatencyRun, State, cell_folder};
 
-use crate::common::guests::QCYCLE;
+use crate::common::guests::{QCYCLE, set_mode};
 use crate::common::machine::beside_others;
-use crate::common::processes::processes;
+use crate::common::processes::{processes, signal};
 
 /// In the environment of all that a test starts, and of nothing else.
 const MARK: &str = "QCYCLE_TEST_MARK";
@@ -145,11 +145,6 @@ fn said(output: &Output) -> String {
     )
 }
 
-fn signal(child: &Child, signal: i32) {
-    // SAFETY: a signal to a child that was not waited for.
-    unsafe { libc::kill(child.id().cast_signed(), signal) };
-}
-
 /// A profile that may run anywhere, beside a load that every machine has.
 const MODEST: &str = "priority: 0, period: 1 ms, lock_memory: no, hold_awake: no";
 
@@ -235,7 +230,7 @@ fn ctrl_c_keeps_what_was_measured_and_the_run_goes_on_where_it_stood() {
          profiles: {{one: {{{MODEST}, loads: [{{run: sleep 86400}}]}}, two: {{{MODEST}}}}}\n"
     );
     let child = bench.begin(&matrix, "native.one");
-    signal(&child, libc::SIGINT);
+    signal(child.id(), libc::SIGINT);
     let output = child.wait_with_output().unwrap();
     let told = said(&output);
     assert_eq!(output.status.code(), Some(130), "{told}");
@@ -277,7 +272,7 @@ fn a_kill_leaves_nothing_but_what_was_measured() {
         assert!(
             bench.processes().iter().any(|name| name.trim() == "sleep") || platform != "native"
         );
-        signal(&child, libc::SIGKILL);
+        signal(child.id(), libc::SIGKILL);
         child.wait().unwrap();
         bench.wait_until_nothing_runs();
         assert_eq!(bench.state(&name).state, State::Running);
@@ -326,7 +321,7 @@ struct Told {
 
 /// Ends a run in order.
 fn ended(bench: &Bench, child: Child, name: &str) -> Told {
-    signal(&child, libc::SIGINT);
+    signal(child.id(), libc::SIGINT);
     let text = said(&child.wait_with_output().unwrap());
     let output = bench.qcycle(&["latency", "report", "run", "--json"]).output().unwrap();
     Told {
@@ -404,8 +399,7 @@ fn a_stop_of_the_whole_probe_is_told_as_that_in_all_that_is_said() {
     let child = bench.begin(&matrix, "native.one");
     let probe = bench.probe();
     for (number, then) in [(libc::SIGSTOP, 1000), (libc::SIGCONT, 300)] {
-        // SAFETY: a signal to a process that this test has started and that measures for an hour.
-        unsafe { libc::kill(probe.cast_signed(), number) };
+        signal(probe, number);
         std::thread::sleep(Duration::from_millis(then));
     }
     let told = ended(&bench, child, "native.one");
@@ -429,11 +423,10 @@ esac
 #[test]
 #[ignore = "long: a static probe is built, and measures"]
 fn engines_are_told_to_import_run_and_remove_and_no_more_rights_than_listed() {
-    use std::os::unix::fs::PermissionsExt as _;
     let bench = Bench::new();
     for engine in ["docker", "podman"] {
         fs::write(bench.path(engine), FAKE_ENGINE).unwrap();
-        fs::set_permissions(bench.path(engine), fs::Permissions::from_mode(0o755)).unwrap();
+        set_mode(&bench.path(engine), 0o755);
     }
     let loaded = format!(
         "{{{MODEST}, loads: [{{run: sleep 1000}}], neighbours: {{loads: [{{run: sleep 1000}}]}}}}"

@@ -2,6 +2,7 @@
 //! as many times longer as there are others that want each processor, so the bound is multiplied by
 //! that. On an idle machine it stays as strict as it is written.
 
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,19 @@ pub(crate) fn patience(idle: Duration) -> Duration {
     let queue = wanting() / cores as f64;
     // Twice that: whoever comes late is often made to wait again.
     idle.mul_f64(1.0 + 2.0 * queue)
+}
+
+/// No bound on anything: far more than what a test waits for takes, and less than for ever.
+pub(crate) const LONGEST: Duration = Duration::from_secs(60);
+
+/// Waits until something holds.
+#[track_caller]
+pub(crate) fn within(longest: Duration, otherwise: impl Display, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < longest, "{otherwise}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// Whether others want the processors of this machine as well, or its host has taken them away

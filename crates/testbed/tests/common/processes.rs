@@ -12,6 +12,14 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+/// Sends a signal to a process that a test has started and is not done with, or to a group (below 0).
+#[track_caller]
+pub(crate) fn signal(process: impl TryInto<i32>, number: i32) {
+    let process = process.try_into().ok().expect("processes have positive numbers below 2^22");
+    // SAFETY: takes numbers.
+    assert_eq!(unsafe { libc::kill(process, number) }, 0);
+}
+
 /// How long one may take, which is microseconds of work and a turn on a busy processor.
 const LONGEST: Duration = Duration::from_secs(10);
 

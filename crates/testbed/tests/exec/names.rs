@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::common::guests::{qcycle, run, runtime};
+use crate::common::guests::{qcycle, run, runtime, set_mode};
 
 /// Whoever has the name makes a folder, which fails if somebody else has it too.
 #[test]
@@ -84,7 +84,7 @@ fn a_socket_that_is_about_to_be_listened_on_stays() {
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     let folder = runtime().join("quartercycle");
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    set_mode(&folder, 0o700);
     let lock = std::fs::File::create(folder.join("about-to.lock")).unwrap();
     lock.lock().unwrap();
     let path = folder.join("about-to.sock");

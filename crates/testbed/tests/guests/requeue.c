@@ -14,9 +14,14 @@ static struct timespec until(clockid_t clock)
 	return span_of(now_ns(clock) + asked);
 }
 
+static const char *outcome(long result)
+{
+	return result >= 0 ? "woken" : errno == ETIMEDOUT ? "timeout" : strerror(errno);
+}
+
 static void report(const char *name, int64_t begun, long result)
 {
-	printf("%s\t%s\t%lld\t%lld\n", name, result < 0 ? strerror(errno) : "woken",
+	printf("%s\t%s\t%lld\t%lld\n", name, outcome(result),
 	       (long long)(now_ns(CLOCK_MONOTONIC) - begun), (long long)asked);
 	fflush(stdout);
 }
@@ -35,7 +40,7 @@ static void *waiter(void *unused)
 	int64_t begun = now_ns(CLOCK_MONOTONIC);
 	long result = wait_requeue(0, CLOCK_MONOTONIC, &other);
 	asked /= 100;
-	printf("requeued\t%s\n", result < 0 ? strerror(errno) : "woken");
+	printf("requeued\t%s\n", outcome(result));
 	printf("owned\t%d\n", (lock & FUTEX_TID_MASK) == (uint32_t)gettid());
 	printf("before its time\t%d\n", now_ns(CLOCK_MONOTONIC) - begun < asked * 100);
 	syscall(SYS_futex, &lock, FUTEX_UNLOCK_PI | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0);

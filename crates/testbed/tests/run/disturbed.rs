@@ -11,6 +11,7 @@ use runtime::intervention::Action;
 use crate::common::guests::{Link, c};
 use crate::common::machine::{alone, take_processors};
 use crate::common::patience::is_loaded;
+use crate::common::processes::signal;
 use crate::run::harness::{Finished, Place};
 
 /// A program that looks at its clock every millisecond and tells the longest time between two looks,
@@ -218,13 +219,11 @@ fn a_testbed_that_is_stopped_for_a_while_judges_nothing_of_it() {
     alone();
     for stopped_ms in [200, 600] {
         let mut run = place.start(&["--variant", "fine", "--duration", "3 s"]);
-        let agent = run.begun().agent_pid.cast_signed();
+        let agent = run.begun().agent_pid;
         run.let_pass(Duration::from_millis(3500));
-        // SAFETY: signals a process that this run is not done with.
-        assert_eq!(unsafe { libc::kill(agent, libc::SIGSTOP) }, 0);
+        signal(agent, libc::SIGSTOP);
         std::thread::sleep(Duration::from_millis(stopped_ms));
-        // SAFETY: as above.
-        assert_eq!(unsafe { libc::kill(agent, libc::SIGCONT) }, 0);
+        signal(agent, libc::SIGCONT);
         let run = run.finish().expect(13);
         let (outcome, reason) = verdict_of(&run);
         assert_eq!(outcome, Outcome::Disturbed, "{reason}");

@@ -18,8 +18,8 @@ use terminal::exit::Exit;
 
 use crate::common::guests::QCYCLE;
 use crate::common::machine::beside_others;
-use crate::common::patience::{is_loaded, last_stall, patience};
-use crate::common::processes::processes;
+use crate::common::patience::{is_loaded, last_stall, patience, within};
+use crate::common::processes::{self, processes};
 
 /// No run of these tests takes longer; a hang is found and not waited for.
 const RUN_LONGEST: Duration = Duration::from_secs(120);
@@ -241,9 +241,7 @@ impl Running<'_> {
 
     /// Sends a signal to the whole group, as a terminal does.
     pub(crate) fn signal_group(&self, signal: i32) {
-        let group = self.process().cast_signed();
-        // SAFETY: signals a group whose leader was not waited for yet.
-        assert_eq!(unsafe { libc::kill(-group, signal) }, 0);
+        processes::signal(-self.process().cast_signed(), signal);
     }
 
     /// Waits for its end.
@@ -353,18 +351,13 @@ fn folder_in(err: &str) -> Option<PathBuf> {
 
 /// Waits a few seconds until something holds, longer on a loaded machine.
 #[track_caller]
-pub(crate) fn eventually(otherwise: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < patience(DEATH_LONGEST), "{otherwise}");
-        thread::sleep(Duration::from_millis(10));
-    }
+pub(crate) fn eventually(otherwise: &str, holds: impl FnMut() -> bool) {
+    within(patience(DEATH_LONGEST), otherwise, holds);
 }
 
 /// Whether these tests may make nodes here: as root they do so without user namespaces.
 pub(crate) fn is_root() -> bool {
-    // SAFETY: geteuid cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
+    let root = os::namespaces::is_root();
     if !root {
         eprintln!("not run: only root may do what this test does");
     }

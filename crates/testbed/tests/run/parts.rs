@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use results::RunFolder;
 use results::record::{EndedHow, ProgramEnd};
 
+use crate::common::guests::set_mode;
 use crate::common::patience::patience;
+use crate::common::processes::signal;
 use crate::run::harness::{self, DEATH_LONGEST, Finished, Place, Running, eventually};
 
 /// A minute of a program that reads and writes the plant, beside others.
@@ -142,7 +144,7 @@ fn a_program_that_cannot_be_executed_ends_the_run() {
     // Its interpreter is there, and is itself.
     let broken = place.scenario().join("broken");
     place.file("broken", &format!("#!{}\n", broken.display()));
-    fs::set_permissions(&broken, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    set_mode(&broken, 0o755);
     let run = place.run(&[]).expect(12);
     let record = run.record();
     assert!(record.ended.reason.contains("cannot start `other`"), "{:?}", record.ended);
@@ -169,7 +171,7 @@ fn the_death_of_the_agent_ends_the_run_and_all_its_programs() {
     let Some(place) = Place::for_root(&scenario(&sleeper())) else { return };
     let mut run = place.start(&[]);
     let agent = run.let_pass(Duration::from_secs(2)).agent_pid;
-    kill(agent);
+    signal(agent, libc::SIGKILL);
     let run = after_death(run).expect(12);
     assert_told(&place, &run, EndedHow::PartFailed, "the agent ended unexpectedly");
 }
@@ -179,7 +181,7 @@ fn the_death_of_the_runner_ends_everything_and_keeps_what_was_recorded() {
     let Some(place) = Place::for_root(&scenario(&sleeper())) else { return };
     let mut run = place.start(&[]);
     run.let_pass(Duration::from_secs(2));
-    kill(run.process());
+    signal(run.process(), libc::SIGKILL);
     let run = after_death(run);
     assert_eq!(run.status.code(), None);
     eventually("processes are left", || place.processes().is_empty());
@@ -198,7 +200,7 @@ fn the_death_of_a_node_ends_the_run() {
         let mut run = place.start(&[]);
         let agent = run.let_pass(Duration::from_secs(1)).agent_pid;
         let outside = children(agent)[1];
-        kill(if depth == 1 { outside } else { children(outside)[0] });
+        signal(if depth == 1 { outside } else { children(outside)[0] }, libc::SIGKILL);
         let run = after_death(run).expect(12);
         assert_told(&place, &run, EndedHow::PartFailed, "node `other` died");
     }
@@ -206,11 +208,11 @@ fn the_death_of_a_node_ends_the_run() {
 
 #[test]
 fn an_interrupted_run_is_judged_by_what_it_has() {
-    for (signal, name) in [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM")] {
+    for (number, name) in [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM")] {
         let Some(place) = Place::for_root(&scenario(&sleeper())) else { return };
         let mut run = place.start(&[]);
         run.let_pass(Duration::from_secs(1));
-        run.signal_group(signal);
+        run.signal_group(number);
         let run = after_death(run).expect(130);
         assert_told(&place, &run, EndedHow::Interrupted, name);
         let programs = run.record().programs;
@@ -334,8 +336,7 @@ fn an_agent_that_hangs_is_killed_when_the_run_is_over() {
     let Some(place) = Place::for_root(&scenario(&sleeper())) else { return };
     let mut run = place.start(&[]);
     let agent = run.let_pass(Duration::from_secs(1)).agent_pid;
-    // SAFETY: signals a process of a run that this test has started.
-    assert_eq!(unsafe { libc::kill(agent.cast_signed(), libc::SIGSTOP) }, 0);
+    signal(agent, libc::SIGSTOP);
     run.signal_group(libc::SIGTERM);
     let run = run.finish_within(2 * DEATH_LONGEST).expect(130);
     assert_told(&place, &run, EndedHow::Interrupted, "SIGTERM");
@@ -354,11 +355,6 @@ fn a_program_killed_in_the_middle_of_a_question_stalls_nobody() {
     let counts = run.lines("reader");
     let killed: u32 = counts.iter().rev().find_map(|line| line.parse().ok()).unwrap();
     assert!(killed > 5, "only {killed} readers were killed");
-}
-
-fn kill(process: u32) {
-    // SAFETY: signals a process of a run that this test has started.
-    assert_eq!(unsafe { libc::kill(process.cast_signed(), libc::SIGKILL) }, 0);
 }
 
 fn children(process: u32) -> Vec<u32> {

@@ -13,7 +13,8 @@ use results::RunFolder;
 use results::inputs::{Input, Role};
 use results::record::{EndedHow, ProgramEnd};
 
-use crate::common::guests::QCYCLE;
+use crate::common::guests::{QCYCLE, set_mode};
+use crate::common::processes::signal;
 use crate::run::harness::{self, Place, Running, eventually};
 
 const TALKER: &str = "scenario: talker
@@ -56,8 +57,7 @@ fn a_runner_that_is_killed_leaves_a_record_that_is_true() {
             })
         });
         thread::sleep(Duration::from_millis(after_ms));
-        // SAFETY: signals a process that was not waited for yet.
-        assert_eq!(unsafe { libc::kill(run.process().cast_signed(), libc::SIGKILL) }, 0);
+        signal(run.process(), libc::SIGKILL);
         drop(run);
         let folder = RunFolder::open(&place.runs()[0]).unwrap();
         let record = folder.record().unwrap();
@@ -97,9 +97,7 @@ fn an_agent_that_is_killed_leaves_files_that_are_said_to_lack_their_ends() {
     let Some(place) = place(&scenario) else { return };
     let mut run = place.start(&[]);
     let status = run.let_pass(Duration::from_secs(2));
-    let agent = libc::pid_t::try_from(status.agent_pid).unwrap();
-    // SAFETY: signals a process that its parent, the runner, waits for.
-    assert_eq!(unsafe { libc::kill(agent, libc::SIGKILL) }, 0);
+    signal(status.agent_pid, libc::SIGKILL);
     let record = run.finish().expect(12).record();
     for file in ["programs/talker.log", "captures/a.pcapng"] {
         let lost = record.losses.iter().find(|lost| lost.file == file).expect(file);
@@ -115,8 +113,7 @@ fn a_program_that_cannot_be_started_is_not_said_to_have_run() {
     let interpreter = place.scenario().join("interpreter");
     place.file("broken", &format!("#!{}\n", interpreter.display()));
     let broken = place.scenario().join("broken");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(&broken, mode).unwrap();
+    set_mode(&broken, 0o755);
     place.file("scenario.yaml", &TALKER.replace("python3 talker.py", "./broken"));
     let run = place.run(&[]).expect(12);
     assert_eq!(run.record().programs[0].end, ProgramEnd::NotStarted);
@@ -289,8 +286,7 @@ fn all_files_that_a_run_is_made_of_are_in_its_record() {
     file("wind.csv", "time_s,kw\n0,10\n1,20\n");
     file("settings.json", "{}");
     file("once", "#!/usr/bin/env python3\n");
-    let once = place.scenario().join("once");
-    fs::set_permissions(once, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    set_mode(&place.scenario().join("once"), 0o755);
     let mut run = place.start(&["--copy-inputs"]);
     run.begun();
     file("settings.json", "{\"changed\": 1}");

@@ -1,10 +1,10 @@
 //! What a user sees of a run, and how its options change it.
 
 use std::io::Read;
-use std::os::fd::{FromRawFd, OwnedFd};
 
 use results::RunRecord;
 
+use crate::common::guests::terminal;
 use crate::run::harness::{self, Place};
 
 const SCENARIO: &str = "scenario: small
@@ -75,7 +75,7 @@ fn programs_see_the_start_of_the_scenario() {
 #[test]
 fn a_terminal_shows_a_bar() {
     let Some(place) = Place::for_root(SCENARIO) else { return };
-    let (mut ours, theirs) = terminal();
+    let (mut ours, theirs) = terminal(24, 80);
     let mut command = place.qcycle(&["run", "scenario", "--runs", "runs", "--duration", "1 s"]);
     command.stderr(theirs);
     let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
@@ -103,17 +103,4 @@ fn closed_streams_do_no_harm() {
     let ended = command.stdout(closed()).stderr(closed()).status().unwrap();
     assert_eq!(ended.code(), Some(0));
     assert_eq!(place.runs().len(), 1);
-}
-
-/// A pseudo-terminal: our end, and the one for a program. pty(7)
-fn terminal() -> (std::fs::File, OwnedFd) {
-    let (mut ours, mut theirs) = (0, 0);
-    let none = std::ptr::null_mut();
-    // SAFETY: two integers to be filled, and nothing else; both descriptors are owned by nobody.
-    unsafe {
-        let (modes, size) = (std::ptr::null(), std::ptr::null());
-        assert_eq!(libc::openpty(&raw mut ours, &raw mut theirs, none, modes, size), 0);
-        libc::fcntl(ours, libc::F_SETFD, libc::FD_CLOEXEC);
-        (OwnedFd::from_raw_fd(ours).into(), OwnedFd::from_raw_fd(theirs))
-    }
 }

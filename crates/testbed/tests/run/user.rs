@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::guests::{QCYCLE, copy_program};
+use crate::common::guests::{QCYCLE, copy_program, set_mode};
 use crate::run::harness::{self, Finished, Place, project};
 
 const NOBODY: u32 = 65534;
@@ -62,7 +62,7 @@ fn run_as_nobody(place: &Place, devices: Devices, options: &[&str]) -> Finished 
 fn give_to_nobody(path: &Path) {
     chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     if path.is_dir() {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        set_mode(path, 0o755);
         for entry in fs::read_dir(path).unwrap().flatten() {
             give_to_nobody(&entry.path());
         }
