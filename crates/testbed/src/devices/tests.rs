@@ -105,6 +105,12 @@ fn on_stage(domain: Arc<Domain>, test: impl FnOnce(&mut Stage) + Send + 'static)
     }
 }
 
+fn wait_while(holds: impl Fn() -> bool) {
+    while holds() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 fn running() -> Arc<Domain> {
     Domain::new(Start::default()).unwrap()
 }
@@ -227,9 +233,7 @@ fn a_latency_passes_on_the_virtual_clock_and_blocks_nobody() {
         let hold = stage.domain.hold();
         let slow = stage.path("bus.680.v1");
         let reader = std::thread::spawn(move || std::fs::read_to_string(slow).unwrap());
-        while stage.store.reads.lock().unwrap().len() < 2 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        wait_while(|| stage.store.reads.lock().unwrap().len() < 2);
         assert_eq!(std::fs::read_to_string(stage.path("generator.wind.kW")).unwrap(), "3.5\n");
         std::thread::sleep(Duration::from_millis(20));
         assert!(!reader.is_finished());
@@ -246,16 +250,12 @@ fn nobody_hangs_when_a_reader_is_killed_or_the_server_ends() {
         let hold = stage.domain.hold();
         let slow = stage.path("bus.680.v1");
         let mut reader = Command::new("cat").arg(&slow).spawn().unwrap();
-        while stage.store.reads.lock().unwrap().is_empty() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        wait_while(|| stage.store.reads.lock().unwrap().is_empty());
         reader.kill().unwrap();
         reader.wait().unwrap();
 
         let stranded = std::thread::spawn(move || std::fs::read_to_string(slow));
-        while stage.store.reads.lock().unwrap().len() < 2 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        wait_while(|| stage.store.reads.lock().unwrap().len() < 2);
         let mut open = File::options().write(true).open(stage.path("storage.es.kW")).unwrap();
         drop(stage.server.take());
         assert!(stranded.join().unwrap().is_err());
@@ -271,9 +271,7 @@ fn unmounting_ends_the_server() {
         assert_eq!(stage.shell("cat generator.wind.kW").0, 0);
         unmount(&stage.folder);
         let server = stage.server.take().unwrap();
-        while !server.stats().ended {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        wait_while(|| !server.stats().ended);
         assert!(server.stats().warnings.is_empty(), "{:?}", server.stats());
     });
 }

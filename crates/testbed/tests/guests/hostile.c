@@ -1,15 +1,10 @@
 /* A program that does to others what it can. The first argument names the way; each way goes on
  * until the program is killed, unless it says how it went. */
-#include "guest.h"
+#include "silent.h"
 #include <dirent.h>
-#include <linux/fuse.h>
-#include <linux/userfaultfd.h>
-#include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #ifdef __aarch64__
 #define OWN_PAGE 0xf0140000ul
@@ -48,23 +43,14 @@ static void page(void)
 	}
 }
 
-/* Memory that never answers, there or anywhere: whoever reads it waits until he is killed. */
 static char *silent(unsigned long at)
 {
-	struct uffdio_api api = {.api = UFFD_API};
-	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
-	long fd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	char *memory = mmap((void *)at, 4096, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+	char *memory = silent_memory(at, 4096);
 
-	if (fd < 0 || memory == MAP_FAILED || ioctl(fd, UFFDIO_API, &api)) {
+	if (!memory) {
 		print_line("no userfaultfd");
 		exit(0);
 	}
-	range.range.start = (uintptr_t)memory;
-	range.range.len = 4096;
-	if (ioctl(fd, UFFDIO_REGISTER, &range))
-		exit(2);
 	return memory;
 }
 
@@ -86,60 +72,6 @@ static void execs(void)
 	rest();
 }
 
-/* Answers the requests of a file system until somebody reads a file of it. */
-static void serve_and_hang(int device)
-{
-	static char request[1 << 17];
-
-	for (;;) {
-		struct {
-			struct fuse_out_header head;
-			union {
-				struct fuse_init_out init;
-				struct fuse_entry_out entry;
-				struct fuse_attr_out attr;
-				struct fuse_open_out open;
-			};
-		} answer = {.head = {.len = sizeof(answer.head)}};
-		struct fuse_in_header *asked = (void *)request;
-		struct fuse_attr attr = {.ino = 2, .mode = S_IFREG | 0755, .nlink = 1, .size = 1 << 20};
-
-		if (read(device, request, sizeof(request)) < (ssize_t)sizeof(*asked))
-			_exit(0);
-		if (asked->nodeid == FUSE_ROOT_ID)
-			attr = (struct fuse_attr){.ino = 1, .mode = S_IFDIR | 0755, .nlink = 2};
-		answer.head.unique = asked->unique;
-		switch (asked->opcode) {
-		case FUSE_INIT:
-			answer.init.major = FUSE_KERNEL_VERSION;
-			answer.init.minor = 31;
-			answer.init.max_write = 4096;
-			answer.head.len += sizeof(answer.init);
-			break;
-		case FUSE_LOOKUP:
-			attr = (struct fuse_attr){.ino = 2, .mode = S_IFREG | 0755, .nlink = 1,
-						  .size = 1 << 20};
-			answer.entry.nodeid = 2;
-			answer.entry.attr = attr;
-			answer.head.len += sizeof(answer.entry);
-			break;
-		case FUSE_GETATTR:
-			answer.attr.attr = attr;
-			answer.head.len += sizeof(answer.attr);
-			break;
-		case FUSE_OPEN:
-			answer.head.len += sizeof(answer.open);
-			break;
-		case FUSE_READ:
-			continue;
-		default:
-			answer.head.error = -ENOSYS;
-		}
-		if (write(device, &answer, answer.head.len) < 0 && errno != ENOENT)
-			_exit(0);
-	}
-}
-
 static int never[2];
 
 static void *waits(void *unused)
@@ -155,20 +87,13 @@ static void *waits(void *unused)
 /* Execs of a file that is never read to its end, in processes that do something else as well. */
 static void hang(void)
 {
-	char options[80], folder[] = "/tmp/hangs-XXXXXX", path[80];
-	int i, device = open("/dev/fuse", O_RDWR);
+	char path[] = "/tmp/hangs-XXXXXX";
+	int i;
 
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", device);
-	if (device < 0 || !mkdtemp(folder) ||
-	    mount("hangs", folder, "fuse", MS_NODEV | MS_NOSUID, options)) {
+	if (!mount_silent_file(path, 0755, 0, 0)) {
 		print_line("no file system of its own");
 		exit(0);
 	}
-	if (fork() == 0)
-		serve_and_hang(device);
-	/* The last of these ends the file system: nobody who waits for it can be killed before. */
-	close(device);
-	snprintf(path, sizeof(path), "%s/program", folder);
 	if (pipe(never))
 		exit(16);
 	for (i = 0; i < 80; i++) {
@@ -183,8 +108,8 @@ static void hang(void)
 	}
 	/* Nobody else is to find it there; it goes with the last who uses it. */
 	usleep(300000);
-	umount2(folder, MNT_DETACH);
-	rmdir(folder);
+	umount2(path, MNT_DETACH);
+	unlink(path);
 	print_line("hang");
 	rest();
 }
