@@ -54,21 +54,21 @@ impl Bench {
         command
     }
 
+    /// The command that measures a matrix.
+    fn latency(&self, matrix: &str) -> Command {
+        fs::write(self.path("m.yaml"), matrix).unwrap();
+        self.qcycle(&["latency", "--matrix", "m.yaml", "--output", "run"])
+    }
+
     /// Measures a matrix, to its end.
     fn measure(&self, matrix: &str) -> Output {
-        fs::write(self.path("m.yaml"), matrix).unwrap();
-        self.qcycle(&["latency", "--matrix", "m.yaml", "--output", "run"]).output().unwrap()
+        self.latency(matrix).output().unwrap()
     }
 
     /// Begins to measure a matrix, and waits until samples of a cell are on disk.
     fn begin(&self, matrix: &str, cell: &str) -> Child {
-        fs::write(self.path("m.yaml"), matrix).unwrap();
-        let mut child = self
-            .qcycle(&["latency", "--matrix", "m.yaml", "--output", "run"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = self.latency(matrix);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stream = cell_folder(&self.run(), cell).join("stream.qcs");
         while fs::metadata(&stream).map_or(0, |file| file.len()) < 4096 {
             assert!(
@@ -434,13 +434,8 @@ fn engines_are_told_to_import_run_and_remove_and_no_more_rights_than_listed() {
     let matrix = format!(
         "matrix: m\nduration: 50 ms\nsettle: 10 ms\nplatforms: {{docker: , podman: }}\nprofiles: {{one: {loaded}}}\n"
     );
-    fs::write(bench.path("m.yaml"), matrix).unwrap();
     let path = format!("{}:{}", bench.mark(), std::env::var("PATH").unwrap());
-    let output = bench
-        .qcycle(&["latency", "--matrix", "m.yaml", "--output", "run"])
-        .env("PATH", path)
-        .output()
-        .unwrap();
+    let output = bench.latency(&matrix).env("PATH", path).output().unwrap();
     for engine in ["docker", "podman"] {
         let cell = bench.state(&format!("{engine}.one"));
         assert_eq!(cell.state, State::Done, "{}\n{}", cell.reason, said(&output));

@@ -2,6 +2,7 @@
 
 use super::*;
 use runtime::domain::{Domain, Start};
+use rustix::mount::MountPropagationFlags;
 use scenario::model::PointFile;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -63,9 +64,8 @@ impl Drop for Stage {
 }
 
 fn unmount(folder: &Path) {
-    let path = std::ffi::CString::new(folder.to_str().unwrap()).unwrap();
-    // SAFETY: the path ends in zero; if nothing is mounted there this only fails.
-    unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
+    // If nothing is mounted there this only fails.
+    let _ = rustix::mount::unmount(folder, rustix::mount::UnmountFlags::DETACH);
 }
 
 /// Runs `test` in a thread with a mount namespace of its own, which vanishes with it.
@@ -75,13 +75,10 @@ fn on_stage(domain: Arc<Domain>, test: impl FnOnce(&mut Stage) + Send + 'static)
         return;
     }
     let scene = move || {
-        // SAFETY: changes the namespace and the mounts of this thread only.
-        unsafe {
-            assert_eq!(libc::unshare(libc::CLONE_NEWNS), 0);
-            let private = libc::MS_REC | libc::MS_PRIVATE;
-            let none = std::ptr::null();
-            assert_eq!(libc::mount(none, c"/".as_ptr(), none, private, none.cast()), 0);
-        }
+        // SAFETY: changes the namespace of this thread only.
+        assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNS) }, 0);
+        let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+        rustix::mount::mount_change("/", private).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let fd = mount_here(folder.path()).unwrap();
         let file = |name: &str, writable, ms| PointFile {

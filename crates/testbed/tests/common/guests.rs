@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -220,17 +220,6 @@ pub(crate) struct Running {
     name: Option<String>,
 }
 
-/// What a guest prints, line by line, for a thread of its own.
-pub(crate) struct Lines(BufReader<ChildStdout>);
-
-impl Lines {
-    /// The next line; `None` at the end.
-    pub(crate) fn next_line(&mut self) -> Option<String> {
-        let mut line = String::new();
-        (self.0.read_line(&mut line).unwrap() > 0).then(|| line.trim_end().to_owned())
-    }
-}
-
 impl Running {
     /// Starts a guest; in virtual time under this name. Holds stop its clock and nothing else.
     pub(crate) fn start(place: In, name: &str, guest: &Path, arguments: &[&str]) -> Self {
@@ -292,8 +281,8 @@ impl Running {
     }
 
     /// What it prints from now on, to be read by another thread.
-    pub(crate) fn take_lines(&mut self) -> Lines {
-        Lines(self.stdout.take().unwrap())
+    pub(crate) fn take_lines(&mut self) -> Lines<BufReader<ChildStdout>> {
+        self.stdout.take().unwrap().lines()
     }
 
     /// Asks its domain; nothing happens natively.

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use runtime::agent::protocol::Call;
 
@@ -261,20 +261,13 @@ fn what_cannot_be_taken_in_is_left_as_it_is() {
         printed.err
     };
     assert!(refused(u32::MAX >> 2).contains("it has ended"));
-    // SAFETY: a child that ends at once, and is collected below.
-    let zombie = unsafe {
-        let child = libc::fork();
-        if child == 0 {
-            libc::_exit(0);
-        }
-        child.unsigned_abs()
-    };
-    while !std::fs::read_to_string(format!("/proc/{zombie}/stat")).unwrap().contains(") Z ") {
+    let mut zombie = Command::new("/bin/true").spawn().unwrap();
+    let stat = format!("/proc/{}/stat", zombie.id());
+    while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
         sleep_ms(1);
     }
-    assert!(refused(zombie).contains("it has ended"));
-    // SAFETY: collects the child above.
-    unsafe { libc::waitpid(zombie.cast_signed(), std::ptr::null_mut(), 0) };
+    assert!(refused(zombie.id()).contains("it has ended"));
+    zombie.wait().unwrap();
 
     let mut guest = Running::start(In::Native, "", Path::new("/bin/cat"), &[]);
     let process = guest.child.id().cast_signed();

@@ -123,7 +123,7 @@ impl Place {
         command.stdout(fs::File::create(&out).unwrap());
         command.stderr(fs::File::create(&err).unwrap());
         let child = command.process_group(0).spawn().unwrap();
-        Running { place: self, child: Some(child), begun: Instant::now(), out, err }
+        Running { place: self, child, begun: Instant::now(), out, err }
     }
 
     /// Runs the scenario to its end.
@@ -133,8 +133,21 @@ impl Place {
 
     /// The domains that answer.
     pub(crate) fn domains(&self) -> Vec<Status> {
-        let listed = self.qcycle(&["ps", "--json"]).output().unwrap();
-        serde_json::from_slice(&listed.stdout).unwrap()
+        serde_json::from_str(&self.says(&["ps", "--json"])).unwrap()
+    }
+
+    /// What a command prints, which must succeed.
+    #[track_caller]
+    pub(crate) fn says(&self, arguments: &[&str]) -> String {
+        let output = self.qcycle(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What a program of the first run has written so far, with times.
+    pub(crate) fn log_so_far(&self, program: &str) -> String {
+        let log = self.runs().first().map(|run| run.join(format!("programs/{program}.log")));
+        log.and_then(|log| fs::read_to_string(log).ok()).unwrap_or_default()
     }
 
     /// Run folders there are.
@@ -164,8 +177,7 @@ impl Drop for Place {
         if thread::panicking() {
             return;
         }
-        let cleaned = self.qcycle(&["clean"]).output().unwrap();
-        assert!(cleaned.status.success(), "{cleaned:?}");
+        self.says(&["clean"]);
         let sockets = self.path().join("sockets/quartercycle");
         let sockets: Vec<_> = fs::read_dir(sockets).into_iter().flatten().flatten().collect();
         assert!(sockets.is_empty(), "{sockets:?}");
@@ -196,7 +208,7 @@ impl Host {
 /// A run that goes on. Dropping it kills it.
 pub(crate) struct Running<'p> {
     place: &'p Place,
-    child: Option<Child>,
+    child: Child,
     begun: Instant,
     out: PathBuf,
     err: PathBuf,
@@ -204,7 +216,7 @@ pub(crate) struct Running<'p> {
 
 impl Running<'_> {
     pub(crate) fn process(&self) -> u32 {
-        self.child.as_ref().unwrap().id()
+        self.child.id()
     }
 
     /// Waits until programs run, and answers how the domain stands.
@@ -216,7 +228,7 @@ impl Running<'_> {
             {
                 return domain.clone();
             }
-            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
+            let ended = self.child.try_wait().unwrap();
             assert!(ended.is_none(), "it ended: {}", fs::read_to_string(&self.err).unwrap());
             assert!(self.begun.elapsed() < patience(RUN_LONGEST), "it does not begin");
             thread::sleep(Duration::from_millis(20));
@@ -253,7 +265,7 @@ impl Running<'_> {
     pub(crate) fn finish_within(mut self, longest: Duration) -> Finished {
         let begun = Instant::now();
         let status = loop {
-            if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
+            if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
             if begun.elapsed() > patience(longest) {
@@ -262,20 +274,18 @@ impl Running<'_> {
             }
             thread::sleep(Duration::from_millis(5));
         };
-        self.child = None;
         let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
         let (out, err) = (read(&self.out), read(&self.err));
-        Finished { folder: folder_in(&err), status, wall: self.begun.elapsed(), out, err }
-            .beside(self.place)
+        let folder = folder_in(&err).map(|folder| self.place.path().join(folder));
+        Finished { folder, status, wall: self.begun.elapsed(), out, err }
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        // Has ended already where all went well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -290,11 +300,6 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    fn beside(mut self, place: &Place) -> Self {
-        self.folder = self.folder.map(|folder| place.path().join(folder));
-        self
-    }
-
     pub(crate) fn code(&self) -> i32 {
         self.status.code().unwrap_or_else(|| panic!("ended by {:?}", self.status.signal()))
     }

@@ -39,18 +39,13 @@ nodes:
     let Some(place) = Place::for_root(SCENARIO) else { return };
     let mut run = place.start(&[]);
     let domain = run.begun().name;
-    let qcycle = |arguments: &[&str]| {
-        let said = place.qcycle(arguments).output().unwrap();
-        assert!(said.status.success(), "{said:?}");
-        said.stdout
-    };
     let query = |whom: &str| -> Detail {
-        serde_json::from_slice(&qcycle(&["query", "--json", whom])).unwrap()
+        serde_json::from_str(&place.says(&["query", "--json", whom])).unwrap()
     };
     // So that it does not end before all is said, however slow this machine.
-    qcycle(&["hold", &domain]);
+    place.says(&["hold", &domain]);
     harness::eventually("both sleep", || query(&domain).programs.len() == 4);
-    qcycle(&["dilate", "--tdf", "0.01", &format!("{domain}/quick")]);
+    place.says(&["dilate", "--tdf", "0.01", &format!("{domain}/quick")]);
     let tdfs = query(&domain).programs;
     let of =
         |name: &str| tdfs.iter().filter(|p| p.name == name).map(|p| p.tdf_millionths).collect();
@@ -60,7 +55,7 @@ nodes:
     let shell = tdfs.iter().find(|program| program.name == "quick").unwrap();
     let by_number = query(&shell.pid.to_string());
     assert_eq!((&*by_number.status.name, &*by_number.programs[0].name), (&*domain, "quick"));
-    qcycle(&["release", &domain]);
+    place.says(&["release", &domain]);
     let run = run.finish().expect(0);
     assert_eq!(run.lines("quick"), ["quick"], "50 s of its own are half a second of the run");
     assert!(run.lines("plain").is_empty());

@@ -72,12 +72,8 @@ fn assert_told(place: &Place, run: &Finished, how: EndedHow, reason: &str) {
 
 fn assert_report_says(place: &Place, folder: &RunFolder, reason: &str) {
     let page = place.path().join("report.html");
-    let drawn = place
-        .qcycle(&["report", folder.path().to_str().unwrap(), "--output"])
-        .arg(&page)
-        .output()
-        .unwrap();
-    assert!(drawn.status.success(), "{drawn:?}");
+    let [folder, output] = [folder.path(), &page].map(|path| path.to_str().unwrap());
+    place.says(&["report", folder, "--output", output]);
     let page = fs::read_to_string(page).unwrap();
     // The page writes quotes as entities.
     let reason = reason.split('`').max_by_key(|part| part.len()).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::guests::QCYCLE;
 use crate::common::machine::{alone, take_processors};
-use crate::run::harness::{self, Place};
+use crate::run::harness::{Place, eventually};
 
 const STALLS: u64 = 5;
 const STALL: Duration = Duration::from_millis(100);
@@ -50,10 +50,8 @@ fn longest_gap(guard: &str) -> Option<(Duration, results::RunRecord)> {
     alone();
     place.file("ticker.py", TICKER);
     let run = place.start(&[]);
-    harness::eventually("the program does not begin", || {
-        let log = place.runs().first().map(|run| run.join("programs/ticker.log"));
-        log.is_some_and(|log| std::fs::read_to_string(log).is_ok_and(|text| text.contains("ready")))
-    });
+    let is_ready = || place.log_so_far("ticker").contains("ready");
+    eventually("the program does not begin", is_ready);
     if !stall_again_and_again() {
         return None;
     }

@@ -169,6 +169,6 @@ fn what_a_killed_agent_leaves_is_removed_by_the_next_run() {
     place.run(&["--duration", "200 ms"]).expect(0);
     assert!(!socket.exists());
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
-    let cleaned = place.qcycle(&["clean"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&cleaned.stdout).starts_with("removed 1 "), "{cleaned:?}");
+    let cleaned = place.says(&["clean"]);
+    assert!(cleaned.starts_with("removed 1 "), "{cleaned}");
 }
