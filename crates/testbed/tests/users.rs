@@ -83,6 +83,13 @@ impl User {
         command
     }
 
+    /// The `qcycle` of this user, run by root.
+    fn root(&self, call: &str) -> Command {
+        let mut command = Command::new(&self.qcycle);
+        command.arg(call).env_remove("XDG_RUNTIME_DIR").env_remove("QCYCLE_SOCKETS");
+        command
+    }
+
     /// Does something as this user, on a thread of its own: users are a property of threads, and
     /// only the C library makes them one of processes. setresuid(2)
     fn does<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
@@ -215,18 +222,12 @@ fn root_with_a_users_runtime_folder_does_nothing_that_the_user_names() {
         DirBuilder::new().mode(0o700).create(runtime.join("quartercycle")).unwrap();
         lay_trap(&runtime.join("quartercycle"), &evil);
     });
-    let root = |variable: &str, folder: &Path, arguments: &[&str]| {
-        let mut command = Command::new(&one.qcycle);
-        command.env_remove("XDG_RUNTIME_DIR").env_remove("QCYCLE_SOCKETS").env(variable, folder);
-        command.args(arguments);
-        command
-    };
-    for arguments in [&["clean"][..], &["ps"]] {
-        let output = root("XDG_RUNTIME_DIR", &runtime, arguments).output().unwrap();
+    for command in ["clean", "ps"] {
+        let output = one.root(command).env("XDG_RUNTIME_DIR", &runtime).output().unwrap();
         assert!(output.status.success(), "{}", errors(&output));
     }
     let named = runtime.join("quartercycle");
-    refused(&mut root("QCYCLE_SOCKETS", &named, &["clean"]), "belongs to user");
+    refused(one.root("clean").env("QCYCLE_SOCKETS", &named), "belongs to user");
     assert!(!mark.exists() && named.join("latency-1-0/lock").exists());
     // The user's own `clean` removes it, and starts no such program either.
     let output = one.qcycle(&["clean"]).env("XDG_RUNTIME_DIR", &runtime).output().unwrap();
@@ -278,9 +279,7 @@ fn nobody_gives_orders_to_the_domain_of_somebody_else() {
         assert!(output.status.success(), "{}", errors(&output));
     }
     // Root tidies up, and leaves alone what lives.
-    let mut clean = Command::new(&one.qcycle);
-    clean.arg("clean").env_remove("XDG_RUNTIME_DIR").env_remove("QCYCLE_SOCKETS");
-    assert!(clean.output().unwrap().status.success());
+    assert!(one.root("clean").output().unwrap().status.success());
     other.does(|| {
         assert!(UnixStream::connect(&domain.socket).is_err());
         // SAFETY: takes numbers.
@@ -321,8 +320,8 @@ fn nobody_reads_what_somebody_else_records() {
     set_mode(&one.home, 0o755);
     let runs = one.home.join("runs");
     // Root records into a folder that others may look into.
-    let mut run = Command::new(&one.qcycle);
-    run.args(["run"]).arg(&scenario).arg("--runs").arg(&runs);
+    let mut run = one.root("run");
+    run.arg(&scenario).arg("--runs").arg(&runs);
     run.env("XDG_RUNTIME_DIR", stage.folder.path().join("root"));
     let output = run.output().unwrap();
     let folder = runs.join("alone-1");

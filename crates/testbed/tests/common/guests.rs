@@ -250,6 +250,11 @@ impl Running {
         Self { child, stdin, stdout, name }
     }
 
+    /// A shell script in a domain of this name.
+    pub(crate) fn shell(name: &str, script: &str) -> Self {
+        Self::start(In::Virtual("1"), name, Path::new("/bin/sh"), &["-c", script])
+    }
+
     /// `cat` in a domain of this name, when it runs.
     pub(crate) fn cat(name: &str) -> Self {
         let mut cat = Self::start(In::Virtual("1"), name, Path::new("/bin/cat"), &[]);

@@ -159,8 +159,7 @@ fn nothing_outlives_a_killed_qcycle_exec_and_its_name_is_free() {
     for round in 0..3 {
         let script = family(77_001) + "; wait";
         println!("round {round}");
-        let shell = Path::new("/bin/sh");
-        let mut guest = Running::start(In::Virtual("1"), "killed", shell, &["-c", &script]).ready();
+        let mut guest = Running::shell("killed", &script).ready();
         guest.child.kill().unwrap();
         guest.child.wait().unwrap();
         all_end("sleep 77001");

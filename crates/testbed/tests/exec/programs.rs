@@ -197,8 +197,7 @@ fn what_a_program_starts_goes_on_as_it_stands() {
 #[test]
 fn a_fork_shares_the_line_of_its_program_and_an_exec_keeps_it() {
     let script = "read a; (read b; echo sub; read c); exec sh -c 'echo new; read d'";
-    let mut guest =
-        Running::start(In::Virtual("1"), "forks", Path::new("/bin/sh"), &["-c", script]);
+    let mut guest = Running::shell("forks", script);
     let mut domain = Domain::of("forks");
     guest.say("a");
     guest.say("b");
@@ -331,8 +330,7 @@ fn the_names_in_json_stay() {
 #[test]
 fn calls_are_counted_for_each_program_and_for_all_that_ever_were() {
     let script = "sleep 0.01; sleep 0.01; exec 3<&0; (exec sleep 1000 <&3) & read a";
-    let mut guest =
-        Running::start(In::Virtual("1"), "counts", Path::new("/bin/sh"), &["-c", script]);
+    let mut guest = Running::shell("counts", script);
     let mut domain = Domain::of("counts");
     let slept = |calls: &BTreeMap<String, u64>| calls.get("sleep").copied().unwrap_or(0);
     loop {

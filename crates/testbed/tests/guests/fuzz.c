@@ -247,7 +247,6 @@ static uintptr_t argument(int kind, int index, const char *call)
 
 static void handler(int signal)
 {
-	(void)signal;
 }
 
 /* Ends what waits long: a signal every now and then while a call is under way. */

@@ -31,27 +31,22 @@ static int waits_work(void)
 
 static void count(int signal)
 {
-	(void)signal;
 	handled++;
 }
 
 static void wait_in_handler(int signal)
 {
-	(void)signal;
 	in_handler = waits_work();
 	handled++;
 }
 
 static void jump(int signal)
 {
-	(void)signal;
 	siglongjmp(back, 1);
 }
 
 static void note(int signal, siginfo_t *info, void *context)
 {
-	(void)signal;
-	(void)context;
 	code = info->si_code;
 	handled++;
 }

@@ -92,8 +92,6 @@ static volatile uintptr_t values;
 
 static void handler(int signal, siginfo_t *info, void *context)
 {
-	(void)signal;
-	(void)context;
 	signals++;
 	told_overrun = info->si_overrun;
 	values |= 1u << info->si_value.sival_int;
@@ -132,8 +130,7 @@ static void overruns(int signal)
 	signals = 0;
 	set(id, 0, &to, NULL);
 	check(WHAT("no overrun before anything"), syscall(SYS_timer_getoverrun, id) == 0);
-	struct timespec nap = { 0, 105 * MS };
-	nanosleep(&nap, NULL);
+	usleep(105000);
 	int waits = signals == 0;
 	wait_for(1);
 	check(WHAT("waits while it is blocked, and is delivered once"), waits && signals == 1);
@@ -146,8 +143,7 @@ static void overruns(int signal)
 	signals = 0;
 	to = setting(20 * MS, 20 * MS);
 	set(id, 0, &to, NULL);
-	nap.tv_nsec = 400 * MS;
-	nanosleep(&nap, NULL);
+	usleep(400000);
 	wait_for(1);
 	int overrun = syscall(SYS_timer_getoverrun, id);
 	set(id, 0, &none, NULL);
@@ -172,8 +168,7 @@ static void together(void)
 		struct itimerspec to = setting(20 * MS, 0);
 		set(ids[i], 0, &to, NULL);
 	}
-	struct timespec nap = { 0, 80 * MS };
-	nanosleep(&nap, NULL);
+	usleep(80000);
 	wait_for(COUNT);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	check("eight timers of one signal are told eight times", signals == COUNT && values == (1u << COUNT) - 1);

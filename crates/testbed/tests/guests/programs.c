@@ -28,7 +28,6 @@ static int wait_for(pid_t child)
 
 static void *exec_here(void *unused)
 {
-	(void)unused;
 	execv(self, say);
 	abort();
 }
@@ -42,7 +41,6 @@ static void *compute(void *unused)
 
 static void *sleep_long(void *unused)
 {
-	(void)unused;
 	sleep(1000);
 	return NULL;
 }

@@ -35,7 +35,6 @@ static long wait_requeue(int flag, clockid_t clock, uint32_t *on)
 
 static void *waiter(void *unused)
 {
-	(void)unused;
 	asked *= 100;
 	int64_t begun = now_ns(CLOCK_MONOTONIC);
 	long result = wait_requeue(0, CLOCK_MONOTONIC, &other);
@@ -49,7 +48,6 @@ static void *waiter(void *unused)
 
 static void *timed(void *unused)
 {
-	(void)unused;
 	struct timespec t = until(CLOCK_REALTIME);
 	int64_t begun = now_ns(CLOCK_MONOTONIC);
 	errno = pthread_mutex_timedlock(&mutex, &t);

@@ -80,7 +80,6 @@ static void kills(void)
 
 static void note(int signal)
 {
-	(void)signal;
 	usr1++;
 }
 

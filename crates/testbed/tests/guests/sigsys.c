@@ -210,11 +210,20 @@ static void handlers(void)
 	tell("after its own");
 }
 
+/* By a child, in a while. */
+static void signal_soon(void)
+{
+	fflush(stdout);
+	if (fork() == 0) {
+		usleep(20000);
+		_exit(kill(getppid(), SIGSYS));
+	}
+}
+
 /* Taken instead of handled. */
 static void *take(void *unused)
 {
 	siginfo_t info = { 0 };
-	(void)unused;
 	int signal = sigwaitinfo(&only, &info);
 	printf("taken %d by a thread, code %d, value %d\n", signal == SIGSYS && info.si_signo == SIGSYS,
 	       info.si_code, info.si_value.sival_int);
@@ -250,10 +259,7 @@ static void taken(void)
 	usleep(20000);
 	sigqueue(getpid(), SIGSYS, (union sigval){ .sival_int = 8 });
 	pthread_join(thread, NULL);
-	if (fork() == 0) {
-		usleep(20000);
-		_exit(kill(getppid(), SIGSYS));
-	}
+	signal_soon();
 	printf("sigwait %d", sigwait(&only, &signal));
 	printf(" %d\n", signal);
 	tell("at last");
@@ -274,11 +280,7 @@ static void one_call(void)
 	raise(SIGSYS);
 	printf("ppoll %d\n", ppoll(NULL, 0, &t, &open) == -1 && errno == EINTR);
 	tell("ppoll");
-	fflush(stdout);
-	if (fork() == 0) {
-		usleep(20000);
-		_exit(kill(getppid(), SIGSYS));
-	}
+	signal_soon();
 	printf("ppoll %d\n", ppoll(NULL, 0, &t, &open) == -1 && errno == EINTR);
 	tell("ppoll from outside");
 	sigaddset(&open, SIGSYS);
@@ -340,7 +342,6 @@ static void jump(int signal)
 
 static void fill(int signal, siginfo_t *info, void *context)
 {
-	(void)info;
 	ucontext_t *interrupted = context;
 	count(signal);
 	sigfillset(&interrupted->uc_sigmask);

@@ -268,7 +268,6 @@ static volatile int handled, sent, interrupted;
 
 static void handler(int signal)
 {
-	(void)signal;
 	handled++;
 }
 

@@ -52,7 +52,6 @@ static int runner(long rest)
 
 static void ignore(int signal)
 {
-	(void)signal;
 }
 
 int main(int argc, char **argv)

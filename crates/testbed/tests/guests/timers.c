@@ -137,8 +137,6 @@ static volatile int signals, last_value, last_code;
 
 static void handler(int signal, siginfo_t *info, void *context)
 {
-	(void)signal;
-	(void)context;
 	signals++;
 	last_value = info->si_value.sival_int;
 	last_code = info->si_code;
@@ -232,7 +230,6 @@ static void intervals(void)
 int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
-	(void)argv;
 	if (argc > 1 && prctl(PR_SET_DUMPABLE, 0))
 		return 2;
 	sigaction(SIGALRM, &action, NULL);

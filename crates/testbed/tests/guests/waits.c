@@ -253,7 +253,6 @@ static void *run(void *argument)
 
 static void handler(int signal)
 {
-	(void)signal;
 }
 
 static void prepare(struct wait *w)

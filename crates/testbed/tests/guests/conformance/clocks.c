@@ -7,7 +7,6 @@
 static int64_t by_gettimeofday(int clock)
 {
 	struct timeval t;
-	(void)clock;
 	must(gettimeofday(&t, NULL) == 0, "gettimeofday");
 	return ns_of_timeval(t);
 }
@@ -15,27 +14,23 @@ static int64_t by_gettimeofday(int clock)
 static int64_t by_gettimeofday_call(int clock)
 {
 	struct timeval t;
-	(void)clock;
 	must(syscall(SYS_gettimeofday, &t, NULL) == 0, "gettimeofday");
 	return ns_of_timeval(t);
 }
 
 static int64_t by_time(int clock)
 {
-	(void)clock;
 	return time(NULL) * BILLION;
 }
 
 static int64_t by_time_call(int clock)
 {
-	(void)clock;
 	return syscall(SYS_time, NULL) * BILLION;
 }
 
 static int64_t by_sysinfo(int clock)
 {
 	struct sysinfo info;
-	(void)clock;
 	must(sysinfo(&info) == 0, "sysinfo");
 	return info.uptime * BILLION;
 }
@@ -43,14 +38,12 @@ static int64_t by_sysinfo(int clock)
 static int64_t by_times(int clock)
 {
 	struct tms spent;
-	(void)clock;
 	return times(&spent) * (BILLION / sysconf(_SC_CLK_TCK));
 }
 
 static int64_t by_adjtimex(int clock)
 {
 	struct timex t = { .modes = 0 };
-	(void)clock;
 	must(adjtimex(&t) >= 0, "adjtimex");
 	return t.time.tv_sec * BILLION + t.time.tv_usec * (t.status & STA_NANO ? 1 : 1000);
 }
@@ -79,7 +72,6 @@ static const char *reads_adjtimex(struct scene *s)
 static const char *reads_cpu(struct scene *s)
 {
 	int64_t from = now_ns_by_call(CLOCK_THREAD_CPUTIME_ID);
-	(void)s;
 	for (int i = 0; i < 1000; i++) {
 		int64_t to = i % 2 ? now_ns_by_call(CLOCK_THREAD_CPUTIME_ID) : now_ns(CLOCK_THREAD_CPUTIME_ID);
 		if (to < from)
@@ -93,14 +85,12 @@ static const char *reads_cpu(struct scene *s)
 static const char *sets_clock(struct scene *s)
 {
 	struct timespec t = { -1, 0 };
-	(void)s;
 	return clock_settime(CLOCK_REALTIME, &t) ? "is refused" : "is set";
 }
 
 static const char *sets_tick(struct scene *s)
 {
 	struct timex t = { .modes = ADJ_TICK, .tick = 1 };
-	(void)s;
 	return adjtimex(&t) < 0 ? "is refused" : "is set";
 }
 
@@ -108,7 +98,6 @@ static const char *resolution(struct scene *s)
 {
 	static char text[64];
 	struct timespec fine, coarse;
-	(void)s;
 	must(clock_getres(CLOCK_MONOTONIC, &fine) == 0, "clock_getres");
 	must(clock_getres(CLOCK_MONOTONIC_COARSE, &coarse) == 0, "clock_getres");
 	snprintf(text, sizeof(text), "%lld ns and %lld ns", (long long)ns_of(fine),

@@ -85,7 +85,6 @@ static sem_t *semaphore;
 
 static void make_semaphore(struct scene *s)
 {
-	(void)s;
 	semaphore = shared_memory(sizeof(sem_t));
 	sem_init(semaphore, 1, 0);
 }
@@ -97,7 +96,6 @@ static const char *by_semaphore(struct scene *s)
 
 static void post(struct scene *s)
 {
-	(void)s;
 	sem_post(semaphore);
 }
 
@@ -133,7 +131,6 @@ static const char *by_condition(struct scene *s)
 
 static void signal_condition(struct scene *s)
 {
-	(void)s;
 	pthread_mutex_lock(&monitor->mutex);
 	monitor->true_now = 1;
 	pthread_cond_signal(&monitor->condition);
@@ -142,13 +139,11 @@ static void signal_condition(struct scene *s)
 
 static void lock_mutex(struct scene *s)
 {
-	(void)s;
 	pthread_mutex_lock(&monitor->mutex);
 }
 
 static void unlock_mutex(struct scene *s)
 {
-	(void)s;
 	pthread_mutex_unlock(&monitor->mutex);
 }
 

@@ -65,7 +65,6 @@ static void say(const char *what)
 
 static void handler(int signal)
 {
-	(void)signal;
 	shared->handled++;
 }
 
@@ -213,14 +212,12 @@ static void act(void)
 
 static int act_in_vfork(void *nothing)
 {
-	(void)nothing;
 	act();
 	return 0;
 }
 
 static void *act_in_thread(void *nothing)
 {
-	(void)nothing;
 	act();
 	return NULL;
 }

@@ -12,7 +12,6 @@ static pid_t waiter;
 
 static void note_waiter(struct scene *s)
 {
-	(void)s;
 	waiter = getpid();
 }
 
@@ -27,7 +26,6 @@ static const char *by_sigtimedwait(struct scene *s)
 
 static void send_signal(struct scene *s)
 {
-	(void)s;
 	kill(waiter, SIGUSR2);
 }
 
@@ -104,7 +102,6 @@ static aio_context_t context;
 static void make_requests(struct scene *s)
 {
 	must(syscall(SYS_io_setup, 4, &context) == 0, "io_setup");
-	(void)s;
 }
 
 static void submit(struct scene *s)

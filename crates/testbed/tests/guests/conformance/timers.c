@@ -98,7 +98,6 @@ static const char *by_timer(struct scene *s)
 static int64_t left_of_itimer(struct scene *s)
 {
 	struct itimerval left;
-	(void)s;
 	must(getitimer(ITIMER_REAL, &left) == 0, "getitimer");
 	return ns_of_timeval(left.it_value);
 }
@@ -113,7 +112,6 @@ static const char *by_setitimer(struct scene *s)
 
 static int64_t left_of_alarm(struct scene *s)
 {
-	(void)s;
 	return alarm(0) * BILLION;
 }
 
