@@ -54,13 +54,11 @@ impl Bench {
         command
     }
 
-    /// The command that measures a matrix.
     fn latency(&self, matrix: &str) -> Command {
         fs::write(self.path("m.yaml"), matrix).unwrap();
         self.qcycle(&["latency", "--matrix", "m.yaml", "--output", "run"])
     }
 
-    /// Measures a matrix, to its end.
     fn measure(&self, matrix: &str) -> Output {
         self.latency(matrix).output().unwrap()
     }
@@ -114,14 +112,12 @@ impl Bench {
         self.process_numbers().into_iter().map(name).collect()
     }
 
-    /// Waits until nothing runs any more that this test has started.
     fn wait_until_nothing_runs(&self) {
         while !self.processes().is_empty() {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// The probe that measures.
     fn probe(&self) -> u32 {
         let is_measuring = |id: &u32| {
             let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
@@ -352,7 +348,6 @@ fn is_blamed(told: &Told, cause: Cause, who: &str, shown: &str) {
     assert!(at > 0 || is_latest, "{who} is not in\n{}", told.text);
 }
 
-/// Name of the thread that takes a core away.
 const SPINNER: &str = "injected-stall";
 
 /// Takes core 0 with SCHED_FIFO 99 for 5 ms, several times; whether it may. Who takes a core away is

@@ -189,7 +189,7 @@ fn a_folder_of_sockets_that_somebody_else_made_first_is_refused() {
         set_mode(&one.sockets, 0o777);
         lay_trap(&one.sockets, &evil);
     });
-    // Whoever answers there would be asked.
+    // The server there would be asked.
     let listener = other.does(|| UnixListener::bind(one.sockets.join("lab.sock")).unwrap());
     for command in COMMANDS {
         refused(&mut one.qcycle(command), &format!("belongs to user {}", other.number));

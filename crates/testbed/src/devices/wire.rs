@@ -37,31 +37,46 @@ pub(super) struct Request<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Call<'a> {
     /// The first request of a mount.
-    Init { major: u32 },
-    /// A name in the folder.
-    Lookup { name: &'a [u8] },
-    /// Attributes of a file or of the folder.
+    Init {
+        major: u32,
+    },
+    Lookup {
+        name: &'a [u8],
+    },
     GetAttributes,
     /// Change of attributes; the size if that is to change, and whether mode or owner are.
-    SetAttributes { size: Option<u64>, ownership: bool },
-    /// Open of a file, with its open flags.
-    Open { flags: u32 },
-    /// Read of an open file.
-    Read { handle: u64, offset: u64, size: u32 },
-    /// Write of an open file.
-    Write { data: &'a [u8] },
+    SetAttributes {
+        size: Option<u64>,
+        ownership: bool,
+    },
+    Open {
+        flags: u32,
+    },
+    Read {
+        handle: u64,
+        offset: u64,
+        size: u32,
+    },
+    Write {
+        data: &'a [u8],
+    },
     /// The last close of an open file.
-    Release { handle: u64 },
-    /// Open of the folder.
+    Release {
+        handle: u64,
+    },
     OpenFolder,
     /// Names in the folder, from a place on.
-    ReadFolder { offset: u64, size: u32 },
-    /// Close of the folder.
+    ReadFolder {
+        offset: u64,
+        size: u32,
+    },
     ReleaseFolder,
     /// Size of the file system.
     Statistics,
     /// Who made that request has a signal to see to.
-    Interrupt { unique: u64 },
+    Interrupt {
+        unique: u64,
+    },
     /// The kernel forgets a name; it wants no reply.
     Forget,
     /// Making, removing or renaming files.
@@ -164,7 +179,6 @@ impl Reply {
         Self::data(Body::default().u64(handle).u32(DIRECT_IO).u32(0).0)
     }
 
-    /// So many octets were written.
     pub(super) fn written(count: usize) -> Self {
         let count = u32::try_from(count).expect("a request is shorter than 4 GiB");
         Self::data(Body::default().u32(count).u32(0).0)
@@ -175,7 +189,6 @@ impl Reply {
         Self::data(Body::default().zeros(5 * 8).u32(4096).u32(255).u32(4096).zeros(4 + 6 * 4).0)
     }
 
-    /// The octets for the kernel.
     pub(super) fn encode(&self, unique: u64) -> Vec<u8> {
         let length = u32::try_from(OUT_HEADER + self.body.len());
         let head = Body::default().u32(length.expect("a reply is shorter than 4 GiB"));

@@ -401,7 +401,6 @@ fn node_died(name: &str, left: usize, owner: &Owner, programs: &Programs) {
     (0..left).for_each(|_| programs.ended());
 }
 
-/// Reports to the runner what a node has reported.
 fn report_event(event: FromNode, owner: &Owner, domain: &Domain, programs: &Programs) {
     let at_ns = domain.now().as_ns();
     match event {
@@ -444,7 +443,6 @@ fn report_refusals(
         .map(drop)
 }
 
-/// Processor time of this process so far, in seconds.
 fn own_cpu_s() -> f64 {
     let spent = clock_gettime(ClockId::ProcessCPUTime);
     spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9

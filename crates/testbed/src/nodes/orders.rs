@@ -43,7 +43,6 @@ pub enum Order {
 pub enum PlantAnswer {
     /// The values read, in the order of the points, or the value written.
     Values(#[serde(with = "numbers")] Vec<f64>),
-    /// Why the plant refused.
     Error(String),
 }
 
@@ -170,7 +169,6 @@ pub struct Exited {
 /// What is left to report at the end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FinalReport {
-    /// How the domain stood.
     pub status: Status,
     /// What the network did; `None` without one.
     pub network: Option<NetworkStats>,

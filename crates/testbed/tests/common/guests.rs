@@ -127,7 +127,6 @@ fn compile(command: &mut Command) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Where a guest runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum In {
     Native,
@@ -250,7 +249,6 @@ impl Running {
         Self { child, stdin, stdout, name }
     }
 
-    /// A shell script in a domain of this name.
     pub(crate) fn shell(name: &str, script: &str) -> Self {
         Self::start(In::Virtual("1"), name, Path::new("/bin/sh"), &["-c", script])
     }
@@ -270,7 +268,6 @@ impl Running {
         self
     }
 
-    /// The next line that it prints.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.as_mut().unwrap().read_line(&mut line).unwrap();
@@ -314,7 +311,6 @@ impl Drop for Running {
     }
 }
 
-/// A connection to a domain.
 pub(crate) struct Domain(BufReader<UnixStream>);
 
 impl Domain {

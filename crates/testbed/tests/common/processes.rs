@@ -1,7 +1,7 @@
 //! What the processes of this host say of themselves: command lines and variables.
 //!
 //! The kernel keeps both in the memory of the process itself. One that keeps its memory back, as
-//! guests of these tests do on purpose, makes whoever reads wait for as long as it lives: also a test
+//! guests of these tests do on purpose, makes a reader wait for as long as it lives: also a test
 //! of something else that only looks whether its own processes are gone. So threads read, and one that
 //! gets no answer is left behind; nothing more is asked of that process.
 

@@ -9,7 +9,6 @@ use runtime::agent::protocol::Call;
 use crate::common::guests::{self, In, Link, Running, c, sleep_ms};
 use crate::common::patience::LONGEST;
 
-/// What makes the calls.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Language {
     C,
@@ -107,7 +106,6 @@ impl Condition {
     }
 }
 
-/// Where calls are made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Place {
     Native,
@@ -148,7 +146,6 @@ pub(crate) fn all(languages: &[Language], place: Place) -> Vec<Cell> {
     cells.collect()
 }
 
-/// Runs a cell natively.
 pub(crate) fn natively(cell: Cell) -> Outcomes {
     made(cell, &cell.language.calls())
 }
@@ -234,7 +231,7 @@ fn attempt(cell: Cell, calls: &[(String, String)]) -> Option<Outcomes> {
 }
 
 /// Lets the waits begin, does to the clock what the condition says, and in the middle of that
-/// has signals sent and waits ended. Answers whether that came while all were waiting.
+/// has signals sent and waits ended. Returns whether that came while all were waiting.
 fn conduct(cell: Cell, guest: &mut Running) -> bool {
     let virtual_ns = |guest: &Running, call| guest.ask(call).map(|status| status.clock.virtual_ns);
     let begun = virtual_ns(guest, Call::Status);

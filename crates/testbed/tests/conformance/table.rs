@@ -96,7 +96,6 @@ fn calls(languages: &[Language]) -> Vec<String> {
     calls
 }
 
-/// Whether the kernel does not know a call.
 fn is_missing(findings: &Findings, call: &str) -> bool {
     let native = findings.iter().filter(|(cell, _)| cell.place == Place::Native);
     let mut outcomes = native.flat_map(|(_, outcomes)| of(outcomes, call));

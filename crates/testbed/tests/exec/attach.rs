@@ -11,7 +11,6 @@ use crate::common::guests::{Domain, In, Link, Running, c, end, go, qcycle, run, 
 use crate::common::processes::signal;
 use crate::exec::waits::{CALLS, waits as all_waits};
 
-/// A `qcycle attach` that runs.
 struct Attached {
     child: Child,
     stdout: BufReader<ChildStdout>,

@@ -8,7 +8,6 @@ use crate::common::guests::{In, Link, Printed, Running, c, sleep_ms};
 
 const THREADS: i64 = 2000;
 
-/// What the guest has found.
 #[derive(Debug)]
 struct Crowd {
     median_ns: i64,

@@ -75,7 +75,7 @@ fn environment_limits_signals_and_descriptors_are_the_same_as_natively() {
         let mut command = command(place, look[0], &look[1..]);
         command.env_clear().env("PATH", "/usr/bin:/bin").env("WORD", "a b");
         command.env("XDG_RUNTIME_DIR", runtime());
-        // One signal is ignored and two are blocked by whoever starts it.
+        // One signal is ignored and two are blocked by its parent.
         // SAFETY: async-signal-safe calls between fork and exec.
         unsafe {
             command.pre_exec(|| {

@@ -1,4 +1,4 @@
-//! Freezing programs while their clock stands still: nobody computes, nobody notices, and nothing
+//! Freezing programs while their clock is stopped: nobody computes, nobody notices, and nothing
 //! stays frozen.
 
 use std::path::{Path, PathBuf};

@@ -121,7 +121,7 @@ fn a_terminal_obeys_nothing_that_a_program_says_of_itself() {
     }
 }
 
-/// `qcycle … | true`: whoever has stopped reading has seen enough.
+/// `qcycle … | true`: a reader that has stopped has seen enough.
 #[test]
 fn a_closed_output_is_no_reason_to_fail() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::common::guests::{qcycle, run, runtime, set_mode};
 
-/// Whoever has the name makes a folder, which fails if somebody else has it too.
+/// The domain that has the name makes a folder, which fails if somebody else has it too.
 #[test]
 fn a_name_belongs_to_one_domain_whoever_looks_meanwhile() {
     const AT_ONCE: usize = 6;

@@ -140,7 +140,6 @@ pub(crate) fn running(word: &str) -> Vec<String> {
     commands.filter(|line| line.contains(word)).collect()
 }
 
-/// Waits until none of them runs.
 pub(crate) fn all_end(word: &str) {
     within(LONGEST, format!("{word} goes on"), || running(word).is_empty());
 }

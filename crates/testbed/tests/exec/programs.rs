@@ -39,7 +39,7 @@ fn two_that_spin(name: &str) -> (Running, [std::path::PathBuf; 2]) {
     (guest, files)
 }
 
-/// What is told of a program is what it reads, to the nanosecond, as the clock stands still.
+/// What is told of a program is what it reads, to the nanosecond, as the clock is stopped.
 fn reads_what_is_told(detail: &Detail, files: &[std::path::PathBuf; 2]) -> [i64; 2] {
     files.each_ref().map(|file| {
         let told = of_command(detail, &format!("spin-Dynamic {}", file.display())).virtual_ns;

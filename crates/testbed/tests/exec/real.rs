@@ -9,7 +9,6 @@ use crate::common::guests::{BOTH, In, QCYCLE, command, folder, is_there, qcycle,
 
 const QUICK: In = In::Virtual("0.02");
 
-/// Seconds that a program says have passed.
 fn seconds(mut command: Command) -> f64 {
     let printed = run(&mut command);
     assert_eq!(printed.end, 0, "{} {}", printed.out, printed.err);

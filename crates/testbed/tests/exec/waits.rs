@@ -11,7 +11,6 @@ use crate::common::guests::{BOTH, In, Link, Printed, Running, c, held, sleep_ms}
 /// Calls of the guest `waits`.
 pub(crate) const CALLS: usize = 23;
 
-/// How one call ended.
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) outcome: String,
@@ -127,7 +126,7 @@ fn with_a_word(place: In, arguments: &[&str], hold: Hold) -> BTreeMap<String, Wa
         guest.ask(Call::Hold);
     }
     guest.say("now");
-    // All of them have ended, whether the clock stands still or not.
+    // All of them have ended, whether the clock is stopped or not.
     assert_eq!(guest.line(), "over");
     if hold != Hold::Never {
         guest.ask(Call::Release);

@@ -1,5 +1,5 @@
 /* Waits in many ways at once, for something that comes when a line arrives on standard input, and
- * says how each wait ended. Whoever freezes it meanwhile must leave no trace of that: a wait that
+ * says how each wait ended. A freezer must leave no trace of that: a wait that
  * ends with EINTR though no handler has run is a failure.
  *
  * Usage: freeze waits         all waits; a line of input lets what they wait for come
@@ -204,7 +204,7 @@ static int handler(int timeout_ms)
 	printf("%d, handled %d: %s\n", result, (int)handled, strerror(error));
 	fflush(stdout);
 	while (read(0, &got, 1) > 0)
-		; /* until whoever looks has seen it */
+		; /* until the test has seen it */
 	return !(result == -1 && error == EINTR && handled == 1);
 }
 

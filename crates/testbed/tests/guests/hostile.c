@@ -185,7 +185,7 @@ static int steal_from(int process, const char *message)
 }
 
 /* Takes sockets from every process that it sees, once, or over and over for some milliseconds: then
- * those as well that are about to become programs, while its clock stands still. */
+ * those as well that are about to become programs, while its clock is stopped. */
 static void steal(const char *whose, long ms)
 {
 	int64_t until = now_ns(CLOCK_MONOTONIC) + ms * MS;

@@ -1,6 +1,6 @@
 /* Many programs with timers: half of them count the expirations of a timerfd, the others sleep to
  * absolute times. Each compares what it has counted with what its clock says, so that whatever is
- * lost or comes twice is found, and so is whoever is early.
+ * lost or comes twice is found, and so is one that is early.
  *
  * Usage: load PROGRAMS PERIOD_MS TICKS
  * Prints `ready`, and after the last tick of the last program how late the programs woke up.

@@ -66,7 +66,7 @@ static void install_note(int flags)
 	sigaction(SIGSYS, &action, NULL);
 }
 
-/* What a mask was is told by whoever changes it, and who looks. */
+/* A change of the mask returns what it was, and so does a look at it. */
 static void masks(void)
 {
 	sigset_t old, one = set_of(SIGUSR1);

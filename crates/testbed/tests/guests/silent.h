@@ -1,4 +1,4 @@
-/* Memory and a file that answer nobody: whoever reads them waits for ever. */
+/* Memory and a file that answer nobody: a reader waits for ever. */
 #ifndef SILENT_H
 #define SILENT_H
 #include "guest.h"

@@ -3,7 +3,7 @@
  * or what is missing on this host. The file is mounted in a namespace of its own.
  *
  * Nothing ends a process that waits like this but the end of the server, not even SIGKILL. The server
- * ends after a while in any case: until then whoever lists processes waits too. */
+ * ends after a while in any case: until then a process that lists processes waits too. */
 #include "silent.h"
 #include <sched.h>
 

@@ -54,7 +54,7 @@ static void *reads(void *call)
 	return NULL;
 }
 
-/* Memory that whoever reads it waits for, for ever. */
+/* Timers that are set from memory which never comes. */
 static void faults(void)
 {
 	missing = silent_memory(0, 8192);

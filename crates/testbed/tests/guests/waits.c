@@ -273,7 +273,7 @@ static void prepare(struct wait *w)
 		pthread_mutex_lock(&w->mutex);
 }
 
-/* Some milliseconds by no clock at all: it may stand still. */
+/* Some milliseconds by no clock at all: it may be stopped. */
 static void dawdle(void)
 {
 	for (int i = 0; i < 200000; i++)

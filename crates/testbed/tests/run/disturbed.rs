@@ -52,9 +52,11 @@ fn place(requirement: &str, more: &str) -> Option<Place> {
 /// What no host ever does: only what somebody does disturbs a verdict.
 const FOR_EVER: &str = "    disturbed_above: 1000 s\n";
 
-fn verdict_of(run: &Finished) -> (Outcome, String) {
+/// Why the first verdict was disturbed.
+fn reason_of(run: &Finished) -> String {
     let verdict = run.record().verdicts.remove(0);
-    (verdict.outcome, verdict.reason)
+    assert_eq!(verdict.outcome, Outcome::Disturbed, "{}", verdict.reason);
+    verdict.reason
 }
 
 #[test]
@@ -67,8 +69,7 @@ fn who_is_kept_from_the_processors_is_not_judged_and_the_cause_is_told() {
         return;
     }
     let run = run.finish().expect(13);
-    let (outcome, reason) = verdict_of(&run);
-    assert_eq!(outcome, Outcome::Disturbed, "{reason}");
+    let reason = reason_of(&run);
     assert!(reason.contains("would be missed"), "{reason}");
     let record = run.record();
     let warning = record.warnings.iter().find(|warning| warning.starts_with("disturbed"));
@@ -101,8 +102,7 @@ fn a_program_that_cannot_keep_up_is_not_judged() {
          \x20   time.sleep(0.02)\n",
     );
     let run = place.run(&["--tdf", "0.1"]).expect(13);
-    let (outcome, reason) = verdict_of(&run);
-    assert_eq!(outcome, Outcome::Disturbed);
+    let reason = reason_of(&run);
     assert!(reason.contains("% of the time") || reason.contains("the limit is 50 ms"), "{reason}");
     let parties = run.record().disturbances.unwrap().parties;
     let computed = parties.iter().find(|one| one.who == "ticker" && one.cause == Cause::Computed);
@@ -124,8 +124,7 @@ fn what_others_do_to_the_domain_is_in_log_and_record_and_a_factor_disturbs() {
         place.says(&["dilate", "--tdf", tdf, &domain]);
     }
     let run = run.finish().expect(13);
-    let (outcome, reason) = verdict_of(&run);
-    assert_eq!(outcome, Outcome::Disturbed);
+    let reason = reason_of(&run);
     assert!(reason.contains("the domain had its tdf changed from outside at "), "{reason}");
     let record = run.record();
     let actions: Vec<_> = record.interventions.iter().map(|one| one.action.clone()).collect();
@@ -224,8 +223,7 @@ fn a_testbed_that_is_stopped_for_a_while_judges_nothing_of_it() {
         std::thread::sleep(Duration::from_millis(stopped_ms));
         signal(agent, libc::SIGCONT);
         let run = run.finish().expect(13);
-        let (outcome, reason) = verdict_of(&run);
-        assert_eq!(outcome, Outcome::Disturbed, "{reason}");
+        reason_of(&run);
         let parties = run.record().disturbances.unwrap().parties;
         let stood = parties.iter().find(|one| one.who == "all of the testbed").unwrap();
         let longest_ms = stood.longest_ns / 1_000_000;
@@ -233,7 +231,7 @@ fn a_testbed_that_is_stopped_for_a_while_judges_nothing_of_it() {
     }
 }
 
-/// Whoever it was that stopped it, or whatever it waits for.
+/// By any process, or by whatever it waits for.
 #[test]
 #[ignore = "long: it has the machine to itself for ten seconds"]
 fn who_is_stopped_or_blocked_in_the_kernel_is_not_judged() {
@@ -246,8 +244,7 @@ fn who_is_stopped_or_blocked_in_the_kernel_is_not_judged() {
         let text = scenario("    disturbed_above: 300 ms\n", "");
         place.file("scenario.yaml", &text.replace("requirements:\n", &idle));
         let run = place.run(&[]).expect(13);
-        let (outcome, reason) = verdict_of(&run);
-        assert_eq!(outcome, Outcome::Disturbed, "{reason}");
+        reason_of(&run);
         let parties = run.record().disturbances.unwrap().parties;
         let kept = parties.iter().find(|one| one.who == "idle" && one.cause == cause);
         let kept = kept.unwrap_or_else(|| panic!("{cause:?}: {parties:?}"));
@@ -305,7 +302,6 @@ requirements:
     place.file("scenario.yaml", &text);
     place.file("crowd.py", CROWD);
     let run = place.run(&[]).expect(13);
-    let (outcome, reason) = verdict_of(&run);
-    assert_eq!(outcome, Outcome::Disturbed, "{reason}");
+    let reason = reason_of(&run);
     assert!(reason.starts_with("the ARP table of this kernel was full"), "{reason}");
 }

@@ -76,12 +76,10 @@ impl Place {
         self.folder.path()
     }
 
-    /// The folder of the scenario.
     pub(crate) fn scenario(&self) -> PathBuf {
         self.path().join("scenario")
     }
 
-    /// Writes a file beside the scenario.
     pub(crate) fn file(&self, name: &str, text: &str) {
         fs::write(self.scenario().join(name), text).unwrap();
     }
@@ -94,7 +92,6 @@ impl Place {
         command
     }
 
-    /// Gives a command the environment of this place.
     pub(crate) fn set_up(&self, command: &mut Command) {
         let path = std::env::var("PATH").unwrap_or_default();
         let tools = project().join(".venv/bin");
@@ -126,12 +123,10 @@ impl Place {
         Running { place: self, child, begun: Instant::now(), out, err }
     }
 
-    /// Runs the scenario to its end.
     pub(crate) fn run(&self, options: &[&str]) -> Finished {
         self.start(options).finish()
     }
 
-    /// The domains that answer.
     pub(crate) fn domains(&self) -> Vec<Status> {
         serde_json::from_str(&self.says(&["ps", "--json"])).unwrap()
     }
@@ -150,7 +145,6 @@ impl Place {
         log.and_then(|log| fs::read_to_string(log).ok()).unwrap_or_default()
     }
 
-    /// Run folders there are.
     pub(crate) fn runs(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path().join("runs")).into_iter().flatten();
         let mut runs: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -158,7 +152,6 @@ impl Place {
         runs
     }
 
-    /// Processes of runs in this place.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let mark = self.path().as_os_str().as_encoded_bytes();
         let has_mark = |text: &[u8]| text.windows(mark.len()).any(|part| part == mark);
@@ -256,7 +249,6 @@ impl Running<'_> {
         processes::signal(-self.process().cast_signed(), signal);
     }
 
-    /// Waits for its end.
     pub(crate) fn finish(self) -> Finished {
         self.finish_within(RUN_LONGEST)
     }
@@ -289,7 +281,6 @@ impl Drop for Running<'_> {
     }
 }
 
-/// A run that has ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
     folder: Option<PathBuf>,

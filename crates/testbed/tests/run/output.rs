@@ -1,4 +1,4 @@
-//! Programs that write much, or in ways that nobody expects: it is all taken down, and nobody
+//! Programs that write much, or in ways that nobody expects: it is all recorded, and nobody
 //! else has to wait for it.
 
 use std::time::Duration;

@@ -56,7 +56,7 @@ fn sleeper() -> String {
     other("[sleep, infinity]", "fail")
 }
 
-/// What holds whoever has died: it was told, what was recorded is there, and it was judged.
+/// What holds whichever part has died: it was reported, what was recorded is there, and it was judged.
 fn assert_told(place: &Place, run: &Finished, how: EndedHow, reason: &str) {
     let record = run.record();
     assert_eq!(record.ended.how, how);

@@ -263,7 +263,7 @@ fn programs_know_their_run_and_not_the_time_zone_of_the_host() {
     assert!(refused.err.contains("is set by Quartercycle itself"), "{}", refused.err);
 }
 
-/// Whoever edits one file of those that a run was made of can tell it from the record of the run before.
+/// A user who edits one file of those that a run was made of can tell it from the record of the run before.
 #[test]
 fn all_files_that_a_run_is_made_of_are_in_its_record() {
     let plant = "plant:\n  circuit: main.dss\n  profiles: [{file: wind.csv, time: time_s, columns: \

@@ -62,7 +62,7 @@ fn longest_gap(guard: &str) -> Option<(Duration, results::RunRecord)> {
     Some((Duration::from_nanos(longest), record))
 }
 
-/// Once the program is ready, takes all processors some times. Answers whether it may.
+/// Once the program is ready, takes all processors some times. Returns whether it may.
 fn stall_again_and_again() -> bool {
     (0..STALLS).all(|_| {
         std::thread::sleep(Duration::from_millis(150));

@@ -97,7 +97,7 @@ fn steps_that_do_not_converge_are_no_figures_and_no_verdict_is_drawn_from_them()
     let plant = record.plant.unwrap();
     assert_eq!(plant.unconverged_ns, [(1_001_000_000, 1_101_000_000)]);
     assert_eq!(plant.unconverged, 100);
-    // EIO, and never a number that is none. Whoever reads when the run is over is told the same,
+    // EIO, and never a number that is none. A read when the run is over has the same answer,
     // which is no refusal of the plant.
     let log = run.log("meter");
     let refused = log.lines().filter_map(|line| line.strip_suffix(" out| no value: 5"));

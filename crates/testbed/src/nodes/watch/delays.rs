@@ -43,7 +43,6 @@ pub(super) enum State {
     /// It sleeps, or nobody has looked.
     #[default]
     Other,
-    /// It wants to run.
     Runnable,
     /// Nothing can wake it but what it waits for, as a disk.
     Blocked,

@@ -113,9 +113,9 @@ impl Watch {
         let now = Instant::now();
         let place = |node, tree| Place { node, tree, delays: Delays::default(), next: now };
         let nodes =
-            nodes.into_iter().map(|node| place(Some(node.name), Tree::of_node(node.process)));
+            nodes.into_iter().map(|node| place(Some(node.name), Tree::of(Some(node.process))));
         let mut round = Round {
-            places: [place(None, Tree::of_agent())].into_iter().chain(nodes).collect(),
+            places: [place(None, Tree::of(None))].into_iter().chain(nodes).collect(),
             taken: moment(&domain),
             domain,
             programs,

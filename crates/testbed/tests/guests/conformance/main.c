@@ -9,7 +9,7 @@
  * Phases: `timeout`, it waits in vain; `woken`, it gets what it waits for; `interrupted` and
  * `restarted`, handlers without and with SA_RESTART run meanwhile; `refused`, the time is none;
  * `read`, for what is no wait. A call says "ready", waits when its gate, a pipe, is closed, and
- * its helpers act when its trigger is, another pipe: that is by no clock, which may stand still. */
+ * its helpers act when its trigger is, another pipe: that is by no clock, which may be stopped. */
 #include "conformance.h"
 #include <sched.h>
 #include <sys/prctl.h>
