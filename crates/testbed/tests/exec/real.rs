@@ -42,7 +42,7 @@ fn timeout_counts_virtual_time() {
     // `timeout` sets a POSIX timer. Ten virtual seconds are one of the host's.
     let started = Instant::now();
     let printed = run(qcycle(&["exec", "--tdf", "0.1", "--name", "timeout", "--", "sh", "-c"])
-        .arg(format!("timeout 10 sleep 60; echo $?; {} ps", QCYCLE)));
+        .arg(format!("timeout 10 sleep 60; echo $?; {QCYCLE} ps")));
     assert!(printed.out.starts_with("124\n"), "{} {}", printed.out, printed.err);
     assert!(!printed.out.contains("host time"), "{}", printed.out);
     assert!(started.elapsed().as_millis() >= 1000);
