@@ -14,9 +14,7 @@ use terminal::exit::{BadUsage, Exit};
 /// What to run, and on what.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// How they are wired.
     pub wiring: Wiring,
-    /// The command of the publisher.
     pub publisher: String,
     /// The commands of relays, one for each.
     pub relays: Vec<String>,

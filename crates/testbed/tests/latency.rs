@@ -14,9 +14,9 @@ use std::time::Duration;
 use latency::cell::{Cause, Cell, MarkKind, Stall};
 use latency::record::{CellState, LatencyRun, State, cell_folder};
 
-use crate::common::guests::QCYCLE;
+use crate::common::guests::{QCYCLE, set_mode};
 use crate::common::machine::beside_others;
-use crate::common::processes::processes;
+use crate::common::processes::{processes, signal};
 
 /// In the environment of all that a test starts, and of nothing else.
 const MARK: &str = "QCYCLE_TEST_MARK";
@@ -54,21 +54,19 @@ impl Bench {
         command
     }
 
-    /// Measures a matrix, to its end.
-    fn measure(&self, matrix: &str) -> Output {
+    fn latency(&self, matrix: &str) -> Command {
         fs::write(self.path("m.yaml"), matrix).unwrap();
-        self.qcycle(&["latency", "--matrix", "m.yaml", "--output", "run"]).output().unwrap()
+        self.qcycle(&["latency", "--matrix", "m.yaml", "--output", "run"])
+    }
+
+    fn measure(&self, matrix: &str) -> Output {
+        self.latency(matrix).output().unwrap()
     }
 
     /// Begins to measure a matrix, and waits until samples of a cell are on disk.
     fn begin(&self, matrix: &str, cell: &str) -> Child {
-        fs::write(self.path("m.yaml"), matrix).unwrap();
-        let mut child = self
-            .qcycle(&["latency", "--matrix", "m.yaml", "--output", "run"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = self.latency(matrix);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stream = cell_folder(&self.run(), cell).join("stream.qcs");
         while fs::metadata(&stream).map_or(0, |file| file.len()) < 4096 {
             assert!(
@@ -114,14 +112,12 @@ impl Bench {
         self.process_numbers().into_iter().map(name).collect()
     }
 
-    /// Waits until nothing runs any more that this test has started.
     fn wait_until_nothing_runs(&self) {
         while !self.processes().is_empty() {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// The probe that measures.
     fn probe(&self) -> u32 {
         let is_measuring = |id: &u32| {
             let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
@@ -143,11 +139,6 @@ fn said(output: &Output) -> String {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     )
-}
-
-fn signal(child: &Child, signal: i32) {
-    // SAFETY: a signal to a child that was not waited for.
-    unsafe { libc::kill(child.id().cast_signed(), signal) };
 }
 
 /// A profile that may run anywhere, beside a load that every machine has.
@@ -235,7 +226,7 @@ fn ctrl_c_keeps_what_was_measured_and_the_run_goes_on_where_it_stood() {
          profiles: {{one: {{{MODEST}, loads: [{{run: sleep 86400}}]}}, two: {{{MODEST}}}}}\n"
     );
     let child = bench.begin(&matrix, "native.one");
-    signal(&child, libc::SIGINT);
+    signal(child.id(), libc::SIGINT);
     let output = child.wait_with_output().unwrap();
     let told = said(&output);
     assert_eq!(output.status.code(), Some(130), "{told}");
@@ -277,7 +268,7 @@ fn a_kill_leaves_nothing_but_what_was_measured() {
         assert!(
             bench.processes().iter().any(|name| name.trim() == "sleep") || platform != "native"
         );
-        signal(&child, libc::SIGKILL);
+        signal(child.id(), libc::SIGKILL);
         child.wait().unwrap();
         bench.wait_until_nothing_runs();
         assert_eq!(bench.state(&name).state, State::Running);
@@ -326,7 +317,7 @@ struct Told {
 
 /// Ends a run in order.
 fn ended(bench: &Bench, child: Child, name: &str) -> Told {
-    signal(&child, libc::SIGINT);
+    signal(child.id(), libc::SIGINT);
     let text = said(&child.wait_with_output().unwrap());
     let output = bench.qcycle(&["latency", "report", "run", "--json"]).output().unwrap();
     Told {
@@ -357,7 +348,6 @@ fn is_blamed(told: &Told, cause: Cause, who: &str, shown: &str) {
     assert!(at > 0 || is_latest, "{who} is not in\n{}", told.text);
 }
 
-/// Name of the thread that takes a core away.
 const SPINNER: &str = "injected-stall";
 
 /// Takes core 0 with SCHED_FIFO 99 for 5 ms, several times; whether it may. Who takes a core away is
@@ -404,8 +394,7 @@ fn a_stop_of_the_whole_probe_is_told_as_that_in_all_that_is_said() {
     let child = bench.begin(&matrix, "native.one");
     let probe = bench.probe();
     for (number, then) in [(libc::SIGSTOP, 1000), (libc::SIGCONT, 300)] {
-        // SAFETY: a signal to a process that this test has started and that measures for an hour.
-        unsafe { libc::kill(probe.cast_signed(), number) };
+        signal(probe, number);
         std::thread::sleep(Duration::from_millis(then));
     }
     let told = ended(&bench, child, "native.one");
@@ -429,11 +418,10 @@ esac
 #[test]
 #[ignore = "long: a static probe is built, and measures"]
 fn engines_are_told_to_import_run_and_remove_and_no_more_rights_than_listed() {
-    use std::os::unix::fs::PermissionsExt as _;
     let bench = Bench::new();
     for engine in ["docker", "podman"] {
         fs::write(bench.path(engine), FAKE_ENGINE).unwrap();
-        fs::set_permissions(bench.path(engine), fs::Permissions::from_mode(0o755)).unwrap();
+        set_mode(&bench.path(engine), 0o755);
     }
     let loaded = format!(
         "{{{MODEST}, loads: [{{run: sleep 1000}}], neighbours: {{loads: [{{run: sleep 1000}}]}}}}"
@@ -441,13 +429,8 @@ fn engines_are_told_to_import_run_and_remove_and_no_more_rights_than_listed() {
     let matrix = format!(
         "matrix: m\nduration: 50 ms\nsettle: 10 ms\nplatforms: {{docker: , podman: }}\nprofiles: {{one: {loaded}}}\n"
     );
-    fs::write(bench.path("m.yaml"), matrix).unwrap();
     let path = format!("{}:{}", bench.mark(), std::env::var("PATH").unwrap());
-    let output = bench
-        .qcycle(&["latency", "--matrix", "m.yaml", "--output", "run"])
-        .env("PATH", path)
-        .output()
-        .unwrap();
+    let output = bench.latency(&matrix).env("PATH", path).output().unwrap();
     for engine in ["docker", "podman"] {
         let cell = bench.state(&format!("{engine}.one"));
         assert_eq!(cell.state, State::Done, "{}\n{}", cell.reason, said(&output));

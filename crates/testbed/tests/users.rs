@@ -3,9 +3,9 @@
 //!
 //! Only root can be three users. The users have no accounts: they are numbers that nobody else has.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder};
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::guests::{QCYCLE, copy_program};
+use crate::common::guests::{QCYCLE, copy_program, set_mode};
 use crate::common::machine::beside_others;
 
 const ROOT: u32 = 0;
@@ -36,15 +36,14 @@ struct User {
 impl Stage {
     /// `None`, and a word about it, for who is not root.
     fn set() -> Option<Self> {
-        // SAFETY: cannot fail.
-        if unsafe { libc::geteuid() } != ROOT {
+        if !os::namespaces::is_root() {
             println!("not measured: only root can be two other users");
             return None;
         }
         beside_others();
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let folder = tempfile::tempdir().unwrap();
-        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        set_mode(folder.path(), 0o755);
         let qcycle = folder.path().join("qcycle");
         copy_program(QCYCLE, &qcycle);
         let users = [(); 2].map(|()| {
@@ -81,6 +80,13 @@ impl User {
     fn qcycle(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(&self.qcycle);
         command.args(arguments);
+        command
+    }
+
+    /// The `qcycle` of this user, run by root.
+    fn root(&self, call: &str) -> Command {
+        let mut command = Command::new(&self.qcycle);
+        command.arg(call).env_remove("XDG_RUNTIME_DIR").env_remove("QCYCLE_SOCKETS");
         command
     }
 
@@ -156,8 +162,8 @@ fn lay_trap(folder: &Path, evil: &Path) {
 fn evil(stage: &Stage) -> (PathBuf, PathBuf) {
     let [program, mark] = ["evil", "mark"].map(|name| stage.folder.path().join(name));
     fs::write(&program, format!("#!/bin/sh\nid -u > {}\n", mark.display())).unwrap();
-    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
-    fs::set_permissions(stage.folder.path(), Permissions::from_mode(0o777)).unwrap();
+    set_mode(&program, 0o755);
+    set_mode(stage.folder.path(), 0o777);
     (program, mark)
 }
 
@@ -180,10 +186,10 @@ fn a_folder_of_sockets_that_somebody_else_made_first_is_refused() {
     let (evil, mark) = evil(&stage);
     other.does(|| {
         fs::create_dir(&one.sockets).unwrap();
-        fs::set_permissions(&one.sockets, Permissions::from_mode(0o777)).unwrap();
+        set_mode(&one.sockets, 0o777);
         lay_trap(&one.sockets, &evil);
     });
-    // Whoever answers there would be asked.
+    // The server there would be asked.
     let listener = other.does(|| UnixListener::bind(one.sockets.join("lab.sock")).unwrap());
     for command in COMMANDS {
         refused(&mut one.qcycle(command), &format!("belongs to user {}", other.number));
@@ -191,7 +197,7 @@ fn a_folder_of_sockets_that_somebody_else_made_first_is_refused() {
     listener.set_nonblocking(true).unwrap();
     assert!(listener.accept().is_err(), "nobody has asked");
     // With what only its owner may enter, and with links to that and to a folder of one's own.
-    fs::set_permissions(&one.sockets, Permissions::from_mode(0o700)).unwrap();
+    set_mode(&one.sockets, 0o700);
     refused(&mut one.qcycle(&["ps"]), "belongs to user");
     let moved = stage.folder.path().join("moved");
     fs::rename(&one.sockets, &moved).unwrap();
@@ -216,18 +222,12 @@ fn root_with_a_users_runtime_folder_does_nothing_that_the_user_names() {
         DirBuilder::new().mode(0o700).create(runtime.join("quartercycle")).unwrap();
         lay_trap(&runtime.join("quartercycle"), &evil);
     });
-    let root = |variable: &str, folder: &Path, arguments: &[&str]| {
-        let mut command = Command::new(&one.qcycle);
-        command.env_remove("XDG_RUNTIME_DIR").env_remove("QCYCLE_SOCKETS").env(variable, folder);
-        command.args(arguments);
-        command
-    };
-    for arguments in [&["clean"][..], &["ps"]] {
-        let output = root("XDG_RUNTIME_DIR", &runtime, arguments).output().unwrap();
+    for command in ["clean", "ps"] {
+        let output = one.root(command).env("XDG_RUNTIME_DIR", &runtime).output().unwrap();
         assert!(output.status.success(), "{}", errors(&output));
     }
     let named = runtime.join("quartercycle");
-    refused(&mut root("QCYCLE_SOCKETS", &named, &["clean"]), "belongs to user");
+    refused(one.root("clean").env("QCYCLE_SOCKETS", &named), "belongs to user");
     assert!(!mark.exists() && named.join("latency-1-0/lock").exists());
     // The user's own `clean` removes it, and starts no such program either.
     let output = one.qcycle(&["clean"]).env("XDG_RUNTIME_DIR", &runtime).output().unwrap();
@@ -242,9 +242,9 @@ fn nobody_answers_for_the_domain_of_somebody_else() {
     one.does(|| DirBuilder::new().mode(0o700).create(&one.sockets).unwrap());
     // However it came to lie there.
     let socket = stage.folder.path().join("foreign");
-    fs::set_permissions(stage.folder.path(), Permissions::from_mode(0o777)).unwrap();
+    set_mode(stage.folder.path(), 0o777);
     let _listener = other.does(|| UnixListener::bind(&socket).unwrap());
-    fs::set_permissions(&socket, Permissions::from_mode(0o777)).unwrap();
+    set_mode(&socket, 0o777);
     fs::rename(&socket, one.sockets.join("lab.sock")).unwrap();
     one.does(|| fs::write(one.sockets.join("lab.lock"), "").unwrap());
     // A lock that is held, so that it is not taken for what was left behind.
@@ -279,9 +279,7 @@ fn nobody_gives_orders_to_the_domain_of_somebody_else() {
         assert!(output.status.success(), "{}", errors(&output));
     }
     // Root tidies up, and leaves alone what lives.
-    let mut clean = Command::new(&one.qcycle);
-    clean.arg("clean").env_remove("XDG_RUNTIME_DIR").env_remove("QCYCLE_SOCKETS");
-    assert!(clean.output().unwrap().status.success());
+    assert!(one.root("clean").output().unwrap().status.success());
     other.does(|| {
         assert!(UnixStream::connect(&domain.socket).is_err());
         // SAFETY: takes numbers.
@@ -289,7 +287,7 @@ fn nobody_gives_orders_to_the_domain_of_somebody_else() {
     });
     // Even with both doors open, the agent looks who calls.
     for path in [&one.sockets, &domain.socket] {
-        fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
+        set_mode(path, 0o777);
     }
     let ask = |call: &str| -> String {
         let stream = UnixStream::connect(&domain.socket).unwrap();
@@ -319,11 +317,11 @@ fn nobody_reads_what_somebody_else_records() {
     let text = "scenario: alone\nduration: 50 ms\nsettle: 0 s\nnodes:\n  one:\n    programs:\n      \
                 - {name: look, run: [echo, secret]}\n";
     one.does(|| fs::write(&scenario, text).unwrap());
-    fs::set_permissions(&one.home, Permissions::from_mode(0o755)).unwrap();
+    set_mode(&one.home, 0o755);
     let runs = one.home.join("runs");
     // Root records into a folder that others may look into.
-    let mut run = Command::new(&one.qcycle);
-    run.args(["run"]).arg(&scenario).arg("--runs").arg(&runs);
+    let mut run = one.root("run");
+    run.arg(&scenario).arg("--runs").arg(&runs);
     run.env("XDG_RUNTIME_DIR", stage.folder.path().join("root"));
     let output = run.output().unwrap();
     let folder = runs.join("alone-1");
@@ -344,7 +342,7 @@ fn a_report_goes_where_it_was_sent_and_nowhere_else() {
     let [one, other] = &stage.users;
     let shared = stage.folder.path().join("shared");
     fs::create_dir(&shared).unwrap();
-    fs::set_permissions(&shared, Permissions::from_mode(0o1777)).unwrap();
+    set_mode(&shared, 0o1777);
     let victim = one.home.join("victim");
     one.does(|| fs::write(&victim, "precious").unwrap());
     // Where a page that is not complete yet could be looked for.
@@ -364,7 +362,7 @@ fn a_report_goes_where_it_was_sent_and_nowhere_else() {
     let pipe = shared.join("pipe.html");
     other.does(|| symlink(&victim, shared.join("link.html")).unwrap());
     assert!(other.command("mkfifo").arg(&pipe).status().unwrap().success());
-    fs::set_permissions(&pipe, Permissions::from_mode(0o666)).unwrap();
+    set_mode(&pipe, 0o666);
     for laid in ["link.html", "foreign.html", "pipe.html"].map(|name| shared.join(name)) {
         for user in [None, Some(one)] {
             let put = || os::files::replace(&laid, |to| to.write_all(b"x"));
@@ -380,7 +378,7 @@ fn a_report_goes_where_it_was_sent_and_nowhere_else() {
     // Elsewhere, root's page has root's mode, whatever the file had that it replaces.
     let page = one.home.join("page.html");
     one.does(|| fs::write(&page, "mine").unwrap());
-    fs::set_permissions(&page, Permissions::from_mode(0o4777)).unwrap();
+    set_mode(&page, 0o4777);
     os::files::replace(&page, |to| to.write_all(b"x")).unwrap();
     let found = fs::metadata(&page).unwrap();
     assert_eq!((found.uid(), found.mode() & 0o7022), (ROOT, 0));

@@ -13,7 +13,6 @@ pub(crate) struct Pair {
     pub(crate) prefixed: Vec<f64>,
 }
 
-/// One row of the table.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Figure {
     pub(crate) name: String,
@@ -81,7 +80,6 @@ fn sorted(samples: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// All rows as a table for a terminal.
 pub(crate) fn table(figures: &[Figure]) -> String {
     let width = figures.iter().map(|figure| figure.name.chars().count()).max().unwrap_or(0);
     let mut table = format!(

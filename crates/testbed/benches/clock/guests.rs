@@ -16,13 +16,10 @@ pub(crate) struct Guests {
     pub(crate) clock_go: Option<PathBuf>,
     /// `Clock.java`, compiled as it starts; `None` without a Java that can do so.
     pub(crate) clock_java: Option<PathBuf>,
-    /// `calls.c`.
     pub(crate) calls: PathBuf,
-    /// `start.c`.
     pub(crate) start: PathBuf,
 }
 
-/// Builds all guests into `folder`.
 pub(crate) fn build(folder: &Path) -> Result<Guests> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/guests");

@@ -2,7 +2,7 @@
 //! `qcycle exec --`), alternately, so that both see the same machine in the same mood.
 //!
 //! Prints a table and writes `target/bench.json`, a list of figures (see [`figures::Figure`]).
-//! There are no thresholds here: a figure is compared by whoever reads it.
+//! There are no thresholds here: a figure is compared by its reader.
 //!
 //! `--tiny` makes the runs as short as they can be and writes beside the real figures; tests run
 //! it so that the bench cannot rot. `--prefix 'COMMAND ARGS'` measures something else, such as
@@ -49,10 +49,8 @@ fn main() -> Result<()> {
     std::fs::write(&file, json).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// The command of libfaketime.
 const RIVAL: &str = "faketime";
 
-/// How long to measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Size {
     Tiny,

@@ -3,18 +3,9 @@
  *
  * Usage: calls read|write|epoll_wait|futex_wake BATCHES CALLS
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
+#include "../../tests/guests/guest.h"
 #include <linux/futex.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 static int zero, null, epoll;
 static uint32_t word;
@@ -62,19 +53,11 @@ static const struct {
 	{ "futex_wake", call_futex_wake },
 };
 
-static double now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1e9 + now.tv_nsec;
-}
-
 int main(int argc, char **argv)
 {
 	void (*call)(long) = NULL;
 
-	for (size_t i = 0; argc == 4 && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (size_t i = 0; argc == 4 && i < COUNT(kinds); i++)
 		if (!strcmp(argv[1], kinds[i].name))
 			call = kinds[i].call;
 	if (!call) {
@@ -90,10 +73,10 @@ int main(int argc, char **argv)
 	epoll_ctl(epoll, EPOLL_CTL_ADD, eventfd(1, 0), &event);
 	call(calls);
 	for (long batch = 0; batch < batches; batch++) {
-		double begin_ns = now_ns();
+		int64_t begin_ns = now_ns(CLOCK_MONOTONIC);
 
 		call(calls);
-		printf("%.3f\n", (now_ns() - begin_ns) / calls);
+		printf("%.3f\n", (now_ns(CLOCK_MONOTONIC) - begin_ns) / (double)calls);
 	}
 	return failed ? 70 : 0;
 }

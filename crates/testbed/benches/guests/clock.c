@@ -4,13 +4,7 @@
  *
  * Usage: clock vdso|syscall BATCHES CALLS
  */
-#define _GNU_SOURCE
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "../../tests/guests/guest.h"
 
 static struct timespec now;
 
@@ -26,12 +20,6 @@ static void read_by_syscall(long calls)
 		syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
 }
 
-static double now_ns(void)
-{
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1e9 + now.tv_nsec;
-}
-
 int main(int argc, char **argv)
 {
 	if (argc != 4) {
@@ -43,10 +31,10 @@ int main(int argc, char **argv)
 
 	read_clock(calls);
 	for (long batch = 0; batch < batches; batch++) {
-		double begin_ns = now_ns();
+		int64_t begin_ns = now_ns(CLOCK_MONOTONIC);
 
 		read_clock(calls);
-		printf("%.3f\n", (now_ns() - begin_ns) / calls);
+		printf("%.3f\n", (now_ns(CLOCK_MONOTONIC) - begin_ns) / (double)calls);
 	}
 	return 0;
 }

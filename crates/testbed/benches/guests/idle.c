@@ -4,17 +4,10 @@
  *
  * Usage: idle PROGRAMS
  */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/epoll.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include "../../tests/guests/guest.h"
 
 int main(int argc, char **argv)
 {
-	struct timespec begin, end;
 	struct epoll_event event;
 	int signal;
 	int programs = argc == 2 ? atoi(argv[1]) : 0;
@@ -28,15 +21,13 @@ int main(int argc, char **argv)
 			return 1;
 		printf("%d ", numbers[i]);
 	}
-	puts("");
-	fflush(stdout);
+	print_line("");
 	while (scanf("%d", &signal) == 1) {
-		clock_gettime(CLOCK_MONOTONIC, &begin);
+		int64_t begin_ns = now_ns(CLOCK_MONOTONIC);
+
 		for (int i = 0; i < programs; i++)
 			kill(numbers[i], signal);
-		clock_gettime(CLOCK_MONOTONIC, &end);
-		printf("%.3f\n", (end.tv_sec - begin.tv_sec) * 1e6 +
-				 (end.tv_nsec - begin.tv_nsec) / 1e3);
+		printf("%.3f\n", (now_ns(CLOCK_MONOTONIC) - begin_ns) / 1e3);
 		fflush(stdout);
 	}
 	for (int i = 0; i < programs; i++)

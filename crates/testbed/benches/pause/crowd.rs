@@ -2,16 +2,13 @@
 //! how long the release takes, and for how long the program computes while all of them are idle.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use runtime::launch::freeze::FreezeConfig;
 
 use crate::figures::{Figure, of_samples};
-use crate::guest::Guest;
-use crate::timed;
+use crate::guest::{Guest, natively};
 
 /// How long the threads wait, ms: until all of them do, thousands need some hundred.
 const WAIT_MS: u64 = 1000;
@@ -23,19 +20,12 @@ pub(crate) fn figures(program: &Path, (threads, times): (usize, usize)) -> Resul
     let (mut native, mut held, mut idle) = (Found::default(), Found::default(), Found::default());
     let mut release_us = Vec::new();
     for _ in 0..times {
-        let output = Command::new(program).args(&arguments).stdin(Stdio::null()).output()?;
-        ensure!(output.status.success(), "{} ended with {}", program.display(), output.status);
-        native.add(&String::from_utf8(output.stdout)?)?;
-        let mut guest = Guest::start(FreezeConfig::default(), program, &arguments)?;
-        guest.line()?;
-        idle.add(&guest.finish()?)?;
-        let mut guest = Guest::start(FreezeConfig::default(), program, &arguments)?;
-        guest.line()?;
-        thread::sleep(Duration::from_millis(WAIT_MS / 4));
-        guest.domain.assert_hold();
-        thread::sleep(HOLD);
-        release_us.push(timed(|| _ = guest.domain.release_hold()));
-        held.add(&guest.finish()?)?;
+        native.add(&natively(program, &arguments)?)?;
+        idle.add(&Guest::start(FreezeConfig::default(), program, &arguments)?.finish()?)?;
+        let guest = Guest::start(FreezeConfig::default(), program, &arguments)?;
+        let (printed, us) = guest.held(Duration::from_millis(WAIT_MS / 4), HOLD)?;
+        held.add(&printed)?;
+        release_us.push(us);
     }
     let row = |what: &str, samples: &[f64]| {
         of_samples(format!("{threads} waiting threads, {what}"), "µs", samples)

@@ -4,8 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -13,7 +11,7 @@ use runtime::domain::Freeze;
 use runtime::launch::freeze::FreezeConfig;
 
 use crate::figures::{Figure, of_samples};
-use crate::guest::Guest;
+use crate::guest::{Guest, natively};
 
 /// How long each call waits, ms: long enough for the hold to fall into it.
 const WAIT_MS: u64 = 100;
@@ -24,10 +22,13 @@ type Lateness = BTreeMap<String, Vec<f64>>;
 
 /// A row for each call natively and one held, and one for all calls together.
 pub(crate) fn figures(program: &Path, times: usize) -> Result<Vec<Figure>> {
+    let arguments = ["plain".to_owned(), WAIT_MS.to_string()];
     let (mut native, mut held) = (Lateness::new(), Lateness::new());
     for _ in 0..times {
-        add(&mut native, &run_natively(program)?)?;
-        add(&mut held, &run_held(program)?)?;
+        add(&mut native, &natively(program, &arguments)?)?;
+        let not_frozen = FreezeConfig { freeze: Freeze::Off, method: None };
+        let guest = Guest::start(not_frozen, program, &arguments)?;
+        add(&mut held, &guest.held(Duration::from_millis(WAIT_MS / 4), HOLD)?.0)?;
     }
     let early = held.values().flatten().filter(|late_us| **late_us < 0.0).count();
     ensure!(early == 0, "{early} waits ended before their time");
@@ -40,27 +41,6 @@ pub(crate) fn figures(program: &Path, times: usize) -> Result<Vec<Figure>> {
         figures.extend(of_samples(format!("late, all calls, {what}"), "µs", &all));
     }
     Ok(figures)
-}
-
-fn arguments() -> [String; 2] {
-    ["plain".to_owned(), WAIT_MS.to_string()]
-}
-
-fn run_natively(program: &Path) -> Result<String> {
-    let output = Command::new(program).args(arguments()).stdin(Stdio::null()).output()?;
-    ensure!(output.status.success(), "{} ended with {}", program.display(), output.status);
-    Ok(String::from_utf8(output.stdout)?)
-}
-
-fn run_held(program: &Path) -> Result<String> {
-    let wanted = FreezeConfig { freeze: Freeze::Off, method: None };
-    let mut guest = Guest::start(wanted, program, &arguments())?;
-    guest.line()?;
-    thread::sleep(Duration::from_millis(WAIT_MS / 4));
-    guest.domain.assert_hold();
-    thread::sleep(HOLD);
-    guest.domain.release_hold();
-    guest.finish()
 }
 
 /// Reads lines of name, outcome, ns waited, ns asked for, ns left.

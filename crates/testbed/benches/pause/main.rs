@@ -98,8 +98,7 @@ fn pauses(idle: &Path, programs: usize, count: usize) -> Result<Vec<Figure>> {
     let mut figures = seen(idle, programs, count)?.to_vec();
     for by in Method::ALL {
         let wanted = FreezeConfig { freeze: Freeze::Strict, method: Some(by) };
-        let mut guest = Guest::start(wanted, idle, &[programs.to_string()])?;
-        guest.line()?;
+        let guest = Guest::start(wanted, idle, &[programs.to_string()])?;
         let (mut freeze, mut thaw) = (Vec::new(), Vec::new());
         for _ in 0..count {
             freeze.push(timed(|| _ = guest.domain.assert_hold()));
@@ -123,8 +122,7 @@ fn pauses(idle: &Path, programs: usize, count: usize) -> Result<Vec<Figure>> {
 /// takes that asks, which also tells those who wait for a change.
 fn seen(idle: &Path, programs: usize, count: usize) -> Result<[Figure; 2]> {
     let wanted = FreezeConfig { freeze: Freeze::Off, method: None };
-    let mut guest = Guest::start(wanted, idle, &[programs.to_string()])?;
-    guest.line()?;
+    let guest = Guest::start(wanted, idle, &[programs.to_string()])?;
     let (mut seen, mut called) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let domain = Arc::clone(&guest.domain);
@@ -160,19 +158,17 @@ fn signals(idle: &Path, programs: usize, count: usize) -> Result<Vec<Figure>> {
     let mut stdin = child.stdin.take().context("its input is a pipe")?;
     let mut line = String::new();
     stdout.read_line(&mut line)?;
-    let mut send = |signal: u32| -> Result<f64> {
+    let mut send = |signal: i32| -> Result<f64> {
         let mut took = String::new();
         writeln!(stdin, "{signal}")?;
         stdout.read_line(&mut took)?;
         thread::sleep(Duration::from_millis(5));
         Ok(took.trim().parse()?)
     };
-    const SIGSTOP: u32 = 19;
-    const SIGCONT: u32 = 18;
     let (mut stop, mut cont) = (Vec::new(), Vec::new());
     for _ in 0..count {
-        stop.push(send(SIGSTOP)?);
-        cont.push(send(SIGCONT)?);
+        stop.push(send(libc::SIGSTOP)?);
+        cont.push(send(libc::SIGCONT)?);
     }
     drop(stdin);
     child.wait()?;
@@ -186,8 +182,7 @@ fn signals(idle: &Path, programs: usize, count: usize) -> Result<Vec<Figure>> {
 /// hold.
 fn turns(program: &Path, holds: usize) -> Result<Vec<Figure>> {
     let wanted = FreezeConfig { freeze: Freeze::Off, method: None };
-    let mut guest = Guest::start(wanted, program, &[])?;
-    guest.line()?;
+    let guest = Guest::start(wanted, program, &[])?;
     let mut leaked = Vec::new();
     for _ in 0..holds {
         let at = guest.domain.assert_hold();
@@ -215,8 +210,7 @@ fn load(program: &Path, (programs, holds): (usize, usize)) -> Result<Vec<Figure>
     let ticks = (holds / 20).max(10);
     let arguments = [programs.to_string(), "200".into(), ticks.to_string()];
     os::fds::raise_limit();
-    let mut guest = Guest::start(FreezeConfig::default(), program, &arguments)?;
-    guest.line()?;
+    let guest = Guest::start(FreezeConfig::default(), program, &arguments)?;
     let (mut hold, mut release) = (Vec::new(), Vec::new());
     for number in 0..holds {
         hold.push(timed(|| _ = guest.domain.assert_hold()));

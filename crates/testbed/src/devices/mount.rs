@@ -3,12 +3,11 @@
 use std::ffi::CString;
 use std::fs::OpenOptions;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use os::namespaces;
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::mount::{MountFlags, mount};
 use rustix::process::getegid;
 
@@ -19,6 +18,8 @@ use rustix::process::getegid;
 /// # Errors
 /// When `/dev/fuse` cannot be opened or the kernel refuses the mount, with what was tried.
 pub fn mount_here(target: &Path) -> io::Result<OwnedFd> {
+    // Reads answer at once: a request may be withdrawn between the moment it is announced and the
+    // moment it is read.
     let device = OpenOptions::new()
         .read(true)
         .write(true)
@@ -40,12 +41,6 @@ pub fn mount_here(target: &Path) -> io::Result<OwnedFd> {
 
 pub(super) fn user() -> (u32, u32) {
     (namespaces::effective_user(), getegid().as_raw())
-}
-
-/// Makes reads of `device` answer at once: a request may be withdrawn between the moment it is
-/// announced and the moment it is read.
-pub(super) fn set_nonblocking(device: &impl AsFd) -> io::Result<()> {
-    Ok(fcntl_setfl(device, fcntl_getfl(device)? | OFlags::NONBLOCK)?)
 }
 
 fn explained(error: &io::Error, doing: &str) -> io::Error {

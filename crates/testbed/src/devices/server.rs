@@ -35,9 +35,7 @@ pub struct Server {
 /// What a server did so far.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ServerStats {
-    /// Number of samples read.
     pub reads: u64,
-    /// Number of points set.
     pub writes: u64,
     /// Why requests failed, and how often: refusals by the plant, and writes of what is no
     /// number. Look at these before trusting the run.
@@ -57,7 +55,6 @@ pub fn serve(
     domain: Arc<Domain>,
     points: Arc<dyn PointStore>,
 ) -> io::Result<Server> {
-    mount::set_nonblocking(&fd)?;
     let (stopped, stop) = io::pipe()?;
     let stats = Arc::default();
     let watch = domain.watch()?;

@@ -2,6 +2,7 @@
 
 use super::*;
 use runtime::domain::{Domain, Start};
+use rustix::mount::MountPropagationFlags;
 use scenario::model::PointFile;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -63,9 +64,8 @@ impl Drop for Stage {
 }
 
 fn unmount(folder: &Path) {
-    let path = std::ffi::CString::new(folder.to_str().unwrap()).unwrap();
-    // SAFETY: the path ends in zero; if nothing is mounted there this only fails.
-    unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
+    // If nothing is mounted there this only fails.
+    let _ = rustix::mount::unmount(folder, rustix::mount::UnmountFlags::DETACH);
 }
 
 /// Runs `test` in a thread with a mount namespace of its own, which vanishes with it.
@@ -75,13 +75,10 @@ fn on_stage(domain: Arc<Domain>, test: impl FnOnce(&mut Stage) + Send + 'static)
         return;
     }
     let scene = move || {
-        // SAFETY: changes the namespace and the mounts of this thread only.
-        unsafe {
-            assert_eq!(libc::unshare(libc::CLONE_NEWNS), 0);
-            let private = libc::MS_REC | libc::MS_PRIVATE;
-            let none = std::ptr::null();
-            assert_eq!(libc::mount(none, c"/".as_ptr(), none, private, none.cast()), 0);
-        }
+        // SAFETY: changes the namespace of this thread only.
+        assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNS) }, 0);
+        let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+        rustix::mount::mount_change("/", private).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let fd = mount_here(folder.path()).unwrap();
         let file = |name: &str, writable, ms| PointFile {
@@ -102,6 +99,12 @@ fn on_stage(domain: Arc<Domain>, test: impl FnOnce(&mut Stage) + Send + 'static)
     };
     if let Err(panic) = std::thread::spawn(scene).join() {
         std::panic::resume_unwind(panic);
+    }
+}
+
+fn wait_while(holds: impl Fn() -> bool) {
+    while holds() {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -227,9 +230,7 @@ fn a_latency_passes_on_the_virtual_clock_and_blocks_nobody() {
         let hold = stage.domain.hold();
         let slow = stage.path("bus.680.v1");
         let reader = std::thread::spawn(move || std::fs::read_to_string(slow).unwrap());
-        while stage.store.reads.lock().unwrap().len() < 2 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        wait_while(|| stage.store.reads.lock().unwrap().len() < 2);
         assert_eq!(std::fs::read_to_string(stage.path("generator.wind.kW")).unwrap(), "3.5\n");
         std::thread::sleep(Duration::from_millis(20));
         assert!(!reader.is_finished());
@@ -246,16 +247,12 @@ fn nobody_hangs_when_a_reader_is_killed_or_the_server_ends() {
         let hold = stage.domain.hold();
         let slow = stage.path("bus.680.v1");
         let mut reader = Command::new("cat").arg(&slow).spawn().unwrap();
-        while stage.store.reads.lock().unwrap().is_empty() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        wait_while(|| stage.store.reads.lock().unwrap().is_empty());
         reader.kill().unwrap();
         reader.wait().unwrap();
 
         let stranded = std::thread::spawn(move || std::fs::read_to_string(slow));
-        while stage.store.reads.lock().unwrap().len() < 2 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        wait_while(|| stage.store.reads.lock().unwrap().len() < 2);
         let mut open = File::options().write(true).open(stage.path("storage.es.kW")).unwrap();
         drop(stage.server.take());
         assert!(stranded.join().unwrap().is_err());
@@ -271,9 +268,7 @@ fn unmounting_ends_the_server() {
         assert_eq!(stage.shell("cat generator.wind.kW").0, 0);
         unmount(&stage.folder);
         let server = stage.server.take().unwrap();
-        while !server.stats().ended {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        wait_while(|| !server.stats().ended);
         assert!(server.stats().warnings.is_empty(), "{:?}", server.stats());
     });
 }

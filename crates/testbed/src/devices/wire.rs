@@ -37,31 +37,46 @@ pub(super) struct Request<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Call<'a> {
     /// The first request of a mount.
-    Init { major: u32 },
-    /// A name in the folder.
-    Lookup { name: &'a [u8] },
-    /// Attributes of a file or of the folder.
+    Init {
+        major: u32,
+    },
+    Lookup {
+        name: &'a [u8],
+    },
     GetAttributes,
     /// Change of attributes; the size if that is to change, and whether mode or owner are.
-    SetAttributes { size: Option<u64>, ownership: bool },
-    /// Open of a file, with its open flags.
-    Open { flags: u32 },
-    /// Read of an open file.
-    Read { handle: u64, offset: u64, size: u32 },
-    /// Write of an open file.
-    Write { data: &'a [u8] },
+    SetAttributes {
+        size: Option<u64>,
+        ownership: bool,
+    },
+    Open {
+        flags: u32,
+    },
+    Read {
+        handle: u64,
+        offset: u64,
+        size: u32,
+    },
+    Write {
+        data: &'a [u8],
+    },
     /// The last close of an open file.
-    Release { handle: u64 },
-    /// Open of the folder.
+    Release {
+        handle: u64,
+    },
     OpenFolder,
     /// Names in the folder, from a place on.
-    ReadFolder { offset: u64, size: u32 },
-    /// Close of the folder.
+    ReadFolder {
+        offset: u64,
+        size: u32,
+    },
     ReleaseFolder,
     /// Size of the file system.
     Statistics,
     /// Who made that request has a signal to see to.
-    Interrupt { unique: u64 },
+    Interrupt {
+        unique: u64,
+    },
     /// The kernel forgets a name; it wants no reply.
     Forget,
     /// Making, removing or renaming files.
@@ -142,59 +157,42 @@ impl Reply {
 
     /// The terms of the mount: requests one by one, no caches and nothing optional.
     pub(super) fn init() -> Self {
-        let mut body = Body::default();
-        body.u32(MAJOR).u32(MINOR).u32(0).u32(0);
         // `max_background` and its threshold for congestion, two u16: the kernel's defaults.
-        body.u32(u32::from_ne_bytes(two(12, 9)));
-        body.u32(WRITE_MAX).u32(1).u32(0).u32(0).zeros(7 * 4);
-        Self::data(body.0)
+        let limits = u32::from_ne_bytes(two(12, 9));
+        let body = Body::default().u32(MAJOR).u32(MINOR).u32(0).u32(0).u32(limits);
+        Self::data(body.u32(WRITE_MAX).u32(1).u32(0).u32(0).zeros(7 * 4).0)
     }
 
     /// A name found. It and its attributes are not to be remembered.
     pub(super) fn entry(attributes: &Attributes) -> Self {
-        let mut body = Body::default();
-        body.u64(attributes.node).u64(1).u64(0).u64(0).u32(0).u32(0);
-        body.attributes(attributes);
-        Self::data(body.0)
+        let body = Body::default().u64(attributes.node).u64(1).u64(0).u64(0).u32(0).u32(0);
+        Self::data(body.attributes(attributes).0)
     }
 
     /// Attributes, not to be remembered.
     pub(super) fn attributes(attributes: &Attributes) -> Self {
-        let mut body = Body::default();
-        body.u64(0).u32(0).u32(0);
-        body.attributes(attributes);
-        Self::data(body.0)
+        Self::data(Body::default().u64(0).u32(0).u32(0).attributes(attributes).0)
     }
 
     /// An open file, past the page cache.
     pub(super) fn opened(handle: u64) -> Self {
-        let mut body = Body::default();
-        body.u64(handle).u32(DIRECT_IO).u32(0);
-        Self::data(body.0)
+        Self::data(Body::default().u64(handle).u32(DIRECT_IO).u32(0).0)
     }
 
-    /// So many octets were written.
     pub(super) fn written(count: usize) -> Self {
-        let mut body = Body::default();
-        body.u32(u32::try_from(count).expect("a request is shorter than 4 GiB")).u32(0);
-        Self::data(body.0)
+        let count = u32::try_from(count).expect("a request is shorter than 4 GiB");
+        Self::data(Body::default().u32(count).u32(0).0)
     }
 
     /// An empty file system without limits.
     pub(super) fn statistics() -> Self {
-        let mut body = Body::default();
-        body.zeros(5 * 8).u32(4096).u32(255).u32(4096).zeros(4 + 6 * 4);
-        Self::data(body.0)
+        Self::data(Body::default().zeros(5 * 8).u32(4096).u32(255).u32(4096).zeros(4 + 6 * 4).0)
     }
 
-    /// The octets for the kernel.
     pub(super) fn encode(&self, unique: u64) -> Vec<u8> {
-        let length = OUT_HEADER + self.body.len();
-        let mut octets = Body(Vec::with_capacity(length));
-        octets.u32(u32::try_from(length).expect("a reply is shorter than 4 GiB"));
-        octets.u32(self.error.cast_unsigned()).u64(unique);
-        octets.0.extend_from_slice(&self.body);
-        octets.0
+        let length = u32::try_from(OUT_HEADER + self.body.len());
+        let head = Body::default().u32(length.expect("a reply is shorter than 4 GiB"));
+        head.u32(self.error.cast_unsigned()).u64(unique).octets(&self.body).0
     }
 }
 
@@ -219,9 +217,8 @@ impl Names {
         }
         // Types of entries are the upper bits of the mode.
         let letters = u32::try_from(name.len()).expect("a name is short");
-        self.body.u64(node).u64(next).u32(letters).u32(kind >> 12);
-        self.body.0.extend_from_slice(name);
-        self.body.zeros(length - 24 - name.len());
+        let body = std::mem::take(&mut self.body).u64(node).u64(next).u32(letters);
+        self.body = body.u32(kind >> 12).octets(name).zeros(length - 24 - name.len());
         true
     }
 
@@ -235,25 +232,28 @@ impl Names {
 struct Body(Vec<u8>);
 
 impl Body {
-    fn u32(&mut self, value: u32) -> &mut Self {
-        self.0.extend_from_slice(&value.to_ne_bytes());
+    fn octets(mut self, octets: &[u8]) -> Self {
+        self.0.extend_from_slice(octets);
         self
     }
 
-    fn u64(&mut self, value: u64) -> &mut Self {
-        self.0.extend_from_slice(&value.to_ne_bytes());
-        self
+    fn u32(self, value: u32) -> Self {
+        self.octets(&value.to_ne_bytes())
     }
 
-    fn zeros(&mut self, count: usize) -> &mut Self {
+    fn u64(self, value: u64) -> Self {
+        self.octets(&value.to_ne_bytes())
+    }
+
+    fn zeros(mut self, count: usize) -> Self {
         self.0.resize(self.0.len() + count, 0);
         self
     }
 
     /// `struct fuse_attr`: size 0, as in /proc, since what a read gives is not known before.
-    fn attributes(&mut self, of: &Attributes) {
-        self.u64(of.node).zeros(5 * 8 + 3 * 4);
-        self.u32(of.mode).u32(of.links).u32(of.owner.0).u32(of.owner.1).zeros(3 * 4);
+    fn attributes(self, of: &Attributes) -> Self {
+        let body = self.u64(of.node).zeros(5 * 8 + 3 * 4).u32(of.mode).u32(of.links);
+        body.u32(of.owner.0).u32(of.owner.1).zeros(3 * 4)
     }
 }
 
@@ -276,11 +276,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn request(opcode: u32, body: &[u8]) -> Vec<u8> {
-        let mut octets = Body::default();
         let length = u32::try_from(IN_HEADER + body.len()).unwrap();
-        octets.u32(length).u32(opcode).u64(77).u64(2).zeros(16);
-        octets.0.extend_from_slice(body);
-        octets.0
+        Body::default().u32(length).u32(opcode).u64(77).u64(2).zeros(16).octets(body).0
     }
 
     #[test]
@@ -294,9 +291,7 @@ mod tests {
 
     #[test]
     fn a_write_carries_as_much_as_it_says() {
-        let mut body = Body::default();
-        body.u64(9).u64(0).u32(2).zeros(20);
-        body.0.extend_from_slice(b"5\nrest");
+        let mut body = Body::default().u64(9).u64(0).u32(2).zeros(20).octets(b"5\nrest");
         assert_eq!(decode(&request(16, &body.0)).unwrap().call, Call::Write { data: b"5\n" });
         body.0.truncate(41);
         assert_eq!(decode(&request(16, &body.0)), None);

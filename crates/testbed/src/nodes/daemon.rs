@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use parking_lot::{Condvar, Mutex};
+use rustix::time::{ClockId, clock_gettime};
 use vtime::{HostSpan, Tdf, VirtualTime};
 
 use super::node::{FromNode, NodeHandle};
@@ -400,7 +401,6 @@ fn node_died(name: &str, left: usize, owner: &Owner, programs: &Programs) {
     (0..left).for_each(|_| programs.ended());
 }
 
-/// Reports to the runner what a node has reported.
 fn report_event(event: FromNode, owner: &Owner, domain: &Domain, programs: &Programs) {
     let at_ns = domain.now().as_ns();
     match event {
@@ -443,14 +443,7 @@ fn report_refusals(
         .map(drop)
 }
 
-/// Processor time of this process so far, in seconds.
 fn own_cpu_s() -> f64 {
-    // SAFETY: a structure of integers, which the kernel fills.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
-        usage
-    };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9
 }

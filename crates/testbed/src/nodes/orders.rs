@@ -30,12 +30,7 @@ pub enum Order {
     /// Start the programs and let the clock run.
     Begin,
     /// The answer to a [`Report::Ask`].
-    Answer {
-        /// The number of the question.
-        ask: u64,
-        /// What came of it.
-        outcome: PlantAnswer,
-    },
+    Answer { ask: u64, outcome: PlantAnswer },
     /// Report how the domain stands.
     Status,
     /// Stop everything, answer with [`Report::Ended`], and end.
@@ -48,7 +43,6 @@ pub enum Order {
 pub enum PlantAnswer {
     /// The values read, in the order of the points, or the value written.
     Values(#[serde(with = "numbers")] Vec<f64>),
-    /// Why the plant refused.
     Error(String),
 }
 
@@ -57,11 +51,9 @@ pub enum PlantAnswer {
 pub struct Setup {
     /// [`runtime::agent::protocol::VERSION`] of the runner.
     pub version: u32,
-    /// Name of the domain.
     pub name: String,
     /// What runs, for people.
     pub title: String,
-    /// Time dilation factor in millionths.
     pub tdf_millionths: u64,
     /// Time of day at scenario time zero, ns since 1970; the host's if `None`.
     pub realtime_zero_ns: Option<i64>,
@@ -71,7 +63,6 @@ pub struct Setup {
     /// Scenario time at which the clock stops for good.
     #[serde(with = "span_ns")]
     pub duration: VirtualSpan,
-    /// When programs are frozen.
     #[serde(with = "freeze_text")]
     pub freeze: Freeze,
     /// Host nanoseconds that a processor may be silent before the clock is stopped; for ever
@@ -80,9 +71,7 @@ pub struct Setup {
     /// Delays of programs of at least this are reported one by one.
     #[serde(rename = "delays_told_ns")]
     pub delays_least_ns: i64,
-    /// Working directory of programs.
     pub directory: PathBuf,
-    /// Environment of all programs.
     pub environment: BTreeMap<String, String>,
     /// Where programs run, which programs, and what they see of the plant.
     pub nodes: Vec<Node>,
@@ -110,48 +99,35 @@ pub enum Report {
     },
     /// A program reads points, or writes one; the clock is held until the answer.
     Ask {
-        /// Number to be repeated in the answer.
         ask: u64,
-        /// Names of the points.
         points: Vec<PointName>,
         /// The value to set each of them to; a read if `None`.
         #[serde(with = "number_or_none")]
         write: Option<f64>,
-        /// Virtual nanoseconds since the domain began.
         at_ns: i64,
     },
     /// A program could not be started.
     NotStarted {
-        /// Name of the program.
         program: String,
         /// The error as users read it.
         reason: String,
-        /// Virtual nanoseconds since the domain began.
         at_ns: i64,
     },
-    /// A program was started.
     Started {
-        /// Name of the program.
         program: String,
-        /// Virtual nanoseconds since the domain began.
         at_ns: i64,
     },
-    /// A program has ended.
     Exited(Exited),
     /// Something that makes results doubtful.
     Warning {
-        /// The warning as users read it.
         text: String,
     },
-    /// How the domain stands.
     Status(Status),
     /// Somebody has done something to the domain through its socket.
     Intervention(Intervention),
     /// What kept programs from acting in time is known up to here.
     Watched {
-        /// Virtual nanoseconds up to which programs were watched.
         to_ns: i64,
-        /// Disturbances since the last report.
         disturbances: Vec<Disturbance>,
     },
     /// The clock has reached the end of the scenario.
@@ -164,7 +140,6 @@ pub enum Report {
 /// write, and a question to the plant must not stand in line behind it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// Name of the program.
     pub program: String,
     /// Whether to standard error.
     pub error: bool,
@@ -180,11 +155,8 @@ pub struct Output {
 /// How a program ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Exited {
-    /// Name of the program.
     pub program: String,
-    /// Its exit code, if it exited.
     pub code: Option<i32>,
-    /// The signal that ended it, if one did.
     pub signal: Option<i32>,
     /// Processor time of it and the children that it waited for, in seconds.
     pub cpu_s: f64,
@@ -197,7 +169,6 @@ pub struct Exited {
 /// What is left to report at the end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FinalReport {
-    /// How the domain stood.
     pub status: Status,
     /// What the network did; `None` without one.
     pub network: Option<NetworkStats>,
@@ -205,7 +176,6 @@ pub struct FinalReport {
     pub stalls: Option<Stalls>,
     /// Wall time that accesses to the plant took; `None` if there were none.
     pub access: Option<ReadAccount>,
-    /// Processor time of the agent in seconds.
     pub agent_cpu_s: f64,
     /// Programs whose last output was not reported in time.
     #[serde(default)]

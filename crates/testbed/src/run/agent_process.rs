@@ -118,7 +118,6 @@ impl AgentProcess {
         &self.last_lines
     }
 
-    /// How the agent ended, if it has within so long.
     pub(super) fn end_within(&mut self, longest: Duration) -> Option<std::process::ExitStatus> {
         let until = Instant::now() + longest;
         loop {

@@ -92,16 +92,9 @@ impl Disturbances {
 
     fn count(&mut self, one: &Disturbance) {
         let Disturbance { node, who, cause, longest_ns, lost_ns, .. } = one.clone();
-        let party = self.parties.entry((node.clone(), who.clone(), cause));
-        let (count, zero) = (0, 0);
-        let party = party.or_insert_with(|| PartyRecord {
-            node,
-            who,
-            cause,
-            count,
-            longest_ns: zero,
-            lost_ns: zero,
-        });
+        let key = (node.clone(), who.clone(), cause);
+        let new = PartyRecord { node, who, cause, count: 0, longest_ns: 0, lost_ns: 0 };
+        let party = self.parties.entry(key).or_insert(new);
         party.count += 1;
         party.longest_ns = party.longest_ns.max(longest_ns);
         party.lost_ns = party.lost_ns.saturating_add(lost_ns);
@@ -208,10 +201,7 @@ struct Load {
 
 impl Load {
     fn now() -> Option<Self> {
-        let stat = fs::read_to_string("/proc/stat").ok()?;
-        let mut load = parse(&stat)?;
-        load.at = std::time::Instant::now();
-        Some(load)
+        parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
     fn until_now(&self, run_cpu_s: f64) -> Option<HostLoad> {

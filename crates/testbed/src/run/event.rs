@@ -11,6 +11,5 @@ pub(super) enum RunEvent {
     AgentGone(String),
     /// A file of the run lacks something.
     Lost(Loss),
-    /// Ctrl-C or a signal.
     Signal(i32),
 }

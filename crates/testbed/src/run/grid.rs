@@ -36,7 +36,6 @@ pub(super) struct Grid {
 pub(super) enum AccessError {
     /// The value is none that a program may write, or there is none to read; the plant goes on.
     Refused(PlantError),
-    /// The plant is broken.
     Broken(anyhow::Error),
 }
 
@@ -125,7 +124,6 @@ impl Grid {
         self.plant.engine_version()
     }
 
-    /// The scenario time to which the plant was brought.
     pub(super) const fn reached(&self) -> VirtualSpan {
         self.reached
     }

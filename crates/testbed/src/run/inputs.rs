@@ -93,7 +93,6 @@ fn state(path: &Path) -> State {
     Some((of.len(), of.modified().ok()?))
 }
 
-/// SHA-256 and length of a file.
 fn hash(path: &Path) -> io::Result<(String, u64)> {
     let file = regular::open(path)?;
     // As long as it is now: some grow, and those of `/proc` that last for ever are empty.

@@ -16,7 +16,6 @@ use results::{RunFolder, RunRecord};
 const LINES_MAX: usize = 8;
 /// A line that is longer than a few rows of a terminal is cut.
 const LINE_CHARS_MAX: usize = 240;
-/// Octets read from the end of a log.
 const TAIL_OCTETS: u64 = 64 * 1024;
 
 /// Records the last words of each program that failed.

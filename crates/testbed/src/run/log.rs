@@ -8,7 +8,6 @@ use std::time::Instant;
 use anyhow::Context;
 use vtime::VirtualSpan;
 
-/// `log.txt` of a run folder.
 #[derive(Debug)]
 pub(super) struct Log {
     file: File,

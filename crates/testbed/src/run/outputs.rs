@@ -66,7 +66,6 @@ struct Log<F = File> {
     hole: Option<Hole>,
     /// Its first loss, until it was reported.
     first: Option<(i64, String)>,
-    /// Whether it has lost anything.
     is_holed: bool,
 }
 

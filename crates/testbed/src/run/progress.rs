@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use runtime::domain::Reading;
 
 const BAR_WIDTH: usize = 24;
-/// How often the bar is redrawn.
 const DRAW_EVERY: Duration = Duration::from_millis(250);
 /// Virtual time between two lines where there is no terminal.
 const LINE_EVERY_S: f64 = 10.0;

@@ -1,12 +1,16 @@
 //! Guests, and running them natively and in virtual time.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Lines, Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{LazyLock, Mutex, OnceLock};
 use std::time::Duration;
+
+use serde_json::Value;
 
 use crate::common::machine::beside_others;
 use runtime::agent::protocol::{Call, Detail, Outcome, Reply, Request, Status, VERSION};
@@ -108,6 +112,10 @@ pub(crate) fn copy_program(from: impl AsRef<Path>, to: &Path) {
     assert!(Command::new("cp").arg(from.as_ref()).arg(to).status().unwrap().success());
 }
 
+pub(crate) fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+}
+
 pub(crate) fn source(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests").join(file)
 }
@@ -119,7 +127,6 @@ fn compile(command: &mut Command) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Where a guest runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum In {
     Native,
@@ -170,6 +177,34 @@ pub(crate) fn run(command: &mut Command) -> Printed {
     }
 }
 
+/// What `qcycle` prints with these arguments, as JSON.
+pub(crate) fn json(arguments: &[&str]) -> Value {
+    let printed = run(&mut qcycle(arguments));
+    serde_json::from_str(&printed.out).unwrap_or_else(|error| panic!("{error}: {printed:?}"))
+}
+
+/// What `qcycle ps --json` prints of a domain.
+pub(crate) fn listed(domain: &str) -> Value {
+    let all = json(&["ps", "--json"]);
+    all.as_array().unwrap().iter().find(|one| one["name"] == domain).unwrap().clone()
+}
+
+/// Makes sure that a guest prints the same natively and in virtual time in each of its modes.
+pub(crate) fn same_in_each_mode(guest: &'static str, modes: &[&'static str]) {
+    std::thread::scope(|scope| {
+        for link in [Link::Dynamic, Link::Static] {
+            for mode in modes {
+                scope.spawn(move || {
+                    let [native, virtually] =
+                        BOTH.map(|place| run(&mut command(place, c(guest, link), &[mode])));
+                    assert_eq!(native, virtually, "{mode} {link:?}");
+                    assert!(!native.out.is_empty());
+                });
+            }
+        }
+    });
+}
+
 /// The exit code, or the negative number of the signal that ended it.
 pub(crate) fn end(status: std::process::ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt;
@@ -182,17 +217,6 @@ pub(crate) struct Running {
     stdin: Option<ChildStdin>,
     stdout: Option<BufReader<ChildStdout>>,
     name: Option<String>,
-}
-
-/// What a guest prints, line by line, for a thread of its own.
-pub(crate) struct Lines(BufReader<ChildStdout>);
-
-impl Lines {
-    /// The next line; `None` at the end.
-    pub(crate) fn next_line(&mut self) -> Option<String> {
-        let mut line = String::new();
-        (self.0.read_line(&mut line).unwrap() > 0).then(|| line.trim_end().to_owned())
-    }
 }
 
 impl Running {
@@ -225,7 +249,25 @@ impl Running {
         Self { child, stdin, stdout, name }
     }
 
-    /// The next line that it prints.
+    pub(crate) fn shell(name: &str, script: &str) -> Self {
+        Self::start(In::Virtual("1"), name, Path::new("/bin/sh"), &["-c", script])
+    }
+
+    /// `cat` in a domain of this name, when it runs.
+    pub(crate) fn cat(name: &str) -> Self {
+        let mut cat = Self::start(In::Virtual("1"), name, Path::new("/bin/cat"), &[]);
+        cat.say("there");
+        assert_eq!(cat.line(), "there");
+        cat
+    }
+
+    /// Makes sure that it says that it is ready.
+    #[track_caller]
+    pub(crate) fn ready(mut self) -> Self {
+        assert_eq!(self.line(), "ready");
+        self
+    }
+
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.as_mut().unwrap().read_line(&mut line).unwrap();
@@ -241,8 +283,8 @@ impl Running {
     }
 
     /// What it prints from now on, to be read by another thread.
-    pub(crate) fn take_lines(&mut self) -> Lines {
-        Lines(self.stdout.take().unwrap())
+    pub(crate) fn take_lines(&mut self) -> Lines<BufReader<ChildStdout>> {
+        self.stdout.take().unwrap().lines()
     }
 
     /// Asks its domain; nothing happens natively.
@@ -269,7 +311,6 @@ impl Drop for Running {
     }
 }
 
-/// A connection to a domain.
 pub(crate) struct Domain(BufReader<UnixStream>);
 
 impl Domain {
@@ -317,4 +358,17 @@ pub(crate) fn held(guest: &Running, during: impl FnOnce()) {
 
 pub(crate) fn sleep_ms(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));
+}
+
+/// A pseudo-terminal: our end, and the one for a program. pty(7)
+pub(crate) fn terminal(rows: u16, columns: u16) -> (File, OwnedFd) {
+    let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let (mut ours, mut theirs, null) = (0, 0, std::ptr::null_mut());
+    // SAFETY: the two numbers are filled, and owned by nobody; there is neither a name nor a mode.
+    unsafe {
+        let size = &raw const size;
+        assert_eq!(0, libc::openpty(&raw mut ours, &raw mut theirs, null, null.cast(), size));
+        libc::fcntl(ours, libc::F_SETFD, libc::FD_CLOEXEC);
+        (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs))
+    }
 }

@@ -3,8 +3,9 @@
 //! Whatever starts programs calls [`beside_others`], so a test that is [`alone`] is.
 
 use std::cell::RefCell;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Barrier, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
+use std::time::{Duration, Instant};
 
 static MACHINE: RwLock<()> = RwLock::new(());
 
@@ -35,4 +36,29 @@ pub(crate) fn beside_others() {
     SHARE.with_borrow_mut(|share| {
         share.get_or_insert_with(part);
     });
+}
+
+/// Keeps all processors from everybody for a while, as a hypervisor would. Returns whether it may, and
+/// says so if not.
+pub(crate) fn take_processors(span: Duration) -> bool {
+    let cores = os::realtime::allowed_cores().unwrap();
+    let together = Barrier::new(cores.len());
+    let may = thread::scope(|scope| {
+        let takers = cores.into_iter().map(|core| {
+            let together = &together;
+            scope.spawn(move || {
+                let may = os::realtime::pin(core).and_then(|()| os::realtime::fifo(99)).is_ok();
+                together.wait();
+                let begun = Instant::now();
+                while may && begun.elapsed() < span {}
+                may
+            })
+        });
+        let takers: Vec<_> = takers.collect();
+        takers.into_iter().all(|taker| taker.join().unwrap())
+    });
+    if !may {
+        println!("not measured: no right to SCHED_FIFO 99");
+    }
+    may
 }

@@ -2,6 +2,7 @@
 //! as many times longer as there are others that want each processor, so the bound is multiplied by
 //! that. On an idle machine it stays as strict as it is written.
 
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -10,8 +11,20 @@ pub(crate) fn patience(idle: Duration) -> Duration {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     #[expect(clippy::cast_precision_loss, reason = "a handful of cores")]
     let queue = wanting() / cores as f64;
-    // Twice that: whoever comes late is often made to wait again.
+    // Twice that: a thread that comes late is often made to wait again.
     idle.mul_f64(1.0 + 2.0 * queue)
+}
+
+/// No bound on anything: far more than what a test waits for takes, and less than for ever.
+pub(crate) const LONGEST: Duration = Duration::from_secs(60);
+
+#[track_caller]
+pub(crate) fn within(longest: Duration, otherwise: impl Display, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < longest, "{otherwise}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// Whether others want the processors of this machine as well, or its host has taken them away
@@ -29,7 +42,7 @@ const STALL: Duration = Duration::from_millis(4);
 /// Longer than most runs of tests.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
-/// When a core was last seen to be away. Whoever asks for the first time begins to watch: a thread
+/// When a core was last seen to be away. The first caller begins to watch: a thread
 /// on each core that sleeps a millisecond at a time.
 pub(crate) fn last_stall() -> Option<Instant> {
     static LAST: OnceLock<Arc<Mutex<Option<Instant>>>> = OnceLock::new();

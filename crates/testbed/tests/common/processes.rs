@@ -1,7 +1,7 @@
 //! What the processes of this host say of themselves: command lines and variables.
 //!
 //! The kernel keeps both in the memory of the process itself. One that keeps its memory back, as
-//! guests of these tests do on purpose, makes whoever reads wait for as long as it lives: also a test
+//! guests of these tests do on purpose, makes a reader wait for as long as it lives: also a test
 //! of something else that only looks whether its own processes are gone. So threads read, and one that
 //! gets no answer is left behind; nothing more is asked of that process.
 
@@ -11,6 +11,14 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+/// Sends a signal to a process that a test has started and is not done with, or to a group (below 0).
+#[track_caller]
+pub(crate) fn signal(process: impl TryInto<i32>, number: i32) {
+    let process = process.try_into().ok().expect("processes have positive numbers below 2^22");
+    // SAFETY: takes numbers.
+    assert_eq!(unsafe { libc::kill(process, number) }, 0);
+}
 
 /// How long one may take, which is microseconds of work and a turn on a busy processor.
 const LONGEST: Duration = Duration::from_secs(10);

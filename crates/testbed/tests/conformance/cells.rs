@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, mpsc};
-use std::time::{Duration, Instant};
 
 use runtime::agent::protocol::Call;
 
 use crate::common::guests::{self, In, Link, Running, c, sleep_ms};
+use crate::common::patience::LONGEST;
 
-/// What makes the calls.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Language {
     C,
@@ -85,15 +84,16 @@ pub(crate) enum Condition {
 }
 
 impl Condition {
-    pub(crate) const ALL: [Self; 8] = [
-        Self::Plain,
-        Self::HeldOnce,
-        Self::HeldOften,
-        Self::RateChanged,
-        Self::Exec,
-        Self::Fork,
-        Self::Vfork,
-        Self::Thread,
+    /// Each with its title in the table, and the word by which the guest knows it.
+    pub(crate) const ALL: [(Self, &str, &str); 8] = [
+        (Self::Plain, "plain", "plain"),
+        (Self::HeldOnce, "held 300 ms", "plain"),
+        (Self::HeldOften, "held 50 × 5 ms", "plain"),
+        (Self::RateChanged, "rate changed", "plain"),
+        (Self::Exec, "exec", "exec"),
+        (Self::Fork, "fork", "fork"),
+        (Self::Vfork, "vfork", "vfork"),
+        (Self::Thread, "thread", "thread"),
     ];
 
     /// Whether there is nothing like it natively.
@@ -101,19 +101,11 @@ impl Condition {
         matches!(self, Self::HeldOnce | Self::HeldOften | Self::RateChanged)
     }
 
-    /// As the guest knows it.
     fn word(self) -> &'static str {
-        match self {
-            Self::Exec => "exec",
-            Self::Fork => "fork",
-            Self::Vfork => "vfork",
-            Self::Thread => "thread",
-            _ => "plain",
-        }
+        Self::ALL.into_iter().find(|(one, ..)| *one == self).expect("all are there").2
     }
 }
 
-/// Where calls are made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Place {
     Native,
@@ -144,7 +136,7 @@ pub(crate) type Findings = BTreeMap<Cell, Outcomes>;
 
 /// All that is to be run in one place.
 pub(crate) fn all(languages: &[Language], place: Place) -> Vec<Cell> {
-    let conditions = Condition::ALL.into_iter();
+    let conditions = Condition::ALL.into_iter().map(|(condition, ..)| condition);
     let conditions =
         conditions.filter(|condition| place == Place::Virtual || !condition.changes_the_clock());
     let cells = conditions.flat_map(|condition| {
@@ -154,7 +146,6 @@ pub(crate) fn all(languages: &[Language], place: Place) -> Vec<Cell> {
     cells.collect()
 }
 
-/// Runs a cell natively.
 pub(crate) fn natively(cell: Cell) -> Outcomes {
     made(cell, &cell.language.calls())
 }
@@ -196,8 +187,6 @@ fn made(cell: Cell, calls: &[(String, String)]) -> Outcomes {
 
 /// The shortest wait of the guests.
 const SPAN_NS: i64 = 240_000_000;
-/// Longest wait for something that does not depend on a clock of a domain.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn attempt(cell: Cell, calls: &[(String, String)]) -> Option<Outcomes> {
     let driver = c("conformance", Link::Dynamic);
@@ -214,30 +203,23 @@ fn attempt(cell: Cell, calls: &[(String, String)]) -> Option<Outcomes> {
     for (call, phase) in calls {
         guest.say(&format!("{call}\t{phase}"));
     }
-    let (lines, mut stdout) = (mpsc::channel(), guest.take_lines());
-    std::thread::spawn(move || {
-        while let Some(line) = stdout.next_line() {
-            let _ = lines.0.send(line);
-        }
-    });
+    let ((says, lines), printed) = (mpsc::channel(), guest.take_lines());
+    std::thread::spawn(move || printed.map_while(Result::ok).try_for_each(|line| says.send(line)));
     let mut outcomes = Outcomes::new();
     let mut note = |line: String| {
         let (call, said) = line.rsplit_once('\t').unwrap();
         (said != "ready").then(|| outcomes.insert(pair(call), said.to_owned()))
     };
     let mut ready = 0;
-    let patience = Instant::now() + PATIENCE;
     while ready < calls.len() {
-        let left = patience.saturating_duration_since(Instant::now());
-        let line = lines.1.recv_timeout(left).unwrap_or_else(|_| panic!("{cell:?}: not all ready"));
+        let line = lines.recv_timeout(LONGEST);
+        let line = line.unwrap_or_else(|_| panic!("{cell:?}: not all ready"));
         ready += usize::from(note(line).is_none());
     }
     let in_time = conduct(cell, &mut guest);
     guest.say_no_more();
-    let patience = Instant::now() + PATIENCE;
     loop {
-        let left = patience.saturating_duration_since(Instant::now());
-        match lines.1.recv_timeout(left) {
+        match lines.recv_timeout(LONGEST) {
             Ok(line) => drop(note(line)),
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
             Err(mpsc::RecvTimeoutError::Timeout) => panic!("{cell:?}: does not end"),
@@ -249,7 +231,7 @@ fn attempt(cell: Cell, calls: &[(String, String)]) -> Option<Outcomes> {
 }
 
 /// Lets the waits begin, does to the clock what the condition says, and in the middle of that
-/// has signals sent and waits ended. Answers whether that came while all were waiting.
+/// has signals sent and waits ended. Returns whether that came while all were waiting.
 fn conduct(cell: Cell, guest: &mut Running) -> bool {
     let virtual_ns = |guest: &Running, call| guest.ask(call).map(|status| status.clock.virtual_ns);
     let begun = virtual_ns(guest, Call::Status);

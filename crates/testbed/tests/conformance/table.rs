@@ -51,8 +51,8 @@ pub(crate) fn markdown(languages: &[Language], findings: &Findings, known: &str)
     let _ = writeln!(page, "{}.", names.join("; "));
     page.push_str(SIGNS);
     page.push_str("\n| Call |");
-    for condition in Condition::ALL {
-        let _ = write!(page, " {} |", title(condition));
+    for (_, title, _) in Condition::ALL {
+        let _ = write!(page, " {title} |");
     }
     page.push_str("\n|---|");
     page.push_str(&"---|".repeat(Condition::ALL.len()));
@@ -66,7 +66,7 @@ pub(crate) fn markdown(languages: &[Language], findings: &Findings, known: &str)
             continue;
         }
         let _ = write!(page, "| {call} |");
-        for condition in Condition::ALL {
+        for (condition, ..) in Condition::ALL {
             let signs = languages.iter().map(|language| {
                 let differences = differences(findings, *language, condition, &call);
                 differences.map_or("–".to_owned(), |differences| notes.sign(&differences))
@@ -83,19 +83,6 @@ pub(crate) fn markdown(languages: &[Language], findings: &Findings, known: &str)
     page
 }
 
-fn title(condition: Condition) -> &'static str {
-    match condition {
-        Condition::Plain => "plain",
-        Condition::HeldOnce => "held 300 ms",
-        Condition::HeldOften => "held 50 × 5 ms",
-        Condition::RateChanged => "rate changed",
-        Condition::Exec => "exec",
-        Condition::Fork => "fork",
-        Condition::Vfork => "vfork",
-        Condition::Thread => "thread",
-    }
-}
-
 /// All calls of all languages, in the order of the first that has them.
 fn calls(languages: &[Language]) -> Vec<String> {
     let mut calls: Vec<String> = Vec::new();
@@ -109,7 +96,6 @@ fn calls(languages: &[Language]) -> Vec<String> {
     calls
 }
 
-/// Whether the kernel does not know a call.
 fn is_missing(findings: &Findings, call: &str) -> bool {
     let native = findings.iter().filter(|(cell, _)| cell.place == Place::Native);
     let mut outcomes = native.flat_map(|(_, outcomes)| of(outcomes, call));

@@ -3,14 +3,14 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use runtime::agent::protocol::Call;
 
 use crate::common::guests::{Domain, In, Link, Running, c, end, go, qcycle, run, sleep_ms};
-use crate::exec::waits;
+use crate::common::processes::signal;
+use crate::exec::waits::{CALLS, waits as all_waits};
 
-/// A `qcycle attach` that runs.
 struct Attached {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -102,19 +102,16 @@ const HOLD_MS: u64 = 1500;
 #[test]
 fn waits_in_progress_end_at_their_time_and_see_neither_the_stop_nor_a_hold() {
     for link in [Link::Dynamic, Link::Static] {
-        let start = || {
-            let mut guest = Running::start(In::Native, "", &c("waits", link), &["plain", "1200"]);
-            assert_eq!(guest.line(), "ready");
-            guest
-        };
+        let waits = c("waits", link);
+        let start = || Running::start(In::Native, "", &waits, &["plain", "1200"]).ready();
         let name = format!("waits-{link:?}");
         let (guest, mut attached) = Attached::while_it_runs(start, 300, &name);
         let stood = attached.ask(Call::Hold);
         sleep_ms(HOLD_MS);
         assert_eq!(attached.ask(Call::Status), stood);
         attached.ask(Call::Release);
-        let found = waits::waits(&guest.finish());
-        assert_eq!(found.len(), 23);
+        let found = all_waits(&guest.finish());
+        assert_eq!(found.len(), CALLS);
         for (name, wait) in &found {
             assert_eq!(wait.outcome, "timeout", "{link:?}: {name}");
             assert!(wait.waited_ns >= wait.asked_ns, "{link:?}: {name} is early: {wait:?}");
@@ -128,8 +125,7 @@ fn waits_in_progress_end_at_their_time_and_see_neither_the_stop_nor_a_hold() {
 
 #[test]
 fn timers_that_were_set_before_expire_at_their_time() {
-    let mut guest = Running::start(In::Native, "", &c("armed", Link::Dynamic), &[]);
-    assert_eq!(guest.line(), "ready");
+    let guest = Running::start(In::Native, "", &c("armed", Link::Dynamic), &[]).ready();
     sleep_ms(200);
     let mut attached = Attached::to(guest.child.id(), "armed");
     attached.ask(Call::Hold);
@@ -179,8 +175,8 @@ sys.exit(1 if wrong else 0)
 #[test]
 fn a_program_with_threads_and_children_is_held_dilated_and_let_go_again_and_again() {
     let arguments = ["-c", PYTHON];
-    let mut guest = Running::start(In::Native, "", Path::new("/usr/bin/python3"), &arguments);
-    assert_eq!(guest.line(), "ready");
+    let python = Path::new("/usr/bin/python3");
+    let guest = Running::start(In::Native, "", python, &arguments).ready();
     for round in 0..10 {
         let mut attached = Attached::again(guest.child.id(), "python", round > 0);
         let stood = attached.ask(Call::Hold);
@@ -206,9 +202,7 @@ fn goroutines_that_sleep_are_not_early() {
     let Some(program) = go("sleepers") else { return };
     let guest = Running::start(In::Native, "", &program, &[]);
     // It ends soon; and a program that is stopped stays so.
-    let process = guest.child.id().cast_signed();
-    // SAFETY: signals to a child of ours.
-    let signal = |number| assert_eq!(unsafe { libc::kill(process, number) }, 0);
+    let process = guest.child.id();
     let until_stopped = || {
         let stat = || std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
         while !stat().contains(") T ") {
@@ -216,11 +210,11 @@ fn goroutines_that_sleep_are_not_early() {
             sleep_ms(1);
         }
     };
-    signal(libc::SIGSTOP);
+    signal(process, libc::SIGSTOP);
     until_stopped();
     let attached = Attached::to(guest.child.id(), "go-attached");
     until_stopped();
-    signal(libc::SIGCONT);
+    signal(process, libc::SIGCONT);
     let printed = guest.finish();
     assert!(printed.out.starts_with("ok"), "{}", printed.out);
     attached.last();
@@ -266,20 +260,13 @@ fn what_cannot_be_taken_in_is_left_as_it_is() {
         printed.err
     };
     assert!(refused(u32::MAX >> 2).contains("it has ended"));
-    // SAFETY: a child that ends at once, and is collected below.
-    let zombie = unsafe {
-        let child = libc::fork();
-        if child == 0 {
-            libc::_exit(0);
-        }
-        child.unsigned_abs()
-    };
-    while !std::fs::read_to_string(format!("/proc/{zombie}/stat")).unwrap().contains(") Z ") {
+    let mut zombie = Command::new("/bin/true").spawn().unwrap();
+    let stat = format!("/proc/{}/stat", zombie.id());
+    while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
         sleep_ms(1);
     }
-    assert!(refused(zombie).contains("it has ended"));
-    // SAFETY: collects the child above.
-    unsafe { libc::waitpid(zombie.cast_signed(), std::ptr::null_mut(), 0) };
+    assert!(refused(zombie.id()).contains("it has ended"));
+    zombie.wait().unwrap();
 
     let mut guest = Running::start(In::Native, "", Path::new("/bin/cat"), &[]);
     let process = guest.child.id().cast_signed();

@@ -8,7 +8,6 @@ use crate::common::guests::{In, Link, Printed, Running, c, sleep_ms};
 
 const THREADS: i64 = 2000;
 
-/// What the guest has found.
 #[derive(Debug)]
 struct Crowd {
     median_ns: i64,
@@ -26,10 +25,7 @@ fn crowd(printed: &Printed) -> Crowd {
 fn start(options: &[&str], place: In, name: &str, ms: &str, kind: &[&str]) -> Running {
     let threads = THREADS.to_string();
     let arguments = [&[&*threads, ms], kind].concat();
-    let guest = c("crowd", Link::Dynamic);
-    let mut guest = Running::frozen(options, place, name, &guest, &arguments);
-    assert_eq!(guest.line(), "ready");
-    guest
+    Running::frozen(options, place, name, &c("crowd", Link::Dynamic), &arguments).ready()
 }
 
 const NOT_FROZEN: &[&str] = &["--freeze", "off"];

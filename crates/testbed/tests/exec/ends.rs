@@ -1,11 +1,14 @@
 //! A program is given what it would be given natively, and ends as it ends.
 
 use std::io::Write;
-use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use crate::common::guests::{BOTH, In, Link, c, command, end, qcycle, run, sleep_ms};
+use crate::common::guests::{
+    BOTH, In, Link, QCYCLE, c, command, end, qcycle, run, runtime, sleep_ms, terminal,
+};
+use crate::common::patience::{LONGEST, within};
+use crate::common::processes::signal;
 
 fn shell(place: In, script: &str) -> Command {
     command(place, "/bin/sh", &["-c", script])
@@ -71,8 +74,8 @@ fn environment_limits_signals_and_descriptors_are_the_same_as_natively() {
     let seen = |place: In, look: &[&str]| {
         let mut command = command(place, look[0], &look[1..]);
         command.env_clear().env("PATH", "/usr/bin:/bin").env("WORD", "a b");
-        command.env("XDG_RUNTIME_DIR", crate::common::guests::runtime());
-        // One signal is ignored and two are blocked by whoever starts it.
+        command.env("XDG_RUNTIME_DIR", runtime());
+        // One signal is ignored and two are blocked by its parent.
         // SAFETY: async-signal-safe calls between fork and exec.
         unsafe {
             command.pre_exec(|| {
@@ -108,21 +111,19 @@ fn signals_sent_to_qcycle_reach_the_program() {
             std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
         let mut next = || lines.next().unwrap().unwrap();
         assert_eq!(next(), "ready");
-        for (signal, word) in
+        for (number, word) in
             [(libc::SIGHUP, "hup"), (libc::SIGUSR1, "usr1"), (libc::SIGTERM, "term")]
         {
-            // SAFETY: a child that was not waited for.
-            unsafe { libc::kill(child.id().cast_signed(), signal) };
+            signal(child.id(), number);
             assert_eq!(next(), word, "{place:?}");
         }
         assert_eq!(end(child.wait().unwrap()), 5);
     }
-    for (signal, place) in [libc::SIGTERM, libc::SIGINT].into_iter().zip(BOTH) {
+    for (number, place) in [libc::SIGTERM, libc::SIGINT].into_iter().zip(BOTH) {
         let mut child = command(place, "/bin/sleep", &["1000"]).spawn().unwrap();
         sleep_ms(200);
-        // SAFETY: a child that was not waited for.
-        unsafe { libc::kill(child.id().cast_signed(), signal) };
-        assert_eq!(end(child.wait().unwrap()), -signal, "{place:?}");
+        signal(child.id(), number);
+        assert_eq!(end(child.wait().unwrap()), -number, "{place:?}");
     }
 }
 
@@ -136,24 +137,7 @@ struct Terminal {
 
 impl Terminal {
     fn start(mut command: Command) -> Self {
-        let size = libc::winsize { ws_row: 33, ws_col: 77, ws_xpixel: 0, ws_ypixel: 0 };
-        let (mut controller, mut user) = (0, 0);
-        // SAFETY: the two numbers are filled; there is neither a name nor a setting to read.
-        let (controller, user) = unsafe {
-            let null = std::ptr::null_mut();
-            assert_eq!(
-                0,
-                libc::openpty(
-                    &raw mut controller,
-                    &raw mut user,
-                    null,
-                    null.cast(),
-                    &raw const size
-                )
-            );
-            libc::fcntl(controller, libc::F_SETFD, libc::FD_CLOEXEC);
-            (std::fs::File::from_raw_fd(controller), OwnedFd::from_raw_fd(user))
-        };
+        let (controller, user) = terminal(33, 77);
         let copy = || Stdio::from(user.try_clone().unwrap());
         command.stdin(copy()).stdout(copy()).stderr(copy());
         // SAFETY: async-signal-safe calls between fork and exec.
@@ -211,11 +195,7 @@ impl Terminal {
         let processes = || std::fs::read_dir("/proc").unwrap().flatten();
         let any_running =
             || processes().any(|entry| entry.file_name().to_str().is_some_and(is_running));
-        let patience = std::time::Instant::now();
-        while any_running() {
-            assert!(patience.elapsed().as_secs() < 60, "something goes on");
-            sleep_ms(2);
-        }
+        within(LONGEST, "something goes on", || !any_running());
     }
 
     fn end(mut self) -> i32 {
@@ -247,11 +227,7 @@ fn the_terminal_is_the_programs_own() {
 
 #[test]
 fn a_job_is_stopped_and_continued_by_the_shell() {
-    let run = format!(
-        "XDG_RUNTIME_DIR={} {} exec --",
-        crate::common::guests::runtime().display(),
-        crate::common::guests::QCYCLE
-    );
+    let run = format!("XDG_RUNTIME_DIR={} {QCYCLE} exec --", runtime().display());
     for prefix in ["", &run] {
         let mut bash = Command::new("bash");
         bash.args(["--norc", "--noprofile", "-i"]).env("PS1", "").env("TERM", "dumb");

@@ -4,8 +4,19 @@
 use std::process::Command;
 
 use crate::common::guests::{
-    In, Link, Printed, QCYCLE, c, command, is_there, qcycle, run, runtime,
+    In, Link, Printed, QCYCLE, c, command, is_there, qcycle, run, runtime, set_mode,
 };
+
+/// Makes sure that the guest, run so, finds itself and what it starts at home. Returns the errors that
+/// were printed in virtual time.
+fn is_at_home(link: Link, arguments: &[&str]) -> String {
+    let [native, virtually] = both(link, arguments);
+    let said = (native.out.as_str(), native.end);
+    assert_eq!(said, ("host\n", 0), "{arguments:?} {link:?}");
+    let said = (virtually.out.as_str(), virtually.end);
+    assert_eq!(said, ("virtual\n", 0), "{arguments:?} {link:?}: {}", virtually.err);
+    virtually.err
+}
 
 /// Runs a guest where its children are expected to be at home.
 fn both(link: Link, arguments: &[&str]) -> [Printed; 2] {
@@ -23,10 +34,7 @@ fn in_2001() -> Command {
 fn every_way_to_start_a_program() {
     for link in [Link::Dynamic, Link::Static] {
         for way in ["say", "fork", "fork-exec", "vfork", "spawn", "fexecve", "thread"] {
-            let [native, virtually] = both(link, &[way]);
-            assert_eq!((native.out.as_str(), native.end), ("host\n", 0), "{way} {link:?}");
-            assert_eq!((virtually.out.as_str(), virtually.end), ("virtual\n", 0), "{way} {link:?}");
-            assert_eq!(virtually.err, "");
+            assert_eq!(is_at_home(link, &[way]), "");
         }
     }
 }
@@ -48,10 +56,9 @@ fn an_exec_that_fails_fails_as_natively() {
 fn scripts_run_by_their_interpreter() {
     let folder = tempfile::tempdir().unwrap();
     let script = |name: &str, text: &str| {
-        use std::os::unix::fs::PermissionsExt;
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        set_mode(&path, 0o755);
         path
     };
     let shell = script("year", "#!/bin/sh\ndate -u +%Y\n");
@@ -71,9 +78,7 @@ fn scripts_run_by_their_interpreter() {
 
 #[test]
 fn a_deep_tree_and_many_programs_at_once() {
-    let [native, virtually] = both(Link::Dynamic, &["deep", "40"]);
-    assert_eq!((native.out.as_str(), native.end), ("host\n", 0));
-    assert_eq!((virtually.out.as_str(), virtually.end), ("virtual\n", 0));
+    is_at_home(Link::Dynamic, &["deep", "40"]);
     for printed in both(Link::Static, &["many", "8", "25"]) {
         assert_eq!((printed.out.as_str(), printed.end), ("0 failures\n", 0));
     }
@@ -83,14 +88,7 @@ fn a_deep_tree_and_many_programs_at_once() {
 fn threads_that_exec_at_the_same_time() {
     for _ in 0..10 {
         for arguments in [&["race"][..], &["race", "missing"]] {
-            let [native, virtually] = both(Link::Dynamic, arguments);
-            assert_eq!((native.out.as_str(), native.end), ("host\n", 0));
-            assert_eq!(
-                (virtually.out.as_str(), virtually.end),
-                ("virtual\n", 0),
-                "{}",
-                virtually.err
-            );
+            is_at_home(Link::Dynamic, arguments);
         }
     }
 }
@@ -188,8 +186,7 @@ fn a_32_bit_program_is_refused_and_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("small");
     std::fs::write(&program, elf_32()).unwrap();
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    set_mode(&program, 0o755);
     let native = run(&mut Command::new(&program));
     if native.end != 0 {
         println!("not measured: this kernel runs no 32-bit programs");

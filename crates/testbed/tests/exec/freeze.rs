@@ -1,4 +1,4 @@
-//! Freezing programs while their clock stands still: nobody computes, nobody notices, and nothing
+//! Freezing programs while their clock is stopped: nobody computes, nobody notices, and nothing
 //! stays frozen.
 
 use std::path::{Path, PathBuf};
@@ -10,8 +10,10 @@ use runtime::agent::protocol::{Call, Status};
 use runtime::launch::freeze::{FreezeStatus, Method};
 
 use crate::common::guests::{
-    Domain, In, Link, QCYCLE, Running, c, end, folder, qcycle, run, sleep_ms,
+    Domain, In, Link, QCYCLE, Running, c, end, folder, listed, qcycle, run, sleep_ms,
 };
+use crate::common::patience::{LONGEST, within};
+use crate::common::processes::signal;
 use crate::exec::outside::{Published, all_end};
 
 const VIRTUAL: In = In::Virtual("1");
@@ -42,18 +44,15 @@ fn start(mode: &str, by: Method, name: &str, guest: &Path, arguments: &[&str]) -
     let running = Running::frozen(&options, VIRTUAL, name, guest, arguments);
     // The program is known to the agent once its exec was reported.
     let mut domain = Domain::of(name);
-    while domain.ask(Call::Status).freeze.method.is_none() {
-        sleep_ms(1);
-    }
+    within(LONGEST, name, || domain.ask(Call::Status).freeze.method.is_some());
     running
 }
 
 /// A guest that counts its readings of the clock.
 fn spin(mode: &str, by: Method, name: &str) -> (Running, Published<'static>) {
     let file = folder().join(format!("page-{name}"));
-    let mut guest = start(mode, by, name, &c("spin", Link::Static), &[file.to_str().unwrap()]);
-    assert_eq!(guest.line(), "ready");
-    (guest, Published::map(&file))
+    let guest = start(mode, by, name, &c("spin", Link::Static), &[file.to_str().unwrap()]);
+    (guest.ready(), Published::map(&file))
 }
 
 /// Control groups of agents below those of this process.
@@ -84,11 +83,8 @@ fn a_program_that_computes_stands_still_in_a_strict_hold() {
             assert_eq!(published.load(0), count, "{by}: computes in hold {round}");
             let released = domain.ask(Call::Release).clock.virtual_ns;
             assert!(released >= at);
-            let patience = Instant::now();
-            while published.load(0) == count {
-                assert!(patience.elapsed() < Duration::from_secs(30), "{by}: stays frozen");
-                std::thread::yield_now();
-            }
+            let frozen = format!("{by}: stays frozen");
+            within(LONGEST, frozen, || published.load(0) != count);
         }
         let FreezeStatus { freezes, incomplete, freeze, thaw, .. } =
             *domain.ask(Call::Status).freeze;
@@ -123,11 +119,8 @@ fn only_a_hold_that_lasts_freezes() {
         println!("not measured: this machine is too busy for a hold that is short");
     }
     let before = domain.ask(Call::Hold).freeze.freezes;
-    let patience = Instant::now();
-    while domain.ask(Call::Status).freeze.freezes == before {
-        assert!(patience.elapsed() < Duration::from_secs(60), "a long one does not");
-        sleep_ms(20);
-    }
+    let freezes = || domain.ask(Call::Status).freeze.freezes > before;
+    within(LONGEST, "a long one does not", freezes);
     let count = published.load(0);
     sleep_ms(20);
     assert_eq!(published.load(0), count);
@@ -145,8 +138,7 @@ fn no_wait_shows_that_it_was_frozen() {
     for by in ways() {
         for link in [Link::Dynamic, Link::Static] {
             let name = format!("unseen-{by}-{link:?}");
-            let mut guest = start("strict", by, &name, &c("freeze", link), &["waits"]);
-            assert_eq!(guest.line(), "ready");
+            let mut guest = start("strict", by, &name, &c("freeze", link), &["waits"]).ready();
             let mut domain = Domain::of(&name);
             for _ in 0..50 {
                 domain.ask(Call::Hold);
@@ -175,8 +167,7 @@ fn a_handler_that_ran_still_ends_the_wait() {
             let mut domain = Domain::of(&name);
             waits_for_events(process);
             domain.ask(Call::Hold);
-            // SAFETY: takes numbers; the guest has not ended.
-            unsafe { libc::kill(process, libc::SIGUSR1) };
+            signal(process, libc::SIGUSR1);
             sleep_ms(20);
             domain.ask(Call::Release);
             let ended = guest.line();
@@ -188,15 +179,11 @@ fn a_handler_that_ran_still_ends_the_wait() {
 
 /// Returns when a process is in a call of epoll.
 fn waits_for_events(process: i32) {
-    let patience = Instant::now();
     let calls = [libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2].map(|call| format!("{call} "));
     // x86-64 has an older one besides.
     let calls = [calls.as_slice(), &["232 ".to_owned()]].concat();
     let call = || std::fs::read_to_string(format!("/proc/{process}/syscall")).unwrap();
-    while !calls.iter().any(|waits| call().starts_with(waits)) {
-        assert!(patience.elapsed() < Duration::from_secs(60), "{}", call());
-        sleep_ms(1);
-    }
+    within(LONGEST, "it does not wait", || calls.iter().any(|waits| call().starts_with(waits)));
 }
 
 #[test]
@@ -205,8 +192,7 @@ fn children_are_frozen_too_whenever_they_were_started() {
                 sleep 0.3; n & echo ready; read line; kill $(jobs -p); exit 0";
     for by in ways() {
         let name = format!("family-{by}");
-        let mut guest = start("strict", by, &name, Path::new("/bin/sh"), &["-c", busy]);
-        assert_eq!(guest.line(), "ready");
+        let mut guest = start("strict", by, &name, Path::new("/bin/sh"), &["-c", busy]).ready();
         let mut domain = Domain::of(&name);
         let Status { agent_pid, .. } = domain.ask(Call::Hold);
         let used = cpu_ticks_below(agent_pid);
@@ -254,19 +240,16 @@ fn nothing_stays_frozen_or_behind_when_the_agent_is_killed() {
         let name = format!("frozen-{by}");
         let sleep = format!("sleep {}", 77_010 + number);
         let script = format!("while :; do :; done & {sleep} & echo ready; wait");
-        let mut guest = start("strict", by, &name, Path::new("/bin/sh"), &["-c", &script]);
-        assert_eq!(guest.line(), "ready");
+        let shell = Path::new("/bin/sh");
+        let mut guest = start("strict", by, &name, shell, &["-c", &script]).ready();
         let agent = Domain::of(&name).ask(Call::Hold).agent_pid;
         let group = group_of(agent);
         assert_eq!(group.is_some(), by != Method::Ptrace);
         guest.child.kill().unwrap();
         guest.child.wait().unwrap();
         all_end(&sleep);
-        let patience = Instant::now();
-        while group.as_ref().is_some_and(|group| group.exists()) {
-            assert!(patience.elapsed() < Duration::from_secs(30), "{group:?} is left");
-            sleep_ms(5);
-        }
+        let is_gone = || group.as_ref().is_none_or(|group| !group.exists());
+        within(LONGEST, format!("{group:?} is left"), is_gone);
     }
 }
 
@@ -282,16 +265,13 @@ fn a_group_whose_warden_was_killed_too_is_removed_by_the_next_agent() {
         let of = |thread: PathBuf| std::fs::read_to_string(thread.join("children")).ok();
         let wardens: String = threads.filter_map(|thread| of(thread.path())).collect();
         for process in wardens.split_whitespace() {
+            // One of them may end when the other has.
             // SAFETY: takes numbers; a child of the agent that was just looked up.
             unsafe { libc::kill(process.parse().unwrap(), libc::SIGKILL) };
         }
         drop(guest);
         let next = start("strict", by, &format!("next-{by}"), Path::new("/bin/cat"), &[]);
-        let patience = Instant::now();
-        while group.exists() {
-            assert!(patience.elapsed() < Duration::from_secs(30), "{} is left", group.display());
-            sleep_ms(5);
-        }
+        within(LONGEST, format!("{} is left", group.display()), || !group.exists());
         assert_eq!(next.finish().end, 0);
     }
 }
@@ -303,8 +283,7 @@ fn a_frozen_program_hears_that_it_shall_end() {
         guest.say("there");
         assert_eq!(guest.line(), "there");
         guest.ask(Call::Hold);
-        // SAFETY: takes numbers; a child that was not waited for.
-        unsafe { libc::kill(guest.child.id().cast_signed(), libc::SIGTERM) };
+        signal(guest.child.id(), libc::SIGTERM);
         assert_eq!(end(guest.child.wait().unwrap()), -libc::SIGTERM, "{by}");
     }
 }
@@ -312,13 +291,8 @@ fn a_frozen_program_hears_that_it_shall_end() {
 #[test]
 fn what_freezes_shows_and_what_is_nonsense_is_refused() {
     let guest = start("strict", Method::Ptrace, "shown", Path::new("/bin/cat"), &[]);
-    let listed = run(&mut qcycle(&["ps", "--json"]));
-    let listed: serde_json::Value = serde_json::from_str(&listed.out).unwrap();
-    let own = listed.as_array().unwrap().iter().find(|domain| domain["name"] == "shown").unwrap();
-    assert_eq!(
-        (&own["freeze"]["mode"], &own["freeze"]["method"]),
-        (&"strict".into(), &"ptrace".into())
-    );
+    let freeze = &listed("shown")["freeze"];
+    assert_eq!((&freeze["mode"], &freeze["method"]), (&"strict".into(), &"ptrace".into()));
     let table = run(&mut qcycle(&["ps"])).out;
     let line = table.lines().find(|line| line.starts_with("shown ")).unwrap();
     assert!(line.contains(" ptrace "), "{table}");

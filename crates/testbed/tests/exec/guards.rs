@@ -2,33 +2,15 @@
 
 use std::process::Command;
 
-use crate::common::guests::{BOTH, In, Link, c, command, copy_program, go, is_there, run};
+use crate::common::guests::{
+    BOTH, In, Link, c, command, copy_program, go, is_there, run, same_in_each_mode, set_mode,
+};
 
 #[test]
 fn what_programs_do_with_signals_has_the_same_outcome() {
-    std::thread::scope(|scope| {
-        for link in [Link::Dynamic, Link::Static] {
-            let modes = [
-                "blocked",
-                "masked",
-                "sigsys",
-                "jumps",
-                "cancel",
-                "alternate",
-                "nested",
-                "wrong",
-                "spawn",
-            ];
-            for mode in modes {
-                scope.spawn(move || {
-                    let [native, virtually] =
-                        BOTH.map(|place| run(&mut command(place, c("guards", link), &[mode])));
-                    assert_eq!(native, virtually, "{mode} {link:?}");
-                    assert!(!native.out.is_empty());
-                });
-            }
-        }
-    });
+    let modes =
+        ["blocked", "masked", "sigsys", "jumps", "cancel", "alternate", "nested", "wrong", "spawn"];
+    same_in_each_mode("guards", &modes);
 }
 
 /// The signal of the image is the program's too: masks tell of it, it stays pending while it is blocked,
@@ -39,18 +21,7 @@ fn sigsys_is_a_signal_as_any_other() {
         "masks", "kept", "handlers", "taken", "one-call", "threads", "leaves", "restarts",
         "stand-in", "filtered", "started",
     ];
-    std::thread::scope(|scope| {
-        for link in [Link::Dynamic, Link::Static] {
-            for mode in modes {
-                scope.spawn(move || {
-                    let [native, virtually] =
-                        BOTH.map(|place| run(&mut command(place, c("sigsys", link), &[mode])));
-                    assert_eq!(native, virtually, "{mode} {link:?}");
-                    assert!(!native.out.is_empty());
-                });
-            }
-        }
-    });
+    same_in_each_mode("sigsys", &modes);
 }
 
 /// docs/limitations.md: the image reads what a pointer points to as the program itself would.
@@ -73,7 +44,7 @@ fn goroutines_sleep_as_long_as_they_asked_while_the_runtime_preempts_them() {
 
 #[test]
 fn a_file_that_gives_another_user_is_refused_by_name() {
-    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::fs::chown;
     const NOBODY: u32 = 65_534;
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("gifted");
@@ -82,19 +53,18 @@ fn a_file_that_gives_another_user_is_refused_by_name() {
         println!("not measured: only root gives files to others");
         return;
     }
-    let mode = |mode| std::fs::set_permissions(&program, PermissionsExt::from_mode(mode)).unwrap();
     for (bits, what) in [(0o4755, "as user 65534"), (0o2755, "as group 65534")] {
-        mode(bits);
+        set_mode(&program, bits);
         let printed = run(&mut command(In::Virtual("1"), &program, &[]));
         assert_eq!(printed.end, -libc::SIGKILL);
         let line = format!("refused {}: it must run {what}", program.display());
         assert!(printed.err.contains(&line), "{}", printed.err);
     }
-    mode(0o755);
+    set_mode(&program, 0o755);
     assert_eq!(run(&mut command(In::Virtual("1"), &program, &[])).end, 0);
     // One's own: it gives nothing.
     chown(&program, Some(0), Some(0)).unwrap();
-    mode(0o6755);
+    set_mode(&program, 0o6755);
     assert_eq!(run(&mut command(In::Virtual("1"), &program, &[])).end, 0);
 }
 

@@ -12,10 +12,8 @@ const HOLDS: u32 = 60;
 #[test]
 fn many_programs_with_timers_lose_nothing_over_many_holds() {
     let arguments = [PROGRAMS, "20", "100"];
-    let guest = &c("load", Link::Static);
-    let mut guest =
-        Running::frozen(&["--freeze", "1 ms"], In::Virtual("1"), "load", guest, &arguments);
-    assert_eq!(guest.line(), "ready");
+    let (options, guest) = (["--freeze", "1 ms"], c("load", Link::Static));
+    let mut guest = Running::frozen(&options, In::Virtual("1"), "load", &guest, &arguments).ready();
     let mut domain = Domain::of("load");
     for hold in 0..HOLDS {
         domain.ask(Call::Hold);

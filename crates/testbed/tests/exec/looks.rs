@@ -2,16 +2,15 @@
 //! that keeps its memory back, and obey nothing that a program has put into its name.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::common::guests::{Domain, In, Link, Running, c, qcycle, run, sleep_ms};
+use crate::common::guests::{Domain, In, Link, Printed, Running, c, qcycle, run, sleep_ms};
+use crate::common::patience::{LONGEST, within};
+use crate::common::processes::signal;
 
-/// Far more than looking takes, and far less than for ever.
-const LONGEST: Duration = Duration::from_secs(60);
-
-fn in_time(what: &str, mut command: std::process::Command) -> crate::common::guests::Printed {
+fn in_time(what: &str, mut command: std::process::Command) -> Printed {
     let begun = Instant::now();
     let printed = run(&mut command);
     assert!(begun.elapsed() < LONGEST, "{what} took {:?}", begun.elapsed());
@@ -24,18 +23,14 @@ fn an_agent_that_was_stopped_keeps_nobody_from_seeing_the_others() {
     let (stopped, lively) = (start("stopped"), start("lively"));
     let process = Domain::of("stopped").ask(runtime::agent::protocol::Call::Status).agent_pid;
     let _lively = Domain::of("lively");
-    let signal = |number| {
-        // SAFETY: takes numbers; the process is a child of this one.
-        assert_eq!(unsafe { libc::kill(process.cast_signed(), number) }, 0);
-    };
-    signal(libc::SIGSTOP);
+    signal(process, libc::SIGSTOP);
     let table = in_time("ps", qcycle(&["ps"])).out;
     let json = in_time("ps --json", qcycle(&["ps", "--json"])).out;
     let asked = in_time("query", qcycle(&["query", "stopped"]));
     let foreign = Running::start(In::Native, "", "sleep".as_ref(), &["20"]);
     let attach = qcycle(&["attach", "--name", "foreign", &foreign.child.id().to_string()]);
     let attached = in_time("attach", attach);
-    signal(libc::SIGCONT);
+    signal(process, libc::SIGCONT);
     assert!(attached.out.starts_with("attached foreign: "), "{attached:?}");
     let row = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap_or_default();
     assert!(row("lively ").contains("running"), "{table}");
@@ -77,12 +72,9 @@ fn a_process_that_keeps_its_command_line_back_is_told_by_its_name() {
     let processes: Vec<u64> = processes.iter().map(|process| process.as_u64().unwrap()).collect();
     assert!(!processes.is_empty(), "{told:#}");
     drop(guest);
-    let until = Instant::now() + Duration::from_secs(30);
     let is_there = |process: &u64| Path::new(&format!("/proc/{process}")).exists();
-    while processes.iter().any(is_there) {
-        assert!(Instant::now() < until, "a killed exec leaves {processes:?} behind");
-        sleep_ms(10);
-    }
+    let left = format!("a killed exec leaves {processes:?} behind");
+    within(LONGEST, left, || !processes.iter().any(is_there));
 }
 
 #[test]
@@ -129,7 +121,7 @@ fn a_terminal_obeys_nothing_that_a_program_says_of_itself() {
     }
 }
 
-/// `qcycle … | true`: whoever has stopped reading has seen enough.
+/// `qcycle … | true`: a reader that has stopped has seen enough.
 #[test]
 fn a_closed_output_is_no_reason_to_fail() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::common::guests::{qcycle, run, runtime};
+use crate::common::guests::{qcycle, run, runtime, set_mode};
 
-/// Whoever has the name makes a folder, which fails if somebody else has it too.
+/// The domain that has the name makes a folder, which fails if somebody else has it too.
 #[test]
 fn a_name_belongs_to_one_domain_whoever_looks_meanwhile() {
     const AT_ONCE: usize = 6;
@@ -81,35 +81,24 @@ fn what_a_killed_agent_leaves_is_removed_and_what_lives_is_not() {
 /// looks meanwhile must not take the socket away from it.
 #[test]
 fn a_socket_that_is_about_to_be_listened_on_stays() {
-    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+    use rustix::net;
     let folder = runtime().join("quartercycle");
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    set_mode(&folder, 0o700);
     let lock = std::fs::File::create(folder.join("about-to.lock")).unwrap();
     lock.lock().unwrap();
     let path = folder.join("about-to.sock");
-    // SAFETY: takes numbers; the result is checked and owned by nobody else. Then a live structure,
-    // whose path ends in zero.
-    let socket = unsafe {
-        let socket = libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
-        assert!(socket >= 0);
-        let mut address: libc::sockaddr_un = std::mem::zeroed();
-        address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-        for (place, octet) in address.sun_path.iter_mut().zip(path.as_os_str().as_encoded_bytes()) {
-            *place = octet.cast_signed() as libc::c_char;
-        }
-        let length = size_of_val(&address) as libc::socklen_t;
-        assert_eq!(libc::bind(socket, (&raw const address).cast(), length), 0);
-        OwnedFd::from_raw_fd(socket)
-    };
+    let flags = net::SocketFlags::CLOEXEC;
+    let socket =
+        net::socket_with(net::AddressFamily::UNIX, net::SocketType::STREAM, flags, None).unwrap();
+    net::bind(&socket, &net::SocketAddrUnix::new(&path).unwrap()).unwrap();
     for arguments in [&["clean"][..], &["ps"], &["hold", "about-to"]] {
         let printed = run(&mut qcycle(arguments));
         assert!(path.exists(), "{arguments:?} has removed it: {}", printed.err);
     }
     let taken = run(&mut qcycle(&["exec", "--name", "about-to", "--", "true"]));
     assert!(taken.err.contains("named `about-to` already"), "{}", taken.err);
-    // SAFETY: takes numbers.
-    assert_eq!(unsafe { libc::listen(socket.as_raw_fd(), 1) }, 0);
+    net::listen(&socket, 1).unwrap();
     assert!(std::os::unix::net::UnixStream::connect(&path).is_ok());
     drop(lock);
     drop(socket);

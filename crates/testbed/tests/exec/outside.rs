@@ -3,11 +3,14 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use runtime::agent::protocol::Call;
 
-use crate::common::guests::{Domain, In, Link, Running, c, folder, qcycle, run, runtime, sleep_ms};
+use crate::common::guests::{
+    Domain, In, Link, Printed, Running, c, folder, json, listed, qcycle, run, runtime,
+};
+use crate::common::patience::{LONGEST, within};
 use crate::common::processes::processes;
 
 /// What the guest `spin` publishes.
@@ -35,7 +38,7 @@ impl Published<'_> {
     pub(crate) fn fresh(&self) -> i64 {
         let (count, patience) = (self.load(0), Instant::now());
         while self.load(0) < count + 2 {
-            assert!(patience.elapsed() < Duration::from_secs(120), "the guest stands still");
+            assert!(patience.elapsed() < 2 * LONGEST, "the guest is stopped");
             std::thread::yield_now();
         }
         self.load(1)
@@ -46,13 +49,8 @@ impl Published<'_> {
 fn a_hold_is_in_force_for_all_who_read_when_it_returns() {
     const HOLDS: i64 = 1000;
     let file = folder().join("spin-page");
-    let mut guest = Running::start(
-        In::Virtual("1"),
-        "spin",
-        &c("spin", Link::Dynamic),
-        &[file.to_str().unwrap()],
-    );
-    assert_eq!(guest.line(), "ready");
+    let (spin, arguments) = (c("spin", Link::Dynamic), [file.to_str().unwrap()]);
+    let guest = Running::start(In::Virtual("1"), "spin", &spin, &arguments).ready();
     let published = Published::map(&file);
     let mut domain = Domain::of("spin");
     let started = Instant::now();
@@ -88,30 +86,25 @@ fn a_hold_is_in_force_for_all_who_read_when_it_returns() {
     assert_eq!(guest.finish().end, 0, "time went back");
 }
 
-pub(crate) fn say(arguments: &[&str]) -> crate::common::guests::Printed {
+pub(crate) fn say(arguments: &[&str]) -> Printed {
     run(&mut qcycle(arguments))
 }
 
 #[test]
 fn holds_are_counted_and_commands_say_how_the_domain_stands() {
-    let mut guest = Running::start(In::Virtual("1"), "counted", Path::new("/bin/cat"), &[]);
-    guest.say("there");
-    assert_eq!(guest.line(), "there");
+    let guest = Running::cat("counted");
     let released = say(&["release", "counted"]);
     assert_ne!(released.end, 0);
     assert_eq!(released.err, "qcycle: the domain `counted` is not held\n");
     assert!(say(&["hold", "counted"]).out.contains("(1 hold)"));
     assert!(say(&["hold", "counted"]).out.contains("(2 holds)"));
     assert!(say(&["release", "counted"]).out.contains("(1 hold)"));
-    let dilated = say(&["dilate", "--tdf", "2.5", "counted", "--json"]);
-    let status: serde_json::Value = serde_json::from_str(&dilated.out).unwrap();
+    let status = json(&["dilate", "--tdf", "2.5", "counted", "--json"]);
     assert_eq!(
         (&status["clock"]["holds"], &status["clock"]["tdf_millionths"]),
         (&1.into(), &2_500_000.into())
     );
-    let listed = say(&["ps", "--json"]);
-    let listed: serde_json::Value = serde_json::from_str(&listed.out).unwrap();
-    let own = listed.as_array().unwrap().iter().find(|domain| domain["name"] == "counted").unwrap();
+    let own = listed("counted");
     assert_eq!(own["title"], "/bin/cat");
     assert_eq!(own["clock"]["virtual_ns"], status["clock"]["virtual_ns"], "it is held");
     assert!(
@@ -147,13 +140,8 @@ pub(crate) fn running(word: &str) -> Vec<String> {
     commands.filter(|line| line.contains(word)).collect()
 }
 
-/// Waits until none of them runs.
 pub(crate) fn all_end(word: &str) {
-    let patience = Instant::now();
-    while !running(word).is_empty() {
-        assert!(patience.elapsed() < Duration::from_secs(30), "{:?}", running(word));
-        sleep_ms(5);
-    }
+    within(LONGEST, format!("{word} goes on"), || running(word).is_empty());
 }
 
 /// A program whose children run on: one in the background, one without a parent, one in a session
@@ -169,9 +157,8 @@ fn family(number: u32) -> String {
 fn nothing_outlives_a_killed_qcycle_exec_and_its_name_is_free() {
     for round in 0..3 {
         let script = family(77_001) + "; wait";
-        let mut guest =
-            Running::start(In::Virtual("1"), "killed", Path::new("/bin/sh"), &["-c", &script]);
-        assert_eq!(guest.line(), "ready", "round {round}");
+        println!("round {round}");
+        let mut guest = Running::shell("killed", &script).ready();
         guest.child.kill().unwrap();
         guest.child.wait().unwrap();
         all_end("sleep 77001");

@@ -8,10 +8,10 @@ use std::time::Instant;
 use runtime::agent::protocol::{Call, Detail, ProgramStatus, Selector};
 
 use crate::common::guests::{
-    Domain, In, Link, Running, c, folder, is_there, qcycle, run, sleep_ms,
+    Domain, In, Link, Running, c, folder, is_there, json, listed, sleep_ms,
 };
 use crate::exec::outside::{Published, say};
-use crate::exec::waits::{not_early, waits};
+use crate::exec::waits::{CALLS, not_early, waits};
 
 /// The program whose command line ends so.
 fn of_command<'d>(detail: &'d Detail, end: &str) -> &'d ProgramStatus {
@@ -39,7 +39,7 @@ fn two_that_spin(name: &str) -> (Running, [std::path::PathBuf; 2]) {
     (guest, files)
 }
 
-/// What is told of a program is what it reads, to the nanosecond, as the clock stands still.
+/// What is told of a program is what it reads, to the nanosecond, as the clock is stopped.
 fn reads_what_is_told(detail: &Detail, files: &[std::path::PathBuf; 2]) -> [i64; 2] {
     files.each_ref().map(|file| {
         let told = of_command(detail, &format!("spin-Dynamic {}", file.display())).virtual_ns;
@@ -105,9 +105,7 @@ fn no_program_sees_time_go_back_whatever_is_changed() {
 fn that_waits(name: &str, ms: &str) -> Running {
     let waits = c("waits", Link::Dynamic);
     let arguments = ["-c", "$0 plain $1; cat", waits.to_str().unwrap(), ms];
-    let mut guest = Running::start(In::Virtual("1"), name, Path::new("/bin/sh"), &arguments);
-    assert_eq!(guest.line(), "ready");
-    guest
+    Running::start(In::Virtual("1"), name, Path::new("/bin/sh"), &arguments).ready()
 }
 
 /// Waits that would take 20 s are over a hundred times sooner. A wait that is only looked after
@@ -122,7 +120,7 @@ fn waits_in_progress_see_a_change_of_their_program() {
     dilate(&mut domain, "0.01", Selector::Name("sh".into()));
     let found = waits(&guest.finish());
     let took = changed.elapsed();
-    not_early("own tdf 0.01 in the middle", &found);
+    not_early("own tdf 0.01 in the middle", CALLS, &found);
     assert!(took.as_secs_f64() < 10.0, "none waited as long as it would have: {took:?}");
     let late_ms = |sleeps: bool| {
         let of_kind = found.iter().filter(|(name, _)| name.contains("sleep") == sleeps);
@@ -153,7 +151,7 @@ fn a_program_that_is_slowed_while_it_waits_and_is_held_is_not_early() {
     assert_eq!(after.status.clock.virtual_ns, held);
     assert_eq!(after.programs[0].virtual_ns, before.programs[0].virtual_ns);
     domain.ask(Call::Release);
-    not_early("own tdf 4, held, 2", &waits(&guest.finish()));
+    not_early("own tdf 4, held, 2", CALLS, &waits(&guest.finish()));
 }
 
 #[test]
@@ -199,8 +197,7 @@ fn what_a_program_starts_goes_on_as_it_stands() {
 #[test]
 fn a_fork_shares_the_line_of_its_program_and_an_exec_keeps_it() {
     let script = "read a; (read b; echo sub; read c); exec sh -c 'echo new; read d'";
-    let mut guest =
-        Running::start(In::Virtual("1"), "forks", Path::new("/bin/sh"), &["-c", script]);
+    let mut guest = Running::shell("forks", script);
     let mut domain = Domain::of("forks");
     guest.say("a");
     guest.say("b");
@@ -226,15 +223,12 @@ fn a_fork_shares_the_line_of_its_program_and_an_exec_keeps_it() {
 #[test]
 fn the_columns_of_the_table_stand_below_each_other_however_long_a_name_is() {
     let name = "a-domain-with-a-rather-long-name";
-    let mut guest = Running::start(In::Virtual("1"), name, Path::new("/bin/cat"), &[]);
-    guest.say("there");
-    assert_eq!(guest.line(), "there");
+    let guest = Running::cat(name);
     let table = say(&["ps"]).out;
     let column = table.find("PROGRAM").expect("its heading");
     let rows: Vec<&str> = table.lines().filter(|line| line.starts_with(name)).collect();
     assert_eq!(rows.len(), 2, "{table}");
     assert!(rows.iter().all(|row| row.get(column..) == Some("/bin/cat")), "{table}");
-    guest.say("d");
     assert_eq!(guest.finish().end, 0);
 }
 
@@ -304,12 +298,7 @@ fn the_commands_name_programs_and_processes_and_say_what_is_wrong() {
 /// Scripts read these; a name that goes is a new major version.
 #[test]
 fn the_names_in_json_stay() {
-    let mut guest = Running::start(In::Virtual("1"), "json", Path::new("/bin/cat"), &[]);
-    guest.say("there");
-    assert_eq!(guest.line(), "there");
-    let json = |arguments: &[&str]| -> serde_json::Value {
-        serde_json::from_str(&run(&mut qcycle(arguments)).out).unwrap()
-    };
+    let guest = Running::cat("json");
     let has = |value: &serde_json::Value, names: &[&str]| {
         for name in names {
             assert!(value.get(name).is_some(), "{name} in {value}");
@@ -317,11 +306,9 @@ fn the_names_in_json_stay() {
     };
     let asked = json(&["query", "--json", "json"]);
     let pid = asked["programs"][0]["pid"].to_string();
-    let listed = json(&["ps", "--json"]);
-    let listed = listed.as_array().unwrap().iter().find(|domain| domain["name"] == "json");
     let program = json(&["query", "--json", &pid]);
     let dilated = json(&["dilate", "--tdf", "2", "--json", "json/cat"]);
-    for detail in [listed.unwrap(), &asked, &program, &dilated] {
+    for detail in [&listed("json"), &asked, &program, &dilated] {
         has(
             detail,
             &["name", "agent_pid", "title", "clock", "calls", "warnings", "state", "epochs_ns"],
@@ -343,8 +330,7 @@ fn the_names_in_json_stay() {
 #[test]
 fn calls_are_counted_for_each_program_and_for_all_that_ever_were() {
     let script = "sleep 0.01; sleep 0.01; exec 3<&0; (exec sleep 1000 <&3) & read a";
-    let mut guest =
-        Running::start(In::Virtual("1"), "counts", Path::new("/bin/sh"), &["-c", script]);
+    let mut guest = Running::shell("counts", script);
     let mut domain = Domain::of("counts");
     let slept = |calls: &BTreeMap<String, u64>| calls.get("sleep").copied().unwrap_or(0);
     loop {

@@ -5,11 +5,10 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::common::guests::{BOTH, In, command, folder, is_there, qcycle, run};
+use crate::common::guests::{BOTH, In, QCYCLE, command, folder, is_there, qcycle, run};
 
 const QUICK: In = In::Virtual("0.02");
 
-/// Seconds that a program says have passed.
 fn seconds(mut command: Command) -> f64 {
     let printed = run(&mut command);
     assert_eq!(printed.end, 0, "{} {}", printed.out, printed.err);
@@ -43,7 +42,7 @@ fn timeout_counts_virtual_time() {
     // `timeout` sets a POSIX timer. Ten virtual seconds are one of the host's.
     let started = Instant::now();
     let printed = run(qcycle(&["exec", "--tdf", "0.1", "--name", "timeout", "--", "sh", "-c"])
-        .arg(format!("timeout 10 sleep 60; echo $?; {} ps", crate::common::guests::QCYCLE)));
+        .arg(format!("timeout 10 sleep 60; echo $?; {QCYCLE} ps")));
     assert!(printed.out.starts_with("124\n"), "{} {}", printed.out, printed.err);
     assert!(!printed.out.contains("host time"), "{}", printed.out);
     assert!(started.elapsed().as_millis() >= 1000);

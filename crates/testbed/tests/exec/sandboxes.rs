@@ -1,24 +1,12 @@
 //! Programs that give themselves seccomp filters, natively and in virtual time alike: the image's
 //! own calls pass them, and what they say to the program's calls holds.
 
-use crate::common::guests::{BOTH, In, Link, Running, c, command, qcycle, run};
+use crate::common::guests::{In, Link, Running, c, command, qcycle, run, same_in_each_mode};
 
 #[test]
 fn sandboxes_hold_in_virtual_time_as_they_do_natively() {
-    const MODES: [&str; 8] =
-        ["kills", "traps", "default", "errors", "wrong", "threads", "older", "strict"];
-    std::thread::scope(|scope| {
-        for link in [Link::Dynamic, Link::Static] {
-            for mode in MODES {
-                scope.spawn(move || {
-                    let [native, virtually] =
-                        BOTH.map(|place| run(&mut command(place, c("sandbox", link), &[mode])));
-                    assert_eq!(native, virtually, "{mode} {link:?}");
-                    assert!(!native.out.is_empty());
-                });
-            }
-        }
-    });
+    let modes = ["kills", "traps", "default", "errors", "wrong", "threads", "older", "strict"];
+    same_in_each_mode("sandbox", &modes);
 }
 
 /// docs/limitations.md: the kernel has one listener for each program, and that is ours.

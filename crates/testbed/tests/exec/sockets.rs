@@ -3,31 +3,13 @@
 
 use runtime::agent::protocol::Call;
 
-use crate::common::guests::{BOTH, In, Link, Printed, Running, c, command, held, run, sleep_ms};
+use crate::common::guests::{BOTH, In, Link, Running, c, command, held, run, sleep_ms};
+use crate::exec::waits::{not_early, waits};
 
 const CALLS: usize = 15;
 
-/// Asserts that all waited in vain for no less than they asked for; prints how much longer.
-fn not_early(what: &str, printed: &Printed) {
-    assert_eq!(printed.end, 0, "{what}: {}", printed.out);
-    let mut late_us: Vec<i64> = Vec::new();
-    for line in printed.out.lines().filter(|line| line.contains('\t')) {
-        let [name, outcome, waited, asked] =
-            line.split('\t').collect::<Vec<_>>().try_into().unwrap();
-        let [waited, asked] = [waited, asked].map(|ns| ns.parse::<i64>().unwrap());
-        assert_eq!(outcome, "timeout", "{what}: {name}");
-        assert!(waited >= asked, "{what}: {name} is early: {waited} of {asked}");
-        late_us.push((waited - asked) / 1000);
-    }
-    assert_eq!(late_us.len(), CALLS, "{}", printed.out);
-    late_us.sort_unstable();
-    println!("{what}: late by {} µs in the median, {} µs at most", late_us[7], late_us[14]);
-}
-
 fn start(place: In, name: &str, link: Link, ms: &str) -> Running {
-    let mut guest = Running::start(place, name, &c("sockets", link), &["plain", ms]);
-    assert_eq!(guest.line(), "ready");
-    guest
+    Running::start(place, name, &c("sockets", link), &["plain", ms]).ready()
 }
 
 #[test]
@@ -35,7 +17,7 @@ fn a_timeout_of_a_socket_lasts_as_long_as_asked() {
     for place in [In::Native, In::Virtual("1"), In::Virtual("2"), In::Virtual("0.2")] {
         for link in [Link::Dynamic, Link::Static] {
             let guest = start(place, "sockets-plain", link, "60");
-            not_early(&format!("{place:?} {link:?}"), &guest.finish());
+            not_early(&format!("{place:?} {link:?}"), CALLS, &waits(&guest.finish()));
         }
     }
 }
@@ -44,7 +26,7 @@ fn a_timeout_of_a_socket_lasts_as_long_as_asked() {
 fn a_hold_in_the_middle_takes_none_of_a_timeout() {
     let guest = start(In::Virtual("1"), "sockets-held", Link::Dynamic, "300");
     held(&guest, || sleep_ms(400));
-    not_early("held for 400 ms", &guest.finish());
+    not_early("held for 400 ms", CALLS, &waits(&guest.finish()));
 }
 
 #[test]
@@ -53,7 +35,7 @@ fn a_rate_that_changes_in_the_middle_makes_no_timeout_early() {
     guest.ask(Call::Dilate { tdf: "4".into() });
     sleep_ms(200);
     guest.ask(Call::Dilate { tdf: "1".into() });
-    not_early("tdf 1, then 4, then 1", &guest.finish());
+    not_early("tdf 1, then 4, then 1", CALLS, &waits(&guest.finish()));
 }
 
 #[test]

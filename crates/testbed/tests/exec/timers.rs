@@ -44,8 +44,7 @@ fn they_stand_still_with_the_clock_and_go_on_with_it() {
     for (name, checks) in GUESTS {
         let program = c(name, Link::Dynamic);
         let domain = format!("{name}-held");
-        let mut guest = Running::start(In::Virtual("1"), &domain, &program, &[]);
-        assert_eq!(guest.line(), "ready");
+        let guest = Running::start(In::Virtual("1"), &domain, &program, &[]).ready();
         for round in 0..12 {
             held(&guest, || sleep_ms(40 + 17 * (round % 3)));
             guest.ask(Call::Dilate { tdf: ["1", "2", "0.5"][round as usize % 3].into() });

@@ -2,7 +2,10 @@
 
 use runtime::agent::protocol::Call;
 
-use crate::common::guests::{BOTH, In, Link, Running, c, command, qcycle, run};
+use crate::common::guests::{
+    BOTH, In, Link, Running, c, command, folder, held, qcycle, run, sleep_ms,
+};
+use crate::exec::waits::{not_early, waits};
 
 #[test]
 fn processor_time_fits_the_clock_however_it_is_asked_for() {
@@ -17,8 +20,7 @@ fn processor_time_fits_the_clock_however_it_is_asked_for() {
 #[test]
 fn computing_takes_no_processor_time_while_the_clock_stands() {
     let guest = c("times", Link::Dynamic);
-    let mut guest = Running::start(In::Virtual("1"), "times-held", &guest, &["held"]);
-    assert_eq!(guest.line(), "ready");
+    let mut guest = Running::start(In::Virtual("1"), "times-held", &guest, &["held"]).ready();
     guest.ask(Call::Hold);
     guest.say("compute");
     let lines: Vec<String> =
@@ -46,8 +48,7 @@ fn times_that_the_kernel_keeps_are_those_of_the_program() {
     assert_eq!((printed.out.as_str(), printed.end), ("", 0), "at another date");
     let touch = "touch t && stat -c %y t && rm t";
     let mut elsewhen = qcycle(&["exec", "--start", "2001-09-09T01:46:40Z", "--"]);
-    let printed =
-        run(elsewhen.current_dir(crate::common::guests::folder()).args(["sh", "-c", touch]));
+    let printed = run(elsewhen.current_dir(folder()).args(["sh", "-c", touch]));
     assert!(printed.out.starts_with("2001-09-0"), "{}", printed.out);
 }
 
@@ -67,13 +68,15 @@ fn a_child_says_how_long_it_took_of_the_time_that_has_passed() {
     }
 }
 
+/// Waits in vain of the guest `requeue`.
+const FUTEXES: usize = 4;
+
 #[test]
 fn futexes_with_priority_inheritance_wait_and_wake_in_virtual_time() {
     for place in BOTH.into_iter().chain([In::Virtual("3"), In::Virtual("0.3")]) {
         for link in [Link::Dynamic, Link::Static] {
             let printed = run(&mut command(place, c("requeue", link), &["40"]));
-            assert_eq!(printed.end, 0, "{place:?} {link:?}");
-            waits_in_vain(&printed.out);
+            not_early(&format!("{place:?} {link:?}"), FUTEXES, &waits(&printed));
             for line in ["moved\t1", "requeued\twoken", "owned\t1", "before its time\t1"] {
                 assert!(printed.out.contains(line), "{place:?} {link:?}: {}", printed.out);
             }
@@ -84,22 +87,7 @@ fn futexes_with_priority_inheritance_wait_and_wake_in_virtual_time() {
 #[test]
 fn a_hold_takes_none_of_the_deadline_of_a_requeued_futex() {
     let guest = c("requeue", Link::Dynamic);
-    let mut guest = Running::start(In::Virtual("1"), "requeue-held", &guest, &["200"]);
-    assert_eq!(guest.line(), "ready");
-    crate::common::guests::held(&guest, || crate::common::guests::sleep_ms(300));
-    waits_in_vain(&guest.finish().out);
-}
-
-fn waits_in_vain(printed: &str) {
-    let mut waits = 0;
-    for line in printed.lines() {
-        let [name, outcome, waited, asked] = line.split('\t').collect::<Vec<_>>()[..] else {
-            continue;
-        };
-        assert_eq!(outcome, "Connection timed out", "{name}");
-        let [waited, asked] = [waited, asked].map(|ns| ns.parse::<i64>().unwrap());
-        assert!(waited >= asked, "{name} is early: {waited} of {asked}");
-        waits += 1;
-    }
-    assert_eq!(waits, 4, "{printed}");
+    let guest = Running::start(In::Virtual("1"), "requeue-held", &guest, &["200"]).ready();
+    held(&guest, || sleep_ms(300));
+    not_early("held for 300 ms", FUTEXES, &waits(&guest.finish()));
 }

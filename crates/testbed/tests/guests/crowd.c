@@ -6,44 +6,21 @@
  * the median and at most, in ns, how late the earliest was, for how long the program computed while
  * they waited, in ns, and how often threads left a processor meanwhile because they had to wait.
  */
-#define _GNU_SOURCE
-#include <errno.h>
+#include "guest.h"
 #include <linux/futex.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 static const char *const kinds[] = { "poll", "epoll", "futex", "sleep", "condition" };
-#define KINDS (int)(sizeof(kinds) / sizeof(*kinds))
+#define KINDS (int)COUNT(kinds)
 
 static pthread_barrier_t all;
-static long long *late_ns;
+static int64_t *late_ns;
 static long wait_ms;
 static int epoll, only = -1;
 
-static long long now_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
-static struct timespec spec(long long ns)
-{
-	return (struct timespec){ ns / 1000000000, ns % 1000000000 };
-}
-
 static void wait_for_condition(void)
 {
-	struct timespec until = spec(now_ns(CLOCK_REALTIME) + wait_ms * 1000000LL);
+	struct timespec until = span_of(now_ns(CLOCK_REALTIME) + wait_ms * MS);
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 	pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 
@@ -56,9 +33,9 @@ static void wait_for_condition(void)
 static void *one(void *argument)
 {
 	long number = (long)argument;
-	struct timespec span = spec(wait_ms * 1000000LL);
+	struct timespec span = span_of(wait_ms * MS);
 	struct epoll_event event;
-	long long begun;
+	int64_t begun;
 	int word = 0;
 
 	pthread_barrier_wait(&all);
@@ -79,22 +56,13 @@ static void *one(void *argument)
 	default:
 		wait_for_condition();
 	}
-	late_ns[number] = now_ns(CLOCK_MONOTONIC) - begun - wait_ms * 1000000LL;
+	late_ns[number] = now_ns(CLOCK_MONOTONIC) - begun - wait_ms * MS;
 	return NULL;
 }
 
-static int compare(const void *one, const void *other)
+static int64_t computed_ns(const struct rusage *usage)
 {
-	long long a = *(const long long *)one, b = *(const long long *)other;
-
-	return (a > b) - (a < b);
-}
-
-static long long computed_ns(const struct rusage *usage)
-{
-	long long s = usage->ru_utime.tv_sec + usage->ru_stime.tv_sec;
-
-	return s * 1000000000LL + (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000LL;
+	return ns_of_timeval(usage->ru_utime) + ns_of_timeval(usage->ru_stime);
 }
 
 int main(int count, char **arguments)
@@ -121,13 +89,12 @@ int main(int count, char **arguments)
 			return 3;
 	pthread_barrier_wait(&all);
 	getrusage(RUSAGE_SELF, &before);
-	puts("ready");
-	fflush(stdout);
+	print_line("ready");
 	for (long thread = 0; thread < threads; thread++)
 		pthread_join(ids[thread], NULL);
 	getrusage(RUSAGE_SELF, &after);
-	qsort(late_ns, threads, sizeof(*late_ns), compare);
-	printf("%lld %lld %lld %lld %ld\n", late_ns[threads / 2], late_ns[threads - 1], late_ns[0],
+	qsort(late_ns, threads, sizeof(*late_ns), compare_ns);
+	printf("%ld %ld %ld %ld %ld\n", late_ns[threads / 2], late_ns[threads - 1], late_ns[0],
 	       computed_ns(&after) - computed_ns(&before), after.ru_nvcsw - before.ru_nvcsw);
 	return 0;
 }

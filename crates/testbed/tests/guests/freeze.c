@@ -1,29 +1,18 @@
 /* Waits in many ways at once, for something that comes when a line arrives on standard input, and
- * says how each wait ended. Whoever freezes it meanwhile must leave no trace of that: a wait that
+ * says how each wait ended. A freezer must leave no trace of that: a wait that
  * ends with EINTR though no handler has run is a failure.
  *
  * Usage: freeze waits         all waits; a line of input lets what they wait for come
  *        freeze handler MS    epoll_wait with this timeout (-1: none), which SIGUSR1 is to end
  */
-#define _GNU_SOURCE
-#include <errno.h>
+#include "guest.h"
 #include <linux/aio_abi.h>
 #include <mqueue.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 static int event, set, queue, pair[2];
 static volatile sig_atomic_t handled;
@@ -37,79 +26,46 @@ static int add(void)
 	return epoll;
 }
 
-static int by_epoll(int timeout_ms, sigset_t *mask)
+static int by_epoll_wait(int is_limited)
 {
 	struct epoll_event got;
 
-	return epoll_pwait(add(), &got, 1, timeout_ms, mask) == 1;
+	return epoll_wait(add(), &got, 1, is_limited ? 1000000 : -1) == 1;
 }
 
-static int epoll_for_ever(void)
+static int by_epoll_pwait(int is_limited)
 {
 	struct epoll_event got;
-
-	return epoll_wait(add(), &got, 1, -1) == 1;
-}
-
-static int epoll_with_a_time(void)
-{
-	return by_epoll(1000000, NULL);
-}
-
-static int epoll_with_a_mask(void)
-{
 	sigset_t mask;
 
 	sigemptyset(&mask);
-	return by_epoll(-1, &mask);
+	return epoll_pwait(add(), &got, 1, is_limited ? 1000000 : -1, is_limited ? NULL : &mask) == 1;
 }
 
-static int semaphore(struct timespec *time)
+static int semaphore(int is_limited)
 {
 	struct sembuf take = { .sem_num = 0, .sem_op = -1 };
-
-	return semtimedop(set, &take, 1, time) == 0;
-}
-
-static int semaphore_for_ever(void)
-{
-	return semaphore(NULL);
-}
-
-static int semaphore_with_a_time(void)
-{
 	struct timespec time = { .tv_sec = 1000 };
 
-	return semaphore(&time);
+	return semtimedop(set, &take, 1, is_limited ? &time : NULL) == 0;
 }
 
-static int signal_for_ever(void)
-{
-	sigset_t wanted;
-
-	sigemptyset(&wanted);
-	sigaddset(&wanted, SIGUSR2);
-	return sigwaitinfo(&wanted, NULL) == SIGUSR2;
-}
-
-static int signal_with_a_time(void)
+static int for_signal(int is_limited)
 {
 	struct timespec time = { .tv_sec = 1000 };
-	sigset_t wanted;
+	sigset_t wanted = set_of(SIGUSR2);
 
-	sigemptyset(&wanted);
-	sigaddset(&wanted, SIGUSR2);
-	return sigtimedwait(&wanted, NULL, &time) == SIGUSR2;
+	return sigtimedwait(&wanted, NULL, is_limited ? &time : NULL) == SIGUSR2;
 }
 
-static int message(void)
+static int message(int is_limited)
 {
 	struct { long type; char text[1]; } got;
 
 	return msgrcv(queue, &got, 1, 0, 0) == 1;
 }
 
-static int socket_with_a_time(void)
+static int socket_with_a_time(int is_limited)
 {
 	struct timeval time = { .tv_sec = 1000 };
 	char got;
@@ -118,21 +74,14 @@ static int socket_with_a_time(void)
 	return recv(pair[0], &got, 1, 0) == 1;
 }
 
-static int poll_for_ever(void)
+static int polled(int is_limited)
 {
 	struct pollfd wanted = { .fd = event, .events = POLLIN };
 
-	return poll(&wanted, 1, -1) == 1;
+	return poll(&wanted, 1, is_limited ? 1000000 : -1) == 1;
 }
 
-static int poll_with_a_time(void)
-{
-	struct pollfd wanted = { .fd = event, .events = POLLIN };
-
-	return poll(&wanted, 1, 1000000) == 1;
-}
-
-static int asynchronous(void)
+static int asynchronous(int is_limited)
 {
 	struct timespec time = { .tv_sec = 1000 };
 	struct iocb wanted = { .aio_lio_opcode = IOCB_CMD_POLL, .aio_fildes = event, .aio_buf = POLLIN };
@@ -145,7 +94,7 @@ static int asynchronous(void)
 	return syscall(SYS_io_getevents, context, 1, 1, &got, &time) == 1;
 }
 
-static int many_sleeps(void)
+static int many_sleeps(int is_limited)
 {
 	struct timespec time = { .tv_nsec = 1000000 };
 
@@ -157,31 +106,32 @@ static int many_sleeps(void)
 
 static const struct way {
 	const char *name;
-	int (*wait)(void);
+	int (*wait)(int is_limited);
+	int is_limited;
 } ways[] = {
-	{ "epoll for ever", epoll_for_ever },
-	{ "epoll with a time", epoll_with_a_time },
-	{ "epoll with a mask", epoll_with_a_mask },
-	{ "semaphore for ever", semaphore_for_ever },
-	{ "semaphore with a time", semaphore_with_a_time },
-	{ "signal for ever", signal_for_ever },
-	{ "signal with a time", signal_with_a_time },
-	{ "message", message },
-	{ "socket with a time", socket_with_a_time },
-	{ "poll for ever", poll_for_ever },
-	{ "poll with a time", poll_with_a_time },
-	{ "asynchronous", asynchronous },
-	{ "many sleeps", many_sleeps },
+	{ "epoll for ever", by_epoll_wait, 0 },
+	{ "epoll with a time", by_epoll_pwait, 1 },
+	{ "epoll with a mask", by_epoll_pwait, 0 },
+	{ "semaphore for ever", semaphore, 0 },
+	{ "semaphore with a time", semaphore, 1 },
+	{ "signal for ever", for_signal, 0 },
+	{ "signal with a time", for_signal, 1 },
+	{ "message", message, 0 },
+	{ "socket with a time", socket_with_a_time, 1 },
+	{ "poll for ever", polled, 0 },
+	{ "poll with a time", polled, 1 },
+	{ "asynchronous", asynchronous, 1 },
+	{ "many sleeps", many_sleeps, 1 },
 };
 
-enum { WAYS = sizeof ways / sizeof *ways };
+enum { WAYS = COUNT(ways) };
 
 static void *run(void *argument)
 {
 	const struct way *way = argument;
 	static char failed;
 
-	if (way->wait())
+	if (way->wait(way->is_limited))
 		return NULL;
 	printf("%s: %s\n", way->name, strerror(errno));
 	return &failed;
@@ -198,7 +148,7 @@ static void come(pthread_t *threads)
 	semop(set, &give, 1);
 	msgsnd(queue, &sent, 1, 0);
 	for (int i = 0; i < WAYS; i++)
-		if (ways[i].wait == signal_for_ever || ways[i].wait == signal_with_a_time)
+		if (ways[i].wait == for_signal)
 			pthread_kill(threads[i], SIGUSR2);
 }
 
@@ -206,12 +156,10 @@ static int waits(void)
 {
 	pthread_t threads[WAYS];
 	char line[80];
-	sigset_t mask;
+	sigset_t mask = set_of(SIGUSR2);
 	void *failed;
 	int failures = 0;
 
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &mask, NULL);
 	event = eventfd(0, 0);
 	set = semget(IPC_PRIVATE, 1, 0600);
@@ -220,8 +168,7 @@ static int waits(void)
 		return 2;
 	for (int i = 0; i < WAYS; i++)
 		pthread_create(&threads[i], NULL, run, (void *)&ways[i]);
-	puts("ready");
-	fflush(stdout);
+	print_line("ready");
 	if (read(0, line, sizeof line) <= 0) {
 		printf("standard input: %s\n", strerror(errno));
 		return 1;
@@ -239,7 +186,6 @@ static int waits(void)
 
 static void on_signal(int number)
 {
-	(void)number;
 	handled++;
 }
 
@@ -258,7 +204,7 @@ static int handler(int timeout_ms)
 	printf("%d, handled %d: %s\n", result, (int)handled, strerror(error));
 	fflush(stdout);
 	while (read(0, &got, 1) > 0)
-		; /* until whoever looks has seen it */
+		; /* until the test has seen it */
 	return !(result == -1 && error == EINTR && handled == 1);
 }
 

@@ -5,27 +5,13 @@
  * The same seed makes the same calls, and natively and in virtual time they must have the same
  * results, errors and outputs; of times that are written, only that they are. A wait that may be
  * long is ended by signals of a helper, so its line does not depend on how fast the machine is. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
+#include "guest.h"
 #include <linux/aio_abi.h>
 #include <linux/futex.h>
 #include <mqueue.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
 #include <sys/ipc.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sem.h>
-#include <sys/syscall.h>
-#include <sys/timerfd.h>
-#include <time.h>
-#include <unistd.h>
 
 #define ROOM 256
 #define FILL 0xa5
@@ -77,7 +63,6 @@ static const struct {
 	{ "timer_getoverrun", SYS_timer_getoverrun, "i" },
 	{ "getitimer", SYS_getitimer, "it" },
 };
-#define CALLS (sizeof(calls) / sizeof(calls[0]))
 
 static struct {
 	volatile unsigned armed;
@@ -139,7 +124,7 @@ static uintptr_t address(int index, int length, int may_be_read_only, char **goo
 }
 
 /* A span: wrong, none, short or long. */
-static struct timespec span(void)
+static struct timespec random_span(void)
 {
 	struct timespec t = { 0, 0 };
 	switch (next() % 6) {
@@ -155,7 +140,7 @@ static struct timespec span(void)
 static uintptr_t time_at(int index, int kind)
 {
 	char *good;
-	struct timespec t = span();
+	struct timespec t = random_span();
 	/* Past or far, on any clock. */
 	if (kind == 'a' && t.tv_sec > 0)
 		t.tv_sec |= 1ll << 33;
@@ -262,7 +247,6 @@ static uintptr_t argument(int kind, int index, const char *call)
 
 static void handler(int signal)
 {
-	(void)signal;
 }
 
 /* Ends what waits long: a signal every now and then while a call is under way. */
@@ -349,7 +333,7 @@ int main(int argc, char **argv)
 		state = (seed * 1000003 + i + 1) * 0x9e3779b97f4a7c15ull | 1;
 		for (int k = 0; k < 8; k++)
 			next();
-		size_t which = next() % CALLS;
+		size_t which = next() % COUNT(calls);
 		const char *kinds = calls[which].arguments;
 		uintptr_t args[6] = { 0 };
 		memset(page, FILL, 4096);

@@ -1,28 +1,14 @@
 /* Programs that do with signals what the image must survive. Each mode prints what it saw; the
  * test compares that with the same mode run natively. */
-#define _GNU_SOURCE
-#include <errno.h>
+#include "guest.h"
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
-#include <poll.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "processor.h"
 
 static volatile sig_atomic_t handled, in_handler, code, enough;
 /* Between two signals, in turns of a loop; more than a handler takes. */
@@ -45,27 +31,22 @@ static int waits_work(void)
 
 static void count(int signal)
 {
-	(void)signal;
 	handled++;
 }
 
 static void wait_in_handler(int signal)
 {
-	(void)signal;
 	in_handler = waits_work();
 	handled++;
 }
 
 static void jump(int signal)
 {
-	(void)signal;
 	siglongjmp(back, 1);
 }
 
 static void note(int signal, siginfo_t *info, void *context)
 {
-	(void)signal;
-	(void)context;
 	code = info->si_code;
 	handled++;
 }
@@ -99,9 +80,7 @@ static void blocked(void)
 	sigprocmask(SIG_BLOCK, NULL, &old);
 	printf("blocks TERM %d KILL %d\n", sigismember(&old, SIGTERM), sigismember(&old, SIGKILL));
 	raise(SIGUSR1);
-	sigset_t one;
-	sigemptyset(&one);
-	sigaddset(&one, SIGUSR1);
+	sigset_t one = set_of(SIGUSR1);
 	struct timespec t = { 10, 0 };
 	printf("takes %d\n", sigtimedwait(&one, NULL, &t) == SIGUSR1);
 	sigprocmask(SIG_UNBLOCK, &all, &old);
@@ -116,9 +95,7 @@ static void masked(void)
 	sigset_t all;
 	sigfillset(&all);
 	sigdelset(&all, SIGUSR1);
-	sigset_t usr1;
-	sigemptyset(&usr1);
-	sigaddset(&usr1, SIGUSR1);
+	sigset_t usr1 = set_of(SIGUSR1);
 	sigprocmask(SIG_BLOCK, &usr1, NULL);
 	raise(SIGUSR1);
 	in_handler = 0;
@@ -166,9 +143,7 @@ static void jumps(void)
 {
 	pthread_t thread, own = pthread_self();
 	install(SIGUSR1, jump, 0, 0);
-	sigset_t usr1;
-	sigemptyset(&usr1);
-	sigaddset(&usr1, SIGUSR1);
+	sigset_t usr1 = set_of(SIGUSR1);
 	sigprocmask(SIG_BLOCK, &usr1, NULL);
 	pthread_create(&thread, NULL, pester, &own);
 	for (;;) {
@@ -347,19 +322,11 @@ static void spawn(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} modes[] = {
+	static const struct mode modes[] = {
 		{ "blocked", blocked }, { "masked", masked }, { "sigsys", sigsys }, { "jumps", jumps },
 		{ "cancel", cancel }, { "alternate", alternate }, { "nested", nested }, { "wrong", wrong },
-		{ "pointer", pointer },
-		{ "spawn", spawn },
-		{ "filter", filter },
-		{ "strict", strict },
+		{ "pointer", pointer }, { "spawn", spawn }, { "filter", filter }, { "strict", strict },
+		{ 0 },
 	};
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-		if (argc > 1 && !strcmp(argv[1], modes[i].name))
-			modes[i].run();
-	return 0;
+	return run_mode(modes, argc, argv);
 }

@@ -1,42 +1,16 @@
 /* A program that does to others what it can. The first argument names the way; each way goes on
  * until the program is killed, unless it says how it went. */
-#define _GNU_SOURCE
+#include "silent.h"
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/fuse.h>
-#include <linux/userfaultfd.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/timerfd.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #ifdef __aarch64__
 #define OWN_PAGE 0xf0140000ul
 #else
 #define OWN_PAGE 0x140000ul
 #endif
-
-static void say(const char *what)
-{
-	printf("%s\n", what);
-	fflush(stdout);
-}
 
 static void rest(void)
 {
@@ -55,7 +29,7 @@ static void page(void)
 	int i, timer = timerfd_create(CLOCK_MONOTONIC, 0);
 
 	timerfd_settime(timer, 0, &every, NULL);
-	say("page");
+	print_line("page");
 	halves[(128 + 16) / 4] = 1;
 	halves[32 / 4] = 2;
 	for (i = 0; i < 100; i++)
@@ -69,23 +43,14 @@ static void page(void)
 	}
 }
 
-/* Memory that never answers, there or anywhere: whoever reads it waits until he is killed. */
 static char *silent(unsigned long at)
 {
-	struct uffdio_api api = {.api = UFFD_API};
-	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
-	long fd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	char *memory = mmap((void *)at, 4096, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+	char *memory = silent_memory(at, 4096);
 
-	if (fd < 0 || memory == MAP_FAILED || ioctl(fd, UFFDIO_API, &api)) {
-		say("no userfaultfd");
+	if (!memory) {
+		print_line("no userfaultfd");
 		exit(0);
 	}
-	range.range.start = (uintptr_t)memory;
-	range.range.len = 4096;
-	if (ioctl(fd, UFFDIO_REGISTER, &range))
-		exit(2);
 	return memory;
 }
 
@@ -103,62 +68,8 @@ static void execs(void)
 			_exit(3);
 		}
 	}
-	say("execs");
+	print_line("execs");
 	rest();
-}
-
-/* Answers the requests of a file system until somebody reads a file of it. */
-static void serve_and_hang(int device)
-{
-	static char request[1 << 17];
-
-	for (;;) {
-		struct {
-			struct fuse_out_header head;
-			union {
-				struct fuse_init_out init;
-				struct fuse_entry_out entry;
-				struct fuse_attr_out attr;
-				struct fuse_open_out open;
-			};
-		} answer = {.head = {.len = sizeof(answer.head)}};
-		struct fuse_in_header *asked = (void *)request;
-		struct fuse_attr attr = {.ino = 2, .mode = S_IFREG | 0755, .nlink = 1, .size = 1 << 20};
-
-		if (read(device, request, sizeof(request)) < (ssize_t)sizeof(*asked))
-			_exit(0);
-		if (asked->nodeid == FUSE_ROOT_ID)
-			attr = (struct fuse_attr){.ino = 1, .mode = S_IFDIR | 0755, .nlink = 2};
-		answer.head.unique = asked->unique;
-		switch (asked->opcode) {
-		case FUSE_INIT:
-			answer.init.major = FUSE_KERNEL_VERSION;
-			answer.init.minor = 31;
-			answer.init.max_write = 4096;
-			answer.head.len += sizeof(answer.init);
-			break;
-		case FUSE_LOOKUP:
-			attr = (struct fuse_attr){.ino = 2, .mode = S_IFREG | 0755, .nlink = 1,
-						  .size = 1 << 20};
-			answer.entry.nodeid = 2;
-			answer.entry.attr = attr;
-			answer.head.len += sizeof(answer.entry);
-			break;
-		case FUSE_GETATTR:
-			answer.attr.attr = attr;
-			answer.head.len += sizeof(answer.attr);
-			break;
-		case FUSE_OPEN:
-			answer.head.len += sizeof(answer.open);
-			break;
-		case FUSE_READ:
-			continue;
-		default:
-			answer.head.error = -ENOSYS;
-		}
-		if (write(device, &answer, answer.head.len) < 0 && errno != ENOENT)
-			_exit(0);
-	}
 }
 
 static int never[2];
@@ -176,20 +87,13 @@ static void *waits(void *unused)
 /* Execs of a file that is never read to its end, in processes that do something else as well. */
 static void hang(void)
 {
-	char options[80], folder[] = "/tmp/hangs-XXXXXX", path[80];
-	int i, device = open("/dev/fuse", O_RDWR);
+	char path[] = "/tmp/hangs-XXXXXX";
+	int i;
 
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", device);
-	if (device < 0 || !mkdtemp(folder) ||
-	    mount("hangs", folder, "fuse", MS_NODEV | MS_NOSUID, options)) {
-		say("no file system of its own");
+	if (!mount_silent_file(path, 0755, 0, 0)) {
+		print_line("no file system of its own");
 		exit(0);
 	}
-	if (fork() == 0)
-		serve_and_hang(device);
-	/* The last of these ends the file system: nobody who waits for it can be killed before. */
-	close(device);
-	snprintf(path, sizeof(path), "%s/program", folder);
 	if (pipe(never))
 		exit(16);
 	for (i = 0; i < 80; i++) {
@@ -204,9 +108,9 @@ static void hang(void)
 	}
 	/* Nobody else is to find it there; it goes with the last who uses it. */
 	usleep(300000);
-	umount2(folder, MNT_DETACH);
-	rmdir(folder);
-	say("hang");
+	umount2(path, MNT_DETACH);
+	unlink(path);
+	print_line("hang");
 	rest();
 }
 
@@ -221,7 +125,7 @@ static void maps(void)
 			rest();
 		}
 	}
-	say("maps");
+	print_line("maps");
 	rest();
 }
 
@@ -253,18 +157,10 @@ static void storm(void)
 	pthread_t thread;
 	int i;
 
-	say("storm");
+	print_line("storm");
 	for (i = 0; i < 8; i++)
 		pthread_create(&thread, NULL, storms, NULL);
 	rest();
-}
-
-static long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* Takes every socket that it can from a process, and forges the end of another program on it. */
@@ -289,10 +185,10 @@ static int steal_from(int process, const char *message)
 }
 
 /* Takes sockets from every process that it sees, once, or over and over for some milliseconds: then
- * those as well that are about to become programs, while its clock stands still. */
+ * those as well that are about to become programs, while its clock is stopped. */
 static void steal(const char *whose, long ms)
 {
-	long until = now_ms() + ms;
+	int64_t until = now_ns(CLOCK_MONOTONIC) + ms * MS;
 	int stolen = 0, processes = 0, greatest = 0;
 	char message[256];
 
@@ -313,7 +209,7 @@ static void steal(const char *whose, long ms)
 			greatest = process > greatest ? process : greatest;
 		}
 		closedir(folder);
-	} while (now_ms() < until);
+	} while (now_ns(CLOCK_MONOTONIC) < until);
 	printf("looked at %d up to number %d, stole %d\n", processes, greatest, stolen);
 	fflush(stdout);
 	rest();
@@ -344,10 +240,10 @@ static int forge_in(int process)
 /* Does so to everybody who comes, for some milliseconds. */
 static void forge(long ms)
 {
-	long until = now_ms() + ms;
+	int64_t until = now_ns(CLOCK_MONOTONIC) + ms * MS;
 	int next = getpid() + 1, forged = 0;
 
-	while (now_ms() < until) {
+	while (now_ns(CLOCK_MONOTONIC) < until) {
 		if (kill(next, 0))
 			continue;
 		forged += forge_in(next++) > 0;
@@ -360,7 +256,7 @@ static void forge(long ms)
 /* Waits where nothing can wake it, as for a disk: for the child of vfork(2). */
 static void blocked(int ms)
 {
-	say("blocked");
+	print_line("blocked");
 	if (vfork() == 0) {
 		poll(NULL, 0, ms);
 		_exit(0);
@@ -384,7 +280,7 @@ static void threads(void)
 	pthread_attr_setstacksize(&small, 1 << 16);
 	while (!pthread_create(&thread, &small, sleeps, NULL))
 		;
-	say("threads");
+	print_line("threads");
 	rest();
 }
 
@@ -400,7 +296,7 @@ static void cover(void)
 	snprintf(path, sizeof(path), "%s/fifo", folder);
 	if (mkfifo(path, 0666) || mount(path, "/dev/null", NULL, MS_BIND, NULL) ||
 	    mount("cover", "/proc", "tmpfs", 0, NULL) || mkdir("/proc/1", 0777)) {
-		say("no mounts of its own");
+		print_line("no mounts of its own");
 		exit(0);
 	}
 	unlink(path);
@@ -409,7 +305,7 @@ static void cover(void)
 	if (child == 0)
 		rest();
 	kill(child, SIGKILL);
-	say("cover");
+	print_line("cover");
 	rest();
 }
 
@@ -429,7 +325,7 @@ static void trace(void)
 	ptrace(PTRACE_CONT, child, 0, 0);
 	if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 9)
 		exit(8);
-	say("traced");
+	print_line("traced");
 	exit(0);
 }
 
@@ -460,33 +356,21 @@ static void closed(char **command)
 
 int main(int argc, char **argv)
 {
-	const char *way = argc > 1 ? argv[1] : "";
+	static const struct mode modes[] = {
+		{ "page", page }, { "execs", execs }, { "hang", hang }, { "maps", maps },
+		{ "flood", flood }, { "storm", storm }, { "threads", threads }, { "cover", cover },
+		{ "trace", trace },
+		{ 0 },
+	};
+	const char *way = argc > 2 ? argv[1] : "";
 
-	if (!strcmp(way, "page"))
-		page();
-	else if (!strcmp(way, "execs"))
-		execs();
-	else if (!strcmp(way, "hang"))
-		hang();
-	else if (!strcmp(way, "maps"))
-		maps();
-	else if (!strcmp(way, "flood"))
-		flood();
-	else if (!strcmp(way, "storm"))
-		storm();
-	else if (!strcmp(way, "threads"))
-		threads();
-	else if (!strcmp(way, "cover"))
-		cover();
-	else if (!strcmp(way, "steal") && argc > 2)
+	if (!strcmp(way, "steal"))
 		steal(argv[2], argc > 3 ? atol(argv[3]) : 0);
-	else if (!strcmp(way, "blocked") && argc > 2)
+	else if (!strcmp(way, "blocked"))
 		blocked(atoi(argv[2]));
-	else if (!strcmp(way, "forge") && argc > 2)
+	else if (!strcmp(way, "forge"))
 		forge(atoi(argv[2]));
-	else if (!strcmp(way, "trace"))
-		trace();
-	else if (!strcmp(way, "closed") && argc > 2)
+	else if (!strcmp(way, "closed"))
 		closed(argv + 2);
-	return 99;
+	return run_mode(modes, argc, argv);
 }

@@ -1,17 +1,7 @@
 /* What a program can do to the image that it has been given, and with it. Prints one line for each
  * attempt. Written for programs in virtual time: natively nothing lies at these addresses. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
+#include "guest.h"
 #include <sys/shm.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { SLOT = 0x10000, PAGE = 4096 };
 

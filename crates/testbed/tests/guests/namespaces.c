@@ -1,49 +1,20 @@
 /* A process in a time namespace of its own: its clocks since the start of the machine are shifted, once
  * and for reading, waiting and timers alike; the time of day is not. Prints one line for each check, the
  * same natively and in virtual time; "not measured" where no such namespace may be made. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
+#include "guest.h"
 #include <sched.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
 #include <sys/sysinfo.h>
-#include <sys/timerfd.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
 #endif
-#define MS 1000000ll
-#define BILLION 1000000000ll
 #define MONOTONIC_AHEAD (100000 * BILLION + 5)
 #define BOOTTIME_AHEAD (-40 * BILLION)
 
-static int64_t now(int clock)
+static void checks(const char *who, const char *what, int holds)
 {
-	struct timespec t;
-	clock_gettime(clock, &t);
-	return t.tv_sec * BILLION + t.tv_nsec;
-}
-
-static int64_t by_call(int clock)
-{
-	struct timespec t;
-	syscall(SYS_clock_gettime, clock, &t);
-	return t.tv_sec * BILLION + t.tv_nsec;
-}
-
-static void check(const char *who, const char *what, int holds)
-{
-	printf("%s: %s: %s\n", who, what, holds ? "yes" : "NO");
-	fflush(stdout);
+	printf("%s: ", who);
+	check(what, holds);
 }
 
 /* Not before, and within the seconds that a busy machine may need. */
@@ -62,30 +33,30 @@ static void waits(const char *who, int clock)
 	struct timespec until;
 	struct itimerspec set = { { 0, 0 }, { 0, 0 } };
 	uint64_t count;
-	int64_t begun = now(CLOCK_REALTIME), due = now(clock) + 40 * MS;
-	until = set.it_value = (struct timespec){ due / BILLION, due % BILLION };
+	int64_t begun = now_ns(CLOCK_REALTIME), due = now_ns(clock) + 40 * MS;
+	until = set.it_value = span_of(due);
 	clock_nanosleep(clock, TIMER_ABSTIME, &until, NULL);
 	snprintf(what, sizeof what, "sleeps until a time of clock %d", clock);
-	check(who, what, now(clock) >= due && soon(now(CLOCK_REALTIME) - begun, 40 * MS));
-	begun = now(CLOCK_REALTIME);
-	due = now(clock) + 40 * MS;
-	set.it_value = (struct timespec){ due / BILLION, due % BILLION };
+	checks(who, what, now_ns(clock) >= due && soon(now_ns(CLOCK_REALTIME) - begun, 40 * MS));
+	begun = now_ns(CLOCK_REALTIME);
+	due = now_ns(clock) + 40 * MS;
+	set.it_value = span_of(due);
 	int fd = timerfd_create(clock, 0);
 	timerfd_settime(fd, TFD_TIMER_ABSTIME, &set, NULL);
 	int whole = read(fd, &count, sizeof count) == sizeof count;
 	close(fd);
 	snprintf(what, sizeof what, "has a descriptor until a time of clock %d", clock);
-	check(who, what, whole && now(clock) >= due && soon(now(CLOCK_REALTIME) - begun, 40 * MS));
+	checks(who, what, whole && now_ns(clock) >= due && soon(now_ns(CLOCK_REALTIME) - begun, 40 * MS));
 	struct itimerspec left;
 	timer_t id;
 	struct sigevent event = { .sigev_notify = SIGEV_NONE };
-	due = now(clock) + 60 * BILLION;
-	set.it_value = (struct timespec){ due / BILLION, due % BILLION };
+	due = now_ns(clock) + 60 * BILLION;
+	set.it_value = span_of(due);
 	timer_create(clock, &event, &id);
 	timer_settime(id, TIMER_ABSTIME, &set, NULL);
 	timer_gettime(id, &left);
 	snprintf(what, sizeof what, "has a timer until a time of clock %d", clock);
-	check(who, what, left.it_value.tv_sec > 40 && left.it_value.tv_sec <= 60);
+	checks(who, what, left.it_value.tv_sec > 40 && left.it_value.tv_sec <= 60);
 	timer_delete(id);
 }
 
@@ -97,31 +68,31 @@ static void shifted(const char *who, const int64_t *parents)
 	for (int i = 0; i < 6; i++) {
 		snprintf(what, sizeof what, "%s is ahead as it should be", names[i]);
 		/* The coarse clock lags natively, by a tick of 10 ms at most. */
-		check(who, what, soon(now(clocks[i]) - parents[i] - ahead[i] + 10 * MS, 0));
+		checks(who, what, soon(now_ns(clocks[i]) - parents[i] - ahead[i] + 10 * MS, 0));
 		snprintf(what, sizeof what, "%s by a call too", names[i]);
-		check(who, what, soon(by_call(clocks[i]) - parents[i] - ahead[i] + 10 * MS, 0));
+		checks(who, what, soon(now_ns_by_call(clocks[i]) - parents[i] - ahead[i] + 10 * MS, 0));
 	}
 	waits(who, CLOCK_MONOTONIC);
 	waits(who, CLOCK_BOOTTIME);
 	struct sysinfo info;
 	sysinfo(&info);
-	int64_t off = info.uptime - now(CLOCK_BOOTTIME) / BILLION;
-	check(who, "is up for as long as its clock says", off >= -2 && off <= 2);
+	int64_t off = info.uptime - now_ns(CLOCK_BOOTTIME) / BILLION;
+	checks(who, "is up for as long as its clock says", off >= -2 && off <= 2);
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 	pthread_cond_t condition;
 	pthread_condattr_t attributes;
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&condition, &attributes);
-	int64_t begun = now(CLOCK_REALTIME), due = now(CLOCK_MONOTONIC) + 40 * MS;
-	struct timespec until = { due / BILLION, due % BILLION };
+	int64_t begun = now_ns(CLOCK_REALTIME), due = now_ns(CLOCK_MONOTONIC) + 40 * MS;
+	struct timespec until = span_of(due);
 	pthread_mutex_lock(&mutex);
 	int ended = pthread_cond_timedwait(&condition, &mutex, &until);
-	check(who, "waits for a condition until then",
-	      ended == ETIMEDOUT && soon(now(CLOCK_REALTIME) - begun, 40 * MS));
-	begun = now(CLOCK_REALTIME);
+	checks(who, "waits for a condition until then",
+	      ended == ETIMEDOUT && soon(now_ns(CLOCK_REALTIME) - begun, 40 * MS));
+	begun = now_ns(CLOCK_REALTIME);
 	usleep(40000);
-	check(who, "sleeps for a time", soon(now(CLOCK_REALTIME) - begun, 40 * MS));
+	checks(who, "sleeps for a time", soon(now_ns(CLOCK_REALTIME) - begun, 40 * MS));
 }
 
 static int enter(void)
@@ -152,7 +123,7 @@ int main(int count, char **arguments)
 		return 0;
 	}
 	for (int i = 0; i < 6; i++)
-		parents[i] = now(clocks[i]);
+		parents[i] = now_ns(clocks[i]);
 	fflush(stdout);
 	pid_t child = fork();
 	if (child == 0) {
@@ -172,8 +143,8 @@ int main(int count, char **arguments)
 		_exit(1);
 	}
 	waitpid(child, NULL, 0);
-	int64_t later = now(CLOCK_MONOTONIC);
-	check("parent", "is where it was", later >= parents[0] && later < parents[0] + 60 * BILLION);
+	int64_t later = now_ns(CLOCK_MONOTONIC);
+	checks("parent", "is where it was", later >= parents[0] && later < parents[0] + 60 * BILLION);
 	waits("parent", CLOCK_MONOTONIC);
 	return 0;
 }

@@ -1,12 +1,6 @@
 /* A program that does no harm: so many ticks of a timer, with another program at every fourth, and
  * then one line about all of it. Said only if all of it was done. */
-#define _GNU_SOURCE
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/timerfd.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "guest.h"
 
 int main(int argc, char **argv)
 {

@@ -2,37 +2,10 @@
  * in which order that is looked at, how often a timer has expired beyond what its signal told, that
  * no timer takes the signal of another one, and limits. Prints one line for each check, the same
  * natively and in virtual time. */
-#define _GNU_SOURCE
-#include <errno.h>
+#include "guest.h"
 #include <limits.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <sys/timerfd.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#define MS 1000000ll
-#define BILLION 1000000000ll
-
-static void check(const char *what, int holds)
-{
-	printf("%s: %s\n", what, holds ? "yes" : "NO");
-	fflush(stdout);
-}
-
-static struct itimerspec setting(int64_t first, int64_t period)
-{
-	return (struct itimerspec){ { period / BILLION, period % BILLION },
-				    { first / BILLION, first % BILLION } };
-}
 
 /* The calls themselves: the C library looks at some arguments before the kernel does. */
 static int create(int clock, struct sigevent *event, int *id)
@@ -45,16 +18,11 @@ static int set(int id, int flags, struct itimerspec *to, struct itimerspec *was)
 	return syscall(SYS_timer_settime, id, flags, to, was);
 }
 
-static int fails(int result, int error)
-{
-	return result == -1 && errno == error;
-}
-
 static void kinds(void)
 {
 	static const int wrong[] = { 3, 5, 6, 8, 16, -1, 1 << 20 };
 	int id, refused = 1;
-	for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+	for (unsigned i = 0; i < COUNT(wrong); i++) {
 		struct sigevent event = { .sigev_signo = SIGUSR1, .sigev_notify = wrong[i] };
 		refused &= fails(create(CLOCK_MONOTONIC, &event, &id), EINVAL);
 	}
@@ -124,8 +92,6 @@ static volatile uintptr_t values;
 
 static void handler(int signal, siginfo_t *info, void *context)
 {
-	(void)signal;
-	(void)context;
 	signals++;
 	told_overrun = info->si_overrun;
 	values |= 1u << info->si_value.sival_int;
@@ -143,9 +109,7 @@ static void overruns(int signal)
 {
 	int id;
 	char what[80];
-	sigset_t own, before;
-	sigemptyset(&own);
-	sigaddset(&own, signal);
+	sigset_t own = set_of(signal), before;
 	sigprocmask(SIG_BLOCK, &own, &before);
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = signal };
 	create(CLOCK_REALTIME, &event, &id);
@@ -166,8 +130,7 @@ static void overruns(int signal)
 	signals = 0;
 	set(id, 0, &to, NULL);
 	check(WHAT("no overrun before anything"), syscall(SYS_timer_getoverrun, id) == 0);
-	struct timespec nap = { 0, 105 * MS };
-	nanosleep(&nap, NULL);
+	usleep(105000);
 	int waits = signals == 0;
 	wait_for(1);
 	check(WHAT("waits while it is blocked, and is delivered once"), waits && signals == 1);
@@ -180,8 +143,7 @@ static void overruns(int signal)
 	signals = 0;
 	to = setting(20 * MS, 20 * MS);
 	set(id, 0, &to, NULL);
-	nap.tv_nsec = 400 * MS;
-	nanosleep(&nap, NULL);
+	usleep(400000);
 	wait_for(1);
 	int overrun = syscall(SYS_timer_getoverrun, id);
 	set(id, 0, &none, NULL);
@@ -195,9 +157,7 @@ static void together(void)
 {
 	enum { COUNT = 8 };
 	int ids[COUNT];
-	sigset_t own, before;
-	sigemptyset(&own);
-	sigaddset(&own, SIGRTMIN + 4);
+	sigset_t own = set_of(SIGRTMIN + 4), before;
 	sigprocmask(SIG_BLOCK, &own, &before);
 	signals = 0;
 	values = 0;
@@ -208,8 +168,7 @@ static void together(void)
 		struct itimerspec to = setting(20 * MS, 0);
 		set(ids[i], 0, &to, NULL);
 	}
-	struct timespec nap = { 0, 80 * MS };
-	nanosleep(&nap, NULL);
+	usleep(80000);
 	wait_for(COUNT);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	check("eight timers of one signal are told eight times", signals == COUNT && values == (1u << COUNT) - 1);
@@ -279,10 +238,8 @@ static void crowded(void)
 		struct itimerspec to = setting(5 * MS, 0);
 		struct timespec none = { 0, 0 };
 		struct rlimit few = { 20, 20 };
-		sigset_t other;
+		sigset_t other = set_of(SIGRTMIN + 5);
 		signals = 0;
-		sigemptyset(&other);
-		sigaddset(&other, SIGRTMIN + 5);
 		sigprocmask(SIG_BLOCK, &other, NULL);
 		struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 4 };
 		int made = create(CLOCK_MONOTONIC, &event, &id) == 0 && setrlimit(RLIMIT_SIGPENDING, &few) == 0;
@@ -305,8 +262,7 @@ int main(void)
 	struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
 	sigaction(SIGUSR1, &action, NULL);
 	sigaction(SIGRTMIN + 4, &action, NULL);
-	printf("ready\n");
-	fflush(stdout);
+	print_line("ready");
 	kinds();
 	arguments();
 	overruns(SIGUSR1);

@@ -1,18 +1,8 @@
 /* Ways to start a program. The program that is started is this one again, as `say`, which prints
  * "virtual" if its time of day is before 2002 and "host" otherwise; so nobody slips out of a
  * domain that starts in 2001 unnoticed. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
+#include "guest.h"
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 extern char **environ;
 static char *self;
@@ -38,7 +28,6 @@ static int wait_for(pid_t child)
 
 static void *exec_here(void *unused)
 {
-	(void)unused;
 	execv(self, say);
 	abort();
 }
@@ -52,7 +41,6 @@ static void *compute(void *unused)
 
 static void *sleep_long(void *unused)
 {
-	(void)unused;
 	sleep(1000);
 	return NULL;
 }

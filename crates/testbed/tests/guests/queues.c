@@ -1,64 +1,30 @@
 /* Waits for semaphores, message queues, events and several futexes; the time since the start of
  * the system; and calls whose pointers point nowhere. Prints one line for each check, the same
  * natively and in virtual time. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
+#include "guest.h"
 #include <linux/aio_abi.h>
 #include <mqueue.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ipc.h>
 #include <sys/select.h>
 #include <sys/sem.h>
-#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <sys/times.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "processor.h"
-
-#define MS 1000000ll
-#define BILLION 1000000000ll
 #define WAIT (250 * MS)
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
 
-static int64_t now(int clock)
-{
-	struct timespec t;
-	clock_gettime(clock, &t);
-	return t.tv_sec * BILLION + t.tv_nsec;
-}
-
-static struct timespec of(int64_t ns)
-{
-	return (struct timespec){ ns / BILLION, ns % BILLION };
-}
-
-static void check(const char *what, int holds)
-{
-	printf("%s: %s\n", what, holds ? "yes" : "NO");
-	fflush(stdout);
-}
-
 static int64_t begun;
 
 static int not_early(void)
 {
-	return now(CLOCK_MONOTONIC) - begun >= WAIT;
+	return now_ns(CLOCK_MONOTONIC) - begun >= WAIT;
 }
 
 static void begin(void)
 {
-	begun = now(CLOCK_MONOTONIC);
+	begun = now_ns(CLOCK_MONOTONIC);
 }
 
 static void *post(void *arg)
@@ -71,7 +37,7 @@ static void *post(void *arg)
 
 static void semaphores(void)
 {
-	struct timespec span = of(WAIT);
+	struct timespec span = span_of(WAIT);
 	struct sembuf down = { 0, -1, 0 }, at_once = { 0, -1, IPC_NOWAIT };
 	int set = semget(IPC_PRIVATE, 1, 0600);
 	begin();
@@ -94,12 +60,12 @@ static void messages(void)
 	mqd_t queue = mq_open(name, O_CREAT | O_RDWR, 0600, &shape);
 	mq_unlink(name);
 	begin();
-	struct timespec until = of(now(CLOCK_REALTIME) + WAIT);
+	struct timespec until = span_of(now_ns(CLOCK_REALTIME) + WAIT);
 	check("mq_timedreceive in vain", mq_timedreceive(queue, text, 8, NULL, &until) == -1 &&
 					 errno == ETIMEDOUT && not_early());
 	check("mq_timedsend at once", mq_timedsend(queue, text, 1, 0, &until) == 0);
 	begin();
-	until = of(now(CLOCK_REALTIME) + WAIT);
+	until = span_of(now_ns(CLOCK_REALTIME) + WAIT);
 	check("mq_timedsend in vain", mq_timedsend(queue, text, 1, 0, &until) == -1 &&
 				      errno == ETIMEDOUT && not_early());
 	check("mq_timedreceive gets it", mq_timedreceive(queue, text, 8, NULL, &until) == 1);
@@ -115,7 +81,7 @@ static void events(void)
 {
 	aio_context_t context = 0;
 	struct io_event list[4];
-	struct timespec span = of(WAIT);
+	struct timespec span = span_of(WAIT);
 	syscall(SYS_io_setup, 4, &context);
 	begin();
 	check("io_getevents in vain",
@@ -124,7 +90,7 @@ static void events(void)
 	uint32_t words[2] = { 0, 7 };
 	struct waiter both[2] = { { 0, (uintptr_t)&words[0], 2, 0 }, { 7, (uintptr_t)&words[1], 2, 0 } };
 	begin();
-	struct timespec until = of(now(CLOCK_REALTIME) + WAIT);
+	struct timespec until = span_of(now_ns(CLOCK_REALTIME) + WAIT);
 	int ended = syscall(SYS_futex_waitv, both, 2, 0, &until, CLOCK_REALTIME);
 	check("futex_waitv in vain", ended == -1 && (errno == ENOSYS || (errno == ETIMEDOUT && not_early())));
 	both[1].value = 8;
@@ -135,28 +101,23 @@ static void events(void)
 static void since_start(void)
 {
 	struct sysinfo info;
-	int64_t before = now(CLOCK_BOOTTIME);
+	int64_t before = now_ns(CLOCK_BOOTTIME);
 	sysinfo(&info);
-	int64_t after = now(CLOCK_BOOTTIME);
+	int64_t after = now_ns(CLOCK_BOOTTIME);
 	check("sysinfo tells the clock since the start",
 	      info.uptime >= before / BILLION && info.uptime <= after / BILLION + 1);
-	before = now(CLOCK_MONOTONIC);
+	before = now_ns(CLOCK_MONOTONIC);
 	clock_t ticks = times(NULL);
 	usleep(300000);
 	ticks = times(NULL) - ticks;
-	after = now(CLOCK_MONOTONIC);
+	after = now_ns(CLOCK_MONOTONIC);
 	check("times counts as the clock does", ticks >= 30 && ticks <= (after - before) / (10 * MS) + 1);
-}
-
-static int fails(long result, int error)
-{
-	return result == -1 && errno == error;
 }
 
 static void nowhere(void)
 {
 	void *bad = (void *)8;
-	struct timespec span = of(MS);
+	struct timespec span = span_of(MS);
 	struct timeval soon = { 0, 1000 };
 	check("clock_gettime nowhere", fails(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, bad), EFAULT));
 	check("gettimeofday nowhere", fails(syscall(SYS_gettimeofday, bad, NULL), EFAULT));
@@ -177,8 +138,7 @@ static void nowhere(void)
 
 int main(void)
 {
-	printf("ready\n");
-	fflush(stdout);
+	print_line("ready");
 	semaphores();
 	messages();
 	events();

@@ -2,41 +2,27 @@
  * (FUTEX_WAIT_REQUEUE_PI), and mutexes with a deadline.
  *
  *   requeue MS          prints "ready", then name, outcome, nanoseconds waited, nanoseconds asked */
-#define _GNU_SOURCE
-#include <errno.h>
+#include "guest.h"
 #include <linux/futex.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-#define BILLION 1000000000ll
 
 static int64_t asked;
 static uint32_t word, lock, other;
 static pthread_mutex_t mutex;
 
-static int64_t now(clockid_t clock)
-{
-	struct timespec t;
-	clock_gettime(clock, &t);
-	return t.tv_sec * BILLION + t.tv_nsec;
-}
-
 static struct timespec until(clockid_t clock)
 {
-	int64_t ns = now(clock) + asked;
-	return (struct timespec){ ns / BILLION, ns % BILLION };
+	return span_of(now_ns(clock) + asked);
+}
+
+static const char *outcome(long result)
+{
+	return result >= 0 ? "woken" : errno == ETIMEDOUT ? "timeout" : strerror(errno);
 }
 
 static void report(const char *name, int64_t begun, long result)
 {
-	printf("%s\t%s\t%lld\t%lld\n", name, result < 0 ? strerror(errno) : "woken",
-	       (long long)(now(CLOCK_MONOTONIC) - begun), (long long)asked);
+	printf("%s\t%s\t%lld\t%lld\n", name, outcome(result),
+	       (long long)(now_ns(CLOCK_MONOTONIC) - begun), (long long)asked);
 	fflush(stdout);
 }
 
@@ -49,27 +35,25 @@ static long wait_requeue(int flag, clockid_t clock, uint32_t *on)
 
 static void *waiter(void *unused)
 {
-	(void)unused;
 	asked *= 100;
-	int64_t begun = now(CLOCK_MONOTONIC);
+	int64_t begun = now_ns(CLOCK_MONOTONIC);
 	long result = wait_requeue(0, CLOCK_MONOTONIC, &other);
 	asked /= 100;
-	printf("requeued\t%s\n", result < 0 ? strerror(errno) : "woken");
+	printf("requeued\t%s\n", outcome(result));
 	printf("owned\t%d\n", (lock & FUTEX_TID_MASK) == (uint32_t)gettid());
-	printf("before its time\t%d\n", now(CLOCK_MONOTONIC) - begun < asked * 100);
+	printf("before its time\t%d\n", now_ns(CLOCK_MONOTONIC) - begun < asked * 100);
 	syscall(SYS_futex, &lock, FUTEX_UNLOCK_PI | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0);
 	return NULL;
 }
 
 static void *timed(void *unused)
 {
-	(void)unused;
 	struct timespec t = until(CLOCK_REALTIME);
-	int64_t begun = now(CLOCK_MONOTONIC);
+	int64_t begun = now_ns(CLOCK_MONOTONIC);
 	errno = pthread_mutex_timedlock(&mutex, &t);
 	report("timedlock", begun, errno ? -1 : 0);
 	t = until(CLOCK_MONOTONIC);
-	begun = now(CLOCK_MONOTONIC);
+	begun = now_ns(CLOCK_MONOTONIC);
 	errno = pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &t);
 	report("clocklock", begun, errno ? -1 : 0);
 	return NULL;
@@ -80,11 +64,10 @@ int main(int argc, char **argv)
 	pthread_mutexattr_t inherit;
 	pthread_t thread;
 	asked = atoll(argv[argc - 1]) * 1000000;
-	puts("ready");
-	fflush(stdout);
-	int64_t begun = now(CLOCK_MONOTONIC);
+	print_line("ready");
+	int64_t begun = now_ns(CLOCK_MONOTONIC);
 	report("monotonic", begun, wait_requeue(0, CLOCK_MONOTONIC, &word));
-	begun = now(CLOCK_MONOTONIC);
+	begun = now_ns(CLOCK_MONOTONIC);
 	report("realtime", begun, wait_requeue(FUTEX_CLOCK_REALTIME, CLOCK_REALTIME, &word));
 
 	pthread_mutexattr_init(&inherit);

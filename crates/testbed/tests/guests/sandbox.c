@@ -1,27 +1,14 @@
 /* Programs that give themselves seccomp filters, as sandboxes do. Each mode prints what it saw, which
  * must be the same natively and in virtual time. */
-#define _GNU_SOURCE
-#include <errno.h>
+#include "guest.h"
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define LOAD(what) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, what))
 #define ON(number, verdict)                                       \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), \
@@ -93,7 +80,6 @@ static void kills(void)
 
 static void note(int signal)
 {
-	(void)signal;
 	usr1++;
 }
 
@@ -156,8 +142,7 @@ static void trapped_by_default(void)
 	signal(SIGSYS, SIG_IGN);
 	printf("installed %ld\n", install(steps, COUNT(steps), 0));
 	kill(getpid(), SIGSYS);
-	printf("ignored\n");
-	fflush(stdout);
+	print_line("ignored");
 	syscall(SYS_getppid);
 	printf("not reached\n");
 }
@@ -302,17 +287,12 @@ static void dispatch(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} modes[] = {
+	static const struct mode modes[] = {
 		{ "kills", kills }, { "traps", traps }, { "default", trapped_by_default },
 		{ "errors", errors }, { "forbidden", only_forbidden }, { "wrong", wrong },
 		{ "threads", threads }, { "older", older }, { "strict", strict }, { "listener", listener },
 		{ "dispatch", dispatch },
+		{ 0 },
 	};
-	for (size_t i = 0; i < COUNT(modes); i++)
-		if (argc > 1 && !strcmp(argv[1], modes[i].name))
-			modes[i].run();
-	return 0;
+	return run_mode(modes, argc, argv);
 }

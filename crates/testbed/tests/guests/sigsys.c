@@ -1,24 +1,13 @@
 /* SIGSYS as any other signal: blocked, pending, taken and handled. Each mode prints what it saw; the
  * test compares that with the same mode run natively. Between the steps it waits, so that calls are
  * stopped while the signal is blocked. */
-#define _GNU_SOURCE
-#include <errno.h>
+#include "guest.h"
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <poll.h>
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 static volatile sig_atomic_t handled, depth, deepest, code, value, seen;
 static sigset_t only, full;
@@ -77,10 +66,10 @@ static void install_note(int flags)
 	sigaction(SIGSYS, &action, NULL);
 }
 
-/* What a mask was is told by whoever changes it, and who looks. */
+/* A change of the mask returns what it was, and so does a look at it. */
 static void masks(void)
 {
-	sigset_t old, one;
+	sigset_t old, one = set_of(SIGUSR1);
 	install(SIGSYS, count, 0, 0);
 	tell("at first");
 	sigprocmask(SIG_BLOCK, &only, &old);
@@ -91,8 +80,6 @@ static void masks(void)
 	tell("none");
 	sigprocmask(SIG_SETMASK, &full, &old);
 	tell("all");
-	sigemptyset(&one);
-	sigaddset(&one, SIGUSR1);
 	sigprocmask(SIG_UNBLOCK, &one, &old);
 	printf("before %d USR1 %d\n", sigismember(&old, SIGSYS), sigismember(&old, SIGUSR1));
 	sigprocmask(SIG_SETMASK, &old, &one);
@@ -223,11 +210,20 @@ static void handlers(void)
 	tell("after its own");
 }
 
+/* By a child, in a while. */
+static void signal_soon(void)
+{
+	fflush(stdout);
+	if (fork() == 0) {
+		usleep(20000);
+		_exit(kill(getppid(), SIGSYS));
+	}
+}
+
 /* Taken instead of handled. */
 static void *take(void *unused)
 {
 	siginfo_t info = { 0 };
-	(void)unused;
 	int signal = sigwaitinfo(&only, &info);
 	printf("taken %d by a thread, code %d, value %d\n", signal == SIGSYS && info.si_signo == SIGSYS,
 	       info.si_code, info.si_value.sival_int);
@@ -263,10 +259,7 @@ static void taken(void)
 	usleep(20000);
 	sigqueue(getpid(), SIGSYS, (union sigval){ .sival_int = 8 });
 	pthread_join(thread, NULL);
-	if (fork() == 0) {
-		usleep(20000);
-		_exit(kill(getppid(), SIGSYS));
-	}
+	signal_soon();
 	printf("sigwait %d", sigwait(&only, &signal));
 	printf(" %d\n", signal);
 	tell("at last");
@@ -287,11 +280,7 @@ static void one_call(void)
 	raise(SIGSYS);
 	printf("ppoll %d\n", ppoll(NULL, 0, &t, &open) == -1 && errno == EINTR);
 	tell("ppoll");
-	fflush(stdout);
-	if (fork() == 0) {
-		usleep(20000);
-		_exit(kill(getppid(), SIGSYS));
-	}
+	signal_soon();
 	printf("ppoll %d\n", ppoll(NULL, 0, &t, &open) == -1 && errno == EINTR);
 	tell("ppoll from outside");
 	sigaddset(&open, SIGSYS);
@@ -353,7 +342,6 @@ static void jump(int signal)
 
 static void fill(int signal, siginfo_t *info, void *context)
 {
-	(void)info;
 	ucontext_t *interrupted = context;
 	count(signal);
 	sigfillset(&interrupted->uc_sigmask);
@@ -454,10 +442,8 @@ static void stand_in(void)
 	raise(SIGSYS);
 	sigprocmask(SIG_UNBLOCK, &only, NULL);
 	printf("handled %d and %d\n", handled, stack_faults);
-	sigset_t other;
+	sigset_t other = set_of(SIGSTKFLT);
 	int signal_number = 0;
-	sigemptyset(&other);
-	sigaddset(&other, SIGSTKFLT);
 	sigprocmask(SIG_BLOCK, &other, NULL);
 	install(SIGSTKFLT, stack_fault, 0, 0);
 	raise(SIGSTKFLT);
@@ -531,20 +517,14 @@ static void inherited(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} modes[] = {
+	static const struct mode modes[] = {
 		{ "masks", masks },       { "kept", kept },         { "handlers", handlers },
 		{ "taken", taken },       { "one-call", one_call }, { "threads", threads },
 		{ "leaves", leaves },     { "restarts", restarts }, { "stand-in", stand_in },
 		{ "filtered", filtered }, { "started", started },   { "inherited", inherited },
+		{ 0 },
 	};
-	sigemptyset(&only);
-	sigaddset(&only, SIGSYS);
+	only = set_of(SIGSYS);
 	sigfillset(&full);
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-		if (argc > 1 && !strcmp(argv[1], modes[i].name))
-			modes[i].run();
-	return 0;
+	return run_mode(modes, argc, argv);
 }

@@ -5,35 +5,14 @@
  *   sockets rest        what calls with a timeout do when it is not the timeout that ends them;
  *                       prints one line for each
  *   sockets child       a child and what it executes share the socket of their parent */
-#define _GNU_SOURCE
+#include "guest.h"
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#define BILLION 1000000000ll
 
 static int64_t asked;
 static pthread_barrier_t all_there;
-
-static int64_t now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * BILLION + t.tv_nsec;
-}
 
 static void limit(int fd, int option)
 {
@@ -130,14 +109,14 @@ static long do_recvmmsg_timeout(void)
 	enum { MOST = 64 };
 	struct iovec v = { data, 10 };
 	struct mmsghdr m[MOST];
-	struct timespec time = { asked / BILLION, asked % BILLION };
+	struct timespec time = span_of(asked);
 	int fds[2];
 	socketpair(AF_UNIX, SOCK_DGRAM, 0, fds);
 	for (int i = 0; i < MOST; i++)
 		m[i] = (struct mmsghdr){ .msg_hdr = { .msg_iov = &v, .msg_iovlen = 1 } };
 	pid_t child = fork();
 	if (child == 0) {
-		struct timespec t = { asked / 8 / BILLION, asked / 8 % BILLION };
+		struct timespec t = span_of(asked / 8);
 		for (;;) {
 			send(fds[1], "datagram", 8, 0);
 			nanosleep(&t, NULL);
@@ -253,28 +232,26 @@ static struct call {
 	{ "writev part", do_writev_part },
 	{ "connect", do_connect },
 };
-#define COUNT (sizeof(calls) / sizeof(calls[0]))
 
 static void *run(void *place)
 {
 	struct call *call = place;
 	pthread_barrier_wait(&all_there);
-	int64_t begun = now();
+	int64_t begun = now_ns(CLOCK_MONOTONIC);
 	long result = call->run();
 	call->outcome = result < 0 ? errno : -(int)result;
-	call->waited = now() - begun;
+	call->waited = now_ns(CLOCK_MONOTONIC) - begun;
 	return NULL;
 }
 
 static void plain(void)
 {
-	pthread_barrier_init(&all_there, NULL, COUNT + 1);
-	for (size_t i = 0; i < COUNT; i++)
+	pthread_barrier_init(&all_there, NULL, COUNT(calls) + 1);
+	for (size_t i = 0; i < COUNT(calls); i++)
 		pthread_create(&calls[i].thread, NULL, run, &calls[i]);
 	pthread_barrier_wait(&all_there);
-	puts("ready");
-	fflush(stdout);
-	for (size_t i = 0; i < COUNT; i++) {
+	print_line("ready");
+	for (size_t i = 0; i < COUNT(calls); i++) {
 		pthread_join(calls[i].thread, NULL);
 		printf("%s\t%s\t%lld\t%lld\n", calls[i].name,
 		       calls[i].outcome == EAGAIN ? "timeout" : strerror(abs(calls[i].outcome)),
@@ -291,7 +268,6 @@ static volatile int handled, sent, interrupted;
 
 static void handler(int signal)
 {
-	(void)signal;
 	handled++;
 }
 
@@ -409,18 +385,18 @@ static void rest(void)
 	memcpy(&copy, CMSG_DATA(CMSG_FIRSTHDR(&carrier)), sizeof copy);
 	asked = 30000000;
 	limit(copy, SO_RCVTIMEO);
-	int64_t begun = now();
+	int64_t begun = now_ns(CLOCK_MONOTONIC);
 	say("passed", read(to, data, 1));
-	printf("in time %d\n", now() - begun >= asked);
+	printf("in time %d\n", now_ns(CLOCK_MONOTONIC) - begun >= asked);
 }
 
 static void child(int fd)
 {
 	char number[16];
 	if (fork() == 0) {
-		int64_t begun = now();
+		int64_t begun = now_ns(CLOCK_MONOTONIC);
 		long got = read(fd, data, 1);
-		printf("child: %ld %s %d\n", got, strerror(errno), now() - begun >= asked);
+		printf("child: %ld %s %d\n", got, strerror(errno), now_ns(CLOCK_MONOTONIC) - begun >= asked);
 		fflush(stdout);
 		snprintf(number, sizeof number, "%d", fd);
 		execl("/proc/self/exe", "sockets", "executed", number, NULL);
@@ -442,10 +418,10 @@ int main(int argc, char **argv)
 		struct timeval t;
 		socklen_t length = sizeof t;
 		getsockopt(atoi(argv[2]), SOL_SOCKET, SO_RCVTIMEO, &t, &length);
-		int64_t begun = now();
+		int64_t begun = now_ns(CLOCK_MONOTONIC);
 		long got = read(atoi(argv[2]), data, 1);
 		printf("executed: %ld %s %d\n", got, strerror(errno),
-		       now() - begun >= t.tv_sec * BILLION + t.tv_usec * 1000);
+		       now_ns(CLOCK_MONOTONIC) - begun >= ns_of_timeval(t));
 	}
 	return 0;
 }

@@ -3,13 +3,7 @@
  * input ends with 0.
  *
  *   spin FILE */
-#include <fcntl.h>
-#include <poll.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
+#include "guest.h"
 
 int main(int argc, char **argv)
 {
@@ -19,12 +13,9 @@ int main(int argc, char **argv)
 	volatile int64_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	struct pollfd input = { 0, POLLIN, 0 };
 	int64_t last = 0;
-	printf("ready\n");
-	fflush(stdout);
+	print_line("ready");
 	for (int64_t count = 1;; count++) {
-		struct timespec t;
-		clock_gettime(CLOCK_MONOTONIC, &t);
-		int64_t now = t.tv_sec * 1000000000ll + t.tv_nsec;
+		int64_t now = now_ns(CLOCK_MONOTONIC);
 		if (now < last)
 			return 1;
 		last = now;

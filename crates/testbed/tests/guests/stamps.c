@@ -4,43 +4,16 @@
  *
  *   stamps NS           sends and looks at once; NS nanoseconds off is right
  *   stamps NS later     prints "sent" when all are sent, and looks when a line comes in */
-#define _GNU_SOURCE
+#include "guest.h"
 #include <arpa/inet.h>
-#include <errno.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
-#include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
-#include <unistd.h>
-
-#define BILLION 1000000000ll
 
 static int bad;
-
-static long long now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return t.tv_sec * BILLION + t.tv_nsec;
-}
-
-static long long ns(struct timespec t)
-{
-	return t.tv_sec * BILLION + t.tv_nsec;
-}
-
-static long long us(struct timeval t)
-{
-	return t.tv_sec * BILLION + t.tv_usec * 1000;
-}
 
 enum kind { MICRO, NANO, FULL, SENT, MANY, ASKED_MICRO, ASKED_NANO, LOCAL, KINDS };
 static const char *names[] = { "SO_TIMESTAMP", "SO_TIMESTAMPNS", "SO_TIMESTAMPING",
@@ -99,9 +72,9 @@ static long long in_message(struct msghdr *message)
 		if (c->cmsg_level != SOL_SOCKET)
 			continue;
 		if (c->cmsg_type == SCM_TIMESTAMP)
-			return us(*(struct timeval *)CMSG_DATA(c));
+			return ns_of_timeval(*(struct timeval *)CMSG_DATA(c));
 		if (c->cmsg_type == SCM_TIMESTAMPNS || c->cmsg_type == SCM_TIMESTAMPING)
-			return ns(*(struct timespec *)CMSG_DATA(c));
+			return ns_of(*(struct timespec *)CMSG_DATA(c));
 	}
 	return -1;
 }
@@ -125,9 +98,9 @@ static long long stamp(enum kind kind)
 	struct timeval micro;
 	struct timespec nano;
 	if (kind == ASKED_MICRO)
-		return ioctl(s->in, SIOCGSTAMP, &micro) ? -1 : us(micro);
+		return ioctl(s->in, SIOCGSTAMP, &micro) ? -1 : ns_of_timeval(micro);
 	if (kind == ASKED_NANO)
-		return ioctl(s->in, SIOCGSTAMPNS, &nano) ? -1 : ns(nano);
+		return ioctl(s->in, SIOCGSTAMPNS, &nano) ? -1 : ns_of(nano);
 	return in_message(&message.msg_hdr);
 }
 
@@ -153,17 +126,16 @@ int main(int argc, char **argv)
 	begun();
 	for (enum kind kind = 0; kind < KINDS; kind++) {
 		struct socket *s = &sockets[kind];
-		s->before = now();
+		s->before = now_ns(CLOCK_REALTIME);
 		if (send(s->out, "x", 1, 0) != 1)
 			perror("send"), bad = 1;
 		struct pollfd arrived = { kind == SENT ? s->out : s->in, POLLIN, 0 };
 		poll(&arrived, 1, -1);
-		s->after = now();
+		s->after = now_ns(CLOCK_REALTIME);
 	}
 	if (later) {
 		char line[64];
-		puts("sent");
-		fflush(stdout);
+		print_line("sent");
 		if (!fgets(line, sizeof line, stdin))
 			return 2;
 	}
@@ -171,7 +143,7 @@ int main(int argc, char **argv)
 		struct socket *s = &sockets[kind];
 		long long at = stamp(kind);
 		/* The kernel stamps a local datagram only when it is looked at. */
-		long long after = kind == LOCAL ? now() : s->after;
+		long long after = kind == LOCAL ? now_ns(CLOCK_REALTIME) : s->after;
 		if (at < s->before - slack || at > after + slack)
 			printf("%s is off by %lld before, %lld after\n", names[kind], s->before - at,
 			       at - after),

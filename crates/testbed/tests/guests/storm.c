@@ -3,16 +3,8 @@
  * programs, and none may hang.
  *
  *   storm CHILDREN ROUNDS SEED */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
+#include "guest.h"
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 extern char **environ;
 
@@ -60,7 +52,6 @@ static int runner(long rest)
 
 static void ignore(int signal)
 {
-	(void)signal;
 }
 
 int main(int argc, char **argv)

@@ -4,32 +4,8 @@
  * killed or the time of the host's is over.
  * timer_storm measure: waits in turn for a periodic timerfd and by sleeping, and prints by how many
  * microseconds the median of each was late, then makes sure that timers may still be made. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/userfaultfd.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
+#include "silent.h"
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <sys/timerfd.h>
-#include <time.h>
-#include <unistd.h>
-
-#define BILLION 1000000000ll
-
-static int64_t now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * BILLION + t.tv_nsec;
-}
 
 static void begun(const char *what)
 {
@@ -78,33 +54,20 @@ static void *reads(void *call)
 	return NULL;
 }
 
-/* Memory that whoever reads it waits for, for ever. */
-static int faults(void)
+/* Timers that are set from memory which never comes. */
+static void faults(void)
 {
-	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	struct uffdio_api api = { .api = UFFD_API };
-	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) != 0) {
+	missing = silent_memory(0, 8192);
+	if (!missing) {
 		begun("not measured: no userfaultfd here");
-		return 0;
+		return;
 	}
-	missing = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct uffdio_register area = { .range = { (uintptr_t)missing, 8192 },
-					.mode = UFFDIO_REGISTER_MODE_MISSING };
-	if (ioctl(fd, UFFDIO_REGISTER, &area) != 0)
-		return 1;
 	for (intptr_t i = 0; i < 8; i++) {
 		pthread_t thread;
 		pthread_create(&thread, NULL, reads, (void *)i);
 	}
 	usleep(100000);
 	begun("faults");
-	return 0;
-}
-
-static int compare(const void *one, const void *two)
-{
-	int64_t a = *(const int64_t *)one, b = *(const int64_t *)two;
-	return (a > b) - (a < b);
 }
 
 static int measure(void)
@@ -113,19 +76,19 @@ static int measure(void)
 	static int64_t timer[COUNT], sleeps[COUNT];
 	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
 	for (int i = 0; i < COUNT; i++) {
-		int64_t due = now() + PERIOD;
+		int64_t due = now_ns(CLOCK_MONOTONIC) + PERIOD;
 		uint64_t count;
-		struct itimerspec set = { { 0, 0 }, { due / BILLION, due % BILLION } };
+		struct itimerspec set = setting(due, 0);
 		if (timerfd_settime(fd, TFD_TIMER_ABSTIME, &set, NULL) != 0 || read(fd, &count, 8) != 8)
 			return 1;
-		timer[i] = now() - due;
-		due = now() + PERIOD;
-		struct timespec until = { due / BILLION, due % BILLION };
+		timer[i] = now_ns(CLOCK_MONOTONIC) - due;
+		due = now_ns(CLOCK_MONOTONIC) + PERIOD;
+		struct timespec until = span_of(due);
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-		sleeps[i] = now() - due;
+		sleeps[i] = now_ns(CLOCK_MONOTONIC) - due;
 	}
-	qsort(timer, COUNT, sizeof *timer, compare);
-	qsort(sleeps, COUNT, sizeof *sleeps, compare);
+	qsort(timer, COUNT, sizeof *timer, compare_ns);
+	qsort(sleeps, COUNT, sizeof *sleeps, compare_ns);
 	printf("measured %lld %lld\n", (long long)timer[COUNT / 2] / 1000, (long long)sleeps[COUNT / 2] / 1000);
 	timer_t id;
 	return timer_create(CLOCK_REALTIME, NULL, &id) != 0;
@@ -139,8 +102,8 @@ int main(int count, char **arguments)
 		fast(900);
 	else if (strcmp(arguments[1], "many") == 0)
 		many(count > 3 ? atoi(arguments[3]) : 5000);
-	else if (faults() != 0)
-		return 1;
+	else
+		faults();
 	sleep(atoi(arguments[2]));
 	return 0;
 }

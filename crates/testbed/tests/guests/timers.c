@@ -1,53 +1,13 @@
 /* Timers of every kind: each expires as often as it should and never early, reads back what was
  * set, and is gone when it is deleted. Prints one line for each check, the same natively and in
  * virtual time; how late a timer was goes to standard error, in microseconds. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
+#include "guest.h"
 #include <sys/prctl.h>
-#include <sys/time.h>
-#include <sys/timerfd.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#define MS 1000000ll
-#define BILLION 1000000000ll
-
-static int64_t now(int clock)
-{
-	struct timespec t;
-	clock_gettime(clock, &t);
-	return t.tv_sec * BILLION + t.tv_nsec;
-}
-
-static struct timespec of(int64_t ns)
-{
-	return (struct timespec){ ns / BILLION, ns % BILLION };
-}
-
-static struct itimerspec setting(int64_t first, int64_t period)
-{
-	return (struct itimerspec){ of(period), of(first) };
-}
-
-static void check(const char *what, int holds)
-{
-	printf("%s: %s\n", what, holds ? "yes" : "NO");
-	fflush(stdout);
-}
 
 /* Whether not before `due`; says how much later. */
 static int not_early(const char *what, int clock, int64_t due)
 {
-	int64_t late = now(clock) - due;
+	int64_t late = now_ns(clock) - due;
 	fprintf(stderr, "%s\t%lld\n", what, (long long)(late / 1000));
 	return late >= 0;
 }
@@ -58,7 +18,7 @@ static void descriptors(int clock, const char *name)
 	uint64_t count = 0;
 	struct itimerspec left;
 	int fd = timerfd_create(clock, TFD_CLOEXEC);
-	int64_t begun = now(clock);
+	int64_t begun = now_ns(clock);
 	struct itimerspec set = setting(80 * MS, 30 * MS);
 #define WHAT(text) (snprintf(what, sizeof what, "timerfd %s %s", name, text), what)
 	check(WHAT("is set"), timerfd_settime(fd, 0, &set, NULL) == 0);
@@ -77,12 +37,12 @@ static void descriptors(int clock, const char *name)
 			break;
 	check(WHAT("counts what was missed"), more >= 3);
 	check(WHAT("counts nothing twice"),
-	      begun + 80 * MS + (int64_t)(count + more - 1) * 30 * MS <= now(clock));
+	      begun + 80 * MS + (int64_t)(count + more - 1) * 30 * MS <= now_ns(clock));
 	set = setting(0, 0);
 	check(WHAT("tells what it was"), timerfd_settime(fd, 0, &set, &left) == 0 &&
 					 left.it_interval.tv_nsec == 30 * MS);
 	check(WHAT("is silent when disarmed"), poll(&ready, 1, 80) == 0);
-	int64_t due = now(clock) + 40 * MS;
+	int64_t due = now_ns(clock) + 40 * MS;
 	set = setting(due, 0);
 	check(WHAT("takes an absolute time"), timerfd_settime(fd, TFD_TIMER_ABSTIME, &set, NULL) == 0);
 	check(WHAT("waits for it"), poll(&ready, 1, -1) == 1 && not_early(name, clock, due));
@@ -97,13 +57,13 @@ static void mistakes(void)
 	struct itimerspec set = setting(MS, 0), wrong = { { 0, 0 }, { 0, BILLION } };
 	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
 	timer_t id;
-	check("timerfd: no descriptor", timerfd_settime(99, 0, &set, NULL) == -1 && errno == EBADF);
-	check("timerfd: no timer", timerfd_settime(0, 0, &set, NULL) == -1 && errno == EINVAL);
-	check("timerfd: no time", timerfd_settime(fd, 0, &wrong, NULL) == -1 && errno == EINVAL);
-	check("timerfd: no flag", timerfd_settime(fd, 64, &set, NULL) == -1 && errno == EINVAL);
-	check("timerfd: no setting", timerfd_settime(fd, 0, (void *)8, NULL) == -1 && errno == EFAULT);
-	check("timer: no clock", timer_create(99, NULL, &id) == -1 && errno == EINVAL);
-	check("timer: no timer", timer_settime((timer_t)77, 0, &set, NULL) == -1 && errno == EINVAL);
+	check("timerfd: no descriptor", fails(timerfd_settime(99, 0, &set, NULL), EBADF));
+	check("timerfd: no timer", fails(timerfd_settime(0, 0, &set, NULL), EINVAL));
+	check("timerfd: no time", fails(timerfd_settime(fd, 0, &wrong, NULL), EINVAL));
+	check("timerfd: no flag", fails(timerfd_settime(fd, 64, &set, NULL), EINVAL));
+	check("timerfd: no setting", fails(timerfd_settime(fd, 0, (void *)8, NULL), EFAULT));
+	check("timer: no clock", fails(timer_create(99, NULL, &id), EINVAL));
+	check("timer: no timer", fails(timer_settime((timer_t)77, 0, &set, NULL), EINVAL));
 	close(fd);
 }
 
@@ -177,8 +137,6 @@ static volatile int signals, last_value, last_code;
 
 static void handler(int signal, siginfo_t *info, void *context)
 {
-	(void)signal;
-	(void)context;
 	signals++;
 	last_value = info->si_value.sival_int;
 	last_code = info->si_code;
@@ -196,7 +154,7 @@ static void posix(void)
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 3 };
 	event.sigev_value.sival_int = 7;
 	check("timer is made", timer_create(CLOCK_MONOTONIC, &event, &id) == 0);
-	int64_t begun = now(CLOCK_MONOTONIC);
+	int64_t begun = now_ns(CLOCK_MONOTONIC);
 	struct itimerspec set = setting(40 * MS, 40 * MS);
 	signals = 0;
 	check("timer is set", timer_settime(id, 0, &set, NULL) == 0);
@@ -207,7 +165,7 @@ static void posix(void)
 	timer_gettime(id, &left);
 	check("timer has some time left", left.it_value.tv_nsec > 0 && left.it_value.tv_nsec <= 40 * MS);
 	check("timer is deleted", timer_delete(id) == 0);
-	check("timer is gone", timer_delete(id) == -1 && errno == EINVAL);
+	check("timer is gone", fails(timer_delete(id), EINVAL));
 
 	int calls = 0;
 	event = (struct sigevent){ .sigev_notify = SIGEV_THREAD, .sigev_notify_function = count };
@@ -234,7 +192,7 @@ static void posix(void)
 static void intervals(void)
 {
 	struct itimerval left, none = { { 0, 0 }, { 0, 0 } };
-	int64_t begun = now(CLOCK_MONOTONIC);
+	int64_t begun = now_ns(CLOCK_MONOTONIC);
 	struct itimerval set = { { 0, 50000 }, { 0, 50000 } };
 	signals = 0;
 	check("itimer is set", setitimer(ITIMER_REAL, &set, NULL) == 0);
@@ -245,12 +203,12 @@ static void intervals(void)
 	check("itimer has some time left", left.it_value.tv_usec > 0 && left.it_value.tv_usec <= 50000);
 	setitimer(ITIMER_REAL, &none, NULL);
 	check("itimer of processor time", setitimer(ITIMER_VIRTUAL, &none, NULL) == 0);
-	begun = now(CLOCK_MONOTONIC);
+	begun = now_ns(CLOCK_MONOTONIC);
 	signals = 0;
 	check("alarm is set", alarm(1) == 0);
 	usleep(200000);
 	check("alarm tells what it was", alarm(1) == 1);
-	begun = now(CLOCK_MONOTONIC);
+	begun = now_ns(CLOCK_MONOTONIC);
 	while (signals < 1)
 		pause();
 	check("alarm is not early", not_early("alarm", CLOCK_MONOTONIC, begun + 990 * MS));
@@ -272,13 +230,11 @@ static void intervals(void)
 int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
-	(void)argv;
 	if (argc > 1 && prctl(PR_SET_DUMPABLE, 0))
 		return 2;
 	sigaction(SIGALRM, &action, NULL);
 	sigaction(SIGRTMIN + 3, &action, NULL);
-	printf("ready\n");
-	fflush(stdout);
+	print_line("ready");
 	descriptors(CLOCK_MONOTONIC, "monotonic");
 	descriptors(CLOCK_REALTIME, "realtime");
 	descriptors(CLOCK_BOOTTIME, "boottime");

@@ -5,30 +5,16 @@
  *   times held          computes when a line comes in and prints how far each clock got meanwhile;
  *                       ends when another line comes in
  *   times past          whether times that the kernel keeps lie between two readings of the clock */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "guest.h"
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/times.h>
 #include <sys/timex.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 #include <utime.h>
-
-#define BILLION 1000000000ll
 
 static int bad;
 
@@ -38,18 +24,9 @@ static void must(int right, const char *what)
 		printf("not so: %s\n", what), bad = 1;
 }
 
-static int64_t at(clockid_t clock)
-{
-	struct timespec t;
-	if (clock_gettime(clock, &t))
-		perror("clock_gettime"), bad = 1;
-	return t.tv_sec * BILLION + t.tv_nsec;
-}
-
 static int64_t of(struct rusage *u)
 {
-	return (u->ru_utime.tv_sec + u->ru_stime.tv_sec) * BILLION +
-	       (u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1000ll;
+	return ns_of_timeval(u->ru_utime) + ns_of_timeval(u->ru_stime);
 }
 
 static int64_t usage(int who)
@@ -77,13 +54,13 @@ static int64_t by(int way)
 {
 	switch (way) {
 	case PROCESS:
-		return at(CLOCK_PROCESS_CPUTIME_ID);
+		return now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	case THREAD:
-		return at(CLOCK_THREAD_CPUTIME_ID);
+		return now_ns(CLOCK_THREAD_CPUTIME_ID);
 	case PROCESS_BY_ID:
-		return at(of_process);
+		return now_ns(of_process);
 	case THREAD_BY_ID:
-		return at(of_thread);
+		return now_ns(of_thread);
 	case USAGE:
 		return usage(RUSAGE_SELF);
 	case USAGE_OF_THREAD:
@@ -95,8 +72,8 @@ static int64_t by(int way)
 
 static void compute(int64_t ns)
 {
-	int64_t until = at(CLOCK_PROCESS_CPUTIME_ID) + ns;
-	while (at(CLOCK_PROCESS_CPUTIME_ID) < until)
+	int64_t until = now_ns(CLOCK_PROCESS_CPUTIME_ID) + ns;
+	while (now_ns(CLOCK_PROCESS_CPUTIME_ID) < until)
 		;
 }
 
@@ -105,21 +82,21 @@ static volatile int slept;
 static void *sleeper(void *asked)
 {
 	struct timespec t = { 0, *(int64_t *)asked };
-	int64_t until = at(CLOCK_PROCESS_CPUTIME_ID) + t.tv_nsec;
+	int64_t until = now_ns(CLOCK_PROCESS_CPUTIME_ID) + t.tv_nsec;
 	must(clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, 0, &t, NULL) == 0, "sleeps");
-	must(at(CLOCK_PROCESS_CPUTIME_ID) >= until, "sleeps long enough");
+	must(now_ns(CLOCK_PROCESS_CPUTIME_ID) >= until, "sleeps long enough");
 	slept = 1;
 	return NULL;
 }
 
 static void processor(int64_t ns)
 {
-	int64_t begin[WAYS], from = at(CLOCK_MONOTONIC);
+	int64_t begin[WAYS], from = now_ns(CLOCK_MONOTONIC);
 	for (int way = 0; way < WAYS; way++)
 		begin[way] = by(way);
 	compute(ns);
 	for (int way = 0; way < WAYS; way++) {
-		int64_t used = by(way) - begin[way], passed = at(CLOCK_MONOTONIC) - from;
+		int64_t used = by(way) - begin[way], passed = now_ns(CLOCK_MONOTONIC) - from;
 		/* The kernel tells usage in microseconds, user and system apart, and times in ticks. */
 		int64_t off = way == TICKS ? 20000000 : 10000;
 		must(used >= ns - off, names[way]);
@@ -136,18 +113,18 @@ static void processor(int64_t ns)
 		compute(ns / 4);
 	pthread_join(thread, NULL);
 
-	from = at(CLOCK_MONOTONIC);
+	from = now_ns(CLOCK_MONOTONIC);
 	int64_t children = usage(RUSAGE_CHILDREN);
 	pid_t child = fork();
 	if (child == 0) {
-		must(at(CLOCK_PROCESS_CPUTIME_ID) <= at(CLOCK_MONOTONIC) - from, "a child begins anew");
+		must(now_ns(CLOCK_PROCESS_CPUTIME_ID) <= now_ns(CLOCK_MONOTONIC) - from, "a child begins anew");
 		compute(ns);
 		_exit(bad);
 	}
 	int status;
 	struct rusage u;
 	must(wait4(child, &status, 0, &u) == child && status == 0, "a child ends");
-	int64_t passed = at(CLOCK_MONOTONIC) - from;
+	int64_t passed = now_ns(CLOCK_MONOTONIC) - from;
 	must(of(&u) >= ns - 10000 && of(&u) <= passed + 10000, "wait4");
 	children = usage(RUSAGE_CHILDREN) - children;
 	must(children >= ns - 10000 && children <= passed + 10000, "getrusage of children");
@@ -165,8 +142,7 @@ static void held(void)
 	char line[16];
 	for (int way = 0; way < WAYS; way++)
 		by(way);
-	puts("ready");
-	fflush(stdout);
+	print_line("ready");
 	if (!fgets(line, sizeof line, stdin))
 		exit(2);
 	int64_t before[WAYS];
@@ -176,22 +152,21 @@ static void held(void)
 		;
 	for (int way = 0; way < WAYS; way++)
 		printf("%s %lld\n", names[way], (long long)(by(way) - before[way]));
-	puts("over");
-	fflush(stdout);
+	print_line("over");
 	if (!fgets(line, sizeof line, stdin))
 		exit(2);
 }
 
 static int64_t realtime(void)
 {
-	return at(CLOCK_REALTIME);
+	return now_ns(CLOCK_REALTIME);
 }
 
 static void file(const char *what, const char *path, int64_t before, int64_t slack)
 {
 	struct stat s;
 	stat(path, &s);
-	int64_t time = s.st_mtim.tv_sec * BILLION + s.st_mtim.tv_nsec;
+	int64_t time = ns_of(s.st_mtim);
 	if (time < before - slack || time > realtime() + slack)
 		printf("%s is off by %lld\n", what, (long long)(time - before)), bad = 1;
 }

@@ -4,29 +4,13 @@
  *   waits signal RESTART     each is interrupted by a handler, with SA_RESTART or not (1, 0)
  *   waits wake               each gets what it waits for
  *
- * The last two begin to wait when a line comes in. Prints "ready" when all wait; those two act
- * when another line comes in, and print "over". Then one line for each call: name, outcome, nanoseconds waited on CLOCK_MONOTONIC, nanoseconds asked for,
- * nanoseconds said to be left (-1: the call does not say). */
-#define _GNU_SOURCE
-#include <errno.h>
+ * The last two begin to wait when a line comes in. Prints "ready" when all wait; those two act when
+ * another line comes in, and print "over". Then one line for each call: name, outcome, nanoseconds
+ * waited on CLOCK_MONOTONIC, asked for, and said to be left (-1: the call does not say). */
+#include "guest.h"
 #include <linux/futex.h>
-#include <poll.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
 #include <sys/select.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "processor.h"
-
-#define BILLION 1000000000ll
 
 struct wait {
 	const char *name;
@@ -53,27 +37,10 @@ struct wait {
 
 static pthread_barrier_t all_there;
 
-static int64_t now(int clock)
-{
-	struct timespec t;
-	clock_gettime(clock, &t);
-	return t.tv_sec * BILLION + t.tv_nsec;
-}
-
-static struct timespec span(int64_t ns)
-{
-	return (struct timespec){ ns / BILLION, ns % BILLION };
-}
-
-static int64_t ns_of(struct timespec t)
-{
-	return t.tv_sec * BILLION + t.tv_nsec;
-}
-
 /* The absolute time at which a wait that begins now ends. */
 static struct timespec until(struct wait *w)
 {
-	return span(now(w->clock) + w->asked);
+	return span_of(now_ns(w->clock) + w->asked);
 }
 
 static int many(long result)
@@ -83,7 +50,7 @@ static int many(long result)
 
 static int run_nanosleep(struct wait *w)
 {
-	struct timespec request = span(w->asked), left = { 0, 0 };
+	struct timespec request = span_of(w->asked), left = { 0, 0 };
 	int result = nanosleep(&request, &left) ? -errno : 0;
 	w->left = ns_of(left);
 	return result;
@@ -96,7 +63,7 @@ static int run_usleep(struct wait *w)
 
 static int run_clock_nanosleep(struct wait *w)
 {
-	struct timespec request = w->absolute ? until(w) : span(w->asked), left = { 0, 0 };
+	struct timespec request = w->absolute ? until(w) : span_of(w->asked), left = { 0, 0 };
 	int result = -clock_nanosleep(w->clock, w->absolute ? TIMER_ABSTIME : 0, &request, &left);
 	if (!w->absolute)
 		w->left = ns_of(left);
@@ -112,10 +79,8 @@ static int run_poll(struct wait *w)
 static int run_ppoll(struct wait *w)
 {
 	struct pollfd fd = { w->pipe[0], POLLIN, 0 };
-	struct timespec t = span(w->asked);
-	sigset_t none;
-	sigemptyset(&none);
-	sigaddset(&none, SIGUSR2);
+	struct timespec t = span_of(w->asked);
+	sigset_t none = set_of(SIGUSR2);
 	return many(ppoll(&fd, 1, &t, &none));
 }
 
@@ -128,17 +93,15 @@ static int run_select(struct wait *w)
 	int result = many(select(w->pipe[0] + 1, &set, NULL, NULL, &t));
 	if (result == 1 && !FD_ISSET(w->pipe[0], &set))
 		return -EPROTO;
-	w->left = t.tv_sec * BILLION + t.tv_usec * 1000;
+	w->left = ns_of_timeval(t);
 	return result;
 }
 
 static int run_pselect(struct wait *w)
 {
 	fd_set set;
-	struct timespec t = span(w->asked);
-	sigset_t mask;
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGUSR2);
+	struct timespec t = span_of(w->asked);
+	sigset_t mask = set_of(SIGUSR2);
 	FD_ZERO(&set);
 	FD_SET(w->pipe[0], &set);
 	return many(pselect(w->pipe[0] + 1, &set, NULL, NULL, &t, &mask));
@@ -154,9 +117,7 @@ static int run_epoll_wait(struct wait *w)
 static int run_epoll_pwait(struct wait *w)
 {
 	struct epoll_event event;
-	sigset_t outside, inside;
-	sigemptyset(&outside);
-	sigaddset(&outside, SIGUSR1);
+	sigset_t outside = set_of(SIGUSR1), inside;
 	pthread_sigmask(SIG_BLOCK, &outside, &inside);
 	int result = many(epoll_pwait(w->epoll, &event, 1, w->asked / 1000000, &inside));
 	pthread_sigmask(SIG_SETMASK, &inside, NULL);
@@ -166,13 +127,13 @@ static int run_epoll_pwait(struct wait *w)
 static int run_epoll_pwait2(struct wait *w)
 {
 	struct epoll_event event;
-	struct timespec t = span(w->asked);
+	struct timespec t = span_of(w->asked);
 	return many(syscall(SYS_epoll_pwait2, w->epoll, &event, 1, &t, NULL, 8));
 }
 
 static int run_futex(struct wait *w)
 {
-	struct timespec t = w->absolute ? until(w) : span(w->asked);
+	struct timespec t = w->absolute ? until(w) : span_of(w->asked);
 	int operation = w->absolute ? FUTEX_WAIT_BITSET : FUTEX_WAIT;
 	if (w->absolute && w->clock == CLOCK_REALTIME)
 		operation |= FUTEX_CLOCK_REALTIME;
@@ -185,10 +146,8 @@ static int run_futex(struct wait *w)
 
 static int run_sigtimedwait(struct wait *w)
 {
-	sigset_t set;
-	struct timespec t = span(w->asked);
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR2);
+	sigset_t set = set_of(SIGUSR2);
+	struct timespec t = span_of(w->asked);
 	int result = sigtimedwait(&set, NULL, &t);
 	return result == SIGUSR2 ? 1 : errno == EAGAIN ? 0 : -errno;
 }
@@ -280,22 +239,20 @@ static struct wait waits[] = {
 	{ "sem_timedwait", run_sem, wake_sem, CLOCK_REALTIME, 1, 0 },
 	{ "pthread_mutex_timedlock", run_mutex, wake_mutex, CLOCK_REALTIME, 1, 1 },
 };
-#define COUNT (sizeof(waits) / sizeof(waits[0]))
 
 static void *run(void *argument)
 {
 	struct wait *w = argument;
 	pthread_barrier_wait(&all_there);
-	int64_t begin = now(CLOCK_MONOTONIC);
+	int64_t begin = now_ns(CLOCK_MONOTONIC);
 	w->outcome = w->run(w);
-	w->waited = now(CLOCK_MONOTONIC) - begin;
+	w->waited = now_ns(CLOCK_MONOTONIC) - begin;
 	w->done = 1;
 	return NULL;
 }
 
 static void handler(int signal)
 {
-	(void)signal;
 }
 
 static void prepare(struct wait *w)
@@ -316,7 +273,7 @@ static void prepare(struct wait *w)
 		pthread_mutex_lock(&w->mutex);
 }
 
-/* Some milliseconds by no clock at all: it may stand still. */
+/* Some milliseconds by no clock at all: it may be stopped. */
 static void dawdle(void)
 {
 	for (int i = 0; i < 200000; i++)
@@ -333,19 +290,17 @@ int main(int argc, char **argv)
 	const char *mode = argv[1];
 	int restart = argc > 2 && !strcmp(mode, "signal") && atoi(argv[2]);
 	struct sigaction action = { .sa_handler = handler, .sa_flags = restart ? SA_RESTART : 0 };
-	sigset_t blocked;
+	sigset_t blocked = set_of(SIGUSR2);
 	char line[8];
 	int count = 1;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	sigaction(SIGUSR1, &action, NULL);
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &blocked, NULL);
-	for (size_t i = 0; i < COUNT; i++)
+	for (size_t i = 0; i < COUNT(waits); i++)
 		count += wanted(&waits[i], mode);
 	pthread_barrier_init(&all_there, NULL, count);
-	for (size_t i = 0; i < COUNT; i++) {
+	for (size_t i = 0; i < COUNT(waits); i++) {
 		struct wait *w = &waits[i];
 		prepare(w);
 		if (!strcmp(mode, "plain"))
@@ -365,7 +320,7 @@ int main(int argc, char **argv)
 			return 1;
 		for (int busy = 1; busy;) {
 			busy = 0;
-			for (size_t i = 0; i < COUNT; i++) {
+			for (size_t i = 0; i < COUNT(waits); i++) {
 				struct wait *w = &waits[i];
 				int over = w->done || !wanted(w, mode);
 				if (!strcmp(mode, "signal")) {
@@ -382,7 +337,7 @@ int main(int argc, char **argv)
 		if (!fgets(line, sizeof(line), stdin))
 			return 1;
 	}
-	for (size_t i = 0; i < COUNT; i++) {
+	for (size_t i = 0; i < COUNT(waits); i++) {
 		struct wait *w = &waits[i];
 		if (!wanted(w, mode))
 			continue;

@@ -1,8 +1,7 @@
 //! Runs that say nothing of their programs, because the host or somebody kept these from acting in
 //! time: they are told from those that do.
 
-use std::sync::Barrier;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use report_kit::outcome::Outcome;
 use results::RunFolder;
@@ -10,9 +9,10 @@ use results::disturbance::Cause;
 use runtime::intervention::Action;
 
 use crate::common::guests::{Link, c};
-use crate::common::machine::alone;
+use crate::common::machine::{alone, take_processors};
 use crate::common::patience::is_loaded;
-use crate::run::harness::{self, Finished, Place};
+use crate::common::processes::signal;
+use crate::run::harness::{Finished, Place};
 
 /// A program that looks at its clock every millisecond and tells the longest time between two looks,
 /// and what more a requirement or a scenario says.
@@ -43,56 +43,33 @@ while True:
     last = now
 ";
 
-fn place(requirement: &str, more: &str) -> Place {
-    let place = Place::new(&scenario(requirement, more));
+fn place(requirement: &str, more: &str) -> Option<Place> {
+    let place = Place::for_root(&scenario(requirement, more))?;
     place.file("ticker.py", TICKER);
-    place
+    Some(place)
 }
 
 /// What no host ever does: only what somebody does disturbs a verdict.
 const FOR_EVER: &str = "    disturbed_above: 1000 s\n";
 
-/// Keeps all processors from everybody for a while. Answers whether it may.
-fn take_processors(span: Duration) -> bool {
-    let cores = os::realtime::allowed_cores().unwrap();
-    let together = Barrier::new(cores.len());
-    std::thread::scope(|scope| {
-        let takers = cores.into_iter().map(|core| {
-            let together = &together;
-            scope.spawn(move || {
-                let may = os::realtime::pin(core).and_then(|()| os::realtime::fifo(99)).is_ok();
-                together.wait();
-                let begun = Instant::now();
-                while may && begun.elapsed() < span {}
-                may
-            })
-        });
-        let takers: Vec<_> = takers.collect();
-        takers.into_iter().all(|taker| taker.join().unwrap())
-    })
-}
-
-fn verdict_of(run: &Finished) -> (Outcome, String) {
+/// Why the first verdict was disturbed.
+fn reason_of(run: &Finished) -> String {
     let verdict = run.record().verdicts.remove(0);
-    (verdict.outcome, verdict.reason)
+    assert_eq!(verdict.outcome, Outcome::Disturbed, "{}", verdict.reason);
+    verdict.reason
 }
 
 #[test]
 fn who_is_kept_from_the_processors_is_not_judged_and_the_cause_is_told() {
-    if !harness::is_root() {
-        return;
-    }
+    let Some(place) = place("", "") else { return };
     alone();
-    let place = place("", "");
     let mut run = place.start(&[]);
     run.let_pass(Duration::from_millis(1500));
     if !take_processors(Duration::from_millis(200)) {
-        println!("not measured: no right to SCHED_FIFO 99");
         return;
     }
     let run = run.finish().expect(13);
-    let (outcome, reason) = verdict_of(&run);
-    assert_eq!(outcome, Outcome::Disturbed, "{reason}");
+    let reason = reason_of(&run);
     assert!(reason.contains("would be missed"), "{reason}");
     let record = run.record();
     let warning = record.warnings.iter().find(|warning| warning.starts_with("disturbed"));
@@ -109,16 +86,12 @@ fn who_is_kept_from_the_processors_is_not_judged_and_the_cause_is_told() {
     let folder = run.folder();
     let again = RunFolder::judge_all(&run.record(), &folder.data(&run.record()).unwrap());
     assert_eq!(again[0].outcome, Outcome::Disturbed);
-    place.assert_nothing_left();
 }
 
 /// Each second of it has a tenth of a host second, and computing takes ten times as long.
 #[test]
 fn a_program_that_cannot_keep_up_is_not_judged() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = place("    disturbed_above: 50 ms\n", "");
+    let Some(place) = place("    disturbed_above: 50 ms\n", "") else { return };
     place.file(
         "ticker.py",
         "import json, time\n\
@@ -129,8 +102,7 @@ fn a_program_that_cannot_keep_up_is_not_judged() {
          \x20   time.sleep(0.02)\n",
     );
     let run = place.run(&["--tdf", "0.1"]).expect(13);
-    let (outcome, reason) = verdict_of(&run);
-    assert_eq!(outcome, Outcome::Disturbed);
+    let reason = reason_of(&run);
     assert!(reason.contains("% of the time") || reason.contains("the limit is 50 ms"), "{reason}");
     let parties = run.record().disturbances.unwrap().parties;
     let computed = parties.iter().find(|one| one.who == "ticker" && one.cause == Cause::Computed);
@@ -141,23 +113,18 @@ fn a_program_that_cannot_keep_up_is_not_judged() {
 
 #[test]
 fn what_others_do_to_the_domain_is_in_log_and_record_and_a_factor_disturbs() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = place(FOR_EVER, "");
+    let Some(place) = place(FOR_EVER, "") else { return };
     let mut run = place.start(&[]);
     let domain = run.let_pass(Duration::from_millis(1000)).name;
     for call in [["hold", &domain], ["release", &domain]] {
-        assert!(place.qcycle(&call).output().unwrap().status.success());
+        place.says(&call);
     }
     run.let_pass(Duration::from_millis(1500));
     for tdf in ["3", "1"] {
-        let call = place.qcycle(&["dilate", "--tdf", tdf, &domain]).output().unwrap();
-        assert!(call.status.success(), "{call:?}");
+        place.says(&["dilate", "--tdf", tdf, &domain]);
     }
     let run = run.finish().expect(13);
-    let (outcome, reason) = verdict_of(&run);
-    assert_eq!(outcome, Outcome::Disturbed);
+    let reason = reason_of(&run);
     assert!(reason.contains("the domain had its tdf changed from outside at "), "{reason}");
     let record = run.record();
     let actions: Vec<_> = record.interventions.iter().map(|one| one.action.clone()).collect();
@@ -174,18 +141,15 @@ fn what_others_do_to_the_domain_is_in_log_and_record_and_a_factor_disturbs() {
 
 #[test]
 fn a_hold_disturbs_nothing_and_nobody_releases_what_another_holds() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = place(&format!("{FOR_EVER}    depends_on: [meter]\n"), "");
+    let Some(place) = place(&format!("{FOR_EVER}    depends_on: [meter]\n"), "") else { return };
     place.file("ticker.py", "print('{\"gap_ms\": 1}', flush=True)\nimport time\ntime.sleep(9)\n");
     // The clock does not run while a run prepares; that hold is its own.
     let mut run = place.start(&[]);
     let domain = run.begun().name;
     let released = place.qcycle(&["release", &domain]).output().unwrap();
     assert!(String::from_utf8_lossy(&released.stderr).contains("is not held"), "{released:?}");
-    assert!(place.qcycle(&["hold", &domain]).output().unwrap().status.success());
-    assert!(place.qcycle(&["release", &domain]).output().unwrap().status.success());
+    place.says(&["hold", &domain]);
+    place.says(&["release", &domain]);
     let run = run.finish();
     // It told what it tells before scenario time zero: then nothing is measured.
     assert!([0, 11].contains(&run.code()), "{}{}", run.out, run.err);
@@ -195,16 +159,13 @@ fn a_hold_disturbs_nothing_and_nobody_releases_what_another_holds() {
 /// The first run computes for seconds at a tenth of the host's speed; those after it do not.
 #[test]
 fn a_disturbed_run_is_repeated_in_a_folder_of_its_own_and_the_last_one_counts() {
-    if !harness::is_root() {
-        return;
-    }
     // One that is missed for certain makes no difference to that.
     let missed = "  - name: it looks rarely
     measure: {told: gap_ms, by: ticker, statistic: minimum}
     at_least: 1 s
     disturbed_above: 1000 s
 ";
-    let place = place(&format!("    disturbed_above: 500 ms\n{missed}"), "");
+    let Some(place) = place(&format!("    disturbed_above: 500 ms\n{missed}"), "") else { return };
     place.file(
         "ticker.py",
         "import json, os, time\n\
@@ -238,15 +199,13 @@ fn a_disturbed_run_is_repeated_in_a_folder_of_its_own_and_the_last_one_counts() 
 
 #[test]
 fn a_key_that_makes_no_sense_is_refused() {
-    let place = place("    disturbed_above: soon\n    depends_on: [metre]\n", "");
-    let run = place.qcycle(&["run", "scenario"]).output().unwrap();
-    assert_eq!(run.status.code(), Some(65));
-    let said = String::from_utf8_lossy(&run.stderr);
+    let refused = |requirement| {
+        let place = Place::new(&scenario(requirement, ""));
+        place.run(&[]).expect(65).err
+    };
+    let said = refused("    disturbed_above: soon\n    depends_on: [metre]\n");
     assert!(said.contains("disturbed_above") && said.contains("`metre` is not a node"), "{said}");
-    let nobody = self::place("    depends_on: []\n", "");
-    let run = nobody.qcycle(&["run", "scenario"]).output().unwrap();
-    assert_eq!(run.status.code(), Some(65));
-    let said = String::from_utf8_lossy(&run.stderr);
+    let said = refused("    depends_on: []\n");
     assert!(said.contains("`depends_on` is empty"), "{said}");
 }
 
@@ -254,75 +213,59 @@ fn a_key_that_makes_no_sense_is_refused() {
 #[test]
 #[ignore = "long: it has the machine to itself for ten seconds"]
 fn a_testbed_that_is_stopped_for_a_while_judges_nothing_of_it() {
-    if !harness::is_root() {
-        return;
-    }
+    let Some(place) = Place::of_case("minimal") else { return };
     alone();
-    let place = Place::of_case("minimal");
     for stopped_ms in [200, 600] {
         let mut run = place.start(&["--variant", "fine", "--duration", "3 s"]);
-        let agent = run.begun().agent_pid.cast_signed();
+        let agent = run.begun().agent_pid;
         run.let_pass(Duration::from_millis(3500));
-        // SAFETY: signals a process that this run is not done with.
-        assert_eq!(unsafe { libc::kill(agent, libc::SIGSTOP) }, 0);
+        signal(agent, libc::SIGSTOP);
         std::thread::sleep(Duration::from_millis(stopped_ms));
-        // SAFETY: as above.
-        assert_eq!(unsafe { libc::kill(agent, libc::SIGCONT) }, 0);
+        signal(agent, libc::SIGCONT);
         let run = run.finish().expect(13);
-        let (outcome, reason) = verdict_of(&run);
-        assert_eq!(outcome, Outcome::Disturbed, "{reason}");
+        reason_of(&run);
         let parties = run.record().disturbances.unwrap().parties;
         let stood = parties.iter().find(|one| one.who == "all of the testbed").unwrap();
         let longest_ms = stood.longest_ns / 1_000_000;
         assert!(longest_ms.cast_unsigned() + 60 > stopped_ms, "{longest_ms} ms of {stopped_ms} ms");
     }
-    place.assert_nothing_left();
 }
 
-/// Whoever it was that stopped it, or whatever it waits for.
+/// By any process, or by whatever it waits for.
 #[test]
 #[ignore = "long: it has the machine to itself for ten seconds"]
 fn who_is_stopped_or_blocked_in_the_kernel_is_not_judged() {
-    if !harness::is_root() {
-        return;
-    }
-    alone();
     let stops = "sleep 100 & sleep 0.7; kill -STOP $!; sleep 0.6; kill -CONT $!; wait".to_owned();
     let blocked = format!("{} blocked 600", c("hostile", Link::Static).display());
     for (program, cause) in [(stops, Cause::Stopped), (blocked, Cause::Blocked)] {
-        let place = place("    disturbed_above: 300 ms\n", "");
+        let Some(place) = place("    disturbed_above: 300 ms\n", "") else { return };
+        alone();
         let idle = format!("      - {{name: idle, run: [sh, -c, '{program}']}}\nrequirements:\n");
         let text = scenario("    disturbed_above: 300 ms\n", "");
         place.file("scenario.yaml", &text.replace("requirements:\n", &idle));
         let run = place.run(&[]).expect(13);
-        let (outcome, reason) = verdict_of(&run);
-        assert_eq!(outcome, Outcome::Disturbed, "{reason}");
+        reason_of(&run);
         let parties = run.record().disturbances.unwrap().parties;
         let kept = parties.iter().find(|one| one.who == "idle" && one.cause == cause);
         let kept = kept.unwrap_or_else(|| panic!("{cause:?}: {parties:?}"));
         assert!(kept.longest_ns > 300_000_000, "{kept:?}");
-        place.assert_nothing_left();
     }
 }
 
 /// Who reads its lines has those of others to hand on: they come late, and so do their stamps.
 #[test]
 fn lines_that_are_read_late_are_noticed() {
-    if !harness::is_root() {
-        return;
-    }
+    let Some(place) = place(FOR_EVER, "") else { return };
     alone();
     let mut floods = "  flood:\n    programs:\n".to_owned();
     for number in 1..=3 {
         floods += &format!("      - {{name: flood{number}, run: [yes, a line of no interest]}}\n");
     }
-    let place = place(FOR_EVER, "");
     let text = scenario(FOR_EVER, "").replace("requirements:\n", &(floods + "requirements:\n"));
     place.file("scenario.yaml", &text);
     let parties = place.run(&[]).record().disturbances.unwrap().parties;
     let late = |who| parties.iter().any(|one| one.who == who && one.cause == Cause::Stamped);
     assert!(late("ticker"), "{parties:?}");
-    place.assert_nothing_left();
 }
 
 /// A program that has the kernel remember more neighbours than it does, for all network namespaces.
@@ -345,9 +288,6 @@ while True:
 /// It is one table for all nodes, and for all others on this host.
 #[test]
 fn a_full_table_of_neighbours_is_noticed() {
-    if !harness::is_root() {
-        return;
-    }
     alone();
     let text = "  crowd:
     address: 10.0.0.1/16
@@ -357,13 +297,11 @@ fn a_full_table_of_neighbours_is_noticed() {
 links: [{from: crowd, to: peer}]
 requirements:
 ";
-    let place = place("", "");
+    let Some(place) = place("", "") else { return };
     let text = scenario(FOR_EVER, "").replace("requirements:\n", text);
     place.file("scenario.yaml", &text);
     place.file("crowd.py", CROWD);
     let run = place.run(&[]).expect(13);
-    let (outcome, reason) = verdict_of(&run);
-    assert_eq!(outcome, Outcome::Disturbed, "{reason}");
+    let reason = reason_of(&run);
     assert!(reason.starts_with("the ARP table of this kernel was full"), "{reason}");
-    place.assert_nothing_left();
 }

@@ -18,8 +18,8 @@ use terminal::exit::Exit;
 
 use crate::common::guests::QCYCLE;
 use crate::common::machine::beside_others;
-use crate::common::patience::{is_loaded, last_stall, patience};
-use crate::common::processes::processes;
+use crate::common::patience::{is_loaded, last_stall, patience, within};
+use crate::common::processes::{self, processes};
 
 /// No run of these tests takes longer; a hang is found and not waited for.
 const RUN_LONGEST: Duration = Duration::from_secs(120);
@@ -31,7 +31,8 @@ pub(crate) fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// A folder with a scenario, run folders and sockets, all of which vanish with it.
+/// A folder with a scenario, run folders and sockets, all of which vanish with it. Dropping it makes
+/// sure that runs have left nothing else.
 pub(crate) struct Place {
     folder: TempDir,
     host: Host,
@@ -47,11 +48,18 @@ impl Place {
         place
     }
 
-    /// A copy of a scenario of the project.
-    pub(crate) fn of_case(case: &str) -> Self {
-        let place = Self::empty();
-        copy(&project().join("scenarios").join(case), &place.scenario());
-        place
+    /// The same, with nodes that only root can make: `None`, and a word about it, for others.
+    pub(crate) fn for_root(scenario: &str) -> Option<Self> {
+        is_root().then(|| Self::new(scenario))
+    }
+
+    /// A copy of a scenario of the project, as [`Self::for_root`].
+    pub(crate) fn of_case(case: &str) -> Option<Self> {
+        is_root().then(|| {
+            let place = Self::empty();
+            copy(&project().join("scenarios").join(case), &place.scenario());
+            place
+        })
     }
 
     fn empty() -> Self {
@@ -68,12 +76,10 @@ impl Place {
         self.folder.path()
     }
 
-    /// The folder of the scenario.
     pub(crate) fn scenario(&self) -> PathBuf {
         self.path().join("scenario")
     }
 
-    /// Writes a file beside the scenario.
     pub(crate) fn file(&self, name: &str, text: &str) {
         fs::write(self.scenario().join(name), text).unwrap();
     }
@@ -86,7 +92,6 @@ impl Place {
         command
     }
 
-    /// Gives a command the environment of this place.
     pub(crate) fn set_up(&self, command: &mut Command) {
         let path = std::env::var("PATH").unwrap_or_default();
         let tools = project().join(".venv/bin");
@@ -115,21 +120,31 @@ impl Place {
         command.stdout(fs::File::create(&out).unwrap());
         command.stderr(fs::File::create(&err).unwrap());
         let child = command.process_group(0).spawn().unwrap();
-        Running { place: self, child: Some(child), begun: Instant::now(), out, err }
+        Running { place: self, child, begun: Instant::now(), out, err }
     }
 
-    /// Runs the scenario to its end.
     pub(crate) fn run(&self, options: &[&str]) -> Finished {
         self.start(options).finish()
     }
 
-    /// The domains that answer.
     pub(crate) fn domains(&self) -> Vec<Status> {
-        let listed = self.qcycle(&["ps", "--json"]).output().unwrap();
-        serde_json::from_slice(&listed.stdout).unwrap()
+        serde_json::from_str(&self.says(&["ps", "--json"])).unwrap()
     }
 
-    /// Run folders there are.
+    /// What a command prints, which must succeed.
+    #[track_caller]
+    pub(crate) fn says(&self, arguments: &[&str]) -> String {
+        let output = self.qcycle(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What a program of the first run has written so far, with times.
+    pub(crate) fn log_so_far(&self, program: &str) -> String {
+        let log = self.runs().first().map(|run| run.join(format!("programs/{program}.log")));
+        log.and_then(|log| fs::read_to_string(log).ok()).unwrap_or_default()
+    }
+
     pub(crate) fn runs(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path().join("runs")).into_iter().flatten();
         let mut runs: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -137,7 +152,6 @@ impl Place {
         runs
     }
 
-    /// Processes of runs in this place.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let mark = self.path().as_os_str().as_encoded_bytes();
         let has_mark = |text: &[u8]| text.windows(mark.len()).any(|part| part == mark);
@@ -148,11 +162,15 @@ impl Place {
         };
         processes(&["environ", "cmdline"]).into_iter().filter_map(is_one).collect()
     }
+}
 
-    /// Makes sure that nothing of the runs in this place is left but their folders.
-    pub(crate) fn assert_nothing_left(&self) {
-        let cleaned = self.qcycle(&["clean"]).output().unwrap();
-        assert!(cleaned.status.success(), "{cleaned:?}");
+/// Makes sure that nothing of the runs in this place is left but their folders.
+impl Drop for Place {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            return;
+        }
+        self.says(&["clean"]);
         let sockets = self.path().join("sockets/quartercycle");
         let sockets: Vec<_> = fs::read_dir(sockets).into_iter().flatten().flatten().collect();
         assert!(sockets.is_empty(), "{sockets:?}");
@@ -183,7 +201,7 @@ impl Host {
 /// A run that goes on. Dropping it kills it.
 pub(crate) struct Running<'p> {
     place: &'p Place,
-    child: Option<Child>,
+    child: Child,
     begun: Instant,
     out: PathBuf,
     err: PathBuf,
@@ -191,7 +209,7 @@ pub(crate) struct Running<'p> {
 
 impl Running<'_> {
     pub(crate) fn process(&self) -> u32 {
-        self.child.as_ref().unwrap().id()
+        self.child.id()
     }
 
     /// Waits until programs run, and answers how the domain stands.
@@ -203,7 +221,7 @@ impl Running<'_> {
             {
                 return domain.clone();
             }
-            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
+            let ended = self.child.try_wait().unwrap();
             assert!(ended.is_none(), "it ended: {}", fs::read_to_string(&self.err).unwrap());
             assert!(self.begun.elapsed() < patience(RUN_LONGEST), "it does not begin");
             thread::sleep(Duration::from_millis(20));
@@ -228,12 +246,9 @@ impl Running<'_> {
 
     /// Sends a signal to the whole group, as a terminal does.
     pub(crate) fn signal_group(&self, signal: i32) {
-        let group = self.process().cast_signed();
-        // SAFETY: signals a group whose leader was not waited for yet.
-        assert_eq!(unsafe { libc::kill(-group, signal) }, 0);
+        processes::signal(-self.process().cast_signed(), signal);
     }
 
-    /// Waits for its end.
     pub(crate) fn finish(self) -> Finished {
         self.finish_within(RUN_LONGEST)
     }
@@ -242,7 +257,7 @@ impl Running<'_> {
     pub(crate) fn finish_within(mut self, longest: Duration) -> Finished {
         let begun = Instant::now();
         let status = loop {
-            if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
+            if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
             if begun.elapsed() > patience(longest) {
@@ -251,24 +266,21 @@ impl Running<'_> {
             }
             thread::sleep(Duration::from_millis(5));
         };
-        self.child = None;
         let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
         let (out, err) = (read(&self.out), read(&self.err));
-        Finished { folder: folder_in(&err), status, wall: self.begun.elapsed(), out, err }
-            .beside(self.place)
+        let folder = folder_in(&err).map(|folder| self.place.path().join(folder));
+        Finished { folder, status, wall: self.begun.elapsed(), out, err }
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        // Has ended already where all went well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
-/// A run that has ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
     folder: Option<PathBuf>,
@@ -279,11 +291,6 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    fn beside(mut self, place: &Place) -> Self {
-        self.folder = self.folder.map(|folder| place.path().join(folder));
-        self
-    }
-
     pub(crate) fn code(&self) -> i32 {
         self.status.code().unwrap_or_else(|| panic!("ended by {:?}", self.status.signal()))
     }
@@ -340,18 +347,13 @@ fn folder_in(err: &str) -> Option<PathBuf> {
 
 /// Waits a few seconds until something holds, longer on a loaded machine.
 #[track_caller]
-pub(crate) fn eventually(otherwise: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < patience(DEATH_LONGEST), "{otherwise}");
-        thread::sleep(Duration::from_millis(10));
-    }
+pub(crate) fn eventually(otherwise: &str, holds: impl FnMut() -> bool) {
+    within(patience(DEATH_LONGEST), otherwise, holds);
 }
 
 /// Whether these tests may make nodes here: as root they do so without user namespaces.
 pub(crate) fn is_root() -> bool {
-    // SAFETY: geteuid cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
+    let root = os::namespaces::is_root();
     if !root {
         eprintln!("not run: only root may do what this test does");
     }

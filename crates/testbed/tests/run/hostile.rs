@@ -70,7 +70,6 @@ fn is_well_within(
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let run = running.finish().expect(0);
-    place.assert_nothing_left();
     are_answered && run.lines("neighbour") == ["all done"] && is_right(&run)
 }
 
@@ -162,10 +161,7 @@ nodes:
 /// It looks at all that come after it, from the moment on at which they are there.
 #[test]
 fn a_program_that_begins_has_nothing_that_leads_to_the_agent() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = Place::new(&among_others("steal other7 1000", 3));
+    let Some(place) = Place::for_root(&among_others("steal other7 1000", 3)) else { return };
     let run = place.run(&[]).expect(0);
     let [said] = &run.lines("hostile")[..] else { panic!("{:?}", run.lines("hostile")) };
     let words: Vec<&str> = said.split([' ', ',']).collect();
@@ -173,38 +169,29 @@ fn a_program_that_begins_has_nothing_that_leads_to_the_agent() {
     assert!(words[6].parse::<u32>().unwrap() > OTHERS / 4, "{said}");
     assert!(said.ends_with(" stole 0"), "{said}");
     assert_eq!(run.record().programs.len(), 61);
-    place.assert_nothing_left();
 }
 
 /// Whether there is a program is known from the kernel, not from what others may write.
 #[test]
 fn a_program_that_begins_is_there_whatever_others_write_into_its_memory() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = Place::new(&among_others("forge 1000", 3));
+    let Some(place) = Place::for_root(&among_others("forge 1000", 3)) else { return };
     let run = place.run(&[]).expect(0);
     let [said] = &run.lines("hostile")[..] else { panic!("{:?}", run.lines("hostile")) };
     let forged: u32 = said.strip_prefix("forged ").unwrap().parse().unwrap();
     assert!(forged > 0);
     let programs = run.record().programs;
     assert!(programs.iter().all(|program| program.end == ProgramEnd::Stopped), "{programs:?}");
-    place.assert_nothing_left();
 }
 
 /// Files that it covers are not looked at any more, so programs begin and end as ever.
 #[test]
 fn what_a_program_mounts_in_its_node_keeps_no_other_one_there_from_its_beginning_or_end() {
-    if !harness::is_root() {
-        return;
-    }
     let mut text = among_others("cover", 60);
     text += "      - {name: killed, run: [sh, -c, 'sleep 0.5; kill -9 $$'], on_exit: ignore}\n";
     text += "      - {name: last, run: [sh, -c, 'sleep 1; exit 3']}\n";
-    let place = Place::new(&text);
+    let Some(place) = Place::for_root(&text) else { return };
     let run = place.run(&[]).expect(12);
     assert_eq!(run.lines("hostile"), ["cover"]);
     let ended = run.record().ended.reason;
     assert!(ended.starts_with("program `last` exited with 3"), "{ended}");
-    place.assert_nothing_left();
 }

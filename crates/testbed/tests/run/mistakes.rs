@@ -127,20 +127,14 @@ fn a_program_needs_no_dashes_before_it_and_keeps_its_own_options() {
         &["exec", "--", "echo", "--tdf", "-n"],
         &["exec", "--tdf", "1", "echo", "--tdf", "-n"],
     ] {
-        let output = place.qcycle(written).output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "--tdf -n\n", "{output:?}");
+        assert_eq!(place.says(written), "--tdf -n\n", "{written:?}");
     }
 }
 
 #[test]
 fn every_command_has_help_with_an_example() {
     let place = Place::new(SCENARIO);
-    let help = |arguments: &[&str]| {
-        let output = place.qcycle(arguments).arg("--help").output().unwrap();
-        assert!(output.status.success(), "{arguments:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let all = help(&[]);
+    let all = place.says(&["--help"]);
     // A line that goes on stands further to the right.
     let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1);
     let names = commands.take_while(|line| !line.is_empty()).filter_map(|line| {
@@ -150,7 +144,7 @@ fn every_command_has_help_with_an_example() {
     let commands: Vec<&str> = names.collect();
     assert!(commands.len() >= 13, "{all}");
     for command in commands.into_iter().filter(|command| *command != "help") {
-        let said = help(&[command]);
+        let said = place.says(&[command, "--help"]);
         // `clean` has nothing that could be given.
         assert!(command == "clean" || said.contains("Example"), "{command}: {said}");
         assert!(said.contains("qcycle"), "{command}: {said}");

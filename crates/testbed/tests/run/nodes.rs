@@ -6,11 +6,7 @@ use crate::run::harness::{self, Place};
 
 #[test]
 fn programs_alone_make_a_run() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = Place::new(
-        "scenario: alone
+    const SCENARIO: &str = "scenario: alone
 duration: 2 s
 settle: 0 s
 start: 2019-06-03T12:00:00Z
@@ -18,23 +14,18 @@ nodes:
   one:
     programs:
       - {name: clock, run: [sh, -c, date -u +%T; sleep 1; date -u +%T; exec sleep 60]}
-",
-    );
+";
+    let Some(place) = Place::for_root(SCENARIO) else { return };
     let run = place.run(&[]).expect(0);
     assert_eq!(run.lines("clock"), ["12:00:00", "12:00:01"]);
     let folder = run.folder();
     assert_eq!(folder.series().unwrap(), None);
     assert!(folder.capture("one").unwrap().is_none());
-    place.assert_nothing_left();
 }
 
 #[test]
 fn programs_of_nodes_have_the_names_of_the_scenario_and_a_factor_each() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = Place::new(
-        "scenario: pair
+    const SCENARIO: &str = "scenario: pair
 duration: 3 s
 settle: 0 s
 nodes:
@@ -44,22 +35,17 @@ nodes:
   two:
     programs:
       - {name: plain, run: [sh, -c, sleep 50; echo plain; exec sleep 600]}
-",
-    );
+";
+    let Some(place) = Place::for_root(SCENARIO) else { return };
     let mut run = place.start(&[]);
     let domain = run.begun().name;
-    let qcycle = |arguments: &[&str]| {
-        let said = place.qcycle(arguments).output().unwrap();
-        assert!(said.status.success(), "{said:?}");
-        said.stdout
-    };
     let query = |whom: &str| -> Detail {
-        serde_json::from_slice(&qcycle(&["query", "--json", whom])).unwrap()
+        serde_json::from_str(&place.says(&["query", "--json", whom])).unwrap()
     };
     // So that it does not end before all is said, however slow this machine.
-    qcycle(&["hold", &domain]);
+    place.says(&["hold", &domain]);
     harness::eventually("both sleep", || query(&domain).programs.len() == 4);
-    qcycle(&["dilate", "--tdf", "0.01", &format!("{domain}/quick")]);
+    place.says(&["dilate", "--tdf", "0.01", &format!("{domain}/quick")]);
     let tdfs = query(&domain).programs;
     let of =
         |name: &str| tdfs.iter().filter(|p| p.name == name).map(|p| p.tdf_millionths).collect();
@@ -69,21 +55,16 @@ nodes:
     let shell = tdfs.iter().find(|program| program.name == "quick").unwrap();
     let by_number = query(&shell.pid.to_string());
     assert_eq!((&*by_number.status.name, &*by_number.programs[0].name), (&*domain, "quick"));
-    qcycle(&["release", &domain]);
+    place.says(&["release", &domain]);
     let run = run.finish().expect(0);
     assert_eq!(run.lines("quick"), ["quick"], "50 s of its own are half a second of the run");
     assert!(run.lines("plain").is_empty());
-    place.assert_nothing_left();
 }
 
 /// Echo over UDP through a link of 20 ms each way.
 #[test]
 fn a_network_without_a_plant_makes_a_run() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = Place::new(
-        "scenario: echo
+    const SCENARIO: &str = "scenario: echo
 duration: 3 s
 settle: 0 s
 nodes:
@@ -104,8 +85,8 @@ requirements:
     measure: {received: {from: server, to: client}}
     at_least: 5
     disturbed_above: 1000 s
-",
-    );
+";
+    let Some(place) = Place::for_root(SCENARIO) else { return };
     let run = place.run(&[]).expect(0);
     let lines = run.lines("client");
     let times: Vec<f64> =
@@ -113,16 +94,11 @@ requirements:
     assert!(times.len() >= 5, "{lines:?}");
     let shortest = times.iter().copied().fold(f64::INFINITY, f64::min);
     assert!(shortest >= 40.0, "an echo took {shortest} ms over 40 ms of links");
-    place.assert_nothing_left();
 }
 
 #[test]
 fn a_program_finds_a_machine_of_its_own() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = Place::new(
-        "scenario: look
+    const SCENARIO: &str = "scenario: look
 duration: 2 s
 settle: 0 s
 plant: {circuit: grid.dss}
@@ -143,8 +119,8 @@ nodes:
       - {name: idle, run: python3 idle.py}
 links:
   - {from: substation, to: other}
-",
-    );
+";
+    let Some(place) = Place::for_root(SCENARIO) else { return };
     place.file("there.txt", "before\n");
     let run = place.run(&[]).expect(0);
     let log = run.lines("look").join("\n");
@@ -168,15 +144,11 @@ links:
     let there = std::fs::read_to_string(place.scenario().join("there.txt")).unwrap();
     assert_eq!(there, "before\nafter\n");
     assert!(!std::path::Path::new("/plant").exists());
-    place.assert_nothing_left();
 }
 
 /// Each begins when the one before it is there, so that it finds what that has opened first thing.
 #[test]
 fn programs_of_a_node_start_in_the_order_in_which_they_are_named() {
-    if !harness::is_root() {
-        return;
-    }
     let mut text = "scenario: order
 duration: 2 s
 settle: 0 s
@@ -188,7 +160,7 @@ nodes:
     for number in 0..30 {
         text += &format!("      - {{name: p{number}, run: [sh, -c, 'echo $$; sleep 60']}}\n");
     }
-    let place = Place::new(&text);
+    let Some(place) = Place::for_root(&text) else { return };
     let run = place.run(&[]).expect(0);
     let record = run.record();
     let started: Vec<i64> = record.programs.iter().map(|one| one.started_ns.unwrap()).collect();
@@ -196,5 +168,4 @@ nodes:
     let processes: Vec<u32> =
         (0..30).map(|number| run.lines(&format!("p{number}"))[0].parse().unwrap()).collect();
     assert!(processes.is_sorted(), "{processes:?}");
-    place.assert_nothing_left();
 }

@@ -1,6 +1,7 @@
 //! The record and the files of a run say the truth: at every moment of it, and about what they lack.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -11,7 +12,9 @@ use report_kit::outcome::Outcome;
 use results::RunFolder;
 use results::record::{EndedHow, Input, ProgramEnd, Role};
 
-use crate::run::harness::{self, Place, eventually};
+use crate::common::guests::{QCYCLE, set_mode};
+use crate::common::processes::signal;
+use crate::run::harness::{self, Place, Running, eventually};
 
 const TALKER: &str = "scenario: talker
 duration: 60 s
@@ -34,30 +37,22 @@ while True:
     time.sleep(0.002)
 ";
 
-fn place(scenario: &str) -> Place {
-    let place = Place::new(scenario);
+fn place(scenario: &str) -> Option<Place> {
+    let place = Place::for_root(scenario)?;
     place.file("talker.py", TALK);
-    place
+    Some(place)
 }
 
 /// However early or late the runner is killed: a program with output has been started, and what has
 /// ended is said to have.
 #[test]
 fn a_runner_that_is_killed_leaves_a_record_that_is_true() {
-    if !harness::is_root() {
-        return;
-    }
     for after_ms in [0, 30, 120, 400, 2600] {
-        let place = place(TALKER);
+        let Some(place) = place(TALKER) else { return };
         let run = place.start(&[]);
-        eventually("there is no output", || {
-            place.runs().first().is_some_and(|folder| {
-                fs::metadata(folder.join("programs/talker.log")).is_ok_and(|log| log.len() > 0)
-            })
-        });
+        eventually("there is no output", || !place.log_so_far("talker").is_empty());
         thread::sleep(Duration::from_millis(after_ms));
-        // SAFETY: signals a process that was not waited for yet.
-        assert_eq!(unsafe { libc::kill(run.process().cast_signed(), libc::SIGKILL) }, 0);
+        signal(run.process(), libc::SIGKILL);
         drop(run);
         let folder = RunFolder::open(&place.runs()[0]).unwrap();
         let record = folder.record().unwrap();
@@ -81,123 +76,94 @@ fn a_runner_that_is_killed_leaves_a_record_that_is_true() {
         let twice = place.qcycle(&["report", &folder, &format!("{folder}/.")]).output().unwrap();
         assert!(!twice.status.success());
         assert!(String::from_utf8_lossy(&twice.stderr).contains("is given twice"), "{twice:?}");
-        let report = place.qcycle(&["report", &folder]).output();
-        assert!(report.unwrap().status.success());
+        place.says(&["report", &folder]);
         eventually("programs are still there", || place.processes().is_empty());
-        place.assert_nothing_left();
     }
 }
 
 /// What an agent has not handed on when it is killed is nowhere: nobody may take it for silence.
 #[test]
 fn an_agent_that_is_killed_leaves_files_that_are_said_to_lack_their_ends() {
-    if !harness::is_root() {
-        return;
-    }
     let network = "switches: [s1]\nlinks: [{from: a, to: s1, delay: 1 ms}]\nrequirements:";
     let scenario = TALKER
         .replace("  a:\n", "  a:\n    address: 10.0.0.1/24\n")
         .replace("requirements:", network);
-    let place = place(&scenario);
+    let Some(place) = place(&scenario) else { return };
     let mut run = place.start(&[]);
     let status = run.let_pass(Duration::from_secs(2));
-    let agent = libc::pid_t::try_from(status.agent_pid).unwrap();
-    // SAFETY: signals a process that its parent, the runner, waits for.
-    assert_eq!(unsafe { libc::kill(agent, libc::SIGKILL) }, 0);
+    signal(status.agent_pid, libc::SIGKILL);
     let record = run.finish().expect(12).record();
     for file in ["programs/talker.log", "captures/a.pcapng"] {
         let lost = record.losses.iter().find(|lost| lost.file == file).expect(file);
         assert!(lost.from_ns > 0 && lost.from_ns < record.covered_ns + 1_000_000_000, "{lost:?}");
     }
-    place.assert_nothing_left();
 }
 
 #[test]
 fn a_program_that_cannot_be_started_is_not_said_to_have_run() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = place(TALKER);
+    let Some(place) = place(TALKER) else { return };
     // It is there, but only the kernel finds out that it may not be executed.
     place.file("interpreter", "");
     let interpreter = place.scenario().join("interpreter");
     place.file("broken", &format!("#!{}\n", interpreter.display()));
     let broken = place.scenario().join("broken");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(&broken, mode).unwrap();
+    set_mode(&broken, 0o755);
     place.file("scenario.yaml", &TALKER.replace("python3 talker.py", "./broken"));
     let run = place.run(&[]).expect(12);
     assert_eq!(run.record().programs[0].end, ProgramEnd::NotStarted);
-    place.assert_nothing_left();
 }
 
-/// A file system of its own below `runs`, in a mount namespace of the test's own, that is full for
-/// a while.
-struct Small<'p> {
-    place: &'p Place,
-    runs: PathBuf,
+/// A run whose folder of runs is a file system of its own, in a mount namespace of its own, that is full
+/// from 600 ms on until virtual time has come so far; and that folder as the run sees it.
+fn full_for_a_while(place: &Place, until: Duration) -> (Running<'_>, PathBuf) {
+    let runs = place.path().join("runs");
+    fs::create_dir(&runs).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=1m,mode=755 small {} && exec {QCYCLE} run scenario --runs runs --json",
+        runs.display()
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", &script]);
+    place.set_up(&mut command);
+    let mut run = place.start_command(command);
+    run.let_pass(Duration::from_millis(600));
+    let inside = runs.strip_prefix("/").unwrap();
+    let seen = Path::new("/proc").join(run.process().to_string()).join("root").join(inside);
+    let ballast = seen.join("ballast");
+    let mut file = fs::File::create(&ballast).unwrap();
+    while file.write_all(&[0; 4096]).is_ok() {}
+    run.let_pass(until);
+    fs::remove_file(ballast).unwrap();
+    (run, seen)
 }
 
-impl<'p> Small<'p> {
-    fn command(place: &'p Place, options: &str) -> (Self, Command) {
-        let runs = place.path().join("runs");
-        fs::create_dir(&runs).unwrap();
-        let qcycle = env!("CARGO_BIN_EXE_qcycle");
-        let script = format!(
-            "mount -t tmpfs -o size=1m,mode=755 small {} && exec {qcycle} run scenario --runs runs {options}",
-            runs.display()
-        );
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "--propagation", "private", "sh", "-c", &script]);
-        place.set_up(&mut command);
-        (Self { place, runs }, command)
-    }
-
-    /// The folder as the process sees it.
-    fn seen_by(&self, process: u32) -> PathBuf {
-        let inside = self.runs.strip_prefix("/").unwrap();
-        Path::new("/proc").join(process.to_string()).join("root").join(inside)
-    }
-
-    fn fill(folder: &Path) {
-        let mut file = fs::File::create(folder.join("ballast")).unwrap();
-        let full = [0_u8; 4096];
-        while std::io::Write::write_all(&mut file, &full).is_ok() {}
-    }
-
-    fn log(&self, process: u32) -> String {
-        let entries = fs::read_dir(self.seen_by(process)).into_iter().flatten().flatten();
-        let mut runs = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
-        let log = runs.next().map(|run| run.join("programs/talker.log"));
-        log.and_then(|log| fs::read_to_string(log).ok()).unwrap_or_default()
-    }
+/// Its record, which has a verdict that was not measured.
+fn not_measured(run: Running<'_>) -> serde_json::Value {
+    let run = run.finish();
+    assert_eq!(run.code(), 11, "{}\n{}", run.out, run.err);
+    let record: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let outcome = &record["verdicts"][0]["outcome"];
+    assert_eq!(outcome, &serde_json::to_value(Outcome::NotMeasured).unwrap());
+    record
 }
 
 /// The disk is full for a while, and empty again long before the end: the verdict does not rest on the
 /// lines that happened to find room.
 #[test]
 fn a_log_that_lost_lines_to_a_full_disk_makes_no_requirement_met() {
-    if !harness::is_root() {
-        return;
-    }
     let scenario = TALKER.replace("duration: 60 s", "duration: 4 s");
-    let place = place(&scenario);
-    let (small, command) = Small::command(&place, "--json");
-    let mut run = place.start_command(command);
-    run.let_pass(Duration::from_millis(600));
-    let seen = small.seen_by(run.process());
-    Small::fill(&seen);
-    run.let_pass(Duration::from_millis(1800));
-    fs::remove_file(seen.join("ballast")).unwrap();
-    eventually("the log does not go on", || {
-        small.log(run.process()).lines().any(|line| line.contains(" lost| "))
-    });
-    let log = small.log(run.process());
-    let run = run.finish();
-    assert_eq!(run.code(), 11, "{}\n{}", run.out, run.err);
-    let record: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let Some(place) = place(&scenario) else { return };
+    let (run, runs) = full_for_a_while(&place, Duration::from_millis(1800));
+    let log = || {
+        let entries = fs::read_dir(&runs).into_iter().flatten().flatten();
+        let mut runs = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+        let log = runs.next().map(|run| run.join("programs/talker.log"));
+        log.and_then(|log| fs::read_to_string(log).ok()).unwrap_or_default()
+    };
+    eventually("the log does not go on", || log().lines().any(|line| line.contains(" lost| ")));
+    let log = log();
+    let record = not_measured(run);
     let verdict = &record["verdicts"][0];
-    assert_eq!(verdict["outcome"], serde_json::to_value(Outcome::NotMeasured).unwrap());
     assert!(verdict["reason"].as_str().unwrap().contains("lacks lines"), "{verdict}");
     assert_eq!(record["losses"][0]["file"], "programs/talker.log", "{record}");
     // No line is torn, and the hole has its place.
@@ -205,16 +171,12 @@ fn a_log_that_lost_lines_to_a_full_disk_makes_no_requirement_met() {
         let text = line.split_once("| ").unwrap().1;
         assert!(serde_json::from_str::<serde_json::Value>(text).is_ok(), "{line}");
     }
-    small.place.assert_nothing_left();
 }
 
 /// What is not there any more may have been late: `logrotate` cuts logs, editors put others in their place.
 #[test]
 fn files_that_others_change_during_a_run_make_no_requirement_met() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = place(&TALKER.replace("duration: 60 s", "duration: 2 s"));
+    let Some(place) = place(&TALKER.replace("duration: 60 s", "duration: 2 s")) else { return };
     let is_changed = |file: &str, change: &dyn Fn(&Path)| {
         let mut run = place.start(&[]);
         run.let_pass(Duration::from_millis(800));
@@ -239,7 +201,6 @@ fn files_that_others_change_during_a_run_make_no_requirement_met() {
     let (_, warnings) = is_changed("disturbances.csv", &cut);
     let told = "disturbances.csv was changed by another process during the run";
     assert!(warnings.iter().any(|warning| warning.starts_with(told)), "{warnings:?}");
-    place.assert_nothing_left();
 }
 
 const RECORDED: &str = "scenario: recorded
@@ -262,38 +223,21 @@ requirements:
 /// What was captured before the hole and after it would meet it.
 #[test]
 fn frames_that_a_full_disk_took_make_no_requirement_met() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = Place::of_case("minimal");
+    let Some(place) = Place::of_case("minimal") else { return };
     place.file("scenario.yaml", RECORDED);
-    let (small, command) = Small::command(&place, "--json");
-    let mut run = place.start_command(command);
-    run.let_pass(Duration::from_millis(600));
-    let seen = small.seen_by(run.process());
-    Small::fill(&seen);
-    run.let_pass(Duration::from_millis(2600));
-    fs::remove_file(seen.join("ballast")).unwrap();
-    let run = run.finish();
-    assert_eq!(run.code(), 11, "{}\n{}", run.out, run.err);
-    let record: serde_json::Value = serde_json::from_str(&run.out).unwrap();
-    let verdict = &record["verdicts"][0];
-    assert_eq!(verdict["outcome"], serde_json::to_value(Outcome::NotMeasured).unwrap());
+    let (run, _) = full_for_a_while(&place, Duration::from_millis(2600));
+    let record = not_measured(run);
     let lost = record["losses"].as_array().unwrap();
     let is_capture = |one: &serde_json::Value| one["file"].as_str().unwrap().ends_with(".pcapng");
     assert!(!lost.is_empty() && lost.iter().all(is_capture), "{lost:?}");
-    place.assert_nothing_left();
 }
 
 #[test]
 fn programs_know_their_run_and_not_the_time_zone_of_the_host() {
-    if !harness::is_root() {
-        return;
-    }
     let scenario = TALKER
         .replace("echo done", "'env | sort; umask'")
         .replace("duration: 60 s", "duration: 1 s");
-    let place = place(&scenario);
+    let Some(place) = place(&scenario) else { return };
     let mut command = place.qcycle(&["run", "scenario", "--runs", "runs", "--seed", "7"]);
     command.env("TZ", "America/New_York").env("LANG", "de_DE").env("LC_ALL", "de_DE.UTF-8");
     let run = place.start_command(command).finish().expect(0);
@@ -316,22 +260,18 @@ fn programs_know_their_run_and_not_the_time_zone_of_the_host() {
     place.file("scenario.yaml", &taken);
     let refused = place.run(&[]).expect(65);
     assert!(refused.err.contains("is set by Quartercycle itself"), "{}", refused.err);
-    place.assert_nothing_left();
 }
 
-/// Whoever edits one file of those that a run was made of can tell it from the record of the run before.
+/// A user who edits one file of those that a run was made of can tell it from the record of the run before.
 #[test]
 fn all_files_that_a_run_is_made_of_are_in_its_record() {
-    if !harness::is_root() {
-        return;
-    }
     let plant = "plant:\n  circuit: main.dss\n  profiles: [{file: wind.csv, time: time_s, columns: \
                  {kw: load.d680.kW}}]\n  record: {every: 10 ms, points: [bus.680.v1]}\nnodes:";
     let scenario = TALKER
         .replace("nodes:", plant)
         .replace("sh, -c, echo done", "./once, settings.json")
         .replace("duration: 60 s", "duration: 1 s");
-    let place = place(&scenario);
+    let Some(place) = place(&scenario) else { return };
     let file = |name: &str, text: &str| place.file(name, text);
     fs::create_dir(place.scenario().join("parts")).unwrap();
     file("main.dss", "Redirect parts/whole.dss\n");
@@ -340,8 +280,7 @@ fn all_files_that_a_run_is_made_of_are_in_its_record() {
     file("wind.csv", "time_s,kw\n0,10\n1,20\n");
     file("settings.json", "{}");
     file("once", "#!/usr/bin/env python3\n");
-    let once = place.scenario().join("once");
-    fs::set_permissions(once, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    set_mode(&place.scenario().join("once"), 0o755);
     let mut run = place.start(&["--copy-inputs"]);
     run.begun();
     file("settings.json", "{\"changed\": 1}");
@@ -371,13 +310,12 @@ fn all_files_that_a_run_is_made_of_are_in_its_record() {
     assert_eq!(named("settings.json").unwrap().sha256, Some(sha256(b"{}")));
     let changed = |text: &&String| text.contains("settings.json was changed during the run");
     assert_eq!(record.warnings.iter().filter(changed).count(), 1, "{:?}", record.warnings);
-    place.assert_nothing_left();
 }
 
 /// A build in the tree of its repository is told by its commit, in the record too.
 #[test]
 fn the_commit_is_in_the_version_and_in_the_record() {
-    let version = Command::new(env!("CARGO_BIN_EXE_qcycle")).arg("--version").output().unwrap();
+    let version = Command::new(QCYCLE).arg("--version").output().unwrap();
     let version = String::from_utf8(version.stdout).unwrap();
     let root = harness::project();
     let git = Command::new("git").arg("-C").arg(&root).args(["rev-parse", "HEAD"]).output();

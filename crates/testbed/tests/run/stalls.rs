@@ -2,11 +2,11 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
-use std::sync::Barrier;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::common::machine::alone;
-use crate::run::harness::{self, Place};
+use crate::common::guests::QCYCLE;
+use crate::common::machine::{alone, take_processors};
+use crate::run::harness::{Place, eventually};
 
 const STALLS: u64 = 5;
 const STALL: Duration = Duration::from_millis(100);
@@ -43,36 +43,15 @@ while last < end:
 print(longest, flush=True)
 ";
 
-/// Takes all processors for a while, as a hypervisor would. Answers whether it may.
-fn stall() -> bool {
-    let cores = os::realtime::allowed_cores().unwrap();
-    let together = Barrier::new(cores.len());
-    std::thread::scope(|scope| {
-        let takers = cores.into_iter().map(|core| {
-            let together = &together;
-            scope.spawn(move || {
-                let may = os::realtime::pin(core).and_then(|()| os::realtime::fifo(99)).is_ok();
-                together.wait();
-                let begun = Instant::now();
-                while may && begun.elapsed() < STALL {}
-                may
-            })
-        });
-        let takers: Vec<_> = takers.collect();
-        takers.into_iter().all(|taker| taker.join().unwrap())
-    })
-}
-
 /// Of a run with this in its scenario, stalled several times: what the program has seen, and the
 /// place. `None` where nobody may take a processor.
 fn longest_gap(guard: &str) -> Option<(Duration, results::RunRecord)> {
-    let place = Place::new(&scenario(guard));
+    let place = Place::for_root(&scenario(guard))?;
+    alone();
     place.file("ticker.py", TICKER);
     let run = place.start(&[]);
-    harness::eventually("the program does not begin", || {
-        let log = place.runs().first().map(|run| run.join("programs/ticker.log"));
-        log.is_some_and(|log| std::fs::read_to_string(log).is_ok_and(|text| text.contains("ready")))
-    });
+    let is_ready = || place.log_so_far("ticker").contains("ready");
+    eventually("the program does not begin", is_ready);
     if !stall_again_and_again() {
         return None;
     }
@@ -80,29 +59,20 @@ fn longest_gap(guard: &str) -> Option<(Duration, results::RunRecord)> {
     let lines = run.lines("ticker");
     let longest = lines.last().unwrap().parse().unwrap();
     let record = run.record();
-    place.assert_nothing_left();
     Some((Duration::from_nanos(longest), record))
 }
 
-/// Once the program is ready, takes all processors some times. Answers whether it may.
+/// Once the program is ready, takes all processors some times. Returns whether it may.
 fn stall_again_and_again() -> bool {
     (0..STALLS).all(|_| {
         std::thread::sleep(Duration::from_millis(150));
-        let may = stall();
-        if !may {
-            println!("not measured: no right to SCHED_FIFO 99");
-        }
-        may
+        take_processors(STALL)
     })
 }
 
 #[test]
 #[ignore = "long: it has the machine to itself for ten seconds"]
 fn a_guarded_clock_stands_still_while_the_host_is_stalled() {
-    if !harness::is_root() {
-        return;
-    }
-    alone();
     let Some((without, record)) = longest_gap("") else { return };
     assert!(without >= STALL * 9 / 10, "the stalls were none: {without:?}");
     assert_eq!(record.wall.unwrap().stalls, None);
@@ -122,7 +92,7 @@ fn a_guarded_clock_stands_still_while_the_host_is_stalled() {
 #[test]
 fn a_program_in_the_foreground_is_guarded_as_well() {
     alone();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_qcycle"));
+    let mut command = Command::new(QCYCLE);
     command.args(["exec", "--stall-guard", "1 ms", "--", "python3", "-c", TICKER]);
     let mut program =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("qcycle");
@@ -148,7 +118,7 @@ fn a_program_in_the_foreground_is_guarded_as_well() {
 
 #[test]
 fn a_guard_that_makes_no_sense_is_refused_with_the_fix() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_qcycle"));
+    let mut command = Command::new(QCYCLE);
     let output = command.args(["exec", "--stall-guard", "2 s", "--", "true"]).output();
     let told = output.expect("qcycle").stderr;
     let told = String::from_utf8_lossy(&told);

@@ -1,10 +1,10 @@
 //! What a user sees of a run, and how its options change it.
 
 use std::io::Read;
-use std::os::fd::{FromRawFd, OwnedFd};
 
 use results::RunRecord;
 
+use crate::common::guests::terminal;
 use crate::run::harness::{self, Place};
 
 const SCENARIO: &str = "scenario: small
@@ -37,10 +37,7 @@ requirements:
 
 #[test]
 fn json_is_all_that_is_printed_and_says_what_the_folder_says() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = Place::new(SCENARIO);
+    let Some(place) = Place::for_root(SCENARIO) else { return };
     let run = place.run(&["--json", "--duration", "500 ms"]).expect(0);
     let printed: RunRecord = serde_json::from_str(&run.out).unwrap();
     assert_eq!(printed, run.record());
@@ -51,10 +48,7 @@ fn json_is_all_that_is_printed_and_says_what_the_folder_says() {
 
 #[test]
 fn twice_the_dilation_takes_twice_the_time_and_changes_no_verdict() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = Place::new(SCENARIO);
+    let Some(place) = Place::for_root(SCENARIO) else { return };
     let [native, dilated] = [["--tdf", "1"], ["--tdf", "2"]].map(|tdf| place.run(&tdf).expect(0));
     let [native, dilated] = [native.record(), dilated.record()];
     native.verdicts.iter().chain(&dilated.verdicts).for_each(harness::assert_met);
@@ -66,10 +60,7 @@ fn twice_the_dilation_takes_twice_the_time_and_changes_no_verdict() {
 
 #[test]
 fn programs_see_the_start_of_the_scenario() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = Place::new(SCENARIO);
+    let Some(place) = Place::for_root(SCENARIO) else { return };
     let run = place.run(&["--duration", "1 s", "--csv"]).expect(0);
     // The clock starts before zero by the time to settle.
     let moment = &run.lines("clock")[0];
@@ -83,11 +74,8 @@ fn programs_see_the_start_of_the_scenario() {
 
 #[test]
 fn a_terminal_shows_a_bar() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = Place::new(SCENARIO);
-    let (mut ours, theirs) = terminal();
+    let Some(place) = Place::for_root(SCENARIO) else { return };
+    let (mut ours, theirs) = terminal(24, 80);
     let mut command = place.qcycle(&["run", "scenario", "--runs", "runs", "--duration", "1 s"]);
     command.stderr(theirs);
     let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
@@ -105,10 +93,7 @@ fn a_terminal_shows_a_bar() {
 /// Readers that go away early, such as `head`, are no failure.
 #[test]
 fn closed_streams_do_no_harm() {
-    if !harness::is_root() {
-        return;
-    }
-    let place = Place::new(SCENARIO);
+    let Some(place) = Place::for_root(SCENARIO) else { return };
     let closed = || {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
@@ -118,18 +103,4 @@ fn closed_streams_do_no_harm() {
     let ended = command.stdout(closed()).stderr(closed()).status().unwrap();
     assert_eq!(ended.code(), Some(0));
     assert_eq!(place.runs().len(), 1);
-    place.assert_nothing_left();
-}
-
-/// A pseudo-terminal: our end, and the one for a program. pty(7)
-fn terminal() -> (std::fs::File, OwnedFd) {
-    let (mut ours, mut theirs) = (0, 0);
-    let none = std::ptr::null_mut();
-    // SAFETY: two integers to be filled, and nothing else; both descriptors are owned by nobody.
-    unsafe {
-        let (modes, size) = (std::ptr::null(), std::ptr::null());
-        assert_eq!(libc::openpty(&raw mut ours, &raw mut theirs, none, modes, size), 0);
-        libc::fcntl(ours, libc::F_SETFD, libc::FD_CLOEXEC);
-        (OwnedFd::from_raw_fd(ours).into(), OwnedFd::from_raw_fd(theirs))
-    }
 }

@@ -2,11 +2,11 @@
 
 use results::record::ProgramEnd;
 
-use crate::run::harness::{self, Finished, Place};
+use crate::run::harness::{Finished, Place};
 
 /// The place of a run, and how it ended.
-fn run_of(program: &str, on_exit: &str) -> (Place, Finished) {
-    let place = Place::new(&format!(
+fn run_of(program: &str, on_exit: &str) -> Option<(Place, Finished)> {
+    let place = Place::for_root(&format!(
         "scenario: words
 duration: 1 s
 settle: 100 ms
@@ -18,20 +18,17 @@ nodes:
         on_exit: {on_exit}
       - {{name: sleeper, run: [sleep, infinity]}}
 "
-    ));
+    ))?;
     let run = place.run(&[]);
-    (place, run)
+    Some((place, run))
 }
 
 #[test]
 fn a_program_that_fails_has_its_last_lines_told_with_the_path_of_its_log() {
-    if !harness::is_root() {
-        return;
-    }
     let broken = "echo polling; for n in 1 2 3 4 5 6 7 8 9; do echo line $n >&2; done; \
                   printf 'no such \\033[31mregister\\n' >&2; exit 3";
     for (on_exit, code) in [("fail", 12), ("ignore", 0)] {
-        let (_place, run) = run_of(broken, on_exit);
+        let Some((_place, run)) = run_of(broken, on_exit) else { return };
         let run = run.expect(code);
         assert!(
             run.out.contains("program `other` exited with 3; the last lines of "),
@@ -49,10 +46,7 @@ fn a_program_that_fails_has_its_last_lines_told_with_the_path_of_its_log() {
 
 #[test]
 fn a_program_that_may_end_and_ends_well_is_nothing_to_look_at() {
-    if !harness::is_root() {
-        return;
-    }
-    let (_place, run) = run_of("echo done", "ignore");
+    let Some((_place, run)) = run_of("echo done", "ignore") else { return };
     let run = run.expect(0);
     let record = run.record();
     assert_eq!(record.programs[0].end, ProgramEnd::Exited { code: 0 });

@@ -62,15 +62,9 @@ impl NodeHandle {
             other => bail!("unexpected message from the node: {other:?}"),
         }
         let mut fds = fds.into_iter();
-        let mut take = |wanted: bool| {
-            if wanted {
-                fds.next().map(Some).context("the node did not pass on a device")
-            } else {
-                Ok(None)
-            }
-        };
-        node.tap = take(wanted.0)?;
-        node.plant = take(wanted.1)?;
+        let mut take = || fds.next().context("the node did not pass on a device");
+        node.tap = wanted.0.then(&mut take).transpose()?;
+        node.plant = wanted.1.then(&mut take).transpose()?;
         Ok(node)
     }
 

@@ -43,7 +43,6 @@ pub(super) enum State {
     /// It sleeps, or nobody has looked.
     #[default]
     Other,
-    /// It wants to run.
     Runnable,
     /// Nothing can wake it but what it waits for, as a disk.
     Blocked,
@@ -266,24 +265,6 @@ fn in_virtual_time(host_ns: i64, tdf_millionths: u64) -> i64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn who_did_not_run_without_wanting_a_processor_stood_still() {
-        let moment = |host_ms: i64, at_ms: i64| Moment {
-            host: HostTime::from_ns(host_ms * 1_000_000),
-            at: VirtualTime::from_ns(at_ms * 1_000_000),
-            tdf_millionths: 1_000_000,
-        };
-        let nap = 10_000_000;
-        let stood = |at_ms, waited_ms: i64| {
-            stood_ns(moment(0, 0), moment(410, at_ms), nap, waited_ms * 1_000_000) / 1_000_000
-        };
-        assert_eq!(stood(410, 0), 400);
-        assert_eq!(stood(410, 390), 10, "others had the processor");
-        assert_eq!(stood(410, 500), 0);
-        assert_eq!(stood(41, 0), 40, "at a tdf of 10");
-        assert_eq!(stood(0, 0), 0, "the clock stood as well");
-        assert_eq!(stood_ns(moment(0, 0), moment(9, 9), nap, 0), 0);
-    }
     use proptest::prelude::*;
 
     const MS: i64 = 1_000_000;
@@ -296,6 +277,20 @@ mod tests {
     fn thread(waited_ms: u64, ran_ms: u64) -> Reading {
         let counts = Counts { ran_ns: ran_ms * 1_000_000, waited_ns: waited_ms * 1_000_000 };
         Reading { thread: 7, who: "poller".into(), counts, state: State::Other }
+    }
+
+    #[test]
+    fn who_did_not_run_without_wanting_a_processor_stood_still() {
+        let nap = 10 * MS;
+        let stood = |at_ms, waited_ms: i64| {
+            stood_ns(moment(0, 0), moment(410, at_ms), nap, waited_ms * MS) / MS
+        };
+        assert_eq!(stood(410, 0), 400);
+        assert_eq!(stood(410, 390), 10, "others had the processor");
+        assert_eq!(stood(410, 500), 0);
+        assert_eq!(stood(41, 0), 40, "at a tdf of 10");
+        assert_eq!(stood(0, 0), 0, "the clock stood as well");
+        assert_eq!(stood_ns(moment(0, 0), moment(9, 9), nap, 0), 0);
     }
 
     #[test]

@@ -35,41 +35,34 @@ impl Ledger {
         Self { pending: BTreeMap::new(), least_ns, add_up_ns: 0, reported: 0 }
     }
 
-    pub(super) fn add(&mut self, (node, who): Party, cause: Cause, delay: &Delay) {
+    pub(super) fn add(&mut self, party: Party, cause: Cause, delay: &Delay) {
         if delay.lost_ns <= 0 {
             return;
         }
-        let Delay { from_ns, to_ns, longest_ns, lost_ns, .. } = *delay;
-        let pending = self.pending.entry(((node.clone(), who.clone()), cause));
-        let known = pending.or_insert_with(|| Disturbance {
-            from_ns,
-            to_ns,
-            node,
-            who,
-            cause,
-            longest_ns: 0,
-            lost_ns: 0,
-        });
-        known.from_ns = known.from_ns.min(from_ns);
-        known.to_ns = known.to_ns.max(to_ns);
-        known.longest_ns = known.longest_ns.max(longest_ns);
-        known.lost_ns = known.lost_ns.saturating_add(lost_ns);
+        let known = self.entry(party, cause, delay.from_ns, delay.to_ns);
+        known.from_ns = known.from_ns.min(delay.from_ns);
+        known.longest_ns = known.longest_ns.max(delay.longest_ns);
+        known.lost_ns = known.lost_ns.saturating_add(delay.lost_ns);
     }
 
     /// Takes in what is no delay, between two looks.
-    pub(super) fn note(&mut self, (node, who): Party, cause: Cause, from_ns: i64, to_ns: i64) {
-        let to_ns = to_ns.max(from_ns.saturating_add(1));
-        let pending = self.pending.entry(((node.clone(), who.clone()), cause));
-        let (longest_ns, lost_ns) = (0, 0);
-        pending.and_modify(|known| known.to_ns = to_ns).or_insert(Disturbance {
-            from_ns,
-            to_ns,
-            node,
-            who,
-            cause,
-            longest_ns,
-            lost_ns,
-        });
+    pub(super) fn note(&mut self, party: Party, cause: Cause, from_ns: i64, to_ns: i64) {
+        self.entry(party, cause, from_ns, to_ns.max(from_ns.saturating_add(1)));
+    }
+
+    /// What is pending, with this end.
+    fn entry(
+        &mut self,
+        (node, who): Party,
+        cause: Cause,
+        from_ns: i64,
+        to_ns: i64,
+    ) -> &mut Disturbance {
+        let key = ((node.clone(), who.clone()), cause);
+        let new = Disturbance { from_ns, to_ns, node, who, cause, longest_ns: 0, lost_ns: 0 };
+        let known = self.pending.entry(key).or_insert(new);
+        known.to_ns = known.to_ns.max(to_ns);
+        known
     }
 
     /// Takes out what is to be reported now; all that is worth it at the end.

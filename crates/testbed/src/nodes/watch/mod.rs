@@ -110,7 +110,21 @@ impl Watch {
             );
         }
         let (stop, stopped) = channel();
-        let mut round = Round::new(domain, nodes, programs, (least_ns, has_network), owner);
+        let now = Instant::now();
+        let place = |node, tree| Place { node, tree, delays: Delays::default(), next: now };
+        let nodes =
+            nodes.into_iter().map(|node| place(Some(node.name), Tree::of(Some(node.process))));
+        let mut round = Round {
+            places: [place(None, Tree::of(None))].into_iter().chain(nodes).collect(),
+            taken: moment(&domain),
+            domain,
+            programs,
+            ledger: Ledger::new(least_ns),
+            owner,
+            reported: now,
+            neighbours: has_network.then(Neighbours::now),
+            own_delay: None,
+        };
         let thread = thread::Builder::new().name("watch".into());
         let thread = thread.spawn(move || round.run(&stopped))?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
@@ -171,27 +185,6 @@ fn until_next(cost_ns: i64) -> Duration {
 }
 
 impl Round {
-    fn new(
-        domain: Arc<Domain>,
-        nodes: Vec<Watched>,
-        programs: BTreeMap<String, String>,
-        (least_ns, has_network): (i64, bool),
-        owner: Arc<Owner>,
-    ) -> Self {
-        let now = Instant::now();
-        let place = |node, tree| Place { node, tree, delays: Delays::default(), next: now };
-        let mut places = vec![place(None, Tree::of_agent())];
-        places.extend(nodes.into_iter().map(|node| {
-            let tree = Tree::of_node(node.process);
-            place(Some(node.name), tree)
-        }));
-        let taken = moment(&domain);
-        let ledger = Ledger::new(least_ns);
-        let neighbours = has_network.then(Neighbours::now);
-        let (reported, own_delay) = (now, None);
-        Self { domain, places, programs, ledger, owner, taken, reported, neighbours, own_delay }
-    }
-
     fn run(&mut self, stopped: &Receiver<()>) {
         self.own_delay = RunDelay::of_this_thread();
         loop {

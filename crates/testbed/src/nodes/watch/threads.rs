@@ -26,12 +26,8 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    pub(super) fn of_agent() -> Self {
-        Self { node: None, names: BTreeMap::new(), counts: BTreeMap::new() }
-    }
-
-    pub(super) fn of_node(process: i32) -> Self {
-        Self { node: Some(process), names: BTreeMap::new(), counts: BTreeMap::new() }
+    pub(super) fn of(node: Option<i32>) -> Self {
+        Self { node, names: BTreeMap::new(), counts: BTreeMap::new() }
     }
 
     /// Reads all threads. `begun` names programs by the processes that began them; what these fork
@@ -153,7 +149,7 @@ mod tests {
             Command::new("sh").args(["-c", shell]).stdin(Stdio::null()).spawn().unwrap();
         let own = std::process::id().cast_signed();
         let begun = BTreeMap::from([(child.id().cast_signed(), "shell".to_owned())]);
-        let mut tree = Tree::of_node(own);
+        let mut tree = Tree::of(Some(own));
         let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
         let found = loop {
             let readings = tree.read(&begun);

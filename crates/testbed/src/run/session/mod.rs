@@ -53,9 +53,7 @@ const PLANT_BEHIND_MAX: VirtualSpan = VirtualSpan::from_ms(1000);
 /// How to run a scenario.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Folder for run folders.
     pub runs: PathBuf,
-    /// Whether to write the series as CSV too.
     pub csv: bool,
     /// Whether to keep copies of the files that the run is made of.
     pub copy_inputs: bool,

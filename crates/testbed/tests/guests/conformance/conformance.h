@@ -1,19 +1,7 @@
 /* What the cases of the conformance suite share: see main.c. */
 #ifndef CONFORMANCE_H
 #define CONFORMANCE_H
-#define _GNU_SOURCE
-#include <errno.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-#define BILLION 1000000000ll
-#define MILLION 1000000ll
+#include "../guest.h"
 
 /* Memory that a case shares with its helper, a process. */
 struct shared {
@@ -48,6 +36,9 @@ struct call {
 	void (*wake)(struct scene *);
 	int clock;
 	int flags;
+	/* Of what reads a clock: how, in nanoseconds, and to which. */
+	int64_t (*read)(int clock);
+	int64_t resolution_ns;
 };
 
 /* The time handed over is one of the clock, not a span. */
@@ -65,9 +56,6 @@ struct call {
 
 extern const struct call sleeps[], descriptors[], futexes[], queues[], sockets[], timers[], clocks[];
 
-int64_t now_ns(int clock);
-int64_t ns_of(struct timespec);
-struct timespec span_of(int64_t ns);
 void pause_ns(int64_t ns);
 /* "time is over" for `over`, "gets it" for `got` or more, else the name of the error. */
 const char *told(long result, const char *zero);

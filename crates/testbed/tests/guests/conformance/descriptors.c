@@ -1,7 +1,5 @@
 /* poll(2), select(2) and epoll(7), each on the reading end of a pipe. */
 #include "conformance.h"
-#include <poll.h>
-#include <sys/epoll.h>
 #include <sys/select.h>
 
 /* A set with SIGUSR2 only, which nobody sends. */
@@ -10,7 +8,7 @@ static uint64_t mask = 1 << (12 - 1);
 static const char *by_poll(struct scene *s)
 {
 	struct pollfd fd = { s->pipe[0], POLLIN, 0 };
-	return told(syscall(SYS_poll, &fd, 1, (int)(s->asked_ns / MILLION)), "time is over");
+	return told(syscall(SYS_poll, &fd, 1, (int)(s->asked_ns / MS)), "time is over");
 }
 
 static const char *by_ppoll(struct scene *s)
@@ -36,7 +34,7 @@ static const char *by_select(struct scene *s)
 	}
 	long result = syscall(SYS_select, s->pipe[0] + 1, &set, NULL, NULL, time);
 	if (s->asked_ns && (result >= 0 || errno == EINTR))
-		s->left_ns = t.tv_sec * BILLION + t.tv_usec * 1000;
+		s->left_ns = ns_of_timeval(t);
 	if (result == 1 && !FD_ISSET(s->pipe[0], &set))
 		return "gets another descriptor";
 	return told(result, "time is over");
@@ -64,14 +62,14 @@ static void make_epoll(struct scene *s)
 static const char *by_epoll_wait(struct scene *s)
 {
 	struct epoll_event event;
-	int ms = s->asked_ns / MILLION;
+	int ms = s->asked_ns / MS;
 	return told(syscall(SYS_epoll_wait, s->object, &event, 1, ms), "time is over");
 }
 
 static const char *by_epoll_pwait(struct scene *s)
 {
 	struct epoll_event event;
-	int ms = s->asked_ns / MILLION;
+	int ms = s->asked_ns / MS;
 	return told(syscall(SYS_epoll_pwait, s->object, &event, 1, ms, &mask, 8), "time is over");
 }
 

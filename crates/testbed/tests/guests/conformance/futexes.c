@@ -1,9 +1,7 @@
 /* futex(2), futex_waitv and futex_wait, and what the C library builds on them. */
 #include "conformance.h"
 #include <linux/futex.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <sys/mman.h>
 
 #define ALL 0xffffffffu
 #define FUTEX_SIZE_U32 2
@@ -87,7 +85,6 @@ static sem_t *semaphore;
 
 static void make_semaphore(struct scene *s)
 {
-	(void)s;
 	semaphore = shared_memory(sizeof(sem_t));
 	sem_init(semaphore, 1, 0);
 }
@@ -99,7 +96,6 @@ static const char *by_semaphore(struct scene *s)
 
 static void post(struct scene *s)
 {
-	(void)s;
 	sem_post(semaphore);
 }
 
@@ -135,7 +131,6 @@ static const char *by_condition(struct scene *s)
 
 static void signal_condition(struct scene *s)
 {
-	(void)s;
 	pthread_mutex_lock(&monitor->mutex);
 	monitor->true_now = 1;
 	pthread_cond_signal(&monitor->condition);
@@ -144,13 +139,11 @@ static void signal_condition(struct scene *s)
 
 static void lock_mutex(struct scene *s)
 {
-	(void)s;
 	pthread_mutex_lock(&monitor->mutex);
 }
 
 static void unlock_mutex(struct scene *s)
 {
-	(void)s;
 	pthread_mutex_unlock(&monitor->mutex);
 }
 

@@ -9,17 +9,13 @@
  * Phases: `timeout`, it waits in vain; `woken`, it gets what it waits for; `interrupted` and
  * `restarted`, handlers without and with SA_RESTART run meanwhile; `refused`, the time is none;
  * `read`, for what is no wait. A call says "ready", waits when its gate, a pipe, is closed, and
- * its helpers act when its trigger is, another pipe: that is by no clock, which may stand still. */
+ * its helpers act when its trigger is, another pipe: that is by no clock, which may be stopped. */
 #include "conformance.h"
-#include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 /* What a wait in vain asks for, whole ticks of any kernel, and one that ends otherwise. */
-#define SHORT_NS (240 * MILLION)
+#define SHORT_NS (240 * MS)
 #define LONG_NS (1000 * BILLION)
 #define SIGNALS 8
 /* Numbers of the two pipes. */
@@ -29,28 +25,10 @@
 static const struct call *const families[] = {
 	sleeps, descriptors, futexes, queues, sockets, timers, clocks,
 };
-#define FAMILIES (sizeof(families) / sizeof(families[0]))
 
 static struct shared *shared;
 static const struct call *call;
 static const char *phase;
-
-int64_t ns_of(struct timespec t)
-{
-	return t.tv_sec * BILLION + t.tv_nsec;
-}
-
-struct timespec span_of(int64_t ns)
-{
-	return (struct timespec){ ns / BILLION, ns % BILLION };
-}
-
-int64_t now_ns(int clock)
-{
-	struct timespec t;
-	must(clock_gettime(clock, &t) == 0, "clock_gettime");
-	return ns_of(t);
-}
 
 void pause_ns(int64_t ns)
 {
@@ -87,7 +65,6 @@ static void say(const char *what)
 
 static void handler(int signal)
 {
-	(void)signal;
 	shared->handled++;
 }
 
@@ -179,7 +156,7 @@ static const char *judge(struct scene *s, const char *outcome, int64_t waited_ns
 {
 	static __thread char text[128];
 	const char *left = "";
-	int64_t slack = s->call->flags & TICKS ? 10 * MILLION : 0;
+	int64_t slack = s->call->flags & TICKS ? 10 * MS : 0;
 	int early = is("timeout") && waited_ns + slack < s->asked_ns;
 	if (s->left_ns >= 0) {
 		int none = s->left_ns == 0;
@@ -235,14 +212,12 @@ static void act(void)
 
 static int act_in_vfork(void *nothing)
 {
-	(void)nothing;
 	act();
 	return 0;
 }
 
 static void *act_in_thread(void *nothing)
 {
-	(void)nothing;
 	act();
 	return NULL;
 }
@@ -283,7 +258,7 @@ static void in_condition(const char *condition, char **argv)
 
 static const struct call *find(const char *name)
 {
-	for (size_t i = 0; i < FAMILIES; i++)
+	for (size_t i = 0; i < COUNT(families); i++)
 		for (const struct call *c = families[i]; c->name; c++)
 			if (!strcmp(c->name, name))
 				return c;
@@ -293,7 +268,7 @@ static const struct call *find(const char *name)
 
 static void list(void)
 {
-	for (size_t i = 0; i < FAMILIES; i++)
+	for (size_t i = 0; i < COUNT(families); i++)
 		for (const struct call *c = families[i]; c->name; c++) {
 			if (c->flags & AT_ONCE) {
 				printf("%s\tread\n", c->name);

@@ -1,9 +1,7 @@
 /* Signals, semaphores, message queues and asynchronous input and output. */
 #include "conformance.h"
-#include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <mqueue.h>
-#include <poll.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
 #include <sys/stat.h>
@@ -14,7 +12,6 @@ static pid_t waiter;
 
 static void note_waiter(struct scene *s)
 {
-	(void)s;
 	waiter = getpid();
 }
 
@@ -29,7 +26,6 @@ static const char *by_sigtimedwait(struct scene *s)
 
 static void send_signal(struct scene *s)
 {
-	(void)s;
 	kill(waiter, SIGUSR2);
 }
 
@@ -106,7 +102,6 @@ static aio_context_t context;
 static void make_requests(struct scene *s)
 {
 	must(syscall(SYS_io_setup, 4, &context) == 0, "io_setup");
-	(void)s;
 }
 
 static void submit(struct scene *s)

@@ -2,7 +2,6 @@
 #include "conformance.h"
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 static void make_pair(struct scene *s, int kind)
 {
@@ -84,7 +83,7 @@ static void make_fed(struct scene *s)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
-		pause_ns(5 * MILLION);
+		pause_ns(5 * MS);
 		send(s->pipe[1], "", 1, 0);
 	}
 }

@@ -1,15 +1,11 @@
 /* timerfd_create(2), timer_create(2), setitimer(2) and alarm(2). */
 #include "conformance.h"
-#include <sys/time.h>
-#include <sys/timerfd.h>
 
 /* Calls of timers may end with EINTR in virtual time (docs/limitations.md), which is not what is
  * looked at here: so handlers run in the waits only. */
 static void let_handlers_run(int now)
 {
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
+	sigset_t set = set_of(SIGUSR1);
 	sigprocmask(now ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
 }
 
@@ -20,7 +16,7 @@ static void make_timerfd(struct scene *s)
 }
 
 /* The kernel reads a setting of two times; the address of none is no address of one. */
-static const struct itimerspec *setting(struct scene *s, struct itimerspec *room)
+static const struct itimerspec *as_setting(struct scene *s, struct itimerspec *room)
 {
 	if ((uintptr_t)s->time == 8)
 		return (void *)8;
@@ -34,7 +30,7 @@ static const char *by_timerfd(struct scene *s)
 	uint64_t count = 0;
 	int absolute = s->call->flags & ABSOLUTE ? TFD_TIMER_ABSTIME : 0;
 	let_handlers_run(0);
-	if (syscall(SYS_timerfd_settime, s->object, absolute, setting(s, &room), NULL))
+	if (syscall(SYS_timerfd_settime, s->object, absolute, as_setting(s, &room), NULL))
 		return error_name(errno);
 	if (!s->asked_ns)
 		return "is set";
@@ -63,10 +59,8 @@ static const char *origin(int code)
 static const char *take(struct scene *s, int signal, int64_t (*left)(struct scene *))
 {
 	static __thread char text[64];
-	sigset_t set;
+	sigset_t set = set_of(signal);
 	siginfo_t info;
-	sigemptyset(&set);
-	sigaddset(&set, signal);
 	let_handlers_run(1);
 	int taken = sigwaitinfo(&set, &info), error = errno;
 	let_handlers_run(0);
@@ -96,7 +90,7 @@ static const char *by_timer(struct scene *s)
 	must(timer_create(s->call->clock, &event, &s->timer) == 0, "timer_create");
 	if ((uintptr_t)s->time == 8)
 		return "not asked for";
-	if (timer_settime(s->timer, absolute, setting(s, &room), NULL))
+	if (timer_settime(s->timer, absolute, as_setting(s, &room), NULL))
 		return error_name(errno);
 	return s->asked_ns ? take(s, SIGRTMIN, left_of_timer) : "is set";
 }
@@ -104,9 +98,8 @@ static const char *by_timer(struct scene *s)
 static int64_t left_of_itimer(struct scene *s)
 {
 	struct itimerval left;
-	(void)s;
 	must(getitimer(ITIMER_REAL, &left) == 0, "getitimer");
-	return left.it_value.tv_sec * BILLION + left.it_value.tv_usec * 1000;
+	return ns_of_timeval(left.it_value);
 }
 
 static const char *by_setitimer(struct scene *s)
@@ -119,7 +112,6 @@ static const char *by_setitimer(struct scene *s)
 
 static int64_t left_of_alarm(struct scene *s)
 {
-	(void)s;
 	return alarm(0) * BILLION;
 }
 
