@@ -104,21 +104,14 @@ fn command(command: Command) -> Result<Exit> {
         Command::Meter(meter) => quorum::meter(&meter),
         Command::Rejuvenate(rejuvenate) => quorum::rejuvenate(&rejuvenate),
         Command::Check { settings: path } => {
-            let Some(relay) = program::settings(&path, |path, text| settings::read(path, text))?
-            else {
-                return Ok(Exit::BadInput);
-            };
+            let relay = program::settings(&path, settings::read)?;
             let streams = program::counted(relay.protection.streams.len(), "stream");
             let elements = program::counted(relay.protection.elements.len(), "element");
             terminal::out!("{}: no errors: {streams}, {elements}", path.display());
             Ok(Exit::Done)
         }
         Command::Run { settings: path, interface, duration, json } => {
-            let Some(mut relay) =
-                program::settings(&path, |path, text| settings::read(path, text))?
-            else {
-                return Ok(Exit::BadInput);
-            };
+            let mut relay = program::settings(&path, settings::read)?;
             relay.host.interface = interface.or(relay.host.interface);
             run_it(&relay, duration, json)
         }

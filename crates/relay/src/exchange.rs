@@ -38,7 +38,6 @@ pub(crate) fn exchange<T>(new: impl Fn() -> T) -> (Filler<T>, Collector<T>) {
 }
 
 impl<T> Filler<T> {
-    /// The sheet to fill.
     pub(crate) fn sheet(&mut self) -> &mut T {
         &mut self.sheet
     }

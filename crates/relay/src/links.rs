@@ -8,7 +8,6 @@
 use os::packet::Link;
 use substation::settings::WhenDown;
 
-/// One interface that is watched.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Watched {
     interface: String,
@@ -27,7 +26,6 @@ pub(crate) struct Look {
 }
 
 impl Watched {
-    /// Nothing is known of it yet.
     pub(crate) fn new(interface: &str, when_down: WhenDown) -> Self {
         Self { interface: interface.to_owned(), when_down, link: None, was_up: false }
     }

@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use os::packet::PacketSocket;
 use rtrb::{Consumer, RingBuffer};
-use serde_json::{Value, json};
+use serde_json::json;
 use substation::settings::{Host, Relay, Thread};
 
 use crate::canary;
@@ -56,7 +56,7 @@ pub(crate) fn run(
         watched.push((Watched::new(station, host.when_down), &goose));
     }
     let server = host.metrics.map(|address| listen(address, "metrics")).transpose()?;
-    let records = host.records.as_deref().map(|path| Lines::open(Path::new(path))).transpose()?;
+    let records = Lines::open(host.records.as_deref().map(Path::new))?;
     let (mut warnings, _awake) = prepare::process();
     warnings.extend(prepare::receive_buffer(sampled_values.receive_buffer_octets()));
 
@@ -132,11 +132,10 @@ fn samples_max(relay: &Relay) -> usize {
     rates.map(|rate| rate * QUEUE.as_millis() as usize / 1000).sum()
 }
 
-/// Everything that the thread that may block has and uses.
 struct RelayWatch<'s> {
     totals: Totals,
     names: Names,
-    records: Option<Lines>,
+    records: Lines,
     events: Consumer<Event>,
     received: Collector<receive::ReceiveFigures>,
     done: Collector<task::TaskFigures>,
@@ -160,8 +159,7 @@ impl Watch for RelayWatch<'_> {
     fn look(&mut self, is_last: bool) -> Result<()> {
         self.collect();
         while let Ok(event) = self.events.pop() {
-            let line = self.names.line(&event);
-            self.add(&line);
+            self.records.add(self.names.line(&event));
         }
         let failure = self.look_at_links();
         if let Some(server) = &self.server {
@@ -170,11 +168,9 @@ impl Watch for RelayWatch<'_> {
         if self.window.elapsed() >= WINDOW || is_last || failure.is_some() {
             self.window = Instant::now();
             let window = self.totals.close_window();
-            self.add(&json!({"window": window, "realtime_ns": time::common().ns()}));
+            self.records.add(json!({"window": window, "realtime_ns": time::common().ns()}));
         }
-        if let Some(records) = &mut self.records {
-            records.write().context("writing records")?;
-        }
+        self.records.write().context("writing records")?;
         failure.map_or(Ok(()), |failure| Err(anyhow!(failure)))
     }
 }
@@ -200,17 +196,9 @@ impl RelayWatch<'_> {
             self.totals.links.insert(interface.to_owned(), link);
             let now_ns = time::common().ns();
             let line = json!({"interface": interface, "state": link.name(), "realtime_ns": now_ns});
-            if let Some(records) = &mut self.records {
-                records.add(line);
-            }
+            self.records.add(line);
         }
         failure
-    }
-
-    fn add(&mut self, line: &Value) {
-        if let Some(records) = &mut self.records {
-            records.add(line);
-        }
     }
 }
 

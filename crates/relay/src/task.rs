@@ -25,10 +25,8 @@ use os::packet::PacketSocket;
 
 /// Time between two cycles.
 pub(crate) const PERIOD: Duration = Duration::from_millis(1);
-/// Cycles between two hand-overs of measurements.
 const HAND_OVER_CYCLES: u64 = 250;
 
-/// Something for the sequence of events.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Event {
     pub(crate) at: CommonTime,
@@ -63,7 +61,6 @@ pub(crate) struct TaskFigures {
 }
 
 impl TaskFigures {
-    /// An empty one for so many streams and subscriptions.
     pub(crate) fn new(streams: usize, subscriptions: usize) -> Self {
         Self {
             lateness: histogram(),
@@ -86,19 +83,15 @@ pub(crate) struct SharedState {
     pub(crate) receive_busy_ns: AtomicU64,
 }
 
-/// Everything that the task has and uses.
 #[derive(Debug)]
 pub(crate) struct Task<'t> {
     engine: Engine,
-    /// Messages that it sends.
     published: Vec<Published>,
-    /// Messages that it hears.
     subscribed: Vec<Subscribed>,
     /// What of these was reported last.
     known: Vec<(Liveness, Vec<Option<bool>>)>,
     samples: Consumer<Arrival>,
     goose: Consumer<GooseFrame>,
-    /// Where messages are sent.
     bus: &'t PacketSocket,
     events: Producer<Event>,
     figures: Filler<TaskFigures>,
@@ -106,14 +99,11 @@ pub(crate) struct Task<'t> {
     counters: Counters,
 }
 
-/// What the task did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counters {
-    /// Cycles that were run.
     pub(crate) cycles: u64,
     /// Cycles that were left out because one before ended too late.
     pub(crate) skipped: u64,
-    /// Frames that were published.
     pub(crate) published: u64,
     /// Frames that the interface did not take.
     pub(crate) unsent: u64,
@@ -124,7 +114,6 @@ pub(crate) struct Counters {
 }
 
 impl<'t> Task<'t> {
-    /// A task that has done nothing yet; it sends to `bus`.
     pub(crate) fn new(
         relay: &Relay,
         (bus, shared): (&'t PacketSocket, &'t SharedState),

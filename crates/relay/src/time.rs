@@ -64,7 +64,6 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// What time it is.
     pub(crate) fn read(&mut self) -> Now {
         let before = own();
         let now = Now::read();

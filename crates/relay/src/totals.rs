@@ -14,7 +14,6 @@ use crate::blame::Cause;
 use crate::exchange::histogram;
 use crate::{receive, task};
 
-/// Times of one kind.
 #[derive(Debug)]
 pub(crate) struct Times {
     /// Since the begin, in ns.
@@ -60,11 +59,9 @@ impl Times {
 
 #[derive(Debug)]
 pub(crate) struct Totals {
-    /// Name of the relay.
     pub(crate) relay: String,
     /// Receive latency, age of samples, wake-ups and duration of the task, wake-ups of the canary.
     pub(crate) times: BTreeMap<&'static str, Times>,
-    /// Of the receiving thread.
     pub(crate) receive: receive::Counters,
     /// Of the kernel's sockets.
     pub(crate) kernel_dropped: u64,
@@ -79,7 +76,6 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Nothing is measured yet.
     pub(crate) fn new(relay: &Relay) -> Self {
         let names = ["receive", "age", "wakeup", "task", "canary"];
         let streams = relay.protection.streams.keys();
@@ -106,13 +102,11 @@ impl Totals {
         self.times.get_mut(name).expect("all names are made by `new`").absorb(new);
     }
 
-    /// Takes in what the receiving thread measured.
     pub(crate) fn receive(&mut self, sheet: &mut receive::ReceiveFigures) {
         self.absorb("receive", &mut sheet.latency);
         self.receive = sheet.counters;
     }
 
-    /// Takes in what the task measured.
     pub(crate) fn task(&mut self, sheet: &mut task::TaskFigures) {
         self.absorb("age", &mut sheet.age);
         self.absorb("wakeup", &mut sheet.lateness);
@@ -126,12 +120,10 @@ impl Totals {
         }
     }
 
-    /// Takes in what the canary measured.
     pub(crate) fn canary(&mut self, lateness: &mut Histogram<u64>) {
         self.absorb("canary", lateness);
     }
 
-    /// Takes in what the kernel counted.
     pub(crate) fn kernel(&mut self, counters: KernelCounters) {
         self.kernel_dropped += u64::from(counters.dropped);
     }
@@ -144,7 +136,6 @@ impl Totals {
         Value::Object(each.collect())
     }
 
-    /// Everything, as it stands.
     pub(crate) fn summary(&self) -> Value {
         let times: BTreeMap<_, _> =
             self.times.iter().map(|(name, times)| (*name, times.summary())).collect();
@@ -196,7 +187,6 @@ fn labelled(state: &str, counters: &[(&str, u64)]) -> Value {
     Value::Object(std::iter::once(("state".to_owned(), json!(state))).chain(counted).collect())
 }
 
-/// Counters of a stream by name.
 pub(crate) fn stream_counters(counters: &stream::Counters) -> [(&'static str, u64); 14] {
     [
         ("received", counters.received),
@@ -216,7 +206,6 @@ pub(crate) fn stream_counters(counters: &stream::Counters) -> [(&'static str, u6
     ]
 }
 
-/// Counters of a subscription by name.
 pub(crate) fn goose_counters(counters: &goose::Counters) -> [(&'static str, u64); 10] {
     [
         ("received", counters.received),
@@ -232,7 +221,6 @@ pub(crate) fn goose_counters(counters: &goose::Counters) -> [(&'static str, u64)
     ]
 }
 
-/// A state in a word.
 pub(crate) const fn state_name(state: State) -> &'static str {
     match state {
         State::Waiting => "waiting",
@@ -241,7 +229,6 @@ pub(crate) const fn state_name(state: State) -> &'static str {
     }
 }
 
-/// Whether a publisher is heard, in a word.
 pub(crate) const fn liveness_name(liveness: Liveness) -> &'static str {
     match liveness {
         Liveness::Waiting => "waiting",

@@ -6,16 +6,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
-use iec61850::wire::{
-    AllData, Form, Goose, Header, MacAddress, SampledValues, Synchronisation, UtcTime, Validity,
-    Value,
-};
+use iec61850::wire::{SampledValues, Synchronisation, Validity, Value};
 use iec61850_sv::{SvFrame, decode_sav_pdu};
 use os::packet::{Batch, PacketSocket, wait};
 
-use crate::support;
+use crate::support::{self, goose, running};
 
-/// A frame that came, and when.
 struct Came {
     octets: Vec<u8>,
     at_ns: i64,
@@ -222,7 +218,7 @@ sources:
     fault: {at: 200 ms, phases: abc, current: 8 kA, voltage_left: 10 %, tau: 20 ms}
 streams:
   MU01: {sv_id: MU01, destination: 01:0c:cd:04:00:01, app_id: 0x4000, rate: 4000 Hz, source: bay}
-breaker: {reference: B/LLN0$GO$g, destination: 01:0c:cd:01:00:01, app_id: 1, opening: 40 ms}
+breaker: {reference: Q0, destination: 01:0c:cd:01:00:01, app_id: 1, opening: 40 ms}
 ";
 
 /// Trips as soon as the current is a fault's, as a relay would.
@@ -230,7 +226,7 @@ fn trip_at_fault() {
     let samples = PacketSocket::open("west", ETHERTYPE_SAMPLED_VALUES).expect("it opens");
     samples.join_all().expect("it joins");
     let trips = PacketSocket::open("west", ETHERTYPE_GOOSE).expect("it opens");
-    let (mut batch, mut frame) = (Batch::new(16), trip());
+    let (mut batch, mut frame) = (Batch::new(16), goose::frame(&[Value::Boolean(true)], |_| ()));
     frame[6..12].copy_from_slice(&trips.address());
     while wait(&[&samples], Duration::from_secs(10)).expect("it waits") {
         samples.receive(&mut batch).expect("it receives");
@@ -244,33 +240,6 @@ fn trip_at_fault() {
         }
     }
     panic!("no fault came");
-}
-
-fn trip() -> Vec<u8> {
-    let (mut encoded, mut frame) = (Vec::new(), Vec::new());
-    Value::encode_all(&[Value::Boolean(true)], Form::Ordinary, &mut encoded);
-    Goose {
-        header: Header {
-            destination: MacAddress([1, 0x0c, 0xcd, 1, 0, 1]),
-            source: MacAddress::default(),
-            tag: None,
-            app_id: 1,
-            reserved: [0, 0],
-        },
-        gocb_ref: "B/LLN0$GO$g",
-        time_allowed_to_live_ms: 2000,
-        dat_set: "B/LLN0$trips",
-        go_id: "trips",
-        t: UtcTime::default(),
-        st_num: 2,
-        sq_num: 0,
-        simulation: false,
-        conf_rev: 1,
-        nds_com: false,
-        all_data: AllData::decode(&encoded).expect("it was encoded"),
-    }
-    .encode(Form::Ordinary, &mut frame);
-    frame
 }
 
 #[test]
@@ -346,29 +315,26 @@ fn a_file_keeps_no_real_time_thread() {
 #[test]
 fn what_is_wrong_is_told_and_nothing_is_sent() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("bay.yaml");
-    let said = |text: &str, command: &[&str]| {
-        std::fs::write(&path, text).expect("it is written");
-        let path = path.to_str().expect("it is text");
-        let mut arguments = command.to_vec();
-        arguments.insert(1, path);
-        let output = qcmerge(&arguments).wait_with_output().expect("it ends");
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    let said = |text: &str, [command, with]: [&str; 2]| {
+        std::fs::write(folder.path().join("bay.yaml"), text).expect("it is written");
+        let arguments = [command, "bay.yaml"].into_iter().chain(with.split_whitespace());
+        let (code, _, told) = running::run(env!("CARGO_BIN_EXE_qcmerge"), folder.path(), arguments);
+        (code, told)
     };
-    let (code, told) = said(&DISTURBED.replace("5 %", "5"), &["check"]);
+    let (code, told) = said(&DISTURBED.replace("5 %", "5"), ["check", ""]);
     assert_eq!((code, told.lines().count()), (Some(65), 3), "{told}");
     assert!(told.contains("bay.yaml:9:29: disturbances.lost.share: `5` has no unit"), "{told}");
-    let (code, told) = said(DISTURBED, &["run"]);
+    let (code, told) = said(DISTURBED, ["run", ""]);
     assert!(code == Some(69) && told.contains("no interface; give one with"), "{told}");
-    let (code, told) = said(DISTURBED, &["run", "--interface", "nowhere"]);
+    let (code, told) = said(DISTURBED, ["run", "--interface nowhere"]);
     assert!(code == Some(69) && told.contains("interface nowhere"), "{told}");
     let record = DISTURBED.replace(
         "{kind: waveform, voltage: 60 kV, current: 400 A}",
         "{kind: capture, file: none.pcap, sv_id: MU01, rate: 4000 Hz}",
     );
-    let (code, told) = said(&record, &["check"]);
+    let (code, told) = said(&record, ["check", ""]);
     assert_eq!(code, Some(65), "{told}");
     assert!(told.contains("bay.yaml:5:8: sources.bay: "), "{told}");
     assert!(told.contains("none.pcap cannot be read (No such file"), "{told}");
-    assert_eq!(said(DISTURBED, &["check"]), (Some(0), String::new()));
+    assert_eq!(said(DISTURBED, ["check", ""]), (Some(0), String::new()));
 }

@@ -23,7 +23,6 @@ fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name)
 }
 
-/// Whether Python has a module.
 fn has(module: &str) -> bool {
     let mut command = Command::new("python3");
     command.args(["-c", &format!("import {module}")]).stderr(Stdio::null());
@@ -34,7 +33,6 @@ fn has(module: &str) -> bool {
     is_there
 }
 
-/// Settings of a relay for the streams of the publisher.
 fn settings(records: &str, metrics: &str) -> String {
     let mut text = String::from("relay: peers\nfrequency: 50 Hz\nstreams:\n");
     for number in 1..=STREAMS {

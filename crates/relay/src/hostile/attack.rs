@@ -7,7 +7,6 @@ use quorum::certificate::Keyring;
 use quorum::wire::{Certificate, Message, Proof, TwoSignatures};
 use quorum::{Action, Attempt, Gen, NodeId, Party, Protocol, Scheme, Statement, Subject, Tick};
 
-/// What it does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Attack {
     /// Wants whatever the breaker can do next, all the time, with proofs that are right
@@ -60,15 +59,12 @@ impl Attack {
 /// How things stand when it speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Scene {
-    /// Who it is.
     pub(crate) me: NodeId,
-    /// What statements are about.
     pub(crate) subject: Subject,
     /// The breaker's next action.
     pub(crate) generation: Gen,
     /// What the breaker did last.
     pub(crate) stands: Action,
-    /// When.
     pub(crate) tick: Tick,
     /// How many copies go with each message, each of them a bit different.
     pub(crate) copies: u32,
@@ -153,7 +149,6 @@ fn speak(
     }
 }
 
-/// A proof with one bit flipped.
 fn with_flipped(proof: Proof, bit: Option<usize>) -> Proof {
     let Some(bit) = bit else { return proof };
     let flip = |octets: &mut [u8]| {

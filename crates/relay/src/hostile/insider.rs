@@ -26,7 +26,6 @@ const EVENTS_MAX: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) attack: Attack,
-    /// How many copies of each message.
     pub(crate) copies: u32,
     /// Number of its working keys: lower ones are old keys.
     pub(crate) counter: u64,

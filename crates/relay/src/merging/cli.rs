@@ -10,11 +10,11 @@ use std::time::Duration;
 use terminal::exit::Exit;
 
 use crate::merging::alternate::Alternate;
-use crate::merging::expected::trip_after_ns;
+use crate::merging::expected::trip_after;
 use crate::merging::files::generators;
 use crate::merging::publisher::Publisher;
-use crate::prepare;
 use crate::program::{self, whole};
+use crate::{prepare, time};
 use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand};
 use substation::settings::merging_unit::{self, MergingUnit, STREAMS_MAX};
@@ -140,11 +140,7 @@ pub fn main() -> ExitCode {
 fn command(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Check { settings } => {
-            let Some(unit) =
-                program::settings(&settings, |path, text| merging_unit::read(path, text))?
-            else {
-                return Ok(Exit::BadInput);
-            };
+            let unit = program::settings(&settings, merging_unit::read)?;
             generators(&unit, &settings)?;
             let streams = program::counted(unit.streams.len(), "stream");
             terminal::out!("{}: {streams}, no errors", settings.display());
@@ -163,11 +159,7 @@ fn command(command: Command) -> anyhow::Result<Exit> {
         }
         Command::Expect { settings, relay } => expect(&settings, &relay),
         Command::Run { settings, interface, how } => {
-            let Some(unit) =
-                program::settings(&settings, |path, text| merging_unit::read(path, text))?
-            else {
-                return Ok(Exit::BadInput);
-            };
+            let unit = program::settings(&settings, merging_unit::read)?;
             publish(&unit, &settings, interface.as_deref(), &how)
         }
         Command::Stream { alike, settings_only: true, .. } => {
@@ -175,28 +167,18 @@ fn command(command: Command) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Command::Stream { interface, alike, how, .. } => {
-            let unit = merging_unit::read("qcmerge stream", &alike.settings());
-            let Some(unit) = program::or_print(unit) else {
-                return Ok(Exit::BadInput);
-            };
+            let unit = merging_unit::read("qcmerge stream", &alike.settings())?;
             publish(&unit, Path::new(""), interface.as_deref(), &how)
         }
     }
 }
 
 fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<Exit> {
-    let Some(unit) = program::settings(settings, |path, text| merging_unit::read(path, text))?
-    else {
-        return Ok(Exit::BadInput);
-    };
-    let Some(relay) =
-        program::settings(relay_path, |path, text| substation::settings::read(path, text))?
-    else {
-        return Ok(Exit::BadInput);
-    };
+    let unit = program::settings(settings, merging_unit::read)?;
+    let relay = program::settings(relay_path, substation::settings::read)?;
     let generators = generators(&unit, settings)?;
-    match trip_after_ns(&unit, &relay, generators) {
-        Some(after_ns) => terminal::out!("{:.6}", after_ns as f64 / 1e6),
+    match trip_after(&unit, &relay, generators) {
+        Some(after) => terminal::out!("{:.6}", time::ns(after) as f64 / 1e6),
         None => bail!("no fault of these sources trips this relay within a minute"),
     }
     Ok(Exit::Done)

@@ -11,9 +11,8 @@ use super::schedule::Pace;
 /// Octets of all channels of a sample.
 type Encoded = [[u8; 8]; 8];
 
-/// The pace that settings give a stream.
 pub(crate) fn pace(stream: &PublishedStream) -> Pace {
-    Pace { rate: stream.rate, asdus: stream.asdus, phase_ns: stream.phase.as_nanos() as u64 }
+    Pace { rate: stream.rate, asdus: stream.asdus, phase: stream.phase }
 }
 
 /// Writes a frame of a stream into `out`, which it clears; `sample` gives the samples with a number.

@@ -12,7 +12,6 @@ const AT_ONCE: u64 = 64;
 const REFILL: Duration = Duration::from_secs(600);
 const KINDS: usize = 3;
 
-/// What was noted of all nodes.
 #[derive(Debug, Default)]
 pub(super) struct Blame {
     counts: [u64; NODES],
@@ -46,7 +45,6 @@ impl Blame {
         self.left[node][kind].take(now)
     }
 
-    /// How often each node did something.
     pub(super) const fn counts(&self) -> &[u64; NODES] {
         &self.counts
     }

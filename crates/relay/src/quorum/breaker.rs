@@ -111,7 +111,6 @@ impl Remembered {
         (has_acted && (!is_other_boot || state == Action::Trip)).then_some(state)
     }
 
-    /// How the breaker stands.
     pub(crate) const fn state(&self) -> Action {
         if self.is_open { Action::Trip } else { Action::Close }
     }
@@ -141,7 +140,6 @@ impl Remembered {
     }
 }
 
-/// Everything that a breaker node has and uses.
 #[derive(Debug)]
 pub(crate) struct BreakerLoop<'s> {
     harness: Harness,

@@ -141,7 +141,6 @@ impl Harness {
         self.bus.next_resume().map_or(at, |resume| resume.min(at))
     }
 
-    /// Takes some datagrams of each party in.
     pub(crate) fn receive(&mut self, inbox: &mut Vec<Received>) -> io::Result<()> {
         inbox.clear();
         let now = self.clock.read().common;
@@ -185,7 +184,6 @@ impl Harness {
         self.events_lost += u64::from(self.events.push(event).is_err());
     }
 
-    /// What became of everything.
     pub(crate) fn summary(&self) -> Value {
         let mut refused = Map::new();
         for ((party, why), count) in &self.refused {

@@ -27,7 +27,6 @@ use crate::program;
 /// Octets of a slot: a page, which the kernel takes whole or not at all.
 const SLOT_OCTETS: usize = 4096;
 
-/// What is in a slot.
 #[derive(Serialize, Deserialize)]
 struct Slot<'b, T> {
     number: u64,
@@ -38,7 +37,6 @@ struct Slot<'b, T> {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Found<T> {
-    /// What was written last.
     pub(crate) remembered: T,
     /// The host was started since, perhaps after it lost its power.
     pub(crate) is_other_boot: bool,
@@ -126,7 +124,6 @@ impl Memory {
         Ok(())
     }
 
-    /// The number of the last write.
     pub(crate) const fn number(&self) -> u64 {
         self.number
     }

@@ -99,7 +99,7 @@ pub(crate) fn run(
     duration: Option<Duration>,
     stop: &AtomicBool,
 ) -> Result<Value> {
-    let records = path.map(Lines::open).transpose()?;
+    let records = Lines::open(path)?;
     let (warnings, _awake) = prepare::process();
     let begin = Instant::now();
     let mut measured = vec![Beats::default(); cores.len()];
@@ -124,10 +124,9 @@ pub(crate) fn run(
     Ok(json!({"measured_ns": measured_ns, "cores": cores, "warnings": watch.warnings}))
 }
 
-/// Everything that the thread that may block has and uses.
 struct MeterWatch {
     queues: Vec<Consumer<NodeEvent>>,
-    records: Option<Lines>,
+    records: Lines,
     warnings: Vec<String>,
 }
 
@@ -140,12 +139,10 @@ impl Watch for MeterWatch {
     fn look(&mut self, _is_last: bool) -> Result<()> {
         for queue in &mut self.queues {
             while let Ok(event) = queue.pop() {
-                if let Some(records) = &mut self.records {
-                    records.add(event.line());
-                }
+                self.records.add(event.line());
             }
         }
-        self.records.as_mut().map_or(Ok(()), Lines::write).context("writing records")
+        self.records.write().context("writing records")
     }
 }
 

@@ -66,16 +66,12 @@ impl Remembered {
 /// Where seeds come from: random octets of the kernel.
 pub(crate) type Seeds = Box<dyn FnMut() -> Option<Secret> + Send>;
 
-/// Everything that a relay node has and uses.
 pub(crate) struct Node<'s> {
     pub(crate) harness: Harness,
     pub(crate) decider: Decider,
-    /// Where samples come from.
     pub(crate) frames: Frames<'s>,
     pub(crate) relay: Relay<Proof, Certificate>,
-    /// What a restart finds.
     pub(crate) memory: Memory,
-    /// What is in it.
     pub(crate) remembered: Remembered,
     /// Seeds of nonces, where certificates need some.
     pub(crate) seeds: Option<Seeds>,
@@ -89,7 +85,6 @@ pub(crate) struct Node<'s> {
 }
 
 impl<'s> Node<'s> {
-    /// A node that is born now.
     pub(crate) fn new(
         mut harness: Harness,
         speaker: Speaker,

@@ -32,7 +32,7 @@ use super::operate::Operator;
 use super::records::{NodeEvent, What};
 use super::status::{self, Shown};
 use crate::canary::at_each_tick;
-use crate::lines::{Lines, LostLines};
+use crate::lines::Lines;
 use crate::links::Watched;
 use crate::run::open;
 use crate::supervise::{Supervisor, TimedThread, Watch, listen};
@@ -180,14 +180,12 @@ fn queues(host: &NodeHost) -> (Queues, Producer<NodeEvent>, Option<WaitQueue>) {
     (vec![events_out, waits_out], events, host.wait_min.map(|min| (min, waits)))
 }
 
-/// Everything that the thread that may block has and uses.
 struct NodeWatch<'s> {
     party: String,
     link: Option<(Watched, &'s PacketSocket)>,
     disk: Disk,
     queues: Queues,
-    records: Option<Lines>,
-    lost: LostLines,
+    records: Lines,
     status: Option<(TcpListener, Arc<Shown>)>,
     warnings: Vec<String>,
 }
@@ -199,14 +197,13 @@ impl<'s> NodeWatch<'s> {
         party: String,
         (queues, disk): (Queues, Disk),
     ) -> Result<Self> {
-        let records = host.records.as_deref().map(|path| Lines::open(&folder.join(path)));
+        let records = host.records.as_deref().map(|path| folder.join(path));
         Ok(Self {
             party,
             link: None,
             disk,
             queues,
-            records: records.transpose()?,
-            lost: LostLines::default(),
+            records: Lines::open(records.as_deref())?,
             status: None,
             warnings: Vec::new(),
         })
@@ -238,9 +235,9 @@ impl<'s> NodeWatch<'s> {
         let require_realtime = host.require_realtime;
         let supervisor = Supervisor { stop, duration, cache_group: None, require_realtime };
         let failure = supervisor.run(threads, warnings, &mut self)?;
-        self.warnings.extend(self.lost.why().map(str::to_owned));
+        self.warnings.extend(self.records.why_lost().map(str::to_owned));
         summary["party"] = self.party.into();
-        summary["records_lost"] = self.lost.count().into();
+        summary["records_lost"] = self.records.lost().into();
         summary["stalls_lost"] = stalls_lost.into();
         summary["warnings"] = self.warnings.into();
         Ok((summary, failure))
@@ -255,18 +252,12 @@ impl Watch for NodeWatch<'_> {
 
     /// Writes what has happened, lets the disk follow, and answers who asks.
     fn look(&mut self, _is_last: bool) -> Result<()> {
-        let mut count = 0;
         for queue in &mut self.queues {
             while let Ok(event) = queue.pop() {
-                if let Some(records) = &mut self.records {
-                    records.add(event.line());
-                    count += 1;
-                }
+                self.records.add(event.line());
             }
         }
-        if let Some(Err(error)) = self.records.as_mut().map(Lines::write) {
-            self.lost.note(count, &error);
-        }
+        self.records.write_or_lose();
         self.disk.follow().context("writing the state for a restart to disk")?;
         if let Some((listener, shown)) = &self.status {
             status::serve(listener, shown);

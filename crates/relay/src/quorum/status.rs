@@ -57,7 +57,6 @@ impl Shown {
         self.is_open.store(remembered.state == Action::Trip, Ordering::Relaxed);
     }
 
-    /// All of it, now.
     fn status(&self) -> Status {
         Status {
             heard_ns: self.heard_ns.each_ref().map(|at_ns| at_ns.load(Ordering::Relaxed)),

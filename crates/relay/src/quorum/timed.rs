@@ -16,7 +16,6 @@ pub(crate) struct Timed<S> {
 }
 
 impl<S> Timed<S> {
-    /// Nothing was spent yet.
     pub(crate) const fn new(scheme: S) -> Self {
         Self { scheme, spent: Duration::ZERO }
     }

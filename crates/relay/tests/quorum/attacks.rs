@@ -12,7 +12,6 @@ const ATTACKS: [&str; 9] =
     ["push", "flip", "equivocate", "old-gen", "future-gen", "early", "late", "slow", "silent"];
 /// Those of the published attack, and none.
 const COPIES: [u32; 4] = [0, 5, 50, 500];
-/// Actions under each attack with each number of copies.
 const ACTIONS: u64 = 3;
 /// How long a hostile one speaks alone: some hundred ticks.
 const ALONE: Duration = Duration::from_millis(150);
@@ -32,7 +31,7 @@ fn no_attack_in_the_peer_protocol_changes_anything() {
 /// All attacks one after the other in one station, each under new keys of its own.
 fn attack(protocol: &str) {
     let name = format!("{protocol}, all attacks");
-    let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+    let Some(mut station) = Station::new(&name, protocol) else { return };
     station.start(&[0, 1, 2]);
     let mut counter = 0;
     for attack in ATTACKS {
@@ -67,7 +66,7 @@ fn attack(protocol: &str) {
 #[test]
 #[ignore = "long: a station of relays"]
 fn who_keeps_its_key_from_the_breaker_node_stops_nothing() {
-    let Some(mut station) = Station::new("a key withheld", "peer", "two-signatures") else {
+    let Some(mut station) = Station::new("a key withheld", "peer") else {
         return;
     };
     station.start(&[1, 2, 3]);

@@ -7,7 +7,7 @@ const ACTIONS: u64 = 100;
 
 /// Runs a condition: which nodes are correct and run, and whether node 3 is hostile.
 fn condition(name: &str, protocol: &str, nodes: &[u8], hostile: bool) {
-    let Some(mut station) = Station::new(name, protocol, "two-signatures") else { return };
+    let Some(mut station) = Station::new(name, protocol) else { return };
     station.start(nodes);
     if hostile {
         let arguments =

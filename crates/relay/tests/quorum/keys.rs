@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::spells::Spells;
 use super::station::{Station, number};
 
-/// Actions under each attack.
 const ACTIONS: u64 = 8;
 
 /// Keys of an earlier epoch, keys of one's own making, and those of another node: each as node 3, at
@@ -18,7 +17,7 @@ const ACTIONS: u64 = 8;
 fn keys_that_are_not_of_this_node_and_epoch_are_worth_nothing() {
     for protocol in ["arbiter", "peer"] {
         let name = format!("{protocol}, worthless keys");
-        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+        let Some(mut station) = Station::new(&name, protocol) else { return };
         for (folder, epoch) in [("earlier", "1"), ("made-up", "2")] {
             fs::create_dir(station.folder().join(folder)).expect("it is not there");
             station.keys(&[folder, "--epoch", epoch]);
@@ -78,7 +77,7 @@ fn keys_that_are_not_of_this_node_and_epoch_are_worth_nothing() {
 #[test]
 #[ignore = "long: a station of relays"]
 fn old_keys_are_worth_nothing() {
-    let Some(mut station) = Station::new("old keys", "arbiter", "two-signatures") else { return };
+    let Some(mut station) = Station::new("old keys", "arbiter") else { return };
     station.start(&[0, 1, 2, 3]);
     station.kill_node(3);
     station.start_node(3);
@@ -97,7 +96,7 @@ fn old_keys_are_worth_nothing() {
 #[test]
 #[ignore = "long: a station of relays"]
 fn new_keys_of_a_station_void_what_was_remembered_of_the_old_ones() {
-    let Some(mut station) = Station::new("new keys", "arbiter", "two-signatures") else { return };
+    let Some(mut station) = Station::new("new keys", "arbiter") else { return };
     station.start(&[0, 1, 2, 3]);
     station.kill_node(3);
     station.start_node(3);

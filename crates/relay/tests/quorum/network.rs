@@ -9,7 +9,7 @@ use super::station::{Station, number};
 fn a_flood_without_keys_changes_nothing_and_holds_nobody_up() {
     for protocol in ["arbiter", "peer"] {
         let name = format!("{protocol}, flood");
-        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+        let Some(mut station) = Station::new(&name, protocol) else { return };
         station.measure();
         station.start(&[0, 1, 2, 3]);
         let addresses = ["--from", "127.0.0.1:7401", "--to", "127.0.0.1:7404"];
@@ -31,7 +31,7 @@ fn a_flood_without_keys_changes_nothing_and_holds_nobody_up() {
 fn a_recording_of_a_whole_run_is_worth_nothing() {
     for protocol in ["arbiter", "peer"] {
         let name = format!("{protocol}, replay");
-        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+        let Some(mut station) = Station::new(&name, protocol) else { return };
         station.start_hostile(&["record", "lo", "recording"]);
         station.start(&[0, 1, 2, 3]);
         assert!(station.start_steps(4).finish().status.success());

@@ -23,7 +23,7 @@ fn rebirth_under_load_loses_and_doubles_nothing() {
     let wanted = wanted.map_or(REJUVENATIONS, |text| text.parse().expect("a number"));
     for protocol in ["arbiter", "peer"] {
         let name = format!("{protocol}, rebirth");
-        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+        let Some(mut station) = Station::new(&name, protocol) else { return };
         station.start_breaker();
         let rejuvenator = start(&station);
         station.wait_for("all run", |status| status.counters.iter().all(|counter| *counter > 0));
@@ -149,7 +149,7 @@ fn tell(name: &str, rebirths: &[Rebirth], actions: usize, mut first_votes_ms: Ve
 fn a_breaker_node_that_comes_back_goes_on_where_it_was() {
     for protocol in ["arbiter", "peer"] {
         let name = format!("{protocol}, breaker node again");
-        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+        let Some(mut station) = Station::new(&name, protocol) else { return };
         station.start(&[0, 1, 2, 3]);
         assert!(station.start_steps(3).finish().status.success());
         station.kill_breaker();

@@ -64,7 +64,6 @@ impl Running {
         self.finish()
     }
 
-    /// Waits for its own end.
     pub(crate) fn finish(mut self) -> Output {
         self.0.take().expect("it has not ended yet").wait_with_output().expect("it ends")
     }
@@ -79,7 +78,6 @@ impl Drop for Running {
     }
 }
 
-/// The station and what runs of it.
 pub(crate) struct Station {
     folder: tempfile::TempDir,
     nodes: BTreeMap<u8, Running>,
@@ -90,7 +88,6 @@ pub(crate) struct Station {
     protocol: String,
 }
 
-/// What became of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// Steps of the current, in their order.
@@ -98,7 +95,6 @@ pub(crate) struct Outcome {
     pub(crate) acted: Vec<Value>,
     /// Attempts of the correct nodes: node, action, gen, when.
     pub(crate) spoke: Vec<(u8, String, u64, u64)>,
-    /// What the breaker node counted.
     pub(crate) breaker: Value,
     /// All records of the breaker node.
     pub(crate) records: Vec<Value>,
@@ -114,7 +110,7 @@ pub(crate) struct Outcome {
 
 impl Station {
     /// A station in a network namespace of this thread; none where that is not allowed.
-    pub(crate) fn new(of_what: &str, protocol: &str, certificate: &str) -> Option<Self> {
+    pub(crate) fn new(of_what: &str, protocol: &str) -> Option<Self> {
         // The real-time threads of several would starve each other's on few cores.
         alone();
         if !cable(of_what) || !ip("link set dev lo up") {
@@ -135,7 +131,7 @@ impl Station {
             meter: None,
             protocol: protocol.to_owned(),
         };
-        station.make_keys(certificate);
+        station.keys(&["."]);
         station.write_settings();
         Some(station)
     }
@@ -170,11 +166,6 @@ impl Station {
 
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
-    }
-
-    /// Makes keys, or replaces those that are there.
-    fn make_keys(&self, certificate: &str) {
-        self.keys(&[".", "--force", "--certificate", certificate]);
     }
 
     /// Runs `qcrelay keys` for the station.
@@ -414,12 +405,10 @@ fn taken_in(line: &Value) -> Range<u64> {
     begin_ns..begin_ns + number(line, "taken_ns")
 }
 
-/// How many cores there are.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// A field that is a number.
 pub(crate) fn number(line: &Value, key: &str) -> u64 {
     line[key].as_u64().unwrap_or_else(|| panic!("{key}: {line}"))
 }

@@ -1,6 +1,7 @@
 //! Interfaces that only the thread of one test sees.
 
 pub(crate) mod feeder;
+pub(crate) mod goose;
 pub(crate) mod paced;
 pub(crate) mod running;
 
@@ -99,7 +100,6 @@ pub(crate) fn not_measured(what: &str, why: &str) {
     let _closed = writeln!(std::io::stderr(), "{what}: not measured: {why}");
 }
 
-/// Runs `ip` with these arguments.
 pub(crate) fn ip(arguments: &str) -> bool {
     Command::new("ip").args(arguments.split(' ')).status().is_ok_and(|status| status.success())
 }

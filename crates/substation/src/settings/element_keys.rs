@@ -10,7 +10,6 @@ use ::settings::units::Dimension::{
 use super::texts::{TEXT, YES_NO};
 use crate::protection::curve::Curve;
 
-/// Elements by the word for their function.
 pub(super) static ELEMENT: Forms = Forms {
     what: "functions",
     item: "element",

@@ -16,19 +16,14 @@ use crate::protection::breaker;
 /// The node beside the breaker, which operates it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BreakerNode {
-    /// Name of the breaker.
     pub name: String,
-    /// What all nodes of the station agree on.
     pub quorum: Quorum,
-    /// How the breaker stands when this node runs for the first time.
     pub initially: Action,
     /// How fast the contacts move, as the published position shows it.
     pub breaker: breaker::Settings,
-    /// The message that operates the breaker: trip, close, and its position.
     pub goose: Option<GooseControl>,
     /// Where it reports whom it hears and its state; nowhere if there is none.
     pub status: Option<SocketAddr>,
-    /// Interface and threads of the node.
     pub host: NodeHost,
 }
 

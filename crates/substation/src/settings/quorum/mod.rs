@@ -13,7 +13,7 @@ use ::settings::cursor::Mapping;
 
 pub use breaker::{BreakerNode, read as read_breaker};
 pub use node::{Decides, ForeignEntry, Node, read as read_node};
-pub use rejuvenation::{RejuvenatedNode, RejuvenationSettings, read as read_rejuvenation};
+pub use rejuvenation::{RejuvenationSettings, read as read_rejuvenation};
 
 use quorum::{NODES, Parameters, Party, Protocol};
 
@@ -26,17 +26,11 @@ use super::texts::party;
 pub struct Quorum {
     /// Who counts votes: the breaker node, or the relays themselves.
     pub protocol: Protocol,
-    /// All numbers of the protocol.
     pub parameters: Parameters,
-    /// File with the membership.
     pub membership: String,
-    /// File with the secrets of this party.
     pub keys: String,
-    /// File with what must be found again after a restart.
     pub memory: String,
-    /// Where the relay nodes are heard, in their order.
     pub addresses: [SocketAddr; NODES],
-    /// Where the breaker node is heard.
     pub breaker_address: SocketAddr,
 }
 
@@ -54,7 +48,6 @@ impl Quorum {
 /// Where a node runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeHost {
-    /// Interface of the process bus.
     pub interface: Option<String>,
     /// The thread that does everything that must be in time.
     pub thread: Thread,
@@ -68,7 +61,6 @@ pub struct NodeHost {
     /// Whether to refuse to run without what real-time threads need, and without a clock that
     /// somebody keeps within its bound.
     pub require_realtime: bool,
-    /// File for the sequence of events, one JSON object a line.
     pub records: Option<String>,
 }
 

@@ -19,13 +19,9 @@ use crate::protection::space_vector;
 /// One of the four relays that act as one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Node {
-    /// Name of the node, for records.
     pub name: String,
-    /// What all nodes of the station are told.
     pub quorum: Quorum,
-    /// What decides whether to trip or close.
     pub decides: Decides,
-    /// Interface and threads of the node.
     pub host: NodeHost,
 }
 
@@ -34,7 +30,6 @@ pub struct Node {
 pub enum Decides {
     /// Protection elements with their trip matrix.
     Elements {
-        /// What sees the streams, and trips.
         protection: Box<Protection>,
         /// Which breaker of the trip matrix, in the order of the names.
         breaker: usize,
@@ -44,7 +39,6 @@ pub enum Decides {
     SpaceVector {
         /// Of the currents of this stream.
         stream: Box<Stream>,
-        /// Limits of the space vector, in A.
         settings: space_vector::Settings,
         /// Whether a current below the limit is a decision to close.
         closes: bool,
@@ -55,7 +49,6 @@ pub enum Decides {
         interface: String,
         /// Control block and size of the message that it listens to.
         expected: Expected,
-        /// What the values of the message say.
         entries: Vec<ForeignEntry>,
     },
 }
