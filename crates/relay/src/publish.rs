@@ -16,7 +16,7 @@ pub(crate) struct Outgoing {
     control: GooseControl,
     source: MacAddress,
     publisher: Publisher,
-    /// Its values, encoded.
+    /// Encoded one behind the other, as they are in the frame.
     pub(crate) values: Vec<u8>,
     t: UtcTime,
     frame: Vec<u8>,

@@ -23,16 +23,6 @@ fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name)
 }
 
-fn has(module: &str) -> bool {
-    let mut command = Command::new("python3");
-    command.args(["-c", &format!("import {module}")]).stderr(Stdio::null());
-    let is_there = command.status().is_ok_and(|status| status.success());
-    if !is_there {
-        support::not_measured(module, "it is not installed (`make test` installs it in .venv)");
-    }
-    is_there
-}
-
 fn settings(records: &str, metrics: &str) -> String {
     let mut text = String::from("relay: peers\nfrequency: 50 Hz\nstreams:\n");
     for number in 1..=STREAMS {
@@ -46,7 +36,7 @@ fn settings(records: &str, metrics: &str) -> String {
 
 #[test]
 fn twenty_streams_of_open61850_arrive_whole_at_a_relay() {
-    if !has("open61850_rt") || !support::cable("streams of open61850") {
+    if !support::has("open61850_rt") || !support::cable("streams of open61850") {
         return;
     }
     assert!(support::ip("link set dev lo up"));
@@ -83,7 +73,7 @@ fn twenty_streams_of_open61850_arrive_whole_at_a_relay() {
 
 #[test]
 fn libiec61850_reads_what_is_published() {
-    if !has("pyiec61850") || !support::cable("a subscriber of libiec61850") {
+    if !support::has("pyiec61850") || !support::cable("a subscriber of libiec61850") {
         return;
     }
     let mut command = Command::new("python3");

@@ -29,8 +29,10 @@ use std::path::Path;
 
 use ::settings::Problems;
 use ::settings::cursor::{self, Cursor, Mapping};
+use ::settings::table::Shape::Of;
 
 pub use host::{Host, Thread, WhenDown};
+pub use keys::RELAY;
 pub use model::{
     Element, Function, GooseControl, Mode, Protection, Quantity, Relay, Signal, SignalKind, Stream,
     SynchronisationNeeded,
@@ -46,7 +48,7 @@ use names::Names;
 /// # Errors
 /// Everything that is wrong with them.
 pub fn read(file: impl AsRef<Path>, text: &str) -> Result<Relay, Problems> {
-    cursor::read(file.as_ref(), text, &keys::TOP, relay)
+    cursor::read(file.as_ref(), text, const { &Of(&RELAY) }, relay)
 }
 
 fn relay(top: &Mapping<'_>) -> Option<Relay> {

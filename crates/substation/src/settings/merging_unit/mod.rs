@@ -13,6 +13,7 @@ mod sources;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub use keys::MERGING_UNIT;
 pub use read::read;
 
 use ::settings::Spot;
@@ -130,11 +131,7 @@ pub enum RecordFiles {
         channels: Vec<String>,
     },
     /// Sampled values as somebody captured them.
-    Capture {
-        file: String,
-        sv_id: String,
-        rate: u16,
-    },
+    Capture { file: String, sv_id: String, rate: u16 },
 }
 
 /// Something that goes wrong with frames for a while.

@@ -5,13 +5,14 @@ use std::path::Path;
 
 use ::settings::Problems;
 use ::settings::cursor::{self, Mapping};
+use ::settings::table::Shape::Of;
 use iec61850::wire::Synchronisation;
 
 use super::super::goose::tag;
 use super::super::names::below;
 use super::super::streams::{distinct, key};
 use super::super::texts::{group, known, rate, visible};
-use super::keys::TOP;
+use super::keys::MERGING_UNIT;
 use super::{MergingUnit, PublishedStream, STREAMS_MAX, TrippedBreaker, disturbances, sources};
 
 /// Reads the settings of a merging unit; `file` is where the text is from, for reports.
@@ -19,7 +20,7 @@ use super::{MergingUnit, PublishedStream, STREAMS_MAX, TrippedBreaker, disturban
 /// # Errors
 /// Everything that is wrong with them.
 pub fn read(file: impl AsRef<Path>, text: &str) -> Result<MergingUnit, Problems> {
-    cursor::read(file.as_ref(), text, &TOP, unit)
+    cursor::read(file.as_ref(), text, const { &Of(&MERGING_UNIT) }, unit)
 }
 
 fn unit(top: &Mapping<'_>) -> Option<MergingUnit> {

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use ::settings::Problems;
 use ::settings::cursor::{self, Mapping};
+use ::settings::table::Shape::Of;
 use quorum::Action;
 
 use super::super::texts::socket;
 use super::super::{GooseControl, goose};
-use super::keys::BREAKER;
+use super::keys::BREAKER_NODE;
 use super::{NodeHost, Quorum, host, quorum};
 use crate::protection::breaker;
 
@@ -32,7 +33,7 @@ pub struct BreakerNode {
 /// # Errors
 /// Everything that is wrong with them.
 pub fn read(file: impl AsRef<Path>, text: &str) -> Result<BreakerNode, Problems> {
-    cursor::read(file.as_ref(), text, &BREAKER, node)
+    cursor::read(file.as_ref(), text, const { &Of(&BREAKER_NODE) }, node)
 }
 
 fn node(top: &Mapping<'_>) -> Option<BreakerNode> {

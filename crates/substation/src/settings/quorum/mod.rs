@@ -12,6 +12,7 @@ use std::time::Duration;
 use ::settings::cursor::Mapping;
 
 pub use breaker::{BreakerNode, read as read_breaker};
+pub use keys::{BREAKER_NODE, REJUVENATOR, RELAY_NODE};
 pub use node::{Decides, ForeignEntry, Node, read as read_node};
 pub use rejuvenation::{RejuvenationSettings, read as read_rejuvenation};
 

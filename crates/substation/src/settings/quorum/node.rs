@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ::settings::cursor::{self, Mapping};
 use ::settings::problems::quoted;
+use ::settings::table::Shape::Of;
 use ::settings::{Fault, Problems};
 use iec61850::goose::Expected;
 use quorum::Action;
@@ -12,7 +13,7 @@ use quorum::Action;
 use super::super::names::{Names, below};
 use super::super::texts::known;
 use super::super::{Mode, Protection, Stream, protection, streams, subscriptions};
-use super::keys::NODE;
+use super::keys::RELAY_NODE;
 use super::{NodeHost, Quorum, host, quorum};
 use crate::protection::space_vector;
 
@@ -67,7 +68,7 @@ pub enum ForeignEntry {
 /// # Errors
 /// Everything that is wrong with them.
 pub fn read(file: impl AsRef<Path>, text: &str) -> Result<Node, Problems> {
-    cursor::read(file.as_ref(), text, &NODE, node)
+    cursor::read(file.as_ref(), text, const { &Of(&RELAY_NODE) }, node)
 }
 
 fn node(top: &Mapping<'_>) -> Option<Node> {

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use ::settings::Problems;
 use ::settings::cursor::{self, Mapping};
+use ::settings::table::Shape::Of;
 use quorum::{NODES, Rejuvenation};
 
 use super::super::texts::socket;
-use super::keys::REJUVENATION;
+use super::keys::REJUVENATOR;
 
 /// What restarts nodes, one after the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,7 +26,7 @@ pub struct RejuvenationSettings {
 /// # Errors
 /// Everything that is wrong with them.
 pub fn read(file: impl AsRef<Path>, text: &str) -> Result<RejuvenationSettings, Problems> {
-    cursor::read(file.as_ref(), text, &REJUVENATION, settings)
+    cursor::read(file.as_ref(), text, const { &Of(&REJUVENATOR) }, settings)
 }
 
 fn settings(top: &Mapping<'_>) -> Option<RejuvenationSettings> {
