@@ -71,7 +71,7 @@ fn who_keeps_its_key_from_the_breaker_node_stops_nothing() {
     };
     station.start(&[1, 2, 3]);
     // The one that all would certify with if they went by their numbers.
-    station.start_hostile(&["insider", "node-0.yaml", "--attack", "withhold", "--counter", "1"]);
+    station.start_hostile("insider node-0.yaml --attack withhold --counter 1");
     let steps = station.start_steps(u64::MAX);
     station.wait_for("actions beside it", |status| status.generation >= 30);
     assert_eq!(station.status().counters[0], 0, "the breaker node does not know it");
@@ -81,9 +81,8 @@ fn who_keeps_its_key_from_the_breaker_node_stops_nothing() {
 }
 
 fn start(station: &mut Station, attack: &str, copies: u32, counter: u64) {
-    let (copies, counter_text) = (copies.to_string(), counter.to_string());
-    let with = ["--copies", &copies, "--counter", &counter_text];
-    station.start_hostile(&[&["insider", "node-3.yaml", "--attack", attack][..], &with].concat());
+    let with = format!("--copies {copies} --counter {counter}");
+    station.start_hostile(&format!("insider node-3.yaml --attack {attack} {with}"));
     station.wait_for("the hostile one is known", |status| status.counters[3] == counter);
 }
 

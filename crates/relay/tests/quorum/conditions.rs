@@ -10,9 +10,7 @@ fn condition(name: &str, protocol: &str, nodes: &[u8], hostile: bool) {
     let Some(mut station) = Station::new(name, protocol) else { return };
     station.start(nodes);
     if hostile {
-        let arguments =
-            ["insider", "node-3.yaml", "--attack", "all", "--copies", "5", "--counter", "1"];
-        station.start_hostile(&arguments);
+        station.start_hostile("insider node-3.yaml --attack all --copies 5 --counter 1");
         station.wait_for("the hostile one is known", |status| status.counters[3] == 1);
     }
     let outcome = station.run(ACTIONS);

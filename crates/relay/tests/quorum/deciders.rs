@@ -16,10 +16,8 @@ use crate::support::{goose, ip};
 #[test]
 #[ignore = "long: a station of relays"]
 fn elements_decide() {
-    for protocol in ["arbiter", "peer"] {
-        let name = format!("{protocol}, elements");
-        let Some(mut station) = Station::new(&name, protocol) else { return };
-        station.decide(protocol, |_| {
+    for (_, mut station) in Station::of_both("elements") {
+        station.decide(|_| {
             format!(
                 "decides: {{by: elements, breaker: Q0, close_after: 20 ms}}\n{STREAM}elements:\n  \
                  I>>: {{function: overcurrent, stream: MU01, pick_up: 2 kA, delay: 0 ms}}\ntrips: \
@@ -36,15 +34,13 @@ fn elements_decide() {
 #[test]
 #[ignore = "long: a station of relays"]
 fn relays_of_somebody_else_decide() {
-    for protocol in ["arbiter", "peer"] {
-        let name = format!("{protocol}, foreign relays");
-        let Some(mut station) = Station::new(&name, protocol) else { return };
+    for (_, mut station) in Station::of_both("foreign relays") {
         for node in 0..4 {
             assert!(ip(&format!("link add name relay{node} type veth peer name wire{node}")));
             assert!(ip(&format!("link set dev relay{node} up")));
             assert!(ip(&format!("link set dev wire{node} up")));
         }
-        station.decide(protocol, |node| {
+        station.decide(|node| {
             format!(
                 "decides: {{by: goose, interface: wire{node}, reference: Q0, destination: \
                  01:0c:cd:01:00:01, app_id: 1, conf_rev: 1, entries: [trip, close]}}\n"

@@ -15,15 +15,13 @@ const ACTIONS: u64 = 8;
 #[test]
 #[ignore = "long: a station of relays"]
 fn keys_that_are_not_of_this_node_and_epoch_are_worth_nothing() {
-    for protocol in ["arbiter", "peer"] {
-        let name = format!("{protocol}, worthless keys");
-        let Some(mut station) = Station::new(&name, protocol) else { return };
+    for (name, mut station) in Station::of_both("worthless keys") {
         for (folder, epoch) in [("earlier", "1"), ("made-up", "2")] {
             fs::create_dir(station.folder().join(folder)).expect("it is not there");
-            station.keys(&[folder, "--epoch", epoch]);
+            station.keys(&format!("{folder} --epoch {epoch}"));
         }
         // The keys of this station are of epoch 2 from here on.
-        station.keys(&[".", "--force"]);
+        station.keys(". --force");
         let path = station.folder().join("node-3.yaml");
         let settings = fs::read_to_string(path).expect("settings");
         let write = |name: &str, changes: &[(&str, &str)]| {
@@ -46,12 +44,10 @@ fn keys_that_are_not_of_this_node_and_epoch_are_worth_nothing() {
         let counters = station.status().counters;
         let mut all = Vec::new();
         for attack in ["earlier", "made-up", "another"] {
-            let assumed = station.status().generation.to_string();
-            let how = ["--attack", "push", "--copies", "50", "--counter", "9"];
-            let settings = format!("{attack}.yaml");
-            let arguments = ["insider", &settings, "--assumed", &assumed];
-            let name = format!("{protocol}, {attack} keys");
-            let spells = Spells::of(&name, &mut station, &[&arguments[..], &how].concat());
+            let assumed = station.status().generation;
+            let how = "--attack push --copies 50 --counter 9";
+            let arguments = format!("insider {attack}.yaml --assumed {assumed} {how}");
+            let spells = Spells::of(&format!("{name}: {attack}"), &mut station, &arguments);
             for said in &spells.said {
                 let said: Value = serde_json::from_str(said).expect("a summary");
                 assert!(number(&said, "said") > 0, "{said}");
@@ -83,7 +79,7 @@ fn old_keys_are_worth_nothing() {
     station.start_node(3);
     station.wait_for("node 3 has a second key", |status| status.counters[3] == 2);
     station.kill_node(3);
-    station.start_hostile(&["insider", "node-3.yaml", "--attack", "push", "--counter", "1"]);
+    station.start_hostile("insider node-3.yaml --attack push --counter 1");
     let outcome = station.run(ACTIONS);
     outcome.check(ACTIONS, 2);
     assert_eq!(outcome.breaker["refused"]["node 3: Repeated"], Value::Null);
@@ -105,7 +101,7 @@ fn new_keys_of_a_station_void_what_was_remembered_of_the_old_ones() {
         station.kill_node(node);
     }
     station.kill_breaker();
-    station.keys(&[".", "--force"]);
+    station.keys(". --force");
     fs::remove_file(station.folder().join("node-3.memory")).expect("it remembered something");
     station.start(&[0, 1, 2, 3]);
     station.wait_for("node 3 has a first key again", |status| status.counters[3] == 1);
