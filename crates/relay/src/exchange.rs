@@ -66,6 +66,25 @@ impl<T> Collector<T> {
     }
 }
 
+/// A queue to the thread that may block, and how much found no room in it.
+#[derive(Debug)]
+pub(crate) struct Outbox<T> {
+    queue: Producer<T>,
+    pub(crate) lost: u64,
+}
+
+impl<T> Outbox<T> {
+    pub(crate) fn push(&mut self, item: T) {
+        self.lost += u64::from(self.queue.push(item).is_err());
+    }
+}
+
+/// Both ends of a queue with so much room.
+pub(crate) fn outbox<T>(room: usize) -> (Outbox<T>, Consumer<T>) {
+    let (queue, out) = RingBuffer::new(room);
+    (Outbox { queue, lost: 0 }, out)
+}
+
 /// A histogram of times in ns, to three digits.
 pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("these bounds are possible")

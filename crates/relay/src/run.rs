@@ -15,9 +15,9 @@ use serde_json::json;
 use substation::settings::{Host, Relay, Thread};
 
 use crate::canary;
-use crate::exchange::{Collector, exchange, histogram};
+use crate::exchange::{Collector, exchange, histogram, outbox};
 use crate::lines::Lines;
-use crate::links::{Look, Watched};
+use crate::links::Watched;
 use crate::receive::{self, Receiver};
 use crate::records::Names;
 use crate::supervise::{Supervisor, TimedThread, Watch, listen};
@@ -62,7 +62,7 @@ pub(crate) fn run(
 
     let (to_task, samples) = RingBuffer::new(samples_max(relay));
     let (messages_to_task, messages) = RingBuffer::new(MESSAGES_MAX);
-    let (events, events_out) = RingBuffer::new(EVENTS_MAX);
+    let (events, events_out) = outbox(EVENTS_MAX);
     let (received, receive_out) = exchange(receive::ReceiveFigures::default);
     let (done, task_out) = exchange(|| {
         task::TaskFigures::new(relay.protection.streams.len(), relay.subscriptions.len())
@@ -190,7 +190,7 @@ impl RelayWatch<'_> {
     fn look_at_links(&mut self) -> Option<String> {
         let mut failure = None;
         for (watched, socket) in &mut self.watched {
-            let Look { changed, failure: ended } = watched.look(socket.link());
+            let (changed, ended) = watched.look(socket.link());
             failure = failure.or(ended);
             let (Some(link), interface) = (changed, watched.interface()) else { continue };
             self.totals.links.insert(interface.to_owned(), link);

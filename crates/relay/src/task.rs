@@ -10,13 +10,13 @@ use iec61850::goose::{self, Liveness};
 use iec61850::stream::{self, State};
 use iec61850::wire::{Goose, MacAddress, UtcTime};
 use quorum::CommonTime;
-use rtrb::{Consumer, Producer};
+use rtrb::Consumer;
 use substation::engine::{Arrival, Change, Engine};
 use substation::settings::Relay;
 
 use crate::blame::{Cause, Evidence, cause};
 use crate::canary::{CanaryTicks, at_each_tick, ticks_in};
-use crate::exchange::{Filler, histogram, record};
+use crate::exchange::{Filler, Outbox, histogram, record};
 use crate::publish::Published;
 use crate::receive::GooseFrame;
 use crate::subscribed::{Order, Subscribed};
@@ -93,7 +93,7 @@ pub(crate) struct Task<'t> {
     samples: Consumer<Arrival>,
     goose: Consumer<GooseFrame>,
     bus: &'t PacketSocket,
-    events: Producer<Event>,
+    events: Outbox<Event>,
     figures: Filler<TaskFigures>,
     shared: &'t SharedState,
     counters: Counters,
@@ -118,7 +118,7 @@ impl<'t> Task<'t> {
         relay: &Relay,
         (bus, shared): (&'t PacketSocket, &'t SharedState),
         (samples, goose): (Consumer<Arrival>, Consumer<GooseFrame>),
-        events: Producer<Event>,
+        events: Outbox<Event>,
         figures: Filler<TaskFigures>,
     ) -> Self {
         let subscribed = Subscribed::of(relay);
@@ -189,8 +189,7 @@ impl<'t> Task<'t> {
         let at = time::common();
         self.listen(now, at);
         for change in self.engine.step(now) {
-            let event = Event { at, what: What::Change(*change) };
-            self.counters.events_lost += u64::from(self.events.push(event).is_err());
+            self.events.push(Event { at, what: What::Change(*change) });
         }
         let clock_quality = self.shared.clock_quality.load(Ordering::Relaxed);
         let stamp = UtcTime::from_realtime_ns(at.ns(), clock_quality);
@@ -209,10 +208,7 @@ impl<'t> Task<'t> {
         let each = self.subscribed.iter_mut().zip(&mut self.known).enumerate();
         for (number, (subscribed, (known_liveness, known_values))) in each {
             let liveness = subscribed.poll(now);
-            let mut tell = |what| {
-                let event = Event { at, what };
-                self.counters.events_lost += u64::from(self.events.push(event).is_err());
-            };
+            let mut tell = |what| self.events.push(Event { at, what });
             if *known_liveness != liveness {
                 *known_liveness = liveness;
                 tell(What::Publisher(number, liveness));
@@ -244,14 +240,12 @@ impl<'t> Task<'t> {
     fn blame(&mut self, evidence: &Evidence) {
         let cause = cause(evidence);
         self.counters.overruns[cause as usize] += 1;
-        let what = What::Overrun(cause, *evidence);
-        let event = Event { at: time::common(), what };
-        self.counters.events_lost += u64::from(self.events.push(event).is_err());
+        self.events.push(Event { at: time::common(), what: What::Overrun(cause, *evidence) });
     }
 
     fn fill(&mut self) {
         let sheet = self.figures.sheet();
-        sheet.counters = self.counters;
+        sheet.counters = Counters { events_lost: self.events.lost, ..self.counters };
         for (to, (state, counters)) in sheet.streams.iter_mut().zip(self.engine.counters()) {
             *to = (state, *counters);
         }

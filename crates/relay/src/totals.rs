@@ -137,28 +137,19 @@ impl Totals {
     }
 
     pub(crate) fn summary(&self) -> Value {
-        let times: BTreeMap<_, _> =
-            self.times.iter().map(|(name, times)| (*name, times.summary())).collect();
-        let streams: BTreeMap<_, Value> = self
-            .streams
-            .iter()
-            .map(|(name, (state, counters))| {
-                (name, labelled(state_name(*state), &stream_counters(counters)))
-            })
-            .collect();
-        let subscriptions: BTreeMap<_, Value> = self
-            .subscriptions
-            .iter()
-            .map(|(name, (liveness, counters))| {
-                (name, labelled(liveness_name(*liveness), &goose_counters(counters)))
-            })
-            .collect();
+        let streams = self.streams.iter().map(|(name, (state, counters))| {
+            (name, labelled(state_name(*state), &stream_counters(counters)))
+        });
+        let subscriptions = self.subscriptions.iter().map(|(name, (liveness, counters))| {
+            (name, labelled(liveness_name(*liveness), &goose_counters(counters)))
+        });
+        let times = self.times.iter().map(|(name, times)| (*name, times.summary()));
         let task = self.task;
         json!({
             "relay": self.relay,
-            "streams": streams,
-            "subscriptions": subscriptions,
-            "times": times,
+            "streams": streams.collect::<BTreeMap<_, _>>(),
+            "subscriptions": subscriptions.collect::<BTreeMap<_, _>>(),
+            "times": times.collect::<BTreeMap<_, _>>(),
             "frames": {
                 "received": self.receive.frames,
                 "malformed": self.receive.malformed,

@@ -10,11 +10,11 @@ use anyhow::{Context as _, Result};
 use iec61850::SampleTime;
 use quorum::wire::Payload;
 use quorum::{Action, Attempt, Counters, Effect, Event, Gen, Message, Party, Relay, Speaker};
-use rtrb::RingBuffer;
 use serde_json::{Value, json};
 use substation::settings::quorum::Quorum;
 
 use super::attack::{Attack, Scene, say};
+use crate::exchange::outbox;
 use crate::quorum::birth::Identity;
 use crate::quorum::bus::Bus;
 use crate::quorum::harness::Harness;
@@ -42,7 +42,7 @@ pub(crate) fn run(quorum: &Quorum, folder: &Path, plan: Plan, stop: &AtomicBool)
     let me = identity.node(quorum)?;
     let (membership, channels, keyring) = identity.born(plan.counter)?;
     let subject = membership.subject(quorum.protocol);
-    let (events, _unread) = RingBuffer::new(EVENTS_MAX);
+    let (events, _unread) = outbox(EVENTS_MAX);
     let bus = Bus::open(quorum, channels).context("opening sockets")?;
     let mut harness = Harness::new(bus, keyring, events, None);
     let now = harness.clock.read();

@@ -14,7 +14,7 @@ use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use os::packet::PacketSocket;
 use quorum::wire::CertificateKind;
 use quorum::{Protocol, Speaker};
-use rtrb::{Consumer, Producer, RingBuffer};
+use rtrb::Consumer;
 use serde_json::Value;
 use substation::decider::{Decider, Elements, Foreign, Instantaneous};
 use substation::engine::Engine;
@@ -32,6 +32,7 @@ use super::operate::Operator;
 use super::records::{NodeEvent, What};
 use super::status::{self, Shown};
 use crate::canary::at_each_tick;
+use crate::exchange::{Outbox, outbox};
 use crate::lines::Lines;
 use crate::links::Watched;
 use crate::run::open;
@@ -174,9 +175,9 @@ pub(crate) fn run_breaker(
 /// The queues of events and of waits for the core, to the thread that may block.
 type Queues = Vec<Consumer<NodeEvent>>;
 
-fn queues(host: &NodeHost) -> (Queues, Producer<NodeEvent>, Option<WaitQueue>) {
-    let (events, events_out) = RingBuffer::new(EVENTS_MAX);
-    let (waits, waits_out) = RingBuffer::new(EVENTS_MAX);
+fn queues(host: &NodeHost) -> (Queues, Outbox<NodeEvent>, Option<WaitQueue>) {
+    let (events, events_out) = outbox(EVENTS_MAX);
+    let (waits, waits_out) = outbox(EVENTS_MAX);
     (vec![events_out, waits_out], events, host.wait_min.map(|min| (min, waits)))
 }
 
@@ -218,7 +219,7 @@ impl<'s> NodeWatch<'s> {
     ) -> Result<(Value, Option<String>)> {
         let (mut warnings, _awake) = prepare::process();
         warnings.extend(time::doubt());
-        let (stalls, stalls_out) = RingBuffer::new(EVENTS_MAX);
+        let (stalls, stalls_out) = outbox(EVENTS_MAX);
         self.queues.insert(0, stalls_out);
         let (mut summary, mut stalls_lost) = (Value::Null, 0_u64);
         let before = Thread { core: host.thread.core, priority: host.canary_priority };
@@ -263,7 +264,7 @@ impl Watch for NodeWatch<'_> {
             status::serve(listener, shown);
         }
         let failure =
-            self.link.as_mut().and_then(|(watched, socket)| watched.look(socket.link()).failure);
+            self.link.as_mut().and_then(|(watched, socket)| watched.look(socket.link()).1);
         failure.map_or(Ok(()), |failure| bail!(failure))
     }
 }
@@ -271,16 +272,14 @@ impl Watch for NodeWatch<'_> {
 /// Records each time that the canary wakes up late, with begin and length, so that an action that took
 /// long can be compared with what the host took away meanwhile; returns how many found no room in the
 /// queue.
-fn record_stalls(min: Duration, mut events: Producer<NodeEvent>, stop: &AtomicBool) -> u64 {
-    let mut lost = 0;
+fn record_stalls(min: Duration, mut events: Outbox<NodeEvent>, stop: &AtomicBool) -> u64 {
     at_each_tick(time::own().plus(CANARY_PERIOD), CANARY_PERIOD, stop, |_, due| {
         let (awake, at) = (time::own(), time::common());
         let late = awake.since(due);
         if late >= min {
-            let event = NodeEvent { at, what: What::Stall { late } };
-            lost += u64::from(events.push(event).is_err());
+            events.push(NodeEvent { at, what: What::Stall { late } });
         }
         awake
     });
-    lost
+    events.lost
 }

@@ -13,14 +13,11 @@ pub struct Host {
     pub station_interface: Option<String>,
     pub receive: Thread,
     pub task: Thread,
-    /// Priority of the thread that measures what the host takes away, on the core of the task.
     pub canary_priority: i32,
-    /// Group of the kernel's resctrl that the real-time threads join, for a share of the cache.
     pub cache_group: Option<String>,
     pub when_down: WhenDown,
     pub require_realtime: bool,
     pub metrics: Option<std::net::SocketAddr>,
-    /// File for the sequence of events and windows of measurements, one JSON object a line.
     pub records: Option<String>,
 }
 

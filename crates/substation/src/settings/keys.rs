@@ -148,7 +148,7 @@ static HOST: Table = Table {
         key("interface_down", Choice(&["alarm", "end"]), Default("alarm"), "what to do then"),
         key("require_realtime", YES_NO, Default("no"), "`yes`: refuse to run without real time"),
         key("metrics", SOCKET, Optional, "where metrics are served"),
-        key("records", TEXT, Optional, "file for the sequence of events"),
+        key("records", TEXT, Optional, "file for events and windows of measurements"),
     ],
 };
 

@@ -13,7 +13,7 @@ use super::super::keys::{
     SV_RATE, SYNCHRONISATION, VLAN,
 };
 use super::super::texts::{TEXT, YES_NO};
-use super::sources::element_of_plant;
+use super::read::element_of_plant;
 
 /// Longest time that anything of a merging unit takes, in s: a week.
 const WEEK_S: f64 = 604_800.0;

@@ -5,10 +5,8 @@
 //! for a while, and a breaker that is tripped over GOOSE ends the fault current of sources. Files
 //! (fault records, captures) are named here and read by the caller.
 
-mod disturbances;
 mod keys;
 mod read;
-mod sources;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -109,7 +109,12 @@ static HOST: Table = Table {
         // A twentieth of a quarter cycle at 60 Hz.
         key("stall_min", STALL, Default("200 us"), "lateness of the canary that is recorded"),
         key("wait_min", STALL, Optional, "wait for the core that is recorded"),
-        key("require_realtime", YES_NO, Default("no"), "`yes`: refuse to run without real time"),
+        key(
+            "require_realtime",
+            YES_NO,
+            Default("no"),
+            "`yes`: only with real time and a kept clock",
+        ),
         key("records", TEXT, Optional, "file for the sequence of events"),
     ],
 };

@@ -52,15 +52,9 @@ pub struct NodeHost {
     pub interface: Option<String>,
     /// The thread that does everything that must be in time.
     pub thread: Thread,
-    /// Priority of the thread that measures what the host takes away, on the same core.
     pub canary_priority: i32,
-    /// How much the canary may be late without a line in the records.
     pub stall_min: Duration,
-    /// How long the thread may wait for its core without a line in the records; not looked at if
-    /// nothing is said.
     pub wait_min: Option<Duration>,
-    /// Whether to refuse to run without what real-time threads need, and without a clock that
-    /// somebody keeps within its bound.
     pub require_realtime: bool,
     pub records: Option<String>,
 }
