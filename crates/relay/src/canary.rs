@@ -73,8 +73,8 @@ pub(crate) fn run(
         for behind in 0..=ticks_in(late, period) {
             seen.note(tick + behind, late - Duration::from_nanos(behind * time::ns(period)));
         }
-        record(lateness.sheet(), late);
-        if lateness.sheet().len() >= HAND_OVER_TICKS {
+        record(&mut lateness.sheet, late);
+        if lateness.sheet.len() >= HAND_OVER_TICKS {
             lateness.hand_over();
         }
         awake

@@ -15,7 +15,7 @@ const LONGEST_NS: u64 = 60_000_000_000;
 /// The side of the real-time thread.
 #[derive(Debug)]
 pub(crate) struct Filler<T> {
-    sheet: Box<T>,
+    pub(crate) sheet: Box<T>,
     full: Producer<Box<T>>,
     empty: Consumer<Box<T>>,
 }
@@ -38,10 +38,6 @@ pub(crate) fn exchange<T>(new: impl Fn() -> T) -> (Filler<T>, Collector<T>) {
 }
 
 impl<T> Filler<T> {
-    pub(crate) fn sheet(&mut self) -> &mut T {
-        &mut self.sheet
-    }
-
     /// Hands the sheet over if an empty one is there.
     pub(crate) fn hand_over(&mut self) {
         if let Ok(empty) = self.empty.pop() {
@@ -103,7 +99,7 @@ mod tests {
     fn nothing_is_lost_while_nobody_collects() {
         let (mut filler, mut collector) = exchange(|| 0u32);
         for _ in 0..10 {
-            *filler.sheet() += 1;
+            *filler.sheet += 1;
             filler.hand_over();
         }
         let mut sum = 0;

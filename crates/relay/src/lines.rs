@@ -15,8 +15,8 @@ use anyhow::{Context as _, Result};
 pub(crate) struct Lines {
     file: Option<File>,
     text: String,
-    lost: u64,
-    why_lost: Option<String>,
+    pub(crate) lost: u64,
+    pub(crate) why_lost: Option<String>,
 }
 
 impl Lines {
@@ -66,16 +66,6 @@ impl Lines {
             why
         });
     }
-
-    /// How many lines could not be written.
-    pub(crate) const fn lost(&self) -> u64 {
-        self.lost
-    }
-
-    /// Why the first of them could not.
-    pub(crate) fn why_lost(&self) -> Option<&str> {
-        self.why_lost.as_deref()
-    }
 }
 
 #[cfg(test)]
@@ -105,8 +95,11 @@ mod tests {
             lines.write_or_lose();
         }
         assert!(lines.text.is_empty(), "it grows without end");
-        assert_eq!(lines.lost(), 5);
-        assert!(lines.why_lost().is_some_and(|why| why.contains("No space left")), "{lines:?}");
+        assert_eq!(lines.lost, 5);
+        assert!(
+            lines.why_lost.as_ref().is_some_and(|why| why.contains("No space left")),
+            "{lines:?}"
+        );
     }
 
     #[test]

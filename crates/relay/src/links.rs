@@ -10,7 +10,7 @@ use substation::settings::WhenDown;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Watched {
-    interface: String,
+    pub(crate) interface: String,
     when_down: WhenDown,
     link: Option<Link>,
     was_up: bool,
@@ -19,10 +19,6 @@ pub(crate) struct Watched {
 impl Watched {
     pub(crate) fn new(interface: &str, when_down: WhenDown) -> Self {
         Self { interface: interface.to_owned(), when_down, link: None, was_up: false }
-    }
-
-    pub(crate) fn interface(&self) -> &str {
-        &self.interface
     }
 
     /// Its link is this one now: returns it if it is another one than at the last look, and why the

@@ -132,13 +132,13 @@ impl Receiver {
             }
             let end = time::own();
             busy_ns.fetch_add(time::ns(end.since(begin)), Ordering::Relaxed);
-            self.figures.sheet().counters = self.counters;
+            self.figures.sheet.counters = self.counters;
             if end.since(handed_over) > HAND_OVER {
                 handed_over = end;
                 self.figures.hand_over();
             }
         }
-        self.figures.sheet().counters = self.counters;
+        self.figures.sheet.counters = self.counters;
         self.figures.finish();
         Ok(())
     }
@@ -149,7 +149,7 @@ impl Receiver {
         for Frame { octets, received_realtime_ns, .. } in batch.frames() {
             self.counters.frames += 1;
             let stamp = time::stamp(received_realtime_ns);
-            record(&mut self.figures.sheet().latency, now.common.since(stamp));
+            record(&mut self.figures.sheet.latency, now.common.since(stamp));
             kind(self, now.own_at(stamp), octets);
         }
     }

@@ -12,7 +12,7 @@ use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use os::packet::PacketSocket;
 use rtrb::{Consumer, RingBuffer};
 use serde_json::json;
-use substation::settings::{Host, Relay, Thread};
+use substation::settings::{Relay, Thread};
 
 use crate::canary;
 use crate::exchange::{Collector, exchange, histogram, outbox};
@@ -101,17 +101,10 @@ pub(crate) fn run(
             Ok(())
         }),
     ];
-    let failure = supervisor(host, duration, stop).run(threads, warnings, &mut watch)?;
-    Ok((watch.totals, failure))
-}
-
-fn supervisor<'s>(
-    host: &'s Host,
-    duration: Option<Duration>,
-    stop: &'s AtomicBool,
-) -> Supervisor<'s> {
     let (cache_group, require_realtime) = (host.cache_group.as_deref(), host.require_realtime);
-    Supervisor { stop, duration, cache_group, require_realtime }
+    let supervisor = Supervisor { stop, duration, cache_group, require_realtime };
+    let failure = supervisor.run(threads, warnings, &mut watch)?;
+    Ok((watch.totals, failure))
 }
 
 fn join(relay: &Relay, sampled_values: &PacketSocket, goose: &PacketSocket) -> Result<()> {
@@ -182,8 +175,9 @@ impl RelayWatch<'_> {
         self.shared.clock_quality.store(clock::quality(&totals.clock), Ordering::Relaxed);
         self.received.collect(|sheet| totals.receive(sheet));
         self.done.collect(|sheet| totals.task(sheet));
-        self.lateness.collect(|lateness| totals.canary(lateness));
-        totals.kernel(self.sampled_values.kernel_counters().unwrap_or_default());
+        self.lateness.collect(|lateness| totals.absorb("canary", lateness));
+        let kernel = self.sampled_values.kernel_counters().unwrap_or_default();
+        totals.kernel_dropped += u64::from(kernel.dropped);
     }
 
     /// Why the relay ends, if an interface is a reason.
@@ -192,8 +186,8 @@ impl RelayWatch<'_> {
         for (watched, socket) in &mut self.watched {
             let (changed, ended) = watched.look(socket.link());
             failure = failure.or(ended);
-            let (Some(link), interface) = (changed, watched.interface()) else { continue };
-            self.totals.links.insert(interface.to_owned(), link);
+            let (Some(link), interface) = (changed, &watched.interface) else { continue };
+            self.totals.links.insert(interface.clone(), link);
             let now_ns = time::common().ns();
             let line = json!({"interface": interface, "state": link.name(), "realtime_ns": now_ns});
             self.records.add(line);

@@ -16,7 +16,8 @@ pub(crate) struct Subscribed {
     entries: Vec<Entry>,
     /// The element or breaker that each entry is for, by its number.
     places: Vec<Option<usize>>,
-    values: Vec<Option<bool>>,
+    /// The value of each entry, unknown without a publisher and without quality.
+    pub(crate) values: Vec<Option<bool>>,
     takes_tests: bool,
 }
 
@@ -89,11 +90,6 @@ impl Subscribed {
             };
             Some((order((*place)?), *value == Some(true)))
         })
-    }
-
-    /// The value of each entry, unknown without a publisher and without quality.
-    pub(crate) fn values(&self) -> &[Option<bool>] {
-        &self.values
     }
 
     fn has_kinds(&self, message: &Goose<'_>) -> bool {
@@ -171,7 +167,7 @@ subscriptions:
         let now = SampleTime::from_ns(ms * 1_000_000);
         to.receive(now, &message);
         to.poll(now);
-        to.values().to_vec()
+        to.values.clone()
     }
 
     fn values(position: u8, quality: u8, block: bool) -> [Value; 4] {

@@ -122,7 +122,7 @@ impl<'t> Task<'t> {
         figures: Filler<TaskFigures>,
     ) -> Self {
         let subscribed = Subscribed::of(relay);
-        let unknown = |each: &Subscribed| (Liveness::Waiting, vec![None; each.values().len()]);
+        let unknown = |each: &Subscribed| (Liveness::Waiting, vec![None; each.values.len()]);
         Self {
             engine: Engine::new(&relay.protection),
             published: Published::of(relay, MacAddress(bus.address())),
@@ -151,8 +151,8 @@ impl<'t> Task<'t> {
         let busy_ns = self.shared.receive_busy_ns.load(Ordering::Relaxed);
         self.cycle(awake);
         let end = time::own();
-        record(&mut self.figures.sheet().lateness, awake.since(due));
-        record(&mut self.figures.sheet().duration, end.since(awake));
+        record(&mut self.figures.sheet.lateness, awake.since(due));
+        record(&mut self.figures.sheet.duration, end.since(awake));
         let ticks_over = ticks_in(end.since(due), PERIOD);
         if ticks_over > 0 {
             let cpu_ns = (os::realtime::thread_cpu_ns() - cpu_ns).max(0) as u64;
@@ -178,7 +178,7 @@ impl<'t> Task<'t> {
         // What came until now, and no more: a flood may not keep the task from its work.
         for _ in 0..self.samples.slots() {
             let Ok(arrival) = self.samples.pop() else { break };
-            record(&mut self.figures.sheet().age, now.since(arrival.at));
+            record(&mut self.figures.sheet.age, now.since(arrival.at));
             self.engine.sample(&arrival);
         }
         for _ in 0..self.goose.slots() {
@@ -213,7 +213,7 @@ impl<'t> Task<'t> {
                 *known_liveness = liveness;
                 tell(What::Publisher(number, liveness));
             }
-            let values = subscribed.values().iter().zip(known_values).enumerate();
+            let values = subscribed.values.iter().zip(known_values).enumerate();
             for (entry, (value, known)) in values {
                 if *known != *value {
                     *known = *value;
@@ -244,7 +244,7 @@ impl<'t> Task<'t> {
     }
 
     fn fill(&mut self) {
-        let sheet = self.figures.sheet();
+        let sheet = &mut self.figures.sheet;
         sheet.counters = Counters { events_lost: self.events.lost, ..self.counters };
         for (to, (state, counters)) in sheet.streams.iter_mut().zip(self.engine.counters()) {
             *to = (state, *counters);

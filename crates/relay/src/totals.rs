@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use iec61850::goose::{self, Liveness};
 use iec61850::stream::{self, State};
 use os::clock::ClockState;
-use os::packet::{KernelCounters, Link};
+use os::packet::Link;
 use serde_json::{Value, json};
 use substation::settings::Relay;
 
@@ -98,7 +98,8 @@ impl Totals {
         }
     }
 
-    fn absorb(&mut self, name: &'static str, new: &mut Histogram<u64>) {
+    /// Takes in what was measured of the times with this name.
+    pub(crate) fn absorb(&mut self, name: &'static str, new: &mut Histogram<u64>) {
         self.times.get_mut(name).expect("all names are made by `new`").absorb(new);
     }
 
@@ -118,14 +119,6 @@ impl Totals {
         for (to, from) in self.subscriptions.values_mut().zip(&sheet.subscriptions) {
             *to = *from;
         }
-    }
-
-    pub(crate) fn canary(&mut self, lateness: &mut Histogram<u64>) {
-        self.absorb("canary", lateness);
-    }
-
-    pub(crate) fn kernel(&mut self, counters: KernelCounters) {
-        self.kernel_dropped += u64::from(counters.dropped);
     }
 
     /// The maxima since this was last called.

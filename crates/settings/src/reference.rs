@@ -33,9 +33,9 @@ pub fn fill(page: &str, tables: &[&Table]) -> Result<String, String> {
         let (_, behind) = rest.split_once(END).ok_or_else(|| format!("{name}: no `{END}`"))?;
         let place = missing.iter().position(|table| table.name == name);
         let table = missing.remove(place.ok_or_else(|| format!("there is no table {name}"))?);
-        let _ = write!(filled, "{BEGIN}{name}{NAMED}");
-        write_table(&mut filled, table);
-        let _ = write!(filled, "\n{END}{behind}");
+        let mut keys = String::new();
+        write_table(&mut keys, table);
+        let _ = write!(filled, "{BEGIN}{name}{NAMED}{}\n{END}{behind}", keys.trim_start());
     }
     let missing: Vec<&str> = missing.iter().map(|table| table.name).collect();
     if missing.is_empty() { Ok(filled) } else { Err(format!("no marks: {}", missing.join(", "))) }
@@ -119,7 +119,7 @@ mod tests {
         let filled = fill(page, &[&SPAN]).unwrap();
         let row =
             "| `lasts` | time, 0.001 to 2 s | `1 s` | how long |\n\n<!-- end of keys -->\nbehind\n";
-        assert!(filled.starts_with("before\n<!-- keys of span -->\n\n| Key |"), "{filled}");
+        assert!(filled.starts_with("before\n<!-- keys of span -->\n| Key |"), "{filled}");
         assert!(filled.ends_with(row), "{filled}");
         assert_eq!(fill(&filled, &[&SPAN]), Ok(filled));
         assert_eq!(fill(page, &[]), Err("there is no table span".into()));

@@ -83,7 +83,7 @@ impl Hostile {
                         self.learn(Event::Received { from, message });
                     }
                     (Party::Relay(node), Payload::Commitments(commitments)) => {
-                        self.harness.scheme.get().committed(node, &commitments);
+                        self.harness.scheme.scheme.committed(node, &commitments);
                     }
                     (Party::Breaker, Payload::Commitments(_)) => {}
                 }
@@ -136,7 +136,7 @@ impl Hostile {
     fn attack(&mut self, scene: &Scene) {
         let Self { harness, plan, said, .. } = self;
         let mut messages = Vec::new();
-        say(plan.attack, scene, harness.scheme.get(), &mut |to, message| {
+        say(plan.attack, scene, &mut harness.scheme.scheme, &mut |to, message| {
             messages.push((to, message));
         });
         for (to, message) in messages {

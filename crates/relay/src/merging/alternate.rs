@@ -130,7 +130,7 @@ impl Alternate {
                 number += 1;
                 continue;
             }
-            let is_due = alternation.steps() < self.actions && alternation.is_due(number);
+            let is_due = alternation.steps < self.actions && alternation.is_due(number);
             let may_step = is_due && has_followed(&mut breaker, alternation.is_up())?;
             let step = if may_step { alternation.sample(number) } else { None };
             let is_up = alternation.is_up();
@@ -153,7 +153,7 @@ impl Alternate {
                 let _ended = tell.send(Sent { step, before, after, late });
             }
             let is_done = end == u64::MAX
-                && alternation.steps() == self.actions
+                && alternation.steps == self.actions
                 && has_followed(&mut breaker, is_up)?;
             if is_done {
                 end = number + tail;
@@ -163,7 +163,7 @@ impl Alternate {
         drop(tell);
         writer.join().expect("the writer does not panic").context("writing records")?;
         Ok(json!({
-            "actions": alternation.steps(),
+            "actions": alternation.steps,
             "frames": lateness.len(),
             "left_out": left_out,
             "late_ns_mean": lateness.mean(),
@@ -267,22 +267,17 @@ fn samples(span: Duration, rate: u16) -> u64 {
 /// Writes all steps; anybody who looks, or ends this program, finds those of up to a moment ago.
 fn write(steps: &Receiver<Sent>, mut out: BufWriter<File>) -> std::io::Result<()> {
     while let Ok(sent) = steps.recv() {
-        for sent in std::iter::once(sent).chain(steps.try_iter()) {
-            write_step(&sent, &mut out)?;
+        for Sent { step, before, after, late } in std::iter::once(sent).chain(steps.try_iter()) {
+            let line = json!({
+                "action_number": step.number,
+                "action": if step.is_up { "trip" } else { "close" },
+                "before_send_ns": before.ns(),
+                "after_send_ns": after.ns(),
+                "late_ns": time::ns(late),
+            });
+            writeln!(out, "{line}")?;
         }
         out.flush()?;
     }
     Ok(())
-}
-
-fn write_step(sent: &Sent, out: &mut impl std::io::Write) -> std::io::Result<()> {
-    let Sent { step, before, after, late } = sent;
-    let line = json!({
-        "action_number": step.number,
-        "action": if step.is_up { "trip" } else { "close" },
-        "before_send_ns": before.ns(),
-        "after_send_ns": after.ns(),
-        "late_ns": time::ns(*late),
-    });
-    writeln!(out, "{line}")
 }

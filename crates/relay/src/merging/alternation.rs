@@ -21,7 +21,7 @@ pub(crate) struct Alternation {
     interval: [u64; 2],
     /// The first sample that may be the next step.
     next: u64,
-    steps: u64,
+    pub(crate) steps: u64,
     random: Random,
 }
 
@@ -34,10 +34,6 @@ impl Alternation {
 
     pub(crate) const fn is_up(&self) -> bool {
         self.steps % 2 == 1
-    }
-
-    pub(crate) const fn steps(&self) -> u64 {
-        self.steps
     }
 
     pub(crate) const fn is_due(&self, number: u64) -> bool {

@@ -53,18 +53,15 @@ pub(crate) fn write(
     for ((asdu, encoded), number) in asdus.iter_mut().zip(&encoded).zip(first..) {
         (asdu.smp_cnt, asdu.channels) = (pace.smp_cnt(number), Channels::new(encoded));
     }
-    out.clear();
-    SampledValues::encode(&header(stream, source), &asdus[..count], out);
-}
-
-fn header(stream: &PublishedStream, source: MacAddress) -> Header {
-    Header {
+    let header = Header {
         destination: stream.key.destination,
         source,
         tag: stream.tag,
         app_id: stream.key.app_id,
         reserved: [0, 0],
-    }
+    };
+    out.clear();
+    SampledValues::encode(&header, &asdus[..count], out);
 }
 
 #[cfg(test)]

@@ -40,7 +40,8 @@ pub(crate) struct Generator {
     /// The last current of each phase, to see its zero.
     last_a: [f64; 3],
     is_interrupted: [bool; 3],
-    interrupted_at: Option<u64>,
+    /// The sample from which on all three currents are zero, in this episode.
+    pub(crate) interrupted_at: Option<u64>,
 }
 
 impl Generator {
@@ -98,11 +99,6 @@ impl Generator {
             Values::Playback(playback) => playback.place(number).0,
             Values::Plant(_) => 0,
         }
-    }
-
-    /// The sample from which on all three currents are zero, in this episode.
-    pub(crate) const fn interrupted_at(&self) -> Option<u64> {
-        self.interrupted_at
     }
 
     fn make(&mut self, number: u64, is_open: bool) -> Samples {
@@ -213,12 +209,12 @@ streams:
         let next = generator.samples(1300, true)[0].value;
         assert!(last.signum() != next.signum() || next != 0, "it does not chop");
         peak_a(&mut generator, 1301..1400, true);
-        assert!(generator.interrupted_at().is_some_and(|at| (1300..1400).contains(&at)));
+        assert!(generator.interrupted_at.is_some_and(|at| (1300..1400).contains(&at)));
         assert_eq!(peak_a(&mut generator, 1400..4800, true), 0.0);
         let healthy = (4700..4800).map(|n| generator.samples(n, true)[4].value).max().unwrap();
         assert!(f64::from(healthy) * 0.01 > 80_000.0);
         assert!(peak_a(&mut generator, 4800..5700, false) > 500.0);
-        assert!(generator.interrupted_at().is_none() && generator.episode_at(5699) == 1);
+        assert!(generator.interrupted_at.is_none() && generator.episode_at(5699) == 1);
         assert!(peak_a(&mut generator, 5700..6100, false) > 8000.0);
     }
 

@@ -262,7 +262,7 @@ impl Publisher {
             match source.fault {
                 Some((known, place, _)) if known == episode => {
                     let fault = &mut self.faults[place];
-                    let interrupted = source.generator.interrupted_at();
+                    let interrupted = source.generator.interrupted_at;
                     if let (Some(number), None) = (interrupted, fault.interrupted_after_ns) {
                         let at = SampleTime::of_sample(number, source.rate.into());
                         fault.interrupted_after_ns = Some(ns_between(inception, at));

@@ -14,7 +14,7 @@ const KINDS: usize = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Blame {
-    counts: [u64; NODES],
+    pub(super) counts: [u64; NODES],
     left: [[Left; KINDS]; NODES],
 }
 
@@ -43,10 +43,6 @@ impl Blame {
             Misdeed::Impossible { .. } => 2,
         };
         self.left[node][kind].take(now)
-    }
-
-    pub(super) const fn counts(&self) -> &[u64; NODES] {
-        &self.counts
     }
 }
 
@@ -98,6 +94,6 @@ mod tests {
         assert_eq!(lines(2, now), AT_ONCE, "nobody else pays for it");
         assert_eq!(lines(3, later(2)), 2);
         assert_eq!(lines(3, later(1000)), AT_ONCE);
-        assert_eq!(blame.counts(), &[0, 0, 5000, 20_000]);
+        assert_eq!(blame.counts, [0, 0, 5000, 20_000]);
     }
 }

@@ -214,7 +214,7 @@ impl<'s> BreakerLoop<'s> {
         summary["actions"] = self.actions.into();
         summary["gen"] = self.remembered.generation.into();
         summary["state"] = self.remembered.state().to_string().into();
-        summary["goose_unsent"] = json!(self.operator.unsent());
+        summary["goose_unsent"] = json!(self.operator.unsent);
         Ok(summary)
     }
 
@@ -254,7 +254,7 @@ impl<'s> BreakerLoop<'s> {
                 Effect::Adopt { node, key, .. } => {
                     self.remembered.keys[node.index()] = Some((&key).into());
                     self.remember()?;
-                    self.adopted[node.index()] = self.memory.number();
+                    self.adopted[node.index()] = self.memory.number;
                     self.harness.adopt(now, node, &key);
                 }
                 Effect::Distrust { node, counter } => {

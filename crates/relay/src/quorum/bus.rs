@@ -51,10 +51,10 @@ pub(crate) struct Received {
 
 #[derive(Debug)]
 pub(crate) struct Bus {
-    channels: Channels,
+    pub(crate) channels: Channels,
     peers: Vec<Peer>,
     batch: Batch,
-    counters: Counters,
+    pub(crate) counters: Counters,
 }
 
 #[derive(Debug)]
@@ -78,14 +78,6 @@ impl Bus {
         });
         let peers = peers.collect::<io::Result<_>>()?;
         Ok(Self { channels, peers, batch: Batch::new(BATCH), counters: Counters::default() })
-    }
-
-    pub(crate) const fn channels(&mut self) -> &mut Channels {
-        &mut self.channels
-    }
-
-    pub(crate) const fn counters(&self) -> &Counters {
-        &self.counters
     }
 
     /// A tick has begun: allowances are whole again.

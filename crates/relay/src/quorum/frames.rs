@@ -22,8 +22,9 @@ pub(crate) struct Frames<'s> {
     /// Streams in the order of their names; none where GOOSE comes instead.
     streams: Option<Vec<StreamKey>>,
     batch: Batch,
-    counters: Counters,
-    newest: CommonTime,
+    pub(crate) counters: Counters,
+    /// When the kernel got the newest frame.
+    pub(crate) newest: CommonTime,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,15 +48,6 @@ impl<'s> Frames<'s> {
     /// What is to be waited for.
     pub(crate) fn socket(&self) -> BorrowedFd<'s> {
         self.socket.as_fd()
-    }
-
-    pub(crate) const fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// When the kernel got the newest frame.
-    pub(crate) const fn newest(&self) -> CommonTime {
-        self.newest
     }
 
     /// Takes what waits in, as far as it fits into a batch.

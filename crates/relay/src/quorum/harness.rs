@@ -145,15 +145,15 @@ impl Harness {
     /// Uses a working key from now on.
     pub(crate) fn adopt(&mut self, now: Now, node: NodeId, key: &WorkingKey) {
         // Keys that mean nothing are those of a node that is heard no more, and no concern of ours.
-        self.scheme.get().adopt(node, key);
-        self.bus.channels().adopt(node, key);
+        self.scheme.scheme.adopt(node, key);
+        self.bus.channels.adopt(node, key);
         self.record(now, What::Adopted { node, counter: key.counter });
     }
 
     /// Uses no working key of a node until it announces one.
     pub(crate) fn distrust(&mut self, now: Now, node: NodeId, counter: u64) {
-        self.scheme.get().distrust(node);
-        self.bus.channels().distrust(node, counter);
+        self.scheme.scheme.distrust(node);
+        self.bus.channels.distrust(node, counter);
         self.record(now, What::Distrusted { node, counter });
     }
 
@@ -184,10 +184,10 @@ impl Harness {
             refused.insert(format!("{}: {why:?}", name_of(*party)), (*count).into());
         }
         json!({
-            "datagrams": self.bus.counters(),
+            "datagrams": self.bus.counters,
             "refused": refused,
-            "misdeeds": self.blame.counts(),
-            "clock_jumps": self.clock.jumps(),
+            "misdeeds": self.blame.counts,
+            "clock_jumps": self.clock.jumps,
             "events_lost": self.events.lost,
             "waits_lost": self.waits.as_ref().map(|waits| waits.events.lost),
         })

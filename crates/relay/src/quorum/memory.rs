@@ -46,7 +46,8 @@ pub(crate) struct Found<T> {
 pub(crate) struct Memory {
     file: Arc<File>,
     boot: String,
-    number: u64,
+    /// Of the last write.
+    pub(crate) number: u64,
     buffer: Vec<u8>,
     progress: Arc<Progress>,
 }
@@ -124,10 +125,6 @@ impl Memory {
         Ok(())
     }
 
-    pub(crate) const fn number(&self) -> u64 {
-        self.number
-    }
-
     /// Whether a restart of the host finds what was written then, or later.
     pub(crate) fn is_on_disk(&self, number: u64) -> bool {
         self.progress.followed.load(Ordering::Acquire) >= number
@@ -199,7 +196,7 @@ mod tests {
         for value in 1..=5_u64 {
             memory.write(&value).expect("it writes");
         }
-        assert_eq!((memory.number(), memory.is_on_disk(1)), (5, false));
+        assert_eq!((memory.number, memory.is_on_disk(1)), (5, false));
         memory.disk().follow().expect("it syncs");
         assert!(memory.is_on_disk(5) && !memory.is_on_disk(6));
         let again = Memory::open::<u64>(&path).expect_err("it is in use");

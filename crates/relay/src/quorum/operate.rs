@@ -20,7 +20,8 @@ pub(crate) struct Operator<'s> {
     /// The order that stands; none before the first, if it is not known what the last one was.
     ordered: Option<Action>,
     message: Option<(Outgoing, &'s PacketSocket)>,
-    unsent: u64,
+    /// Frames that the interface did not take.
+    pub(crate) unsent: u64,
 }
 
 /// All values, encoded: two booleans and a bit string of two bits.
@@ -68,11 +69,6 @@ impl<'s> Operator<'s> {
         if let Some(frame) = message.step(now.own, stamp, has_changed) {
             self.unsent += u64::from(socket.send(&[frame]).unwrap_or(0) == 0);
         }
-    }
-
-    /// Frames that the interface did not take.
-    pub(crate) const fn unsent(&self) -> u64 {
-        self.unsent
     }
 }
 

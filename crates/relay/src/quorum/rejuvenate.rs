@@ -79,7 +79,7 @@ impl<'s> Rejuvenator<'s> {
         json!({
             "reborn": self.reborn,
             "unanswered": self.unanswered,
-            "records_lost": self.records.lost(),
+            "records_lost": self.records.lost,
         })
     }
 

@@ -236,9 +236,9 @@ impl<'s> NodeWatch<'s> {
         let require_realtime = host.require_realtime;
         let supervisor = Supervisor { stop, duration, cache_group: None, require_realtime };
         let failure = supervisor.run(threads, warnings, &mut self)?;
-        self.warnings.extend(self.records.why_lost().map(str::to_owned));
+        self.warnings.extend(self.records.why_lost);
         summary["party"] = self.party.into();
-        summary["records_lost"] = self.records.lost().into();
+        summary["records_lost"] = self.records.lost.into();
         summary["stalls_lost"] = stalls_lost.into();
         summary["warnings"] = self.warnings.into();
         Ok((summary, failure))
