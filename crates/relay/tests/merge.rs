@@ -17,9 +17,10 @@ struct Came {
     at_ns: i64,
 }
 
-fn qcmerge(arguments: &[&str]) -> Child {
+/// Starts it, with these arguments between blanks.
+fn qcmerge(arguments: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_qcmerge"))
-        .args(arguments)
+        .args(arguments.split(' '))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -27,7 +28,7 @@ fn qcmerge(arguments: &[&str]) -> Child {
 }
 
 /// Everything that comes until the program has ended, and what it said.
-fn run(arguments: &[&str]) -> (Vec<Came>, serde_json::Value) {
+fn run(arguments: &str) -> (Vec<Came>, serde_json::Value) {
     let socket = PacketSocket::open("west", ETHERTYPE_SAMPLED_VALUES).expect("it opens");
     socket.join_all().expect("it joins");
     let mut child = qcmerge(arguments);
@@ -59,8 +60,8 @@ fn twenty_streams_come_whole_in_order_and_paced() {
     if !support::cable("twenty streams over a cable") {
         return;
     }
-    let arguments = ["stream", "--interface", "east", "--streams", "20", "--rate", "4800"];
-    let (came, summary) = run(&[&arguments[..], &["--duration", "1s", "--json"]].concat());
+    let (came, summary) =
+        run("stream --interface east --streams 20 --rate 4800 --duration 1s --json");
     assert_eq!(summary["streams"], 20);
     let (published, dropped) = (count(&summary, "published"), count(&summary, "dropped"));
     assert_eq!((published, published + dropped), (came.len() as u64, 48_000));
@@ -96,8 +97,8 @@ fn decoders_of_others_see_the_same() {
         return;
     }
     for (rate, asdus) in [("4000", 1), ("4800", 2), ("14400", 6)] {
-        let arguments = ["stream", "--interface", "east", "--rate", rate, "--duration", "50ms"];
-        let (came, _) = run(&[&arguments[..], &["--json"]].concat());
+        let (came, _) =
+            run(&format!("stream --interface east --rate {rate} --duration 50ms --json"));
         assert!(!came.is_empty());
         for frame in &came {
             let ours = SampledValues::decode(&frame.octets).expect("it is a frame");
@@ -170,9 +171,8 @@ fn disturbances_are_seen_on_the_wire_as_they_are_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("bay.yaml");
     std::fs::write(&path, DISTURBED).expect("it is written");
-    let path = path.to_str().expect("it is text");
-    let (came, summary) =
-        run(&["run", path, "--interface", "east", "--duration", "700ms", "--json"]);
+    let path = path.display();
+    let (came, summary) = run(&format!("run {path} --interface east --duration 700ms --json"));
     if count(&summary, "dropped") > 0 {
         println!("disturbed frames: not measured: this host stood still meanwhile");
         return;
@@ -250,8 +250,8 @@ fn a_trip_ends_the_fault_after_the_time_of_the_breaker() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("bay.yaml");
     std::fs::write(&path, TRIPPED).expect("it is written");
-    let path = path.to_str().expect("it is text");
-    let child = qcmerge(&["run", path, "--interface", "east", "--duration", "800ms", "--json"]);
+    let path = path.display();
+    let child = qcmerge(&format!("run {path} --interface east --duration 800ms --json"));
     trip_at_fault();
     let output = child.wait_with_output().expect("it ends");
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
@@ -290,10 +290,11 @@ fn a_file_keeps_no_real_time_thread() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let records = folder.path().join("steps.jsonl");
-    let path = records.to_str().expect("it is text");
-    let mut arguments = vec!["alternate", "--interface", "east", "--actions", "1000000"];
-    arguments.extend(["--interval", "5ms", "--settle", "10ms", "--priority", "10"]);
-    let mut child = qcmerge(&[&arguments[..], &["--records", path]].concat());
+    let mut child = qcmerge(&format!(
+        "alternate --interface east --actions 1000000 --interval 5ms --settle 10ms --priority 10 \
+         --records {}",
+        records.display()
+    ));
     let begin = Instant::now();
     while std::fs::metadata(&records).map_or(0, |file| file.len()) == 0 {
         assert!(child.try_wait().expect("it is ours").is_none(), "it ended");

@@ -13,7 +13,7 @@ use quorum::{Action, Attempt, Counters, Effect, Event, Gen, Message, Party, Rela
 use serde_json::{Value, json};
 use substation::settings::quorum::Quorum;
 
-use super::attack::{Attack, Scene, say};
+use super::attack::{Attack, Scene, said};
 use crate::exchange::outbox;
 use crate::quorum::birth::Identity;
 use crate::quorum::bus::Bus;
@@ -134,14 +134,9 @@ impl Hostile {
     }
 
     fn attack(&mut self, scene: &Scene) {
-        let Self { harness, plan, said, .. } = self;
-        let mut messages = Vec::new();
-        say(plan.attack, scene, &mut harness.scheme.scheme, &mut |to, message| {
-            messages.push((to, message));
-        });
-        for (to, message) in messages {
-            *said += 1;
-            harness.bus.send(to, &Payload::Message(message));
+        for (to, message) in said(self.plan.attack, scene, &mut self.harness.scheme.scheme) {
+            self.said += 1;
+            self.harness.bus.send(to, &Payload::Message(message));
         }
     }
 }
