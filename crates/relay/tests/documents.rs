@@ -1,5 +1,5 @@
 //! The reference pages of settings are those of the readers: their examples are read, and their
-//! tables of keys are drawn from the tables of the readers, anew with `QCYCLE_BLESS=1` in the
+//! tables of keys are drawn from the tables of the readers, again with `QCYCLE_BLESS=1` in the
 //! environment. The schemas are those of the same tables.
 
 use std::fs;

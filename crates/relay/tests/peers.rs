@@ -53,7 +53,7 @@ fn twenty_streams_of_open61850_arrive_whole_at_a_relay() {
     relay.interrupt();
     let (summary, _) = relay.finish();
     println!("sent: {sent}\nreceived: {summary}");
-    // A host that stood still for longer than any buffer holds says nothing about a relay.
+    // A host that was stopped for longer than any buffer holds says nothing about a relay.
     if count(&summary, "/times/canary/max_ns") > STILL_NS_MAX {
         support::not_measured("20 streams of open61850", "this host stood still meanwhile");
         return;

@@ -1,5 +1,5 @@
 //! Tables of keys in Markdown, for reference pages: a page is written as a whole, or the tables within
-//! a page that somebody wrote are drawn anew.
+//! a page that somebody wrote are drawn again.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ const BEGIN: &str = "<!-- keys of ";
 const NAMED: &str = " -->\n";
 const END: &str = "<!-- end of keys -->";
 
-/// The page with each of these tables drawn anew where a mark has its name.
+/// The page with each of these tables drawn again where a mark has its name.
 ///
 /// # Errors
 /// A mark without one of these tables, or without its end; a table without a mark.
@@ -114,7 +114,7 @@ mod tests {
     };
 
     #[test]
-    fn tables_within_a_page_are_drawn_anew_and_none_is_forgotten() {
+    fn tables_within_a_page_are_drawn_again_and_none_is_forgotten() {
         let page = "before\n<!-- keys of span -->\nold\n<!-- end of keys -->\nbehind\n";
         let filled = fill(page, &[&SPAN]).unwrap();
         let row =

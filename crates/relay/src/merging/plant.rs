@@ -2,7 +2,7 @@
 //! all points that were asked for, a name and a number in each line, all of one moment. A merging
 //! unit finds its phasors there, with one reading, and makes their waves.
 //!
-//! Between two readings the phasors stand still, so a fault shows in the samples up to one reading
+//! Between two readings the phasors are constant, so a fault shows in the samples up to one reading
 //! later, and without the direct current that a real one has. A file that cannot be read any more
 //! is an error: stale voltages would look like a healthy grid.
 

@@ -31,7 +31,7 @@ use os::packet::PacketSocket;
 /// The first sample is at least this much later than now.
 const LEAD: Duration = Duration::from_millis(100);
 /// Frames later than this are left out: no merging unit sends them, and a burst of them would
-/// hide from a relay that this one stood still.
+/// hide from a relay that this one was stopped.
 const GIVE_UP: Duration = Duration::from_millis(100);
 /// Frames that one call is given; it takes as many at once anyway.
 const AT_ONCE: usize = 64;

@@ -26,7 +26,7 @@ const ALLOWANCE: usize = 128;
 const REFUSED_MAX: usize = 32;
 /// Authentic datagrams in a tick after which its sender is not heard before the next: eight times
 /// what a correct one says in a tick (a share and a certificate), so that what it said in eight ticks
-/// of a receiver that stood still is no offence.
+/// of a receiver that was stopped is no offence.
 const AUTHENTIC_MAX: usize = 16;
 /// From one batch to the next: a quarter of a tick.
 const PAUSE: Duration = Duration::from_micros(250);

@@ -61,7 +61,7 @@ fn attack(protocol: &str) {
     assert_eq!(outcome.blamed.into_iter().collect::<Vec<_>>(), [3]);
 }
 
-/// Its shares are sound to whoever knows its key, and certificates with them are worth nothing to the
+/// Its shares are sound to those who know its key, and certificates with them are worth nothing to the
 /// breaker node, which does not.
 #[test]
 #[ignore = "long: a station of relays"]

@@ -1,4 +1,4 @@
-//! Whoever has keys that are worth nothing is not heard, whatever he says: no action without a step,
+//! One whose keys are worth nothing is not heard, whatever it says: no action without a step,
 //! and none lost.
 
 use std::fs;
@@ -88,7 +88,7 @@ fn old_keys_are_worth_nothing() {
 }
 
 /// New keys for the station void what parties remember of the old ones: also that a node had higher
-/// numbers than it has now that it was installed anew.
+/// numbers than it has now that it was installed again.
 #[test]
 #[ignore = "long: a station of relays"]
 fn new_keys_of_a_station_void_what_was_remembered_of_the_old_ones() {

@@ -29,7 +29,7 @@ fn rebirth_under_load_loses_and_doubles_nothing() {
         station.wait_for("the breaker is at work", |status| status.generation > 2);
         let born = |status: &Status| status.counters.iter().sum::<u64>();
         let before = born(&station.status());
-        // One more is under way at the begin, and one at the end is in use before that is written down.
+        // One more is under way at first, and one at the end is in use before that is written down.
         station.wait_for("nodes are reborn", |status| born(status) >= before + wanted + 2);
         let output = steps.end();
         assert!(output.status.success());
@@ -68,7 +68,7 @@ fn rebirth_under_load_loses_and_doubles_nothing() {
     }
 }
 
-/// What became of a node that was born anew.
+/// What became of a node that was born again.
 #[derive(Debug)]
 struct Rebirth {
     node: u64,

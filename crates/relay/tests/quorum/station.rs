@@ -102,7 +102,7 @@ pub(crate) struct Outcome {
     pub(crate) breaker: Value,
     /// All records of the breaker node.
     pub(crate) records: Vec<Value>,
-    /// When a canary of some party was late: this machine stood still, from and to.
+    /// When a canary of some party was late: this machine was stopped, from and to.
     pub(crate) stalls: Vec<Range<u64>>,
     /// What the meter saw the host take of any core; only if it ran.
     pub(crate) taken: Vec<Range<u64>>,
@@ -376,7 +376,7 @@ impl Outcome {
                 .spoke
                 .iter()
                 .filter(|(_, action, gen_, _)| *action == acted["action"] && *gen_ == generation)
-                // A node takes down that it spoke after it has spoken, and may be stopped between.
+                // A node records that it spoke after it has spoken, and may be stopped between.
                 .map(|(node, ..)| *node)
                 .collect();
             assert!(who.len() >= backed_by, "action {index} at {at_ns}: {who:?}");

@@ -1,4 +1,4 @@
-//! A `qcrelay` that runs beside a test (`QCRELAY` names another build of it), and what it told.
+//! A `qcrelay` that runs beside a test (`QCRELAY` names another build of it), and what it reported.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Starts it with these settings, which are told where records go and where metrics are served,
+    /// Starts it with these settings, which get where records go and where metrics are served,
     /// and waits until it runs. It ends after `duration`.
     pub(crate) fn start(text: impl FnOnce(&str, &str) -> String, duration: &str) -> Self {
         Self::start_at(9462, text, duration)
@@ -70,7 +70,7 @@ impl Relay {
         relay::top::fetch(self.metrics.parse().expect("an address")).ok()
     }
 
-    /// Waits until it serves this line, and answers whether it did.
+    /// Waits until it serves this line, and returns whether it did.
     pub(crate) fn wait_until(&mut self, line: &str) -> bool {
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
