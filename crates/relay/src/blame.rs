@@ -26,7 +26,6 @@ pub(crate) struct Evidence {
 pub(crate) enum Cause {
     /// The host: its kernel, its interrupts, a hypervisor, other programs.
     Host,
-    /// The thread that receives.
     Receive,
     Task,
 }
@@ -35,7 +34,6 @@ impl Cause {
     /// All of them, in the order of their numbers.
     pub(crate) const ALL: [Self; 3] = [Self::Host, Self::Receive, Self::Task];
 
-    /// As reports call it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Host => "host",

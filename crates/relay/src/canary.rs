@@ -12,7 +12,6 @@ use crate::time;
 
 /// Ticks that are remembered: more than any overrun that is still worth an explanation.
 const REMEMBERED: usize = 64;
-/// Ticks between two hand-overs.
 const HAND_OVER_TICKS: u64 = 250;
 
 /// Calls `work` at each tick from `begin` on until it shall stop, with the number of the tick and when
@@ -32,7 +31,6 @@ pub(crate) fn at_each_tick(
     }
 }
 
-/// Whole ticks in a span.
 pub(crate) const fn ticks_in(span: Duration, period: Duration) -> u64 {
     time::ns(span) / time::ns(period)
 }
@@ -75,8 +73,8 @@ pub(crate) fn run(
         for behind in 0..=ticks_in(late, period) {
             seen.note(tick + behind, late - Duration::from_nanos(behind * time::ns(period)));
         }
-        record(lateness.sheet(), late);
-        if lateness.sheet().len() >= HAND_OVER_TICKS {
+        record(&mut lateness.sheet, late);
+        if lateness.sheet.len() >= HAND_OVER_TICKS {
             lateness.hand_over();
         }
         awake

@@ -11,9 +11,11 @@ use std::time::Duration;
 use terminal::exit::Exit;
 
 use anyhow::{Result, anyhow};
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use iec61850::scl;
 use substation::settings::imported::{self, Wanted};
+use substation::settings::merging_unit::MERGING_UNIT;
+use substation::settings::quorum::{BREAKER_NODE, REJUVENATOR, RELAY_NODE};
 use substation::settings::{self, Relay};
 
 use crate::quorum::keys::KeysRequest;
@@ -25,6 +27,7 @@ Examples:
   qcrelay check relay.yaml
   qcrelay run relay.yaml --interface eth1 --duration 60s --json
   qcrelay import bay.cid --own REL1 > relay.yaml
+  qcrelay schema relay > relay.schema.json
   qcrelay top 127.0.0.1:9462
 
 Exit codes: 0 done, 12 a part failed, 64 usage, 65 bad settings, 69 something is missing on this \
@@ -80,6 +83,11 @@ enum Command {
         #[arg(long, value_name = "IED")]
         own: Option<String>,
     },
+    /// Print the JSON Schema of settings, for editors that complete and underline
+    Schema {
+        /// Kind of settings
+        kind: SettingsKind,
+    },
     /// Show the metrics of a running relay, once a second
     Top {
         /// Address of its metrics
@@ -89,6 +97,34 @@ enum Command {
         #[arg(long)]
         once: bool,
     },
+}
+
+/// Kinds of settings, each with a schema.
+#[derive(Clone, Copy, ValueEnum)]
+enum SettingsKind {
+    /// Of `qcrelay run`
+    Relay,
+    /// Of `qcrelay node`
+    Node,
+    /// Of `qcrelay breaker`
+    Breaker,
+    /// Of `qcrelay rejuvenate`
+    Rejuvenate,
+    /// Of `qcmerge run`
+    MergingUnit,
+}
+
+impl SettingsKind {
+    fn schema(self) -> serde_json::Value {
+        let table = match self {
+            Self::Relay => &settings::RELAY,
+            Self::Node => &RELAY_NODE,
+            Self::Breaker => &BREAKER_NODE,
+            Self::Rejuvenate => &REJUVENATOR,
+            Self::MergingUnit => &MERGING_UNIT,
+        };
+        ::settings::schema::schema(table, &format!("Settings of {}", table.what))
+    }
 }
 
 /// Runs what the command line says.
@@ -104,23 +140,20 @@ fn command(command: Command) -> Result<Exit> {
         Command::Meter(meter) => quorum::meter(&meter),
         Command::Rejuvenate(rejuvenate) => quorum::rejuvenate(&rejuvenate),
         Command::Check { settings: path } => {
-            let Some(relay) = program::settings(&path, |path, text| settings::read(path, text))?
-            else {
-                return Ok(Exit::BadInput);
-            };
+            let relay = program::settings(&path, settings::read)?;
             let streams = program::counted(relay.protection.streams.len(), "stream");
             let elements = program::counted(relay.protection.elements.len(), "element");
             terminal::out!("{}: no errors: {streams}, {elements}", path.display());
             Ok(Exit::Done)
         }
         Command::Run { settings: path, interface, duration, json } => {
-            let Some(mut relay) =
-                program::settings(&path, |path, text| settings::read(path, text))?
-            else {
-                return Ok(Exit::BadInput);
-            };
+            let mut relay = program::settings(&path, settings::read)?;
             relay.host.interface = interface.or(relay.host.interface);
             run_it(&relay, duration, json)
+        }
+        Command::Schema { kind } => {
+            terminal::print_json(&format!("{:#}", kind.schema()));
+            Ok(Exit::Done)
         }
         Command::Import { file, frequency, own } => import(&file, frequency, own.as_deref()),
         Command::Top { address, once } => loop {

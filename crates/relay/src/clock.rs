@@ -7,11 +7,8 @@ use os::clock::ClockState;
 
 /// The number of leap seconds is known, and so is the offset to atomic time.
 const LEAP_SECONDS_KNOWN: u8 = 0x80;
-/// The clock is broken.
 const FAILURE: u8 = 0x40;
-/// The clock follows nobody.
 const NOT_SYNCHRONISED: u8 = 0x20;
-/// How right the clock is, nobody says.
 const ACCURACY_UNSPECIFIED: u8 = 31;
 /// As many bits as a fraction of a second has.
 const ACCURACY_MAX: u8 = 24;

@@ -15,7 +15,7 @@ const LONGEST_NS: u64 = 60_000_000_000;
 /// The side of the real-time thread.
 #[derive(Debug)]
 pub(crate) struct Filler<T> {
-    sheet: Box<T>,
+    pub(crate) sheet: Box<T>,
     full: Producer<Box<T>>,
     empty: Consumer<Box<T>>,
 }
@@ -38,11 +38,6 @@ pub(crate) fn exchange<T>(new: impl Fn() -> T) -> (Filler<T>, Collector<T>) {
 }
 
 impl<T> Filler<T> {
-    /// The sheet to fill.
-    pub(crate) fn sheet(&mut self) -> &mut T {
-        &mut self.sheet
-    }
-
     /// Hands the sheet over if an empty one is there.
     pub(crate) fn hand_over(&mut self) {
         if let Ok(empty) = self.empty.pop() {
@@ -67,6 +62,25 @@ impl<T> Collector<T> {
     }
 }
 
+/// A queue to the thread that may block, and how much found no room in it.
+#[derive(Debug)]
+pub(crate) struct Outbox<T> {
+    queue: Producer<T>,
+    pub(crate) lost: u64,
+}
+
+impl<T> Outbox<T> {
+    pub(crate) fn push(&mut self, item: T) {
+        self.lost += u64::from(self.queue.push(item).is_err());
+    }
+}
+
+/// Both ends of a queue with so much room.
+pub(crate) fn outbox<T>(room: usize) -> (Outbox<T>, Consumer<T>) {
+    let (queue, out) = RingBuffer::new(room);
+    (Outbox { queue, lost: 0 }, out)
+}
+
 /// A histogram of times in ns, to three digits.
 pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("these bounds are possible")
@@ -85,7 +99,7 @@ mod tests {
     fn nothing_is_lost_while_nobody_collects() {
         let (mut filler, mut collector) = exchange(|| 0u32);
         for _ in 0..10 {
-            *filler.sheet() += 1;
+            *filler.sheet += 1;
             filler.hand_over();
         }
         let mut sum = 0;

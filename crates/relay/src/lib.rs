@@ -26,6 +26,9 @@ mod canary;
 mod cli;
 pub mod clock;
 mod exchange;
+#[cfg(test)]
+#[path = "../tests/support/goose.rs"]
+mod goose;
 mod hostile;
 mod lines;
 mod links;

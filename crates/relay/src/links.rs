@@ -8,36 +8,22 @@
 use os::packet::Link;
 use substation::settings::WhenDown;
 
-/// One interface that is watched.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Watched {
-    interface: String,
+    pub(crate) interface: String,
     when_down: WhenDown,
     link: Option<Link>,
     was_up: bool,
 }
 
-/// What became of a look at an interface.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Look {
-    /// Its link is another one than at the last look.
-    pub(crate) changed: Option<Link>,
-    /// Why the relay ends.
-    pub(crate) failure: Option<String>,
-}
-
 impl Watched {
-    /// Nothing is known of it yet.
     pub(crate) fn new(interface: &str, when_down: WhenDown) -> Self {
         Self { interface: interface.to_owned(), when_down, link: None, was_up: false }
     }
 
-    pub(crate) fn interface(&self) -> &str {
-        &self.interface
-    }
-
-    /// Its link is this one now. One that was never up is waited for in any case.
-    pub(crate) fn look(&mut self, link: Link) -> Look {
+    /// Its link is this one now: returns it if it is another one than at the last look, and why the
+    /// relay ends, if it does. One that was never up is waited for in any case.
+    pub(crate) fn look(&mut self, link: Link) -> (Option<Link>, Option<String>) {
         let changed = (self.link.replace(link) != Some(link)).then_some(link);
         self.was_up |= link == Link::Up;
         let interface = &self.interface;
@@ -56,7 +42,7 @@ impl Watched {
                 })
             }
         };
-        Look { changed, failure }
+        (changed, failure)
     }
 }
 
@@ -68,26 +54,22 @@ mod tests {
     fn an_interface_that_comes_again_is_an_alarm_and_told_once_each_time() {
         let mut watched = Watched::new("west", WhenDown::Alarm);
         let links = [Link::NoCarrier, Link::Up, Link::Up, Link::Down, Link::Down, Link::Up];
-        let said: Vec<Option<Link>> =
-            links.iter().map(|link| watched.look(*link).changed).collect();
+        let said: Vec<Option<Link>> = links.iter().map(|link| watched.look(*link).0).collect();
         let [carrier, up, down] = [Link::NoCarrier, Link::Up, Link::Down].map(Some);
         assert_eq!(said, [carrier, up, None, down, None, up]);
-        assert_eq!(watched.look(Link::NoCarrier).failure, None);
+        assert_eq!(watched.look(Link::NoCarrier).1, None);
         assert!(
-            watched
-                .look(Link::Gone)
-                .failure
-                .is_some_and(|said| said.contains("west has disappeared"))
+            watched.look(Link::Gone).1.is_some_and(|said| said.contains("west has disappeared"))
         );
     }
 
     #[test]
     fn where_settings_say_so_one_that_was_up_ends_the_relay() {
         let mut watched = Watched::new("west", WhenDown::End);
-        assert_eq!(watched.look(Link::Down).failure, None);
-        assert_eq!(watched.look(Link::Up).failure, None);
+        assert_eq!(watched.look(Link::Down).1, None);
+        assert_eq!(watched.look(Link::Up).1, None);
         for link in [Link::Down, Link::NoCarrier] {
-            assert!(watched.look(link).failure.is_some_and(|said| said.contains(link.name())));
+            assert!(watched.look(link).1.is_some_and(|said| said.contains(link.name())));
         }
     }
 }

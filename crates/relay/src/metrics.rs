@@ -13,7 +13,6 @@ use crate::totals::{Totals, goose_counters, state_name, stream_counters};
 
 /// How long a client may take for its request, and for reading the answer.
 const CLIENT_MAX: Duration = Duration::from_millis(200);
-/// Octets of a request that are read.
 const REQUEST_OCTETS: usize = 4096;
 
 /// Answers one waiting client, if there is one.
@@ -43,7 +42,6 @@ fn answer(mut client: TcpStream, totals: &Totals) -> io::Result<()> {
     client.write_all(body.as_bytes())
 }
 
-/// The metrics as Prometheus reads them.
 pub(crate) fn text(totals: &Totals) -> String {
     let mut out = String::new();
     let mut line = |name: &str, labels: &[(&str, &str)], value: f64| {

@@ -80,7 +80,6 @@ pub(crate) fn process() -> (Vec<String>, Option<os::realtime::AwakeProcessors>) 
     (missing, awake.ok())
 }
 
-/// What is wrong with a receive buffer.
 pub(crate) fn receive_buffer(octets: usize) -> Option<String> {
     (octets < BUFFER_OCTETS_MIN).then(|| {
         format!(

@@ -18,7 +18,6 @@ use settings::units::{self, Dimension};
 use settings::{Fault, Problems};
 use terminal::exit::Exit;
 
-/// Octets of settings that are read.
 const SETTINGS_OCTETS_MAX: u64 = 16 << 20;
 
 /// An error that does not mean that something is missing on this host.
@@ -48,7 +47,7 @@ pub(crate) fn bad_input(text: impl Into<String>) -> anyhow::Error {
 
 /// The main function of a program: `run` does what its command line says. An error is printed with
 /// the name of the program, and means that something is missing on this host, unless it is made by
-/// [`usage`] or [`bad_input`].
+/// [`usage`] or [`bad_input`]; problems of settings are printed each on a line of its own.
 pub(crate) fn main<C: Parser>(name: &str, run: impl FnOnce(C) -> Result<Exit>) -> ExitCode {
     terminal::exit::abort_on_panic();
     let arguments = match C::try_parse() {
@@ -64,6 +63,10 @@ pub(crate) fn main<C: Parser>(name: &str, run: impl FnOnce(C) -> Result<Exit>) -
         }
     };
     terminal::exit_code(run(arguments).unwrap_or_else(|error| {
+        if let Some(problems) = error.downcast_ref::<Problems>() {
+            problems.iter().for_each(|problem| terminal::err!("{problem}"));
+            return Exit::BadInput;
+        }
         terminal::err!("{name}: {error:#}");
         error.downcast_ref::<Refused>().map_or(Exit::BrokenSetup, |refused| refused.exit)
     }))
@@ -87,7 +90,6 @@ pub(crate) fn end(failure: Option<String>, stop: &AtomicBool) -> Exit {
     if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done }
 }
 
-/// A file of at most so many octets.
 pub(crate) fn octets(path: &Path, octets_max: u64) -> Result<Vec<u8>> {
     let mut octets = Vec::new();
     let mut take = || File::open(path)?.take(octets_max + 1).read_to_end(&mut octets);
@@ -119,7 +121,6 @@ pub(crate) fn create(path: &Path) -> Result<File> {
     })
 }
 
-/// A text of at most so many octets.
 pub(crate) fn text(path: &Path, octets_max: u64) -> Result<String> {
     String::from_utf8(octets(path, octets_max)?).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -140,22 +141,18 @@ pub(crate) fn whole<T: TryFrom<u64>>(
     }
 }
 
-/// Reads the number of a core from a command line.
 pub(crate) fn core(text: &str) -> Result<usize, Fault> {
     whole(0, 1023)(text)
 }
 
-/// Reads a priority of SCHED_FIFO from a command line.
 pub(crate) fn priority(text: &str) -> Result<i32, Fault> {
     whole(1, 99)(text)
 }
 
-/// Reads the frequency of a grid in Hz from a command line.
 pub(crate) fn frequency_hz(text: &str) -> Result<f64, Fault> {
     units::quantity(text, Dimension::Number, 45.0, 65.0)
 }
 
-/// Reads an IPv4 address with a port from a command line.
 pub(crate) fn ipv4(text: &str) -> Result<SocketAddrV4, Fault> {
     text.parse().map_err(|_| {
         let what = format!("{} is not an IPv4 address with a port", quoted(text));
@@ -168,20 +165,12 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// The settings of a file; none after printing all problems.
-pub(crate) fn settings<T>(
-    path: &Path,
-    read: impl FnOnce(&Path, &str) -> Result<T, Problems>,
-) -> Result<Option<T>> {
-    Ok(or_print(read(path, &text(path, SETTINGS_OCTETS_MAX)?)))
-}
-
-/// Settings that were read; none after printing all problems.
-pub(crate) fn or_print<T>(read: Result<T, Problems>) -> Option<T> {
-    let print = |problems: Problems| {
-        problems.iter().for_each(|problem| terminal::err!("{problem}"));
-    };
-    read.map_err(print).ok()
+/// The settings of a file.
+pub(crate) fn settings<'p, T>(
+    path: &'p Path,
+    read: impl FnOnce(&'p Path, &str) -> Result<T, Problems>,
+) -> Result<T> {
+    Ok(read(path, &text(path, SETTINGS_OCTETS_MAX)?)?)
 }
 
 /// The folder of settings, to which paths in them are relative.

@@ -2,28 +2,88 @@
 //! the task itself in the cycle in which something changed.
 
 use iec61850::SampleTime;
-use iec61850::goose::{Message, Publisher};
+use iec61850::goose::Publisher;
 use iec61850::wire::{AllData, Goose, Header, MacAddress, Quality, UtcTime};
 use substation::engine::Engine;
 use substation::settings::{GooseControl, Mode, Relay, Signal, SignalKind};
 
 /// Octets for a frame, so that encoding asks for no memory.
 const FRAME_OCTETS: usize = 2048;
+
+/// A message that is sent again and again, and at once when its values change.
 #[derive(Debug)]
-pub(crate) struct Published {
+pub(crate) struct Outgoing {
     control: GooseControl,
-    /// Its values: what, the place of the element or breaker, and where it stands in `encoded`.
-    values: Vec<(SignalKind, usize, usize)>,
-    quality: Quality,
     source: MacAddress,
     publisher: Publisher,
-    encoded: Vec<u8>,
+    /// Encoded one behind the other, as they are in the frame.
+    pub(crate) values: Vec<u8>,
     t: UtcTime,
     frame: Vec<u8>,
 }
 
+impl Outgoing {
+    pub(crate) fn new(control: &GooseControl, source: MacAddress, values: Vec<u8>) -> Self {
+        Self {
+            control: control.clone(),
+            source,
+            publisher: Publisher::new(control.repeat_min, control.repeat_max),
+            values,
+            t: UtcTime::default(),
+            frame: Vec::with_capacity(FRAME_OCTETS),
+        }
+    }
+
+    /// The frame to be sent now, if there is one; a new state has `stamp`.
+    pub(crate) fn step(
+        &mut self,
+        now: SampleTime,
+        stamp: UtcTime,
+        has_changed: bool,
+    ) -> Option<&[u8]> {
+        let message = if has_changed || self.publisher.next().is_none() {
+            self.t = stamp;
+            self.publisher.change(now)
+        } else {
+            self.publisher.poll(now)?
+        };
+        let control = &self.control;
+        let goose = Goose {
+            header: Header {
+                destination: control.destination,
+                source: self.source,
+                tag: Some(control.tag),
+                app_id: control.app_id,
+                reserved: [0, 0],
+            },
+            gocb_ref: &control.reference,
+            time_allowed_to_live_ms: message.time_allowed_to_live_ms,
+            dat_set: &control.data_set,
+            go_id: &control.go_id,
+            t: self.t,
+            st_num: message.st_num,
+            sq_num: message.sq_num,
+            simulation: false,
+            conf_rev: control.conf_rev,
+            nds_com: false,
+            all_data: AllData::decode(&self.values).expect("these were encoded here"),
+        };
+        self.frame.clear();
+        goose.encode(control.form, &mut self.frame);
+        Some(&self.frame)
+    }
+}
+
+/// A message that says what a relay sees and does.
+#[derive(Debug)]
+pub(crate) struct Published {
+    /// Its values: what, the place of the element or breaker, and where it ends in the message.
+    values: Vec<(SignalKind, usize, usize)>,
+    quality: Quality,
+    message: Outgoing,
+}
+
 impl Published {
-    /// The messages of a relay, sent from `source`.
     pub(crate) fn of(relay: &Relay, source: MacAddress) -> Vec<Self> {
         relay.goose.values().map(|control| Self::new(control, relay, source)).collect()
     }
@@ -53,12 +113,7 @@ impl Published {
             values,
             // A test marks all that comes of it.
             quality: if relay.mode == Mode::Test { Quality::TEST } else { Quality::GOOD },
-            publisher: Publisher::new(control.repeat_min, control.repeat_max),
-            encoded,
-            control: control.clone(),
-            source,
-            t: UtcTime::default(),
-            frame: Vec::with_capacity(FRAME_OCTETS),
+            message: Outgoing::new(control, source, encoded),
         }
     }
 
@@ -69,7 +124,7 @@ impl Published {
         stamp: UtcTime,
         engine: &Engine,
     ) -> Option<&[u8]> {
-        let mut has_changed = self.publisher.next().is_none();
+        let mut has_changed = false;
         for (kind, place, end) in &self.values {
             let boolean = |is_true| [0, if is_true { 0xff } else { 0 }];
             let new = match kind {
@@ -86,50 +141,10 @@ impl Published {
                 SignalKind::TripQuality | SignalKind::ElementQuality => &new[..],
                 _ => &new[1..],
             };
-            let value = &mut self.encoded[end - octets.len()..*end];
+            let value = &mut self.message.values[end - octets.len()..*end];
             has_changed |= value != octets;
             value.copy_from_slice(octets);
         }
-        let message = if has_changed {
-            self.t = stamp;
-            self.publisher.change(now)
-        } else {
-            self.publisher.poll(now)?
-        };
-        encode(&self.control, self.source, message, self.t, &self.encoded, &mut self.frame);
-        Some(&self.frame)
+        self.message.step(now, stamp, has_changed)
     }
-}
-
-/// The frame of a message; `values` are encoded already.
-pub(crate) fn encode(
-    control: &GooseControl,
-    source: MacAddress,
-    message: Message,
-    t: UtcTime,
-    values: &[u8],
-    frame: &mut Vec<u8>,
-) {
-    let goose = Goose {
-        header: Header {
-            destination: control.destination,
-            source,
-            tag: Some(control.tag),
-            app_id: control.app_id,
-            reserved: [0, 0],
-        },
-        gocb_ref: &control.reference,
-        time_allowed_to_live_ms: message.time_allowed_to_live_ms,
-        dat_set: &control.data_set,
-        go_id: &control.go_id,
-        t,
-        st_num: message.st_num,
-        sq_num: message.sq_num,
-        simulation: false,
-        conf_rev: control.conf_rev,
-        nds_com: false,
-        all_data: AllData::decode(values).expect("these were encoded here"),
-    };
-    frame.clear();
-    goose.encode(control.form, frame);
 }

@@ -11,6 +11,7 @@ use iec61850::goose::Expected;
 use iec61850::stream::StreamKey;
 use iec61850::wire::{Goose, SampledValues};
 use rtrb::Producer;
+use serde::Serialize;
 use substation::engine::Arrival;
 use substation::settings::Relay;
 
@@ -22,7 +23,6 @@ use os::packet::{Batch, FRAME_OCTETS_MAX, Frame, PacketSocket, wait};
 const BATCH: usize = 64;
 /// How soon it notices that it shall stop.
 const WAIT: Duration = Duration::from_millis(100);
-/// Time between two hand-overs of measurements.
 const HAND_OVER: Duration = Duration::from_millis(250);
 
 /// A GOOSE frame on its way to the task.
@@ -38,8 +38,7 @@ impl GooseFrame {
     }
 }
 
-/// What became of frames.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub(crate) struct Counters {
     pub(crate) frames: u64,
     /// Refused by the decoder.
@@ -47,10 +46,33 @@ pub(crate) struct Counters {
     /// Samples and messages of streams and publishers that nobody subscribed to.
     pub(crate) unknown: u64,
     /// Samples and messages that found the queue to the task full.
+    #[serde(skip)]
     pub(crate) queue_full: u64,
 }
 
-/// Measurements of the thread.
+impl Counters {
+    /// Decodes a frame, and gives the samples of these streams, in the order of their names, to
+    /// `take`.
+    pub(crate) fn samples(
+        &mut self,
+        streams: &[StreamKey],
+        at: SampleTime,
+        octets: &[u8],
+        mut take: impl FnMut(Arrival),
+    ) {
+        let Ok(frame) = SampledValues::decode(octets) else {
+            self.malformed += 1;
+            return;
+        };
+        for asdu in frame.asdus() {
+            match streams.iter().position(|key| key.matches(&frame.header, &asdu)) {
+                Some(stream) => take(Arrival::new(stream as u16, at, frame.header, &asdu)),
+                None => self.unknown += 1,
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct ReceiveFigures {
     /// From the kernel's stamp to here, for each frame.
@@ -71,16 +93,13 @@ pub(crate) struct Receiver {
     pub(crate) streams: Vec<StreamKey>,
     /// GOOSE messages in the order of their names.
     pub(crate) messages: Vec<Expected>,
-    /// Samples to the task.
     pub(crate) samples: Producer<Arrival>,
-    /// Messages to the task.
     pub(crate) goose: Producer<GooseFrame>,
     pub(crate) figures: Filler<ReceiveFigures>,
     counters: Counters,
 }
 
 impl Receiver {
-    /// Nothing has come yet.
     pub(crate) fn new(
         relay: &Relay,
         samples: Producer<Arrival>,
@@ -113,13 +132,13 @@ impl Receiver {
             }
             let end = time::own();
             busy_ns.fetch_add(time::ns(end.since(begin)), Ordering::Relaxed);
-            self.figures.sheet().counters = self.counters;
+            self.figures.sheet.counters = self.counters;
             if end.since(handed_over) > HAND_OVER {
                 handed_over = end;
                 self.figures.hand_over();
             }
         }
-        self.figures.sheet().counters = self.counters;
+        self.figures.sheet.counters = self.counters;
         self.figures.finish();
         Ok(())
     }
@@ -130,25 +149,18 @@ impl Receiver {
         for Frame { octets, received_realtime_ns, .. } in batch.frames() {
             self.counters.frames += 1;
             let stamp = time::stamp(received_realtime_ns);
-            record(&mut self.figures.sheet().latency, now.common.since(stamp));
+            record(&mut self.figures.sheet.latency, now.common.since(stamp));
             kind(self, now.own_at(stamp), octets);
         }
     }
 
     fn take_samples(&mut self, at: SampleTime, octets: &[u8]) {
-        let Ok(frame) = SampledValues::decode(octets) else {
-            self.counters.malformed += 1;
-            return;
-        };
-        for asdu in frame.asdus() {
-            let stream = self.streams.iter().position(|key| key.matches(&frame.header, &asdu));
-            let Some(stream) = stream else {
-                self.counters.unknown += 1;
-                continue;
-            };
-            let arrival = Arrival::new(stream as u16, at, frame.header, &asdu);
-            self.counters.queue_full += u64::from(self.samples.push(arrival).is_err());
-        }
+        let Self { streams, samples, counters, .. } = self;
+        let mut lost = 0;
+        counters.samples(streams, at, octets, |arrival| {
+            lost += u64::from(samples.push(arrival).is_err());
+        });
+        counters.queue_full += lost;
     }
 
     fn take_message(&mut self, _at: SampleTime, octets: &[u8]) {

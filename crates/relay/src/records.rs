@@ -18,7 +18,6 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Those of a relay.
     pub(crate) fn of(relay: &Relay) -> Self {
         let subscriptions = relay.subscriptions.iter();
         Self {
@@ -31,7 +30,6 @@ impl Names {
         }
     }
 
-    /// The line of an event.
     pub(crate) fn line(&self, event: &Event) -> Value {
         let mut line = match event.what {
             What::Change(Change::Start(n, on)) => json!({"start": self.elements[n], "on": on}),

@@ -11,13 +11,13 @@ use hdrhistogram::Histogram;
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use os::packet::PacketSocket;
 use rtrb::{Consumer, RingBuffer};
-use serde_json::{Value, json};
-use substation::settings::{Host, Relay, Thread};
+use serde_json::json;
+use substation::settings::{Relay, Thread};
 
 use crate::canary;
-use crate::exchange::{Collector, exchange, histogram};
+use crate::exchange::{Collector, exchange, histogram, outbox};
 use crate::lines::Lines;
-use crate::links::{Look, Watched};
+use crate::links::Watched;
 use crate::receive::{self, Receiver};
 use crate::records::Names;
 use crate::supervise::{Supervisor, TimedThread, Watch, listen};
@@ -56,13 +56,13 @@ pub(crate) fn run(
         watched.push((Watched::new(station, host.when_down), &goose));
     }
     let server = host.metrics.map(|address| listen(address, "metrics")).transpose()?;
-    let records = host.records.as_deref().map(|path| Lines::open(Path::new(path))).transpose()?;
+    let records = Lines::open(host.records.as_deref().map(Path::new))?;
     let (mut warnings, _awake) = prepare::process();
     warnings.extend(prepare::receive_buffer(sampled_values.receive_buffer_octets()));
 
     let (to_task, samples) = RingBuffer::new(samples_max(relay));
     let (messages_to_task, messages) = RingBuffer::new(MESSAGES_MAX);
-    let (events, events_out) = RingBuffer::new(EVENTS_MAX);
+    let (events, events_out) = outbox(EVENTS_MAX);
     let (received, receive_out) = exchange(receive::ReceiveFigures::default);
     let (done, task_out) = exchange(|| {
         task::TaskFigures::new(relay.protection.streams.len(), relay.subscriptions.len())
@@ -101,17 +101,10 @@ pub(crate) fn run(
             Ok(())
         }),
     ];
-    let failure = supervisor(host, duration, stop).run(threads, warnings, &mut watch)?;
-    Ok((watch.totals, failure))
-}
-
-fn supervisor<'s>(
-    host: &'s Host,
-    duration: Option<Duration>,
-    stop: &'s AtomicBool,
-) -> Supervisor<'s> {
     let (cache_group, require_realtime) = (host.cache_group.as_deref(), host.require_realtime);
-    Supervisor { stop, duration, cache_group, require_realtime }
+    let supervisor = Supervisor { stop, duration, cache_group, require_realtime };
+    let failure = supervisor.run(threads, warnings, &mut watch)?;
+    Ok((watch.totals, failure))
 }
 
 fn join(relay: &Relay, sampled_values: &PacketSocket, goose: &PacketSocket) -> Result<()> {
@@ -132,11 +125,10 @@ fn samples_max(relay: &Relay) -> usize {
     rates.map(|rate| rate * QUEUE.as_millis() as usize / 1000).sum()
 }
 
-/// Everything that the thread that may block has and uses.
 struct RelayWatch<'s> {
     totals: Totals,
     names: Names,
-    records: Option<Lines>,
+    records: Lines,
     events: Consumer<Event>,
     received: Collector<receive::ReceiveFigures>,
     done: Collector<task::TaskFigures>,
@@ -160,8 +152,7 @@ impl Watch for RelayWatch<'_> {
     fn look(&mut self, is_last: bool) -> Result<()> {
         self.collect();
         while let Ok(event) = self.events.pop() {
-            let line = self.names.line(&event);
-            self.add(&line);
+            self.records.add(self.names.line(&event));
         }
         let failure = self.look_at_links();
         if let Some(server) = &self.server {
@@ -170,11 +161,9 @@ impl Watch for RelayWatch<'_> {
         if self.window.elapsed() >= WINDOW || is_last || failure.is_some() {
             self.window = Instant::now();
             let window = self.totals.close_window();
-            self.add(&json!({"window": window, "realtime_ns": time::common().ns()}));
+            self.records.add(json!({"window": window, "realtime_ns": time::common().ns()}));
         }
-        if let Some(records) = &mut self.records {
-            records.write().context("writing records")?;
-        }
+        self.records.write().context("writing records")?;
         failure.map_or(Ok(()), |failure| Err(anyhow!(failure)))
     }
 }
@@ -186,31 +175,24 @@ impl RelayWatch<'_> {
         self.shared.clock_quality.store(clock::quality(&totals.clock), Ordering::Relaxed);
         self.received.collect(|sheet| totals.receive(sheet));
         self.done.collect(|sheet| totals.task(sheet));
-        self.lateness.collect(|lateness| totals.canary(lateness));
-        totals.kernel(self.sampled_values.kernel_counters().unwrap_or_default());
+        self.lateness.collect(|lateness| totals.absorb("canary", lateness));
+        let kernel = self.sampled_values.kernel_counters().unwrap_or_default();
+        totals.kernel_dropped += u64::from(kernel.dropped);
     }
 
     /// Why the relay ends, if an interface is a reason.
     fn look_at_links(&mut self) -> Option<String> {
         let mut failure = None;
         for (watched, socket) in &mut self.watched {
-            let Look { changed, failure: ended } = watched.look(socket.link());
+            let (changed, ended) = watched.look(socket.link());
             failure = failure.or(ended);
-            let (Some(link), interface) = (changed, watched.interface()) else { continue };
-            self.totals.links.insert(interface.to_owned(), link);
+            let (Some(link), interface) = (changed, &watched.interface) else { continue };
+            self.totals.links.insert(interface.clone(), link);
             let now_ns = time::common().ns();
             let line = json!({"interface": interface, "state": link.name(), "realtime_ns": now_ns});
-            if let Some(records) = &mut self.records {
-                records.add(line);
-            }
+            self.records.add(line);
         }
         failure
-    }
-
-    fn add(&mut self, line: &Value) {
-        if let Some(records) = &mut self.records {
-            records.add(line);
-        }
     }
 }
 

@@ -16,7 +16,8 @@ pub(crate) struct Subscribed {
     entries: Vec<Entry>,
     /// The element or breaker that each entry is for, by its number.
     places: Vec<Option<usize>>,
-    values: Vec<Option<bool>>,
+    /// The value of each entry, unknown without a publisher and without quality.
+    pub(crate) values: Vec<Option<bool>>,
     takes_tests: bool,
 }
 
@@ -32,7 +33,6 @@ pub(crate) enum Order {
 }
 
 impl Subscribed {
-    /// The subscriptions of a relay.
     pub(crate) fn of(relay: &Relay) -> Vec<Self> {
         let breakers = &relay.protection.trips.elements_by_breaker;
         let place = |entry: &Entry| match entry {
@@ -74,7 +74,6 @@ impl Subscribed {
         liveness
     }
 
-    /// What became of messages.
     pub(crate) const fn counters(&self) -> &Counters {
         self.subscriber.counters()
     }
@@ -91,11 +90,6 @@ impl Subscribed {
             };
             Some((order((*place)?), *value == Some(true)))
         })
-    }
-
-    /// The value of each entry, unknown without a publisher and without quality.
-    pub(crate) fn values(&self) -> &[Option<bool>] {
-        &self.values
     }
 
     fn has_kinds(&self, message: &Goose<'_>) -> bool {
@@ -143,8 +137,10 @@ impl Subscribed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iec61850::wire::{AllData, Form, Header, MacAddress, UtcTime, Value};
+    use iec61850::wire::{UtcTime, Value};
     use substation::settings;
+
+    use crate::goose;
 
     const SETTINGS: &str = "
 relay: bay
@@ -154,42 +150,24 @@ elements: {I>: {function: overcurrent, stream: s, pick_up: 1 kA, delay: 0 s}}
 subscriptions:
   breaker:
     reference: Q0
-    destination: 01:0c:cd:01:00:02
-    app_id: 2
+    destination: 01:0c:cd:01:00:01
+    app_id: 1
     conf_rev: 1
     entries: [position Q0, quality, block I>, unused]
 ";
 
     /// Hands a message with these values over at that time; answers what is known then.
     fn give(to: &mut Subscribed, ms: u64, st_num: u32, values: &[Value]) -> Vec<Option<bool>> {
-        let mut encoded = Vec::new();
-        Value::encode_all(values, Form::Ordinary, &mut encoded);
-        let address = MacAddress([1, 0x0c, 0xcd, 1, 0, 2]);
-        let header = Header {
-            destination: address,
-            source: MacAddress::default(),
-            tag: None,
-            app_id: 2,
-            reserved: [0, 0],
-        };
-        let message = Goose {
-            header,
-            gocb_ref: "Q0",
-            time_allowed_to_live_ms: 100,
-            dat_set: "ds",
-            go_id: "id",
-            t: UtcTime::from_realtime_ns(ms * 1_000_000, 0),
-            st_num,
-            sq_num: 0,
-            simulation: false,
-            conf_rev: 1,
-            nds_com: false,
-            all_data: AllData::decode(&encoded).expect("it was encoded"),
-        };
+        let frame = goose::frame(values, |message| {
+            message.time_allowed_to_live_ms = 100;
+            message.t = UtcTime::from_realtime_ns(ms * 1_000_000, 0);
+            message.st_num = st_num;
+        });
+        let message = Goose::decode(&frame).expect("it was encoded");
         let now = SampleTime::from_ns(ms * 1_000_000);
         to.receive(now, &message);
         to.poll(now);
-        to.values().to_vec()
+        to.values.clone()
     }
 
     fn values(position: u8, quality: u8, block: bool) -> [Value; 4] {

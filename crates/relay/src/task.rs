@@ -10,13 +10,13 @@ use iec61850::goose::{self, Liveness};
 use iec61850::stream::{self, State};
 use iec61850::wire::{Goose, MacAddress, UtcTime};
 use quorum::CommonTime;
-use rtrb::{Consumer, Producer};
+use rtrb::Consumer;
 use substation::engine::{Arrival, Change, Engine};
 use substation::settings::Relay;
 
 use crate::blame::{Cause, Evidence, cause};
 use crate::canary::{CanaryTicks, at_each_tick, ticks_in};
-use crate::exchange::{Filler, histogram, record};
+use crate::exchange::{Filler, Outbox, histogram, record};
 use crate::publish::Published;
 use crate::receive::GooseFrame;
 use crate::subscribed::{Order, Subscribed};
@@ -25,10 +25,8 @@ use os::packet::PacketSocket;
 
 /// Time between two cycles.
 pub(crate) const PERIOD: Duration = Duration::from_millis(1);
-/// Cycles between two hand-overs of measurements.
 const HAND_OVER_CYCLES: u64 = 250;
 
-/// Something for the sequence of events.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Event {
     pub(crate) at: CommonTime,
@@ -63,7 +61,6 @@ pub(crate) struct TaskFigures {
 }
 
 impl TaskFigures {
-    /// An empty one for so many streams and subscriptions.
     pub(crate) fn new(streams: usize, subscriptions: usize) -> Self {
         Self {
             lateness: histogram(),
@@ -86,34 +83,27 @@ pub(crate) struct SharedState {
     pub(crate) receive_busy_ns: AtomicU64,
 }
 
-/// Everything that the task has and uses.
 #[derive(Debug)]
 pub(crate) struct Task<'t> {
     engine: Engine,
-    /// Messages that it sends.
     published: Vec<Published>,
-    /// Messages that it hears.
     subscribed: Vec<Subscribed>,
     /// What of these was reported last.
     known: Vec<(Liveness, Vec<Option<bool>>)>,
     samples: Consumer<Arrival>,
     goose: Consumer<GooseFrame>,
-    /// Where messages are sent.
     bus: &'t PacketSocket,
-    events: Producer<Event>,
+    events: Outbox<Event>,
     figures: Filler<TaskFigures>,
     shared: &'t SharedState,
     counters: Counters,
 }
 
-/// What the task did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counters {
-    /// Cycles that were run.
     pub(crate) cycles: u64,
     /// Cycles that were left out because one before ended too late.
     pub(crate) skipped: u64,
-    /// Frames that were published.
     pub(crate) published: u64,
     /// Frames that the interface did not take.
     pub(crate) unsent: u64,
@@ -124,16 +114,15 @@ pub(crate) struct Counters {
 }
 
 impl<'t> Task<'t> {
-    /// A task that has done nothing yet; it sends to `bus`.
     pub(crate) fn new(
         relay: &Relay,
         (bus, shared): (&'t PacketSocket, &'t SharedState),
         (samples, goose): (Consumer<Arrival>, Consumer<GooseFrame>),
-        events: Producer<Event>,
+        events: Outbox<Event>,
         figures: Filler<TaskFigures>,
     ) -> Self {
         let subscribed = Subscribed::of(relay);
-        let unknown = |each: &Subscribed| (Liveness::Waiting, vec![None; each.values().len()]);
+        let unknown = |each: &Subscribed| (Liveness::Waiting, vec![None; each.values.len()]);
         Self {
             engine: Engine::new(&relay.protection),
             published: Published::of(relay, MacAddress(bus.address())),
@@ -162,8 +151,8 @@ impl<'t> Task<'t> {
         let busy_ns = self.shared.receive_busy_ns.load(Ordering::Relaxed);
         self.cycle(awake);
         let end = time::own();
-        record(&mut self.figures.sheet().lateness, awake.since(due));
-        record(&mut self.figures.sheet().duration, end.since(awake));
+        record(&mut self.figures.sheet.lateness, awake.since(due));
+        record(&mut self.figures.sheet.duration, end.since(awake));
         let ticks_over = ticks_in(end.since(due), PERIOD);
         if ticks_over > 0 {
             let cpu_ns = (os::realtime::thread_cpu_ns() - cpu_ns).max(0) as u64;
@@ -189,7 +178,7 @@ impl<'t> Task<'t> {
         // What came until now, and no more: a flood may not keep the task from its work.
         for _ in 0..self.samples.slots() {
             let Ok(arrival) = self.samples.pop() else { break };
-            record(&mut self.figures.sheet().age, now.since(arrival.at));
+            record(&mut self.figures.sheet.age, now.since(arrival.at));
             self.engine.sample(&arrival);
         }
         for _ in 0..self.goose.slots() {
@@ -200,8 +189,7 @@ impl<'t> Task<'t> {
         let at = time::common();
         self.listen(now, at);
         for change in self.engine.step(now) {
-            let event = Event { at, what: What::Change(*change) };
-            self.counters.events_lost += u64::from(self.events.push(event).is_err());
+            self.events.push(Event { at, what: What::Change(*change) });
         }
         let clock_quality = self.shared.clock_quality.load(Ordering::Relaxed);
         let stamp = UtcTime::from_realtime_ns(at.ns(), clock_quality);
@@ -220,15 +208,12 @@ impl<'t> Task<'t> {
         let each = self.subscribed.iter_mut().zip(&mut self.known).enumerate();
         for (number, (subscribed, (known_liveness, known_values))) in each {
             let liveness = subscribed.poll(now);
-            let mut tell = |what| {
-                let event = Event { at, what };
-                self.counters.events_lost += u64::from(self.events.push(event).is_err());
-            };
+            let mut tell = |what| self.events.push(Event { at, what });
             if *known_liveness != liveness {
                 *known_liveness = liveness;
                 tell(What::Publisher(number, liveness));
             }
-            let values = subscribed.values().iter().zip(known_values).enumerate();
+            let values = subscribed.values.iter().zip(known_values).enumerate();
             for (entry, (value, known)) in values {
                 if *known != *value {
                     *known = *value;
@@ -255,14 +240,12 @@ impl<'t> Task<'t> {
     fn blame(&mut self, evidence: &Evidence) {
         let cause = cause(evidence);
         self.counters.overruns[cause as usize] += 1;
-        let what = What::Overrun(cause, *evidence);
-        let event = Event { at: time::common(), what };
-        self.counters.events_lost += u64::from(self.events.push(event).is_err());
+        self.events.push(Event { at: time::common(), what: What::Overrun(cause, *evidence) });
     }
 
     fn fill(&mut self) {
-        let sheet = self.figures.sheet();
-        sheet.counters = self.counters;
+        let sheet = &mut self.figures.sheet;
+        sheet.counters = Counters { events_lost: self.events.lost, ..self.counters };
         for (to, (state, counters)) in sheet.streams.iter_mut().zip(self.engine.counters()) {
             *to = (state, *counters);
         }

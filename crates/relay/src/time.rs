@@ -60,22 +60,17 @@ impl Now {
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
     offset_ns: Option<i64>,
-    jumps: u64,
+    /// How often common time has jumped by more than a node's clock may be off.
+    pub(crate) jumps: u64,
 }
 
 impl Clock {
-    /// What time it is.
     pub(crate) fn read(&mut self) -> Now {
         let before = own();
         let now = Now::read();
         let offset_ns = now.common.ns() as i64 - now.own.ns() as i64;
         self.watch(offset_ns, now.own.since(before));
         now
-    }
-
-    /// How often common time has jumped by more than a node's clock may be off.
-    pub(crate) const fn jumps(&self) -> u64 {
-        self.jumps
     }
 
     /// Looks at one reading, whose clocks were read within `apart` of each other.
@@ -114,14 +109,14 @@ mod tests {
         for offset_ns in (0..10_000_000).step_by(400_000) {
             clock.watch(offset_ns, Duration::ZERO);
         }
-        assert_eq!(clock.jumps(), 0);
+        assert_eq!(clock.jumps, 0);
         clock.watch(20_000_000, Duration::ZERO);
         clock.watch(20_100_000, Duration::ZERO);
         clock.watch(5_000_000, Duration::ZERO);
-        assert_eq!(clock.jumps(), 2);
+        assert_eq!(clock.jumps, 2);
         // Read with a pause between the clocks, this says nothing.
         clock.watch(9_000_000, Duration::from_millis(5));
-        assert_eq!(clock.jumps(), 2);
+        assert_eq!(clock.jumps, 2);
     }
 
     #[test]

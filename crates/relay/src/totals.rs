@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use iec61850::goose::{self, Liveness};
 use iec61850::stream::{self, State};
 use os::clock::ClockState;
-use os::packet::{KernelCounters, Link};
+use os::packet::Link;
 use serde_json::{Value, json};
 use substation::settings::Relay;
 
@@ -14,7 +14,6 @@ use crate::blame::Cause;
 use crate::exchange::histogram;
 use crate::{receive, task};
 
-/// Times of one kind.
 #[derive(Debug)]
 pub(crate) struct Times {
     /// Since the begin, in ns.
@@ -60,11 +59,9 @@ impl Times {
 
 #[derive(Debug)]
 pub(crate) struct Totals {
-    /// Name of the relay.
     pub(crate) relay: String,
     /// Receive latency, age of samples, wake-ups and duration of the task, wake-ups of the canary.
     pub(crate) times: BTreeMap<&'static str, Times>,
-    /// Of the receiving thread.
     pub(crate) receive: receive::Counters,
     /// Of the kernel's sockets.
     pub(crate) kernel_dropped: u64,
@@ -79,7 +76,6 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Nothing is measured yet.
     pub(crate) fn new(relay: &Relay) -> Self {
         let names = ["receive", "age", "wakeup", "task", "canary"];
         let streams = relay.protection.streams.keys();
@@ -102,17 +98,16 @@ impl Totals {
         }
     }
 
-    fn absorb(&mut self, name: &'static str, new: &mut Histogram<u64>) {
+    /// Takes in what was measured of the times with this name.
+    pub(crate) fn absorb(&mut self, name: &'static str, new: &mut Histogram<u64>) {
         self.times.get_mut(name).expect("all names are made by `new`").absorb(new);
     }
 
-    /// Takes in what the receiving thread measured.
     pub(crate) fn receive(&mut self, sheet: &mut receive::ReceiveFigures) {
         self.absorb("receive", &mut sheet.latency);
         self.receive = sheet.counters;
     }
 
-    /// Takes in what the task measured.
     pub(crate) fn task(&mut self, sheet: &mut task::TaskFigures) {
         self.absorb("age", &mut sheet.age);
         self.absorb("wakeup", &mut sheet.lateness);
@@ -126,16 +121,6 @@ impl Totals {
         }
     }
 
-    /// Takes in what the canary measured.
-    pub(crate) fn canary(&mut self, lateness: &mut Histogram<u64>) {
-        self.absorb("canary", lateness);
-    }
-
-    /// Takes in what the kernel counted.
-    pub(crate) fn kernel(&mut self, counters: KernelCounters) {
-        self.kernel_dropped += u64::from(counters.dropped);
-    }
-
     /// The maxima since this was last called.
     pub(crate) fn close_window(&mut self) -> Value {
         let each = self.times.iter_mut().map(|(name, times)| {
@@ -144,30 +129,20 @@ impl Totals {
         Value::Object(each.collect())
     }
 
-    /// Everything, as it stands.
     pub(crate) fn summary(&self) -> Value {
-        let times: BTreeMap<_, _> =
-            self.times.iter().map(|(name, times)| (*name, times.summary())).collect();
-        let streams: BTreeMap<_, Value> = self
-            .streams
-            .iter()
-            .map(|(name, (state, counters))| {
-                (name, labelled(state_name(*state), &stream_counters(counters)))
-            })
-            .collect();
-        let subscriptions: BTreeMap<_, Value> = self
-            .subscriptions
-            .iter()
-            .map(|(name, (liveness, counters))| {
-                (name, labelled(liveness_name(*liveness), &goose_counters(counters)))
-            })
-            .collect();
+        let streams = self.streams.iter().map(|(name, (state, counters))| {
+            (name, labelled(state_name(*state), &stream_counters(counters)))
+        });
+        let subscriptions = self.subscriptions.iter().map(|(name, (liveness, counters))| {
+            (name, labelled(liveness_name(*liveness), &goose_counters(counters)))
+        });
+        let times = self.times.iter().map(|(name, times)| (*name, times.summary()));
         let task = self.task;
         json!({
             "relay": self.relay,
-            "streams": streams,
-            "subscriptions": subscriptions,
-            "times": times,
+            "streams": streams.collect::<BTreeMap<_, _>>(),
+            "subscriptions": subscriptions.collect::<BTreeMap<_, _>>(),
+            "times": times.collect::<BTreeMap<_, _>>(),
             "frames": {
                 "received": self.receive.frames,
                 "malformed": self.receive.malformed,
@@ -196,7 +171,6 @@ fn labelled(state: &str, counters: &[(&str, u64)]) -> Value {
     Value::Object(std::iter::once(("state".to_owned(), json!(state))).chain(counted).collect())
 }
 
-/// Counters of a stream by name.
 pub(crate) fn stream_counters(counters: &stream::Counters) -> [(&'static str, u64); 14] {
     [
         ("received", counters.received),
@@ -216,7 +190,6 @@ pub(crate) fn stream_counters(counters: &stream::Counters) -> [(&'static str, u6
     ]
 }
 
-/// Counters of a subscription by name.
 pub(crate) fn goose_counters(counters: &goose::Counters) -> [(&'static str, u64); 10] {
     [
         ("received", counters.received),
@@ -232,7 +205,6 @@ pub(crate) fn goose_counters(counters: &goose::Counters) -> [(&'static str, u64)
     ]
 }
 
-/// A state in a word.
 pub(crate) const fn state_name(state: State) -> &'static str {
     match state {
         State::Waiting => "waiting",
@@ -241,7 +213,6 @@ pub(crate) const fn state_name(state: State) -> &'static str {
     }
 }
 
-/// Whether a publisher is heard, in a word.
 pub(crate) const fn liveness_name(liveness: Liveness) -> &'static str {
     match liveness {
         Liveness::Waiting => "waiting",

@@ -2,23 +2,17 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+
+use crate::support::running::run;
 
 const QCRELAY: &str = env!("CARGO_BIN_EXE_qcrelay");
 const QCMERGE: &str = env!("CARGO_BIN_EXE_qcmerge");
 const QCHOSTILE: &str = env!("CARGO_BIN_EXE_qchostile");
 
-/// Exit code and all that a program says.
-fn run(program: &str, folder: &Path, arguments: &str) -> (Option<i32>, String) {
-    let mut command = Command::new(program);
-    command.args(arguments.split(' ').map(|word| word.trim_matches('_'))).current_dir(folder);
-    let output = command.output().expect("it runs");
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8(said).expect("a text"))
-}
-
 fn check(program: &str, folder: &Path, arguments: &str, code: i32, words: &str) {
-    let (ended, said) = run(program, folder, arguments);
+    let each = arguments.split(' ').map(|word| word.trim_matches('_'));
+    let (ended, out, error) = run(program, folder, each);
+    let said = out + &error;
     assert_eq!(ended, Some(code), "{arguments}: {said}");
     assert!(said.contains(words), "{arguments}: {said}");
 }

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use crate::support;
+use crate::support::running::run;
 
 /// Beyond this the merging unit's own lateness is in what is measured.
 const LATENESS_NS_MAX: u64 = 10_000_000;
@@ -28,11 +29,13 @@ fn summary(child: Child) -> Value {
 
 /// What the filter and the element need by themselves, in ms.
 fn expected_ms() -> f64 {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_qcmerge"));
-    command.arg("expect").args([data("merging_unit.yaml"), data("relay.yaml")]);
-    let output = command.output().expect("it runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().parse().expect("it is a number")
+    let (code, out, said) = run(
+        env!("CARGO_BIN_EXE_qcmerge"),
+        &data(""),
+        ["expect", "merging_unit.yaml", "relay.yaml"],
+    );
+    assert_eq!(code, Some(0), "{said}");
+    out.trim().parse().expect("it is a number")
 }
 
 #[test]

@@ -6,24 +6,21 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
-use iec61850::wire::{
-    AllData, Form, Goose, Header, MacAddress, SampledValues, Synchronisation, UtcTime, Validity,
-    Value,
-};
+use iec61850::wire::{SampledValues, Synchronisation, Validity, Value};
 use iec61850_sv::{SvFrame, decode_sav_pdu};
 use os::packet::{Batch, PacketSocket, wait};
 
-use crate::support;
+use crate::support::{self, goose, running};
 
-/// A frame that came, and when.
 struct Came {
     octets: Vec<u8>,
     at_ns: i64,
 }
 
-fn qcmerge(arguments: &[&str]) -> Child {
+/// Starts it, with these arguments between blanks.
+fn qcmerge(arguments: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_qcmerge"))
-        .args(arguments)
+        .args(arguments.split(' '))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -31,7 +28,7 @@ fn qcmerge(arguments: &[&str]) -> Child {
 }
 
 /// Everything that comes until the program has ended, and what it said.
-fn run(arguments: &[&str]) -> (Vec<Came>, serde_json::Value) {
+fn run(arguments: &str) -> (Vec<Came>, serde_json::Value) {
     let socket = PacketSocket::open("west", ETHERTYPE_SAMPLED_VALUES).expect("it opens");
     socket.join_all().expect("it joins");
     let mut child = qcmerge(arguments);
@@ -63,8 +60,8 @@ fn twenty_streams_come_whole_in_order_and_paced() {
     if !support::cable("twenty streams over a cable") {
         return;
     }
-    let arguments = ["stream", "--interface", "east", "--streams", "20", "--rate", "4800"];
-    let (came, summary) = run(&[&arguments[..], &["--duration", "1s", "--json"]].concat());
+    let (came, summary) =
+        run("stream --interface east --streams 20 --rate 4800 --duration 1s --json");
     assert_eq!(summary["streams"], 20);
     let (published, dropped) = (count(&summary, "published"), count(&summary, "dropped"));
     assert_eq!((published, published + dropped), (came.len() as u64, 48_000));
@@ -100,8 +97,8 @@ fn decoders_of_others_see_the_same() {
         return;
     }
     for (rate, asdus) in [("4000", 1), ("4800", 2), ("14400", 6)] {
-        let arguments = ["stream", "--interface", "east", "--rate", rate, "--duration", "50ms"];
-        let (came, _) = run(&[&arguments[..], &["--json"]].concat());
+        let (came, _) =
+            run(&format!("stream --interface east --rate {rate} --duration 50ms --json"));
         assert!(!came.is_empty());
         for frame in &came {
             let ours = SampledValues::decode(&frame.octets).expect("it is a frame");
@@ -174,9 +171,8 @@ fn disturbances_are_seen_on_the_wire_as_they_are_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("bay.yaml");
     std::fs::write(&path, DISTURBED).expect("it is written");
-    let path = path.to_str().expect("it is text");
-    let (came, summary) =
-        run(&["run", path, "--interface", "east", "--duration", "700ms", "--json"]);
+    let path = path.display();
+    let (came, summary) = run(&format!("run {path} --interface east --duration 700ms --json"));
     if count(&summary, "dropped") > 0 {
         println!("disturbed frames: not measured: this host stood still meanwhile");
         return;
@@ -222,7 +218,7 @@ sources:
     fault: {at: 200 ms, phases: abc, current: 8 kA, voltage_left: 10 %, tau: 20 ms}
 streams:
   MU01: {sv_id: MU01, destination: 01:0c:cd:04:00:01, app_id: 0x4000, rate: 4000 Hz, source: bay}
-breaker: {reference: B/LLN0$GO$g, destination: 01:0c:cd:01:00:01, app_id: 1, opening: 40 ms}
+breaker: {reference: Q0, destination: 01:0c:cd:01:00:01, app_id: 1, opening: 40 ms}
 ";
 
 /// Trips as soon as the current is a fault's, as a relay would.
@@ -230,7 +226,7 @@ fn trip_at_fault() {
     let samples = PacketSocket::open("west", ETHERTYPE_SAMPLED_VALUES).expect("it opens");
     samples.join_all().expect("it joins");
     let trips = PacketSocket::open("west", ETHERTYPE_GOOSE).expect("it opens");
-    let (mut batch, mut frame) = (Batch::new(16), trip());
+    let (mut batch, mut frame) = (Batch::new(16), goose::frame(&[Value::Boolean(true)], |_| ()));
     frame[6..12].copy_from_slice(&trips.address());
     while wait(&[&samples], Duration::from_secs(10)).expect("it waits") {
         samples.receive(&mut batch).expect("it receives");
@@ -246,33 +242,6 @@ fn trip_at_fault() {
     panic!("no fault came");
 }
 
-fn trip() -> Vec<u8> {
-    let (mut encoded, mut frame) = (Vec::new(), Vec::new());
-    Value::encode_all(&[Value::Boolean(true)], Form::Ordinary, &mut encoded);
-    Goose {
-        header: Header {
-            destination: MacAddress([1, 0x0c, 0xcd, 1, 0, 1]),
-            source: MacAddress::default(),
-            tag: None,
-            app_id: 1,
-            reserved: [0, 0],
-        },
-        gocb_ref: "B/LLN0$GO$g",
-        time_allowed_to_live_ms: 2000,
-        dat_set: "B/LLN0$trips",
-        go_id: "trips",
-        t: UtcTime::default(),
-        st_num: 2,
-        sq_num: 0,
-        simulation: false,
-        conf_rev: 1,
-        nds_com: false,
-        all_data: AllData::decode(&encoded).expect("it was encoded"),
-    }
-    .encode(Form::Ordinary, &mut frame);
-    frame
-}
-
 #[test]
 fn a_trip_ends_the_fault_after_the_time_of_the_breaker() {
     if !support::cable("a trip over a cable") {
@@ -281,8 +250,8 @@ fn a_trip_ends_the_fault_after_the_time_of_the_breaker() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("bay.yaml");
     std::fs::write(&path, TRIPPED).expect("it is written");
-    let path = path.to_str().expect("it is text");
-    let child = qcmerge(&["run", path, "--interface", "east", "--duration", "800ms", "--json"]);
+    let path = path.display();
+    let child = qcmerge(&format!("run {path} --interface east --duration 800ms --json"));
     trip_at_fault();
     let output = child.wait_with_output().expect("it ends");
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
@@ -321,10 +290,11 @@ fn a_file_keeps_no_real_time_thread() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let records = folder.path().join("steps.jsonl");
-    let path = records.to_str().expect("it is text");
-    let mut arguments = vec!["alternate", "--interface", "east", "--actions", "1000000"];
-    arguments.extend(["--interval", "5ms", "--settle", "10ms", "--priority", "10"]);
-    let mut child = qcmerge(&[&arguments[..], &["--records", path]].concat());
+    let mut child = qcmerge(&format!(
+        "alternate --interface east --actions 1000000 --interval 5ms --settle 10ms --priority 10 \
+         --records {}",
+        records.display()
+    ));
     let begin = Instant::now();
     while std::fs::metadata(&records).map_or(0, |file| file.len()) == 0 {
         assert!(child.try_wait().expect("it is ours").is_none(), "it ended");
@@ -346,29 +316,26 @@ fn a_file_keeps_no_real_time_thread() {
 #[test]
 fn what_is_wrong_is_told_and_nothing_is_sent() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("bay.yaml");
-    let said = |text: &str, command: &[&str]| {
-        std::fs::write(&path, text).expect("it is written");
-        let path = path.to_str().expect("it is text");
-        let mut arguments = command.to_vec();
-        arguments.insert(1, path);
-        let output = qcmerge(&arguments).wait_with_output().expect("it ends");
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    let said = |text: &str, [command, with]: [&str; 2]| {
+        std::fs::write(folder.path().join("bay.yaml"), text).expect("it is written");
+        let arguments = [command, "bay.yaml"].into_iter().chain(with.split_whitespace());
+        let (code, _, told) = running::run(env!("CARGO_BIN_EXE_qcmerge"), folder.path(), arguments);
+        (code, told)
     };
-    let (code, told) = said(&DISTURBED.replace("5 %", "5"), &["check"]);
+    let (code, told) = said(&DISTURBED.replace("5 %", "5"), ["check", ""]);
     assert_eq!((code, told.lines().count()), (Some(65), 3), "{told}");
     assert!(told.contains("bay.yaml:9:29: disturbances.lost.share: `5` has no unit"), "{told}");
-    let (code, told) = said(DISTURBED, &["run"]);
+    let (code, told) = said(DISTURBED, ["run", ""]);
     assert!(code == Some(69) && told.contains("no interface; give one with"), "{told}");
-    let (code, told) = said(DISTURBED, &["run", "--interface", "nowhere"]);
+    let (code, told) = said(DISTURBED, ["run", "--interface nowhere"]);
     assert!(code == Some(69) && told.contains("interface nowhere"), "{told}");
     let record = DISTURBED.replace(
         "{kind: waveform, voltage: 60 kV, current: 400 A}",
         "{kind: capture, file: none.pcap, sv_id: MU01, rate: 4000 Hz}",
     );
-    let (code, told) = said(&record, &["check"]);
+    let (code, told) = said(&record, ["check", ""]);
     assert_eq!(code, Some(65), "{told}");
     assert!(told.contains("bay.yaml:5:8: sources.bay: "), "{told}");
     assert!(told.contains("none.pcap cannot be read (No such file"), "{told}");
-    assert_eq!(said(DISTURBED, &["check"]), (Some(0), String::new()));
+    assert_eq!(said(DISTURBED, ["check", ""]), (Some(0), String::new()));
 }

@@ -23,18 +23,6 @@ fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name)
 }
 
-/// Whether Python has a module.
-fn has(module: &str) -> bool {
-    let mut command = Command::new("python3");
-    command.args(["-c", &format!("import {module}")]).stderr(Stdio::null());
-    let is_there = command.status().is_ok_and(|status| status.success());
-    if !is_there {
-        support::not_measured(module, "it is not installed (`make test` installs it in .venv)");
-    }
-    is_there
-}
-
-/// Settings of a relay for the streams of the publisher.
 fn settings(records: &str, metrics: &str) -> String {
     let mut text = String::from("relay: peers\nfrequency: 50 Hz\nstreams:\n");
     for number in 1..=STREAMS {
@@ -48,7 +36,7 @@ fn settings(records: &str, metrics: &str) -> String {
 
 #[test]
 fn twenty_streams_of_open61850_arrive_whole_at_a_relay() {
-    if !has("open61850_rt") || !support::cable("streams of open61850") {
+    if !support::has("open61850_rt") || !support::cable("streams of open61850") {
         return;
     }
     assert!(support::ip("link set dev lo up"));
@@ -65,7 +53,7 @@ fn twenty_streams_of_open61850_arrive_whole_at_a_relay() {
     relay.interrupt();
     let (summary, _) = relay.finish();
     println!("sent: {sent}\nreceived: {summary}");
-    // A host that stood still for longer than any buffer holds says nothing about a relay.
+    // A host that was stopped for longer than any buffer holds says nothing about a relay.
     if count(&summary, "/times/canary/max_ns") > STILL_NS_MAX {
         support::not_measured("20 streams of open61850", "this host stood still meanwhile");
         return;
@@ -85,7 +73,7 @@ fn twenty_streams_of_open61850_arrive_whole_at_a_relay() {
 
 #[test]
 fn libiec61850_reads_what_is_published() {
-    if !has("pyiec61850") || !support::cable("a subscriber of libiec61850") {
+    if !support::has("pyiec61850") || !support::cable("a subscriber of libiec61850") {
         return;
     }
     let mut command = Command::new("python3");

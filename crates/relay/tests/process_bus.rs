@@ -136,7 +136,7 @@ fn the_busbar_waits_for_the_feeder_and_trips_when_its_breaker_fails() {
         assert!(start.expect("it starts") <= blocked);
         assert!(failed <= order && order <= tripped);
         assert_eq!(at(&busbar, "operate", "fast"), None, "it was blocked");
-        // Its own breaker failure element counts from the trip that it was told of.
+        // Its own breaker failure element counts from the trip that was reported to it.
         assert!(trip < at(&busbar, "initiate", "BF"));
         assert!(at(&busbar, "initiate", "BF") < at(&busbar, "trip", "Q2"));
     }

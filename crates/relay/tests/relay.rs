@@ -3,7 +3,6 @@
 
 use std::cell::Cell;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
@@ -14,7 +13,9 @@ use serde_json::Value;
 use crate::support;
 use crate::support::feeder::{FAULT_A, MergingUnit, RATE};
 use crate::support::paced::publish;
-use crate::support::running::{Relay, count};
+use crate::support::running::{Relay, count, run};
+
+const QCRELAY: &str = env!("CARGO_BIN_EXE_qcrelay");
 
 /// Settings of a relay for one of these streams: an element that such a fault starts, and one
 /// that a current 15 % higher would.
@@ -255,67 +256,53 @@ fn what_is_missing_is_told_with_its_exit_code() {
     if !support::cable("a relay without an interface") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("relay.yaml");
-    let records = folder.path().join("records.jsonl");
-    std::fs::write(&path, settings(&records.display().to_string(), "127.0.0.1:9462"))
-        .expect("it writes");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_qcrelay"));
-    let output = command.arg("run").arg(&path).args(["--interface", "nowhere"]).output();
-    let output = output.expect("it runs");
-    assert_eq!(output.status.code(), Some(69));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("interface nowhere cannot be opened"), "{said}");
-    let elsewhere = settings(&records.display().to_string(), "192.0.2.1:9462");
-    std::fs::write(&path, elsewhere).expect("it writes");
     // Without a route at all the kernel takes any address.
     assert!(support::ip("link set dev lo up"));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_qcrelay"));
-    let output = command.arg("run").arg(&path).args(["--duration", "1s"]).output();
-    let output = output.expect("it runs");
-    assert_eq!(output.status.code(), Some(69));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("192.0.2.1:9462 cannot be served (Cannot assign"), "{said}");
-    assert!(said.contains("give `metrics` an address of this host"), "{said}");
-    let text = settings(&records.display().to_string(), "127.0.0.1:9462");
-    let strict = text.replace("cache_group", "require_realtime: yes, cache_group");
-    std::fs::write(&path, strict).expect("it writes");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_qcrelay"));
-    let output = command.arg("run").arg(&path).output().expect("it runs");
-    assert_eq!(output.status.code(), Some(69));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("task: cache group nobody-made-it"), "{said}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let strict = ["cache_group", "require_realtime: yes, cache_group"];
+    for (metrics, [from, to], arguments, words) in [
+        ("127.0.0.1:9462", ["", ""], "--interface nowhere", "interface nowhere cannot be opened"),
+        (
+            "192.0.2.1:9462",
+            ["", ""],
+            "--duration 1s",
+            "192.0.2.1:9462 cannot be served (Cannot assign requested address (os error 99)): \
+             give `metrics` an address of this host",
+        ),
+        ("127.0.0.1:9462", strict, "--duration 1s", "task: cache group nobody-made-it"),
+    ] {
+        let text = settings("records.jsonl", metrics).replace(from, to);
+        std::fs::write(folder.path().join("relay.yaml"), text).expect("it writes");
+        let arguments = ["run", "relay.yaml"].into_iter().chain(arguments.split(' '));
+        let (code, _, said) = run(QCRELAY, folder.path(), arguments);
+        assert_eq!(code, Some(69), "{words}: {said}");
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 #[test]
 fn files_of_a_substation_are_imported() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../substation/tests/data/bay.cid");
-    let import = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_qcrelay"));
-        let output = command.arg("import").arg(&path).args(arguments).output().expect("it runs");
-        let [out, error] = [output.stdout, output.stderr].map(String::from_utf8);
-        (output.status.code(), out.expect("text"), error.expect("text"))
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../substation/tests/data");
+    let import = |arguments: &str| {
+        run(QCRELAY, &path, ["import", "bay.cid"].into_iter().chain(arguments.split(' ')))
     };
-    let (code, yaml, told) = import(&["--frequency", "60"]);
+    let (code, yaml, told) = import("--frequency 60");
     assert_eq!(code, Some(0));
     assert_eq!(told.lines().count(), 3, "{told}");
     let relay = substation::settings::read("relay.yaml", &yaml).expect("a relay reads it");
     assert_eq!(relay.protection.streams["MU01_MU_MSVCB01"].supervision.rate, 4800);
-    let (code, _, told) = import(&["--own", "REL9"]);
+    let (code, _, told) = import("--own REL9");
     assert_eq!(code, Some(65));
     assert!(told.contains("REL9 sends no messages; senders are: Q0, REL1"), "{told}");
-    assert_eq!(import(&["--frequency", "5"]).0, Some(64));
+    assert_eq!(import("--frequency 5").0, Some(64));
 }
 
 #[test]
 fn bad_settings_are_told_by_line_with_their_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("relay.yaml");
     let wrong = settings("none", "127.0.0.1:9462").replace("delay: 10 ms", "delay: 10");
-    std::fs::write(&path, wrong).expect("it writes");
-    let output = Command::new(env!("CARGO_BIN_EXE_qcrelay")).arg("check").arg(&path).output();
-    let output = output.expect("it runs");
-    assert_eq!(output.status.code(), Some(65));
-    let said = String::from_utf8_lossy(&output.stderr);
+    std::fs::write(folder.path().join("relay.yaml"), wrong).expect("it writes");
+    let (code, _, said) = run(QCRELAY, folder.path(), ["check", "relay.yaml"]);
+    assert_eq!(code, Some(65));
     assert!(said.contains("elements.low.delay: `10` has no unit"), "{said}");
 }

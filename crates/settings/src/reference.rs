@@ -1,4 +1,5 @@
-//! Tables of keys in Markdown, for reference pages.
+//! Tables of keys in Markdown, for reference pages: a page is written as a whole, or the tables within
+//! a page that somebody wrote are drawn again.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,6 +13,32 @@ pub fn write_table(page: &mut String, table: &Table) {
         let (kind, default) = (kind(shape), default(*need));
         let _ = writeln!(page, "| `{name}` | {kind} | {default} | {meaning} |");
     }
+}
+
+/// Begins and ends a table of keys within a page: the name of the table is between.
+const BEGIN: &str = "<!-- keys of ";
+const NAMED: &str = " -->\n";
+const END: &str = "<!-- end of keys -->";
+
+/// The page with each of these tables drawn again where a mark has its name.
+///
+/// # Errors
+/// A mark without one of these tables, or without its end; a table without a mark.
+pub fn fill(page: &str, tables: &[&Table]) -> Result<String, String> {
+    let mut parts = page.split(BEGIN);
+    let mut filled = parts.next().unwrap_or_default().to_owned();
+    let mut missing: Vec<&&Table> = tables.iter().collect();
+    for part in parts {
+        let (name, rest) = part.split_once(NAMED).ok_or("a mark does not end its line")?;
+        let (_, behind) = rest.split_once(END).ok_or_else(|| format!("{name}: no `{END}`"))?;
+        let place = missing.iter().position(|table| table.name == name);
+        let table = missing.remove(place.ok_or_else(|| format!("there is no table {name}"))?);
+        let mut keys = String::new();
+        write_table(&mut keys, table);
+        let _ = write!(filled, "{BEGIN}{name}{NAMED}{}\n{END}{behind}", keys.trim_start());
+    }
+    let missing: Vec<&str> = missing.iter().map(|table| table.name).collect();
+    if missing.is_empty() { Ok(filled) } else { Err(format!("no marks: {}", missing.join(", "))) }
 }
 
 /// The keys that tell the forms apart, then the others, each once with the forms it goes with.
@@ -62,12 +89,41 @@ fn kind(shape: &Shape) -> String {
         Shape::Address => "address".into(),
         Shape::Words => "words".into(),
         Shape::Choice(_) | Shape::Written(_) => shape.what(),
-        Shape::Within(dimension, ..) => dimension.name().into(),
-        Shape::Several(item) => format!("{}s", kind(item)),
+        Shape::Within(dimension, min, max) => {
+            format!("{}, {}", dimension.name(), dimension.range(*min, *max))
+        }
+        Shape::Several(item) => format!("{}; or a list of such", kind(item)),
         Shape::List(item) => format!("list of {}s", kind(item)),
         Shape::Pair(item) => format!("list of two {}s", kind(item)),
         Shape::Named(_, value) => format!("mapping from name to {}", kind(value)),
         Shape::Of(table) => table.what.split_once(' ').map_or("", |(_, noun)| noun).into(),
         Shape::OneOf(forms) => forms.item.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::key;
+    use super::super::units::Dimension::Time;
+    use super::*;
+
+    static SPAN: Table = Table {
+        what: "a span",
+        name: "span",
+        keys: &[key("lasts", Shape::Within(Time, 0.001, 2.0), Need::Default("1 s"), "how long")],
+    };
+
+    #[test]
+    fn tables_within_a_page_are_drawn_again_and_none_is_forgotten() {
+        let page = "before\n<!-- keys of span -->\nold\n<!-- end of keys -->\nbehind\n";
+        let filled = fill(page, &[&SPAN]).unwrap();
+        let row =
+            "| `lasts` | time, 0.001 to 2 s | `1 s` | how long |\n\n<!-- end of keys -->\nbehind\n";
+        assert!(filled.starts_with("before\n<!-- keys of span -->\n| Key |"), "{filled}");
+        assert!(filled.ends_with(row), "{filled}");
+        assert_eq!(fill(&filled, &[&SPAN]), Ok(filled));
+        assert_eq!(fill(page, &[]), Err("there is no table span".into()));
+        assert_eq!(fill("", &[&SPAN]), Err("no marks: span".into()));
+        assert!(fill("<!-- keys of span -->\n", &[&SPAN]).is_err_and(|why| why.contains("no `")));
     }
 }

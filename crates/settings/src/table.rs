@@ -136,6 +136,21 @@ impl Table {
         keys.iter().filter(|key| key.need == Need::Required)
     }
 
+    /// This table and all that it names, each once.
+    pub fn reachable(&'static self) -> Vec<&'static Self> {
+        let mut found = vec![self];
+        let mut at = 0;
+        while let Some(&table) = found.get(at) {
+            for below in table.keys.iter().flat_map(|key| key.shape.tables()) {
+                if !found.iter().any(|known| std::ptr::eq(*known, below)) {
+                    found.push(below);
+                }
+            }
+            at += 1;
+        }
+        found
+    }
+
     /// The key that distinguishes this form from others.
     pub fn tag(&self) -> &'static str {
         self.keys[0].name
@@ -168,6 +183,16 @@ impl Shape {
             Choice(words) => choice(text, words).map(drop),
             Written(syntax) => (syntax.check)(text),
             _ => Ok(()),
+        }
+    }
+
+    /// Tables that it names itself.
+    fn tables(&self) -> Vec<&'static Table> {
+        match self {
+            List(item) | Several(item) | Pair(item) | Named(_, item) => item.tables(),
+            Of(table) => vec![table],
+            OneOf(forms) => forms.forms.to_vec(),
+            _ => Vec::new(),
         }
     }
 

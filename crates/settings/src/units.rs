@@ -75,6 +75,16 @@ impl Dimension {
         self.about().0
     }
 
+    /// From the smallest to the largest, both in the base unit.
+    pub(crate) fn range(self, min: f64, max: f64) -> String {
+        let (_, shown, one) = self.about();
+        let of_unit =
+            |&(name, dimension, _): &(&str, Self, u64)| name == shown && dimension == self;
+        let unit = UNITS.into_iter().find(of_unit).map_or(1, |(.., factor)| factor);
+        let factor = one / unit as f64;
+        format!("{} to {} {shown}", min * factor, max * factor).trim_end().to_owned()
+    }
+
     pub(crate) fn example(self, number: &str) -> String {
         match self {
             Self::Time => format!("`{number} s` or `{number} ms`"),
@@ -215,14 +225,13 @@ pub fn quantity(text: &str, dimension: Dimension, min: f64, max: f64) -> Result<
     let factor = factor_of(text, number, unit, dimension)?;
     let not_a_number = || Fault::new(format!("{} is not a number", quoted(number)), NUMBER_FIX);
     let parsed = number.parse::<f64>().ok().filter(|value| value.is_finite());
-    let (_, shown, one) = dimension.about();
+    let (_, _, one) = dimension.about();
     let value = parsed.ok_or_else(not_a_number)? * factor as f64 / one;
     if (min..=max).contains(&value) {
         return Ok(value);
     }
-    let shown_factor = one / factor_of(text, "1", shown, dimension)? as f64;
-    let limits = format!("give {} to {} {shown}", min * shown_factor, max * shown_factor);
-    Err(Fault::new(format!("{} is out of range", quoted(text)), limits.trim_end()))
+    let limits = format!("give {}", dimension.range(min, max));
+    Err(Fault::new(format!("{} is out of range", quoted(text)), limits))
 }
 
 /// A time of zero or more, such as `90s` or `1.5 h`, as command lines have it.

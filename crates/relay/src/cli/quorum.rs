@@ -76,20 +76,14 @@ pub(super) fn meter(asked: &Meter) -> Result<Exit> {
 
 /// Runs a relay node.
 pub(super) fn node(run: &Run) -> Result<Exit> {
-    let Some(settings) = program::settings(&run.settings, |path, text| read_node(path, text))?
-    else {
-        return Ok(Exit::BadInput);
-    };
+    let settings = program::settings(&run.settings, read_node)?;
     let check = |folder: &Path| check_node(&settings, folder);
     run.all(&settings.name, check, |folder, stop| run_node(&settings, folder, run.duration, stop))
 }
 
 /// Runs the breaker node.
 pub(super) fn breaker(run: &Run) -> Result<Exit> {
-    let Some(settings) = program::settings(&run.settings, |path, text| read_breaker(path, text))?
-    else {
-        return Ok(Exit::BadInput);
-    };
+    let settings = program::settings(&run.settings, read_breaker)?;
     let check = |folder: &Path| check_breaker(&settings, folder);
     run.all(&settings.name, check, |folder, stop| {
         run_breaker(&settings, folder, run.duration, stop)
@@ -110,10 +104,7 @@ pub(super) fn keys(keys: &KeysRequest) -> Result<Exit> {
 /// Replaces nodes by new instances.
 pub(super) fn rejuvenate(arguments: &Rejuvenate) -> Result<Exit> {
     let path = &arguments.settings;
-    let Some(settings) = program::settings(path, |path, text| read_rejuvenation(path, text))?
-    else {
-        return Ok(Exit::BadInput);
-    };
+    let settings = program::settings(path, read_rejuvenation)?;
     let stop = program::stop()?;
     terminal::out!("{}", Rejuvenator::start(&settings, folder_of(path))?.run(&stop));
     Ok(Exit::Interrupted)

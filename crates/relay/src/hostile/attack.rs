@@ -7,7 +7,6 @@ use quorum::certificate::Keyring;
 use quorum::wire::{Certificate, Message, Proof, TwoSignatures};
 use quorum::{Action, Attempt, Gen, NodeId, Party, Protocol, Scheme, Statement, Subject, Tick};
 
-/// What it does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Attack {
     /// Wants whatever the breaker can do next, all the time, with proofs that are right
@@ -60,100 +59,82 @@ impl Attack {
 /// How things stand when it speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Scene {
-    /// Who it is.
     pub(crate) me: NodeId,
-    /// What statements are about.
     pub(crate) subject: Subject,
     /// The breaker's next action.
     pub(crate) generation: Gen,
     /// What the breaker did last.
     pub(crate) stands: Action,
-    /// When.
     pub(crate) tick: Tick,
     /// How many copies go with each message, each of them a bit different.
     pub(crate) copies: u32,
 }
 
 /// What is said in this tick, and to whom.
-pub(crate) fn say(
-    attack: Attack,
-    scene: &Scene,
-    keys: &mut Keyring,
-    say: &mut impl FnMut(Party, Message),
-) {
+pub(crate) fn said(attack: Attack, scene: &Scene, keys: &mut Keyring) -> Vec<(Party, Message)> {
     let Scene { generation, stands, tick, .. } = *scene;
     let possible = Attempt { action: stands.opposite(), generation };
     let last = Attempt { action: stands, generation: Gen(generation.0.saturating_sub(1)) };
     let after = Attempt { action: stands, generation: generation.next() };
-    let whole = None;
+    let mut speak = |attempt, tick, flipped| spoken(scene, keys, attempt, tick, flipped);
     match attack.now(tick) {
-        Attack::Push | Attack::All => speak(scene, keys, possible, tick, whole, say),
-        Attack::Flip => speak(scene, keys, possible, tick, Some(tick.0 as usize), say),
+        Attack::Push | Attack::All => speak(possible, tick, None),
+        Attack::Flip => speak(possible, tick, Some(tick.0 as usize)),
         Attack::Equivocate => {
-            let impossible = Attempt { action: stands, generation };
-            speak(scene, keys, impossible, tick, whole, &mut |to, message| {
-                if to.octet() % 2 == 0 {
-                    say(to, message);
-                }
-            });
-            speak(scene, keys, possible, tick, whole, say);
-            speak(scene, keys, possible, tick, Some(7), say);
+            let mut said = speak(Attempt { action: stands, generation }, tick, None);
+            said.retain(|(to, _)| to.octet() % 2 == 0);
+            said.extend(speak(possible, tick, None));
+            said.extend(speak(possible, tick, Some(7)));
+            said
         }
-        Attack::OldGen => speak(scene, keys, last, tick, whole, say),
-        Attack::FutureGen => speak(scene, keys, after, tick, whole, say),
-        Attack::Early => {
-            for ahead in [2, 3, 50] {
-                speak(scene, keys, possible, tick.plus(ahead), whole, say);
-            }
-        }
-        Attack::Late => {
-            for behind in [2, 3, 50] {
-                speak(scene, keys, possible, tick.minus(behind), whole, say);
-            }
-        }
-        Attack::Slow => speak(scene, keys, possible, tick.minus(1), whole, say),
-        Attack::Silent => {}
-        Attack::Withhold => {
-            speak(scene, keys, possible, tick, whole, say);
-            speak(scene, keys, after, tick, whole, say);
-        }
+        Attack::OldGen => speak(last, tick, None),
+        Attack::FutureGen => speak(after, tick, None),
+        Attack::Early => [2, 3, 50].map(|ahead| speak(possible, tick.plus(ahead), None)).concat(),
+        Attack::Late => [2, 3, 50].map(|behind| speak(possible, tick.minus(behind), None)).concat(),
+        Attack::Slow => speak(possible, tick.minus(1), None),
+        Attack::Silent => Vec::new(),
+        Attack::Withhold => [possible, after].map(|attempt| speak(attempt, tick, None)).concat(),
     }
 }
 
 /// A vote, or shares and a certificate, for this attempt; with a bit of each proof flipped, if one
 /// is named, and always in the copies.
-fn speak(
+fn spoken(
     scene: &Scene,
     keys: &mut Keyring,
     attempt: Attempt,
     tick: Tick,
     flipped: Option<usize>,
-    say: &mut impl FnMut(Party, Message),
-) {
+) -> Vec<(Party, Message)> {
     let Attempt { action, generation } = attempt;
     let mut prove = |tick| {
         let statement = Statement { subject: scene.subject, action, generation, tick };
         keys.prove(&statement)
     };
-    let (Some(proof), Some(proof_next)) = (prove(tick), prove(tick.plus(1))) else { return };
+    let (Some(proof), Some(proof_next)) = (prove(tick), prove(tick.plus(1))) else {
+        return Vec::new();
+    };
+    let mut said = Vec::new();
     let copies = 1..=scene.copies as usize;
     for bit in [flipped].into_iter().chain(copies.map(Some)) {
         let (proof, proof_next) = (with_flipped(proof, bit), with_flipped(proof_next, bit));
         match scene.subject.protocol {
-            Protocol::Arbiter => say(Party::Breaker, Message::Vote { attempt, tick, proof }),
+            Protocol::Arbiter => {
+                said.push((Party::Breaker, Message::Vote { attempt, tick, proof }));
+            }
             Protocol::Peer => {
-                for node in NodeId::ALL.into_iter().filter(|node| *node != scene.me) {
-                    let share = Message::Share { attempt, tick, proof, proof_next };
-                    say(Party::Relay(node), share);
-                }
+                let share = Message::Share { attempt, tick, proof, proof_next };
+                let peers = NodeId::ALL.into_iter().filter(|node| *node != scene.me);
+                said.extend(peers.map(|node| (Party::Relay(node), share.clone())));
                 let certificate = forged(scene.me, proof);
-                say(Party::Breaker, Message::Certificate { attempt, tick, certificate });
+                let message = Message::Certificate { attempt, tick, certificate };
+                said.push((Party::Breaker, message));
             }
         }
     }
+    said
 }
 
-/// A proof with one bit flipped.
 fn with_flipped(proof: Proof, bit: Option<usize>) -> Proof {
     let Some(bit) = bit else { return proof };
     let flip = |octets: &mut [u8]| {

@@ -91,10 +91,7 @@ fn command(command: Command) -> anyhow::Result<Exit> {
     let stop = program::stop()?;
     match command {
         Command::Insider { settings, attack, copies, counter, assumed, duration } => {
-            let Some(node) = program::settings(&settings, |path, text| read_node(path, text))?
-            else {
-                return Ok(Exit::BadInput);
-            };
+            let node = program::settings(&settings, read_node)?;
             let plan = Plan { attack, copies, counter, assumed, duration };
             terminal::out!(
                 "{}",

@@ -10,11 +10,11 @@ use anyhow::{Context as _, Result};
 use iec61850::SampleTime;
 use quorum::wire::Payload;
 use quorum::{Action, Attempt, Counters, Effect, Event, Gen, Message, Party, Relay, Speaker};
-use rtrb::RingBuffer;
 use serde_json::{Value, json};
 use substation::settings::quorum::Quorum;
 
-use super::attack::{Attack, Scene, say};
+use super::attack::{Attack, Scene, said};
+use crate::exchange::outbox;
 use crate::quorum::birth::Identity;
 use crate::quorum::bus::Bus;
 use crate::quorum::harness::Harness;
@@ -26,7 +26,6 @@ const EVENTS_MAX: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) attack: Attack,
-    /// How many copies of each message.
     pub(crate) copies: u32,
     /// Number of its working keys: lower ones are old keys.
     pub(crate) counter: u64,
@@ -43,7 +42,7 @@ pub(crate) fn run(quorum: &Quorum, folder: &Path, plan: Plan, stop: &AtomicBool)
     let me = identity.node(quorum)?;
     let (membership, channels, keyring) = identity.born(plan.counter)?;
     let subject = membership.subject(quorum.protocol);
-    let (events, _unread) = RingBuffer::new(EVENTS_MAX);
+    let (events, _unread) = outbox(EVENTS_MAX);
     let bus = Bus::open(quorum, channels).context("opening sockets")?;
     let mut harness = Harness::new(bus, keyring, events, None);
     let now = harness.clock.read();
@@ -84,7 +83,7 @@ impl Hostile {
                         self.learn(Event::Received { from, message });
                     }
                     (Party::Relay(node), Payload::Commitments(commitments)) => {
-                        self.harness.scheme.get().committed(node, &commitments);
+                        self.harness.scheme.scheme.committed(node, &commitments);
                     }
                     (Party::Breaker, Payload::Commitments(_)) => {}
                 }
@@ -135,14 +134,9 @@ impl Hostile {
     }
 
     fn attack(&mut self, scene: &Scene) {
-        let Self { harness, plan, said, .. } = self;
-        let mut messages = Vec::new();
-        say(plan.attack, scene, harness.scheme.get(), &mut |to, message| {
-            messages.push((to, message));
-        });
-        for (to, message) in messages {
-            *said += 1;
-            harness.bus.send(to, &Payload::Message(message));
+        for (to, message) in said(self.plan.attack, scene, &mut self.harness.scheme.scheme) {
+            self.said += 1;
+            self.harness.bus.send(to, &Payload::Message(message));
         }
     }
 }

@@ -18,7 +18,6 @@ use crate::program::{self, bad_input};
 use crate::quorum::records::hexadecimal;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
-/// Octets of Ethernet, before a packet.
 const ETHERNET_OCTETS: usize = 14;
 /// Octets before the datagram: IPv4 without options, UDP.
 const HEAD_OCTETS: usize = 20 + 8;
@@ -26,7 +25,6 @@ const HEAD_OCTETS: usize = 20 + 8;
 const DESTINATION_AT: usize = 16;
 /// What datagrams of this protocol begin with.
 const MAGIC: &[u8] = b"QCQ1";
-/// Octets of a recording that are read.
 const RECORDING_OCTETS_MAX: u64 = 1 << 32;
 /// Frames that are taken, or packets that are given, before the clock is looked at.
 const AT_ONCE: usize = 64;
@@ -65,7 +63,6 @@ pub(crate) fn replay(path: &Path, rate: u32, stop: &AtomicBool) -> Result<u64> {
     send(&packets, rate, stop)
 }
 
-/// The packets of a recording.
 fn recording(path: &Path) -> Result<Vec<Vec<u8>>> {
     let text = program::text(path, RECORDING_OCTETS_MAX)?;
     let wrong = |line, what| {

@@ -12,10 +12,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use iec61850::SampleTime;
 use iec61850::stream::StreamKey;
 use iec61850::wire::ethernet::ETHERTYPE_GOOSE;
 use iec61850::wire::{Data, Goose, MacAddress, Quality, Sample, Synchronisation, Tag};
 use os::packet::{Batch, PacketSocket};
+use quorum::CommonTime;
 use serde_json::json;
 use settings::Fault;
 use settings::units::{self, Dimension, duration, duration_positive};
@@ -26,13 +28,14 @@ use super::alternation::{Alternation, Step};
 use super::disturbance::Fate;
 use super::frame;
 use super::generator::Samples;
-use super::publisher::next_second_ns;
+use super::publisher::{next_second, on_host};
 use crate::exchange::histogram;
 use crate::program::{self, usage, whole};
+use crate::time;
 
 /// Samples later than this are left out: no merging unit sends them, and a relay that hears of the
 /// past decides on the past.
-const GIVE_UP_NS: i64 = 2_000_000;
+const GIVE_UP: Duration = Duration::from_millis(2);
 /// How long the stream goes on after the last step.
 const TAIL: Duration = Duration::from_millis(500);
 
@@ -85,14 +88,13 @@ pub(crate) struct Alternate {
     records: PathBuf,
 }
 
-/// A step that was sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     step: Step,
-    before_ns: i64,
-    after_ns: i64,
+    before: CommonTime,
+    after: CommonTime,
     /// How much later than it was due.
-    late_ns: i64,
+    late: Duration,
 }
 
 impl Alternate {
@@ -115,20 +117,20 @@ impl Alternate {
         let first = samples(self.settle, self.rate).max(1);
         let mut alternation = Alternation::new(first, interval, self.seed);
         let (stream, tail) = (self.stream(), samples(TAIL, self.rate));
-        let begin_ns = next_second_ns();
+        let begin = next_second();
         let (mut lateness, mut frame, mut left_out) = (histogram(), Vec::new(), 0_u64);
         let (mut number, mut end) = (0, u64::MAX);
         let mut breaker = self.follow.as_deref().map(|of| Followed::open(&self.interface, of));
         let mut breaker = breaker.take().transpose()?;
         while number < end && !is_over.load(Ordering::Relaxed) {
-            let at_ns = begin_ns + due_ns(number, self.rate);
-            os::realtime::sleep_until(at_ns);
-            if os::realtime::now_ns() - at_ns > GIVE_UP_NS {
+            let at = on_host(begin, SampleTime::of_sample(number, self.rate.into()));
+            time::sleep_until(at);
+            if time::own().since(at) > GIVE_UP {
                 left_out += 1;
                 number += 1;
                 continue;
             }
-            let is_due = alternation.steps() < self.actions && alternation.is_due(number);
+            let is_due = alternation.steps < self.actions && alternation.is_due(number);
             let may_step = is_due && has_followed(&mut breaker, alternation.is_up())?;
             let step = if may_step { alternation.sample(number) } else { None };
             let is_up = alternation.is_up();
@@ -141,17 +143,17 @@ impl Alternate {
                 |n| self.values(n, is_up),
                 &mut frame,
             );
-            let before_ns = os::realtime::realtime_ns();
+            let before = time::common();
             socket.send(&[&frame]).context("sending a sample")?;
-            let after_ns = os::realtime::realtime_ns();
-            let late_ns = os::realtime::now_ns() - at_ns;
-            lateness.saturating_record(late_ns.max(1) as u64);
+            let after = time::common();
+            let late = time::own().since(at);
+            lateness.saturating_record(time::ns(late).max(1));
             if let Some(step) = step {
                 // The writer ends with an error of its own, which is returned at the end.
-                let _ended = tell.send(Sent { step, before_ns, after_ns, late_ns });
+                let _ended = tell.send(Sent { step, before, after, late });
             }
             let is_done = end == u64::MAX
-                && alternation.steps() == self.actions
+                && alternation.steps == self.actions
                 && has_followed(&mut breaker, is_up)?;
             if is_done {
                 end = number + tail;
@@ -161,7 +163,7 @@ impl Alternate {
         drop(tell);
         writer.join().expect("the writer does not panic").context("writing records")?;
         Ok(json!({
-            "actions": alternation.steps(),
+            "actions": alternation.steps,
             "frames": lateness.len(),
             "left_out": left_out,
             "late_ns_mean": lateness.mean(),
@@ -262,29 +264,20 @@ fn samples(span: Duration, rate: u16) -> u64 {
     (span.as_nanos() * u128::from(rate) / 1_000_000_000) as u64
 }
 
-fn due_ns(number: u64, rate: u16) -> i64 {
-    (u128::from(number) * 1_000_000_000 / u128::from(rate)) as i64
-}
-
 /// Writes all steps; anybody who looks, or ends this program, finds those of up to a moment ago.
 fn write(steps: &Receiver<Sent>, mut out: BufWriter<File>) -> std::io::Result<()> {
     while let Ok(sent) = steps.recv() {
-        for sent in std::iter::once(sent).chain(steps.try_iter()) {
-            write_step(&sent, &mut out)?;
+        for Sent { step, before, after, late } in std::iter::once(sent).chain(steps.try_iter()) {
+            let line = json!({
+                "action_number": step.number,
+                "action": if step.is_up { "trip" } else { "close" },
+                "before_send_ns": before.ns(),
+                "after_send_ns": after.ns(),
+                "late_ns": time::ns(late),
+            });
+            writeln!(out, "{line}")?;
         }
         out.flush()?;
     }
     Ok(())
-}
-
-fn write_step(sent: &Sent, out: &mut impl std::io::Write) -> std::io::Result<()> {
-    let Sent { step, before_ns, after_ns, late_ns } = sent;
-    let line = json!({
-        "action_number": step.number,
-        "action": if step.is_up { "trip" } else { "close" },
-        "before_send_ns": before_ns,
-        "after_send_ns": after_ns,
-        "late_ns": late_ns,
-    });
-    writeln!(out, "{line}")
 }

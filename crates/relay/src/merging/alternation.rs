@@ -15,14 +15,13 @@ pub(crate) struct Step {
     pub(crate) is_up: bool,
 }
 
-/// When the current steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Alternation {
     /// Samples from one step to the next, at least and at most.
     interval: [u64; 2],
     /// The first sample that may be the next step.
     next: u64,
-    steps: u64,
+    pub(crate) steps: u64,
     random: Random,
 }
 
@@ -33,17 +32,10 @@ impl Alternation {
         Self { interval, next: first, steps: 0, random: Random::new(seed) }
     }
 
-    /// Whether the current is high.
     pub(crate) const fn is_up(&self) -> bool {
         self.steps % 2 == 1
     }
 
-    /// How many steps there were.
-    pub(crate) const fn steps(&self) -> u64 {
-        self.steps
-    }
-
-    /// Whether a step is due with this sample.
     pub(crate) const fn is_due(&self, number: u64) -> bool {
         number >= self.next
     }

@@ -4,8 +4,7 @@
 //! was taken. What is missing is held, what comes twice or too late is left out, both are counted.
 //! <https://www.tcpdump.org/manpages/pcap-savefile.5.txt> describes the file; pcapng is refused.
 
-use std::fmt;
-
+use anyhow::{Context as _, Result, bail, ensure};
 use iec61850::wire::SampledValues;
 
 use super::playback::Channels;
@@ -24,68 +23,22 @@ const BITS: [f64; 8] = [0.001, 0.001, 0.001, 0.001, 0.01, 0.01, 0.01, 0.01];
 /// What was found of a stream.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Captured {
-    /// Values of each channel.
     pub(crate) channels: Channels,
-    /// Samples that were missing and are held.
     pub(crate) held: u64,
-    /// Samples that came twice or after their time.
     pub(crate) left_out: u64,
 }
 
-/// Why a file gives no samples.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum CaptureError {
-    /// It is no libpcap file.
-    Format,
-    /// It is one, but not of Ethernet.
-    LinkType(u32),
-    /// It ends within a frame, the one with this number.
-    Cut(usize),
-    /// There is no such stream; these are there.
-    NoStream(Vec<String>),
-    /// A sample of the stream has another number of channels.
-    Channels(usize),
-    /// `smpCnt` jumps at a frame with this number.
-    Gap(usize),
-}
-
-impl fmt::Display for CaptureError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Format => {
-                write!(out, "it is not a libpcap file; convert it with `editcap -F pcap`")
-            }
-            Self::LinkType(kind) => {
-                write!(out, "its link type is {kind}, not Ethernet (1); capture on one interface")
-            }
-            Self::Cut(frame) => {
-                write!(out, "it ends within frame {frame}; truncate it before that frame")
-            }
-            Self::NoStream(there) => {
-                write!(out, "there is no stream with this svID; available: {}", there.join(", "))
-            }
-            Self::Channels(found) => {
-                write!(out, "the stream has {found} channels; only 8 are supported (9-2LE)")
-            }
-            Self::Gap(frame) => {
-                write!(out, "smpCnt jumps at frame {frame}; truncate the capture there")
-            }
-        }
-    }
-}
-
-impl std::error::Error for CaptureError {}
-
 /// The samples of the stream with this name, at this rate.
-pub(crate) fn read(octets: &[u8], sv_id: &str, rate: u16) -> Result<Captured, CaptureError> {
+pub(crate) fn read(octets: &[u8], sv_id: &str, rate: u16) -> Result<Captured> {
     let mut captured = Captured { channels: Channels::default(), held: 0, left_out: 0 };
     let mut last = None;
     let mut others = Vec::new();
     for (number, frame) in frames(octets)?.enumerate() {
         let number = number + 1;
-        let Ok(decoded) = SampledValues::decode(frame.ok_or(CaptureError::Cut(number))?) else {
-            continue;
-        };
+        let frame = frame.with_context(|| {
+            format!("it ends within frame {number}; truncate it before that frame")
+        })?;
+        let Ok(decoded) = SampledValues::decode(frame) else { continue };
         for asdu in decoded.asdus() {
             if asdu.sv_id != sv_id {
                 if !others.iter().any(|other| other == asdu.sv_id) {
@@ -94,12 +47,16 @@ pub(crate) fn read(octets: &[u8], sv_id: &str, rate: u16) -> Result<Captured, Ca
                 continue;
             }
             let samples: Vec<i32> = asdu.channels.iter().map(|sample| sample.value).collect();
-            let samples: [i32; 8] =
-                samples.try_into().map_err(|all: Vec<i32>| CaptureError::Channels(all.len()))?;
+            let Ok(samples) = <[i32; 8]>::try_from(&samples[..]) else {
+                let found = samples.len();
+                bail!("the stream has {found} channels; only 8 are supported (9-2LE)");
+            };
             captured.take(samples, asdu.smp_cnt, &mut last, rate, number)?;
         }
     }
-    if last.is_none() { Err(CaptureError::NoStream(others)) } else { Ok(captured) }
+    let there = others.join(", ");
+    ensure!(last.is_some(), "there is no stream with this svID; available: {there}");
+    Ok(captured)
 }
 
 impl Captured {
@@ -110,16 +67,14 @@ impl Captured {
         last: &mut Option<u16>,
         rate: u16,
         frame: usize,
-    ) -> Result<(), CaptureError> {
+    ) -> Result<()> {
         let smp_cnt = smp_cnt % rate;
         let steps = last.map_or(1, |last| (smp_cnt + rate - last) % rate);
         if steps == 0 || steps > rate - GAP_MAX.min(rate / 2) {
             self.left_out += 1;
             return Ok(());
         }
-        if steps > GAP_MAX {
-            return Err(CaptureError::Gap(frame));
-        }
+        ensure!(steps <= GAP_MAX, "smpCnt jumps at frame {frame}; truncate the capture there");
         self.held += u64::from(steps - 1);
         for (channel, (value, bit)) in self.channels.iter_mut().zip(samples.into_iter().zip(BITS)) {
             let held = channel.last().copied().unwrap_or_default();
@@ -132,18 +87,20 @@ impl Captured {
 }
 
 /// The frames of a file; `None` for one that is cut, and nothing behind it.
-fn frames(octets: &[u8]) -> Result<impl Iterator<Item = Option<&[u8]>>, CaptureError> {
-    let (head, mut rest) = octets.split_at_checked(HEAD_OCTETS).ok_or(CaptureError::Format)?;
+fn frames(octets: &[u8]) -> Result<impl Iterator<Item = Option<&[u8]>>> {
+    const UNKNOWN: &str = "it is not a libpcap file; convert it with `editcap -F pcap`";
+    let (head, mut rest) = octets.split_at_checked(HEAD_OCTETS).context(UNKNOWN)?;
     let number: fn([u8; 4]) -> u32 = match head[..4] {
         // Microseconds and nanoseconds, in either order.
         [0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1] => u32::from_le_bytes,
         [0xa1, 0xb2, 0xc3, 0xd4] | [0xa1, 0xb2, 0x3c, 0x4d] => u32::from_be_bytes,
-        _ => return Err(CaptureError::Format),
+        _ => bail!(UNKNOWN),
     };
-    let link_type = number([head[20], head[21], head[22], head[23]]) & 0xffff;
-    if link_type != ETHERNET {
-        return Err(CaptureError::LinkType(link_type));
-    }
+    let kind = number([head[20], head[21], head[22], head[23]]) & 0xffff;
+    ensure!(
+        kind == ETHERNET,
+        "its link type is {kind}, not Ethernet (1); capture on one interface"
+    );
     Ok(std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;

@@ -10,11 +10,11 @@ use std::time::Duration;
 use terminal::exit::Exit;
 
 use crate::merging::alternate::Alternate;
-use crate::merging::expected::trip_after_ns;
+use crate::merging::expected::trip_after;
 use crate::merging::files::generators;
 use crate::merging::publisher::Publisher;
-use crate::prepare;
 use crate::program::{self, whole};
+use crate::{prepare, time};
 use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand};
 use substation::settings::merging_unit::{self, MergingUnit, STREAMS_MAX};
@@ -83,12 +83,8 @@ enum Command {
     Alternate {
         #[command(flatten)]
         alternate: Alternate,
-        /// Core to run on
-        #[arg(long, value_parser = program::core)]
-        core: Option<usize>,
-        /// SCHED_FIFO priority, 1 to 99
-        #[arg(long, value_parser = program::priority)]
-        priority: Option<i32>,
+        #[command(flatten)]
+        real_time: RealTime,
     },
     /// Check settings and list all errors
     Check {
@@ -121,15 +117,21 @@ struct How {
     /// Duration, such as 60s [default: that of the settings, or until Ctrl-C]
     #[arg(long, value_parser = settings::units::duration_positive)]
     duration: Option<Duration>,
+    #[command(flatten)]
+    real_time: RealTime,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct RealTime {
     /// Core to run on
     #[arg(long, value_parser = program::core)]
     core: Option<usize>,
     /// SCHED_FIFO priority, 1 to 99
     #[arg(long, value_parser = program::priority)]
     priority: Option<i32>,
-    /// Print the summary as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// The program `qcmerge`.
@@ -140,21 +142,17 @@ pub fn main() -> ExitCode {
 fn command(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Check { settings } => {
-            let Some(unit) =
-                program::settings(&settings, |path, text| merging_unit::read(path, text))?
-            else {
-                return Ok(Exit::BadInput);
-            };
+            let unit = program::settings(&settings, merging_unit::read)?;
             generators(&unit, &settings)?;
             let streams = program::counted(unit.streams.len(), "stream");
             terminal::out!("{}: {streams}, no errors", settings.display());
             Ok(Exit::Done)
         }
-        Command::Alternate { alternate, core, priority } => {
-            prepare::cores(core.as_slice())?;
+        Command::Alternate { alternate, real_time } => {
+            prepare::cores(real_time.core.as_slice())?;
             let is_over = program::stop()?;
             let figures = alternate.run(&is_over, || {
-                for warning in become_real_time(core, priority) {
+                for warning in real_time.take() {
                     terminal::err!("qcmerge: warning: {warning}");
                 }
             })?;
@@ -163,11 +161,7 @@ fn command(command: Command) -> anyhow::Result<Exit> {
         }
         Command::Expect { settings, relay } => expect(&settings, &relay),
         Command::Run { settings, interface, how } => {
-            let Some(unit) =
-                program::settings(&settings, |path, text| merging_unit::read(path, text))?
-            else {
-                return Ok(Exit::BadInput);
-            };
+            let unit = program::settings(&settings, merging_unit::read)?;
             publish(&unit, &settings, interface.as_deref(), &how)
         }
         Command::Stream { alike, settings_only: true, .. } => {
@@ -175,28 +169,18 @@ fn command(command: Command) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Command::Stream { interface, alike, how, .. } => {
-            let unit = merging_unit::read("qcmerge stream", &alike.settings());
-            let Some(unit) = program::or_print(unit) else {
-                return Ok(Exit::BadInput);
-            };
+            let unit = merging_unit::read("qcmerge stream", &alike.settings())?;
             publish(&unit, Path::new(""), interface.as_deref(), &how)
         }
     }
 }
 
 fn expect(settings: &Path, relay_path: &Path) -> anyhow::Result<Exit> {
-    let Some(unit) = program::settings(settings, |path, text| merging_unit::read(path, text))?
-    else {
-        return Ok(Exit::BadInput);
-    };
-    let Some(relay) =
-        program::settings(relay_path, |path, text| substation::settings::read(path, text))?
-    else {
-        return Ok(Exit::BadInput);
-    };
+    let unit = program::settings(settings, merging_unit::read)?;
+    let relay = program::settings(relay_path, substation::settings::read)?;
     let generators = generators(&unit, settings)?;
-    match trip_after_ns(&unit, &relay, generators) {
-        Some(after_ns) => terminal::out!("{:.6}", after_ns as f64 / 1e6),
+    match trip_after(&unit, &relay, generators) {
+        Some(after) => terminal::out!("{:.6}", time::ns(after) as f64 / 1e6),
         None => bail!("no fault of these sources trips this relay within a minute"),
     }
     Ok(Exit::Done)
@@ -211,7 +195,7 @@ fn publish(
     let Some(interface) = interface.or(unit.interface.as_deref()) else {
         bail!("no interface; give one with `--interface` or `interface:` in the settings");
     };
-    prepare::cores(how.core.as_slice())?;
+    prepare::cores(how.real_time.core.as_slice())?;
     let is_over = program::stop()?;
     let generators = generators(unit, settings)?;
     let said = || format!("interface {interface} (publishing needs CAP_NET_RAW)");
@@ -220,7 +204,7 @@ fn publish(
     // Printing may block, and publishing may not.
     let printer =
         std::thread::spawn(move || lines.iter().for_each(|line| terminal::err!("{line}")));
-    let warnings = become_real_time(how.core, how.priority);
+    let warnings = how.real_time.take();
     let duration = how.duration.or(unit.duration);
     let summary = publisher.run(duration, &is_over, &tell, warnings).with_context(said)?;
     drop(tell);
@@ -233,27 +217,29 @@ fn publish(
     Ok(Exit::Done)
 }
 
-/// Takes the core and priority that were asked for; what is refused is a warning, because the
-/// figures then say less.
-fn become_real_time(core: Option<usize>, priority: Option<i32>) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let mut note = |what: &str, result: std::io::Result<()>| {
-        if let Err(error) = result {
-            warnings.push(format!("{what}: {error}"));
+impl RealTime {
+    /// Takes the core and priority that were asked for; what is refused is a warning, because the
+    /// figures then say less.
+    fn take(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let mut note = |what: &str, result: std::io::Result<()>| {
+            if let Err(error) = result {
+                warnings.push(format!("{what}: {error}"));
+            }
+        };
+        // Without a priority the kernel may put off each wake-up by 50 us to save power.
+        note("exact wake-ups", fs::write("/proc/self/timerslack_ns", "1"));
+        if self.core.is_some() || self.priority.is_some() {
+            note("memory that stays", os::realtime::lock_memory());
         }
-    };
-    // Without a priority the kernel may put off each wake-up by 50 us to save power.
-    note("exact wake-ups", fs::write("/proc/self/timerslack_ns", "1"));
-    if core.is_some() || priority.is_some() {
-        note("memory that stays", os::realtime::lock_memory());
+        if let Some(core) = self.core {
+            note(&format!("core {core}"), os::realtime::pin(core));
+        }
+        if let Some(priority) = self.priority {
+            note(&format!("priority {priority}"), os::realtime::fifo(priority));
+        }
+        warnings
     }
-    if let Some(core) = core {
-        note(&format!("core {core}"), os::realtime::pin(core));
-    }
-    if let Some(priority) = priority {
-        note(&format!("priority {priority}"), os::realtime::fifo(priority));
-    }
-    warnings
 }
 
 impl Alike {

@@ -1,6 +1,7 @@
 //! What goes wrong with a frame: decided by its number and a seed, so that the same settings spoil
 //! the same frames again, however late the host is.
 
+use iec61850::SampleTime;
 use iec61850::wire::Quality;
 use random::Random;
 use substation::settings::merging_unit::{Disturbance, DisturbanceKind};
@@ -8,9 +9,7 @@ use substation::settings::merging_unit::{Disturbance, DisturbanceKind};
 /// What becomes of one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Fate {
-    /// It is not sent.
     pub(crate) is_lost: bool,
-    /// It is sent twice.
     pub(crate) is_doubled: bool,
     /// It is sent behind the next one.
     pub(crate) is_held_back: bool,
@@ -20,7 +19,6 @@ pub(crate) struct Fate {
     pub(crate) quality: Quality,
 }
 
-/// The disturbances of one stream.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Disturbances {
     /// Each with a seed of its own.
@@ -45,11 +43,11 @@ impl Disturbances {
         Self { of_stream: of_stream.map(|(index, one)| (one.clone(), own(index))).collect() }
     }
 
-    /// What becomes of the frame whose newest sample is taken at this time since sample 0.
-    pub(crate) fn fate(&self, frame: u64, taken_ns: u64) -> Fate {
+    /// What becomes of the frame whose newest sample is taken then.
+    pub(crate) fn fate(&self, frame: u64, taken: SampleTime) -> Fate {
         let mut fate = Fate::default();
         for (disturbance, seed) in &self.of_stream {
-            if is_on(disturbance, taken_ns)
+            if is_on(disturbance, taken)
                 && Random::new(seed ^ mixed(frame)).share() < disturbance.share
             {
                 fate.add(disturbance.kind);
@@ -78,10 +76,9 @@ impl Fate {
     }
 }
 
-fn is_on(disturbance: &Disturbance, taken_ns: u64) -> bool {
-    let since_ns = u128::from(taken_ns).checked_sub(disturbance.at.as_nanos());
-    since_ns
-        .is_some_and(|since_ns| disturbance.lasts.is_none_or(|lasts| since_ns < lasts.as_nanos()))
+fn is_on(disturbance: &Disturbance, taken: SampleTime) -> bool {
+    let since = taken.since(SampleTime::ZERO).checked_sub(disturbance.at);
+    since.is_some_and(|since| disturbance.lasts.is_none_or(|lasts| since < lasts))
 }
 
 /// A number that looks random.
@@ -106,7 +103,9 @@ mod tests {
         let loss = disturbance(DisturbanceKind::Loss, 0.02, &[]);
         let lost = |stream, seed| -> Vec<u64> {
             let of = Disturbances::of_stream([&loss].into_iter(), "MU", stream, seed);
-            (0..50_000).filter(|frame| of.fate(*frame, 1_500_000_000).is_lost).collect()
+            (0..50_000)
+                .filter(|frame| of.fate(*frame, SampleTime::from_ns(1_500_000_000)).is_lost)
+                .collect()
         };
         let first = lost(0, 1);
         assert!((900..1100).contains(&first.len()), "{}", first.len());
@@ -123,7 +122,7 @@ mod tests {
             disturbance(DisturbanceKind::Invalid, 1.0, &["b"]),
         ];
         let of = |name: &str| Disturbances::of_stream(all.iter(), name, 0, 1);
-        let at = |name: &str, ns| of(name).fate(7, ns);
+        let at = |name: &str, ns| of(name).fate(7, SampleTime::from_ns(ns));
         assert_eq!(at("a", 999_999_999), Fate::default());
         assert_eq!(at("a", 3_000_000_000), Fate::default());
         let fate = at("a", 1_000_000_000);

@@ -5,6 +5,7 @@
 //! is due, and is asked after each. No clock is read and nothing is sent.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use iec61850::SampleTime;
 use iec61850::wire::{MacAddress, SampledValues};
@@ -17,23 +18,22 @@ use super::frame;
 use super::generator::Generator;
 use super::schedule::Schedule;
 
-/// Longest time that is looked at: one fault must be within.
-const SPAN_NS: u64 = 60_000_000_000;
+/// Until when is looked: one fault must be within.
+const END: SampleTime = SampleTime::from_ns(60_000_000_000);
 
-/// The first trip of any breaker after the first inception, in ns since that inception; nothing
-/// when there is no fault, or none that trips within a minute.
-pub(crate) fn trip_after_ns(
+/// From the first inception to the first trip of any breaker after it; nothing when there is no
+/// fault, or none that trips within a minute.
+pub(crate) fn trip_after(
     unit: &MergingUnit,
     relay: &Relay,
     mut generators: BTreeMap<(String, u16), Generator>,
-) -> Option<i64> {
+) -> Option<Duration> {
     let streams: Vec<_> = unit.streams.values().collect();
     let mut schedule = Schedule::new(streams.iter().map(|stream| frame::pace(stream)));
     let mut engine = Engine::new(&relay.protection);
-    let (mut due, mut octets, mut inception_ns) = (Vec::new(), Vec::new(), None);
-    while let Some(now_ns) = schedule.next_due_ns().filter(|now_ns| *now_ns < SPAN_NS) {
-        schedule.take_due(now_ns, &mut due);
-        let now = SampleTime::from_ns(now_ns);
+    let (mut due, mut octets, mut inception) = (Vec::new(), Vec::new(), None);
+    while let Some(now) = schedule.next_due().filter(|now| *now < END) {
+        schedule.take_due(now, &mut due);
         for (stream, number) in &due {
             let stream = streams[*stream];
             let generator = generators.get_mut(&(stream.source.clone(), stream.rate))?;
@@ -46,9 +46,7 @@ pub(crate) fn trip_after_ns(
                 sample,
                 &mut octets,
             );
-            let begun = generator.fault_begun(stream.rate);
-            inception_ns =
-                inception_ns.or(begun.map(|(_, begin_s)| (begin_s * 1e9).round() as i64));
+            inception = inception.or(generator.fault_begun(stream.rate).map(|(_, begin)| begin));
             let decoded = SampledValues::decode(&octets).expect("it was encoded");
             for asdu in decoded.asdus() {
                 let mut known = relay.protection.streams.values();
@@ -59,9 +57,9 @@ pub(crate) fn trip_after_ns(
         }
         let is_trip = |change: &Change| matches!(change, Change::Trip(_, true));
         if engine.step(now).iter().any(is_trip)
-            && let Some(inception_ns) = inception_ns
+            && let Some(inception) = inception
         {
-            return Some(now_ns as i64 - inception_ns);
+            return Some(now.since(inception));
         }
     }
     None
@@ -76,23 +74,24 @@ mod tests {
     use super::*;
     use crate::merging::files::generators;
 
+    const MS: Duration = Duration::from_millis(1);
     const UNIT: &str = include_str!("../../../../scenarios/feeder-fault/merging_unit.yaml");
     const RELAY: &str = include_str!("../../../../scenarios/feeder-fault/relay.yaml");
 
-    fn expected(unit: &str, relay: &str) -> Option<i64> {
+    fn expected(unit: &str, relay: &str) -> Option<Duration> {
         let unit = merging_unit::read("unit.yaml", unit).expect("the settings are good");
         let relay = settings::read("relay.yaml", relay).expect("the settings are good");
         let generators = generators(&unit, Path::new("")).expect("there are no files");
-        trip_after_ns(&unit, &relay, generators)
+        trip_after(&unit, &relay, generators)
     }
 
     #[test]
     fn an_element_needs_a_part_of_a_period_and_its_delay() {
         let at_once = expected(UNIT, RELAY).expect("it trips");
-        assert!((1_000_000..20_000_000).contains(&at_once), "{at_once}");
+        assert!((MS..20 * MS).contains(&at_once), "{at_once:?}");
         let delayed = expected(UNIT, &RELAY.replace("delay: 0 ms", "delay: 100 ms"));
         let added = delayed.expect("it trips") - at_once;
-        assert!(added.abs_diff(100_000_000) < 1_000_000, "{added}");
+        assert!(added.abs_diff(100 * MS) < MS, "{added:?}");
         // A fault that is hardly above the setting takes longer.
         let small = expected(&UNIT.replace("current: 8 kA", "current: 2.2 kA"), RELAY);
         assert!(small.expect("it trips") > at_once);

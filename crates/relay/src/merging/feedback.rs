@@ -7,10 +7,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
+use iec61850::SampleTime;
 use iec61850::wire::ethernet::ETHERTYPE_GOOSE;
 use iec61850::wire::{Data, Goose, Quality};
 use substation::settings::merging_unit::TrippedBreaker;
 
+use crate::time::{self, Now};
 use os::packet::{Batch, PacketSocket, wait};
 
 /// How long the end of the program may wait for this thread.
@@ -24,7 +26,6 @@ pub(crate) struct TripWatch {
 }
 
 impl TripWatch {
-    /// Before the first message.
     pub(crate) const fn new(breaker: TrippedBreaker) -> Self {
         Self { breaker, was_tripped: false }
     }
@@ -58,10 +59,10 @@ impl TripWatch {
     }
 }
 
-/// The thread; trips come out of the receiver as `CLOCK_MONOTONIC` in ns.
+/// The thread; trips come out of the receiver with the time of this host.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    pub(crate) trips: Receiver<i64>,
+    pub(crate) trips: Receiver<SampleTime>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -92,7 +93,12 @@ impl Drop for Listener {
     }
 }
 
-fn listen(socket: &PacketSocket, mut watch: TripWatch, trips: &Sender<i64>, is_over: &AtomicBool) {
+fn listen(
+    socket: &PacketSocket,
+    mut watch: TripWatch,
+    trips: &Sender<SampleTime>,
+    is_over: &AtomicBool,
+) {
     let mut batch = Batch::new(16);
     while !is_over.load(Ordering::Relaxed) {
         // An interface that goes down comes up again or ends the run elsewhere.
@@ -101,8 +107,8 @@ fn listen(socket: &PacketSocket, mut watch: TripWatch, trips: &Sender<i64>, is_o
         }
         for frame in batch.frames().filter(|frame| !frame.is_cut) {
             if watch.take(frame.octets) {
-                let waited_ns = os::realtime::realtime_ns() - frame.received_realtime_ns;
-                trips.send(os::realtime::now_ns() - waited_ns).ok();
+                let received = time::stamp(frame.received_realtime_ns);
+                trips.send(Now::read().own_at(received)).ok();
             }
         }
     }
@@ -110,55 +116,33 @@ fn listen(socket: &PacketSocket, mut watch: TripWatch, trips: &Sender<i64>, is_o
 
 #[cfg(test)]
 mod tests {
-    use iec61850::wire::{AllData, Form, Header, MacAddress, UtcTime, Value};
+    use iec61850::wire::{MacAddress, Value};
 
     use super::*;
+    use crate::goose;
 
-    const GROUP: MacAddress = MacAddress([1, 0x0c, 0xcd, 1, 0, 1]);
-
-    fn message(reference: &str, values: &[Value], simulation: bool) -> Vec<u8> {
-        let (mut encoded, mut frame) = (Vec::new(), Vec::new());
-        Value::encode_all(values, Form::Ordinary, &mut encoded);
-        Goose {
-            header: Header {
-                destination: GROUP,
-                source: MacAddress([2, 0, 0, 0, 0, 1]),
-                tag: None,
-                app_id: 1,
-                reserved: [0, 0],
-            },
-            gocb_ref: reference,
-            time_allowed_to_live_ms: 2000,
-            dat_set: "bay/LLN0$trips",
-            go_id: "trips",
-            t: UtcTime::default(),
-            st_num: 1,
-            sq_num: 0,
-            simulation,
-            conf_rev: 1,
-            nds_com: false,
-            all_data: AllData::decode(&encoded).expect("it was encoded"),
-        }
-        .encode(Form::Ordinary, &mut frame);
-        frame
+    fn watch(value: usize) -> TripWatch {
+        TripWatch::new(TrippedBreaker {
+            reference: "Q0".into(),
+            destination: MacAddress([1, 0x0c, 0xcd, 1, 0, 1]),
+            app_id: 1,
+            value,
+            opening: Duration::from_millis(50),
+            position: None,
+        })
     }
 
     #[test]
     fn only_a_new_trip_of_the_right_publisher_trips() {
-        let mut watch = TripWatch::new(TrippedBreaker {
-            reference: "bay/LLN0$GO$trips".into(),
-            destination: GROUP,
-            app_id: 1,
-            value: 1,
-            opening: Duration::from_millis(50),
-            position: None,
-        });
-        let mut take = |reference: &str, values: [bool; 2], simulation| {
-            watch.take(&message(reference, &values.map(Value::Boolean), simulation))
+        let mut watch = watch(1);
+        let mut take = |reference: &'static str, values: [bool; 2], simulation| {
+            watch.take(&goose::frame(&values.map(Value::Boolean), |message| {
+                (message.gocb_ref, message.simulation) = (reference, simulation);
+            }))
         };
-        let reference = "bay/LLN0$GO$trips";
+        let reference = "Q0";
         assert!(!take(reference, [true, false], false));
-        assert!(!take("other/LLN0$GO$trips", [true, true], false));
+        assert!(!take("Q1", [true, true], false));
         assert!(!take(reference, [false, true], true), "a test set");
         assert!(take(reference, [false, true], false));
         assert!(!take(reference, [false, true], false), "the same trip again");
@@ -169,20 +153,12 @@ mod tests {
 
     #[test]
     fn a_trip_of_a_test_or_of_no_good_quality_trips_nothing() {
-        let breaker = TrippedBreaker {
-            reference: "bay".into(),
-            destination: GROUP,
-            app_id: 1,
-            value: 0,
-            opening: Duration::from_millis(50),
-            position: None,
-        };
         for (quality, trips) in
             [(Quality::GOOD, true), (Quality::TEST, false), (Quality::INVALID, false)]
         {
             let bits = Value::BitString(quality.to_bits().into(), 3);
-            let frame = message("bay", &[Value::Boolean(true), bits], false);
-            assert_eq!(TripWatch::new(breaker.clone()).take(&frame), trips, "{quality:?}");
+            let frame = goose::frame(&[Value::Boolean(true), bits], |_| ());
+            assert_eq!(watch(0).take(&frame), trips, "{quality:?}");
         }
     }
 }

@@ -16,7 +16,6 @@ use super::playback::{self, Channels};
 use super::waves::Waves;
 use crate::program::{self, bad_input, folder_of};
 
-/// Octets of a record that are read.
 const RECORD_OCTETS_MAX: u64 = 1 << 32;
 
 /// A generator for each source and rate that a stream uses; files are found from the folder of

@@ -11,9 +11,8 @@ use super::schedule::Pace;
 /// Octets of all channels of a sample.
 type Encoded = [[u8; 8]; 8];
 
-/// The pace that settings give a stream.
 pub(crate) fn pace(stream: &PublishedStream) -> Pace {
-    Pace { rate: stream.rate, asdus: stream.asdus, phase_ns: stream.phase.as_nanos() as u64 }
+    Pace { rate: stream.rate, asdus: stream.asdus, phase: stream.phase }
 }
 
 /// Writes a frame of a stream into `out`, which it clears; `sample` gives the samples with a number.
@@ -54,18 +53,15 @@ pub(crate) fn write(
     for ((asdu, encoded), number) in asdus.iter_mut().zip(&encoded).zip(first..) {
         (asdu.smp_cnt, asdu.channels) = (pace.smp_cnt(number), Channels::new(encoded));
     }
-    out.clear();
-    SampledValues::encode(&header(stream, source), &asdus[..count], out);
-}
-
-fn header(stream: &PublishedStream, source: MacAddress) -> Header {
-    Header {
+    let header = Header {
         destination: stream.key.destination,
         source,
         tag: stream.tag,
         app_id: stream.key.app_id,
         reserved: [0, 0],
-    }
+    };
+    out.clear();
+    SampledValues::encode(&header, &asdus[..count], out);
 }
 
 #[cfg(test)]

@@ -4,6 +4,9 @@
 //! are kept. A breaker that opens ends each current at its next zero, and the voltage of that
 //! phase is healthy from then on; it closes again when the next episode of the source begins.
 
+use std::time::Duration;
+
+use iec61850::SampleTime;
 use iec61850::wire::{Quality, Sample};
 
 use super::plant::{PhasorWaves, Phasors};
@@ -15,9 +18,7 @@ pub(crate) type Samples = [Sample; 8];
 
 /// How many samples are kept: more than the longest phase at the fastest rate, and a frame.
 const KEPT: usize = 512;
-/// A bit of a current, in A.
 const CURRENT_BIT_A: f64 = 0.001;
-/// A bit of a voltage, in V.
 const VOLTAGE_BIT_V: f64 = 0.01;
 
 /// Where values come from.
@@ -30,22 +31,20 @@ pub(crate) enum Values {
     Plant(PhasorWaves),
 }
 
-/// The generator of one source.
 #[derive(Clone, Debug)]
 pub(crate) struct Generator {
     values: Values,
     kept: Vec<Samples>,
-    /// The sample that comes next.
     next: u64,
     episode: u64,
     /// The last current of each phase, to see its zero.
     last_a: [f64; 3],
     is_interrupted: [bool; 3],
-    interrupted_at: Option<u64>,
+    /// The sample from which on all three currents are zero, in this episode.
+    pub(crate) interrupted_at: Option<u64>,
 }
 
 impl Generator {
-    /// A generator before its first sample.
     pub(crate) fn new(values: Values) -> Self {
         Self {
             values,
@@ -79,8 +78,8 @@ impl Generator {
         }
     }
 
-    /// When the fault of the present episode began, in seconds since sample 0, once it has.
-    pub(crate) fn fault_begun(&self, rate: u16) -> Option<(u64, f64)> {
+    /// The present episode and when its fault began, once it has.
+    pub(crate) fn fault_begun(&self, rate: u16) -> Option<(u64, SampleTime)> {
         let begin_s = match &self.values {
             Values::Waves(waves) => waves.inception_s(self.episode)?,
             Values::Playback(playback) => {
@@ -90,21 +89,16 @@ impl Generator {
             Values::Plant(_) => return None,
         };
         let newest_s = self.next.checked_sub(1)? as f64 / f64::from(rate);
-        (newest_s >= begin_s).then_some((self.episode, begin_s))
+        let begin = SampleTime::ZERO.plus(Duration::from_secs_f64(begin_s));
+        (newest_s >= begin_s).then_some((self.episode, begin))
     }
 
-    /// The episode that a sample belongs to.
     pub(crate) fn episode_at(&self, number: u64) -> u64 {
         match &self.values {
             Values::Waves(waves) => waves.place(number).0,
             Values::Playback(playback) => playback.place(number).0,
             Values::Plant(_) => 0,
         }
-    }
-
-    /// The sample from which on all three currents are zero, in this episode.
-    pub(crate) const fn interrupted_at(&self) -> Option<u64> {
-        self.interrupted_at
     }
 
     fn make(&mut self, number: u64, is_open: bool) -> Samples {
@@ -208,19 +202,19 @@ streams:
         assert!(peak_a(&mut generator, 0..960, false) < 600.0);
         assert_eq!(generator.fault_begun(RATE), None);
         assert!(peak_a(&mut generator, 960..1300, false) > 8000.0);
-        let (episode, begin_s) = generator.fault_begun(RATE).unwrap();
-        assert!(episode == 0 && (0.2..0.22).contains(&begin_s));
+        let (episode, begin) = generator.fault_begun(RATE).unwrap();
+        assert!(episode == 0 && (200_000_000..220_000_000).contains(&begin.ns()));
         // It is open from here on; within a period all currents were zero once.
         let last = generator.samples(1299, true)[0].value;
         let next = generator.samples(1300, true)[0].value;
         assert!(last.signum() != next.signum() || next != 0, "it does not chop");
         peak_a(&mut generator, 1301..1400, true);
-        assert!(generator.interrupted_at().is_some_and(|at| (1300..1400).contains(&at)));
+        assert!(generator.interrupted_at.is_some_and(|at| (1300..1400).contains(&at)));
         assert_eq!(peak_a(&mut generator, 1400..4800, true), 0.0);
         let healthy = (4700..4800).map(|n| generator.samples(n, true)[4].value).max().unwrap();
         assert!(f64::from(healthy) * 0.01 > 80_000.0);
         assert!(peak_a(&mut generator, 4800..5700, false) > 500.0);
-        assert!(generator.interrupted_at().is_none() && generator.episode_at(5699) == 1);
+        assert!(generator.interrupted_at.is_none() && generator.episode_at(5699) == 1);
         assert!(peak_a(&mut generator, 5700..6100, false) > 8000.0);
     }
 

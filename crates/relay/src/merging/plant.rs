@@ -2,19 +2,22 @@
 //! all points that were asked for, a name and a number in each line, all of one moment. A merging
 //! unit finds its phasors there, with one reading, and makes their waves.
 //!
-//! Between two readings the phasors stand still, so a fault shows in the samples up to one reading
+//! Between two readings the phasors are constant, so a fault shows in the samples up to one reading
 //! later, and without the direct current that a real one has. A file that cannot be read any more
 //! is an error: stale voltages would look like a healthy grid.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
+use iec61850::SampleTime;
 use substation::protection::{Complex, Degrees};
 use substation::settings::merging_unit::Plant;
 
 use super::waves::Phases;
+use crate::time;
 
 /// The file with all points, in the folder of a testbed.
 const ALL: &str = "values";
@@ -52,7 +55,6 @@ impl PhasorWaves {
         self.phasors = phasors;
     }
 
-    /// Values at a sample.
     pub(crate) fn at(&self, sample: u64) -> Phases {
         let turned_deg = 360.0 * self.frequency_hz * sample as f64 / f64::from(self.rate);
         let turn = Complex::polar_deg(std::f64::consts::SQRT_2, turned_deg.rem_euclid(360.0));
@@ -72,8 +74,8 @@ pub(crate) struct PlantFile {
     /// Magnitude and angle of each current, then of each voltage.
     names: [String; POINTS],
     octets: Vec<u8>,
-    every_ns: u64,
-    next_ns: u64,
+    every: Duration,
+    next: SampleTime,
 }
 
 impl PlantFile {
@@ -90,20 +92,20 @@ impl PlantFile {
                 _ => format!("bus.{}.v{part}{phase}", plant.bus),
             }
         };
-        let every_ns = plant.every.as_nanos() as u64;
-        let names = std::array::from_fn(name);
-        let mut plant =
-            Self { file, path, names, octets: vec![0; OCTETS_MAX], every_ns, next_ns: 0 };
+        let (names, octets) = (std::array::from_fn(name), vec![0; OCTETS_MAX]);
+        let (every, next) = (plant.every, SampleTime::ZERO);
+        let mut plant = Self { file, path, names, octets, every, next };
         plant.read()?;
         Ok(plant)
     }
 
-    /// The phasors, if they are due at this time since sample 0.
-    pub(crate) fn read_when_due(&mut self, now_ns: u64) -> anyhow::Result<Option<Phasors>> {
-        if now_ns < self.next_ns {
+    /// The phasors, if they are due.
+    pub(crate) fn read_when_due(&mut self, now: SampleTime) -> anyhow::Result<Option<Phasors>> {
+        if now < self.next {
             return Ok(None);
         }
-        self.next_ns = (now_ns / self.every_ns + 1) * self.every_ns;
+        let over_ns = now.ns() % time::ns(self.every);
+        self.next = SampleTime::from_ns(now.ns() - over_ns).plus(self.every);
         let values = self.read()?;
         let phasor = |place: usize| Complex::polar_deg(values[place], values[place + 1]);
         let phasors = |first: usize| [phasor(first), phasor(first + 2), phasor(first + 4)];
@@ -145,7 +147,6 @@ pub(crate) fn open_breaker(file: &str) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::time::Duration;
 
     use super::*;
 
@@ -179,8 +180,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut file = PlantFile::open(&grid(folder.path()).0).unwrap();
         let mut waves = PhasorWaves::new(60.0, 4800);
-        waves.set(file.read_when_due(0).unwrap().expect("the first is due"));
-        assert_eq!(file.read_when_due(999_999).unwrap(), None);
+        waves.set(file.read_when_due(SampleTime::ZERO).unwrap().expect("the first is due"));
+        assert_eq!(file.read_when_due(SampleTime::from_ns(999_999)).unwrap(), None);
         let squares = |value: &dyn Fn(u64) -> f64| (0..80).map(|n| value(n).powi(2)).sum::<f64>();
         let voltage = (squares(&|n| waves.at(n).voltage_v[1]) / 80.0).sqrt();
         let current = (squares(&|n| waves.at(n).current_a[2]) / 80.0).sqrt();
@@ -199,7 +200,7 @@ mod tests {
         let index = lines.iter().position(|line| line.starts_with("line.l.ia2")).unwrap();
         lines[index] = "line.l.ia2 nan".into();
         write(folder.path(), &lines);
-        let error = file.read_when_due(5).unwrap_err().to_string();
+        let error = file.read_when_due(SampleTime::from_ns(5)).unwrap_err().to_string();
         assert!(error.contains("line.l.ia2 is \"nan\""), "{error}");
         lines.remove(index);
         write(folder.path(), &lines);

@@ -25,17 +25,17 @@ use super::plant::{self, PlantFile};
 use super::schedule::{Pace, Schedule};
 use super::summary::{FaultStamps, Frames, LatenessFigures, Summary};
 use crate::exchange::histogram;
+use crate::time;
 use os::packet::PacketSocket;
 
 /// The first sample is at least this much later than now.
-const LEAD_NS: i64 = 100_000_000;
+const LEAD: Duration = Duration::from_millis(100);
 /// Frames later than this are left out: no merging unit sends them, and a burst of them would
-/// hide from a relay that this one stood still.
-const GIVE_UP_NS: i64 = 100_000_000;
+/// hide from a relay that this one was stopped.
+const GIVE_UP: Duration = Duration::from_millis(100);
 /// Frames that one call is given; it takes as many at once anyway.
 const AT_ONCE: usize = 64;
 
-/// A merging unit that is ready to begin.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     socket: PacketSocket,
@@ -69,8 +69,8 @@ struct SourceState {
     rate: u16,
     generator: Generator,
     breaker: Option<(Breaker, u64)>,
-    /// The fault of this episode, by its place in the list.
-    fault: Option<(u64, usize)>,
+    /// The fault of this episode, by its place in the list, and when it began on this host.
+    fault: Option<(u64, usize, SampleTime)>,
     /// Where its phasors are, if it follows a simulated grid.
     plant: Option<PlantFile>,
 }
@@ -79,7 +79,7 @@ struct SourceState {
 #[derive(Debug)]
 struct Position {
     file: Option<String>,
-    opens_ns: Option<i64>,
+    opens: Option<SampleTime>,
 }
 
 /// Frames that are sent together: buffers that are used again and again.
@@ -90,7 +90,6 @@ struct Batch {
 }
 
 impl Publisher {
-    /// Opens the interface and makes all streams ready.
     pub(crate) fn new(
         unit: &MergingUnit,
         interface: &str,
@@ -154,36 +153,35 @@ impl Publisher {
         warnings: Vec<String>,
     ) -> anyhow::Result<Summary> {
         self.warnings = warnings;
-        let begin_ns = next_second_ns();
-        let end_ns = duration.map_or(u64::MAX, |duration| duration.as_nanos() as u64);
+        let begin = next_second();
+        let end = SampleTime::from_ns(duration.map_or(u64::MAX, time::ns));
         let (mut batch, mut due) = (Batch::default(), Vec::new());
-        while let Some(due_ns) = self.schedule.next_due_ns().filter(|due_ns| *due_ns < end_ns) {
+        while let Some(next) = self.schedule.next_due().filter(|next| *next < end) {
             if is_over.load(Ordering::Relaxed) {
                 break;
             }
-            self.schedule.take_due(due_ns, &mut due);
+            self.schedule.take_due(next, &mut due);
             batch.count = 0;
             for (stream, number) in &due {
                 self.prepare(*stream, *number, &mut batch)?;
             }
-            let at_ns = begin_ns + due_ns as i64;
-            os::realtime::sleep_until(at_ns);
-            self.send(&batch, at_ns, self.streams[due[0].0].pace.interval_ns())?;
-            self.take_trips(begin_ns, tell);
+            let at = on_host(begin, next);
+            time::sleep_until(at);
+            self.send(&batch, at, self.streams[due[0].0].pace.interval())?;
+            self.take_trips(begin, tell);
             self.position.open_when_due()?;
-            self.note_faults(begin_ns, tell);
+            self.note_faults(begin, tell);
         }
-        let over_ns = os::realtime::now_ns().max(begin_ns) - begin_ns;
-        Ok(self.summary(over_ns as f64 * 1e-9))
+        Ok(self.summary(time::own().since(begin).as_secs_f64()))
     }
 
     /// Makes a frame of a stream, or what a disturbance makes of it.
     fn prepare(&mut self, stream: usize, number: u64, batch: &mut Batch) -> anyhow::Result<()> {
         let outgoing = &mut self.streams[stream];
-        let taken_ns = outgoing.pace.due_ns(number) - outgoing.pace.phase_ns;
-        let fate = outgoing.disturbances.fate(number, taken_ns);
+        let taken = outgoing.pace.taken(number);
+        let fate = outgoing.disturbances.fate(number, taken);
         let source = &mut self.sources[outgoing.source];
-        source.follow_plant(taken_ns)?;
+        source.follow_plant(taken)?;
         let buffer = batch.next();
         let sample = |number| source.samples(number);
         frame::write(
@@ -209,8 +207,8 @@ impl Publisher {
         Ok(())
     }
 
-    fn send(&mut self, batch: &Batch, at_ns: i64, interval_ns: u64) -> anyhow::Result<()> {
-        if os::realtime::now_ns() - at_ns > GIVE_UP_NS {
+    fn send(&mut self, batch: &Batch, at: SampleTime, interval: Duration) -> anyhow::Result<()> {
+        if time::own().since(at) > GIVE_UP {
             self.frames.dropped += batch.count as u64;
             return Ok(());
         }
@@ -227,11 +225,11 @@ impl Publisher {
                     0
                 }
             };
-            let late_ns = (os::realtime::now_ns() - at_ns).max(0) as u64;
-            self.lateness.saturating_record_n(late_ns.max(1), sent as u64);
+            let late = time::own().since(at);
+            self.lateness.saturating_record_n(time::ns(late).max(1), sent as u64);
             self.frames.published += sent as u64;
             self.frames.dropped += (buffers.len() - sent) as u64;
-            if late_ns > interval_ns {
+            if late > interval {
                 self.frames.late += sent as u64;
             }
         }
@@ -239,18 +237,16 @@ impl Publisher {
     }
 
     /// Orders the breakers of all sources to open.
-    fn take_trips(&mut self, begin_ns: i64, tell: &Sender<String>) {
+    fn take_trips(&mut self, begin: SampleTime, tell: &Sender<String>) {
         let Some(listener) = &self.listener else { return };
-        while let Ok(trip_ns) = listener.trips.try_recv() {
-            self.position.tripped(trip_ns + self.opening.as_nanos() as i64);
+        while let Ok(trip) = listener.trips.try_recv() {
+            self.position.tripped(trip.plus(self.opening));
             for source in &mut self.sources {
-                let since_begin = SampleTime::from_ns((trip_ns - begin_ns).max(0) as u64);
-                source.trip(since_begin, self.opening);
-                let Some((_, place)) = source.fault else { continue };
+                source.trip(SampleTime::ZERO.plus(trip.since(begin)), self.opening);
+                let Some((_, place, inception)) = source.fault else { continue };
                 let fault = &mut self.faults[place];
                 if fault.trip_after_ns.is_none() {
-                    let inception_ns = fault.inception_realtime_ns - realtime_offset_ns();
-                    fault.trip_after_ns = Some(trip_ns - inception_ns);
+                    fault.trip_after_ns = Some(ns_between(inception, trip));
                     tell.send(fault.to_string()).ok();
                 }
             }
@@ -258,33 +254,32 @@ impl Publisher {
     }
 
     /// Stamps faults that have begun and currents that have ended.
-    fn note_faults(&mut self, begin_ns: i64, tell: &Sender<String>) {
+    fn note_faults(&mut self, begin: SampleTime, tell: &Sender<String>) {
         for source in &mut self.sources {
-            let Some((episode, begin_s)) = source.generator.fault_begun(source.rate) else {
+            let Some((episode, inception)) = source.generator.fault_begun(source.rate) else {
                 continue;
             };
-            let inception_ns = begin_ns + (begin_s * 1e9).round() as i64;
             match source.fault {
-                Some((known, place)) if known == episode => {
+                Some((known, place, _)) if known == episode => {
                     let fault = &mut self.faults[place];
-                    let interrupted = source.generator.interrupted_at();
+                    let interrupted = source.generator.interrupted_at;
                     if let (Some(number), None) = (interrupted, fault.interrupted_after_ns) {
                         let at = SampleTime::of_sample(number, source.rate.into());
-                        let after_ns = begin_ns + at.ns() as i64 - inception_ns;
-                        fault.interrupted_after_ns = Some(after_ns);
+                        fault.interrupted_after_ns = Some(ns_between(inception, at));
                         tell.send(fault.to_string()).ok();
                     }
                 }
                 _ => {
+                    let inception = on_host(begin, inception);
                     let fault = FaultStamps {
                         source: source.name.clone(),
                         number: episode + 1,
-                        inception_realtime_ns: inception_ns + realtime_offset_ns(),
+                        inception_realtime_ns: inception.ns() as i64 + realtime_offset_ns(),
                         trip_after_ns: None,
                         interrupted_after_ns: None,
                     };
                     tell.send(fault.to_string()).ok();
-                    source.fault = Some((episode, self.faults.len()));
+                    source.fault = Some((episode, self.faults.len(), inception));
                     self.faults.push(fault);
                 }
             }
@@ -331,9 +326,9 @@ impl SourceState {
         self.generator.samples(number, is_open)
     }
 
-    fn follow_plant(&mut self, now_ns: u64) -> anyhow::Result<()> {
+    fn follow_plant(&mut self, now: SampleTime) -> anyhow::Result<()> {
         let Some(plant) = &mut self.plant else { return Ok(()) };
-        if let Some(phasors) = plant.read_when_due(now_ns)? {
+        if let Some(phasors) = plant.read_when_due(now)? {
             self.generator.set_phasors(phasors);
         }
         Ok(())
@@ -355,16 +350,16 @@ impl SourceState {
 
 impl Position {
     fn of(breaker: Option<&TrippedBreaker>) -> Self {
-        Self { file: breaker.and_then(|breaker| breaker.position.clone()), opens_ns: None }
+        Self { file: breaker.and_then(|breaker| breaker.position.clone()), opens: None }
     }
 
     /// Its contacts are apart at this time.
-    fn tripped(&mut self, opens_ns: i64) {
-        self.opens_ns = self.opens_ns.or(Some(opens_ns));
+    fn tripped(&mut self, opens: SampleTime) {
+        self.opens = self.opens.or(Some(opens));
     }
 
     fn open_when_due(&mut self) -> anyhow::Result<()> {
-        if self.opens_ns.is_none_or(|opens_ns| os::realtime::now_ns() < opens_ns) {
+        if self.opens.is_none_or(|opens| time::own() < opens) {
             return Ok(());
         }
         // It opens once: nothing in the grid closes it again but its operator.
@@ -373,7 +368,6 @@ impl Position {
 }
 
 impl Batch {
-    /// Room for one more frame.
     fn next(&mut self) -> &mut Vec<u8> {
         self.count += 1;
         if self.buffers.len() < self.count {
@@ -398,12 +392,23 @@ impl Frames {
     }
 }
 
+/// The time of this host at which something is that is counted from sample 0.
+pub(super) const fn on_host(begin: SampleTime, at: SampleTime) -> SampleTime {
+    begin.plus(at.since(SampleTime::ZERO))
+}
+
+/// From one moment to another, ns: a trip may be older than the fault.
+fn ns_between(from: SampleTime, to: SampleTime) -> i64 {
+    to.ns() as i64 - from.ns() as i64
+}
+
 /// `CLOCK_MONOTONIC` at the next whole second of `CLOCK_REALTIME`.
-pub(super) fn next_second_ns() -> i64 {
+pub(super) fn next_second() -> SampleTime {
     let offset_ns = realtime_offset_ns();
-    let earliest_ns = os::realtime::now_ns() + LEAD_NS + offset_ns;
+    let earliest_ns = time::own().plus(LEAD).ns() as i64 + offset_ns;
     let second_ns = 1_000_000_000;
-    (earliest_ns + second_ns - 1).div_euclid(second_ns) * second_ns - offset_ns
+    let next_ns = (earliest_ns + second_ns - 1).div_euclid(second_ns) * second_ns;
+    SampleTime::from_ns((next_ns - offset_ns) as u64)
 }
 
 /// What `CLOCK_REALTIME` is ahead of `CLOCK_MONOTONIC` by: the shortest of some readings.
@@ -428,11 +433,10 @@ mod tests {
 
     #[test]
     fn sample_0_is_at_a_whole_second() {
-        let at_ns = next_second_ns();
-        let ahead_ns = at_ns - os::realtime::now_ns();
-        assert!(ahead_ns <= LEAD_NS + 1_000_000_000);
+        let at = next_second();
+        assert!(at.since(time::own()) <= LEAD + Duration::from_secs(1));
         // As exactly as a loaded host can be asked for both clocks.
-        let rest_ns = (at_ns + realtime_offset_ns()).rem_euclid(1_000_000_000);
+        let rest_ns = (at.ns() as i64 + realtime_offset_ns()).rem_euclid(1_000_000_000);
         assert!(!(50_000_000..950_000_000).contains(&rest_ns), "{rest_ns}");
     }
 }

@@ -6,16 +6,11 @@ use serde::Serialize;
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Summary {
-    /// Where it sent to.
     pub(crate) interface: String,
     pub(crate) streams: usize,
-    /// Time between begin and end of publishing, in s.
     pub(crate) duration_s: f64,
-    /// What became of frames.
     pub(crate) frames: Frames,
-    /// How late they were.
     pub(crate) lateness_ns: LatenessFigures,
-    /// What happened at each fault.
     pub(crate) faults: Vec<FaultStamps>,
     /// What to look at before trusting the figures.
     pub(crate) warnings: Vec<String>,
@@ -30,9 +25,7 @@ pub(crate) struct Frames {
     pub(crate) dropped: u64,
     /// Sent later than one interval of their stream after they were due.
     pub(crate) late: u64,
-    /// Left out because a disturbance says so.
     pub(crate) lost_on_purpose: u64,
-    /// Sent twice because a disturbance says so.
     pub(crate) doubled_on_purpose: u64,
     /// Sent behind the next one because a disturbance says so.
     pub(crate) held_back_on_purpose: u64,
@@ -55,11 +48,9 @@ pub(crate) struct LatenessFigures {
 /// measured on `CLOCK_MONOTONIC`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct FaultStamps {
-    /// Name of the source.
     pub(crate) source: String,
     /// Number of the fault, from 1.
     pub(crate) number: u64,
-    /// When it began, on the host's clock.
     pub(crate) inception_realtime_ns: i64,
     /// From the inception until the trip came to this interface.
     pub(crate) trip_after_ns: Option<i64>,

@@ -11,12 +11,10 @@ use substation::waveform::{CurrentTransformer, Fault, Wave};
 /// Values of the phases: currents in A, voltages in V.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Phases {
-    /// Currents of A, B, C.
     pub(crate) current_a: [f64; 3],
     pub(crate) voltage_v: [f64; 3],
 }
 
-/// Waves at one rate.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Waves {
     currents: [Wave; 3],
@@ -38,7 +36,6 @@ struct Transformers {
 }
 
 impl Waves {
-    /// The waves of these settings at so many samples a second.
     pub(crate) fn new(settings: &Waveform, rate: u16) -> Self {
         let fault = settings.fault.as_ref();
         let inception_s = fault.map(|fault| inception_s(fault, settings));

@@ -12,10 +12,9 @@ const AT_ONCE: u64 = 64;
 const REFILL: Duration = Duration::from_secs(600);
 const KINDS: usize = 3;
 
-/// What was noted of all nodes.
 #[derive(Debug, Default)]
 pub(super) struct Blame {
-    counts: [u64; NODES],
+    pub(super) counts: [u64; NODES],
     left: [[Left; KINDS]; NODES],
 }
 
@@ -44,11 +43,6 @@ impl Blame {
             Misdeed::Impossible { .. } => 2,
         };
         self.left[node][kind].take(now)
-    }
-
-    /// How often each node did something.
-    pub(super) const fn counts(&self) -> &[u64; NODES] {
-        &self.counts
     }
 }
 
@@ -100,6 +94,6 @@ mod tests {
         assert_eq!(lines(2, now), AT_ONCE, "nobody else pays for it");
         assert_eq!(lines(3, later(2)), 2);
         assert_eq!(lines(3, later(1000)), AT_ONCE);
-        assert_eq!(blame.counts(), &[0, 0, 5000, 20_000]);
+        assert_eq!(blame.counts, [0, 0, 5000, 20_000]);
     }
 }

@@ -111,7 +111,6 @@ impl Remembered {
         (has_acted && (!is_other_boot || state == Action::Trip)).then_some(state)
     }
 
-    /// How the breaker stands.
     pub(crate) const fn state(&self) -> Action {
         if self.is_open { Action::Trip } else { Action::Close }
     }
@@ -141,7 +140,6 @@ impl Remembered {
     }
 }
 
-/// Everything that a breaker node has and uses.
 #[derive(Debug)]
 pub(crate) struct BreakerLoop<'s> {
     harness: Harness,
@@ -216,7 +214,7 @@ impl<'s> BreakerLoop<'s> {
         summary["actions"] = self.actions.into();
         summary["gen"] = self.remembered.generation.into();
         summary["state"] = self.remembered.state().to_string().into();
-        summary["goose_unsent"] = json!(self.operator.unsent());
+        summary["goose_unsent"] = json!(self.operator.unsent);
         Ok(summary)
     }
 
@@ -256,7 +254,7 @@ impl<'s> BreakerLoop<'s> {
                 Effect::Adopt { node, key, .. } => {
                     self.remembered.keys[node.index()] = Some((&key).into());
                     self.remember()?;
-                    self.adopted[node.index()] = self.memory.number();
+                    self.adopted[node.index()] = self.memory.number;
                     self.harness.adopt(now, node, &key);
                 }
                 Effect::Distrust { node, counter } => {

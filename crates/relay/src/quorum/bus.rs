@@ -18,7 +18,6 @@ use substation::settings::quorum::Quorum;
 use super::pace::{BATCH, Pace};
 use crate::time;
 
-/// What became of datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub(crate) struct Counters {
     pub(crate) received: u64,
@@ -27,12 +26,10 @@ pub(crate) struct Counters {
     pub(crate) malformed: u64,
     /// For somebody else, or from another's address.
     pub(crate) misdirected: u64,
-    /// Under keys of another epoch.
     pub(crate) other_epoch: u64,
     /// From somebody whose working key is not known.
     pub(crate) unknown_key: u64,
     pub(crate) replayed: u64,
-    /// With a wrong tag.
     pub(crate) wrong_tag: u64,
     /// Times that a party had to wait for the next tick.
     pub(crate) floods: u64,
@@ -54,10 +51,10 @@ pub(crate) struct Received {
 
 #[derive(Debug)]
 pub(crate) struct Bus {
-    channels: Channels,
+    pub(crate) channels: Channels,
     peers: Vec<Peer>,
     batch: Batch,
-    counters: Counters,
+    pub(crate) counters: Counters,
 }
 
 #[derive(Debug)]
@@ -81,16 +78,6 @@ impl Bus {
         });
         let peers = peers.collect::<io::Result<_>>()?;
         Ok(Self { channels, peers, batch: Batch::new(BATCH), counters: Counters::default() })
-    }
-
-    /// Keys of all channels.
-    pub(crate) const fn channels(&mut self) -> &mut Channels {
-        &mut self.channels
-    }
-
-    /// What became of datagrams.
-    pub(crate) const fn counters(&self) -> &Counters {
-        &self.counters
     }
 
     /// A tick has begun: allowances are whole again.

@@ -4,28 +4,16 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use iec61850::stream::StreamKey;
-use iec61850::wire::{Goose, SampledValues};
+use iec61850::wire::Goose;
 use os::packet::{Batch, Frame, PacketSocket};
 use quorum::CommonTime;
-use serde::Serialize;
 use substation::decider::Decider;
-use substation::engine::Arrival;
 
-use crate::receive::receive;
+use crate::receive::{Counters, receive};
 use crate::time::{self, Now};
 
 /// Frames taken at once.
 const BATCH: usize = 64;
-
-/// What became of frames.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub(crate) struct Counters {
-    pub(crate) frames: u64,
-    /// Refused by the decoder.
-    pub(crate) malformed: u64,
-    /// Samples of streams that nobody looks at.
-    pub(crate) unknown: u64,
-}
 
 /// Where frames come from.
 #[derive(Debug)]
@@ -34,11 +22,11 @@ pub(crate) struct Frames<'s> {
     /// Streams in the order of their names; none where GOOSE comes instead.
     streams: Option<Vec<StreamKey>>,
     batch: Batch,
-    counters: Counters,
-    newest: CommonTime,
+    pub(crate) counters: Counters,
+    /// When the kernel got the newest frame.
+    pub(crate) newest: CommonTime,
 }
 
-/// What was taken at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Taken {
     pub(crate) count: usize,
@@ -62,16 +50,6 @@ impl<'s> Frames<'s> {
         self.socket.as_fd()
     }
 
-    /// What became of frames.
-    pub(crate) const fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// When the kernel got the newest frame.
-    pub(crate) const fn newest(&self) -> CommonTime {
-        self.newest
-    }
-
     /// Takes what waits in, as far as it fits into a batch.
     pub(crate) fn receive(&mut self, now: Now, decider: &mut Decider) -> io::Result<Taken> {
         let count = receive(self.socket, &mut self.batch)?;
@@ -79,24 +57,13 @@ impl<'s> Frames<'s> {
             self.counters.frames += 1;
             self.newest = time::stamp(received_realtime_ns);
             let at = now.own_at(self.newest);
-            let Some(streams) = &self.streams else {
-                match Goose::decode(octets) {
-                    Ok(message) => decider.message(at, &message),
-                    Err(_) => self.counters.malformed += 1,
-                }
+            if let Some(streams) = &self.streams {
+                self.counters.samples(streams, at, octets, |arrival| decider.sample(&arrival));
                 continue;
-            };
-            let Ok(frame) = SampledValues::decode(octets) else {
-                self.counters.malformed += 1;
-                continue;
-            };
-            for asdu in frame.asdus() {
-                match streams.iter().position(|key| key.matches(&frame.header, &asdu)) {
-                    Some(stream) => {
-                        decider.sample(&Arrival::new(stream as u16, at, frame.header, &asdu));
-                    }
-                    None => self.counters.unknown += 1,
-                }
+            }
+            match Goose::decode(octets) {
+                Ok(message) => decider.message(at, &message),
+                Err(_) => self.counters.malformed += 1,
             }
         }
         Ok(Taken { count, is_all: count < self.batch.capacity() })

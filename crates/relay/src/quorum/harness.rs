@@ -11,13 +11,13 @@ use os::run_delay::RunDelay;
 use quorum::certificate::Keyring;
 use quorum::wire::{Payload, WorkingKey};
 use quorum::{CommonTime, Effect, EffectOf, NodeId, Party, Refusal, Tick};
-use rtrb::Producer;
 use serde_json::{Map, Value, json};
 
 use super::blame::Blame;
 use super::bus::{Bus, Received};
 use super::records::{NodeEvent, What, name_of};
 use super::timed::Timed;
+use crate::exchange::Outbox;
 use crate::time::{self, Clock, Now};
 
 /// What state machines ask of a program that proves with a keyring.
@@ -27,7 +27,7 @@ pub(crate) type Asked = EffectOf<Keyring>;
 const WATCHED_MAX: usize = 8;
 
 /// Which waits for the core are worth a line, and where those go.
-pub(crate) type WaitQueue = (Duration, Producer<NodeEvent>);
+pub(crate) type WaitQueue = (Duration, Outbox<NodeEvent>);
 
 /// The part of a node that both kinds share.
 #[derive(Debug)]
@@ -36,8 +36,7 @@ pub(crate) struct Harness {
     pub(crate) bus: Bus,
     /// Keys of proofs and certificates.
     pub(crate) scheme: Timed<Keyring>,
-    events: Producer<NodeEvent>,
-    events_lost: u64,
+    events: Outbox<NodeEvent>,
     tick: Tick,
     /// What state machines refused, from whom and why.
     refused: BTreeMap<(Party, Refusal), u64>,
@@ -53,8 +52,7 @@ struct Waits {
     known_ns: i64,
     min: Duration,
     /// A queue of its own: waits may be many, and must not crowd out what happens.
-    events: Producer<NodeEvent>,
-    lost: u64,
+    events: Outbox<NodeEvent>,
 }
 
 impl Harness {
@@ -63,17 +61,15 @@ impl Harness {
     pub(crate) fn new(
         bus: Bus,
         keyring: Keyring,
-        events: Producer<NodeEvent>,
+        events: Outbox<NodeEvent>,
         waits: Option<WaitQueue>,
     ) -> Self {
-        let waits =
-            waits.map(|(min, events)| Waits { delay: None, known_ns: 0, min, events, lost: 0 });
+        let waits = waits.map(|(min, events)| Waits { delay: None, known_ns: 0, min, events });
         Self {
             clock: Clock::default(),
             bus,
             scheme: Timed::new(keyring),
             events,
-            events_lost: 0,
             tick: Tick::default(),
             refused: BTreeMap::new(),
             blame: Blame::default(),
@@ -131,8 +127,7 @@ impl Harness {
         let waited_ns = ns - std::mem::replace(&mut waits.known_ns, ns);
         let waited = Duration::from_nanos(waited_ns.max(0) as u64);
         if waited >= waits.min {
-            let event = NodeEvent { at: time::common(), what: What::Waited { waited } };
-            waits.lost += u64::from(waits.events.push(event).is_err());
+            waits.events.push(NodeEvent { at: time::common(), what: What::Waited { waited } });
         }
     }
 
@@ -141,7 +136,6 @@ impl Harness {
         self.bus.next_resume().map_or(at, |resume| resume.min(at))
     }
 
-    /// Takes some datagrams of each party in.
     pub(crate) fn receive(&mut self, inbox: &mut Vec<Received>) -> io::Result<()> {
         inbox.clear();
         let now = self.clock.read().common;
@@ -151,15 +145,15 @@ impl Harness {
     /// Uses a working key from now on.
     pub(crate) fn adopt(&mut self, now: Now, node: NodeId, key: &WorkingKey) {
         // Keys that mean nothing are those of a node that is heard no more, and no concern of ours.
-        self.scheme.get().adopt(node, key);
-        self.bus.channels().adopt(node, key);
+        self.scheme.scheme.adopt(node, key);
+        self.bus.channels.adopt(node, key);
         self.record(now, What::Adopted { node, counter: key.counter });
     }
 
     /// Uses no working key of a node until it announces one.
     pub(crate) fn distrust(&mut self, now: Now, node: NodeId, counter: u64) {
-        self.scheme.get().distrust(node);
-        self.bus.channels().distrust(node, counter);
+        self.scheme.scheme.distrust(node);
+        self.bus.channels.distrust(node, counter);
         self.record(now, What::Distrusted { node, counter });
     }
 
@@ -181,23 +175,21 @@ impl Harness {
 
     /// Records something; the thread that may block writes it.
     pub(crate) fn record(&mut self, now: Now, what: What) {
-        let event = NodeEvent { at: now.common, what };
-        self.events_lost += u64::from(self.events.push(event).is_err());
+        self.events.push(NodeEvent { at: now.common, what });
     }
 
-    /// What became of everything.
     pub(crate) fn summary(&self) -> Value {
         let mut refused = Map::new();
         for ((party, why), count) in &self.refused {
             refused.insert(format!("{}: {why:?}", name_of(*party)), (*count).into());
         }
         json!({
-            "datagrams": self.bus.counters(),
+            "datagrams": self.bus.counters,
             "refused": refused,
-            "misdeeds": self.blame.counts(),
-            "clock_jumps": self.clock.jumps(),
-            "events_lost": self.events_lost,
-            "waits_lost": self.waits.as_ref().map(|waits| waits.lost),
+            "misdeeds": self.blame.counts,
+            "clock_jumps": self.clock.jumps,
+            "events_lost": self.events.lost,
+            "waits_lost": self.waits.as_ref().map(|waits| waits.events.lost),
         })
     }
 }

@@ -42,7 +42,6 @@ pub(crate) struct KeysRequest {
     force: bool,
 }
 
-/// How certificates are made.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Certificate {
     /// Two signatures (Ed25519); the breaker node knows the keys of all nodes
@@ -63,7 +62,6 @@ impl From<Certificate> for CertificateKind {
     }
 }
 
-/// The file of a party's secrets.
 pub(crate) fn file_of(party: Party) -> String {
     match party {
         Party::Relay(node) => format!("node-{}.secret", node.number()),

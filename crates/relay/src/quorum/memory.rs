@@ -27,7 +27,6 @@ use crate::program;
 /// Octets of a slot: a page, which the kernel takes whole or not at all.
 const SLOT_OCTETS: usize = 4096;
 
-/// What is in a slot.
 #[derive(Serialize, Deserialize)]
 struct Slot<'b, T> {
     number: u64,
@@ -38,7 +37,6 @@ struct Slot<'b, T> {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Found<T> {
-    /// What was written last.
     pub(crate) remembered: T,
     /// The host was started since, perhaps after it lost its power.
     pub(crate) is_other_boot: bool,
@@ -48,7 +46,8 @@ pub(crate) struct Found<T> {
 pub(crate) struct Memory {
     file: Arc<File>,
     boot: String,
-    number: u64,
+    /// Of the last write.
+    pub(crate) number: u64,
     buffer: Vec<u8>,
     progress: Arc<Progress>,
 }
@@ -126,11 +125,6 @@ impl Memory {
         Ok(())
     }
 
-    /// The number of the last write.
-    pub(crate) const fn number(&self) -> u64 {
-        self.number
-    }
-
     /// Whether a restart of the host finds what was written then, or later.
     pub(crate) fn is_on_disk(&self, number: u64) -> bool {
         self.progress.followed.load(Ordering::Acquire) >= number
@@ -202,7 +196,7 @@ mod tests {
         for value in 1..=5_u64 {
             memory.write(&value).expect("it writes");
         }
-        assert_eq!((memory.number(), memory.is_on_disk(1)), (5, false));
+        assert_eq!((memory.number, memory.is_on_disk(1)), (5, false));
         memory.disk().follow().expect("it syncs");
         assert!(memory.is_on_disk(5) && !memory.is_on_disk(6));
         let again = Memory::open::<u64>(&path).expect_err("it is in use");

@@ -16,12 +16,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use os::run_delay::RunDelay;
-use rtrb::{Consumer, Producer, RingBuffer};
+use rtrb::Consumer;
 use serde_json::{Value, json};
 use substation::settings::Thread;
 
 use super::records::{NodeEvent, What};
 use crate::canary::at_each_tick;
+use crate::exchange::{Outbox, outbox};
 use crate::lines::Lines;
 use crate::supervise::{Supervisor, TimedThread, Watch};
 use crate::{prepare, time};
@@ -99,13 +100,13 @@ pub(crate) fn run(
     duration: Option<Duration>,
     stop: &AtomicBool,
 ) -> Result<Value> {
-    let records = path.map(Lines::open).transpose()?;
+    let records = Lines::open(path)?;
     let (warnings, _awake) = prepare::process();
     let begin = Instant::now();
     let mut measured = vec![Beats::default(); cores.len()];
     let mut watch = MeterWatch { queues: Vec::new(), records, warnings: Vec::new() };
     let threads = cores.iter().zip(&mut measured).map(|(&core, beats)| {
-        let (events, queue) = RingBuffer::new(EVENTS_MAX);
+        let (events, queue) = outbox(EVENTS_MAX);
         watch.queues.push(queue);
         let settings = Thread { core: Some(core), priority: PRIORITY };
         TimedThread::new("meter", settings, move |ending| {
@@ -124,10 +125,9 @@ pub(crate) fn run(
     Ok(json!({"measured_ns": measured_ns, "cores": cores, "warnings": watch.warnings}))
 }
 
-/// Everything that the thread that may block has and uses.
 struct MeterWatch {
     queues: Vec<Consumer<NodeEvent>>,
-    records: Option<Lines>,
+    records: Lines,
     warnings: Vec<String>,
 }
 
@@ -140,17 +140,15 @@ impl Watch for MeterWatch {
     fn look(&mut self, _is_last: bool) -> Result<()> {
         for queue in &mut self.queues {
             while let Ok(event) = queue.pop() {
-                if let Some(records) = &mut self.records {
-                    records.add(event.line());
-                }
+                self.records.add(event.line());
             }
         }
-        self.records.as_mut().map_or(Ok(()), Lines::write).context("writing records")
+        self.records.write().context("writing records")
     }
 }
 
 /// Beats on a core until it shall stop.
-fn beat(core: usize, mut events: Producer<NodeEvent>, ending: &AtomicBool) -> Beats {
+fn beat(core: usize, mut events: Outbox<NodeEvent>, ending: &AtomicBool) -> Beats {
     let delay = RunDelay::of_this_thread();
     let delay_ns = || delay.as_ref().map_or(0, RunDelay::ns);
     let mut beats = Beats { counts_delays: delay.is_some(), ..Beats::default() };
@@ -162,12 +160,11 @@ fn beat(core: usize, mut events: Producer<NodeEvent>, ending: &AtomicBool) -> Be
         let waited_ns = now_ns - std::mem::replace(&mut known_ns, now_ns);
         if let Some(Slice { taken_ns, waited_ns }) = beats.note(time::ns(late) as i64, waited_ns) {
             let [taken, waited] = [taken_ns, waited_ns].map(|ns| Duration::from_nanos(ns as u64));
-            let what = What::Taken { core, late, taken, waited };
-            beats.lost += u64::from(events.push(NodeEvent { at, what }).is_err());
+            events.push(NodeEvent { at, what: What::Taken { core, late, taken, waited } });
         }
         awake
     });
-    beats
+    Beats { lost: events.lost, ..beats }
 }
 
 #[cfg(test)]

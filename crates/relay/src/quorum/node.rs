@@ -66,16 +66,12 @@ impl Remembered {
 /// Where seeds come from: random octets of the kernel.
 pub(crate) type Seeds = Box<dyn FnMut() -> Option<Secret> + Send>;
 
-/// Everything that a relay node has and uses.
 pub(crate) struct Node<'s> {
     pub(crate) harness: Harness,
     pub(crate) decider: Decider,
-    /// Where samples come from.
     pub(crate) frames: Frames<'s>,
     pub(crate) relay: Relay<Proof, Certificate>,
-    /// What a restart finds.
     pub(crate) memory: Memory,
-    /// What is in it.
     pub(crate) remembered: Remembered,
     /// Seeds of nonces, where certificates need some.
     pub(crate) seeds: Option<Seeds>,
@@ -89,7 +85,6 @@ pub(crate) struct Node<'s> {
 }
 
 impl<'s> Node<'s> {
-    /// A node that is born now.
     pub(crate) fn new(
         mut harness: Harness,
         speaker: Speaker,
@@ -155,7 +150,7 @@ impl<'s> Node<'s> {
             };
         }
         let mut summary = self.harness.summary();
-        summary["frames"] = json!(self.frames.counters());
+        summary["frames"] = json!(self.frames.counters);
         Ok(summary)
     }
 
@@ -163,7 +158,7 @@ impl<'s> Node<'s> {
         let now = self.harness.clock.read();
         let Some(decision) = self.decider.look(now.own) else { return Ok(()) };
         if self.recorded.replace(decision) != Some(decision) {
-            let sample = self.frames.newest();
+            let sample = self.frames.newest;
             self.harness.record(now, What::Decided { decision, sample });
         }
         let event = match decision {
@@ -176,7 +171,7 @@ impl<'s> Node<'s> {
     /// Gives peers commitments to new nonces, where certificates need them.
     fn commit(&mut self, tick: Tick) {
         let Some(seed) = self.seeds.as_mut().and_then(|seeds| seeds()) else { return };
-        for (node, commitments) in self.harness.scheme.get().commitments(tick, &seed) {
+        for (node, commitments) in self.harness.scheme.scheme.commitments(tick, &seed) {
             self.harness.bus.send(Party::Relay(node), &Payload::Commitments(commitments));
         }
     }
@@ -201,7 +196,7 @@ impl<'s> Node<'s> {
                 self.step(Event::Received { from, message }, stamp)
             }
             (Party::Relay(node), Payload::Commitments(commitments)) => {
-                self.harness.scheme.get().committed(node, &commitments);
+                self.harness.scheme.scheme.committed(node, &commitments);
                 Ok(())
             }
             (Party::Breaker, Payload::Commitments(_)) => Ok(()),

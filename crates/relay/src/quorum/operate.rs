@@ -2,39 +2,26 @@
 //! true once there was an action, and the position of the contacts as a double point, which takes its time.
 
 use iec61850::SampleTime;
-use iec61850::goose::Publisher;
 use iec61850::wire::{MacAddress, UtcTime};
 use os::packet::PacketSocket;
 use quorum::Action;
 use substation::protection::breaker::{Breaker, Position, Settings};
 use substation::settings::GooseControl;
 
-use crate::publish;
+use crate::publish::Outgoing;
 use crate::time::Now;
 
-/// Octets for a frame, so that encoding asks for no memory.
-const FRAME_OCTETS: usize = 2048;
 /// Quality of `t`: the clock follows nobody that this program knows of, accuracy unspecified.
 const CLOCK_QUALITY: u8 = 0x3f;
 
-/// What operates the breaker.
 #[derive(Debug)]
 pub(crate) struct Operator<'s> {
     breaker: Breaker,
     /// The order that stands; none before the first, if it is not known what the last one was.
     ordered: Option<Action>,
-    message: Option<Outgoing<'s>>,
-}
-
-#[derive(Debug)]
-struct Outgoing<'s> {
-    control: GooseControl,
-    publisher: Publisher,
-    socket: &'s PacketSocket,
-    values: Values,
-    t: UtcTime,
-    frame: Vec<u8>,
-    unsent: u64,
+    message: Option<(Outgoing, &'s PacketSocket)>,
+    /// Frames that the interface did not take.
+    pub(crate) unsent: u64,
 }
 
 /// All values, encoded: two booleans and a bit string of two bits.
@@ -52,16 +39,11 @@ impl<'s> Operator<'s> {
         if stands == Action::Trip {
             breaker.trip(SampleTime::ZERO);
         }
-        let message = message.map(|(control, socket)| Outgoing {
-            control: control.clone(),
-            publisher: Publisher::new(control.repeat_min, control.repeat_max),
-            socket,
-            values: [0; 10],
-            t: UtcTime::default(),
-            frame: Vec::with_capacity(FRAME_OCTETS),
-            unsent: 0,
+        let message = message.map(|(control, socket)| {
+            let source = MacAddress(socket.address());
+            (Outgoing::new(control, source, Values::default().to_vec()), socket)
         });
-        Self { breaker, ordered, message }
+        Self { breaker, ordered, message, unsent: 0 }
     }
 
     /// Orders an action; the message is sent before this comes back.
@@ -79,34 +61,14 @@ impl<'s> Operator<'s> {
         if self.ordered == Some(Action::Close) {
             self.breaker.close(now.own);
         }
-        let position = self.breaker.position(now.own);
-        if let Some(message) = &mut self.message {
-            message.send(now, self.ordered, position);
+        let Some((message, socket)) = &mut self.message else { return };
+        let values = encoded(self.ordered, self.breaker.position(now.own));
+        let has_changed = message.values != values;
+        message.values.copy_from_slice(&values);
+        let stamp = UtcTime::from_realtime_ns(now.common.ns(), CLOCK_QUALITY);
+        if let Some(frame) = message.step(now.own, stamp, has_changed) {
+            self.unsent += u64::from(socket.send(&[frame]).unwrap_or(0) == 0);
         }
-    }
-
-    /// Frames that the interface did not take.
-    pub(crate) fn unsent(&self) -> u64 {
-        self.message.as_ref().map_or(0, |message| message.unsent)
-    }
-}
-
-impl Outgoing<'_> {
-    fn send(&mut self, now: Now, ordered: Option<Action>, position: Position) {
-        let values = encoded(ordered, position);
-        let has_changed = self.publisher.next().is_none() || values != self.values;
-        let message = if has_changed {
-            self.values = values;
-            self.t = UtcTime::from_realtime_ns(now.common.ns(), CLOCK_QUALITY);
-            self.publisher.change(now.own)
-        } else {
-            let Some(message) = self.publisher.poll(now.own) else { return };
-            message
-        };
-        let source = MacAddress(self.socket.address());
-        publish::encode(&self.control, source, message, self.t, &self.values, &mut self.frame);
-        let sent = self.socket.send(&[&self.frame]).unwrap_or(0);
-        self.unsent += u64::from(sent == 0);
     }
 }
 

@@ -26,12 +26,11 @@ const ALLOWANCE: usize = 128;
 const REFUSED_MAX: usize = 32;
 /// Authentic datagrams in a tick after which its sender is not heard before the next: eight times
 /// what a correct one says in a tick (a share and a certificate), so that what it said in eight ticks
-/// of a receiver that stood still is no offence.
+/// of a receiver that was stopped is no offence.
 const AUTHENTIC_MAX: usize = 16;
 /// From one batch to the next: a quarter of a tick.
 const PAUSE: Duration = Duration::from_micros(250);
 
-/// What is left of a party's turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pace {
     allowance: usize,
@@ -42,7 +41,6 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Of somebody who has said nothing yet.
     pub(super) const fn new() -> Self {
         Self {
             allowance: ALLOWANCE,
@@ -53,7 +51,6 @@ impl Pace {
         }
     }
 
-    /// Whether it may be heard.
     pub(super) const fn is_heard(&self) -> bool {
         self.allowance > 0 && self.paused_until.is_none()
     }
@@ -63,7 +60,6 @@ impl Pace {
         self.paused_until
     }
 
-    /// Its allowance for this tick is used up.
     pub(super) const fn is_used_up(&self) -> bool {
         self.allowance == 0
     }
@@ -73,7 +69,6 @@ impl Pace {
         self.refused >= REFUSED_MAX || self.authentic >= AUTHENTIC_MAX
     }
 
-    /// A tick has begun.
     pub(super) const fn begin_tick(&mut self) {
         self.was_flooded = self.is_flood();
         (self.refused, self.authentic) = (0, 0);

@@ -10,7 +10,6 @@ use substation::decider::Decision;
 
 use crate::time;
 
-/// Something for the sequence of events.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct NodeEvent {
     pub(crate) at: CommonTime,
@@ -21,11 +20,19 @@ pub(crate) struct NodeEvent {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum What {
     /// A node runs, with working keys of this number.
-    Born { counter: u64 },
+    Born {
+        counter: u64,
+    },
     /// The relay decides something else than before; the newest sample was stamped so.
-    Decided { decision: Decision, sample: CommonTime },
+    Decided {
+        decision: Decision,
+        sample: CommonTime,
+    },
     /// An attempt begins: its first message is sent.
-    Spoke { attempt: Attempt, cryptography: Duration },
+    Spoke {
+        attempt: Attempt,
+        cryptography: Duration,
+    },
     /// The first certificate of an attempt is sent.
     /// `from` sent the share that completed it, if one did.
     Certified {
@@ -35,22 +42,41 @@ pub(crate) enum What {
         cryptography: Duration,
     },
     /// The breaker node reports another gen than before; or of one for the first time.
-    Learnt { generation: Gen, state: Action, acted_at: CommonTime, received: CommonTime },
+    Learnt {
+        generation: Gen,
+        state: Action,
+        acted_at: CommonTime,
+        received: CommonTime,
+    },
     /// The breaker was operated, and acknowledged from `acknowledging` on.
     Acted(Acted),
     /// A key is used from now on.
-    Adopted { node: NodeId, counter: u64 },
+    Adopted {
+        node: NodeId,
+        counter: u64,
+    },
     /// No key of a node is used until it announces one.
-    Distrusted { node: NodeId, counter: u64 },
+    Distrusted {
+        node: NodeId,
+        counter: u64,
+    },
     /// Somebody said what no correct node says.
     Blamed(Box<Evidence<Proof>>),
-    /// The canary was late.
-    Stall { late: Duration },
+    Stall {
+        late: Duration,
+    },
     /// The thread that must be in time was ready to run for so long, and another one had its core.
-    Waited { waited: Duration },
+    Waited {
+        waited: Duration,
+    },
     /// A beat of the meter of a core was late: the core was gone for `taken` of it, and others had
     /// it for `waited`.
-    Taken { core: usize, late: Duration, taken: Duration, waited: Duration },
+    Taken {
+        core: usize,
+        late: Duration,
+        taken: Duration,
+        waited: Duration,
+    },
 }
 
 /// An action of the breaker, and where its time went.

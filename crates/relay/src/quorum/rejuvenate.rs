@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use substation::settings::quorum::RejuvenationSettings;
 
 use super::status::{Status, ask};
-use crate::lines::{Lines, LostLines};
+use crate::lines::Lines;
 use crate::time;
 
 /// How often it asks the breaker node.
@@ -25,7 +25,6 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Time until a node that ended by itself is started again.
 const MOURNING: Duration = Duration::from_millis(100);
 
-/// The nodes and the token.
 #[derive(Debug)]
 pub(crate) struct Rejuvenator<'s> {
     settings: &'s RejuvenationSettings,
@@ -35,8 +34,7 @@ pub(crate) struct Rejuvenator<'s> {
     counters: [u64; NODES],
     /// The last status that was looked at.
     known: Option<Status>,
-    records: Option<Lines>,
-    lost: LostLines,
+    records: Lines,
     folder: PathBuf,
     reborn: u64,
     unanswered: u64,
@@ -45,22 +43,21 @@ pub(crate) struct Rejuvenator<'s> {
 impl<'s> Rejuvenator<'s> {
     /// Starts all nodes; commands and files are relative to `folder`.
     pub(crate) fn start(settings: &'s RejuvenationSettings, folder: &Path) -> Result<Self> {
-        let records = settings.records.as_deref().map(|path| Lines::open(&folder.join(path)));
+        let records = settings.records.as_deref().map(|path| folder.join(path));
         let mut all = Self {
             settings,
             tokens: Tokens::new(time::common(), settings.rejuvenation),
             children: [const { None }; NODES],
             counters: [0; NODES],
             known: None,
-            records: records.transpose()?,
-            lost: LostLines::default(),
+            records: Lines::open(records.as_deref())?,
             // A folder has a name also where none was given.
             folder: folder.join("."),
             reborn: 0,
             unanswered: 0,
         };
         for node in NodeId::ALL {
-            let command = &settings.nodes[node.index()].command;
+            let command = &settings.nodes[node.index()];
             all.bear(node).with_context(|| {
                 format!("{node} cannot be started with {command:?}; correct its command in `nodes`")
             })?;
@@ -82,7 +79,7 @@ impl<'s> Rejuvenator<'s> {
         json!({
             "reborn": self.reborn,
             "unanswered": self.unanswered,
-            "records_lost": self.lost.count(),
+            "records_lost": self.records.lost,
         })
     }
 
@@ -101,9 +98,8 @@ impl<'s> Rejuvenator<'s> {
             let is_reborn = holder == Some(node) && status.counters[index] > self.counters[index];
             let event = if is_reborn {
                 self.reborn += 1;
-                self.write(
-                    &json!({"event": "reborn", "node": node.number(), "heard_ns": heard_ns}),
-                );
+                let number = node.number();
+                self.write(json!({"event": "reborn", "node": number, "heard_ns": heard_ns}));
                 TokenEvent::Reborn(node)
             } else {
                 TokenEvent::Heard(node)
@@ -123,20 +119,18 @@ impl<'s> Rejuvenator<'s> {
     /// Destroys the process of a node and with it all that it knew.
     fn destroy(&mut self, node: NodeId) {
         if let Some(mut child) = self.children[node.index()].take() {
-            // It may have ended already.
-            let _ended = child.kill();
-            let _status = child.wait();
-            self.write(&json!({"event": "destroyed", "node": node.number()}));
+            end(&mut child);
+            self.write(json!({"event": "destroyed", "node": node.number()}));
         }
     }
 
     fn bear(&mut self, node: NodeId) -> io::Result<()> {
-        let command = &self.settings.nodes[node.index()].command;
+        let command = &self.settings.nodes[node.index()];
         let (program, arguments) = command.split_first().expect("settings name a program");
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.folder).stdin(Stdio::null());
         self.children[node.index()] = Some(command.spawn()?);
-        self.write(&json!({"event": "started", "node": node.number()}));
+        self.write(json!({"event": "started", "node": node.number()}));
         Ok(())
     }
 
@@ -152,7 +146,7 @@ impl<'s> Rejuvenator<'s> {
             };
             self.children[node.index()] = None;
             let number = node.number();
-            self.write(&json!({"event": "ended by itself", "node": number, "status": how}));
+            self.write(json!({"event": "ended by itself", "node": number, "status": how}));
             // Whatever ends it may end it at once again.
             sleep(MOURNING);
             if let Err(error) = self.bear(node) {
@@ -163,23 +157,21 @@ impl<'s> Rejuvenator<'s> {
         }
     }
 
-    fn write(&mut self, line: &Value) {
-        let Some(out) = &mut self.records else { return };
-        let mut line = line.clone();
+    fn write(&mut self, mut line: Value) {
         line["realtime_ns"] = time::common().ns().into();
-        out.add(line);
-        if let Err(error) = out.write() {
-            self.lost.note(1, &error);
-        }
+        self.records.add(line);
+        self.records.write_or_lose();
     }
 }
 
 impl Drop for Rejuvenator<'_> {
     fn drop(&mut self) {
-        for child in self.children.iter_mut().flatten() {
-            // It may have ended already.
-            let _ended = child.kill();
-            let _status = child.wait();
-        }
+        self.children.iter_mut().flatten().for_each(end);
     }
+}
+
+/// Ends a process, which may have ended already.
+fn end(child: &mut Child) {
+    let _ended = child.kill();
+    let _status = child.wait();
 }

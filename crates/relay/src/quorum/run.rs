@@ -14,7 +14,7 @@ use iec61850::wire::ethernet::{ETHERTYPE_GOOSE, ETHERTYPE_SAMPLED_VALUES};
 use os::packet::PacketSocket;
 use quorum::wire::CertificateKind;
 use quorum::{Protocol, Speaker};
-use rtrb::{Consumer, Producer, RingBuffer};
+use rtrb::Consumer;
 use serde_json::Value;
 use substation::decider::{Decider, Elements, Foreign, Instantaneous};
 use substation::engine::Engine;
@@ -32,7 +32,8 @@ use super::operate::Operator;
 use super::records::{NodeEvent, What};
 use super::status::{self, Shown};
 use crate::canary::at_each_tick;
-use crate::lines::{Lines, LostLines};
+use crate::exchange::{Outbox, outbox};
+use crate::lines::Lines;
 use crate::links::Watched;
 use crate::run::open;
 use crate::supervise::{Supervisor, TimedThread, Watch, listen};
@@ -174,20 +175,18 @@ pub(crate) fn run_breaker(
 /// The queues of events and of waits for the core, to the thread that may block.
 type Queues = Vec<Consumer<NodeEvent>>;
 
-fn queues(host: &NodeHost) -> (Queues, Producer<NodeEvent>, Option<WaitQueue>) {
-    let (events, events_out) = RingBuffer::new(EVENTS_MAX);
-    let (waits, waits_out) = RingBuffer::new(EVENTS_MAX);
+fn queues(host: &NodeHost) -> (Queues, Outbox<NodeEvent>, Option<WaitQueue>) {
+    let (events, events_out) = outbox(EVENTS_MAX);
+    let (waits, waits_out) = outbox(EVENTS_MAX);
     (vec![events_out, waits_out], events, host.wait_min.map(|min| (min, waits)))
 }
 
-/// Everything that the thread that may block has and uses.
 struct NodeWatch<'s> {
     party: String,
     link: Option<(Watched, &'s PacketSocket)>,
     disk: Disk,
     queues: Queues,
-    records: Option<Lines>,
-    lost: LostLines,
+    records: Lines,
     status: Option<(TcpListener, Arc<Shown>)>,
     warnings: Vec<String>,
 }
@@ -199,14 +198,13 @@ impl<'s> NodeWatch<'s> {
         party: String,
         (queues, disk): (Queues, Disk),
     ) -> Result<Self> {
-        let records = host.records.as_deref().map(|path| Lines::open(&folder.join(path)));
+        let records = host.records.as_deref().map(|path| folder.join(path));
         Ok(Self {
             party,
             link: None,
             disk,
             queues,
-            records: records.transpose()?,
-            lost: LostLines::default(),
+            records: Lines::open(records.as_deref())?,
             status: None,
             warnings: Vec::new(),
         })
@@ -221,7 +219,7 @@ impl<'s> NodeWatch<'s> {
     ) -> Result<(Value, Option<String>)> {
         let (mut warnings, _awake) = prepare::process();
         warnings.extend(time::doubt());
-        let (stalls, stalls_out) = RingBuffer::new(EVENTS_MAX);
+        let (stalls, stalls_out) = outbox(EVENTS_MAX);
         self.queues.insert(0, stalls_out);
         let (mut summary, mut stalls_lost) = (Value::Null, 0_u64);
         let before = Thread { core: host.thread.core, priority: host.canary_priority };
@@ -238,9 +236,9 @@ impl<'s> NodeWatch<'s> {
         let require_realtime = host.require_realtime;
         let supervisor = Supervisor { stop, duration, cache_group: None, require_realtime };
         let failure = supervisor.run(threads, warnings, &mut self)?;
-        self.warnings.extend(self.lost.why().map(str::to_owned));
+        self.warnings.extend(self.records.why_lost);
         summary["party"] = self.party.into();
-        summary["records_lost"] = self.lost.count().into();
+        summary["records_lost"] = self.records.lost.into();
         summary["stalls_lost"] = stalls_lost.into();
         summary["warnings"] = self.warnings.into();
         Ok((summary, failure))
@@ -255,24 +253,18 @@ impl Watch for NodeWatch<'_> {
 
     /// Writes what has happened, lets the disk follow, and answers who asks.
     fn look(&mut self, _is_last: bool) -> Result<()> {
-        let mut count = 0;
         for queue in &mut self.queues {
             while let Ok(event) = queue.pop() {
-                if let Some(records) = &mut self.records {
-                    records.add(event.line());
-                    count += 1;
-                }
+                self.records.add(event.line());
             }
         }
-        if let Some(Err(error)) = self.records.as_mut().map(Lines::write) {
-            self.lost.note(count, &error);
-        }
+        self.records.write_or_lose();
         self.disk.follow().context("writing the state for a restart to disk")?;
         if let Some((listener, shown)) = &self.status {
             status::serve(listener, shown);
         }
         let failure =
-            self.link.as_mut().and_then(|(watched, socket)| watched.look(socket.link()).failure);
+            self.link.as_mut().and_then(|(watched, socket)| watched.look(socket.link()).1);
         failure.map_or(Ok(()), |failure| bail!(failure))
     }
 }
@@ -280,16 +272,14 @@ impl Watch for NodeWatch<'_> {
 /// Records each time that the canary wakes up late, with begin and length, so that an action that took
 /// long can be compared with what the host took away meanwhile; returns how many found no room in the
 /// queue.
-fn record_stalls(min: Duration, mut events: Producer<NodeEvent>, stop: &AtomicBool) -> u64 {
-    let mut lost = 0;
+fn record_stalls(min: Duration, mut events: Outbox<NodeEvent>, stop: &AtomicBool) -> u64 {
     at_each_tick(time::own().plus(CANARY_PERIOD), CANARY_PERIOD, stop, |_, due| {
         let (awake, at) = (time::own(), time::common());
         let late = awake.since(due);
         if late >= min {
-            let event = NodeEvent { at, what: What::Stall { late } };
-            lost += u64::from(events.push(event).is_err());
+            events.push(NodeEvent { at, what: What::Stall { late } });
         }
         awake
     });
-    lost
+    events.lost
 }

@@ -27,7 +27,7 @@ pub(crate) struct Shown {
     is_open: AtomicBool,
 }
 
-/// How it stands.
+/// How the breaker stands, and whom its node hears.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// When something authentic came from each node last, in ns since 1970; 0 for never.
@@ -57,7 +57,6 @@ impl Shown {
         self.is_open.store(remembered.state == Action::Trip, Ordering::Relaxed);
     }
 
-    /// All of it, now.
     fn status(&self) -> Status {
         Status {
             heard_ns: self.heard_ns.each_ref().map(|at_ns| at_ns.load(Ordering::Relaxed)),

@@ -11,18 +11,13 @@ use crate::time;
 /// A scheme with a stop-watch.
 #[derive(Debug)]
 pub(crate) struct Timed<S> {
-    scheme: S,
+    pub(crate) scheme: S,
     spent: Duration,
 }
 
 impl<S> Timed<S> {
-    /// Nothing was spent yet.
     pub(crate) const fn new(scheme: S) -> Self {
         Self { scheme, spent: Duration::ZERO }
-    }
-
-    pub(crate) const fn get(&mut self) -> &mut S {
-        &mut self.scheme
     }
 
     /// How long it was at work since this was last asked.

@@ -12,7 +12,6 @@ const ATTACKS: [&str; 9] =
     ["push", "flip", "equivocate", "old-gen", "future-gen", "early", "late", "slow", "silent"];
 /// Those of the published attack, and none.
 const COPIES: [u32; 4] = [0, 5, 50, 500];
-/// Actions under each attack with each number of copies.
 const ACTIONS: u64 = 3;
 /// How long a hostile one speaks alone: some hundred ticks.
 const ALONE: Duration = Duration::from_millis(150);
@@ -32,7 +31,7 @@ fn no_attack_in_the_peer_protocol_changes_anything() {
 /// All attacks one after the other in one station, each under new keys of its own.
 fn attack(protocol: &str) {
     let name = format!("{protocol}, all attacks");
-    let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+    let Some(mut station) = Station::new(&name, protocol) else { return };
     station.start(&[0, 1, 2]);
     let mut counter = 0;
     for attack in ATTACKS {
@@ -62,17 +61,17 @@ fn attack(protocol: &str) {
     assert_eq!(outcome.blamed.into_iter().collect::<Vec<_>>(), [3]);
 }
 
-/// Its shares are sound to whoever knows its key, and certificates with them are worth nothing to the
+/// Its shares are sound to those who know its key, and certificates with them are worth nothing to the
 /// breaker node, which does not.
 #[test]
 #[ignore = "long: a station of relays"]
 fn who_keeps_its_key_from_the_breaker_node_stops_nothing() {
-    let Some(mut station) = Station::new("a key withheld", "peer", "two-signatures") else {
+    let Some(mut station) = Station::new("a key withheld", "peer") else {
         return;
     };
     station.start(&[1, 2, 3]);
     // The one that all would certify with if they went by their numbers.
-    station.start_hostile(&["insider", "node-0.yaml", "--attack", "withhold", "--counter", "1"]);
+    station.start_hostile("insider node-0.yaml --attack withhold --counter 1");
     let steps = station.start_steps(u64::MAX);
     station.wait_for("actions beside it", |status| status.generation >= 30);
     assert_eq!(station.status().counters[0], 0, "the breaker node does not know it");
@@ -82,9 +81,8 @@ fn who_keeps_its_key_from_the_breaker_node_stops_nothing() {
 }
 
 fn start(station: &mut Station, attack: &str, copies: u32, counter: u64) {
-    let (copies, counter_text) = (copies.to_string(), counter.to_string());
-    let with = ["--copies", &copies, "--counter", &counter_text];
-    station.start_hostile(&[&["insider", "node-3.yaml", "--attack", attack][..], &with].concat());
+    let with = format!("--copies {copies} --counter {counter}");
+    station.start_hostile(&format!("insider node-3.yaml --attack {attack} {with}"));
     station.wait_for("the hostile one is known", |status| status.counters[3] == counter);
 }
 

@@ -7,12 +7,10 @@ const ACTIONS: u64 = 100;
 
 /// Runs a condition: which nodes are correct and run, and whether node 3 is hostile.
 fn condition(name: &str, protocol: &str, nodes: &[u8], hostile: bool) {
-    let Some(mut station) = Station::new(name, protocol, "two-signatures") else { return };
+    let Some(mut station) = Station::new(name, protocol) else { return };
     station.start(nodes);
     if hostile {
-        let arguments =
-            ["insider", "node-3.yaml", "--attack", "all", "--copies", "5", "--counter", "1"];
-        station.start_hostile(&arguments);
+        station.start_hostile("insider node-3.yaml --attack all --copies 5 --counter 1");
         station.wait_for("the hostile one is known", |status| status.counters[3] == 1);
     }
     let outcome = station.run(ACTIONS);

@@ -6,20 +6,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
-use iec61850::wire::{AllData, Form, Goose, Header, MacAddress, UtcTime, Value};
+use iec61850::wire::Value;
 use os::packet::PacketSocket;
 
 use super::station::{STREAM, Station, number};
-use crate::support::ip;
+use crate::support::{goose, ip};
 
 /// An overcurrent element trips, and its drop-off closes again.
 #[test]
 #[ignore = "long: a station of relays"]
 fn elements_decide() {
-    for protocol in ["arbiter", "peer"] {
-        let name = format!("{protocol}, elements");
-        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
-        station.decide(protocol, |_| {
+    for (_, mut station) in Station::of_both("elements") {
+        station.decide(|_| {
             format!(
                 "decides: {{by: elements, breaker: Q0, close_after: 20 ms}}\n{STREAM}elements:\n  \
                  I>>: {{function: overcurrent, stream: MU01, pick_up: 2 kA, delay: 0 ms}}\ntrips: \
@@ -36,18 +34,16 @@ fn elements_decide() {
 #[test]
 #[ignore = "long: a station of relays"]
 fn relays_of_somebody_else_decide() {
-    for protocol in ["arbiter", "peer"] {
-        let name = format!("{protocol}, foreign relays");
-        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+    for (_, mut station) in Station::of_both("foreign relays") {
         for node in 0..4 {
             assert!(ip(&format!("link add name relay{node} type veth peer name wire{node}")));
             assert!(ip(&format!("link set dev relay{node} up")));
             assert!(ip(&format!("link set dev wire{node} up")));
         }
-        station.decide(protocol, |node| {
+        station.decide(|node| {
             format!(
-                "decides: {{by: goose, interface: wire{node}, reference: {REFERENCE}, destination: \
-                 01:0c:cd:01:00:02, app_id: 2, conf_rev: 1, entries: [trip, close]}}\n"
+                "decides: {{by: goose, interface: wire{node}, reference: Q0, destination: \
+                 01:0c:cd:01:00:01, app_id: 1, conf_rev: 1, entries: [trip, close]}}\n"
             )
         });
         let relays = [0, 1, 2, 3].map(|node| Foreign::start(&format!("relay{node}")));
@@ -88,7 +84,6 @@ fn relays_of_somebody_else_decide() {
     }
 }
 
-const REFERENCE: &str = "F1/LLN0$GO$trips";
 /// What a foreign relay says, as bits.
 const NOTHING: u32 = 0;
 const TRIP: u32 = 1;
@@ -143,29 +138,8 @@ impl Drop for Foreign {
 }
 
 fn message(said: u32, st_num: u32, sq_num: u32) -> Vec<u8> {
-    let (mut data, mut frame) = (Vec::new(), Vec::new());
-    let values = [TRIP, CLOSE].map(|bit| Value::Boolean(said & bit != 0));
-    Value::encode_all(&values, Form::Ordinary, &mut data);
-    Goose {
-        header: Header {
-            destination: MacAddress([1, 0x0c, 0xcd, 1, 0, 2]),
-            source: MacAddress([2, 0, 0, 0, 0, 1]),
-            tag: None,
-            app_id: 2,
-            reserved: [0; 2],
-        },
-        gocb_ref: REFERENCE,
-        time_allowed_to_live_ms: 2000,
-        dat_set: "F1/LLN0$trips",
-        go_id: "trips",
-        t: UtcTime::default(),
-        st_num,
-        sq_num,
-        simulation: said & TEST != 0,
-        conf_rev: 1,
-        nds_com: false,
-        all_data: AllData::decode(&data).expect("it was encoded"),
-    }
-    .encode(Form::Ordinary, &mut frame);
-    frame
+    goose::frame(&[TRIP, CLOSE].map(|bit| Value::Boolean(said & bit != 0)), |message| {
+        (message.st_num, message.sq_num) = (st_num, sq_num);
+        message.simulation = said & TEST != 0;
+    })
 }

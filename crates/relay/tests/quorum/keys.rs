@@ -1,4 +1,4 @@
-//! Whoever has keys that are worth nothing is not heard, whatever he says: no action without a step,
+//! One whose keys are worth nothing is not heard, whatever it says: no action without a step,
 //! and none lost.
 
 use std::fs;
@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::spells::Spells;
 use super::station::{Station, number};
 
-/// Actions under each attack.
 const ACTIONS: u64 = 8;
 
 /// Keys of an earlier epoch, keys of one's own making, and those of another node: each as node 3, at
@@ -16,15 +15,13 @@ const ACTIONS: u64 = 8;
 #[test]
 #[ignore = "long: a station of relays"]
 fn keys_that_are_not_of_this_node_and_epoch_are_worth_nothing() {
-    for protocol in ["arbiter", "peer"] {
-        let name = format!("{protocol}, worthless keys");
-        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+    for (name, mut station) in Station::of_both("worthless keys") {
         for (folder, epoch) in [("earlier", "1"), ("made-up", "2")] {
             fs::create_dir(station.folder().join(folder)).expect("it is not there");
-            station.keys(&[folder, "--epoch", epoch]);
+            station.keys(&format!("{folder} --epoch {epoch}"));
         }
         // The keys of this station are of epoch 2 from here on.
-        station.keys(&[".", "--force"]);
+        station.keys(". --force");
         let path = station.folder().join("node-3.yaml");
         let settings = fs::read_to_string(path).expect("settings");
         let write = |name: &str, changes: &[(&str, &str)]| {
@@ -47,12 +44,10 @@ fn keys_that_are_not_of_this_node_and_epoch_are_worth_nothing() {
         let counters = station.status().counters;
         let mut all = Vec::new();
         for attack in ["earlier", "made-up", "another"] {
-            let assumed = station.status().generation.to_string();
-            let how = ["--attack", "push", "--copies", "50", "--counter", "9"];
-            let settings = format!("{attack}.yaml");
-            let arguments = ["insider", &settings, "--assumed", &assumed];
-            let name = format!("{protocol}, {attack} keys");
-            let spells = Spells::of(&name, &mut station, &[&arguments[..], &how].concat());
+            let assumed = station.status().generation;
+            let how = "--attack push --copies 50 --counter 9";
+            let arguments = format!("insider {attack}.yaml --assumed {assumed} {how}");
+            let spells = Spells::of(&format!("{name}: {attack}"), &mut station, &arguments);
             for said in &spells.said {
                 let said: Value = serde_json::from_str(said).expect("a summary");
                 assert!(number(&said, "said") > 0, "{said}");
@@ -78,13 +73,13 @@ fn keys_that_are_not_of_this_node_and_epoch_are_worth_nothing() {
 #[test]
 #[ignore = "long: a station of relays"]
 fn old_keys_are_worth_nothing() {
-    let Some(mut station) = Station::new("old keys", "arbiter", "two-signatures") else { return };
+    let Some(mut station) = Station::new("old keys", "arbiter") else { return };
     station.start(&[0, 1, 2, 3]);
     station.kill_node(3);
     station.start_node(3);
     station.wait_for("node 3 has a second key", |status| status.counters[3] == 2);
     station.kill_node(3);
-    station.start_hostile(&["insider", "node-3.yaml", "--attack", "push", "--counter", "1"]);
+    station.start_hostile("insider node-3.yaml --attack push --counter 1");
     let outcome = station.run(ACTIONS);
     outcome.check(ACTIONS, 2);
     assert_eq!(outcome.breaker["refused"]["node 3: Repeated"], Value::Null);
@@ -93,11 +88,11 @@ fn old_keys_are_worth_nothing() {
 }
 
 /// New keys for the station void what parties remember of the old ones: also that a node had higher
-/// numbers than it has now that it was installed anew.
+/// numbers than it has now that it was installed again.
 #[test]
 #[ignore = "long: a station of relays"]
 fn new_keys_of_a_station_void_what_was_remembered_of_the_old_ones() {
-    let Some(mut station) = Station::new("new keys", "arbiter", "two-signatures") else { return };
+    let Some(mut station) = Station::new("new keys", "arbiter") else { return };
     station.start(&[0, 1, 2, 3]);
     station.kill_node(3);
     station.start_node(3);
@@ -106,7 +101,7 @@ fn new_keys_of_a_station_void_what_was_remembered_of_the_old_ones() {
         station.kill_node(node);
     }
     station.kill_breaker();
-    station.keys(&[".", "--force"]);
+    station.keys(". --force");
     fs::remove_file(station.folder().join("node-3.memory")).expect("it remembered something");
     station.start(&[0, 1, 2, 3]);
     station.wait_for("node 3 has a first key again", |status| status.counters[3] == 1);

@@ -7,16 +7,13 @@ use super::station::{Station, number};
 #[test]
 #[ignore = "long: a station of relays"]
 fn a_flood_without_keys_changes_nothing_and_holds_nobody_up() {
-    for protocol in ["arbiter", "peer"] {
-        let name = format!("{protocol}, flood");
-        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+    for (name, mut station) in Station::of_both("flood") {
         station.measure();
         station.start(&[0, 1, 2, 3]);
-        let addresses = ["--from", "127.0.0.1:7401", "--to", "127.0.0.1:7404"];
-        let parties = ["--sender", "1", "--recipient", "4", "--rate", "100000"];
-        let attack = [&["flood"][..], &addresses, &parties].concat();
+        let attack = "flood --from 127.0.0.1:7401 --to 127.0.0.1:7404 --sender 1 --recipient 4 \
+                      --rate 100000";
         let steps = station.start_steps(u64::MAX);
-        let spells = Spells::of(&name, &mut station, &attack);
+        let spells = Spells::of(&name, &mut station, attack);
         eprintln!("{name}: datagrams in each spell: {}", spells.said.join(", "));
         let outcome = station.conclude(&steps.end());
         outcome.check_each(2);
@@ -29,10 +26,8 @@ fn a_flood_without_keys_changes_nothing_and_holds_nobody_up() {
 #[test]
 #[ignore = "long: a station of relays"]
 fn a_recording_of_a_whole_run_is_worth_nothing() {
-    for protocol in ["arbiter", "peer"] {
-        let name = format!("{protocol}, replay");
-        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
-        station.start_hostile(&["record", "lo", "recording"]);
+    for (name, mut station) in Station::of_both("replay") {
+        station.start_hostile("record lo recording");
         station.start(&[0, 1, 2, 3]);
         assert!(station.start_steps(4).finish().status.success());
         let recorded: u64 = station.end_hostile().parse().expect("a count");
@@ -41,8 +36,8 @@ fn a_recording_of_a_whole_run_is_worth_nothing() {
         let before = station.status().generation;
         assert_eq!(before, 4);
         let steps = station.start_steps(u64::MAX);
-        let attack = ["replay", "recording", "--rate", "5000"];
-        let spells = Spells::of(&name, &mut station, &attack);
+        let attack = "replay recording --rate 5000";
+        let spells = Spells::of(&name, &mut station, attack);
         let mut outcome = station.conclude(&steps.end());
         outcome.acted.drain(..before as usize);
         outcome.check_each(2);

@@ -21,9 +21,7 @@ const VOTES_WITHIN: usize = 8;
 fn rebirth_under_load_loses_and_doubles_nothing() {
     let wanted = std::env::var("QCYCLE_REJUVENATIONS");
     let wanted = wanted.map_or(REJUVENATIONS, |text| text.parse().expect("a number"));
-    for protocol in ["arbiter", "peer"] {
-        let name = format!("{protocol}, rebirth");
-        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+    for (name, mut station) in Station::of_both("rebirth") {
         station.start_breaker();
         let rejuvenator = start(&station);
         station.wait_for("all run", |status| status.counters.iter().all(|counter| *counter > 0));
@@ -31,7 +29,7 @@ fn rebirth_under_load_loses_and_doubles_nothing() {
         station.wait_for("the breaker is at work", |status| status.generation > 2);
         let born = |status: &Status| status.counters.iter().sum::<u64>();
         let before = born(&station.status());
-        // One more is under way at the begin, and one at the end is in use before that is written down.
+        // One more is under way at first, and one at the end is in use before that is written down.
         station.wait_for("nodes are reborn", |status| born(status) >= before + wanted + 2);
         let output = steps.end();
         assert!(output.status.success());
@@ -60,7 +58,7 @@ fn rebirth_under_load_loses_and_doubles_nothing() {
             let first = first.filter(|at| rebirth.ended_ns.is_none_or(|ended| *at < ended));
             if let Some(enough) = enough {
                 let voted = first.is_some_and(|first| first <= enough);
-                assert!(voted, "{protocol}: {rebirth:?}: first vote {first:?} not before {enough}");
+                assert!(voted, "{name}: {rebirth:?}: first vote {first:?} not before {enough}");
             }
             first_votes_ms.extend(first.map(|first| (first - rebirth.started_ns) as f64 / 1e6));
         }
@@ -70,7 +68,7 @@ fn rebirth_under_load_loses_and_doubles_nothing() {
     }
 }
 
-/// What became of a node that was born anew.
+/// What became of a node that was born again.
 #[derive(Debug)]
 struct Rebirth {
     node: u64,
@@ -95,7 +93,7 @@ fn start(station: &Station) -> Running {
         text += &format!("  {node}: [{relay}, node, node-{node}.yaml, --end-with-parent]\n");
     }
     fs::write(station.folder().join("rejuvenation.yaml"), text).expect("it writes");
-    Running::start(relay, &["rejuvenate", "rejuvenation.yaml"], station.folder())
+    station.relay("rejuvenate rejuvenation.yaml")
 }
 
 /// All rebirths; one node is away at a time.
@@ -147,9 +145,7 @@ fn tell(name: &str, rebirths: &[Rebirth], actions: usize, mut first_votes_ms: Ve
 #[test]
 #[ignore = "long: a station of relays"]
 fn a_breaker_node_that_comes_back_goes_on_where_it_was() {
-    for protocol in ["arbiter", "peer"] {
-        let name = format!("{protocol}, breaker node again");
-        let Some(mut station) = Station::new(&name, protocol, "two-signatures") else { return };
+    for (_, mut station) in Station::of_both("breaker node again") {
         station.start(&[0, 1, 2, 3]);
         assert!(station.start_steps(3).finish().status.success());
         station.kill_breaker();

@@ -29,7 +29,7 @@ pub(crate) struct Spells {
 
 impl Spells {
     /// Lets an attack come and go; the current steps already.
-    pub(crate) fn of(name: &str, station: &mut Station, attack: &[&str]) -> Self {
+    pub(crate) fn of(name: &str, station: &mut Station, attack: &str) -> Self {
         let actions = std::env::var("QCYCLE_ACTIONS");
         let actions = actions.map_or(ACTIONS, |text| text.parse().expect("a number"));
         let mut spells = Self { name: name.into(), gens: [vec![], vec![]], said: vec![] };

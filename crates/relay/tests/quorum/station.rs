@@ -13,7 +13,10 @@ use std::time::{Duration, Instant};
 use relay::quorum::status::{Status, ask};
 use serde_json::Value;
 
+use crate::support::running::run;
 use crate::support::{alone, cable, ip, not_measured};
+
+const QCRELAY: &str = env!("CARGO_BIN_EXE_qcrelay");
 
 /// The stream of the merging unit.
 pub(crate) const STREAM: &str = "frequency: 60 Hz\nstreams:\n  MU01: {sv_id: MU01, destination: \
@@ -27,9 +30,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Running(Option<Child>);
 
 impl Running {
-    pub(crate) fn start(program: &str, arguments: &[&str], folder: &Path) -> Self {
+    /// Starts a program, with these arguments between blanks.
+    pub(crate) fn start(program: &str, arguments: &str, folder: &Path) -> Self {
         let child = Command::new(program)
-            .args(arguments)
+            .args(arguments.split(' '))
             .current_dir(folder)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -64,7 +68,6 @@ impl Running {
         self.finish()
     }
 
-    /// Waits for its own end.
     pub(crate) fn finish(mut self) -> Output {
         self.0.take().expect("it has not ended yet").wait_with_output().expect("it ends")
     }
@@ -79,7 +82,6 @@ impl Drop for Running {
     }
 }
 
-/// The station and what runs of it.
 pub(crate) struct Station {
     folder: tempfile::TempDir,
     nodes: BTreeMap<u8, Running>,
@@ -90,7 +92,6 @@ pub(crate) struct Station {
     protocol: String,
 }
 
-/// What became of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// Steps of the current, in their order.
@@ -98,11 +99,10 @@ pub(crate) struct Outcome {
     pub(crate) acted: Vec<Value>,
     /// Attempts of the correct nodes: node, action, gen, when.
     pub(crate) spoke: Vec<(u8, String, u64, u64)>,
-    /// What the breaker node counted.
     pub(crate) breaker: Value,
     /// All records of the breaker node.
     pub(crate) records: Vec<Value>,
-    /// When a canary of some party was late: this machine stood still, from and to.
+    /// When a canary of some party was late: this machine was stopped, from and to.
     pub(crate) stalls: Vec<Range<u64>>,
     /// What the meter saw the host take of any core; only if it ran.
     pub(crate) taken: Vec<Range<u64>>,
@@ -113,8 +113,18 @@ pub(crate) struct Outcome {
 }
 
 impl Station {
+    /// A station for each protocol, one after the other, with the name of what is tried; none where
+    /// that is not allowed.
+    pub(crate) fn of_both(of_what: &str) -> impl Iterator<Item = (String, Self)> {
+        ["arbiter", "peer"].into_iter().map_while(move |protocol| {
+            let name = format!("{protocol}, {of_what}");
+            let station = Self::new(&name, protocol)?;
+            Some((name, station))
+        })
+    }
+
     /// A station in a network namespace of this thread; none where that is not allowed.
-    pub(crate) fn new(of_what: &str, protocol: &str, certificate: &str) -> Option<Self> {
+    pub(crate) fn new(of_what: &str, protocol: &str) -> Option<Self> {
         // The real-time threads of several would starve each other's on few cores.
         alone();
         if !cable(of_what) || !ip("link set dev lo up") {
@@ -135,36 +145,35 @@ impl Station {
             meter: None,
             protocol: protocol.to_owned(),
         };
-        station.make_keys(certificate);
+        station.keys(".");
         station.write_settings();
         Some(station)
     }
 
     fn write_settings(&self) {
         let decides = "decides: {by: space_vector, stream: MU01, pick_up: 2 kA, drop_off: 1 kA}\n";
-        self.decide(&self.protocol, |_| format!("{decides}{STREAM}"));
+        self.decide(|_| format!("{decides}{STREAM}"));
         let head = "breaker: Q0\nstatus: 127.0.0.1:7410\ngoose: {reference: Q0/LLN0$GO$order, \
                     data_set: Q0/LLN0$order, go_id: order, destination: 01:0c:cd:01:00:01, app_id: \
                     1, conf_rev: 1, repeat_min: 2 ms, repeat_max: 100 ms}\n";
-        self.settings("breaker", head, &self.protocol);
+        self.settings("breaker", head);
     }
 
     /// From now on each party stays on a core, and what is taken of the cores is measured: before
     /// anything is started.
     pub(crate) fn measure(&mut self) {
         let cores: Vec<String> = (0..cores()).map(|core| core.to_string()).collect();
-        let mut arguments = vec!["meter", "--end-with-parent", "--records", "meter.jsonl"];
-        arguments.extend(cores.iter().map(String::as_str));
-        let relay = env!("CARGO_BIN_EXE_qcrelay");
-        self.meter = Some(Running::start(relay, &arguments, self.folder()));
+        let cores = cores.join(" ");
+        self.meter =
+            Some(self.relay(&format!("meter {cores} --end-with-parent --records meter.jsonl")));
         self.write_settings();
     }
 
     /// What the nodes decide by, instead of what they have.
-    pub(crate) fn decide(&self, protocol: &str, how: impl Fn(u8) -> String) {
+    pub(crate) fn decide(&self, how: impl Fn(u8) -> String) {
         for node in 0..4 {
             let head = format!("node: N{node}\n{}", how(node));
-            self.settings(&format!("node-{node}"), &head, protocol);
+            self.settings(&format!("node-{node}"), &head);
         }
     }
 
@@ -172,40 +181,35 @@ impl Station {
         self.folder.path()
     }
 
-    /// Makes keys, or replaces those that are there.
-    fn make_keys(&self, certificate: &str) {
-        self.keys(&[".", "--force", "--certificate", certificate]);
-    }
-
     /// Runs `qcrelay keys` for the station.
-    pub(crate) fn keys(&self, arguments: &[&str]) {
-        let output = Command::new(env!("CARGO_BIN_EXE_qcrelay"))
-            .args(["keys", "--station", "7"])
-            .args(arguments)
-            .current_dir(self.folder())
-            .output()
-            .expect("it runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    pub(crate) fn keys(&self, arguments: &str) {
+        let arguments = format!("keys --station 7 {arguments}");
+        let (code, _, said) = run(QCRELAY, self.folder(), arguments.split(' '));
+        assert_eq!(code, Some(0), "{said}");
     }
 
-    fn settings(&self, name: &str, head: &str, protocol: &str) {
+    /// Starts `qcrelay`.
+    pub(crate) fn relay(&self, arguments: &str) -> Running {
+        Running::start(QCRELAY, arguments, self.folder())
+    }
+
+    fn settings(&self, name: &str, head: &str) {
         let number = name.bytes().last().filter(u8::is_ascii_digit).map_or(0, |digit| digit - b'0');
         let stays = self.meter.as_ref().map_or(String::new(), |_| {
             format!("core: {}, wait_min: 20 us, ", usize::from(number) % cores())
         });
         let text = format!(
-            "{head}quorum:\n  protocol: {protocol}\n  membership: membership\n  keys: \
+            "{head}quorum:\n  protocol: {}\n  membership: membership\n  keys: \
              {name}.secret\n  memory: {name}.memory\n  addresses: [127.0.0.1:7400, 127.0.0.1:7401, \
              127.0.0.1:7402, 127.0.0.1:7403]\n  breaker_address: 127.0.0.1:7404\nhost: {{{stays}interface: \
-             west, records: {name}.jsonl}}\n"
+             west, records: {name}.jsonl}}\n",
+            self.protocol
         );
         fs::write(self.folder().join(format!("{name}.yaml")), text).expect("it writes");
     }
 
     pub(crate) fn start_breaker(&mut self) {
-        let relay = env!("CARGO_BIN_EXE_qcrelay");
-        let arguments = ["breaker", "breaker.yaml", "--json", "--end-with-parent"];
-        self.breaker = Some(Running::start(relay, &arguments, self.folder()));
+        self.breaker = Some(self.relay("breaker breaker.yaml --json --end-with-parent"));
     }
 
     /// Starts the breaker node and these relay nodes, and waits until it has heard them all.
@@ -220,9 +224,7 @@ impl Station {
     }
 
     pub(crate) fn start_node(&mut self, node: u8) {
-        let settings = format!("node-{node}.yaml");
-        let arguments = ["node", &settings, "--json", "--end-with-parent"];
-        let running = Running::start(env!("CARGO_BIN_EXE_qcrelay"), &arguments, self.folder());
+        let running = self.relay(&format!("node node-{node}.yaml --json --end-with-parent"));
         self.nodes.insert(node, running);
     }
 
@@ -235,7 +237,7 @@ impl Station {
     }
 
     /// Starts `qchostile`, and waits until it begins.
-    pub(crate) fn start_hostile(&mut self, arguments: &[&str]) {
+    pub(crate) fn start_hostile(&mut self, arguments: &str) {
         let mut running = Running::start(env!("CARGO_BIN_EXE_qchostile"), arguments, self.folder());
         let said = running.first_words();
         assert_eq!(said, "qchostile: begins", "{arguments:?}");
@@ -281,24 +283,10 @@ impl Station {
 
     /// Starts a merging unit that steps so often.
     pub(crate) fn start_steps(&self, actions: u64) -> Running {
-        let actions = actions.to_string();
-        let arguments = [
-            "alternate",
-            "--interface",
-            "east",
-            "--actions",
-            &actions,
-            "--interval",
-            "25ms",
-            "--settle",
-            "300ms",
-            "--records",
-            "steps.jsonl",
-            "--follow",
-            "Q0/LLN0$GO$order",
-            "--priority",
-            "85",
-        ];
+        let arguments = format!(
+            "alternate --interface east --actions {actions} --interval 25ms --settle 300ms \
+             --records steps.jsonl --follow Q0/LLN0$GO$order --priority 85"
+        );
         Running::start(env!("CARGO_BIN_EXE_qcmerge"), &arguments, self.folder())
     }
 
@@ -388,7 +376,7 @@ impl Outcome {
                 .spoke
                 .iter()
                 .filter(|(_, action, gen_, _)| *action == acted["action"] && *gen_ == generation)
-                // A node takes down that it spoke after it has spoken, and may be stopped between.
+                // A node records that it spoke after it has spoken, and may be stopped between.
                 .map(|(node, ..)| *node)
                 .collect();
             assert!(who.len() >= backed_by, "action {index} at {at_ns}: {who:?}");
@@ -414,12 +402,10 @@ fn taken_in(line: &Value) -> Range<u64> {
     begin_ns..begin_ns + number(line, "taken_ns")
 }
 
-/// How many cores there are.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// A field that is a number.
 pub(crate) fn number(line: &Value, key: &str) -> u64 {
     line[key].as_u64().unwrap_or_else(|| panic!("{key}: {line}"))
 }

@@ -39,7 +39,6 @@ impl MergingUnit {
         Self { sv_id: format!("MU{number:02}"), destination, waves }
     }
 
-    /// The frame of a sample.
     pub(crate) fn frame(&self, number: u32) -> Vec<u8> {
         let time_s = f64::from(number) / f64::from(RATE);
         let mut values = [0.0; 8];

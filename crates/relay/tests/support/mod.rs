@@ -1,12 +1,13 @@
 //! Interfaces that only the thread of one test sees.
 
 pub(crate) mod feeder;
+pub(crate) mod goose;
 pub(crate) mod paced;
 pub(crate) mod running;
 
 use std::cell::RefCell;
 use std::io::Write as _;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::sleep;
 use std::time::Duration;
@@ -99,7 +100,17 @@ pub(crate) fn not_measured(what: &str, why: &str) {
     let _closed = writeln!(std::io::stderr(), "{what}: not measured: {why}");
 }
 
-/// Runs `ip` with these arguments.
+/// Whether Python has a module.
+pub(crate) fn has(module: &str) -> bool {
+    let mut command = Command::new("python3");
+    command.args(["-c", &format!("import {module}")]).stderr(Stdio::null());
+    let is_there = command.status().is_ok_and(|status| status.success());
+    if !is_there {
+        not_measured(module, "it is not installed (`make test` installs it in .venv)");
+    }
+    is_there
+}
+
 pub(crate) fn ip(arguments: &str) -> bool {
     Command::new("ip").args(arguments.split(' ')).status().is_ok_and(|status| status.success())
 }

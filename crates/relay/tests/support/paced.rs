@@ -6,7 +6,7 @@ use os::packet::PacketSocket;
 const LATE_NS_MAX: i64 = 300_000_000;
 
 /// Sends frames at the pace of their numbers; what is late is sent at once. Answers whether this
-/// machine let it: after a long silence a relay must begin anew.
+/// machine let it: after a long silence a relay must begin again.
 pub(crate) fn publish(
     bus: &PacketSocket,
     count: u32,

@@ -1,5 +1,7 @@
-//! A `qcrelay` that runs beside a test (`QCRELAY` names another build of it), and what it told.
+//! A `qcrelay` that runs beside a test (`QCRELAY` names another build of it), and what it reported.
 
+use std::ffi::OsStr;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -7,6 +9,18 @@ use serde_json::Value;
 
 /// What a machine under any load does within.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Exit code, output and errors of a program that ends by itself.
+pub(crate) fn run<A: AsRef<OsStr>>(
+    program: &str,
+    folder: &Path,
+    arguments: impl IntoIterator<Item = A>,
+) -> (Option<i32>, String, String) {
+    let mut command = Command::new(program);
+    let output = command.args(arguments).current_dir(folder).output().expect("it runs");
+    let [out, error] = [output.stdout, output.stderr].map(String::from_utf8);
+    (output.status.code(), out.expect("a text"), error.expect("a text"))
+}
 
 /// A relay that runs, and the folder with what it wrote.
 pub(crate) struct Relay {
@@ -16,7 +30,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Starts it with these settings, which are told where records go and where metrics are served,
+    /// Starts it with these settings, which get where records go and where metrics are served,
     /// and waits until it runs. It ends after `duration`.
     pub(crate) fn start(text: impl FnOnce(&str, &str) -> String, duration: &str) -> Self {
         Self::start_at(9462, text, duration)
@@ -56,7 +70,7 @@ impl Relay {
         relay::top::fetch(self.metrics.parse().expect("an address")).ok()
     }
 
-    /// Waits until it serves this line, and answers whether it did.
+    /// Waits until it serves this line, and returns whether it did.
     pub(crate) fn wait_until(&mut self, line: &str) -> bool {
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {

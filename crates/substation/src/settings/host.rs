@@ -9,25 +9,15 @@ use super::texts::socket;
 /// Where a relay runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Host {
-    /// Interface of the process bus.
     pub interface: Option<String>,
-    /// Interface for GOOSE, where it is another one.
     pub station_interface: Option<String>,
-    /// The thread that receives.
     pub receive: Thread,
-    /// The thread that runs the elements.
     pub task: Thread,
-    /// Priority of the thread that measures what the host takes away, on the core of the task.
     pub canary_priority: i32,
-    /// Group of the kernel's resctrl that the real-time threads join, for a share of the cache.
     pub cache_group: Option<String>,
-    /// What to do when an interface that was up is down.
     pub when_down: WhenDown,
-    /// Whether to refuse to run without what real-time threads need.
     pub require_realtime: bool,
-    /// Address and port where metrics are served; none for nowhere.
     pub metrics: Option<std::net::SocketAddr>,
-    /// File for the sequence of events and windows of measurements, one JSON object a line.
     pub records: Option<String>,
 }
 
@@ -43,9 +33,7 @@ pub enum WhenDown {
 /// Core and priority of a real-time thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Thread {
-    /// The core that it is bound to.
     pub core: Option<usize>,
-    /// Its priority of SCHED_FIFO.
     pub priority: i32,
 }
 

@@ -16,10 +16,8 @@ pub(super) const ANY_U32: Shape = Whole { min: 0, max: u32::MAX as u64 };
 pub(super) const PRIORITY_OF_THREAD: Shape = Whole { min: 1, max: 98 };
 pub(super) const CORE: Shape = Whole { min: 0, max: 1023 };
 
-/// What stands at the top of the file.
-pub(super) static TOP: Shape = Of(&RELAY);
-
-static RELAY: Table = Table {
+/// The top of the settings of a relay.
+pub static RELAY: Table = Table {
     what: "a relay",
     name: "relay",
     keys: &[
@@ -112,23 +110,14 @@ static GOOSE: Table = Table {
     ],
 };
 
-/// The message of a breaker node, which says what that node has to say.
+/// The message of a breaker node: that node says by itself what is in it.
 pub(super) static ORDERS: Table = Table {
     what: "the message with orders",
     name: "orders",
-    keys: &[
-        REFERENCE,
-        DATA_SET,
-        GO_ID,
-        DESTINATION,
-        APP_ID,
-        VLAN,
-        PRIORITY,
-        CONF_REV,
-        REPEAT_MIN,
-        REPEAT_MAX,
-        ENCODING,
-    ],
+    keys: match GOOSE.keys {
+        [control @ .., _signals] => control,
+        [] => &[],
+    },
 };
 
 static SUBSCRIPTION: Table = Table {
@@ -159,7 +148,7 @@ static HOST: Table = Table {
         key("interface_down", Choice(&["alarm", "end"]), Default("alarm"), "what to do then"),
         key("require_realtime", YES_NO, Default("no"), "`yes`: refuse to run without real time"),
         key("metrics", SOCKET, Optional, "where metrics are served"),
-        key("records", TEXT, Optional, "file for the sequence of events"),
+        key("records", TEXT, Optional, "file for events and windows of measurements"),
     ],
 };
 

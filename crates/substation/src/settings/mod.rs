@@ -5,8 +5,9 @@
 //! within the range of its element, every name that is used exists, and all that is wrong is
 //! reported at once, each with its place and the fix. The caller reads the file.
 //!
-//! The keys and their ranges stand in tables (`keys`, `element_keys`), from which the crate
-//! `settings` checks them.
+//! The keys stand in tables (`keys`, `element_keys`), each with its meaning, unit and range, from
+//! which the crate `settings` checks them and draws schemas and reference pages. Fields of settings
+//! that have the name of a key mean the same.
 //!
 //! [`merging_unit`]: the same for the program that feeds relays. [`quorum`]: for those that act as
 //! one. [`imported`]: settings out of the files of a substation.
@@ -29,8 +30,10 @@ use std::path::Path;
 
 use ::settings::Problems;
 use ::settings::cursor::{self, Cursor, Mapping};
+use ::settings::table::Shape::Of;
 
 pub use host::{Host, Thread, WhenDown};
+pub use keys::RELAY;
 pub use model::{
     Element, Function, GooseControl, Mode, Protection, Quantity, Relay, Signal, SignalKind, Stream,
     SynchronisationNeeded,
@@ -46,7 +49,7 @@ use names::Names;
 /// # Errors
 /// Everything that is wrong with them.
 pub fn read(file: impl AsRef<Path>, text: &str) -> Result<Relay, Problems> {
-    cursor::read(file.as_ref(), text, &keys::TOP, relay)
+    cursor::read(file.as_ref(), text, const { &Of(&RELAY) }, relay)
 }
 
 fn relay(top: &Mapping<'_>) -> Option<Relay> {

@@ -17,30 +17,20 @@ use crate::protection::{
 /// All settings of a relay.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Relay {
-    /// Name of the relay, for records and metrics.
     pub name: String,
-    /// Whether it is at work or takes part in a test.
     pub mode: Mode,
-    /// What it sees and when it trips.
     pub protection: Protection,
-    /// GOOSE messages that it publishes, by name.
     pub goose: BTreeMap<String, GooseControl>,
-    /// GOOSE messages of other devices, by name.
     pub subscriptions: BTreeMap<String, Subscription>,
-    /// Where and how it runs.
     pub host: Host,
 }
 
 /// Streams, and the elements that trip breakers by them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Protection {
-    /// Nominal frequency, in Hz.
     pub frequency_hz: f64,
-    /// Streams that it subscribes to, by name.
     pub streams: BTreeMap<String, Stream>,
-    /// Protection elements by name.
     pub elements: BTreeMap<String, Element>,
-    /// Which elements trip which breakers.
     pub trips: Matrix,
 }
 
@@ -57,11 +47,8 @@ pub enum Mode {
 /// A stream of sampled values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stream {
-    /// What tells it from others.
     pub key: StreamKey,
-    /// What its samples must be like.
     pub supervision: stream::Settings,
-    /// Whose clock its publisher must follow.
     pub synchronisation: SynchronisationNeeded,
 }
 
@@ -81,7 +68,6 @@ pub enum SynchronisationNeeded {
 pub struct Element {
     /// Streams that it looks at, one for each side.
     pub streams: Vec<String>,
-    /// Kind of the element, with its settings.
     pub function: Function,
     /// Elements that block it while they see something: a blown fuse, a power swing.
     pub guards: Vec<String>,
@@ -127,25 +113,15 @@ pub enum Function {
 /// A GOOSE message that the relay publishes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GooseControl {
-    /// Reference of the control block.
     pub reference: String,
-    /// Reference of the data set.
     pub data_set: String,
-    /// Name of the message.
     pub go_id: String,
-    /// The group that it is sent to.
     pub destination: MacAddress,
-    /// APPID of its frames, 0 to 0xbfff.
     pub app_id: u16,
-    /// Priority and VLAN of its frames.
     pub tag: Tag,
-    /// Revision of the configuration.
     pub conf_rev: u32,
-    /// First repetition after a change.
     pub repeat_min: Duration,
-    /// Repetition while nothing changes.
     pub repeat_max: Duration,
-    /// How integers are encoded.
     pub form: Form,
     /// What it says: booleans, and quality where it is wanted.
     pub signals: Vec<Signal>,
@@ -154,7 +130,6 @@ pub struct GooseControl {
 /// One value of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Signal {
-    /// Start, operation, trip, or the quality of one.
     pub kind: SignalKind,
     /// Name of the element or breaker, also behind its value.
     pub name: String,
@@ -163,14 +138,10 @@ pub struct Signal {
 /// What a signal says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SignalKind {
-    /// An element has started.
     Start,
-    /// An element has operated.
     Operate,
-    /// A breaker is tripped.
     Trip,
     /// Quality of a start or operation: invalid while the element sees nothing that it can trust.
     ElementQuality,
-    /// Quality of a trip.
     TripQuality,
 }

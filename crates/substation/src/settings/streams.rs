@@ -32,7 +32,6 @@ pub(super) fn distinct<S>(
     streams
 }
 
-/// What distinguishes a stream from others.
 pub(super) fn key(map: &Mapping<'_>) -> Option<StreamKey> {
     Some(StreamKey {
         destination: map.parse("destination", group)?.value,

@@ -15,7 +15,6 @@ use super::texts::{group, known, visible};
 pub struct Subscription {
     /// Group, control block and number of values, which identify it.
     pub expected: Expected,
-    /// What each of its values is for.
     pub entries: Vec<Entry>,
 }
 

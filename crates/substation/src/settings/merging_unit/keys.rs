@@ -13,7 +13,7 @@ use super::super::keys::{
     SV_RATE, SYNCHRONISATION, VLAN,
 };
 use super::super::texts::{TEXT, YES_NO};
-use super::sources::element_of_plant;
+use super::read::element_of_plant;
 
 /// Longest time that anything of a merging unit takes, in s: a week.
 const WEEK_S: f64 = 604_800.0;
@@ -23,17 +23,16 @@ const VOLTS: Shape = Within(Voltage, 0.0, 5_000_000.0);
 const LAG: Shape = Within(Angle, -180.0, 180.0);
 const WITHIN_A_WEEK: Shape = Within(Time, 0.0, WEEK_S);
 
-pub(super) static TOP: Shape = Of(&MERGING_UNIT);
-
-static MERGING_UNIT: Table = Table {
+/// The top of the settings of a merging unit.
+pub static MERGING_UNIT: Table = Table {
     what: "a merging unit",
     name: "merging_unit",
     keys: &[
         key("merging_unit", TEXT, Required, "its name"),
         key("frequency", NOMINAL_HZ, Required, "nominal"),
-        key("interface", TEXT, Optional, "that it sends to"),
-        key("duration", Within(Time, 0.001, WEEK_S), Optional, "how long it publishes"),
-        key("seed", ANY_U32, Default("1"), "of random disturbances"),
+        key("interface", TEXT, Optional, "that it sends to, unless `--interface` names one"),
+        key("duration", Within(Time, 0.001, WEEK_S), Optional, "how long, or until its end"),
+        key("seed", ANY_U32, Default("1"), "of disturbances: the same seed, the same frames"),
         key("sources", Named(Foreign, &OneOf(&SOURCE)), Required, "of samples, by name"),
         key("streams", Named(Foreign, &Of(&STREAM)), Required, "that it publishes, by name"),
         key("disturbances", Named(Foreign, &Of(&DISTURBANCE)), Optional, "of frames, by name"),
@@ -71,13 +70,13 @@ static FAULT: Table = Table {
     what: "a fault",
     name: "fault",
     keys: &[
-        key("at", WITHIN_A_WEEK, Required, "when it may begin"),
-        key("every", Within(Time, 0.1, WEEK_S), Optional, "from one to the next"),
-        key("lasts", Within(Time, 0.001, WEEK_S), Optional, "how long it stays"),
+        key("at", WITHIN_A_WEEK, Required, "when it may begin: at the next `inception`"),
+        key("every", Within(Time, 0.1, WEEK_S), Optional, "from one to the next, or once"),
+        key("lasts", Within(Time, 0.001, WEEK_S), Optional, "how long it stays if not cleared"),
         key("phases", Choice(&["a", "b", "c", "ab", "bc", "ca", "abc"]), Required, "faulted"),
         key("current", AMPERES, Required, "of the fault, root mean square"),
         key("lag", LAG, Default("80 deg"), "of the current behind its voltage"),
-        key("voltage_left", Within(Portion, 0.0, 2.0), Default("0 %"), "in faulted phases"),
+        key("voltage_left", Within(Portion, 0.0, 2.0), Default("0 %"), "of faulted phases"),
         key("inception", Within(Angle, -360.0, 360.0), Default("0 deg"), "angle of the voltage"),
         key("tau", Within(Time, 0.0, 1.0), Default("0 s"), "time constant of the offset"),
     ],
@@ -88,8 +87,8 @@ static TRANSFORMER: Table = Table {
     name: "transformer",
     keys: &[
         key("ratio", Within(Number, 1.0, 100_000.0), Required, "primary to secondary"),
-        key("burden", Within(Impedance, 0.001, 1000.0), Required, "with winding"),
-        key("saturation", Within(Voltage, 1.0, 100_000.0), Required, "at 10 A of magnetisation"),
+        key("burden", Within(Impedance, 0.001, 1000.0), Required, "secondary, with winding"),
+        key("saturation", Within(Voltage, 1.0, 1e5), Required, "secondary, at 10 A of excitation"),
         key("remanence", Within(Portion, -0.9, 0.9), Default("0 %"), "share of the knee"),
     ],
 };
@@ -104,7 +103,7 @@ static COMTRADE: Table = Table {
         kind(&["comtrade"]),
         key("configuration", TEXT, Required, "its `.cfg` file"),
         key("data", TEXT, Required, "its `.dat` file"),
-        key("channels", Several(&Text), Required, "those for Ia Ib Ic In Ua Ub Uc Un"),
+        key("channels", Several(&Text), Required, "for Ia Ib Ic In Ua Ub Uc Un; `none` for zero"),
         INCEPTION,
     ],
 };
@@ -127,8 +126,8 @@ static PLANT: Table = Table {
     keys: &[
         kind(&["plant"]),
         key("folder", TEXT, Default("/plant"), "where its files are"),
-        key("bus", TEXT, Required, "with the voltages"),
-        key("element", ELEMENT_OF_PLANT, Required, "with the currents"),
+        key("bus", TEXT, Required, "with the voltages: `671` for `bus.671.v1`"),
+        key("element", ELEMENT_OF_PLANT, Required, "with the currents: `line.671692`"),
         key("every", Within(Time, 0.0001, 1.0), Default("1 ms"), "how often files are read"),
     ],
 };
@@ -145,7 +144,7 @@ static STREAM: Table = Table {
         SV_APP_ID,
         SV_RATE,
         // With eight, a frame stays below 1500 octets with the longest name.
-        key("asdus", Whole { min: 1, max: 8 }, Optional, "samples in a frame"),
+        key("asdus", Whole { min: 1, max: 8 }, Optional, "samples in a frame, or as usual"),
         SV_CONF_REV,
         VLAN,
         PRIORITY,
@@ -181,6 +180,6 @@ static BREAKER: Table = Table {
         APP_ID,
         key("value", Whole { min: 0, max: 255 }, Default("0"), "which is the trip, from 0"),
         key("opening", Within(Time, 0.0, 10.0), Required, "until the contacts are apart"),
-        key("position", TEXT, Optional, "file that gets a 0 then"),
+        key("position", TEXT, Optional, "file that gets a 0 then: the switch of a simulated grid"),
     ],
 };

@@ -5,30 +5,26 @@ use std::path::Path;
 
 use ::settings::Problems;
 use ::settings::cursor::{self, Mapping};
+use ::settings::table::Shape::Of;
 use quorum::Action;
 
 use super::super::texts::socket;
 use super::super::{GooseControl, goose};
-use super::keys::BREAKER;
+use super::keys::BREAKER_NODE;
 use super::{NodeHost, Quorum, host, quorum};
 use crate::protection::breaker;
 
 /// The node beside the breaker, which operates it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BreakerNode {
-    /// Name of the breaker.
     pub name: String,
-    /// What all nodes of the station agree on.
     pub quorum: Quorum,
-    /// How the breaker stands when this node runs for the first time.
     pub initially: Action,
     /// How fast the contacts move, as the published position shows it.
     pub breaker: breaker::Settings,
-    /// The message that operates the breaker: trip, close, and its position.
     pub goose: Option<GooseControl>,
     /// Where it reports whom it hears and its state; nowhere if there is none.
     pub status: Option<SocketAddr>,
-    /// Interface and threads of the node.
     pub host: NodeHost,
 }
 
@@ -37,7 +33,7 @@ pub struct BreakerNode {
 /// # Errors
 /// Everything that is wrong with them.
 pub fn read(file: impl AsRef<Path>, text: &str) -> Result<BreakerNode, Problems> {
-    cursor::read(file.as_ref(), text, &BREAKER, node)
+    cursor::read(file.as_ref(), text, const { &Of(&BREAKER_NODE) }, node)
 }
 
 fn node(top: &Mapping<'_>) -> Option<BreakerNode> {

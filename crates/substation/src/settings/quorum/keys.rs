@@ -11,14 +11,8 @@ use super::super::keys::{
 };
 use super::super::texts::{PARTY, SOCKET, TEXT, YES_NO};
 
-/// What stands at the top of the file of a relay node.
-pub(super) static NODE: Shape = Of(&RELAY_NODE);
-/// What stands at the top of the file of a breaker node.
-pub(super) static BREAKER: Shape = Of(&BREAKER_NODE);
-/// What stands at the top of the file of a rejuvenator.
-pub(super) static REJUVENATION: Shape = Of(&REJUVENATOR);
-
-static RELAY_NODE: Table = Table {
+/// The top of the settings of a relay node.
+pub static RELAY_NODE: Table = Table {
     what: "a relay node",
     name: "node",
     keys: &[
@@ -63,8 +57,8 @@ static BY_VECTOR: Table = Table {
     keys: &[
         by(&["space_vector"]),
         key("stream", TEXT, Required, "with the currents"),
-        key("pick_up", AMPERES, Required, "trips above"),
-        key("drop_off", AMPERES, Required, "closes below"),
+        key("pick_up", AMPERES, Required, "primary length above which it trips"),
+        key("drop_off", AMPERES, Required, "primary length below which it closes"),
         key("closes", YES_NO, Default("yes"), "whether it closes at all"),
     ],
 };
@@ -96,9 +90,9 @@ static QUORUM: Table = Table {
         key("memory", TEXT, Required, "file with what a restart needs"),
         key("addresses", Several(&PARTY), Required, "of the relay nodes, in their order"),
         key("breaker_address", PARTY, Required, "of the breaker node"),
-        key("dwell_before_trip", SPAN, Optional, "least time from an action to the next trip"),
-        key("dwell_before_close", SPAN, Optional, "least time from an action to the next close"),
-        key("presence_interval", SPAN, Optional, "between signs of life"),
+        key("dwell_before_trip", SPAN, Optional, "from an action to the next trip; 3 ms"),
+        key("dwell_before_close", SPAN, Optional, "from an action to the next close; 20 ms"),
+        key("presence_interval", SPAN, Optional, "between signs of life; 500 ms"),
     ],
 };
 
@@ -115,7 +109,12 @@ static HOST: Table = Table {
         // A twentieth of a quarter cycle at 60 Hz.
         key("stall_min", STALL, Default("200 us"), "lateness of the canary that is recorded"),
         key("wait_min", STALL, Optional, "wait for the core that is recorded"),
-        key("require_realtime", YES_NO, Default("no"), "`yes`: refuse to run without real time"),
+        key(
+            "require_realtime",
+            YES_NO,
+            Default("no"),
+            "`yes`: only with real time and a kept clock",
+        ),
         key("records", TEXT, Optional, "file for the sequence of events"),
     ],
 };
@@ -123,7 +122,8 @@ static HOST: Table = Table {
 /// Slowest breaker: a second.
 const TRAVEL: Shape = Within(Time, 0.0, 1.0);
 
-static BREAKER_NODE: Table = Table {
+/// The top of the settings of the breaker node.
+pub static BREAKER_NODE: Table = Table {
     what: "a breaker node",
     name: "breaker",
     keys: &[
@@ -140,7 +140,8 @@ static BREAKER_NODE: Table = Table {
 
 const COMMAND: Shape = Several(&Text);
 
-static REJUVENATOR: Table = Table {
+/// The top of the settings of a rejuvenator.
+pub static REJUVENATOR: Table = Table {
     what: "a rejuvenator",
     name: "rejuvenation",
     keys: &[

@@ -12,8 +12,9 @@ use std::time::Duration;
 use ::settings::cursor::Mapping;
 
 pub use breaker::{BreakerNode, read as read_breaker};
+pub use keys::{BREAKER_NODE, REJUVENATOR, RELAY_NODE};
 pub use node::{Decides, ForeignEntry, Node, read as read_node};
-pub use rejuvenation::{RejuvenatedNode, RejuvenationSettings, read as read_rejuvenation};
+pub use rejuvenation::{RejuvenationSettings, read as read_rejuvenation};
 
 use quorum::{NODES, Parameters, Party, Protocol};
 
@@ -26,17 +27,11 @@ use super::texts::party;
 pub struct Quorum {
     /// Who counts votes: the breaker node, or the relays themselves.
     pub protocol: Protocol,
-    /// All numbers of the protocol.
     pub parameters: Parameters,
-    /// File with the membership.
     pub membership: String,
-    /// File with the secrets of this party.
     pub keys: String,
-    /// File with what must be found again after a restart.
     pub memory: String,
-    /// Where the relay nodes are heard, in their order.
     pub addresses: [SocketAddr; NODES],
-    /// Where the breaker node is heard.
     pub breaker_address: SocketAddr,
 }
 
@@ -54,21 +49,13 @@ impl Quorum {
 /// Where a node runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeHost {
-    /// Interface of the process bus.
     pub interface: Option<String>,
     /// The thread that does everything that must be in time.
     pub thread: Thread,
-    /// Priority of the thread that measures what the host takes away, on the same core.
     pub canary_priority: i32,
-    /// How much the canary may be late without a line in the records.
     pub stall_min: Duration,
-    /// How long the thread may wait for its core without a line in the records; not looked at if
-    /// nothing is said.
     pub wait_min: Option<Duration>,
-    /// Whether to refuse to run without what real-time threads need, and without a clock that
-    /// somebody keeps within its bound.
     pub require_realtime: bool,
-    /// File for the sequence of events, one JSON object a line.
     pub records: Option<String>,
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ::settings::cursor::{self, Mapping};
 use ::settings::problems::quoted;
+use ::settings::table::Shape::Of;
 use ::settings::{Fault, Problems};
 use iec61850::goose::Expected;
 use quorum::Action;
@@ -12,20 +13,16 @@ use quorum::Action;
 use super::super::names::{Names, below};
 use super::super::texts::known;
 use super::super::{Mode, Protection, Stream, protection, streams, subscriptions};
-use super::keys::NODE;
+use super::keys::RELAY_NODE;
 use super::{NodeHost, Quorum, host, quorum};
 use crate::protection::space_vector;
 
 /// One of the four relays that act as one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Node {
-    /// Name of the node, for records.
     pub name: String,
-    /// What all nodes of the station are told.
     pub quorum: Quorum,
-    /// What decides whether to trip or close.
     pub decides: Decides,
-    /// Interface and threads of the node.
     pub host: NodeHost,
 }
 
@@ -34,7 +31,6 @@ pub struct Node {
 pub enum Decides {
     /// Protection elements with their trip matrix.
     Elements {
-        /// What sees the streams, and trips.
         protection: Box<Protection>,
         /// Which breaker of the trip matrix, in the order of the names.
         breaker: usize,
@@ -44,7 +40,6 @@ pub enum Decides {
     SpaceVector {
         /// Of the currents of this stream.
         stream: Box<Stream>,
-        /// Limits of the space vector, in A.
         settings: space_vector::Settings,
         /// Whether a current below the limit is a decision to close.
         closes: bool,
@@ -55,7 +50,6 @@ pub enum Decides {
         interface: String,
         /// Control block and size of the message that it listens to.
         expected: Expected,
-        /// What the values of the message say.
         entries: Vec<ForeignEntry>,
     },
 }
@@ -74,7 +68,7 @@ pub enum ForeignEntry {
 /// # Errors
 /// Everything that is wrong with them.
 pub fn read(file: impl AsRef<Path>, text: &str) -> Result<Node, Problems> {
-    cursor::read(file.as_ref(), text, &NODE, node)
+    cursor::read(file.as_ref(), text, const { &Of(&RELAY_NODE) }, node)
 }
 
 fn node(top: &Mapping<'_>) -> Option<Node> {

@@ -5,29 +5,20 @@ use std::path::Path;
 
 use ::settings::Problems;
 use ::settings::cursor::{self, Mapping};
+use ::settings::table::Shape::Of;
 use quorum::{NODES, Rejuvenation};
 
 use super::super::texts::socket;
-use super::keys::REJUVENATION;
+use super::keys::REJUVENATOR;
 
 /// What restarts nodes, one after the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RejuvenationSettings {
-    /// Where the breaker node reports whom it hears.
     pub status: SocketAddr,
-    /// How often, and after which silence.
     pub rejuvenation: Rejuvenation,
-    /// The nodes, in their order.
-    pub nodes: [RejuvenatedNode; NODES],
-    /// File for what was done, one JSON object a line.
+    /// Program and arguments of each node, in their order: it is killed, and started again.
+    pub nodes: [Vec<String>; NODES],
     pub records: Option<String>,
-}
-
-/// A node that is destroyed and started again.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct RejuvenatedNode {
-    /// The program and its arguments. It is killed, and started again.
-    pub command: Vec<String>,
 }
 
 /// Reads the settings; `file` is where the text is from, for reports.
@@ -35,7 +26,7 @@ pub struct RejuvenatedNode {
 /// # Errors
 /// Everything that is wrong with them.
 pub fn read(file: impl AsRef<Path>, text: &str) -> Result<RejuvenationSettings, Problems> {
-    cursor::read(file.as_ref(), text, &REJUVENATION, settings)
+    cursor::read(file.as_ref(), text, const { &Of(&REJUVENATOR) }, settings)
 }
 
 fn settings(top: &Mapping<'_>) -> Option<RejuvenationSettings> {
@@ -43,8 +34,8 @@ fn settings(top: &Mapping<'_>) -> Option<RejuvenationSettings> {
     let rejuvenation =
         Rejuvenation { interval: top.time("interval")?, silence_max: top.time("silence_max")? };
     let nodes = top.mapping("nodes")?;
-    let nodes = std::array::from_fn(|number| RejuvenatedNode {
-        command: nodes.parse_all(&number.to_string(), |text| Ok(text.to_owned())),
+    let nodes = std::array::from_fn(|number| {
+        nodes.parse_all(&number.to_string(), |text| Ok(text.to_owned()))
     });
     Some(RejuvenationSettings {
         status: top.parse("status", socket)?.value,
