@@ -22,7 +22,7 @@ enum Reclosure {
     Attempted(SampleTime),
 }
 
-/// The relay.
+/// A relay whose elements decide about one breaker.
 #[derive(Debug)]
 pub struct Elements {
     engine: Engine,

@@ -11,7 +11,7 @@ use quorum::Action;
 use super::{Decision, Voice};
 use crate::settings::quorum::ForeignEntry;
 
-/// The relay.
+/// A relay of another make, whose GOOSE says what it decides.
 #[derive(Debug)]
 pub struct Foreign {
     subscriber: Subscriber,

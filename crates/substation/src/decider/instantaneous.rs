@@ -19,7 +19,7 @@ const UNIT_A: f64 = 1e-3;
 /// Phase currents among the channels.
 const PHASES: usize = 3;
 
-/// The relay.
+/// A relay that decides by single samples of one stream.
 #[derive(Clone, Debug)]
 pub struct Instantaneous {
     supervision: Supervision,

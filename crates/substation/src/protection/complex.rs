@@ -1,7 +1,7 @@
 //! Phasors: the root mean square value and the angle of a sinusoid at the moment of the newest
 //! sample, as complex numbers whose angles are in degrees.
 
-/// A complex number.
+/// A phasor or an impedance: a complex number of double precision.
 pub type Complex = num_complex::Complex64;
 
 /// Angles in degrees, as settings and people have them.

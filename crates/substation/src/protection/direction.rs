@@ -24,7 +24,7 @@ pub enum Way {
     Reverse,
 }
 
-/// What is compared.
+/// Which current is compared with which voltage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Polarisation {
     /// Phase currents with the voltages across the other phases.
@@ -33,7 +33,7 @@ pub enum Polarisation {
     Residual,
 }
 
-/// Settings.
+/// Limits and times of a directional overcurrent element (67).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     pub overcurrent: overcurrent::Settings,
@@ -58,7 +58,7 @@ pub struct Bay {
     pub frequency_hz: f64,
 }
 
-/// The element.
+/// A directional overcurrent element (67).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Directional {
     settings: Settings,

@@ -66,7 +66,7 @@ struct Loop {
     is_to_earth: bool,
 }
 
-/// The element.
+/// A distance element (21).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Distance {
     settings: Settings,

@@ -14,7 +14,7 @@ use super::voltage::Side;
 /// How far back over the threshold the frequency must come, in Hz.
 const HYSTERESIS_HZ: f64 = 0.02;
 
-/// Settings.
+/// Limits and times of a frequency element (81).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     /// Which side is wrong.
@@ -24,7 +24,7 @@ pub struct Settings {
     pub delay: Duration,
 }
 
-/// The element.
+/// A frequency element (81).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Frequency {
     level: Level,

@@ -30,7 +30,7 @@ const HEALTHY_TIME: Duration = Duration::from_millis(60);
 const KEPT: usize = 12;
 const STEP: Duration = Duration::from_millis(5);
 
-/// Settings.
+/// Limits and times of a fuse failure element (60FL).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     /// Voltage of a phase from which it is healthy, in V.
@@ -41,7 +41,7 @@ pub struct Settings {
     pub current_a_min: f64,
 }
 
-/// The element.
+/// A fuse failure element (60FL).
 #[derive(Clone, PartialEq, Debug)]
 pub struct FuseFailure {
     settings: Settings,

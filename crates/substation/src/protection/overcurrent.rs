@@ -25,7 +25,7 @@ pub enum Timing {
     Inverse(Curve, f64, Reset),
 }
 
-/// Settings.
+/// Limits and times of an overcurrent element (50, 51).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     pub pick_up_a: f64,
@@ -44,7 +44,7 @@ pub struct Current {
     pub second_harmonic_a: f64,
 }
 
-/// The element.
+/// An overcurrent element (50, 51).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Overcurrent {
     settings: Settings,

@@ -31,7 +31,7 @@ impl Level {
         self.is_picked_up
     }
 
-    /// Drops off.
+    /// Drops off, whatever the value is.
     pub fn reset(&mut self) {
         self.is_picked_up = false;
     }
@@ -61,7 +61,7 @@ impl Delay {
         Decision { start, operate: now.since(begin) >= self.span }
     }
 
-    /// Forgets a start.
+    /// Forgets a start, as if there had been none.
     pub fn reset(&mut self) {
         self.begin = None;
     }

@@ -1,6 +1,8 @@
 //! Every key of the settings of a merging unit.
 
+use ::settings::Fault;
 use ::settings::names::Names::Foreign;
+use ::settings::problems::quoted;
 use ::settings::table::Need::{Default, Optional, Required};
 use ::settings::table::Shape::{Choice, Named, Of, OneOf, Several, Text, Whole, Within, Written};
 use ::settings::table::{Forms, Key, Shape, Syntax, Table, key};
@@ -13,7 +15,6 @@ use super::super::keys::{
     SV_RATE, SYNCHRONISATION, VLAN,
 };
 use super::super::texts::{TEXT, YES_NO};
-use super::read::element_of_plant;
 
 /// Longest time that anything of a merging unit takes, in s: a week.
 const WEEK_S: f64 = 604_800.0;
@@ -22,6 +23,14 @@ const AMPERES: Shape = Within(Current, 0.0, 500_000.0);
 const VOLTS: Shape = Within(Voltage, 0.0, 5_000_000.0);
 const LAG: Shape = Within(Angle, -180.0, 180.0);
 const WITHIN_A_WEEK: Shape = Within(Time, 0.0, WEEK_S);
+
+fn element_of_plant(text: &str) -> Result<(), Fault> {
+    if text.contains('.') {
+        return Ok(());
+    }
+    let what = format!("{} has no class", quoted(text));
+    Err(Fault::new(what, "give class and name, such as `line.650632`"))
+}
 
 /// The top of the settings of a merging unit.
 pub static MERGING_UNIT: Table = Table {

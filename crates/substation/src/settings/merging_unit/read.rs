@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ::settings::Problems;
 use ::settings::cursor::{self, Mapping};
 use ::settings::problems::quoted;
 use ::settings::table::Shape::Of;
-use ::settings::{Fault, Problems};
 use iec61850::wire::Synchronisation;
 
 use super::super::goose::tag;
@@ -216,14 +216,6 @@ fn plant(map: &Mapping<'_>) -> Option<Plant> {
         element: map.text("element")?.value,
         every: map.time("every")?,
     })
-}
-
-pub(super) fn element_of_plant(text: &str) -> Result<(), Fault> {
-    if text.contains('.') {
-        return Ok(());
-    }
-    let what = format!("{} has no class", quoted(text));
-    Err(Fault::new(what, "give class and name, such as `line.650632`"))
 }
 
 fn comtrade(map: &Mapping<'_>) -> Option<Playback> {
