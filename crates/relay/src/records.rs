@@ -75,7 +75,7 @@ impl Names {
             Entry::Initiate(element) => {
                 json!({"initiate": element, "on": value == Some(true), "publisher": name})
             }
-            Entry::Quality | Entry::Unused => {
+            Entry::Quality(_) | Entry::Unused => {
                 json!({"entry": entry, "value": value, "publisher": name})
             }
         }

@@ -40,7 +40,7 @@ impl Subscribed {
                 relay.protection.elements.keys().position(|known| known == name)
             }
             Entry::Trip(name) => breakers.keys().position(|known| known == name),
-            Entry::Position(_) | Entry::Quality | Entry::Unused => None,
+            Entry::Position(_) | Entry::Quality(_) | Entry::Unused => None,
         };
         let subscriptions = relay.subscriptions.values();
         subscriptions
@@ -86,7 +86,7 @@ impl Subscribed {
                 Entry::Block(_) => Order::Block,
                 Entry::Trip(_) => Order::Trip,
                 Entry::Initiate(_) => Order::Initiate,
-                Entry::Position(_) | Entry::Quality | Entry::Unused => return None,
+                Entry::Position(_) | Entry::Quality(_) | Entry::Unused => return None,
             };
             Some((order((*place)?), *value == Some(true)))
         })
@@ -101,35 +101,37 @@ impl Subscribed {
             Entry::Block(_) | Entry::Trip(_) | Entry::Initiate(_) => {
                 matches!(data, Data::Boolean(_))
             }
-            Entry::Quality => {
+            Entry::Quality(_) => {
                 matches!(data, Data::BitString(bits) if Quality::from_bits(bits).is_some())
             }
             Entry::Unused => true,
         })
     }
 
+    /// Values first, then their qualities, which may stand before them.
     fn take(&mut self, message: &Goose<'_>) {
-        let mut before = None;
-        for (index, data) in message.all_data.elements().enumerate() {
-            match (self.entries.get(index), data) {
-                (Some(Entry::Quality), Data::BitString(bits)) => {
-                    let quality = Quality::from_bits(bits).unwrap_or(Quality::INVALID);
-                    if let (Some(before), false) = (before, quality.is_usable(self.takes_tests)) {
-                        self.values[before] = None;
+        let entries = self.entries.iter().zip(message.all_data.elements());
+        for (value, (entry, data)) in self.values.iter_mut().zip(entries) {
+            *value = match (entry, data) {
+                (Entry::Quality(_), _) => None,
+                (_, Data::Boolean(value)) => Some(value),
+                (Entry::Position(_), Data::BitString(bits)) => match (bits.get(0), bits.get(1)) {
+                    (Some(true), Some(false)) => Some(true),
+                    (Some(false), Some(true)) => Some(false),
+                    _ => None,
+                },
+                _ => None,
+            };
+        }
+        for (entry, data) in self.entries.iter().zip(message.all_data.elements()) {
+            if let (Entry::Quality(of), Data::BitString(bits)) = (entry, data) {
+                let quality = Quality::from_bits(bits).unwrap_or(Quality::INVALID);
+                if !quality.is_usable(self.takes_tests) {
+                    for guarded in of {
+                        self.values[*guarded] = None;
                     }
                 }
-                (Some(_), Data::Boolean(value)) => self.values[index] = Some(value),
-                (Some(Entry::Position(_)), Data::BitString(bits)) => {
-                    let ends = (bits.get(0), bits.get(1));
-                    self.values[index] = match ends {
-                        (Some(true), Some(false)) => Some(true),
-                        (Some(false), Some(true)) => Some(false),
-                        _ => None,
-                    };
-                }
-                _ => {}
             }
-            before = Some(index);
         }
     }
 }
@@ -203,5 +205,27 @@ subscriptions:
         let swapped = [block, quality, position, unused];
         assert_eq!(give(&mut all[0], 0, 1, &swapped), [None; 4]);
         assert_eq!((all[0].counters().misconfigured, all[0].counters().received), (1, 1));
+    }
+
+    #[test]
+    fn a_quality_before_its_value_is_the_quality_of_that_value() {
+        let text = SETTINGS.replace(
+            "[position Q0, quality, block I>, unused]",
+            "[quality of 2, position Q0, quality of 4, block I>]",
+        );
+        let relay = settings::read("relay.yaml", &text).expect("the settings are good");
+        let mut all = Subscribed::of(&relay);
+        let subscribed = &mut all[0];
+        let mut told = |ms, st_num, qualities: [u8; 2]| {
+            let [position, _, block, _] = values(0x80, 0, true);
+            let [one, other] = qualities.map(|quality| Value::BitString(vec![quality, 0], 3));
+            let known = give(subscribed, ms, st_num, &[one, position, other, block]);
+            [known[1], known[3]]
+        };
+        assert_eq!(told(0, 1, [0, 0]), [Some(true), Some(true)]);
+        // The position is of questionable quality, and then what blocks is.
+        assert_eq!(told(1, 2, [0xc0, 0]), [None, Some(true)]);
+        assert_eq!(told(2, 3, [0, 0xc0]), [Some(true), None]);
+        assert_eq!(told(3, 4, [0, 0]), [Some(true), Some(true)]);
     }
 }

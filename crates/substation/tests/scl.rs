@@ -2,8 +2,9 @@
 //! wrong is left out, with its line, and none costs more work than its length warrants.
 
 use iec61850::scl::{self, Station};
+use proptest::strategy::Strategy as _;
 use substation::settings::imported::{Wanted, from_scl};
-use substation::settings::{self, Entry};
+use substation::settings::{self, Entry, Signal, SignalKind};
 
 const BAY: &str = include_str!("data/bay.cid");
 const WANTED: Wanted<'static> = Wanted { frequency_hz: 50.0, own: None };
@@ -28,7 +29,7 @@ fn streams_and_messages_of_others_are_settings_as_they_come() {
     assert_eq!(breaker.expected.gocb_ref, "BAYQ01XCBR/LLN0$GO$state");
     assert_eq!((breaker.expected.app_id, breaker.expected.conf_rev), (2, 2));
     let position = Entry::Position("Q0.XCBR1.Pos.stVal".into());
-    assert_eq!(breaker.entries, [position, Entry::Quality, Entry::Unused]);
+    assert_eq!(breaker.entries, [position, Entry::Quality(vec![0]), Entry::Unused]);
     assert_eq!(relay.subscriptions["REL1_PROT_trips"].entries.len(), 3);
 }
 
@@ -86,6 +87,150 @@ fn blocks_that_lack_something_are_told_with_their_line() {
         settings::read("relay.yaml", &yaml).expect("the rest is good").protection.streams.len(),
         1
     );
+}
+
+/// A file whose message has these members, written as `node object attribute`.
+fn file(members: &[String]) -> String {
+    let members: String = members
+        .iter()
+        .map(|member| {
+            let parts: Vec<&str> = member.split(' ').collect();
+            let [node, object, attribute] = parts[..] else { panic!("{member}") };
+            let (device, node) = node.split_once('/').unwrap_or(("PROT", node));
+            let class = &node[node.len() - 5..node.len() - 1];
+            let (prefix, instance) = (&node[..node.len() - 5], &node[node.len() - 1..]);
+            format!(
+                "<FCDA ldInst='{device}' prefix='{prefix}' lnClass='{class}' lnInst='{instance}' \
+                 doName='{object}' daName='{attribute}' fc='ST'/>"
+            )
+        })
+        .collect();
+    format!(
+        "<SCL><Communication><SubNetwork><ConnectedAP iedName='D' apName='A'>\
+         <GSE ldInst='PROT' cbName='c'><Address><P type='MAC-Address'>01-0C-CD-01-00-01</P>\
+         <P type='APPID'>0001</P></Address></GSE></ConnectedAP></SubNetwork></Communication>\
+         <IED name='D'><AccessPoint name='A'><Server><LDevice inst='PROT'><LN0>\
+         <DataSet name='s'>{members}</DataSet><GSEControl name='c' datSet='s' confRev='1'/>\
+         </LN0></LDevice></Server></AccessPoint></IED></SCL>"
+    )
+}
+
+/// Members by name, each quality with the values that settings say it is of, in an order that does not
+/// depend on that of the file.
+fn guarded(members: &[String]) -> Vec<(String, Vec<String>)> {
+    let (yaml, _) = from_scl(&read(&file(members)), &WANTED);
+    // A message needs no stream, and a relay does.
+    let yaml = yaml
+        + "streams: {s: {sv_id: S, destination: '01:0c:cd:04:00:01', app_id: 0x4000, rate: 4000 Hz}}\n";
+    let relay = settings::read("relay.yaml", &yaml).unwrap_or_else(|p| panic!("{p}\n{yaml}"));
+    let entries = &relay.subscriptions["D_PROT_c"].entries;
+    assert_eq!(entries.len(), members.len());
+    let of = |entry: &Entry| match entry {
+        Entry::Quality(of) => of.iter().map(|index| members[*index].clone()).collect(),
+        _ => Vec::new(),
+    };
+    let mut found: Vec<(String, Vec<String>)> =
+        members.iter().zip(entries).map(|(member, entry)| (member.clone(), of(entry))).collect();
+    for (_, values) in &mut found {
+        values.sort();
+    }
+    found.sort();
+    found
+}
+
+/// The values that each quality is of, as the references of the data objects say.
+fn by_reference(members: &[String]) -> Vec<(String, Vec<String>)> {
+    let mut expected: Vec<(String, Vec<String>)> = members
+        .iter()
+        .map(|quality| {
+            let object = quality.strip_suffix(" q").map(|object| format!("{object} "));
+            let is_of = |member: &&String| {
+                let is_value = *member != quality && !member.ends_with(" t");
+                is_value && object.as_ref().is_some_and(|object| member.starts_with(object))
+            };
+            let mut values: Vec<String> = members.iter().filter(is_of).cloned().collect();
+            values.sort();
+            (quality.clone(), values)
+        })
+        .collect();
+    expected.sort();
+    expected
+}
+
+fn members_of(lines: &str) -> Vec<String> {
+    lines.split(", ").map(str::to_owned).collect()
+}
+
+#[test]
+fn qualities_are_those_of_their_data_objects_in_the_orders_of_all_vendors() {
+    for (vendor, lines) in [
+        ("ABB", "CTRL/XCBR1 Pos q, CTRL/XCBR1 Pos stVal, PTRC1 Tr q, PTRC1 Tr general, PTRC1 Tr t"),
+        ("Siemens", "CTRL/XCBR1 Pos stVal, CTRL/XCBR1 Pos q, PTRC1 Tr general, PTRC1 Tr q"),
+        ("SEL", "PTRC1 Tr general, CTRL/XCBR1 Pos stVal, PTRC1 Tr q, CTRL/XCBR1 Pos q"),
+        ("GE", "GGIO1 Ind1 q, GGIO1 Ind1 stVal, GGIO1 Ind2 stVal, GGIO1 Ind3 q, GGIO2 Ind1 stVal"),
+        (
+            "phases",
+            "PDIS1 Str general, PDIS1 Str dirGeneral, PDIS1 Str phsA, PDIS1 Str q, PDIS1 Str t",
+        ),
+        (
+            "prefixes",
+            "CTRL/aXCBR1 Pos q, CTRL/bXCBR1 Pos stVal, CTRL/bXCBR1 Pos q, CTRL/aXCBR1 Pos stVal",
+        ),
+        ("logical devices", "PROT/PTOC1 Op q, CTRL/PTOC1 Op general, PROT/PTOC1 Op general"),
+        ("inner objects", "MMXU1 A.phsA q, MMXU1 A.phsA cVal.mag.f, MMXU1 A.phsB cVal.mag.f"),
+    ] {
+        let members = members_of(lines);
+        assert_eq!(guarded(&members), by_reference(&members), "{vendor}");
+    }
+    // The part of a name between object and attribute stands with either.
+    let members = members_of("MMXU1 A phsA.q, MMXU1 A phsB.cVal.mag.f, MMXU1 A.phsA cVal.mag.f");
+    assert_eq!(guarded(&members)[0].1, ["MMXU1 A.phsA cVal.mag.f"]);
+    let twice = members_of("PTRC1 Tr q, PTRC1 Tr general, PTRC1 Tr q");
+    let of: Vec<usize> = guarded(&twice).iter().map(|(_, values)| values.len()).collect();
+    assert_eq!(of.iter().sum::<usize>(), 1, "the second one is unused");
+}
+
+#[test]
+fn an_own_message_with_qualities_before_their_values_is_published_as_it_is_described() {
+    let members =
+        members_of("PTRC1 Tr q, PTRC1 Tr general, PTOC1 Op general, PTOC1 Op phsA, PTOC1 Op q");
+    let (yaml, _) = from_scl(&read(&file(&members)), &Wanted { own: Some("D"), ..WANTED });
+    let completed = ["- trip Q0", "- operate I>", "- operate I>"]
+        .iter()
+        .fold(yaml, |yaml, signal| yaml.replacen("- which", signal, 1))
+        + "mode: test\n\
+           streams: {s: {sv_id: S, destination: '01:0c:cd:04:00:01', app_id: 0x4000, rate: 4000 Hz}}\n\
+           elements: {I>: {function: overcurrent, stream: s, pick_up: 1 kA, delay: 0 s}}\n\
+           trips: {breakers: {Q0: [I>]}}\n";
+    let relay =
+        settings::read("relay.yaml", &completed).unwrap_or_else(|p| panic!("{p}\n{completed}"));
+    let signal = |kind, name: &str| Signal { kind, name: name.into() };
+    let expected = [
+        signal(SignalKind::TripQuality, "Q0"),
+        signal(SignalKind::Trip, "Q0"),
+        signal(SignalKind::Operate, "I>"),
+        signal(SignalKind::Operate, "I>"),
+        signal(SignalKind::ElementQuality, "I>"),
+    ];
+    assert_eq!(relay.goose["D_PROT_c"].signals, expected);
+    let mixed = completed.replacen("quality of 3 4", "quality of 2 4", 1);
+    let problems = settings::read("relay.yaml", &mixed).expect_err("two qualities").to_string();
+    assert!(problems.contains("these signals have different qualities"), "{problems}");
+    assert!(problems.contains("would not be marked as a test"), "{problems}");
+}
+
+proptest::proptest! {
+    #[test]
+    fn whose_a_quality_is_does_not_depend_on_the_order_of_the_data_set(
+        members in proptest::sample::subsequence(members_of(
+            "CTRL/XCBR1 Pos stVal, CTRL/XCBR1 Pos q, CTRL/XCBR1 Pos t, XCBR1 Pos stVal, XCBR1 Pos q, \
+             aXCBR1 Pos q, PTRC1 Tr general, PTRC1 Tr phsA, PTRC1 Tr phsB, PTRC1 Tr q, PTRC1 Tr t, \
+             PTRC1 Op general, PTRC1 Op q, PTRC2 Tr general, PTRC2 Tr q, GGIO1 Ind1 stVal, GGIO1 Ind1 q",
+        ), 1..17)
+        .prop_shuffle(),
+    ) {
+        proptest::prop_assert_eq!(guarded(&members), by_reference(&members));
+    }
 }
 
 proptest::proptest! {

@@ -125,8 +125,8 @@ fn each_problem_is_told_with_its_line_and_the_fix() {
         (
             "trip Q1,",
             "quality, quality,",
-            "relay.yaml:85:33: goose.trips.signals[2]: there is no signal before this `quality`; \
-             write it after the signal whose quality it is",
+            "relay.yaml:85:33: goose.trips.signals[2]: there is no value before this `quality`; \
+             write it after the value whose quality it is, or name that by its number: `quality of 2`",
         ),
         (
             "repeat_max: 1 s",
@@ -150,11 +150,13 @@ fn entries_of_messages_name_what_is_there() {
             problems.iter().map(|problem| problem.fault.what.clone()).collect::<Vec<_>>().join("; ")
         })
     };
+    let relay = with("quality of 3 4, unused, trip Q0, block I>").expect("these are there");
+    assert_eq!(relay.subscriptions["other"].entries[0], Entry::Quality(vec![2, 3]));
     let relay = with("trip Q0, quality, initiate BF, block I>").expect("these are there");
     let named = |name: &str| name.to_owned();
     let expected = [
         Entry::Trip(named("Q0")),
-        Entry::Quality,
+        Entry::Quality(vec![0]),
         Entry::Initiate(named("BF")),
         Entry::Block(named("I>")),
     ];
@@ -164,7 +166,14 @@ fn entries_of_messages_name_what_is_there() {
         ("initiate I>", "there is no breaker failure element `I>`"),
         ("block Q0", "there is no element `Q0`"),
         ("position", "`position` is not an entry"),
-        ("quality of it", "`quality of it` is not an entry"),
+        ("qualitative", "`qualitative` is not an entry"),
+        ("quality of it", "`it` is not the number of a value"),
+        ("trip Q0, quality of 0", "`0` is not the number of a value"),
+        ("trip Q0, quality of 2", "`2` is not the number of a value"),
+        ("trip Q0, quality of 1 3", "`3` is not the number of a value"),
+        // It would be the quality of nothing, and the value behind it would have none.
+        ("quality, trip Q0", "there is no value before this `quality`"),
+        ("trip Q0, quality, quality", "there is no value before this `quality`"),
     ] {
         assert_eq!(with(entries), Err(what.to_owned()), "{entries}");
     }

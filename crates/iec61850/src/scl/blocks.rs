@@ -254,15 +254,68 @@ impl<'a, 'i> Here<'a, 'i, '_> {
         Ok((Address { destination, app_id, tag: Tag::new(priority, vlan as u16) }, found))
     }
 
+    /// Leads qualities to their values. Devices differ in where they put a quality, and one can be
+    /// that of several values or of none, so the data object alone tells which belong together.
+    fn pair(&self, members: &[Node<'a, 'i>], values: &mut [Value]) {
+        let names = |member: Node<'a, 'i>| {
+            ["ldInst", "prefix", "lnClass", "lnInst", "doName", "daName"]
+                .map(|name| attribute(member, name))
+        };
+        let node = |[device, prefix, class, instance, ..]: [&'a str; 6]| {
+            let device = if device.is_empty() { attribute(self.logical, "inst") } else { device };
+            [device, prefix, class, instance]
+        };
+        let is_short = |names: &[&str; 6]| names.iter().all(|name| name.len() <= NAME_OCTETS_MAX);
+        let all: Vec<[&str; 6]> = members.iter().map(|member| names(*member)).collect();
+        let mut qualities = BTreeMap::new();
+        for (index, names) in all.iter().enumerate().filter(|(_, names)| is_short(names)) {
+            if let Some(object) = quality_of(names[4], names[5]) {
+                qualities.entry((node(*names), object)).or_insert(index);
+            }
+        }
+        for (index, names) in all.iter().enumerate().filter(|(_, names)| is_short(names)) {
+            let is_quality = matches!(values[index].kind, ValueKind::Quality(_));
+            if is_quality || names[5].rsplit('.').next() == Some("t") {
+                continue;
+            }
+            // The innermost data object that has a quality here.
+            let mut object = [names[4], names[5]].join(".");
+            while let Some(end) = object.rfind('.') {
+                object.truncate(end);
+                if let Some(quality) = qualities.get(&(node(*names), object.clone())) {
+                    if let ValueKind::Quality(of) = &mut values[*quality].kind {
+                        of.push(index);
+                    }
+                    break;
+                }
+            }
+        }
+    }
+
     fn values(&self, set: &str) -> Result<Vec<Value>, String> {
         let found = self.sets.get(set);
         let (found, count) =
             found.ok_or_else(|| format!("its data set `{}` does not exist", as_word(set)))?;
         match *count {
             0 => Err("its data set is empty".into()),
-            1..=VALUES_MAX => Ok(below(*found, "FCDA").map(value).collect()),
+            1..=VALUES_MAX => {
+                let members: Vec<Node<'_, '_>> = below(*found, "FCDA").collect();
+                let mut values: Vec<Value> = members.iter().map(|member| value(*member)).collect();
+                self.pair(&members, &mut values);
+                Ok(values)
+            }
             many => Err(format!("its data set has {many} values, more than {VALUES_MAX}")),
         }
+    }
+}
+
+/// The data object that an attribute is the quality of. Part of its name may stand with that of the
+/// attribute: `A` and `phsA.q` as well as `A.phsA` and `q`.
+fn quality_of(object: &str, part: &str) -> Option<String> {
+    let inner = part.strip_suffix('q')?;
+    match inner.strip_suffix('.') {
+        Some(inner) => Some(format!("{object}.{inner}")),
+        None => inner.is_empty().then(|| object.to_owned()),
     }
 }
 
@@ -272,7 +325,7 @@ fn value(member: Node<'_, '_>) -> Value {
     let node = [attribute(member, "prefix"), class, attribute(member, "lnInst")].concat();
     let kind = match part {
         "stVal" if SWITCHES.contains(&class) && object == "Pos" => ValueKind::Position,
-        "q" => ValueKind::Quality,
+        _ if quality_of(object, part).is_some() => ValueKind::Quality(Vec::new()),
         _ => ValueKind::Other,
     };
     let parts = [node.as_str(), object, part].map(as_word);

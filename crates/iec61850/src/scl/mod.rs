@@ -101,12 +101,13 @@ pub struct Value {
 }
 
 /// What a relay can make of a value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ValueKind {
     /// The position of a switch.
     Position,
-    /// The quality of the value before it.
-    Quality,
+    /// The quality of values of the same data object, by their places in the data set, from 0. None
+    /// where the data set has no value of it, or has that quality twice.
+    Quality(Vec<usize>),
     /// Something else, which a person must say.
     Other,
 }

@@ -9,6 +9,7 @@ use iec61850::wire::{Form, Tag};
 
 use super::model::{GooseControl, Mode, Signal, SignalKind};
 use super::names::Names;
+use super::qualities::{self, Written};
 use super::texts::{group, known, visible};
 
 /// Values that fit into a frame beside the names.
@@ -23,13 +24,7 @@ pub(super) fn read(
 }
 
 fn one(map: &Mapping<'_>, names: &Names<'_>, mode: Mode) -> Option<GooseControl> {
-    let signals = signals(map, names);
-    if mode == Mode::Test {
-        for signal in unqualified(&signals) {
-            let what = format!("{} would not be marked as a test", quoted(&signal.name));
-            map.wrong("signals", what, "write `quality` after each signal, or `mode: on`");
-        }
-    }
+    let signals = signals(map, names, mode);
     control(map, signals)
 }
 
@@ -59,58 +54,74 @@ pub(super) fn tag(map: &Mapping<'_>) -> Option<Tag> {
     Some(Tag::new(map.whole("priority")?.value as u8, map.whole("vlan")?.value as u16))
 }
 
-/// Signals such as `trip Q0`, `start I>` and `operate Z1`.
-fn signals(map: &Mapping<'_>, names: &Names<'_>) -> Vec<Signal> {
-    let items = map.items("signals");
-    if items.len() > SIGNALS_MAX {
-        let what = format!("{} signals do not fit into a frame", items.len());
+/// Signals such as `trip Q0`, `start I>` and `operate Z1`, and their qualities wherever they stand.
+fn signals(map: &Mapping<'_>, names: &Names<'_>, mode: Mode) -> Vec<Signal> {
+    let written = Written::all(map, "signals");
+    if written.len() > SIGNALS_MAX {
+        let what = format!("{} signals do not fit into a frame", written.len());
         map.wrong("signals", what, format!("publish at most {SIGNALS_MAX} in a message"));
     }
-    let mut signals: Vec<Signal> = Vec::new();
-    for item in &items {
-        let read = item.parse(|text| signal(text, signals.last(), names));
-        signals.extend(read.map(|read| read.value));
+    let value = |value: &Written<'_>| match value.is_quality() {
+        true => None,
+        false => value.parse(|text| signal(text, names)),
+    };
+    let values: Vec<Option<Signal>> = written.iter().map(value).collect();
+    let mut are_qualified = vec![false; values.len()];
+    let mut signals = Vec::new();
+    for (index, value) in written.iter().enumerate() {
+        if value.is_quality() {
+            let of = value.parse(|text| qualities::guarded(text, index, &written));
+            for guarded in of.iter().flatten() {
+                are_qualified[*guarded] = true;
+            }
+            let quality = of.and_then(|of| value.parse(|_| quality_of(&of, &values)));
+            signals.extend(quality.flatten());
+        } else {
+            signals.extend(values[index].clone());
+        }
+    }
+    let unqualified = values.iter().zip(are_qualified).filter(|(_, is_qualified)| !is_qualified);
+    for signal in unqualified.filter_map(|(signal, _)| signal.as_ref()) {
+        if mode == Mode::Test {
+            let what = format!("{} would not be marked as a test", quoted(&signal.name));
+            map.wrong("signals", what, "write `quality` after each signal, or `mode: on`");
+        }
     }
     signals
 }
 
-/// A signal, or the quality of the signal before it.
-fn signal(text: &str, before: Option<&Signal>, names: &Names<'_>) -> Result<Signal, Fault> {
-    if text == "quality" {
-        return before.and_then(quality_of).ok_or_else(|| {
-            let fix = "write it after the signal whose quality it is";
-            Fault::new("there is no signal before this `quality`", fix)
-        });
-    }
+/// A signal that is no quality.
+fn signal(text: &str, names: &Names<'_>) -> Result<Signal, Fault> {
     let (kind, name) = text.split_once(' ').unwrap_or((text, ""));
     let (kind, what, there) = match kind {
         "trip" => (SignalKind::Trip, ["breaker", "breakers"], &names.breakers),
         "start" => (SignalKind::Start, ["element", "elements"], &names.elements),
         "operate" => (SignalKind::Operate, ["element", "elements"], &names.elements),
         _ => {
-            let fix = "write it as `trip Q0`, `start I>`, `operate I>` or `quality`";
+            let fix =
+                "write it as `trip Q0`, `start I>`, `operate I>`, `quality` or `quality of 2`";
             return Err(Fault::new(format!("{} is not a signal", quoted(text)), fix));
         }
     };
     Ok(Signal { kind, name: known(name, what, there)? })
 }
 
-/// The quality behind a signal; nothing behind a quality.
-fn quality_of(signal: &Signal) -> Option<Signal> {
-    let kind = match signal.kind {
-        SignalKind::Start | SignalKind::Operate => SignalKind::ElementQuality,
-        SignalKind::Trip => SignalKind::TripQuality,
-        SignalKind::ElementQuality | SignalKind::TripQuality => return None,
+/// The quality of these signals; nothing when one of them is wrong, which is reported.
+fn quality_of(of: &[usize], values: &[Option<Signal>]) -> Result<Option<Signal>, Fault> {
+    let quality = |index: &usize| {
+        let Signal { kind, name } = values[*index].clone()?;
+        let kind = match kind {
+            SignalKind::Trip => SignalKind::TripQuality,
+            _ => SignalKind::ElementQuality,
+        };
+        Some(Signal { kind, name })
     };
-    Some(Signal { kind, name: signal.name.clone() })
-}
-
-/// Signals that have no quality behind them.
-fn unqualified(signals: &[Signal]) -> impl Iterator<Item = &Signal> {
-    let behind = signals.iter().skip(1).map(Some).chain([None]);
-    let each = signals.iter().zip(behind).filter(|(signal, behind)| {
-        let quality = quality_of(signal);
-        quality.is_some() && quality.as_ref() != *behind
-    });
-    each.map(|(signal, _)| signal)
+    let Some(qualities) = of.iter().map(quality).collect::<Option<Vec<Signal>>>() else {
+        return Ok(None);
+    };
+    if qualities.iter().any(|quality| *quality != qualities[0]) {
+        let fix = "give signals of one element, or trips of one breaker";
+        return Err(Fault::new("these signals have different qualities", fix));
+    }
+    Ok(qualities.into_iter().next())
 }

@@ -96,13 +96,13 @@ fn line_of(name: &str, stream: &StreamBlock, rate: f64) -> String {
 fn subscription(name: &str, message: &MessageBlock) -> String {
     let mut text = head(name, message);
     text += "    entries:\n";
-    for value in &message.values {
-        let entry = match value.kind {
+    for (index, value) in message.values.iter().enumerate() {
+        let entry = match &value.kind {
             ValueKind::Position => quoted(&format!("position {}.{}", message.device, value.path)),
-            ValueKind::Quality => "quality".into(),
+            ValueKind::Quality(of) => quality(index, of),
             ValueKind::Other => "unused".into(),
         };
-        let _infallible = writeln!(text, "      - {entry}  # {}", value.path);
+        let _infallible = writeln!(text, "      - {entry}  # {}: {}", index + 1, value.path);
     }
     text
 }
@@ -125,11 +125,26 @@ fn publication(name: &str, message: &MessageBlock) -> String {
     }
     // Only a person knows which element or breaker of the relay each value is.
     text += "    signals:\n";
-    for value in &message.values {
-        let signal = if value.kind == ValueKind::Quality { "quality" } else { "which" };
-        let _infallible = writeln!(text, "      - {signal}  # {}", value.path);
+    for (index, value) in message.values.iter().enumerate() {
+        let signal = match &value.kind {
+            ValueKind::Quality(of) if !of.is_empty() => quality(index, of),
+            _ => "which".into(),
+        };
+        let _infallible = writeln!(text, "      - {signal}  # {}: {}", index + 1, value.path);
     }
     text
+}
+
+/// The value at `index`, which is the quality of these.
+fn quality(index: usize, of: &[usize]) -> String {
+    match of {
+        [] => "unused".into(),
+        [before] if before + 1 == index => "quality".into(),
+        all => {
+            let numbers: Vec<String> = all.iter().map(|index| (index + 1).to_string()).collect();
+            format!("quality of {}", numbers.join(" "))
+        }
+    }
 }
 
 fn head(name: &str, message: &MessageBlock) -> String {

@@ -21,6 +21,7 @@ mod keys;
 pub mod merging_unit;
 mod model;
 mod names;
+mod qualities;
 pub mod quorum;
 mod streams;
 mod subscriptions;

@@ -8,6 +8,7 @@ use ::settings::problems::quoted;
 use iec61850::goose::Expected;
 
 use super::names::Names;
+use super::qualities::{self, Written};
 use super::texts::{group, known, visible};
 
 /// A message of another device.
@@ -31,8 +32,9 @@ pub enum Entry {
     Trip(String),
     /// Tells a breaker failure element of a trip by another device while it is true.
     Initiate(String),
-    /// Quality of the value before it: that is unknown unless this is good and no test.
-    Quality,
+    /// Quality of other values of the message, by their numbers from 0: they are unknown unless this
+    /// is good and no test.
+    Quality(Vec<usize>),
     /// Nothing: the relay does not use the value.
     Unused,
 }
@@ -42,7 +44,14 @@ pub(super) fn read(top: &Mapping<'_>, names: &Names<'_>) -> BTreeMap<String, Sub
 }
 
 fn one(map: &Mapping<'_>, names: &Names<'_>) -> Option<Subscription> {
-    let entries = map.parse_all("entries", |text| entry(text, names));
+    let written = Written::all(map, "entries");
+    let entry = |(index, value): (usize, &Written<'_>)| {
+        value.parse(|text| match value.is_quality() {
+            true => qualities::guarded(text, index, &written).map(Entry::Quality),
+            false => entry(text, names),
+        })
+    };
+    let entries: Vec<Entry> = written.iter().enumerate().filter_map(entry).collect();
     let simulated = map.is("simulated", "yes");
     Some(Subscription { expected: expected(map, entries.len(), simulated)?, entries })
 }
@@ -64,7 +73,6 @@ fn entry(text: &str, names: &Names<'_>) -> Result<Entry, Fault> {
     let breaker = || known(name, ["breaker", "breakers"], &names.breakers);
     let failure = ["breaker failure element", "breaker failure elements"];
     match (kind, name) {
-        ("quality", "") => Ok(Entry::Quality),
         ("unused", "") => Ok(Entry::Unused),
         ("position", breaker) if !breaker.is_empty() => Ok(Entry::Position(breaker.into())),
         ("block", _) => known(name, ["element", "elements"], &names.elements).map(Entry::Block),
@@ -73,8 +81,8 @@ fn entry(text: &str, names: &Names<'_>) -> Result<Entry, Fault> {
             known(name, failure, &names.elements_with("breaker_failure", None)).map(Entry::Initiate)
         }
         _ => {
-            let fix = "write `position Q0`, `block I>`, `trip Q0`, `initiate BF`, `quality` or \
-                       `unused`";
+            let fix = "write `position Q0`, `block I>`, `trip Q0`, `initiate BF`, `quality`, \
+                       `quality of 2` or `unused`";
             Err(Fault::new(format!("{} is not an entry", quoted(text)), fix))
         }
     }
