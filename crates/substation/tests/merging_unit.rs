@@ -69,6 +69,16 @@ fn each_problem_is_told_with_its_line_and_the_fix() {
              harmonic; give 2 to 50",
         ),
         (
+            "configuration: record.cfg",
+            "configuration: record.CFF",
+            "unit.yaml:28:11: sources.record.data: the combined file contains the data; leave it out",
+        ),
+        (
+            "    data: record.dat\n",
+            "",
+            "unit.yaml:25:3: sources.record: `data` is missing; add `data`: a text",
+        ),
+        (
             "[IA, IB, IC, none, UA, UB, UC, none]",
             "[IA, IB, IC]",
             "unit.yaml:29:15: sources.record.channels: 3 channels; give those of Ia Ib Ic In Ua \
@@ -95,6 +105,14 @@ fn each_problem_is_told_with_its_line_and_the_fix() {
     ] {
         assert_eq!(said(from, to), problem, "{to}");
     }
+}
+
+#[test]
+fn a_combined_record_is_one_file() {
+    let text = GOOD.replacen("record.cfg\n    data: record.dat", "record.cff", 1);
+    let unit = merging_unit::read("unit.yaml", &text).expect("it contains the data");
+    let Source::Playback(record) = &unit.sources["record"] else { panic!("it is a record") };
+    assert!(matches!(&record.record, RecordFiles::Comtrade { data: None, .. }));
 }
 
 #[test]

@@ -5,6 +5,14 @@ use super::ComtradeError;
 /// Most channels that are read; the standard allows 999,999, memory does not.
 const CHANNELS_MAX: usize = 10_000;
 
+/// Rates that can be: of samples in thirty years, and of light over a millimetre.
+const RATES_HZ: std::ops::RangeInclusive<f64> = 1e-9..=1e12;
+
+/// Years that records state: of C37.111, of its drafts, and of standards with the same text (IEC
+/// 60255-24:2001, GB/T 22386-2008, GB/T 14598.24-2017).
+const REVISIONS: &str =
+    "1991 (or none), 1997, 1999, 2000, 2001, 2008 (all read as 1999), 2013 and 2017 (read as 2013)";
+
 /// Year of the standard that a record follows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Revision {
@@ -119,14 +127,19 @@ impl Configuration {
     /// # Errors
     /// The first line that is not as it must be.
     pub fn parse(text: &str) -> Result<Self, ComtradeError> {
+        // Older recorders end the file with a control character of DOS.
+        let text = text.trim_start_matches('\u{feff}').trim_end_matches(['\u{1a}', '\0']);
         let mut lines = Lines { lines: text.lines(), number: 0 };
         let head = lines.next("the station")?;
         let field = |index: usize| head.get(index).copied().unwrap_or_default();
         let revision = match field(2) {
             "" | "1991" => Revision::Of1991,
-            "1999" | "2001" => Revision::Of1999,
-            "2013" => Revision::Of2013,
-            other => return Err(lines.wrong(format!("revision {other:?} is not known"))),
+            "1997" | "1999" | "2000" | "2001" | "2008" => Revision::Of1999,
+            "2013" | "2017" => Revision::Of2013,
+            other => {
+                let what = format!("revision {other:?} is not known; known are {REVISIONS}");
+                return Err(lines.wrong(what));
+            }
         };
         let (analog_count, digital_count) = counts(&mut lines)?;
         let analog = (0..analog_count)
@@ -150,8 +163,12 @@ impl Configuration {
         let stamp_us = if revision == Revision::Of1991 {
             1.0
         } else {
-            let line = lines.next("the factor of the stamps")?;
-            if line[0].is_empty() { 1.0 } else { lines.real(line[0], "the factor")? }
+            // Some recorders leave it out.
+            let line = lines.next("the factor of the stamps").unwrap_or_default();
+            match line.first() {
+                None | Some(&"") => 1.0,
+                Some(text) => lines.real(text, "the factor")?,
+            }
         };
         Ok(Self {
             station: field(0).into(),
@@ -228,11 +245,11 @@ fn rates(lines: &mut Lines<'_>) -> Result<(Vec<Rate>, usize), ComtradeError> {
     // With no rate there is one line still, which says how many samples there are.
     for _ in 0..count.max(1) {
         let line = lines.next("a rate")?;
-        let [hz, last] = line[..] else {
+        let [hz, last, ..] = line[..] else {
             return Err(lines.wrong("a rate and the number of its last sample are expected here"));
         };
         let (hz, last) = (lines.real(hz, "a rate")?, lines.number::<usize>(last, "a sample")?);
-        if last < samples || hz < 0.0 {
+        if last < samples || (hz != 0.0 && !RATES_HZ.contains(&hz)) {
             return Err(lines.wrong("rates are positive, and samples count up"));
         }
         samples = last;

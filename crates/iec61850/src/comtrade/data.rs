@@ -1,6 +1,7 @@
 //! The data file: one sample of all channels after the other (C37.111, clause 8).
 
 use super::ComtradeError;
+use super::combined::Combined;
 use super::configuration::{Configuration, Encoding};
 
 /// What stands for a value that is missing, in 16 bits.
@@ -32,7 +33,28 @@ impl Record {
     /// # Errors
     /// The first line or sample that is not as it must be.
     pub fn parse(configuration: &str, data: &[u8]) -> Result<Self, ComtradeError> {
-        let configuration = Configuration::parse(configuration)?;
+        Self::read(Configuration::parse(configuration)?, data)
+    }
+
+    /// Reads a record from the octets of a combined file.
+    ///
+    /// # Errors
+    /// The first line or sample that is not as it must be.
+    pub fn parse_combined(file: &[u8]) -> Result<Self, ComtradeError> {
+        let Combined { configuration, data, is_ascii } = Combined::parse(file)?;
+        let text = String::from_utf8_lossy(configuration.octets);
+        let read = Configuration::parse(&text).map_err(|error| configuration.place(error))?;
+        if is_ascii != (read.encoding == Encoding::Ascii) {
+            let [says, are] =
+                [!is_ascii, is_ascii].map(|ascii| if ascii { "ASCII" } else { "binary" });
+            let what = format!("the data are {are}, but the configuration says {says}");
+            return Err(data.place(ComtradeError::new("data", 0, what)));
+        }
+        Self::read(read, data.octets)
+            .map_err(|error| if is_ascii { data.place(error) } else { error })
+    }
+
+    fn read(configuration: Configuration, data: &[u8]) -> Result<Self, ComtradeError> {
         let samples = match configuration.encoding {
             Encoding::Ascii => ascii(&configuration, data)?,
             _ => binary(&configuration, data)?,
@@ -49,36 +71,18 @@ impl Record {
     }
 
     fn take(&mut self, samples: Vec<Sample>) -> Result<(), ComtradeError> {
-        let first_stamp = samples.first().and_then(|sample| sample.stamp).unwrap_or_default();
-        for (index, sample) in samples.into_iter().enumerate() {
-            let time_s = self.time_s(index, sample.stamp.map(|stamp| stamp - first_stamp));
-            let time_s = time_s.ok_or_else(|| {
-                ComtradeError::new("data", index + 1, "there is neither a rate nor a stamp")
-            })?;
-            self.time_s.push(time_s);
+        self.time_s = times_s(&self.configuration, &samples)?;
+        for sample in samples {
             let channels = self.analog.iter_mut().zip(&self.configuration.analog);
             for ((values, channel), number) in channels.zip(sample.analog) {
-                values.push(number * channel.factor + channel.offset);
+                let value = number * channel.factor + channel.offset;
+                values.push(if value.is_finite() { value } else { f64::NAN });
             }
             for (states, state) in self.digital.iter_mut().zip(sample.digital) {
                 states.push(state);
             }
         }
         Ok(())
-    }
-
-    /// By the rates, which are exact, or else by the stamp, which is rounded.
-    fn time_s(&self, index: usize, stamp: Option<f64>) -> Option<f64> {
-        if self.configuration.rates.is_empty() {
-            return stamp.map(|stamp| stamp * self.configuration.stamp_us * 1e-6);
-        }
-        let (mut time_s, mut first) = (0.0, 0);
-        for rate in &self.configuration.rates {
-            let in_part = index.min(rate.last).saturating_sub(first);
-            time_s += in_part as f64 / rate.hz;
-            first = rate.last;
-        }
-        Some(time_s)
     }
 
     /// Values of the analog channel with this name, if there is one.
@@ -89,11 +93,40 @@ impl Record {
     }
 }
 
+/// When samples were taken: by the rates, which are exact, or else by the stamps, which are rounded.
+/// Samples behind the last one of the last rate are taken to go on at that rate.
+fn times_s(configuration: &Configuration, samples: &[Sample]) -> Result<Vec<f64>, ComtradeError> {
+    if let Some(mut rate) = configuration.rates.first() {
+        let mut following = configuration.rates[1..].iter();
+        // The time before a sample is that of the rate which the sample belongs to.
+        let (mut before_s, mut before) = (0.0, 0);
+        let times_s = (0..samples.len()).map(|index| {
+            while index >= rate.last {
+                let Some(next) = following.next() else { break };
+                let last = rate.last.saturating_sub(1);
+                before_s += (last - before) as f64 / rate.hz;
+                (before, rate) = (last, next);
+            }
+            before_s + (index - before) as f64 / rate.hz
+        });
+        return Ok(times_s.collect());
+    }
+    let first = samples.first().and_then(|sample| sample.stamp).unwrap_or_default();
+    let time_s = |(index, sample): (usize, &Sample)| {
+        let time_s = sample.stamp.map(|stamp| (stamp - first) * configuration.stamp_us * 1e-6);
+        time_s.filter(|time_s| time_s.is_finite()).ok_or_else(|| {
+            ComtradeError::new("data", index + 1, "there is neither a rate nor a stamp")
+        })
+    };
+    samples.iter().enumerate().map(time_s).collect()
+}
+
 fn ascii(configuration: &Configuration, data: &[u8]) -> Result<Vec<Sample>, ComtradeError> {
     let wrong = |line: usize, what: String| ComtradeError::new("data", line, what);
+    let data = data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data);
     let text = std::str::from_utf8(data).map_err(|_| wrong(1, "the data are not text".into()))?;
     // Older recorders end the file with a control character of DOS.
-    let lines = text.trim_end_matches(['\u{1a}', '\r', '\n', ' ']).lines().enumerate();
+    let lines = text.trim_end_matches(['\u{1a}', '\0', '\r', '\n', ' ']).lines().enumerate();
     let (analog, digital) = (configuration.analog.len(), configuration.digital.len());
     let mut samples = Vec::new();
     for (index, line) in lines {
@@ -208,7 +241,11 @@ mod tests {
             let text = configuration("1999", "ASCII").replacen(from, to, 1);
             Record::parse(&text, b"").unwrap_err().to_string()
         };
-        assert_eq!(wrong("1999", "1984"), "configuration, line 1: revision \"1984\" is not known");
+        assert_eq!(
+            wrong("1999", "1984"),
+            "configuration, line 1: revision \"1984\" is not known; known are 1991 (or none), 1997, 1999, \
+             2000, 2001, 2008 (all read as 1999), 2013 and 2017 (read as 2013)"
+        );
         assert!(wrong("3,2A", "4,2A").starts_with("configuration, line 2: 2 analog and 1 digital"));
         assert!(wrong("0.5", "x").starts_with("configuration, line 3: the factor"));
         assert!(wrong("0.5", "nan").contains("not finite"));

@@ -1,25 +1,27 @@
 //! Fault records as relays write them: COMTRADE of 1991, 1999 and 2013 (IEEE C37.111, IEC
 //! 60255-24), in ASCII and binary of 16 and 32 bits and floats.
 //!
-//! A record is a configuration (`.cfg`) and data (`.dat`). What comes out is analog channels in
-//! the units of the record, primary or secondary as it says, digital channels, and the time of
-//! each sample; [`resample`] puts a channel at another rate, as a merging unit would have sent it.
-//! Combined files (`.cff`) and the header and information files are not read.
+//! A record is a configuration (`.cfg`) and data (`.dat`), or a combined file (`.cff`) that contains
+//! both. What comes out is analog channels in the units of the record, primary or secondary as it
+//! says, digital channels, and the time of each sample; [`resample`] puts a channel at another rate, as
+//! a merging unit would have sent it, and [`evenly`] one whose samples have stamps but no rate. Header
+//! and information are not read.
 
+mod combined;
 mod configuration;
 mod data;
 mod resample;
 
 pub use configuration::{Analog, Configuration, Digital, Encoding, Rate, Revision};
 pub use data::Record;
-pub use resample::resample;
+pub use resample::{evenly, resample};
 
 use std::fmt;
 
 /// Why a record cannot be read: where, and what is wrong there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ComtradeError {
-    /// The file that is wrong: `cfg` or `dat`.
+    /// The file that is wrong: configuration, data or combined file.
     pub file: &'static str,
     /// Line, or number of the sample in binary data, from 1.
     pub line: usize,

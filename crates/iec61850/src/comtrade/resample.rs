@@ -9,19 +9,43 @@ use std::f64::consts::PI;
 /// Samples of the slower of the two rates to each side.
 const LOBES: f64 = 8.0;
 
-/// The values of `samples`, taken at `from_hz`, at `to_hz`, beginning at the same moment. Beyond
-/// the ends, the first and last value are taken to go on; missing values stay missing nearby.
+/// The values of `samples`, taken at `from_hz`, at `to_hz`, beginning at the same moment. The samples
+/// are `late_s` later than their numbers say (the skew of a channel). Beyond the ends, the first and
+/// last value are taken to go on; missing values stay missing nearby.
 ///
 /// # Panics
 /// When a rate is not positive.
 #[must_use]
-pub fn resample(samples: &[f64], from_hz: f64, to_hz: f64) -> Vec<f64> {
+pub fn resample(samples: &[f64], from_hz: f64, to_hz: f64, late_s: f64) -> Vec<f64> {
     assert!(from_hz > 0.0 && to_hz > 0.0, "rates are positive, not {from_hz} and {to_hz}");
     let Some(last) = samples.len().checked_sub(1) else { return Vec::new() };
     let count = (last as f64 * to_hz / from_hz + 1e-9) as usize + 1;
+    let width = (from_hz / to_hz).max(1.0);
     (0..count)
-        .map(|index| at(samples, index as f64 * from_hz / to_hz, (from_hz / to_hz).max(1.0)))
+        .map(|index| at(samples, index as f64 * from_hz / to_hz - late_s * from_hz, width))
         .collect()
+}
+
+/// The values of `samples`, taken at any times, at as many even times from the first to the last, and
+/// their rate in Hz. Nothing where times do not increase.
+#[must_use]
+pub fn evenly(samples: &[f64], times_s: &[f64]) -> Option<(Vec<f64>, f64)> {
+    let (first, last) = (times_s.first()?, times_s.last()?);
+    let rises = times_s.windows(2).all(|pair| pair[0] < pair[1]);
+    if samples.len() != times_s.len() || samples.len() < 2 || !rises {
+        return None;
+    }
+    let step_s = (last - first) / (samples.len() - 1) as f64;
+    let mut before = 0;
+    let at = |index: usize| {
+        let time_s = first + index as f64 * step_s;
+        while before + 2 < times_s.len() && times_s[before + 1] <= time_s {
+            before += 1;
+        }
+        let part = (time_s - times_s[before]) / (times_s[before + 1] - times_s[before]);
+        samples[before] + part.clamp(0.0, 1.0) * (samples[before + 1] - samples[before])
+    };
+    Some(((0..samples.len()).map(at).collect(), 1.0 / step_s))
 }
 
 /// The value at a position between samples; `width` is that of a lobe, in samples.
@@ -58,14 +82,39 @@ mod tests {
                 .collect()
         };
         for (from_hz, to_hz) in [(1600.0, 4800.0), (4800.0, 4000.0), (6400.0, 4000.0)] {
-            let again = resample(&wave(from_hz, 2000), from_hz, to_hz);
+            let again = resample(&wave(from_hz, 2000), from_hz, to_hz, 0.0);
             let expected = wave(to_hz, again.len());
             let inner = 200..again.len() - 200;
             for index in inner {
                 assert!((again[index] - expected[index]).abs() < 2e-3, "{from_hz} to {to_hz}");
             }
         }
-        assert_eq!(resample(&[], 1.0, 2.0), []);
-        assert_eq!(resample(&[3.0], 1.0, 2.0), [3.0]);
+        assert_eq!(resample(&[], 1.0, 2.0, 0.0), []);
+        assert_eq!(resample(&[3.0], 1.0, 2.0, 0.0), [3.0]);
+    }
+
+    #[test]
+    fn skew_is_taken_out() {
+        let wave = |time_s: f64| (2.0 * PI * 50.0 * time_s).sin();
+        let late_s = 400e-6;
+        let samples: Vec<f64> = (0..1000).map(|n| wave(f64::from(n) / 1000.0 + late_s)).collect();
+        let even = resample(&samples, 1000.0, 4000.0, late_s);
+        for (index, value) in even.iter().enumerate().skip(100).take(even.len() - 200) {
+            assert!((value - wave(index as f64 / 4000.0)).abs() < 2e-3, "{index}");
+        }
+    }
+
+    #[test]
+    fn uneven_times_become_even_ones() {
+        let times_s: Vec<f64> =
+            (0..1000).map(|n| f64::from(n) * 1e-3 + f64::from(n % 3) * 1e-4).collect();
+        let samples: Vec<f64> = times_s.iter().map(|time_s| 5.0 * time_s).collect();
+        let (even, hz) = evenly(&samples, &times_s).unwrap();
+        assert!((hz - 1000.0).abs() < 1e-6, "{hz}");
+        for (index, value) in even.iter().enumerate() {
+            assert!((value - 5.0 * index as f64 / hz).abs() < 1e-9);
+        }
+        assert_eq!(evenly(&[1.0, 2.0], &[0.0, 0.0]), None);
+        assert_eq!(evenly(&[1.0], &[0.0]), None);
     }
 }

@@ -35,7 +35,7 @@ impl Playback {
         // What is at the right rate already stays as it is, to the last bit.
         let is_same = (from_hz - to_hz).abs() < 1e-9;
         let channels = channels.each_ref().map(|channel| {
-            if is_same { channel.clone() } else { resample(channel, from_hz, to_hz) }
+            if is_same { channel.clone() } else { resample(channel, from_hz, to_hz, 0.0) }
         });
         let samples = (0..channels[0].len()).map(|index| {
             channels

@@ -110,8 +110,8 @@ static COMTRADE: Table = Table {
     name: "comtrade",
     keys: &[
         kind(&["comtrade"]),
-        key("configuration", TEXT, Required, "its `.cfg` file"),
-        key("data", TEXT, Required, "its `.dat` file"),
+        key("configuration", TEXT, Required, "its `.cfg` file, or a combined file, `.cff`"),
+        key("data", TEXT, Optional, "its `.dat` file; a combined file contains it"),
         key("channels", Several(&Text), Required, "for Ia Ib Ic In Ua Ub Uc Un; `none` for zero"),
         INCEPTION,
     ],

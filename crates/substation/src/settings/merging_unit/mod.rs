@@ -124,7 +124,8 @@ pub enum RecordFiles {
     /// A fault record (COMTRADE).
     Comtrade {
         configuration: String,
-        data: String,
+        /// Nothing where `configuration` is a combined file.
+        data: Option<String>,
         /// Names of its channels for Ia Ib Ic In Ua Ub Uc Un; `none` for one that stays zero.
         channels: Vec<String>,
     },

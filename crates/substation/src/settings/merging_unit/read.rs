@@ -225,7 +225,15 @@ fn comtrade(map: &Mapping<'_>) -> Option<Playback> {
         let fix = "give those of Ia Ib Ic In Ua Ub Uc Un, with `none` for one that stays zero";
         map.wrong("channels", what, fix);
     }
-    let (configuration, data) = (map.text("configuration")?.value, map.text("data")?.value);
+    let configuration = map.text("configuration")?.value;
+    let extension = Path::new(&configuration).extension();
+    let data = if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("cff")) {
+        map.refuse(&["data"], "the combined file contains the data");
+        None
+    } else {
+        map.require(&["data"]);
+        Some(map.text("data")?.value)
+    };
     let record = RecordFiles::Comtrade { configuration, data, channels };
     Some(Playback { record, inception: map.time("inception"), spot: map.place.spot() })
 }
