@@ -28,7 +28,7 @@ fn streams_and_messages_of_others_are_settings_as_they_come() {
     let breaker = &relay.subscriptions["Q0_CTRL_state"];
     assert_eq!(breaker.expected.gocb_ref, "BAYQ01XCBR/LLN0$GO$state");
     assert_eq!((breaker.expected.app_id, breaker.expected.conf_rev), (2, 2));
-    let position = Entry::Position("Q0.XCBR1.Pos.stVal".into());
+    let position = Entry::Position("Q0.CTRL.XCBR1.Pos.stVal".into());
     assert_eq!(breaker.entries, [position, Entry::Quality(vec![0]), Entry::Unused]);
     assert_eq!(relay.subscriptions["REL1_PROT_trips"].entries.len(), 3);
 }
@@ -181,6 +181,12 @@ fn qualities_are_those_of_their_data_objects_in_the_orders_of_all_vendors() {
     ] {
         let members = members_of(lines);
         assert_eq!(guarded(&members), by_reference(&members), "{vendor}");
+    }
+    // Breakers of two logical devices are two breakers, whose positions must not stand for each other.
+    let members = members_of("CTRL/XCBR1 Pos stVal, XCBR1 Pos stVal");
+    let (yaml, _) = from_scl(&read(&file(&members)), &WANTED);
+    for position in ["position D.CTRL.XCBR1.Pos.stVal", "position D.PROT.XCBR1.Pos.stVal"] {
+        assert!(yaml.contains(position), "{yaml}");
     }
     // The part of a name between object and attribute stands with either.
     let members = members_of("MMXU1 A phsA.q, MMXU1 A phsB.cVal.mag.f, MMXU1 A.phsA cVal.mag.f");

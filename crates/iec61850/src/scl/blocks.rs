@@ -18,6 +18,8 @@ const NAME_OCTETS_MAX: usize = 129;
 const TOO_LONG: &str = "its name, or that of a parent, is longer than fits into a frame";
 /// Most values of a message.
 const VALUES_MAX: usize = 256;
+/// Most parts of the name of an attribute in a data object; IEC 61850-7-3 has none with more than four.
+const DEPTH_MAX: usize = 8;
 /// Logical nodes whose `Pos` is the position of a switch.
 const SWITCHES: [&str; 3] = ["XCBR", "XSWI", "CSWI"];
 
@@ -254,17 +256,24 @@ impl<'a, 'i> Here<'a, 'i, '_> {
         Ok((Address { destination, app_id, tag: Tag::new(priority, vlan as u16) }, found))
     }
 
+    /// The logical device of a member of a data set: that of the data set where none is named.
+    fn device_of(&self, member: Node<'a, 'i>) -> &'a str {
+        match attribute(member, "ldInst") {
+            "" => attribute(self.logical, "inst"),
+            device => device,
+        }
+    }
+
     /// Leads qualities to their values. Devices differ in where they put a quality, and one can be
     /// that of several values or of none, so the data object alone tells which belong together.
     fn pair(&self, members: &[Node<'a, 'i>], values: &mut [Value]) {
         let names = |member: Node<'a, 'i>| {
-            ["ldInst", "prefix", "lnClass", "lnInst", "doName", "daName"]
-                .map(|name| attribute(member, name))
+            let [prefix, class, instance, object, part] =
+                ["prefix", "lnClass", "lnInst", "doName", "daName"]
+                    .map(|name| attribute(member, name));
+            [self.device_of(member), prefix, class, instance, object, part]
         };
-        let node = |[device, prefix, class, instance, ..]: [&'a str; 6]| {
-            let device = if device.is_empty() { attribute(self.logical, "inst") } else { device };
-            [device, prefix, class, instance]
-        };
+        let node = |names: [&'a str; 6]| [names[0], names[1], names[2], names[3]];
         let is_short = |names: &[&str; 6]| names.iter().all(|name| name.len() <= NAME_OCTETS_MAX);
         let all: Vec<[&str; 6]> = members.iter().map(|member| names(*member)).collect();
         let mut qualities = BTreeMap::new();
@@ -279,10 +288,11 @@ impl<'a, 'i> Here<'a, 'i, '_> {
                 continue;
             }
             // The innermost data object that has a quality here.
-            let mut object = [names[4], names[5]].join(".");
-            while let Some(end) = object.rfind('.') {
-                object.truncate(end);
-                if let Some(quality) = qualities.get(&(node(*names), object.clone())) {
+            let mut place = (node(*names), [names[4], names[5]].join("."));
+            for _ in 0..DEPTH_MAX {
+                let Some(end) = place.1.rfind('.') else { break };
+                place.1.truncate(end);
+                if let Some(quality) = qualities.get(&place) {
                     if let ValueKind::Quality(of) = &mut values[*quality].kind {
                         of.push(index);
                     }
@@ -300,7 +310,8 @@ impl<'a, 'i> Here<'a, 'i, '_> {
             0 => Err("its data set is empty".into()),
             1..=VALUES_MAX => {
                 let members: Vec<Node<'_, '_>> = below(*found, "FCDA").collect();
-                let mut values: Vec<Value> = members.iter().map(|member| value(*member)).collect();
+                let mut values: Vec<Value> =
+                    members.iter().map(|member| value(*member, self.device_of(*member))).collect();
                 self.pair(&members, &mut values);
                 Ok(values)
             }
@@ -319,7 +330,7 @@ fn quality_of(object: &str, part: &str) -> Option<String> {
     }
 }
 
-fn value(member: Node<'_, '_>) -> Value {
+fn value(member: Node<'_, '_>, device: &str) -> Value {
     let class = attribute(member, "lnClass");
     let [object, part] = ["doName", "daName"].map(|name| attribute(member, name));
     let node = [attribute(member, "prefix"), class, attribute(member, "lnInst")].concat();
@@ -328,7 +339,7 @@ fn value(member: Node<'_, '_>) -> Value {
         _ if quality_of(object, part).is_some() => ValueKind::Quality(Vec::new()),
         _ => ValueKind::Other,
     };
-    let parts = [node.as_str(), object, part].map(as_word);
+    let parts = [device, &node, object, part].map(as_word);
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     Value { path: parts.join("."), kind }
 }

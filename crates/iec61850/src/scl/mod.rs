@@ -94,7 +94,8 @@ pub struct MessageBlock {
 /// One value of a data set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Value {
-    /// Logical node with prefix and instance, data object and attribute: `XCBR1.Pos.stVal`.
+    /// Logical device, logical node with prefix and instance, data object and attribute:
+    /// `CTRL.XCBR1.Pos.stVal`.
     pub path: String,
     /// What the relay could use it for.
     pub kind: ValueKind,
